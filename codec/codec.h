@@ -1,0 +1,96 @@
+/*
+ * The registry of image codecs: one table, one file a codec, each library's header seen only by
+ * its own file. A codec whose library was absent at configure time is absent here.
+ *
+ * Threads: every function may run on many threads at once; nothing is shared but constant tables.
+ */
+#ifndef DL2_CODEC_CODEC_H
+#define DL2_CODEC_CODEC_H
+
+#include "common/error.h"
+#include "common/image.h"
+#include "common/memory.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* What a header says, before any pixel is decoded. */
+struct dl2_image_info {
+    uint32_t width, height; /* as coded, before orientation */
+    uint32_t channels;      /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */
+    uint32_t bits;          /* per sample as coded; decoding always gives 8 */
+    bool alpha;
+    int orientation;        /* EXIF, 1 to 8; irot/imir of AVIF are expressed this way */
+};
+
+struct dl2_decode_options {
+    uint64_t max_pixels;   /* DL2_ERR_LIMIT above, before memory is taken; 0: DL2_DEFAULT_MAX_PIXELS */
+    uint32_t channels;     /* 0: as coded; 1 or 3: convert (BT.601 luma, or gray three times) */
+    uint8_t background[3]; /* R, G, B under alpha */
+    bool keep_orientation; /* true: pixels as coded. false: turned upright */
+};
+
+/* Default: white background (what viewers show), upright. */
+#define DL2_DECODE_DEFAULTS {0, 0, {255, 255, 255}, false}
+
+struct dl2_encode_options {
+    int quality; /* 1 to 100, higher is better; ignored by lossless codecs */
+    /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the codec's default, 420. */
+    const char *subsampling;
+    int effort; /* -1: the codec's default. WebP method 0-6; AVIF speed 0-10 */
+};
+
+#define DL2_ENCODE_DEFAULTS {75, NULL, -1}
+
+struct dl2_codec {
+    const char *name;      /* "jpeg": on command lines and in variant names */
+    const char *extension; /* "jpg": of the files that are written */
+    const char *const *extensions; /* NULL-ended: what files of this kind are usually called, lower case */
+    bool lossy;
+    uint32_t max_side; /* of what it can encode, pixels */
+
+    /* Library and version for --version and reports: "libjpeg-turbo 2.1.5". */
+    const char *(*version)(void);
+    /* Does `data` start like a file of this codec? Reads only the first 64 bytes or fewer. */
+    bool (*sniff)(const uint8_t *data, size_t size);
+    int (*read_info)(const uint8_t *data, size_t size, struct dl2_image_info *info,
+                     struct dl2_error *error);
+    /* The whole first image as coded: no orientation, channels as dl2_image_info says, alpha flattened. */
+    int (*decode)(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
+                  struct dl2_image *image, struct dl2_error *error);
+    /* Replaces out's contents. The same input gives the same bytes, always. NULL: decode only. */
+    int (*encode)(const struct dl2_image *image, const struct dl2_encode_options *options,
+                  struct dl2_bytes *out, struct dl2_error *error);
+    /* The library's own knobs that `options` comes to, for the record. New reference to an object. */
+    json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
+};
+
+/* The table: codecs in a fixed order; dl2_codec_at() is NULL at the end. */
+const struct dl2_codec *dl2_codec_at(size_t index);
+/* By name; NULL if there is none. */
+const struct dl2_codec *dl2_codec_find(const char *name);
+/* By the first bytes, whatever the file's name says; NULL if none knows it. */
+const struct dl2_codec *dl2_codec_sniff(const uint8_t *data, size_t size);
+/* Is this (without dot, any case) a usual extension of an image file, of these codecs or others? */
+bool dl2_codec_is_image_extension(const char *extension);
+
+/* Sniffs, then reads the header. DL2_ERR_UNSUPPORTED when no codec knows the bytes. */
+int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
+                        struct dl2_error *error);
+/*
+ * Sniffs, checks the size against the limit, decodes, turns upright, converts channels. `scratch`
+ * is reused memory for turning and may be any image struct. A truncated or corrupt file is
+ * DL2_ERR_FORMAT; `image` holds nothing of use then.
+ */
+int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
+                     struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error);
+/* Checks quality, size and channels, then calls the codec. */
+int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *image,
+                     const struct dl2_encode_options *options, struct dl2_bytes *out,
+                     struct dl2_error *error);
+
+/* Every codec's name and version as a JSON object, and as lines for --version. */
+json_t *dl2_codec_versions(void);
+void dl2_codec_print_versions(FILE *out);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * Errors: a status to branch on, and one message to show.
+ *
+ * Every function that can fail returns an `enum dl2_status` (0 or negative) and takes a
+ * `struct dl2_error *` last, which may be NULL. The first message wins; callers on the way up add
+ * what they know (file, sample, stage) in front with dl2_error_prefix(). Only a program's main
+ * file prints the message and ends the process.
+ *
+ * Threads: a dl2_error belongs to one thread at a time.
+ */
+#ifndef DL2_COMMON_ERROR_H
+#define DL2_COMMON_ERROR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+#if defined(__GNUC__)
+#define DL2_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#else
+#define DL2_PRINTF(format, first)
+#endif
+
+enum dl2_status {
+    DL2_OK = 0,
+    DL2_ERR_MEMORY = -1,      /* an allocation failed */
+    DL2_ERR_SYSTEM = -2,      /* the operating system refused: the message has its reason */
+    DL2_ERR_FORMAT = -3,      /* bytes are not what they should be: truncated, corrupt, inconsistent */
+    DL2_ERR_UNSUPPORTED = -4, /* well-formed, but not something this build can handle */
+    DL2_ERR_LIMIT = -5,       /* larger than a stated limit */
+    DL2_ERR_ARGUMENT = -6,    /* the caller or user asked for something that makes no sense */
+    DL2_ERR_CANCELED = -7,    /* stopped because something else failed or ended */
+};
+
+struct dl2_error {
+    enum dl2_status status; /* DL2_OK while nothing has failed */
+    char message[1024];     /* one line, no newline at the end */
+};
+
+#define DL2_ERROR_INIT {DL2_OK, ""}
+
+/* Records `status` and the message unless an error is already there. Returns `status`. */
+int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *format, ...)
+    DL2_PRINTF(3, 4);
+
+/* The same with ": strerror(errno)" behind the message and DL2_ERR_SYSTEM. Returns that. */
+int dl2_error_system(struct dl2_error *error, const char *format, ...) DL2_PRINTF(2, 3);
+
+/* Puts "text: " in front of the message that is there; does nothing where there is none. */
+void dl2_error_prefix(struct dl2_error *error, const char *format, ...) DL2_PRINTF(2, 3);
+
+void dl2_error_clear(struct dl2_error *error);
+
+/* Returns the status of `call` from the enclosing function unless it is DL2_OK. */
+#define DL2_TRY(call)                                                                              \
+    do {                                                                                           \
+        int dl2_try_status_ = (call);                                                              \
+        if (dl2_try_status_ < 0)                                                                   \
+            return dl2_try_status_;                                                                \
+    } while (0)
+
+#endif

@@ -1,0 +1,55 @@
+/* Files and folders. Paths are bytes as the system gives them; '/' separates. */
+#ifndef DL2_COMMON_FILE_H
+#define DL2_COMMON_FILE_H
+
+#include "common/error.h"
+#include "common/memory.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Suffix of every temporary name that dl2_file_write() uses. */
+#define DL2_TEMPORARY_SUFFIX ".dl2-tmp"
+
+/* "a" + "b" -> "a/b". A new string to free, or NULL when memory runs out. */
+char *dl2_path_join(const char *folder, const char *name);
+
+/* The part behind the last '/', and the length of a path without its extension (".jpg"). */
+const char *dl2_path_base(const char *path);
+size_t dl2_path_stem_length(const char *path);
+/* The extension without its dot, "" where there is none (a leading dot starts none). */
+const char *dl2_path_extension(const char *path);
+
+bool dl2_is_folder(const char *path);
+bool dl2_is_file(const char *path);
+
+/* Replaces bytes->data by the file's contents. DL2_ERR_LIMIT above max_bytes. */
+int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
+                  struct dl2_error *error);
+
+/*
+ * Writes under the temporary name "FOLDER/.NAME.dl2-tmp", then renames: at no moment does `path` hold
+ * half a file, even if the process is killed. (No fsync: a power cut may lose what was written last.) The
+ * temporary name is fixed, so what a killed run left behind is overwritten by the next; two writers of one
+ * path at once must be kept apart by the caller.
+ */
+int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_error *error);
+
+/* mkdir -p. */
+int dl2_make_folders(const char *path, struct dl2_error *error);
+
+/*
+ * All regular files below `root`, symbolic links followed, as paths relative to it, sorted by byte
+ * value. Names that start with a dot are left out, folders too. A folder that was met on the way
+ * down (a loop of links) is an error that names it.
+ */
+struct dl2_file_list {
+    char **paths;
+    uint64_t *bytes;    /* size of each */
+    int64_t *mtime_ns;  /* modification time of each, nanoseconds since 1970 */
+    size_t count;
+};
+int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_error *error);
+void dl2_file_list_free(struct dl2_file_list *list);
+
+#endif

@@ -1,0 +1,29 @@
+/* JSON files through Jansson: read with an error that names the file, write whole or not at all. */
+#ifndef DL2_COMMON_JSON_H
+#define DL2_COMMON_JSON_H
+
+#include "common/error.h"
+
+#include <jansson.h>
+
+/* Largest JSON file that is read, in bytes. */
+#define DL2_JSON_MAX_BYTES ((size_t)1 << 30)
+
+/* *out is a new reference. Its top must be an object whose "schema" is `schema` (NULL: any). */
+int dl2_json_load(const char *path, const char *schema, json_t **out, struct dl2_error *error);
+
+/* Indented, keys in insertion order, numbers with all their digits, newline at the end; atomic. */
+int dl2_json_save(const char *path, const json_t *json, struct dl2_error *error);
+
+/* A real, or null where it is not finite (JSON has no infinity). New reference. */
+json_t *dl2_json_real(double value);
+
+/* A string; bytes that are not UTF-8 (file names may hold any) become U+FFFD. New reference. */
+json_t *dl2_json_text(const char *text);
+
+/* Fields with a default where they are missing or of another type. Strings are borrowed. */
+double dl2_json_get_real(const json_t *object, const char *key, double fallback);
+long long dl2_json_get_integer(const json_t *object, const char *key, long long fallback);
+const char *dl2_json_get_text(const json_t *object, const char *key, const char *fallback);
+
+#endif

@@ -1,0 +1,16 @@
+noinst_LTLIBRARIES += libcommon.la
+libcommon_la_SOURCES = \
+	common/clock.c common/clock.h \
+	common/error.c common/error.h \
+	common/file.c common/file.h \
+	common/image.c common/image.h \
+	common/json.c common/json.h \
+	common/machine.c common/machine.h \
+	common/memory.c common/memory.h \
+	common/option.c common/option.h \
+	common/progress.c common/progress.h \
+	common/random.c common/random.h \
+	common/simd.c common/simd.h \
+	common/stats.c common/stats.h \
+	common/thread.c common/thread.h
+libcommon_la_LIBADD = $(JANSSON_LIBS)

@@ -1,0 +1,91 @@
+#include "common/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool dl2_size_mul(size_t a, size_t b, size_t *out)
+{
+    size_t product;
+    if (__builtin_mul_overflow(a, b, &product))
+        return false;
+    *out = product;
+    return true;
+}
+
+bool dl2_size_add(size_t a, size_t b, size_t *out)
+{
+    size_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        return false;
+    *out = sum;
+    return true;
+}
+
+void *dl2_calloc(size_t count, size_t size)
+{
+    return calloc(count ? count : 1, size ? size : 1);
+}
+
+void *dl2_realloc(void *old, size_t count, size_t size)
+{
+    size_t bytes;
+    if (!dl2_size_mul(count, size, &bytes))
+        return NULL;
+    return realloc(old, bytes ? bytes : 1);
+}
+
+void *dl2_alloc_aligned(size_t count, size_t size)
+{
+    size_t bytes;
+    if (!dl2_size_mul(count, size, &bytes) || !dl2_size_add(bytes, DL2_ALIGNMENT - 1, &bytes))
+        return NULL;
+    bytes = bytes / DL2_ALIGNMENT * DL2_ALIGNMENT;
+    return aligned_alloc(DL2_ALIGNMENT, bytes ? bytes : DL2_ALIGNMENT);
+}
+
+int dl2_bytes_resize(struct dl2_bytes *bytes, size_t size, struct dl2_error *error)
+{
+    if (size > bytes->capacity) {
+        uint8_t *data = dl2_alloc_aligned(size, 1);
+        if (!data)
+            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu bytes", size);
+        free(bytes->data);
+        bytes->data = data;
+        bytes->capacity = size;
+    }
+    bytes->size = size;
+    return DL2_OK;
+}
+
+int dl2_bytes_append(struct dl2_bytes *bytes, const void *data, size_t size,
+                     struct dl2_error *error)
+{
+    size_t needed;
+    if (!dl2_size_add(bytes->size, size, &needed))
+        return dl2_error_set(error, DL2_ERR_LIMIT, "a buffer would pass the address space");
+    if (needed > bytes->capacity) {
+        size_t capacity = bytes->capacity < 4096 ? 4096 : bytes->capacity;
+        while (capacity < needed && dl2_size_mul(capacity, 2, &capacity))
+            ;
+        if (capacity < needed)
+            capacity = needed;
+        uint8_t *grown = dl2_alloc_aligned(capacity, 1);
+        if (!grown)
+            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu bytes", capacity);
+        if (bytes->size)
+            memcpy(grown, bytes->data, bytes->size);
+        free(bytes->data);
+        bytes->data = grown;
+        bytes->capacity = capacity;
+    }
+    if (size)
+        memcpy(bytes->data + bytes->size, data, size);
+    bytes->size = needed;
+    return DL2_OK;
+}
+
+void dl2_bytes_free(struct dl2_bytes *bytes)
+{
+    free(bytes->data);
+    *bytes = (struct dl2_bytes)DL2_BYTES_INIT;
+}

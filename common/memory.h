@@ -1,0 +1,50 @@
+/*
+ * Memory whose size was computed from somebody's input: every product is checked before it
+ * reaches an allocator.
+ */
+#ifndef DL2_COMMON_MEMORY_H
+#define DL2_COMMON_MEMORY_H
+
+#include "common/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What images, tensors and SIMD loads are aligned to, in bytes. */
+#define DL2_ALIGNMENT 64
+
+/* *out = a * b (or a + b). Return false, and leave *out alone, where that overflows. */
+bool dl2_size_mul(size_t a, size_t b, size_t *out);
+bool dl2_size_add(size_t a, size_t b, size_t *out);
+
+/* `count` zeroed items of `size` bytes. Free with free(). NULL when it overflows or fails. */
+void *dl2_calloc(size_t count, size_t size);
+
+/* realloc() of `count` items; the old block stays valid on NULL. */
+void *dl2_realloc(void *old, size_t count, size_t size);
+
+/* Uninitialised, aligned to DL2_ALIGNMENT, at least one byte. Free with free(). */
+void *dl2_alloc_aligned(size_t count, size_t size);
+
+/*
+ * A block that grows and is reused: encoded bytes, scratch rows. Start from DL2_BYTES_INIT; the
+ * owner frees it with dl2_bytes_free(). Growing throws the old contents away unless kept.
+ */
+struct dl2_bytes {
+    uint8_t *data;
+    size_t size;     /* bytes in use */
+    size_t capacity; /* bytes allocated */
+};
+
+#define DL2_BYTES_INIT {NULL, 0, 0}
+
+/* Makes room for `size` bytes in all and sets bytes->size; contents are undefined afterwards. */
+int dl2_bytes_resize(struct dl2_bytes *bytes, size_t size, struct dl2_error *error);
+
+/* Appends `size` bytes, keeping what is there; capacity doubles. */
+int dl2_bytes_append(struct dl2_bytes *bytes, const void *data, size_t size,
+                     struct dl2_error *error);
+
+void dl2_bytes_free(struct dl2_bytes *bytes);
+
+#endif

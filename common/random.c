@@ -1,0 +1,1 @@
+#include "common/random.h"

@@ -1,0 +1,51 @@
+/*
+ * Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random
+ * numbers: as easy as 1, 2, 3", SC 2011). A stream is named by a seed and two numbers, never by a
+ * thread, so the same sample gets the same numbers whoever works on it.
+ */
+#ifndef DL2_COMMON_RANDOM_H
+#define DL2_COMMON_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The bare function: ten rounds over `counter` with `key`. */
+void dl2_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+/* Plain data: copying it saves the state. */
+struct dl2_random {
+    uint32_t key[2];
+    uint32_t counter[4];
+    uint32_t block[4]; /* the block that numbers are being taken from */
+    uint32_t used;     /* how many of it are gone */
+};
+
+/* What a stream is for, so that two uses of one seed never share numbers. */
+enum dl2_random_use {
+    DL2_RANDOM_SHUFFLE = 1, /* order of an epoch: a = epoch */
+    DL2_RANDOM_AUGMENT = 2, /* one sample: a = epoch, b = index */
+    DL2_RANDOM_INIT = 3,    /* initial weights: a = parameter number */
+    DL2_RANDOM_DROPOUT = 4, /* a = step, b = layer */
+    DL2_RANDOM_MIXUP = 5,   /* a = step */
+    DL2_RANDOM_SPLIT = 6,   /* train/val rule */
+    DL2_RANDOM_TEST = 7,
+    DL2_RANDOM_BOOTSTRAP = 8,
+    DL2_RANDOM_SYNTHETIC = 9,
+};
+
+/*
+ * A stream for (seed, use, a, b). Streams with different names are independent: the seed is the
+ * key; use, a (below 2^48) and b (below 2^40) share the counter with the position.
+ */
+void dl2_random_init(struct dl2_random *random, uint64_t seed, enum dl2_random_use use, uint64_t a,
+                     uint64_t b);
+
+uint32_t dl2_random_u32(struct dl2_random *random);
+double dl2_random_uniform(struct dl2_random *random);               /* [0, 1), 53 bits */
+uint32_t dl2_random_below(struct dl2_random *random, uint32_t end); /* [0, end), unbiased */
+double dl2_random_normal(struct dl2_random *random);                /* mean 0, variance 1 */
+
+/* Fisher-Yates over order[0 .. count-1], which becomes a permutation of 0 .. count-1. */
+void dl2_random_permutation(struct dl2_random *random, uint32_t *order, uint32_t count);
+
+#endif

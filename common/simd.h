@@ -1,0 +1,20 @@
+/*
+ * What the processor can do, for dispatch tables that are filled once: plain C first, then
+ * overwritten by what the flags allow. The environment variable DL2_SIMD=c|avx2|avx512 caps it so that
+ * tests reach every path.
+ */
+#ifndef DL2_COMMON_SIMD_H
+#define DL2_COMMON_SIMD_H
+
+enum dl2_simd {
+    DL2_SIMD_AVX2 = 1 << 0,   /* AVX2 and FMA */
+    DL2_SIMD_AVX512 = 1 << 1, /* F, BW, DQ, VL; implies AVX2 */
+};
+
+/* The flags that this processor has and DL2_SIMD allows. */
+unsigned dl2_simd_flags(void);
+
+/* "c", "avx2" or "avx512": the best of dl2_simd_flags(). */
+const char *dl2_simd_name(void);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * Where encoded samples and their labels live, by number. Pixels are not this room's business.
+ *
+ * Sources, told apart by what lies at `path`:
+ *   folder   any tree of image files; the class of ROOT/[train/|val/]CLASS/.../FILE is CLASS
+ *   IDX      {train,t10k}-images-idx3-ubyte[.gz] with labels beside them (MNIST's format); a sample
+ *            is given as a PGM file in memory, so that it is encoded bytes like any other
+ *
+ * Threads: open and close on one; everything else on any number at once.
+ */
+#ifndef DL2_DATASET_DATASET_H
+#define DL2_DATASET_DATASET_H
+
+#include "common/error.h"
+#include "common/memory.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum dl2_split { DL2_SPLIT_ALL, DL2_SPLIT_TRAIN, DL2_SPLIT_VAL };
+
+struct dl2_dataset_options {
+    enum dl2_split split;
+    /*
+     * For a tree without train/ and val/: within each class, samples in the order of a hash of
+     * (split_seed, key); the first round(val_fraction * n), at least one where n > 1, are for
+     * validation. Keys have no extension, so every variant of a dataset is split alike.
+     */
+    double val_fraction;
+    uint64_t split_seed;
+};
+
+#define DL2_DATASET_DEFAULTS {DL2_SPLIT_ALL, 0.2, 0}
+
+struct dl2_dataset;
+
+/* DL2_ERR_FORMAT where nothing is found, with a message that says what was looked for. */
+int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options,
+                     struct dl2_dataset **out, struct dl2_error *error);
+void dl2_dataset_close(struct dl2_dataset *dataset);
+
+size_t dl2_dataset_count(const struct dl2_dataset *dataset);
+
+/* Classes, sorted by byte value, of the whole dataset whatever the split; 0 for a flat folder. */
+unsigned dl2_dataset_class_count(const struct dl2_dataset *dataset);
+const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned label);
+
+/* One sample; strings live as long as the dataset. */
+struct dl2_sample {
+    const char *key;  /* path from the root without extension: "train/rose/0017" */
+    const char *path; /* what to call it in a message: the file, or "FILE[17]" within a packed one */
+    const char *name; /* path from the root, with extension where it is a file of its own */
+    int label;        /* 0 .. class_count-1, or -1 */
+    uint64_t bytes;   /* encoded size */
+    int64_t mtime_ns; /* of the file it lies in, since 1970 */
+};
+void dl2_dataset_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample);
+
+/*
+ * The encoded bytes of a sample: *data points either into `scratch` (grown as needed) or at
+ * memory that the dataset keeps until it is closed; valid until scratch is used again.
+ */
+int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
+                     const uint8_t **data, size_t *size, struct dl2_error *error);
+
+/*
+ * What a dataset is called in reports: "variant" of its dl2-variant.json if there is one at
+ * its root, else the last part of its path. A new string to free.
+ */
+char *dl2_dataset_variant_name(const char *path);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * The input pipeline: samples of a dataset, decoded, cropped, resized and flipped, in batches.
+ *
+ * Batches are the same bytes for any number of workers: order comes from (seed, epoch), each
+ * sample's random numbers from (seed, epoch, index). Batch slots are a fixed ring, allocated once.
+ *
+ * Training: area fraction uniform in [area_min, area_max], log aspect uniform in [log aspect_min, log aspect_max], ten tries,
+ * then the central crop (Inception's rule as torchvision has it); antialiased bilinear resize; flip with
+ * probability 1/2. Validation: antialiased resize of the shorter side to `resize`, central crop of image_size.
+ *
+ * A sample that can't be read or decoded is counted and named once. In training its slot is refilled
+ * by the next good sample in the epoch's order (its random numbers keyed by that one's index); in validation its slot is
+ * zero and its label -1. With stop_on_bad the epoch ends with the error instead.
+ *
+ * Threads: one consumer thread calls everything here; workers are inside.
+ */
+#ifndef DL2_LOADER_LOADER_H
+#define DL2_LOADER_LOADER_H
+
+#include "common/error.h"
+#include "dataset/dataset.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl2_loader_config {
+    unsigned batch;      /* samples a batch */
+    unsigned image_size; /* output is image_size x image_size */
+    unsigned channels;   /* 1 or 3 */
+    unsigned resize;     /* validation's shorter side; 0: image_size * 256 / 224, rounded */
+    bool train;          /* augment and shuffle; else in order, resize and centre crop */
+    bool drop_last;      /* leave out an epoch's last batch if it is not full */
+    double area_min, area_max, aspect_min, aspect_max;
+    bool flip;
+    uint64_t seed;
+    unsigned workers;    /* 0: dl2_cpu_count() */
+    unsigned depth;      /* batch slots in the ring, at least 2 */
+    uint64_t max_pixels; /* largest image decoded; 0: default */
+    bool stop_on_bad;
+    /* Where batch memory comes from (pinned memory of a device); NULL: aligned heap. */
+    void *(*slot_alloc)(void *context, size_t bytes);
+    void (*slot_free)(void *context, void *slot);
+    void *slot_context;
+};
+
+#define DL2_LOADER_DEFAULTS                                                                        \
+    {                                                                                              \
+        .batch = 64, .image_size = 64, .channels = 3, .train = true, .area_min = 0.08,             \
+        .area_max = 1.0, .aspect_min = 3.0 / 4, .aspect_max = 4.0 / 3, .flip = true, .depth = 3    \
+    }
+
+struct dl2_batch {
+    uint8_t *images;    /* [count][image_size][image_size][channels] */
+    int32_t *labels;    /* [count]; -1: not to be counted */
+    uint32_t *indices;  /* [count] sample numbers in the dataset */
+    unsigned count;
+    uint64_t epoch, step; /* step within the epoch */
+};
+
+/* Where the time went, summed over workers, in seconds, since the last dl2_loader_stats_reset(). */
+struct dl2_loader_stats {
+    double read, decode, transform; /* CPU or wall seconds of the workers by stage */
+    double worker_wait;             /* workers without a free slot */
+    double consumer_wait;           /* dl2_loader_next() without a ready batch */
+    uint64_t images, bytes, bad;
+};
+
+struct dl2_loader;
+
+/* The dataset stays the caller's and must outlive the loader. Starts the workers. */
+int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
+                      struct dl2_loader **out, struct dl2_error *error);
+
+/* Batches in an epoch. */
+uint64_t dl2_loader_steps(const struct dl2_loader *loader);
+
+/* Begins an epoch at a step (0, or where a run is resumed); what was left of the last one is dropped. */
+int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t first_step,
+                           struct dl2_error *error);
+
+/* 1 and the next batch, in order; 0 at the epoch's end; an error otherwise. */
+int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl2_error *error);
+/* Gives the slot back. Every batch must come back before the next epoch starts. */
+void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch);
+
+void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_stats *stats);
+void dl2_loader_stats_reset(struct dl2_loader *loader);
+
+/* The bad samples so far, each once, as "path: reason"; `count` strings, valid until destroy. */
+const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count);
+
+void dl2_loader_destroy(struct dl2_loader *loader);
+
+#endif

@@ -1,0 +1,71 @@
+# Macros for optional dependencies: auto (use it if found), yes (an error if not found), no.
+# Each adds a line to the table that configure ends with.
+
+m4_define([DL2_SUMMARY_ADD], [dl2_summary="$dl2_summary
+  $1"])
+
+# DL2_WITH_PKG(option, VARIABLE, pkg-config module, description, Debian package)
+AC_DEFUN([DL2_WITH_PKG], [
+  AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=auto|yes|no], [$4 (default: auto)])], [], [with_$1=auto])
+  have_$1=no
+  AS_VAR_IF([with_$1], [no], [],
+    [PKG_CHECK_MODULES([$2], [$3], [have_$1=yes],
+      [AS_VAR_IF([with_$1], [yes], [AC_MSG_ERROR([--with-$1: $3 not found (Debian: $5)])])])])
+  AS_VAR_IF([have_$1], [yes],
+    [AC_DEFINE([HAVE_$2], [1], [Define to 1 for $4])
+     dl2_found="yes, `$PKG_CONFIG --modversion m4_bpatsubst([$3], [ .*], [])`"],
+    [AS_VAR_IF([with_$1], [no], [dl2_found="no (switched off)"], [dl2_found="no (Debian: $5)"])])
+  AM_CONDITIONAL([HAVE_$2], [test "x$have_$1" = xyes])
+  DL2_SUMMARY_ADD([`printf '%-26s' "$4"` $dl2_found])
+])
+
+# DL2_WITH_LIB(option, VARIABLE, header, library, function, description, Debian package)
+# For libraries without a pkg-config file.
+AC_DEFUN([DL2_WITH_LIB], [
+  AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=auto|yes|no], [$6 (default: auto)])], [], [with_$1=auto])
+  have_$1=no
+  AS_VAR_IF([with_$1], [no], [],
+    [AC_CHECK_HEADER([$3], [AC_CHECK_LIB([$4], [$5], [have_$1=yes; $2_LIBS=-l$4])])
+     AS_CASE([$with_$1:$have_$1], [yes:no], [AC_MSG_ERROR([--with-$1: $3 or lib$4 not found (Debian: $7)])])])
+  AC_SUBST([$2_LIBS])
+  AS_VAR_IF([have_$1], [yes],
+    [AC_DEFINE([HAVE_$2], [1], [Define to 1 for $6])
+     dl2_found=yes],
+    [AS_VAR_IF([with_$1], [no], [dl2_found="no (switched off)"], [dl2_found="no (Debian: $7)"])])
+  AM_CONDITIONAL([HAVE_$2], [test "x$have_$1" = xyes])
+  DL2_SUMMARY_ADD([`printf '%-26s' "$6"` $dl2_found])
+])
+
+# DL2_SIMD_FLAGS(NAME, flags, description): NAME_CFLAGS and the conditional HAVE_NAME
+AC_DEFUN([DL2_SIMD_FLAGS], [
+  AC_MSG_CHECKING([whether $CC can compile for $3])
+  dl2_saved_cflags=$CFLAGS
+  CFLAGS="$CFLAGS $2"
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <immintrin.h>]],
+      [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a); (void)a;]])],
+    [have_simd=yes], [have_simd=no])
+  CFLAGS=$dl2_saved_cflags
+  AC_MSG_RESULT([$have_simd])
+  AS_VAR_IF([have_simd], [yes], [AC_SUBST([$1_CFLAGS], ["$2"])
+    AC_DEFINE([HAVE_$1], [1], [Define to 1 if the compiler can make $3 code])])
+  AM_CONDITIONAL([HAVE_$1], [test "x$have_simd" = xyes])
+  DL2_SUMMARY_ADD([`printf '%-26s' "$3 code"` $have_simd])
+])
+
+AC_DEFUN([AX_PTHREAD_OR_FAIL], [
+  AC_SEARCH_LIBS([pthread_create], [pthread], [], [AC_MSG_ERROR([POSIX threads are needed])])
+])
+
+AC_DEFUN([DL2_SUMMARY], [
+  cat <<EOF
+
+$PACKAGE_NAME $PACKAGE_VERSION is configured:
+$dl2_summary
+  `printf '%-26s' "gnuplot (plots)"` ${GNUPLOT:-no (Debian: gnuplot-nox)}
+  `printf '%-26s' "help2man (man pages)"` ${HELP2MAN:-no (Debian: help2man)}
+  `printf '%-26s' "sanitizers"` $enable_sanitize
+  `printf '%-26s' "fuzzing"` $enable_fuzzing
+  `printf '%-26s' "compiler"` $CC $CFLAGS
+
+EOF
+])

@@ -1,0 +1,20 @@
+# Sourced by the command tests: a scratch folder, and a few words to say what is expected.
+set -u
+fail() { echo "FAIL: $*" >&2; exit 1; }
+skip() { echo "SKIP: $*"; exit 77; }
+# need COMMAND PACKAGE: skips where a tool that the test makes its input with is missing.
+need() { command -v "$1" >/dev/null 2>&1 || skip "$1 is not installed (Debian: $2)"; }
+# need_python MODULE PACKAGE
+need_python() {
+    [ -n "${PYTHON3:-}" ] && "$PYTHON3" -c "import $1" >/dev/null 2>&1 ||
+        skip "Python has no module $1 (Debian: $2)"
+}
+# expect STATUS COMMAND...: runs it with output in $work/out and $work/err.
+expect() {
+    want=$1; shift
+    "$@" >"$work/out" 2>"$work/err"; got=$?
+    [ "$got" -eq "$want" ] || { cat "$work/out" "$work/err" >&2; fail "exit status $got, not $want: $*"; }
+}
+work=$(mktemp -d "${TMPDIR:-/tmp}/dl2-test.XXXXXX") || exit 99
+trap 'chmod -R u+rwX "$work" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 99' INT TERM

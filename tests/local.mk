@@ -1,0 +1,20 @@
+# Unit tests link cmocka; command tests are shell scripts that find the programs through
+# $(TESTS_ENVIRONMENT). Exit status 77 means SKIP, and the test says why.
+AM_TESTS_ENVIRONMENT = \
+	srcdir='$(abs_top_srcdir)'; export srcdir; \
+	builddir='$(abs_top_builddir)'; export builddir; \
+	PYTHON3='$(PYTHON3)'; export PYTHON3; \
+	PATH='$(abs_top_builddir)':$$PATH; export PATH;
+TEST_EXTENSIONS = .sh
+SH_LOG_COMPILER = $(SHELL)
+EXTRA_DIST += tests/lib.sh
+
+include tests/common/local.mk
+include tests/codec/local.mk
+include tests/dataset/local.mk
+include tests/quality/local.mk
+include tests/transcode/local.mk
+include tests/loader/local.mk
+include tests/train/local.mk
+include tests/report/local.mk
+include tests/study/local.mk
