@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* What a header says, before any pixel is decoded. */
 struct dl2_image_info {

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 
 #if defined(__GNUC__)
-#define DL2_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define DL2_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define DL2_PRINTF(format, first)
+#define DL2_PRINTF(text, first)
 #endif
 
 enum dl2_status {

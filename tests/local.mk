@@ -9,6 +9,19 @@ TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = $(SHELL)
 EXTRA_DIST += tests/lib.sh
 
+# A fuzz target links $(FUZZ_LIBS) with $(FUZZ_LINK): libFuzzer's driver under --enable-fuzzing, ours, which
+# replays a corpus, otherwise. A shell test makes the corpus and runs `fuzz_X -runs=0 FOLDER`.
+if FUZZING
+FUZZ_LINK = -fsanitize=fuzzer
+FUZZ_LIBS =
+else
+FUZZ_LINK =
+FUZZ_LIBS = libfuzzreplay.la
+check_LTLIBRARIES += libfuzzreplay.la
+libfuzzreplay_la_SOURCES = tests/fuzz_replay.c
+libfuzzreplay_la_LIBADD = libcommon.la
+endif
+
 include tests/common/local.mk
 include tests/codec/local.mk
 include tests/dataset/local.mk
