@@ -1,1 +1,4 @@
-# train
+# The training library: the device seam, its devices, networks. dl2-train stands on it.
+	train/device.h \
+	train/network.h
+EXTRA_DIST += train/device.h train/network.h

@@ -1,0 +1,145 @@
+/*
+ * Networks: layers written once above the device seam, planned once for a batch, and what a trainer
+ * does with them: forward, backward, update, evaluate, look at the weights.
+ *
+ * A step's life:
+ *
+ *     dl2_network_train(network, &input, &step, error);    (several, with accumulate, for one
+ * update) dl2_network_update(network, &sgd, error); dl2_network_take_sums(network, &sums, error);
+ * (when wanted: it waits for the device)
+ *
+ * A batch may be smaller than the network's: plans are made for that count at its first use and
+ * kept (a few of them), so that batch norm sees real samples only. Samples with label -1 go
+ * through the network but count for nothing; a training batch should have none where batch norm is.
+ *
+ * Architectures (dl2_network_arch_at() lists them with a line each):
+ *   convnet    three stages of two 3x3 convolutions with batch norm and max pooling, 32-64-128
+ *   resnet10   one basic block a stage, 32-64-128-256, stride-2 stem; for 64 to 128 pixels
+ *   resnet20   He et al. 2015, section 4.2 (CIFAR), projection shortcuts; for 32 pixels
+ *   alexnet, resnet18, resnet34, resnet50     as in torchvision, with its parameter names
+ *
+ * Threads: one at a time, the device's.
+ */
+#ifndef DL2_TRAIN_NETWORK_H
+#define DL2_TRAIN_NETWORK_H
+
+#include "common/error.h"
+#include "train/device.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl2_network_config {
+    const char *arch;
+    unsigned batch;                   /* the largest that will come */
+    unsigned height, width, channels; /* of the images; 1 or 3 channels */
+    unsigned classes;
+    float mean[3], std[3]; /* of the images' values, on the 0-255 scale; gray uses the first */
+    float smoothing;       /* of labels, in training; evaluation has none */
+    uint64_t seed;         /* of initial weights and dropout */
+    bool train;            /* false: evaluation only, less memory */
+};
+
+/* ImageNet's mean and standard deviation, as (DL)2 has them. */
+#define DL2_NETWORK_DEFAULTS                                                                       \
+    {                                                                                              \
+        .arch = "resnet10", .batch = 64, .height = 64, .width = 64, .channels = 3, .classes = 10,  \
+        .mean = {122.655f, 116.535f, 104.04f}, .std = {59.415f, 58.395f, 58.65f}, .train = true    \
+    }
+
+/* The architectures, in a fixed order; NULL at the end. *summary (may be NULL) is a line for
+ * --help. */
+const char *dl2_network_arch_at(size_t index, const char **summary);
+
+struct dl2_network;
+
+/*
+ * Makes the network with fresh weights (PyTorch's and torchvision's rules, drawn from the seed, the
+ * same on every device). The device stays the caller's and must outlive it. DL2_ERR_ARGUMENT for an
+ * unknown architecture (the message lists them), and for images too small for it.
+ */
+int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
+                       struct dl2_network **out, struct dl2_error *error);
+void dl2_network_destroy(struct dl2_network *network);
+
+/* A batch in host memory, as the loader gives it. */
+struct dl2_network_input {
+    const uint8_t *images;   /* [count][height][width][channels] */
+    const int32_t *labels;   /* [count], -1 .. classes - 1 */
+    unsigned count;          /* 1 .. batch */
+    const uint32_t *partner; /* mixup: [count], each below count; NULL without */
+    float lambda;            /* share of the sample itself, 0 to 1 */
+};
+
+struct dl2_network_step {
+    uint64_t step;   /* number of the update or micro-batch; names dropout's random numbers */
+    float scale;     /* of the loss: 1, or 1 / micro-batches when accumulating */
+    bool accumulate; /* add to the gradients of the call before; false: begin anew */
+};
+
+/* Forward and backward: leaves gradients. DL2_ERR_ARGUMENT for a count, label or partner out of
+ * range. */
+int dl2_network_train(struct dl2_network *network, const struct dl2_network_input *input,
+                      const struct dl2_network_step *step, struct dl2_error *error);
+
+/* Forward only, with running statistics, without dropout, smoothing and mixup. */
+int dl2_network_evaluate(struct dl2_network *network, const struct dl2_network_input *input,
+                         struct dl2_error *error);
+
+/*
+ * The input of the last call is read until this returns; give the loader's slot back after it.
+ * Cheap: it waits for the upload, not for the computing.
+ */
+void dl2_network_wait_input(struct dl2_network *network);
+
+/* One SGD step on all parameters; weight_decay leaves out batch norm's parameters and all biases.
+ */
+int dl2_network_update(struct dl2_network *network, const struct dl2_sgd *sgd,
+                       struct dl2_error *error);
+
+/* Waits; loss, counted, top1, top5 of all calls since the last take; training's and evaluation's
+ * alike. */
+int dl2_network_take_sums(struct dl2_network *network, struct dl2_loss_sums *sums,
+                          struct dl2_error *error);
+
+/* Waits; of the last call: losses [count] (0 where not counted), logits [count][classes]. Either
+ * NULL. */
+int dl2_network_last(struct dl2_network *network, float *losses, float *logits,
+                     struct dl2_error *error);
+
+/* -- what is learned, by name -- */
+
+struct dl2_network_tensor {
+    const char *name; /* torchvision's: "layer1.0.conv1.weight"; lives as long as the network */
+    unsigned dims[4]; /* PyTorch's shape: OIHW, [out][in], or [channels] */
+    unsigned rank;
+    size_t count;   /* product of dims */
+    bool parameter; /* learned by SGD; false: a running mean or variance */
+    bool decays;    /* weight decay applies */
+};
+
+/* In the order of PyTorch's state_dict() (which has num_batches_tracked besides). */
+size_t dl2_network_tensor_count(const struct dl2_network *network);
+void dl2_network_tensor(const struct dl2_network *network, size_t index,
+                        struct dl2_network_tensor *tensor);
+/* Learned numbers, buffers left out. */
+size_t dl2_network_parameter_count(const struct dl2_network *network);
+
+enum dl2_network_part {
+    DL2_NETWORK_VALUE,
+    DL2_NETWORK_GRADIENT, /* parameters only, networks that train only; read: since the last update
+                           */
+    DL2_NETWORK_MOMENTUM, /* likewise */
+};
+
+/*
+ * `values` has `count` floats in PyTorch's element order (contiguous), whatever the device keeps. A
+ * checkpoint is the values and momenta of all tensors: setting them gives back the same state, bit
+ * for bit.
+ */
+int dl2_network_get(struct dl2_network *network, size_t index, enum dl2_network_part part,
+                    float *values, struct dl2_error *error);
+int dl2_network_set(struct dl2_network *network, size_t index, enum dl2_network_part part,
+                    const float *values, struct dl2_error *error);
+
+#endif
