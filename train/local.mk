@@ -1,4 +1,2 @@
 # The training library: the device seam, its devices, networks. dl2-train stands on it.
-	train/device.h \
-	train/network.h
 EXTRA_DIST += train/device.h train/network.h
