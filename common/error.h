@@ -22,9 +22,9 @@
 
 enum dl2_status {
     DL2_OK = 0,
-    DL2_ERR_MEMORY = -1,      /* an allocation failed */
-    DL2_ERR_SYSTEM = -2,      /* the operating system refused: the message has its reason */
-    DL2_ERR_FORMAT = -3,      /* bytes are not what they should be: truncated, corrupt, inconsistent */
+    DL2_ERR_MEMORY = -1, /* an allocation failed */
+    DL2_ERR_SYSTEM = -2, /* the operating system refused: the message has its reason */
+    DL2_ERR_FORMAT = -3, /* bytes are not what they should be: truncated, corrupt, inconsistent */
     DL2_ERR_UNSUPPORTED = -4, /* well-formed, but not something this build can handle */
     DL2_ERR_LIMIT = -5,       /* larger than a stated limit */
     DL2_ERR_ARGUMENT = -6,    /* the caller or user asked for something that makes no sense */
@@ -36,7 +36,10 @@ struct dl2_error {
     char message[1024];     /* one line, no newline at the end */
 };
 
-#define DL2_ERROR_INIT {DL2_OK, ""}
+#define DL2_ERROR_INIT                                                                             \
+    {                                                                                              \
+        DL2_OK, ""                                                                                 \
+    }
 
 /* Records `status` and the message unless an error is already there. Returns `status`. */
 int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *format, ...)

@@ -28,10 +28,10 @@ int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
                   struct dl2_error *error);
 
 /*
- * Writes under the temporary name "FOLDER/.NAME.dl2-tmp", then renames: at no moment does `path` hold
- * half a file, even if the process is killed. (No fsync: a power cut may lose what was written last.) The
- * temporary name is fixed, so what a killed run left behind is overwritten by the next; two writers of one
- * path at once must be kept apart by the caller.
+ * Writes under the temporary name "FOLDER/.NAME.dl2-tmp", then renames: at no moment does `path`
+ * hold half a file, even if the process is killed. (No fsync: a power cut may lose what was written
+ * last.) The temporary name is fixed, so what a killed run left behind is overwritten by the next;
+ * two writers of one path at once must be kept apart by the caller.
  */
 int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_error *error);
 
@@ -45,8 +45,8 @@ int dl2_make_folders(const char *path, struct dl2_error *error);
  */
 struct dl2_file_list {
     char **paths;
-    uint64_t *bytes;    /* size of each */
-    int64_t *mtime_ns;  /* modification time of each, nanoseconds since 1970 */
+    uint64_t *bytes;   /* size of each */
+    int64_t *mtime_ns; /* modification time of each, nanoseconds since 1970 */
     size_t count;
 };
 int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_error *error);

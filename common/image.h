@@ -23,7 +23,10 @@ struct dl2_image {
     size_t capacity;   /* bytes allocated, so that one image struct can be reused */
 };
 
-#define DL2_IMAGE_INIT {NULL, 0, 0, 0, 0, 0}
+#define DL2_IMAGE_INIT                                                                             \
+    {                                                                                              \
+        NULL, 0, 0, 0, 0, 0                                                                        \
+    }
 
 /*
  * Gives the image this shape, reallocating only where it must grow; contents are undefined

@@ -1,1 +1,115 @@
 #include "common/json.h"
+
+#include "common/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int dl2_json_load(const char *path, const char *schema, json_t **out, struct dl2_error *error)
+{
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    int status = dl2_file_read(path, DL2_JSON_MAX_BYTES, &bytes, error);
+    if (status < 0)
+        return status;
+    json_error_t why;
+    json_t *json = json_loadb((const char *)bytes.data, bytes.size, JSON_REJECT_DUPLICATES, &why);
+    dl2_bytes_free(&bytes);
+    if (!json)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s:%d:%d: not valid JSON: %s", path, why.line,
+                             why.column, why.text);
+    if (schema) {
+        const char *found = dl2_json_get_text(json, "schema", NULL);
+        if (!found || strcmp(found, schema) != 0) {
+            status = dl2_error_set(error, DL2_ERR_FORMAT, "%s: its schema is %s, not %s", path,
+                                   found ? found : "not given", schema);
+            json_decref(json);
+            return status;
+        }
+    }
+    *out = json;
+    return DL2_OK;
+}
+
+int dl2_json_save(const char *path, const json_t *json, struct dl2_error *error)
+{
+    char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+    if (!text)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: JSON could not be made", path);
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    int status = dl2_bytes_append(&bytes, text, strlen(text), error);
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&bytes, "\n", 1, error);
+    if (status == DL2_OK)
+        status = dl2_file_write(path, bytes.data, bytes.size, error);
+    dl2_bytes_free(&bytes);
+    free(text);
+    return status;
+}
+
+json_t *dl2_json_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Length of the valid UTF-8 sequence at `text` (RFC 3629), 0 if there is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+    if (text[0] < 0x80)
+        return 1;
+    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+    if (text[0] < 0xc2 || text[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+json_t *dl2_json_text(const char *text)
+{
+    json_t *json = json_string(text);
+    if (json)
+        return json;
+    size_t size = strlen(text);
+    char *mended = dl2_calloc(size + 1, 3);
+    if (!mended)
+        return NULL;
+    char *end = mended;
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        size_t length = utf8_length(p);
+        if (length) {
+            memcpy(end, p, length);
+            end += length;
+            p += length;
+        } else {
+            memcpy(end, "\xef\xbf\xbd", 3);
+            end += 3;
+            p++;
+        }
+    }
+    json = json_string(mended);
+    free(mended);
+    return json;
+}
+
+double dl2_json_get_real(const json_t *object, const char *key, double fallback)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : fallback;
+}
+
+long long dl2_json_get_integer(const json_t *object, const char *key, long long fallback)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+const char *dl2_json_get_text(const json_t *object, const char *key, const char *fallback)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_string(value) ? json_string_value(value) : fallback;
+}

@@ -13,9 +13,9 @@ json_t *dl2_machine_describe(void);
 struct dl2_monitor;
 int dl2_monitor_start(double period_seconds, struct dl2_monitor **out, struct dl2_error *error);
 /*
- * Stops it and returns the samples, an array of {"seconds" since start, "cpu_percent" (100 = one core, since the
- * sample before), "rss_bytes", "disk_read_bytes", "disk_write_bytes" (both since start)}; thinned to at most 1000
- * by halving the rate. New reference; the monitor is gone.
+ * Stops it and returns the samples, an array of {"seconds" since start, "cpu_percent" (100 = one
+ * core, since the sample before), "rss_bytes", "disk_read_bytes", "disk_write_bytes" (both since
+ * start)}; thinned to at most 1000 by halving the rate. New reference; the monitor is gone.
  */
 json_t *dl2_monitor_stop(struct dl2_monitor *monitor);
 

@@ -36,7 +36,10 @@ struct dl2_bytes {
     size_t capacity; /* bytes allocated */
 };
 
-#define DL2_BYTES_INIT {NULL, 0, 0}
+#define DL2_BYTES_INIT                                                                             \
+    {                                                                                              \
+        NULL, 0, 0                                                                                 \
+    }
 
 /* Makes room for `size` bytes in all and sets bytes->size; contents are undefined afterwards. */
 int dl2_bytes_resize(struct dl2_bytes *bytes, size_t size, struct dl2_error *error);

@@ -26,7 +26,7 @@ enum dl2_option_type {
 struct dl2_option {
     enum dl2_option_type type;
     const char *name;    /* long name without dashes */
-    char letter;         /* short name, or 0 */
+    char letter;         /* short name, or 0; j and V are taken */
     const char *metavar; /* NULL for flags */
     const char *help;    /* a default, where one is worth telling, is written out by the author */
     void *value;
@@ -36,16 +36,17 @@ struct dl2_option {
 
 /* What every program has. Parsed by dl2_program_parse() from options of its own. */
 struct dl2_common_options {
-    unsigned jobs; /* -j: worker threads; 0 until parsed, then at least 1 */
-    bool quiet;    /* no progress, only errors and results */
+    unsigned jobs; /* -j, --jobs: worker threads; 0 until parsed, then at least 1 */
+    bool quiet;    /* --quiet: no progress, only errors and results */
 };
 
 struct dl2_program {
     const char *name;     /* "dl2-quality" */
     const char *synopsis; /* "REFERENCE VARIANT..." */
     const char *summary;  /* one line, for --help and whatis */
-    const char *details;  /* what stands under the options: examples, formats, exit status; or NULL */
-    const struct dl2_option *options; /* ends with DL2_OPTION_END */
+    const char
+        *details; /* what stands under the options: examples, formats, exit status; or NULL */
+    const struct dl2_option *options;  /* ends with DL2_OPTION_END */
     void (*print_versions)(FILE *out); /* one "  name version" line per linked library, or NULL */
     unsigned min_arguments, max_arguments; /* positional arguments; max 0 means no limit */
 };

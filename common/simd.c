@@ -1,1 +1,29 @@
 #include "common/simd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+unsigned dl2_simd_flags(void)
+{
+    unsigned flags = 0;
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        flags |= DL2_SIMD_AVX2;
+    if (flags && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        flags |= DL2_SIMD_AVX512;
+#endif
+    const char *cap = getenv("DL2_SIMD");
+    if (cap && strcmp(cap, "c") == 0)
+        flags = 0;
+    else if (cap && strcmp(cap, "avx2") == 0)
+        flags &= DL2_SIMD_AVX2;
+    return flags;
+}
+
+const char *dl2_simd_name(void)
+{
+    unsigned flags = dl2_simd_flags();
+    return flags & DL2_SIMD_AVX512 ? "avx512" : flags & DL2_SIMD_AVX2 ? "avx2" : "c";
+}

@@ -1,7 +1,7 @@
 /*
  * What the processor can do, for dispatch tables that are filled once: plain C first, then
- * overwritten by what the flags allow. The environment variable DL2_SIMD=c|avx2|avx512 caps it so that
- * tests reach every path.
+ * overwritten by what the flags allow. The environment variable DL2_SIMD=c|avx2|avx512 caps it so
+ * that tests reach every path.
  */
 #ifndef DL2_COMMON_SIMD_H
 #define DL2_COMMON_SIMD_H

@@ -15,10 +15,12 @@ struct dl2_summary {
 /* `values` is sorted in place. All zero for no values. */
 void dl2_summarize(double *values, size_t count, struct dl2_summary *summary);
 
-/* Linear interpolation between order statistics, as NumPy's default; `sorted` ascending, 0 <= p <= 1. */
+/* Linear interpolation between order statistics, as NumPy's default; `sorted` ascending, 0 <= p
+ * <= 1. */
 double dl2_percentile(const double *sorted, size_t count, double p);
 
-/* Half the width of the two-sided 95% confidence interval of a mean (Student's t). INFINITY below 2. */
+/* Half the width of the two-sided 95% confidence interval of a mean (Student's t). INFINITY
+ * below 2. */
 double dl2_confidence95(double stddev, size_t count);
 
 #endif

@@ -1,1 +1,225 @@
 #include "common/thread.h"
+
+#include "common/memory.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+unsigned dl2_cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
+struct dl2_queue {
+    pthread_mutex_t mutex;
+    pthread_cond_t not_full, not_empty;
+    size_t capacity, head, used;
+    bool closed;
+    void *items[];
+};
+
+struct dl2_queue *dl2_queue_create(size_t capacity)
+{
+    size_t bytes;
+    if (!dl2_size_mul(capacity, sizeof(void *), &bytes) ||
+        !dl2_size_add(bytes, sizeof(struct dl2_queue), &bytes))
+        return NULL;
+    struct dl2_queue *queue = dl2_calloc(1, bytes);
+    if (!queue)
+        return NULL;
+    pthread_mutex_init(&queue->mutex, NULL);
+    pthread_cond_init(&queue->not_full, NULL);
+    pthread_cond_init(&queue->not_empty, NULL);
+    queue->capacity = capacity;
+    return queue;
+}
+
+bool dl2_queue_push(struct dl2_queue *queue, void *item)
+{
+    pthread_mutex_lock(&queue->mutex);
+    while (queue->used == queue->capacity && !queue->closed)
+        pthread_cond_wait(&queue->not_full, &queue->mutex);
+    bool taken = !queue->closed;
+    if (taken) {
+        queue->items[(queue->head + queue->used++) % queue->capacity] = item;
+        pthread_cond_signal(&queue->not_empty);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return taken;
+}
+
+void *dl2_queue_pop(struct dl2_queue *queue)
+{
+    void *item = NULL;
+    pthread_mutex_lock(&queue->mutex);
+    while (queue->used == 0 && !queue->closed)
+        pthread_cond_wait(&queue->not_empty, &queue->mutex);
+    if (queue->used) {
+        item = queue->items[queue->head];
+        queue->head = (queue->head + 1) % queue->capacity;
+        queue->used--;
+        pthread_cond_signal(&queue->not_full);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return item;
+}
+
+void dl2_queue_close(struct dl2_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    queue->closed = true;
+    pthread_cond_broadcast(&queue->not_full);
+    pthread_cond_broadcast(&queue->not_empty);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+void dl2_queue_destroy(struct dl2_queue *queue)
+{
+    if (!queue)
+        return;
+    pthread_mutex_destroy(&queue->mutex);
+    pthread_cond_destroy(&queue->not_full);
+    pthread_cond_destroy(&queue->not_empty);
+    free(queue);
+}
+
+/*
+ * The loop's items are taken in order, so the items in flight always lie in [emitted, emitted +
+ * window):
+ *
+ *     0 ..... emitted ......... next ........ emitted + window ..... count
+ *       out     done or at work   waits for a worker    waits for a slot
+ *
+ * A worker that finishes emits everything ready from `emitted` on, unless another one is at it
+ * already.
+ */
+struct loop {
+    const struct dl2_parallel *plan;
+    pthread_mutex_t mutex;
+    pthread_cond_t slot_free;
+    size_t next, emitted;
+    bool emitting, failed;
+    bool *done; /* per slot */
+    struct dl2_error error;
+};
+
+struct worker {
+    struct loop *loop;
+    unsigned number;
+    pthread_t thread;
+};
+
+static void loop_fail(struct loop *loop, int status, const struct dl2_error *error)
+{
+    if (!loop->failed) {
+        loop->failed = true;
+        loop->error = *error;
+        loop->error.status = status;
+    }
+    pthread_cond_broadcast(&loop->slot_free);
+}
+
+/* Emits what is ready, in order. Called and left with the mutex held. */
+static void emit_ready(struct loop *loop)
+{
+    const struct dl2_parallel *plan = loop->plan;
+    if (loop->emitting)
+        return;
+    loop->emitting = true;
+    while (!loop->failed && loop->emitted < plan->count && loop->emitted < loop->next &&
+           loop->done[loop->emitted % plan->window]) {
+        size_t item = loop->emitted, slot = item % plan->window;
+        if (plan->emit) {
+            pthread_mutex_unlock(&loop->mutex);
+            struct dl2_error error = DL2_ERROR_INIT;
+            int status = plan->emit(plan->context, slot, item, &error);
+            pthread_mutex_lock(&loop->mutex);
+            if (status < 0)
+                loop_fail(loop, status, &error);
+        }
+        loop->done[slot] = false;
+        loop->emitted++;
+        pthread_cond_broadcast(&loop->slot_free);
+    }
+    loop->emitting = false;
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *worker = argument;
+    struct loop *loop = worker->loop;
+    const struct dl2_parallel *plan = loop->plan;
+    pthread_mutex_lock(&loop->mutex);
+    for (;;) {
+        while (!loop->failed && loop->next < plan->count &&
+               loop->next >= loop->emitted + plan->window)
+            pthread_cond_wait(&loop->slot_free, &loop->mutex);
+        if (loop->failed || loop->next >= plan->count)
+            break;
+        size_t item = loop->next++, slot = item % plan->window;
+        pthread_mutex_unlock(&loop->mutex);
+        struct dl2_error error = DL2_ERROR_INIT;
+        int status = plan->work(plan->context, worker->number, slot, item, &error);
+        pthread_mutex_lock(&loop->mutex);
+        if (status < 0) {
+            loop_fail(loop, status, &error);
+        } else {
+            loop->done[slot] = true;
+            emit_ready(loop);
+        }
+    }
+    pthread_mutex_unlock(&loop->mutex);
+    return NULL;
+}
+
+void dl2_parallel_resolve(struct dl2_parallel *plan)
+{
+    if (!plan->jobs)
+        plan->jobs = dl2_cpu_count();
+    if (!plan->window)
+        plan->window = 4 * (size_t)plan->jobs;
+    if (plan->window < plan->jobs)
+        plan->window = plan->jobs;
+}
+
+int dl2_parallel_run(const struct dl2_parallel *given, struct dl2_error *error)
+{
+    struct dl2_parallel plan = *given;
+    dl2_parallel_resolve(&plan);
+    struct loop loop = {.plan = &plan, .error = DL2_ERROR_INIT};
+    struct worker *workers = dl2_calloc(plan.jobs, sizeof *workers);
+    loop.done = dl2_calloc(plan.window, sizeof *loop.done);
+    if (!workers || !loop.done) {
+        free(workers);
+        free(loop.done);
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u workers", plan.jobs);
+    }
+    pthread_mutex_init(&loop.mutex, NULL);
+    pthread_cond_init(&loop.slot_free, NULL);
+    unsigned started = 0;
+    for (; started < plan.jobs; started++) {
+        workers[started].loop = &loop;
+        workers[started].number = started;
+        if (pthread_create(&workers[started].thread, NULL, worker_main, &workers[started]) != 0)
+            break;
+    }
+    /* With fewer threads than asked for the work still gets done; with none it can't. */
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(workers[i].thread, NULL);
+    int status = DL2_OK;
+    if (started == 0)
+        status = dl2_error_set(error, DL2_ERR_SYSTEM, "no thread could be started");
+    else if (loop.failed)
+        status = dl2_error_set(error, loop.error.status, "%s", loop.error.message);
+    pthread_mutex_destroy(&loop.mutex);
+    pthread_cond_destroy(&loop.slot_free);
+    free(loop.done);
+    free(workers);
+    return status;
+}

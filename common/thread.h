@@ -46,8 +46,8 @@ void dl2_queue_destroy(struct dl2_queue *queue);
  * first work() or emit() to return an error stops the loop; its error is copied to the caller's.
  */
 struct dl2_parallel {
-    unsigned jobs;   /* 0: dl2_cpu_count() */
-    size_t window;   /* 0: 4 * jobs */
+    unsigned jobs; /* 0: dl2_cpu_count() */
+    size_t window; /* 0: 4 * jobs */
     size_t count;
     int (*work)(void *context, unsigned worker, size_t slot, size_t item, struct dl2_error *error);
     int (*emit)(void *context, size_t slot, size_t item, struct dl2_error *error);

@@ -1,1 +1,448 @@
+#include "common/clock.h"
 #include "common/error.h"
+#include "common/file.h"
+#include "common/image.h"
+#include "common/json.h"
+#include "common/machine.h"
+#include "common/memory.h"
+#include "common/option.h"
+#include "common/random.h"
+#include "common/stats.h"
+#include "common/thread.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void first_error_wins(void **state)
+{
+    (void)state;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_error_set(&error, DL2_ERR_FORMAT, "bad %d", 7), DL2_ERR_FORMAT);
+    assert_int_equal(dl2_error_set(&error, DL2_ERR_MEMORY, "later"), DL2_ERR_MEMORY);
+    assert_int_equal(error.status, DL2_ERR_FORMAT);
+    dl2_error_prefix(&error, "file %s", "x");
+    assert_string_equal(error.message, "file x: bad 7");
+    assert_int_equal(dl2_error_set(NULL, DL2_ERR_LIMIT, "nobody listens"), DL2_ERR_LIMIT);
+}
+
+static void long_errors_are_cut(void **state)
+{
+    (void)state;
+    char text[3000];
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = '\0';
+    struct dl2_error error = DL2_ERROR_INIT;
+    dl2_error_set(&error, DL2_ERR_FORMAT, "%s", text);
+    dl2_error_prefix(&error, "%s", text);
+    assert_int_equal(strlen(error.message), sizeof error.message - 1);
+}
+
+static void sizes_are_checked(void **state)
+{
+    (void)state;
+    size_t out = 5;
+    assert_false(dl2_size_mul(SIZE_MAX, 2, &out));
+    assert_int_equal(out, 5);
+    assert_false(dl2_size_add(SIZE_MAX, 1, &out));
+    assert_null(dl2_calloc(SIZE_MAX / 2, 3));
+    assert_null(dl2_alloc_aligned(SIZE_MAX, 1));
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    for (int i = 0; i < 10000; i++)
+        assert_int_equal(dl2_bytes_append(&bytes, "abc", 3, NULL), DL2_OK);
+    assert_int_equal(bytes.size, 30000);
+    assert_memory_equal(bytes.data + 29997, "abc", 3);
+    dl2_bytes_free(&bytes);
+}
+
+/* A 3x2 image 0 1 2 / 3 4 5, turned as EXIF says; expected pixels worked out by hand. */
+static void orientation_turns(void **state)
+{
+    (void)state;
+    static const struct {
+        int width, height;
+        uint8_t pixels[6];
+    } expected[9] = {
+        [1] = {3, 2, {0, 1, 2, 3, 4, 5}}, [2] = {3, 2, {2, 1, 0, 5, 4, 3}},
+        [3] = {3, 2, {5, 4, 3, 2, 1, 0}}, [4] = {3, 2, {3, 4, 5, 0, 1, 2}},
+        [5] = {2, 3, {0, 3, 1, 4, 2, 5}}, [6] = {2, 3, {3, 0, 4, 1, 5, 2}},
+        [7] = {2, 3, {5, 2, 4, 1, 3, 0}}, [8] = {2, 3, {2, 5, 1, 4, 0, 3}},
+    };
+    for (int orientation = 1; orientation <= 8; orientation++) {
+        struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+        assert_int_equal(dl2_image_reshape(&image, 3, 2, 1, NULL), DL2_OK);
+        for (uint8_t i = 0; i < 6; i++)
+            image.data[i] = i;
+        assert_int_equal(dl2_image_orient(&image, orientation, &scratch, NULL), DL2_OK);
+        assert_int_equal(image.width, expected[orientation].width);
+        assert_int_equal(image.height, expected[orientation].height);
+        assert_memory_equal(image.data, expected[orientation].pixels, 6);
+        dl2_image_free(&image);
+        dl2_image_free(&scratch);
+    }
+}
+
+static void image_sizes_have_limits(void **state)
+{
+    (void)state;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_image_check_size(65535, 65535, DL2_DEFAULT_MAX_PIXELS, &error),
+                     DL2_ERR_LIMIT);
+    assert_int_equal(dl2_image_check_size(0, 5, 100, NULL), DL2_ERR_FORMAT);
+    assert_int_equal(dl2_image_check_size(10, 10, 100, NULL), DL2_OK);
+    assert_int_equal(dl2_image_check_size(UINT64_MAX, UINT64_MAX, UINT64_MAX, NULL), DL2_ERR_LIMIT);
+    struct dl2_image image = DL2_IMAGE_INIT;
+    assert_int_equal(dl2_image_reshape(&image, 4, 4, 2, NULL), DL2_ERR_ARGUMENT);
+    dl2_image_free(&image);
+}
+
+/* Known answers of Philox4x32-10 from the Random123 distribution (kat_vectors). */
+static void philox_known_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t counter[4], key[2], out[4];
+    } vectors[] = {
+        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        uint32_t out[4];
+        dl2_philox(vectors[i].counter, vectors[i].key, out);
+        assert_memory_equal(out, vectors[i].out, sizeof out);
+    }
+}
+
+static void streams_differ_and_repeat(void **state)
+{
+    (void)state;
+    struct dl2_random a, b, c;
+    dl2_random_init(&a, 1, DL2_RANDOM_AUGMENT, 2, 3);
+    dl2_random_init(&b, 1, DL2_RANDOM_AUGMENT, 2, 3);
+    dl2_random_init(&c, 1, DL2_RANDOM_AUGMENT, 2, (uint64_t)1 << 32 | 3);
+    int same = 0;
+    for (int i = 0; i < 100; i++) {
+        uint32_t number = dl2_random_u32(&a);
+        assert_int_equal(number, dl2_random_u32(&b));
+        same += number == dl2_random_u32(&c);
+    }
+    assert_true(same < 3);
+    double sum = 0, squares = 0;
+    for (int i = 0; i < 20000; i++) {
+        double x = dl2_random_normal(&a);
+        sum += x;
+        squares += x * x;
+        assert_true(dl2_random_below(&b, 7) < 7);
+        double u = dl2_random_uniform(&c);
+        assert_true(u >= 0 && u < 1);
+    }
+    assert_true(fabs(sum / 20000) < 0.03 && fabs(squares / 20000 - 1) < 0.05);
+    uint32_t order[257];
+    bool seen[257] = {false};
+    dl2_random_permutation(&a, order, 257);
+    for (int i = 0; i < 257; i++)
+        seen[order[i]] = true;
+    for (int i = 0; i < 257; i++)
+        assert_true(seen[i]);
+}
+
+struct squares {
+    size_t slots[16];
+    size_t emitted[1000], count;
+    size_t fail_at;
+};
+
+static int square(void *context, unsigned worker, size_t slot, size_t item, struct dl2_error *error)
+{
+    struct squares *squares = context;
+    (void)worker;
+    if (item == squares->fail_at)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "item %zu", item);
+    squares->slots[slot] = item * item;
+    return DL2_OK;
+}
+
+static int collect(void *context, size_t slot, size_t item, struct dl2_error *error)
+{
+    struct squares *squares = context;
+    (void)error;
+    assert_int_equal(item, squares->count);
+    squares->emitted[squares->count++] = squares->slots[slot];
+    return DL2_OK;
+}
+
+static void parallel_emits_in_order(void **state)
+{
+    (void)state;
+    for (unsigned jobs = 1; jobs <= 8; jobs *= 2) {
+        struct squares squares = {.fail_at = SIZE_MAX};
+        struct dl2_parallel loop = {.jobs = jobs,
+                                    .window = 16,
+                                    .count = 1000,
+                                    .work = square,
+                                    .emit = collect,
+                                    .context = &squares};
+        assert_int_equal(dl2_parallel_run(&loop, NULL), DL2_OK);
+        assert_int_equal(squares.count, 1000);
+        for (size_t i = 0; i < 1000; i++)
+            assert_int_equal(squares.emitted[i], i * i);
+    }
+}
+
+static void parallel_stops_at_an_error(void **state)
+{
+    (void)state;
+    struct squares squares = {.fail_at = 300};
+    struct dl2_parallel loop = {.jobs = 4,
+                                .window = 16,
+                                .count = 1000,
+                                .work = square,
+                                .emit = collect,
+                                .context = &squares};
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_parallel_run(&loop, &error), DL2_ERR_FORMAT);
+    assert_string_equal(error.message, "item 300");
+    assert_true(squares.count <= 300);
+    loop.count = 0;
+    assert_int_equal(dl2_parallel_run(&loop, NULL), DL2_OK);
+}
+
+static void *produce(void *queue)
+{
+    for (size_t i = 1; i <= 1000; i++)
+        if (!dl2_queue_push(queue, (void *)i))
+            break;
+    return NULL;
+}
+
+static void *consume(void *queue)
+{
+    size_t sum = 0, item;
+    while ((item = (size_t)dl2_queue_pop(queue)))
+        sum += item;
+    return (void *)sum;
+}
+
+static void queue_hands_over_each_item_once(void **state)
+{
+    (void)state;
+    struct dl2_queue *queue = dl2_queue_create(3);
+    pthread_t producers[2], consumers[3];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&producers[i], NULL, produce, queue);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&consumers[i], NULL, consume, queue);
+    for (int i = 0; i < 2; i++)
+        pthread_join(producers[i], NULL);
+    dl2_queue_close(queue);
+    size_t sum = 0;
+    for (int i = 0; i < 3; i++) {
+        void *part;
+        pthread_join(consumers[i], &part);
+        sum += (size_t)part;
+    }
+    assert_int_equal(sum, 2 * 1000 * 1001 / 2);
+    assert_false(dl2_queue_push(queue, queue));
+    assert_null(dl2_queue_pop(queue));
+    dl2_queue_destroy(queue);
+}
+
+/* NumPy: np.percentile([3, 1, 4, 1, 5, 9, 2, 6], [5, 50, 95]) = 1.0, 3.5, 7.95; std(ddof=1)
+ * = 2.7484 */
+static void statistics_match_numpy(void **state)
+{
+    (void)state;
+    double values[] = {3, 1, 4, 1, 5, 9, 2, 6};
+    struct dl2_summary summary;
+    dl2_summarize(values, 8, &summary);
+    assert_float_equal(summary.mean, 3.875, 1e-12);
+    assert_float_equal(summary.p5, 1.0, 1e-12);
+    assert_float_equal(summary.median, 3.5, 1e-12);
+    assert_float_equal(summary.p95, 7.95, 1e-12);
+    assert_float_equal(summary.stddev, 2.748376143938713, 1e-12);
+    /* t(0.975, 7) = 2.3646 */
+    assert_float_equal(dl2_confidence95(2.0, 8), 2.365 * 2.0 / sqrt(8), 1e-3);
+    assert_true(isinf(dl2_confidence95(1.0, 1)));
+    dl2_summarize(NULL, 0, &summary);
+    assert_int_equal(summary.count, 0);
+}
+
+static void paths(void **state)
+{
+    (void)state;
+    char *joined = dl2_path_join("a//", "b.tar.gz");
+    assert_string_equal(joined, "a/b.tar.gz");
+    assert_string_equal(dl2_path_base(joined), "b.tar.gz");
+    assert_string_equal(dl2_path_extension(joined), "gz");
+    assert_int_equal(dl2_path_stem_length(joined), strlen("a/b.tar"));
+    free(joined);
+    joined = dl2_path_join("/", "x");
+    assert_string_equal(joined, "/x");
+    free(joined);
+    assert_string_equal(dl2_path_extension("a.b/.hidden"), "");
+    assert_string_equal(dl2_path_extension("a.b/plain"), "");
+}
+
+static int make_scratch(void **state)
+{
+    char *folder = strdup("/tmp/dl2-common.XXXXXX");
+    *state = mkdtemp(folder);
+    return *state ? 0 : -1;
+}
+
+static int drop_scratch(void **state)
+{
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
+    free(*state);
+    return system(command);
+}
+
+static void files_are_written_whole_and_listed(void **state)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    char *deep = dl2_path_join(*state, "a/b/c");
+    assert_int_equal(dl2_make_folders(deep, &error), DL2_OK);
+    char *file = dl2_path_join(deep, "x.txt");
+    assert_int_equal(dl2_file_write(file, "hello", 5, &error), DL2_OK);
+    assert_int_equal(dl2_file_write(file, "hi", 2, &error), DL2_OK);
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    assert_int_equal(dl2_file_read(file, 100, &bytes, &error), DL2_OK);
+    assert_int_equal(bytes.size, 2);
+    assert_memory_equal(bytes.data, "hi", 2);
+    assert_int_equal(dl2_file_read(file, 1, &bytes, &error), DL2_ERR_LIMIT);
+    dl2_error_clear(&error);
+    dl2_bytes_free(&bytes);
+
+    char *hidden = dl2_path_join(*state, ".hidden"), *other = dl2_path_join(*state, "a/b-z");
+    assert_int_equal(dl2_file_write(hidden, "", 0, &error), DL2_OK);
+    assert_int_equal(dl2_file_write(other, "1", 1, &error), DL2_OK);
+    struct dl2_file_list list;
+    assert_int_equal(dl2_list_files(*state, &list, &error), DL2_OK);
+    assert_int_equal(list.count, 2);
+    assert_string_equal(list.paths[0], "a/b-z");
+    assert_string_equal(list.paths[1], "a/b/c/x.txt");
+    assert_int_equal(list.bytes[1], 2);
+    dl2_file_list_free(&list);
+
+    char *loop = dl2_path_join(deep, "loop");
+    assert_int_equal(symlink("../..", loop), 0);
+    assert_int_equal(dl2_list_files(*state, &list, &error), DL2_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "loop"));
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_make_folders(file, &error), DL2_ERR_SYSTEM);
+    dl2_error_clear(&error);
+    char *under = dl2_path_join(file, "y");
+    assert_int_equal(dl2_file_write(under, "1", 1, &error), DL2_ERR_SYSTEM);
+    free(under);
+    free(loop);
+    free(hidden);
+    free(other);
+    free(file);
+    free(deep);
+}
+
+static void json_round_trip(void **state)
+{
+    char *file = dl2_path_join(*state, "x.json");
+    struct dl2_error error = DL2_ERROR_INIT;
+    json_t *json = json_pack("{s:s, s:o, s:o, s:o}", "schema", "test/1", "third",
+                             dl2_json_real(1.0 / 3), "nothing", dl2_json_real(NAN), "name",
+                             dl2_json_text("caf\xc3\xa9 \xff\xe0\x80 end"));
+    assert_int_equal(dl2_json_save(file, json, &error), DL2_OK);
+    json_decref(json);
+    assert_int_equal(dl2_json_load(file, "test/1", &json, &error), DL2_OK);
+    assert_true(dl2_json_get_real(json, "third", 0) == 1.0 / 3);
+    assert_true(json_is_null(json_object_get(json, "nothing")));
+    assert_string_equal(dl2_json_get_text(json, "name", ""),
+                        "caf\xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd end");
+    assert_int_equal(dl2_json_get_integer(json, "name", -3), -3);
+    json_decref(json);
+    assert_int_equal(dl2_json_load(file, "other/1", &json, &error), DL2_ERR_FORMAT);
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_file_write(file, "{\"a\": ", 6, &error), DL2_OK);
+    assert_int_equal(dl2_json_load(file, NULL, &json, &error), DL2_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "x.json:1"));
+    free(file);
+}
+
+static void lists_of_numbers_and_names(void **state)
+{
+    (void)state;
+    unsigned *numbers;
+    size_t count;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_parse_uint_list("10,25,10,5", 1, 100, &numbers, &count, &error), DL2_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(numbers[2], 5);
+    free(numbers);
+    static const char *const wrong[] = {"",   ",",   "1,", "a",   "1,,2",
+                                        "-3", "1 2", "0",  "101", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        dl2_error_clear(&error);
+        assert_int_equal(dl2_parse_uint_list(wrong[i], 1, 100, &numbers, &count, &error),
+                         DL2_ERR_ARGUMENT);
+    }
+    dl2_error_clear(&error);
+    char **names;
+    assert_int_equal(dl2_parse_name_list("jpeg,webp", &names, &count, &error), DL2_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(names[1], "webp");
+    dl2_free_list(names);
+    assert_int_equal(dl2_parse_name_list("jpeg,", &names, &count, &error), DL2_ERR_ARGUMENT);
+}
+
+static void monitor_samples_the_process(void **state)
+{
+    (void)state;
+    struct dl2_monitor *monitor;
+    assert_int_equal(dl2_monitor_start(0.01, &monitor, NULL), DL2_OK);
+    double until = dl2_clock_wall() + 0.1;
+    while (dl2_clock_wall() < until)
+        ;
+    json_t *samples = dl2_monitor_stop(monitor);
+    assert_true(json_array_size(samples) >= 2);
+    const json_t *last = json_array_get(samples, json_array_size(samples) - 1);
+    assert_true(dl2_json_get_real(last, "seconds", 0) >= 0.1);
+    assert_true(dl2_json_get_integer(last, "rss_bytes", 0) > 100000);
+    json_decref(samples);
+    json_t *machine = dl2_machine_describe();
+    assert_true(dl2_json_get_integer(machine, "cores", 0) >= 1);
+    json_decref(machine);
+    assert_true(dl2_peak_rss() > 100000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_error_wins),
+        cmocka_unit_test(long_errors_are_cut),
+        cmocka_unit_test(sizes_are_checked),
+        cmocka_unit_test(orientation_turns),
+        cmocka_unit_test(image_sizes_have_limits),
+        cmocka_unit_test(philox_known_answers),
+        cmocka_unit_test(streams_differ_and_repeat),
+        cmocka_unit_test(parallel_emits_in_order),
+        cmocka_unit_test(parallel_stops_at_an_error),
+        cmocka_unit_test(queue_hands_over_each_item_once),
+        cmocka_unit_test(statistics_match_numpy),
+        cmocka_unit_test(paths),
+        cmocka_unit_test_setup_teardown(files_are_written_whole_and_listed, make_scratch,
+                                        drop_scratch),
+        cmocka_unit_test_setup_teardown(json_round_trip, make_scratch, drop_scratch),
+        cmocka_unit_test(lists_of_numbers_and_names),
+        cmocka_unit_test(monitor_samples_the_process),
+    };
+    return cmocka_run_group_tests_name("common", tests, NULL, NULL);
+}
