@@ -23,7 +23,10 @@ bool dl2_size_add(size_t a, size_t b, size_t *out)
 
 void *dl2_calloc(size_t count, size_t size)
 {
-    return calloc(count ? count : 1, size ? size : 1);
+    size_t bytes;
+    if (!dl2_size_mul(count, size, &bytes))
+        return NULL;
+    return calloc(bytes ? bytes : 1, 1);
 }
 
 void *dl2_realloc(void *old, size_t count, size_t size)

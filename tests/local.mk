@@ -4,6 +4,8 @@ AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; export srcdir; \
 	builddir='$(abs_top_builddir)'; export builddir; \
 	PYTHON3='$(PYTHON3)'; export PYTHON3; \
+	ASAN_OPTIONS=allocator_may_return_null=1; export ASAN_OPTIONS; \
+	TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1; export TSAN_OPTIONS; \
 	PATH='$(abs_top_builddir)':$$PATH; export PATH;
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = $(SHELL)
