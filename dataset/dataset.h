@@ -4,7 +4,15 @@
  * Sources, told apart by what lies at `path`:
  *   folder   any tree of image files; the class of ROOT/[train/|val/]CLASS/.../FILE is CLASS
  *   IDX      {train,t10k}-images-idx3-ubyte[.gz] with labels beside them (MNIST's format); a sample
- *            is given as a PGM file in memory, so that it is encoded bytes like any other
+ *            is given as a PGM file in memory, so that it is encoded bytes like any other; t10k is
+ *            for validation. Sample 17 of train, labelled 3, is "train/3/00017": what a folder that
+ *            the dataset is copied to calls it
+ *
+ * Samples come in the byte order of their names. What lies in train/ is for training, what lies in
+ * val/ for validation; a tree that has neither is split by the rule below. Where there are classes,
+ * samples outside every class belong to no split: DL2_SPLIT_ALL alone has them, labelled -1. Names
+ * that start with a dot and dl2-variant.json(l) are not samples; every other file is, unless `keep`
+ * says otherwise.
  *
  * Threads: open and close on one; everything else on any number at once.
  */
@@ -24,17 +32,26 @@ struct dl2_dataset_options {
     /*
      * For a tree without train/ and val/: within each class, samples in the order of a hash of
      * (split_seed, key); the first round(val_fraction * n), at least one where n > 1, are for
-     * validation. Keys have no extension, so every variant of a dataset is split alike.
+     * validation; none at all where val_fraction is 0. Keys have no extension, so every variant of
+     * a dataset is split alike.
      */
     double val_fraction;
     uint64_t split_seed;
+    /*
+     * Which files of a folder are samples, by path; NULL: all. What it turns down might as well not
+     * be there, also for the classes.
+     */
+    bool (*keep)(const char *path);
 };
 
-#define DL2_DATASET_DEFAULTS {DL2_SPLIT_ALL, 0.2, 0}
+#define DL2_DATASET_DEFAULTS                                                                       \
+    {                                                                                              \
+        DL2_SPLIT_ALL, 0.2, 0, NULL                                                                \
+    }
 
 struct dl2_dataset;
 
-/* DL2_ERR_FORMAT where nothing is found, with a message that says what was looked for. */
+/* DL2_ERR_FORMAT where no sample is found, with a message that says what was looked for. */
 int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options,
                      struct dl2_dataset **out, struct dl2_error *error);
 void dl2_dataset_close(struct dl2_dataset *dataset);
@@ -47,8 +64,9 @@ const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned l
 
 /* One sample; strings live as long as the dataset. */
 struct dl2_sample {
-    const char *key;  /* path from the root without extension: "train/rose/0017" */
-    const char *path; /* what to call it in a message: the file, or "FILE[17]" within a packed one */
+    const char *key; /* path from the root without extension: "train/rose/0017" */
+    const char
+        *path; /* what to call it in a message: the file, or "FILE[17]" within a packed one */
     const char *name; /* path from the root, with extension where it is a file of its own */
     int label;        /* 0 .. class_count-1, or -1 */
     uint64_t bytes;   /* encoded size */

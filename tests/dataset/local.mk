@@ -1,1 +1,14 @@
-# tests of dataset
+check_PROGRAMS += tests/dataset/fuzz_idx
+tests_dataset_fuzz_idx_SOURCES = tests/dataset/fuzz_idx.c
+tests_dataset_fuzz_idx_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_dataset_fuzz_idx_LDADD = $(FUZZ_LIBS) libdataset.la
+TESTS += tests/dataset/fuzz_idx.sh
+EXTRA_DIST += tests/dataset/fuzz_idx.sh tests/dataset/gen_split.py
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/dataset/test_dataset
+tests_dataset_test_dataset_SOURCES = tests/dataset/test_dataset.c
+tests_dataset_test_dataset_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(ZLIB_CFLAGS)
+tests_dataset_test_dataset_LDADD = libdataset.la $(CMOCKA_LIBS) $(ZLIB_LIBS)
+TESTS += tests/dataset/test_dataset
+endif

@@ -1,0 +1,435 @@
+/*
+ * MNIST's layout. Both parts are kept unpacked in memory; samples are numbered in the order of
+ * their keys (class by class), so that a folder that they are copied to has the same numbers.
+ */
+#include "dataset/idx.h"
+
+#include "common/file.h"
+#include "dataset/source.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#define MAX_FILE_BYTES ((uint64_t)1 << 31)
+#define MAX_ITEM_BYTES ((uint64_t)1 << 32)
+/* Deflate's limit: 258 bytes from two bits, and some. */
+#define MAX_RATIO 1032
+
+/* A file's bytes from front to back, unpacked on the way where they are compressed. */
+struct reader {
+    z_stream stream; /* next_in and avail_in are used for plain files too */
+    bool packed;
+    bool ended; /* the last gzip member's check sum was seen */
+};
+
+static int reader_init(struct reader *reader, const uint8_t *data, size_t size,
+                       struct dl2_error *error)
+{
+    memset(reader, 0, sizeof *reader);
+    reader->packed = size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
+    if (reader->packed && inflateInit2(&reader->stream, 15 + 16) != Z_OK)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to unpack");
+    reader->stream.next_in = (Bytef *)data;
+    reader->stream.avail_in = (uInt)size;
+    return DL2_OK;
+}
+
+static void reader_end(struct reader *reader)
+{
+    if (reader->packed)
+        inflateEnd(&reader->stream);
+}
+
+static int reader_corrupt(const struct reader *reader, struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_FORMAT, "corrupt gzip data: %s",
+                         reader->stream.msg ? reader->stream.msg : "no reason known");
+}
+
+/* Fills `out` with up to `size` bytes; *got is less only at the end of the file. */
+static int reader_take(struct reader *reader, uint8_t *out, uint64_t size, uint64_t *got,
+                       struct dl2_error *error)
+{
+    z_stream *stream = &reader->stream;
+    *got = 0;
+    if (!reader->packed) {
+        uint64_t part = size < stream->avail_in ? size : stream->avail_in;
+        if (part)
+            memcpy(out, stream->next_in, part);
+        stream->next_in += part;
+        stream->avail_in -= (uInt)part;
+        *got = part;
+        return DL2_OK;
+    }
+    while (*got < size) {
+        if (reader->ended) {
+            if (!stream->avail_in)
+                return DL2_OK;
+            if (inflateReset(stream) != Z_OK)
+                return reader_corrupt(reader, error);
+            reader->ended = false;
+        }
+        const uInt room = size - *got > 1 << 30 ? 1 << 30 : (uInt)(size - *got);
+        stream->next_out = out + *got;
+        stream->avail_out = room;
+        int status = inflate(stream, Z_NO_FLUSH);
+        *got += room - stream->avail_out;
+        if (status == Z_STREAM_END)
+            reader->ended = true;
+        else if (status == Z_BUF_ERROR ||
+                 (status == Z_OK && stream->avail_out && !stream->avail_in))
+            return dl2_error_set(error, DL2_ERR_FORMAT, "the gzip data end too early");
+        else if (status != Z_OK)
+            return reader_corrupt(reader, error);
+    }
+    return DL2_OK;
+}
+
+static uint32_t big_endian(const uint8_t *data)
+{
+    return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
+}
+
+static int parse_header(struct reader *reader, unsigned rank, struct dl2_idx *idx,
+                        struct dl2_error *error)
+{
+    uint8_t header[4 + 4 * DL2_IDX_MAX_RANK];
+    const size_t size = 4 + 4 * rank;
+    uint64_t got;
+    DL2_TRY(reader_take(reader, header, size, &got, error));
+    if (got < 4 || header[0] || header[1])
+        return dl2_error_set(error, DL2_ERR_FORMAT, "not an IDX file");
+    if (header[2] != 8)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "IDX items of type 0x%02x; only unsigned bytes (0x08) are known",
+                             header[2]);
+    if (header[3] != rank)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%u dimensions instead of %u", header[3],
+                             rank);
+    if (got < size)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "the IDX header is cut short");
+    for (unsigned i = 0; i < DL2_IDX_MAX_RANK; i++) {
+        idx->dims[i] = i < rank ? big_endian(header + 4 + 4 * i) : 1;
+        if (!idx->dims[i])
+            return dl2_error_set(error, DL2_ERR_FORMAT, "dimension %u is 0", i + 1);
+    }
+    return DL2_OK;
+}
+
+static int parse_items(struct reader *reader, size_t file_size, struct dl2_idx *idx,
+                       struct dl2_error *error)
+{
+    /* Two 32-bit factors can't overflow 64 bits; the third is checked by division. */
+    const uint64_t area = (uint64_t)idx->dims[1] * idx->dims[2];
+    if (area > MAX_ITEM_BYTES / idx->dims[0])
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "%" PRIu32 " items of %" PRIu32 "x%" PRIu32 " pass the limit of 4 GiB",
+                             idx->dims[0], idx->dims[2], idx->dims[1]);
+    const uint64_t size = area * idx->dims[0];
+    const uint64_t possible =
+        reader->packed ? (uint64_t)file_size * MAX_RATIO : reader->stream.avail_in;
+    if (size > possible)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "the header speaks of %" PRIu64
+                             " bytes, the file can't hold more than %" PRIu64,
+                             size, possible);
+    idx->items = dl2_alloc_aligned(size, 1);
+    if (!idx->items)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
+    uint64_t got, more;
+    uint8_t beyond;
+    DL2_TRY(reader_take(reader, idx->items, size, &got, error));
+    if (got < size)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "the header speaks of %" PRIu64 " bytes, but only %" PRIu64 " follow",
+                             size, got);
+    /* Asking for one more also makes zlib compare the check sum. */
+    DL2_TRY(reader_take(reader, &beyond, 1, &more, error));
+    if (more)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "more bytes follow than the %" PRIu64 " that the header speaks of",
+                             size);
+    return DL2_OK;
+}
+
+int dl2_idx_parse(const uint8_t *data, size_t size, unsigned rank, struct dl2_idx *idx,
+                  struct dl2_error *error)
+{
+    *idx = (struct dl2_idx){0};
+    if (size > MAX_FILE_BYTES)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%zu bytes pass the limit of 2 GiB", size);
+    struct reader reader;
+    int status = reader_init(&reader, data, size, error);
+    if (status == DL2_OK) {
+        status = parse_header(&reader, rank, idx, error);
+        if (status == DL2_OK)
+            status = parse_items(&reader, size, idx, error);
+        reader_end(&reader);
+    }
+    if (status < 0)
+        dl2_idx_free(idx);
+    return status;
+}
+
+void dl2_idx_free(struct dl2_idx *idx)
+{
+    free(idx->items);
+    *idx = (struct dl2_idx){0};
+}
+
+struct entry {
+    const char *path, *key;
+    const uint8_t *pixels;
+    uint8_t part;
+    uint8_t label;
+};
+
+/* One pair of files. */
+struct part {
+    char *images_path; /* NULL: not there */
+    int64_t mtime_ns;
+    struct dl2_idx images, labels;
+    char header[48]; /* of every sample as PGM */
+    size_t header_size, pixel_bytes;
+};
+
+struct idx_dataset {
+    struct part parts[2]; /* train, t10k */
+    struct entry *entries;
+    char *strings;
+};
+
+static const char *const prefixes[2] = {"train", "t10k"};
+static const char *const folders[2] = {"train", "val"};
+
+/* FOLDER/PREFIX-WHAT or the same with .gz; NULL where neither is there. */
+static char *find_file(const char *folder, const char *prefix, const char *what)
+{
+    for (int packed = 0; packed < 2; packed++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s-%s%s", prefix, what, packed ? ".gz" : "");
+        char *path = dl2_path_join(folder, name);
+        if (!path || dl2_is_file(path))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
+static bool probe(const char *path)
+{
+    for (int i = 0; i < 2; i++) {
+        char *images = find_file(path, prefixes[i], "images-idx3-ubyte");
+        free(images);
+        if (images)
+            return true;
+    }
+    return false;
+}
+
+static int load_file(const char *path, unsigned rank, struct dl2_idx *idx, struct dl2_error *error)
+{
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    int status = dl2_file_read(path, MAX_FILE_BYTES, &bytes, error);
+    if (status == DL2_OK) {
+        status = dl2_idx_parse(bytes.data, bytes.size, rank, idx, error);
+        if (status < 0)
+            dl2_error_prefix(error, "%s", path);
+    }
+    dl2_bytes_free(&bytes);
+    return status;
+}
+
+static int load_labels(const char *folder, const char *prefix, struct part *part,
+                       struct dl2_error *error)
+{
+    char *path = find_file(folder, prefix, "labels-idx1-ubyte");
+    if (!path)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: no labels beside it: looked for %s-labels-idx1-ubyte[.gz]",
+                             part->images_path, prefix);
+    int status = load_file(path, 1, &part->labels, error);
+    if (status == DL2_OK && part->labels.dims[0] != part->images.dims[0])
+        status = dl2_error_set(error, DL2_ERR_FORMAT,
+                               "%s: %" PRIu32 " labels for the %" PRIu32 " images in %s", path,
+                               part->labels.dims[0], part->images.dims[0], part->images_path);
+    free(path);
+    return status;
+}
+
+static int load_part(const char *folder, const char *prefix, struct part *part,
+                     struct dl2_error *error)
+{
+    part->images_path = find_file(folder, prefix, "images-idx3-ubyte");
+    if (!part->images_path)
+        return DL2_OK;
+    struct stat status;
+    if (stat(part->images_path, &status) < 0)
+        return dl2_error_system(error, "%s", part->images_path);
+    part->mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+    DL2_TRY(load_file(part->images_path, 3, &part->images, error));
+    DL2_TRY(load_labels(folder, prefix, part, error));
+    part->pixel_bytes = (size_t)part->images.dims[1] * part->images.dims[2];
+    part->header_size =
+        (size_t)snprintf(part->header, sizeof part->header, "P5\n%" PRIu32 " %" PRIu32 "\n255\n",
+                         part->images.dims[2], part->images.dims[1]);
+    return DL2_OK;
+}
+
+/* ranks[label] is the class of a label that occurs; names have as many digits as the largest. */
+static int make_classes(struct dl2_dataset *dataset, const struct idx_dataset *idx,
+                        uint8_t ranks[256], int *digits, struct dl2_error *error)
+{
+    bool seen[256] = {false};
+    unsigned largest = 0, count = 0;
+    for (int p = 0; p < 2; p++)
+        for (uint32_t i = 0; idx->parts[p].images_path && i < idx->parts[p].labels.dims[0]; i++)
+            seen[idx->parts[p].labels.items[i]] = true;
+    for (unsigned label = 0; label < 256; label++)
+        if (seen[label])
+            largest = label;
+    *digits = largest > 99 ? 3 : largest > 9 ? 2 : 1;
+    char text[256][4];
+    const char *names[256];
+    for (unsigned label = 0; label < 256; label++)
+        if (seen[label]) {
+            snprintf(text[count], sizeof text[count], "%0*u", *digits, label & 255);
+            names[count] = text[count];
+            ranks[label] = (uint8_t)count++;
+        }
+    return dl2_dataset_set_classes(dataset, names, count, error);
+}
+
+/* Digits of a sample's number: five as most datasets of this kind have, more where needed. */
+static int number_digits(uint32_t count)
+{
+    int digits = 5;
+    for (uint32_t largest = count - 1; largest > 99999 && digits < 10; largest /= 10)
+        digits++;
+    return digits;
+}
+
+/* Room for one sample's key ("train/" + 3 digits + "/" + 10 digits) and path (+ "[" + 10 digits +
+ * "]"). */
+static size_t strings_size(const struct part *part)
+{
+    return 6 + 3 + 1 + 10 + 1 + strlen(part->images_path) + 12 + 1;
+}
+
+static bool wanted(enum dl2_split split, int p)
+{
+    return split == DL2_SPLIT_ALL || (split == DL2_SPLIT_TRAIN) == (p == 0);
+}
+
+/* Adds a part's samples, class by class, at *at in the block of strings. */
+static void add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks[256], char **at)
+{
+    struct idx_dataset *idx = dataset->state;
+    const struct part *part = &idx->parts[p];
+    const uint32_t count = part->images.dims[0];
+    const int digits = number_digits(count);
+    const size_t room = strings_size(part);
+    for (unsigned class = 0; class < dataset->class_count; class ++)
+        for (uint32_t i = 0; i < count; i++) {
+            if (ranks[part->labels.items[i]] != class)
+                continue;
+            struct entry *entry = &idx->entries[dataset->count++];
+            entry->key = *at;
+            snprintf(*at, room, "%s/%s/%0*" PRIu32, folders[p], dataset->classes[class], digits, i);
+            *at += strlen(*at) + 1;
+            entry->path = *at;
+            snprintf(*at, room, "%s[%" PRIu32 "]", part->images_path, i);
+            *at += strlen(*at) + 1;
+            entry->pixels = part->images.items + (size_t)i * part->pixel_bytes;
+            entry->part = (uint8_t)p;
+            entry->label = (uint8_t) class;
+        }
+}
+
+static int open_idx(struct dl2_dataset *dataset, const char *path,
+                    const struct dl2_dataset_options *options, struct dl2_error *error)
+{
+    struct idx_dataset *idx = dl2_calloc(1, sizeof *idx);
+    if (!idx)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a dataset");
+    dataset->state = idx;
+    for (int p = 0; p < 2; p++)
+        DL2_TRY(load_part(path, prefixes[p], &idx->parts[p], error));
+    uint8_t ranks[256];
+    int digits;
+    DL2_TRY(make_classes(dataset, idx, ranks, &digits, error));
+    size_t count = 0, size = 0;
+    for (int p = 0; p < 2; p++)
+        if (idx->parts[p].images_path && wanted(options->split, p)) {
+            count += idx->parts[p].images.dims[0];
+            size += strings_size(&idx->parts[p]) * idx->parts[p].images.dims[0];
+        }
+    idx->entries = dl2_calloc(count, sizeof *idx->entries);
+    idx->strings = dl2_calloc(size, 1);
+    if (!idx->entries || !idx->strings)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu samples", count);
+    char *at = idx->strings;
+    for (int p = 0; p < 2; p++)
+        if (idx->parts[p].images_path && wanted(options->split, p))
+            add_part(dataset, p, ranks, &at);
+    return DL2_OK;
+}
+
+static void close_idx(struct dl2_dataset *dataset)
+{
+    struct idx_dataset *idx = dataset->state;
+    if (!idx)
+        return;
+    for (int p = 0; p < 2; p++) {
+        free(idx->parts[p].images_path);
+        dl2_idx_free(&idx->parts[p].images);
+        dl2_idx_free(&idx->parts[p].labels);
+    }
+    free(idx->entries);
+    free(idx->strings);
+    free(idx);
+}
+
+static void sample_of_idx(const struct dl2_dataset *dataset, size_t index,
+                          struct dl2_sample *sample)
+{
+    const struct idx_dataset *idx = dataset->state;
+    const struct entry *entry = &idx->entries[index];
+    const struct part *part = &idx->parts[entry->part];
+    *sample = (struct dl2_sample){
+        .key = entry->key,
+        .path = entry->path,
+        .name = entry->key,
+        .label = entry->label,
+        .bytes = part->header_size + part->pixel_bytes,
+        .mtime_ns = part->mtime_ns,
+    };
+}
+
+static int read_from_idx(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
+                         const uint8_t **data, size_t *size, struct dl2_error *error)
+{
+    const struct idx_dataset *idx = dataset->state;
+    const struct entry *entry = &idx->entries[index];
+    const struct part *part = &idx->parts[entry->part];
+    DL2_TRY(dl2_bytes_resize(scratch, part->header_size + part->pixel_bytes, error));
+    memcpy(scratch->data, part->header, part->header_size);
+    memcpy(scratch->data + part->header_size, entry->pixels, part->pixel_bytes);
+    *data = scratch->data;
+    *size = scratch->size;
+    return DL2_OK;
+}
+
+const struct dl2_source dl2_source_idx = {
+    .name = "idx",
+    .looks_for = "{train,t10k}-images-idx3-ubyte[.gz]",
+    .probe = probe,
+    .open = open_idx,
+    .close = close_idx,
+    .sample = sample_of_idx,
+    .read = read_from_idx,
+};

@@ -1,0 +1,673 @@
+/* Folders and IDX files: splits, labels, names, and what must be refused. */
+#include "common/file.h"
+#include "common/memory.h"
+#include "dataset/dataset.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+static char root[256];
+
+static int make_root(void **state)
+{
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/dl2-dataset.XXXXXX", base ? base : "/tmp");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    char command[640];
+    snprintf(command, sizeof command, "chmod -R u+rwX '%s'; rm -rf '%s'", root, root);
+    return system(command);
+}
+
+static char *at(const char *name)
+{
+    char *path = dl2_path_join(root, name);
+    assert_non_null(path);
+    return path;
+}
+
+static void put_bytes(const char *name, const void *data, size_t size)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    char *path = at(name);
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    if (dl2_make_folders(path, &error) < 0)
+        fail_msg("%s", error.message);
+    *slash = '/';
+    if (dl2_file_write(path, data, size, &error) < 0)
+        fail_msg("%s", error.message);
+    free(path);
+}
+
+static void put(const char *name)
+{
+    put_bytes(name, name, strlen(name));
+}
+
+static struct dl2_dataset *open_with(const struct dl2_dataset_options *options)
+{
+    struct dl2_dataset *dataset;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_dataset_open(root, options, &dataset, &error) < 0)
+        fail_msg("%s", error.message);
+    return dataset;
+}
+
+static struct dl2_dataset *open_split(enum dl2_split split)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = split;
+    return open_with(&options);
+}
+
+/* Opening must fail with this status and a message that contains `word`. */
+static void refuse(enum dl2_split split, int status, const char *word)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = split;
+    struct dl2_dataset *dataset;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_dataset_open(root, &options, &dataset, &error), status);
+    assert_null(dataset);
+    if (!strstr(error.message, word))
+        fail_msg("\"%s\" does not contain \"%s\"", error.message, word);
+}
+
+static struct dl2_sample sample_of(const struct dl2_dataset *dataset, size_t index)
+{
+    struct dl2_sample sample;
+    dl2_dataset_sample(dataset, index, &sample);
+    return sample;
+}
+
+/* "key:label key:label ..." */
+static const char *describe(const struct dl2_dataset *dataset)
+{
+    static char text[4096];
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        struct dl2_sample sample = sample_of(dataset, i);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s:%d", i ? " " : "",
+                                 sample.key, sample.label);
+    }
+    return text;
+}
+
+static void expect_split(enum dl2_split split, const char *description)
+{
+    struct dl2_dataset *dataset = open_split(split);
+    assert_string_equal(describe(dataset), description);
+    dl2_dataset_close(dataset);
+}
+
+static void test_train_and_val(void **state)
+{
+    (void)state;
+    put("train/rose/2.jpg");
+    put("train/rose/deep/er/1.jpg");
+    put("train/aster/a.b.jpg");
+    put("train/aster.x/1.jpg");
+    put("val/rose/9.jpg");
+    put("val/tulip/1.jpg");
+    put("test/rose/5.jpg");
+    put("train/stray.jpg");
+    expect_split(DL2_SPLIT_TRAIN, "train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
+                                  "train/rose/deep/er/1:2");
+    expect_split(DL2_SPLIT_VAL, "val/rose/9:2 val/tulip/1:3");
+    expect_split(DL2_SPLIT_ALL, "test/rose/5:-1 train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
+                                "train/rose/deep/er/1:2 train/stray:-1 val/rose/9:2 val/tulip/1:3");
+    struct dl2_dataset *dataset = open_split(DL2_SPLIT_VAL);
+    assert_int_equal(dl2_dataset_class_count(dataset), 4);
+    assert_string_equal(dl2_dataset_class_name(dataset, 0), "aster");
+    assert_string_equal(dl2_dataset_class_name(dataset, 1), "aster.x");
+    assert_string_equal(dl2_dataset_class_name(dataset, 2), "rose");
+    assert_string_equal(dl2_dataset_class_name(dataset, 3), "tulip");
+    assert_null(dl2_dataset_class_name(dataset, 4));
+    dl2_dataset_close(dataset);
+}
+
+static void test_only_one_part(void **state)
+{
+    (void)state;
+    put("train/a/1.jpg");
+    expect_split(DL2_SPLIT_TRAIN, "train/a/1:0");
+    refuse(DL2_SPLIT_VAL, DL2_ERR_FORMAT, "validation");
+}
+
+static void test_class_called_train(void **state)
+{
+    (void)state;
+    put("plane/1.jpg");
+    put("train/1.jpg");
+    put("train/2.jpg");
+    expect_split(DL2_SPLIT_ALL, "plane/1:0 train/1:1 train/2:1");
+}
+
+static void test_sample_fields(void **state)
+{
+    (void)state;
+    put("c/one.tar.jpg");
+    struct dl2_dataset *dataset = open_split(DL2_SPLIT_ALL);
+    struct dl2_sample sample = sample_of(dataset, 0);
+    char *path = at("c/one.tar.jpg");
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_string_equal(sample.key, "c/one.tar");
+    assert_string_equal(sample.name, "c/one.tar.jpg");
+    assert_string_equal(sample.path, path);
+    assert_int_equal(sample.bytes, strlen("c/one.tar.jpg"));
+    assert_int_equal(sample.mtime_ns,
+                     (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    const uint8_t *data;
+    size_t size;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_dataset_read(dataset, 0, &scratch, &data, &size, &error), 0);
+    assert_int_equal(size, strlen("c/one.tar.jpg"));
+    assert_memory_equal(data, "c/one.tar.jpg", size);
+    unlink(path);
+    assert_int_equal(dl2_dataset_read(dataset, 0, &scratch, &data, &size, &error), DL2_ERR_SYSTEM);
+    assert_non_null(strstr(error.message, "one.tar.jpg"));
+    dl2_bytes_free(&scratch);
+    dl2_dataset_close(dataset);
+    free(path);
+}
+
+static void test_what_is_skipped(void **state)
+{
+    (void)state;
+    put("dl2-variant.json");
+    put("dl2-variant.jsonl");
+    put("c/.hidden.jpg");
+    put(".git/c/x.jpg");
+    put("c/.1.jpg.dl2-tmp");
+    put("c/1.jpg");
+    put("c/1.png");
+    expect_split(DL2_SPLIT_ALL, "c/1:0 c/1:0");
+}
+
+static bool is_jpeg(const char *path)
+{
+    return !strcmp(dl2_path_extension(path), "jpg");
+}
+
+static void test_keep(void **state)
+{
+    (void)state;
+    put("README.txt");
+    put("doc/README.txt");
+    put("rose/README.txt");
+    put("rose/1.jpg");
+    expect_split(DL2_SPLIT_ALL, "README:-1 doc/README:0 rose/1:1 rose/README:1");
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.keep = is_jpeg;
+    struct dl2_dataset *dataset = open_with(&options);
+    assert_string_equal(describe(dataset), "rose/1:0");
+    assert_int_equal(dl2_dataset_class_count(dataset), 1);
+    dl2_dataset_close(dataset);
+}
+
+static void test_flat(void **state)
+{
+    (void)state;
+    put("b.jpg");
+    put("a.jpg");
+    put("c.jpg");
+    expect_split(DL2_SPLIT_ALL, "a:-1 b:-1 c:-1");
+    struct dl2_dataset *dataset = open_split(DL2_SPLIT_TRAIN);
+    assert_int_equal(dl2_dataset_count(dataset), 2);
+    assert_int_equal(dl2_dataset_class_count(dataset), 0);
+    dl2_dataset_close(dataset);
+}
+
+static void test_odd_names(void **state)
+{
+    (void)state;
+    put("two words/a photo.jpg");
+    put("Bl\xc3\xbcte/\xe8\x8a\xb1.jpg");
+    put("new\nline/x\ty.jpg");
+    put("\xff\xfe/not utf-8 \x80.jpg");
+    put("trailing./dot..jpg");
+    expect_split(DL2_SPLIT_ALL, "Bl\xc3\xbcte/\xe8\x8a\xb1:0 new\nline/x\ty:1 trailing./dot.:2 "
+                                "two words/a photo:3 \xff\xfe/not utf-8 \x80:4");
+}
+
+static void test_slash_at_the_end(void **state)
+{
+    (void)state;
+    put("c/1.jpg");
+    char with_slashes[300];
+    snprintf(with_slashes, sizeof with_slashes, "%s//", root);
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *dataset;
+    assert_int_equal(dl2_dataset_open(with_slashes, &options, &dataset, NULL), 0);
+    struct dl2_sample sample = sample_of(dataset, 0);
+    char *path = at("c/1.jpg");
+    assert_string_equal(sample.path, path);
+    assert_string_equal(sample.key, "c/1");
+    free(path);
+    dl2_dataset_close(dataset);
+}
+
+static void put_numbered(unsigned classes, unsigned each, const char *extension)
+{
+    for (unsigned c = 0; c < classes; c++)
+        for (unsigned i = 0; i < each; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "class%u/%03u.%s", c, i, extension);
+            put(name);
+        }
+}
+
+/* Both parts together are the whole, they share nothing, and each class gives its share. */
+static void test_rule_is_a_partition(void **state)
+{
+    (void)state;
+    put_numbered(3, 33, "jpg");
+    put("lonely/1.jpg");
+    put("pair/1.jpg");
+    put("pair/2.jpg");
+    struct dl2_dataset *all = open_split(DL2_SPLIT_ALL);
+    struct dl2_dataset *train = open_split(DL2_SPLIT_TRAIN);
+    struct dl2_dataset *val = open_split(DL2_SPLIT_VAL);
+    assert_int_equal(dl2_dataset_count(all), 3 * 33 + 3);
+    assert_int_equal(dl2_dataset_count(train) + dl2_dataset_count(val), dl2_dataset_count(all));
+    size_t t = 0, v = 0;
+    unsigned val_of[5] = {0};
+    for (size_t i = 0; i < dl2_dataset_count(all); i++) {
+        struct dl2_sample whole = sample_of(all, i);
+        struct dl2_sample part;
+        bool in_train = t < dl2_dataset_count(train) &&
+                        (part = sample_of(train, t), !strcmp(part.key, whole.key));
+        if (in_train) {
+            t++;
+        } else {
+            part = sample_of(val, v++);
+            assert_string_equal(part.key, whole.key);
+            val_of[part.label]++;
+        }
+        assert_int_equal(part.label, whole.label);
+    }
+    for (int c = 0; c < 3; c++)
+        assert_int_equal(val_of[c], 7); /* round(0.2 * 33) */
+    assert_int_equal(val_of[3], 0);     /* the only one of its class stays in training */
+    assert_int_equal(val_of[4], 1);
+    dl2_dataset_close(all);
+    dl2_dataset_close(train);
+    dl2_dataset_close(val);
+}
+
+static char *copy_of_split(uint64_t seed, double fraction)
+{
+    struct dl2_dataset_options options = {DL2_SPLIT_VAL, fraction, seed, NULL};
+    struct dl2_dataset *dataset = open_with(&options);
+    char *text = strdup(describe(dataset));
+    dl2_dataset_close(dataset);
+    return text;
+}
+
+static void test_rule_is_stable(void **state)
+{
+    (void)state;
+    put_numbered(2, 20, "jpg");
+    char *first = copy_of_split(0, 0.2), *again = copy_of_split(0, 0.2),
+         *other = copy_of_split(1, 0.2), *larger = copy_of_split(0, 0.5);
+    assert_string_equal(first, again);
+    assert_string_not_equal(first, other);
+    /* A larger part holds the smaller one. */
+    char *keys = strdup(first);
+    for (char *key = strtok(keys, " "); key; key = strtok(NULL, " "))
+        assert_non_null(strstr(larger, key));
+    free(keys);
+    /* The same keys with another extension are split alike. */
+    remove_root(NULL);
+    assert_int_equal(mkdir(root, 0700), 0);
+    put_numbered(2, 20, "webp");
+    char *variant = copy_of_split(0, 0.2);
+    assert_string_equal(first, variant);
+    free(first);
+    free(again);
+    free(other);
+    free(larger);
+    free(variant);
+}
+
+/*
+ * The rule is part of the format: a change would silently mix training and validation data.
+ * Expected values by gen_split.py.
+ */
+static void test_rule_is_what_it_was(void **state)
+{
+    (void)state;
+    put_numbered(1, 10, "jpg");
+    char *text = copy_of_split(0, 0.3);
+    assert_string_equal(text, "class0/002:0 class0/003:0 class0/008:0");
+    free(text);
+    text = copy_of_split(((uint64_t)1 << 40) + 7, 0.3);
+    assert_string_equal(text, "class0/003:0 class0/004:0 class0/005:0");
+    free(text);
+}
+
+static void test_rule_arguments(void **state)
+{
+    (void)state;
+    put_numbered(1, 4, "jpg");
+    struct dl2_dataset *dataset;
+    struct dl2_dataset_options options = {DL2_SPLIT_TRAIN, 1.5, 0, NULL};
+    assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
+    options.val_fraction = (double)NAN;
+    assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
+    options.val_fraction = 0;
+    dataset = open_with(&options);
+    assert_int_equal(dl2_dataset_count(dataset), 4);
+    dl2_dataset_close(dataset);
+    options.val_fraction = 1;
+    assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_FORMAT);
+}
+
+static void test_links(void **state)
+{
+    (void)state;
+    put("real/1.jpg");
+    char *link = at("alias"), *loop = at("real/loop");
+    assert_int_equal(symlink("real", link), 0);
+    expect_split(DL2_SPLIT_ALL, "alias/1:0 real/1:1");
+    assert_int_equal(symlink("..", loop), 0);
+    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "loop");
+    free(link);
+    free(loop);
+}
+
+static void test_unreadable_folder(void **state)
+{
+    (void)state;
+    put("c/1.jpg");
+    put("locked/1.jpg");
+    char *locked = at("locked");
+    assert_int_equal(chmod(root, 0755), 0);
+    assert_int_equal(chmod(locked, 0), 0);
+    const uid_t me = geteuid();
+    if (me == 0)
+        assert_int_equal(seteuid(65534), 0); /* root may read anything: be nobody for a while */
+    refuse(DL2_SPLIT_ALL, DL2_ERR_SYSTEM, "locked");
+    if (me == 0)
+        assert_int_equal(seteuid(0), 0);
+    free(locked);
+}
+
+static void test_nothing_there(void **state)
+{
+    (void)state;
+    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "CLASS/FILE");
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *dataset;
+    struct dl2_error error = DL2_ERROR_INIT;
+    char *path = at("absent");
+    assert_int_equal(dl2_dataset_open(path, &options, &dataset, &error), DL2_ERR_SYSTEM);
+    assert_non_null(strstr(error.message, "absent"));
+    free(path);
+    put("file");
+    path = at("file");
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_dataset_open(path, &options, &dataset, &error), DL2_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "images-idx3-ubyte"));
+    free(path);
+}
+
+static void expect_variant(const char *path, const char *name)
+{
+    char *found = dl2_dataset_variant_name(path);
+    assert_string_equal(found, name);
+    free(found);
+}
+
+static void test_variant_name(void **state)
+{
+    (void)state;
+    char path[300];
+    snprintf(path, sizeof path, "%s///", root);
+    expect_variant(path, dl2_path_base(root));
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(root), 0);
+    expect_variant(".", dl2_path_base(root));
+    put("sub/x");
+    expect_variant("sub", "sub");
+    expect_variant("sub/..", dl2_path_base(root));
+    assert_int_equal(chdir(here), 0);
+    const char *json = "{\"schema\": \"dl2-variant/1\", \"variant\": \"webp-10\"}";
+    put_bytes("dl2-variant.json", json, strlen(json));
+    expect_variant(root, "webp-10");
+    put_bytes("dl2-variant.json", "{", 1);
+    expect_variant(path, dl2_path_base(root));
+}
+
+/* IDX files. */
+
+static size_t idx_header(uint8_t *out, unsigned rank, uint32_t a, uint32_t b, uint32_t c)
+{
+    const uint32_t dims[3] = {a, b, c};
+    out[0] = out[1] = 0;
+    out[2] = 8;
+    out[3] = (uint8_t)rank;
+    for (unsigned i = 0; i < rank; i++)
+        for (int byte = 0; byte < 4; byte++)
+            out[4 + 4 * i + (unsigned)byte] = (uint8_t)(dims[i] >> (24 - 8 * byte));
+    return 4 + 4 * rank;
+}
+
+static size_t pack(const uint8_t *data, size_t size, uint8_t *out, size_t room)
+{
+    z_stream stream = {0};
+    assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    stream.next_in = (Bytef *)data;
+    stream.avail_in = (uInt)size;
+    stream.next_out = out;
+    stream.avail_out = (uInt)room;
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&stream);
+    return room - stream.avail_out;
+}
+
+static void put_packed(const char *name, const uint8_t *data, size_t size)
+{
+    uint8_t packed[4096];
+    put_bytes(name, packed, pack(data, size, packed, sizeof packed));
+}
+
+/* `count` images of 3x2 pixels with pixel values 6 * i + 0..5, and labels (i * 5) % modulus. */
+static void put_idx(const char *prefix, uint32_t count, unsigned modulus, bool packed)
+{
+    uint8_t data[2048];
+    char name[64];
+    size_t size = idx_header(data, 3, count, 2, 3);
+    for (uint32_t i = 0; i < 6 * count; i++)
+        data[size++] = (uint8_t)i;
+    snprintf(name, sizeof name, "%s-images-idx3-ubyte%s", prefix, packed ? ".gz" : "");
+    if (packed)
+        put_packed(name, data, size);
+    else
+        put_bytes(name, data, size);
+    size = idx_header(data, 1, count, 0, 0);
+    for (uint32_t i = 0; i < count; i++)
+        data[size++] = (uint8_t)(i * 5 % modulus);
+    snprintf(name, sizeof name, "%s-labels-idx1-ubyte%s", prefix, packed ? ".gz" : "");
+    if (packed)
+        put_packed(name, data, size);
+    else
+        put_bytes(name, data, size);
+}
+
+static void check_idx(bool packed)
+{
+    put_idx("train", 5, 3, packed); /* labels 0 2 1 0 2 */
+    put_idx("t10k", 2, 3, packed);  /* labels 0 2 */
+    expect_split(DL2_SPLIT_TRAIN, "train/0/00000:0 train/0/00003:0 train/1/00002:1 "
+                                  "train/2/00001:2 train/2/00004:2");
+    expect_split(DL2_SPLIT_VAL, "val/0/00000:0 val/2/00001:2");
+    struct dl2_dataset *dataset = open_split(DL2_SPLIT_ALL);
+    assert_int_equal(dl2_dataset_count(dataset), 7);
+    assert_int_equal(dl2_dataset_class_count(dataset), 3);
+    struct dl2_sample sample = sample_of(dataset, 2);
+    assert_string_equal(sample.key, "train/1/00002");
+    assert_non_null(strstr(sample.path, packed ? "train-images-idx3-ubyte.gz[2]"
+                                               : "train-images-idx3-ubyte[2]"));
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    const uint8_t *data;
+    size_t size;
+    assert_int_equal(dl2_dataset_read(dataset, 2, &scratch, &data, &size, NULL), 0);
+    static const char expected[] = "P5\n3 2\n255\n\x0c\x0d\x0e\x0f\x10\x11";
+    assert_int_equal(size, sizeof expected - 1);
+    assert_int_equal(sample.bytes, size);
+    assert_memory_equal(data, expected, size);
+    dl2_bytes_free(&scratch);
+    dl2_dataset_close(dataset);
+}
+
+static void test_idx_plain(void **state)
+{
+    (void)state;
+    check_idx(false);
+}
+
+static void test_idx_packed(void **state)
+{
+    (void)state;
+    check_idx(true);
+}
+
+/* Only labels that occur are classes, and their names sort like their numbers. */
+static void test_idx_sparse_labels(void **state)
+{
+    (void)state;
+    put_idx("train", 4, 13, false); /* labels 0 5 10 2 */
+    struct dl2_dataset *dataset = open_split(DL2_SPLIT_ALL);
+    assert_string_equal(describe(dataset),
+                        "train/00/00000:0 train/02/00003:1 train/05/00001:2 train/10/00002:3");
+    assert_string_equal(dl2_dataset_class_name(dataset, 3), "10");
+    dl2_dataset_close(dataset);
+    refuse(DL2_SPLIT_VAL, DL2_ERR_FORMAT, "validation");
+}
+
+static void refuse_images(const uint8_t *data, size_t size, int status, const char *word)
+{
+    put_bytes("train-images-idx3-ubyte", data, size);
+    refuse(DL2_SPLIT_ALL, status, word);
+    refuse(DL2_SPLIT_ALL, status, "train-images-idx3-ubyte");
+}
+
+static void test_idx_refusals(void **state)
+{
+    (void)state;
+    uint8_t data[64];
+    put_idx("train", 5, 3, false);
+    refuse_images(data, 0, DL2_ERR_FORMAT, "not an IDX file");
+    size_t size = idx_header(data, 3, 1, 2, 3);
+    refuse_images(data, size - 1, DL2_ERR_FORMAT, "cut short");
+    memset(data + size, 7, 8);
+    refuse_images(data, size + 5, DL2_ERR_FORMAT, "6 bytes");
+    refuse_images(data, size + 7, DL2_ERR_FORMAT, "more bytes");
+    data[2] = 0x0d;
+    refuse_images(data, size + 6, DL2_ERR_UNSUPPORTED, "0x0d");
+    data[2] = 8;
+    data[3] = 2;
+    refuse_images(data, size + 6, DL2_ERR_UNSUPPORTED, "2 dimensions");
+    data[0] = 1;
+    refuse_images(data, size + 6, DL2_ERR_FORMAT, "not an IDX file");
+    size = idx_header(data, 3, 1, 0, 3);
+    refuse_images(data, size, DL2_ERR_FORMAT, "dimension 2 is 0");
+    size = idx_header(data, 3, 0xffffffff, 0xffffffff, 0xffffffff);
+    refuse_images(data, size, DL2_ERR_LIMIT, "4 GiB");
+    size = idx_header(data, 3, 1, 65536, 65535);
+    refuse_images(data, size, DL2_ERR_FORMAT, "can't hold");
+    size = idx_header(data, 3, 2, 2, 3);
+    refuse_images(data, size + 12, DL2_ERR_FORMAT, "5 labels for the 2 images");
+    char *labels = at("train-labels-idx1-ubyte");
+    unlink(labels);
+    refuse_images(data, size + 12, DL2_ERR_FORMAT, "no labels");
+    free(labels);
+}
+
+static void test_idx_packed_refusals(void **state)
+{
+    (void)state;
+    put_idx("train", 5, 3, false);
+    char *plain = at("train-images-idx3-ubyte");
+    unlink(plain);
+    free(plain);
+    const char *name = "train-images-idx3-ubyte.gz";
+    uint8_t data[64], packed[256];
+    size_t size = idx_header(data, 3, 5, 2, 3);
+    memset(data + size, 9, 31);
+    size_t length = pack(data, size + 30, packed, sizeof packed);
+    put_bytes(name, packed, length - 9);
+    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "too early");
+    packed[length - 6] ^= 1; /* the check sum */
+    put_bytes(name, packed, length);
+    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "corrupt");
+    length = pack(data, size + 29, packed, sizeof packed);
+    put_bytes(name, packed, length);
+    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "only 29 follow");
+    length = pack(data, size + 31, packed, sizeof packed);
+    put_bytes(name, packed, length);
+    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "more bytes");
+    size = idx_header(data, 3, 60000, 28, 28);
+    length = pack(data, size, packed, sizeof packed);
+    put_bytes(name, packed, length);
+    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "can't hold");
+    /* Two gzip members one after the other are one file. */
+    size = idx_header(data, 3, 5, 2, 3);
+    length = pack(data, size + 10, packed, sizeof packed);
+    length += pack(data + size + 10, 20, packed + length, sizeof packed - length);
+    put_bytes(name, packed, length);
+    struct dl2_dataset *dataset = open_split(DL2_SPLIT_ALL);
+    assert_int_equal(dl2_dataset_count(dataset), 5);
+    dl2_dataset_close(dataset);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_train_and_val),
+        TEST(test_only_one_part),
+        TEST(test_class_called_train),
+        TEST(test_sample_fields),
+        TEST(test_what_is_skipped),
+        TEST(test_keep),
+        TEST(test_flat),
+        TEST(test_odd_names),
+        TEST(test_slash_at_the_end),
+        TEST(test_rule_is_a_partition),
+        TEST(test_rule_is_stable),
+        TEST(test_rule_is_what_it_was),
+        TEST(test_rule_arguments),
+        TEST(test_links),
+        TEST(test_unreadable_folder),
+        TEST(test_nothing_there),
+        TEST(test_variant_name),
+        TEST(test_idx_plain),
+        TEST(test_idx_packed),
+        TEST(test_idx_sparse_labels),
+        TEST(test_idx_refusals),
+        TEST(test_idx_packed_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
