@@ -1,1 +1,17 @@
-# study
+# The study's makefile works in the tree, from any build folder, and installed.
+dist_pkgdata_DATA += study/study.mk study/demo-dataset.sh study/packages.sh study/packages.txt
+EXTRA_DIST += GNUmakefile bootstrap
+
+# Relative DATASET and OUT start here.
+STUDY_FOLDER = .
+RUN_STUDY = cd '$(STUDY_FOLDER)' && \
+	$(MAKE) --no-print-directory -f '$(abs_top_srcdir)/study/study.mk' PROGRAMS='$(abs_top_builddir)'
+
+
+STUDY_GOALS = study variants quality load train report
+.PHONY: $(STUDY_GOALS) clean-study run-study
+$(STUDY_GOALS): run-study
+run-study: all
+	+@$(RUN_STUDY) $(filter $(STUDY_GOALS),$(MAKECMDGOALS))
+clean-study:
+	+@$(RUN_STUDY) $@

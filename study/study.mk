@@ -1,0 +1,294 @@
+# How far can this dataset be compressed, and what does it cost?
+#
+#   make -f study.mk [GOAL] [VARIABLE=value ...]        in a dl2 checkout: make GOAL VARIABLE=value ...
+#
+# Goals, each with what it needs:
+#   study        everything; ends with the report (the default)
+#   variants     the dataset transcoded with every codec at every quality
+#   quality      PSNR and SSIM of every variant
+#   load         the input pipeline's speed on every variant and on the original
+#   train        every network, from every seed, on every variant and on the original
+#   report       OUT/report/report.html and the plots beside it
+#   clean-study  deletes OUT
+#   help         this text
+#
+# Variables:
+#   DATASET      demo           pieces of the photographs of Debian's lomiri-wallpapers-16.04
+#                fashion-mnist  Debian's dataset-fashion-mnist
+#                imagenette     downloaded (about 95 MB)
+#                a folder       train/CLASS/... and val/CLASS/..., or CLASS/... that is then split
+#   OUT          where all results go: study-out/DATASET
+#   CODECS       jpeg webp avif jp2, or some of them
+#   QUALITIES    1 to 100, higher is better, the same for all codecs
+#   ARCHS        networks, as dl2-train --help lists them
+#   EPOCHS       of each training
+#   SEEDS        of the trainings; two at least, so that chance can be told from effect
+#   IMAGE_SIZE   pixels that the networks see, squared
+#   BATCH        images a step
+#   DEVICE       cpu, ref or what dl2-train --help lists
+#   JOBS         threads in all
+#   TRAINERS     trainings at once; each has JOBS / TRAINERS threads
+#   TOLERANCE    points of top-1 accuracy that may be lost, for the report's recommendation
+#   TRANSCODE_FLAGS, QUALITY_FLAGS, LOAD_FLAGS, TRAIN_FLAGS, REPORT_FLAGS   further options
+#   PROGRAMS     folder of the programs: beside this file or on the PATH
+#   V            1 shows the commands
+#
+# Files are what make goes by: what is there and up to date isn't made again, whatever was
+# interrupted is gone on with, and a changed variable redoes what depends on it. OUT belongs to one dataset.
+
+DATASET ?= demo
+OUT ?= study-out/$(notdir $(abspath $(DATASET)))
+CODECS ?= jpeg
+QUALITIES ?= 10 25 50 75 85
+ARCHS ?= cifar
+EPOCHS ?= 15
+SEEDS ?= 1 2
+IMAGE_SIZE ?= $(or $(image_size_$(DATASET)),64)
+BATCH ?= 64
+DEVICE ?= cpu
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+TRAINERS ?= $(if $(filter ref cpu,$(DEVICE)),$(shell \
+    seeds=$(words $(SEEDS)); [ $$seeds -lt $(JOBS) ] && echo $$seeds || echo $(JOBS)),1)
+TOLERANCE ?= 1
+
+image_size_fashion-mnist := 28
+
+here := $(dir $(lastword $(MAKEFILE_LIST)))
+goals := $(or $(MAKECMDGOALS),study)
+
+.PHONY: study variants quality load train report clean-study help FORCE
+.SUFFIXES:
+study: report
+
+ifneq ($(filter-out help,$(goals)),)
+
+# ---- What was asked for
+
+# Make's file names can't have blanks or its own punctuation.
+one_word = $(if $(word 2,[$($1)]),$(error $1 is "$($1)": make can't work with blanks in a path; \
+    use a symbolic link without any))$(foreach c,: % " ' \ ; & | < > * ? [ ] ( ) { } ` ! ~ = \#,$(if \
+    $(findstring $c,$($1)),$(error $1 is "$($1)": make can't work with $c in a path; use a \
+    symbolic link without it)))$(if $(strip $($1)),,$(error $1 is empty))
+$(call one_word,DATASET)
+$(call one_word,OUT)
+out := $(OUT:%/=%)
+made := $(out)/.make
+
+ifneq ($(filter demo imagenette,$(DATASET)),)
+data := $(out)/data
+identity := $(DATASET)
+else ifeq ($(DATASET),fashion-mnist)
+data := /usr/share/datasets/fashion-mnist
+identity := $(DATASET)
+else
+data := $(DATASET:%/=%)
+identity := $(realpath $(data))
+ifeq ($(wildcard $(data)/.),)
+$(error DATASET is "$(DATASET)", which is neither a folder nor one of demo, fashion-mnist, imagenette)
+endif
+endif
+
+owner := $(file <$(made)/owner)
+ifneq ($(filter-out clean-study,$(goals)),)
+ifneq ($(owner),)
+ifneq ($(owner),$(identity))
+$(error $(out) holds a study of $(owner), not of $(identity): name another folder with OUT=, or \
+    delete that study with 'make clean-study OUT=$(out)')
+endif
+endif
+endif
+
+# jpeg-05: the lossless codecs have no quality in their names.
+two_digits = $(if $(filter 1 2 3 4 5 6 7 8 9,$1),0$1,$1)
+variants := $(foreach c,$(CODECS),$(if $(filter png ppm,$c),$c,$(foreach \
+    q,$(QUALITIES),$c-$(call two_digits,$q))))
+names := raw $(variants)
+runs := $(foreach n,$(names),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$n/$a/seed-$s)))
+folder_of = $(if $(filter raw,$1),$(data),$(out)/variants/$1)
+
+variant_files := $(variants:%=$(out)/variants/%/dl2-variant.json)
+quality_files := $(variants:%=$(out)/quality/%.json)
+load_files := $(names:%=$(out)/load/%.json)
+run_files := $(runs:%=$(out)/train/%/experiment_report.json)
+report_file := $(out)/report/report.html
+
+# The programs: built beside this file, installed beside it, or on the PATH.
+PROGRAMS ?= $(patsubst %/dl2-transcode,%,$(firstword $(wildcard \
+    $(here)../dl2-transcode $(here)../build/dl2-transcode $(here)../../bin/dl2-transcode)))
+program = $(if $(PROGRAMS),$(PROGRAMS)/)$1
+ifneq ($(filter-out clean-study,$(goals)),)
+ifeq ($(shell command -v $(call program,dl2-transcode);),)
+$(error dl2's programs are neither beside $(here)study.mk nor on the PATH: say where with PROGRAMS=FOLDER)
+endif
+endif
+
+# ---- How recipes run
+
+Q := $(if $(V),,@)
+threads := $(shell t=$$(($(JOBS) / $(TRAINERS))); [ $$t -ge 1 ] && echo $$t || echo 1)
+# Without -j this file chooses how much goes on at once.
+ifeq ($(filter -j% --jobserver%,$(shell printf %s "$$MAKEFLAGS")),)
+MAKEFLAGS += -j$(TRAINERS)
+endif
+# What uses all processors, or measures time, runs alone; TRAINERS trainings share the machine;
+# whatever -j says.
+alone := exec 9>$(made)/machine.lock && flock -x 9
+share = exec 9>$(made)/machine.lock && flock -s 9 && exec 8>$(made)/trainer-$(trainer).lock && flock 8
+install := sh $(here)packages.sh
+# 3: packages were installed.
+installed = { $(install) $1 || [ $$? -eq 3 ]; }
+
+# A stamp for each stage's options: its time is when they last changed.
+options_transcode := $(TRANSCODE_FLAGS)
+options_quality := $(QUALITY_FLAGS)
+options_load := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(LOAD_FLAGS)
+options_train := $(EPOCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
+options_report := $(TOLERANCE) $(names) $(ARCHS) $(SEEDS) $(REPORT_FLAGS)
+stages := transcode quality load train report
+same = $(and $(findstring [$1],[$2]),$(findstring [$2],[$1]))
+$(foreach s,$(stages),$(if $(call same,$(strip $(options_$s)),$(strip $(file <$(made)/$s))),$(if \
+    $(wildcard $(made)/$s),,$(eval $(made)/$s: FORCE)),$(eval $(made)/$s: FORCE)))
+$(stages:%=$(made)/%):
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(strip $(options_$(@F))))' >$@
+
+# ---- The dataset
+
+# The stamp is as old as the last look at the files was, so that a change made since is seen.
+$(made)/dataset:
+	@mkdir -p $(made)
+	@printf '%s\n' '$(identity)' >$(made)/owner
+	@touch $@.looked
+	$(Q)$(get_$(if $(filter demo fashion-mnist imagenette,$(DATASET)),$(DATASET),folder))
+	@mv $@.looked $@
+
+get_folder = :
+get_fashion-mnist = $(call installed,fashion-mnist)
+get_demo = $(call installed,demo) && echo 'Cutting the demo dataset' && \
+    JOBS=$(JOBS) sh $(here)demo-dataset.sh $(data)
+# fast.ai's; the sum is the one that torchvision checks it with.
+imagenette := https://s3.amazonaws.com/fast-ai-imageclas/imagenette2-160.tgz
+imagenette_md5 := e793b78cc4c9e9a4ccc0c1155377a412
+get_imagenette = $(call installed,imagenette) && { test -d $(data) || { \
+    archive=$(out)/imagenette2-160.tgz; echo 'Downloading $(imagenette)'; \
+    { test -f $$archive || { curl -fsSL --retry 2 --connect-timeout 20 -o $$archive.part \
+        $(imagenette) && mv $$archive.part $$archive; }; } || { \
+        echo 'DATASET=imagenette needs the internet, and the download failed. Where there is none,' \
+             'unpack a copy of that file and name its folder: DATASET=.../imagenette2-160' >&2; \
+        exit 1; }; \
+    echo "$(imagenette_md5)  $$archive" | md5sum --quiet -c - || { \
+        echo "$$archive is not the file that was expected: delete it and try again" >&2; exit 1; }; \
+    rm -rf $(data).tmp && mkdir $(data).tmp && \
+    tar -xzf $$archive -C $(data).tmp --strip-components=1 && mv $(data).tmp $(data); }; }
+
+ifneq ($(wildcard $(made)/dataset),)
+ifneq ($(data),$(out)/data)
+changed := $(shell find -L $(data) -newer $(made)/dataset -print -quit)
+else
+changed := $(if $(wildcard $(data)/train/.),,gone)
+endif
+$(made)/dataset: $(if $(changed),FORCE)
+endif
+
+# ---- Variants: a source image is decoded once for all that are missing
+
+# Those that were cut short say so in their files.
+cut_short = $(filter $(shell grep -sL '"$1": *true' /dev/null $(wildcard $2)),$2)
+$(call cut_short,complete,$(variant_files)): FORCE
+
+# Runs dl2-transcode for each set of codecs that lack the same qualities: once, nearly always. Images
+# that can't be read don't end a study: the report names them.
+$(variant_files) &: $(made)/dataset $(made)/transcode
+	$(Q)$(alone); missing=; \
+	for variant in $(variants); do \
+	    file=$(out)/variants/$$variant/dl2-variant.json; \
+	    if grep -qs '"complete": *true' $$file && ! [ $$file -ot $(made)/dataset ] && \
+	        ! [ $$file -ot $(made)/transcode ]; then :; else missing="$$missing $$variant"; fi; \
+	done; \
+	printf '%s\n' $$missing | awk -F- '{ q[$$1] = q[$$1] "," $$2 } \
+	    END { for (c in q) codecs[q[c]] = codecs[q[c]] "," c; \
+	          for (s in codecs) print substr(codecs[s], 2), substr(s, 2) }' | sort | \
+	while read -r codecs qualities; do \
+	    $(call program,dl2-transcode) -j $(JOBS) --codec $$codecs $${qualities:+--q $$qualities} \
+	        $(TRANSCODE_FLAGS) $(data) $(out)/variants </dev/null || [ $$? -eq 1 ] || exit 1; \
+	done && \
+	for variant in $$missing; do \
+	    file=$(out)/variants/$$variant/dl2-variant.json; \
+	    grep -qs '"complete": *true' $$file && touch $$file || { \
+	        echo "$$variant could not be made: see above" >&2; exit 1; }; \
+	done
+
+# ---- Quality: a reference image is decoded once for all variants
+
+$(quality_files) &: $(variant_files) $(made)/quality
+	@mkdir -p $(out)/quality
+	$(Q)$(alone); set --; missing=; \
+	for variant in $(variants); do \
+	    file=$(out)/quality/$$variant.json folder=$(out)/variants/$$variant; \
+	    if [ -e $$file ] && ! [ $$file -ot $$folder/dl2-variant.json ] && \
+	        ! [ $$file -ot $(made)/quality ]; then :; \
+	    else rm -f $$file; missing="$$missing $$file"; set -- "$$@" $$folder; fi; \
+	done; \
+	[ $$# -eq 0 ] || $(call program,dl2-quality) -j $(JOBS) --json-dir $(out)/quality \
+	    $(QUALITY_FLAGS) $(data) "$$@" || [ $$? -eq 1 ] || exit 1; \
+	for file in $$missing; do \
+	    [ -e $$file ] || { echo "$$file could not be made: see above" >&2; exit 1; }; \
+	done
+
+# ---- The input pipeline's speed
+
+$(load_files): $(made)/load
+$(out)/load/raw.json: $(made)/dataset
+$(variants:%=$(out)/load/%.json): $(out)/load/%.json: $(out)/variants/%/dl2-variant.json
+$(load_files): $(out)/load/%.json:
+	@mkdir -p $(@D)
+	$(Q)$(alone) && $(call program,dl2-load) bench -j $(JOBS) --image-size $(IMAGE_SIZE) \
+	    --batch $(BATCH) --json $@ $(LOAD_FLAGS) $(call folder_of,$*) || [ $$? -eq 1 ]
+	@test -e $@
+
+# ---- Training
+
+$(call cut_short,completed,$(run_files)): FORCE
+$(run_files): $(made)/train
+$(filter $(out)/train/raw/%,$(run_files)): $(made)/dataset
+$(foreach v,$(variants),$(eval \
+    $(filter $(out)/train/$v/%,$(run_files)): $(out)/variants/$v/dl2-variant.json))
+
+# Trainers take the runs in turn.
+turns :=
+$(foreach r,$(runs),$(eval turns := $(or $(turns),$(shell seq $(TRAINERS))))$(eval \
+    $(out)/train/$r/experiment_report.json: trainer := $(firstword $(turns)))$(eval \
+    turns := $(wordlist 2,$(words $(turns)),$(turns))))
+
+part = $(word $2,$(subst /, ,$1))
+$(run_files): $(out)/train/%/experiment_report.json:
+	@mkdir -p $(@D)
+	$(Q)$(share) && echo 'Training $*' && { $(call program,dl2-train) -d $(call folder_of,$(call part,$*,1)) \
+	    -a $(call part,$*,2) --seed $(patsubst seed-%,%,$(call part,$*,3)) -e $(EPOCHS) \
+	    -b $(BATCH) --image-size $(IMAGE_SIZE) --device $(DEVICE) -j $(threads) -o $(@D) --quiet \
+	    $(TRAIN_FLAGS) >$(@D)/log 2>&1 || [ $$? -eq 1 ]; } && grep -qs '"completed": *true' $@ || { \
+	    cat $(@D)/log; echo 'Training $* failed: its output is above, and in $(@D)/log'; exit 1; } >&2
+
+# ---- The report
+
+# A report that names broken results isn't up to date.
+$(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(made)/report
+	@mkdir -p $(@D)
+	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) $(REPORT_FLAGS) -o $@ $(out) || \
+	    { status=$$?; test ! -e $@ || touch -d @0 $@; exit $$status; }
+
+variants: $(variant_files)
+quality: $(quality_files)
+load: $(load_files)
+train: $(run_files)
+report: $(report_file)
+	@echo 'The report: $(abspath $<)'
+
+clean-study:
+	@if test -e $(made)/owner; then rm -rf $(out); \
+	elif test -e $(out); then echo '$(out) is not a study: left alone' >&2; exit 1; fi
+
+endif
+
+help:
+	@sed -n '1,/^$$/s/^#\( \|$$\)//p' $(firstword $(MAKEFILE_LIST))
