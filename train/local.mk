@@ -1,2 +1,12 @@
 # The training library: the device seam, its devices, networks. dl2-train stands on it.
 EXTRA_DIST += train/device.h train/network.h
+
+# How a run goes: schedules, budgets, mixup, checkpoints, the loop.
+noinst_LTLIBRARIES += libtrainer.la
+libtrainer_la_SOURCES = \
+	train/budget.c train/budget.h \
+	train/checkpoint.c train/checkpoint.h \
+	train/feed.c train/feed.h \
+	train/mixup.c train/mixup.h \
+	train/schedule.c train/schedule.h
+libtrainer_la_LIBADD = $(ZLIB_LIBS)

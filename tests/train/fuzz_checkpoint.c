@@ -1,0 +1,26 @@
+/* The checkpoint reader on any bytes: what it accepts must be wholly readable. */
+#include "train/checkpoint.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_checkpoint checkpoint;
+    if (dl2_bytes_append(&file, data, size, NULL) < 0)
+        return 0;
+    if (dl2_checkpoint_parse(&file, &checkpoint, NULL) < 0)
+        return 0;
+    unsigned sum = 0;
+    for (size_t i = 0; i < checkpoint.count; i++) {
+        const struct dl2_checkpoint_tensor *tensor = &checkpoint.tensors[i];
+        for (size_t k = 0; k < tensor->bytes; k++)
+            sum += tensor->data[k];
+        if (dl2_checkpoint_find(&checkpoint, tensor->name) != tensor)
+            abort();
+    }
+    dl2_checkpoint_free(&checkpoint);
+    return sum == 0xdeadbeef; /* uses the sum, so that the bytes are really read */
+}

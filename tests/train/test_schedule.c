@@ -1,0 +1,197 @@
+#include "common/random.h"
+#include "tests/train/schedule_vectors.h"
+#include "train/budget.h"
+#include "train/mixup.h"
+#include "train/schedule.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void agrees(const struct dl2_schedule *schedule, const double *expected, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_float_equal(dl2_schedule_lr(schedule, (double)i), expected[i], 1e-12);
+}
+
+static void policies_equal_pytorch(void **state)
+{
+    (void)state;
+    struct dl2_schedule schedule = {DL2_LR_COSINE, 0.4, 0.01, 10, 0, 1};
+    agrees(&schedule, torch_cosine, COUNT(torch_cosine));
+    schedule.policy = DL2_LR_LINEAR;
+    agrees(&schedule, torch_linear, COUNT(torch_linear));
+    schedule.policy = DL2_LR_EXPONENTIAL;
+    agrees(&schedule, torch_exponential, COUNT(torch_exponential));
+    schedule = (struct dl2_schedule){DL2_LR_STEP, 0.4, 0, 90, 0, 1};
+    agrees(&schedule, torch_step, COUNT(torch_step));
+    schedule = (struct dl2_schedule){DL2_LR_STEP, 0.4, 0, 90, 5, 1};
+    agrees(&schedule, torch_warmup, COUNT(torch_warmup));
+}
+
+/* (DL)2: warm-up lr (e + 1) / W, then cosine over what is left; worked out by hand for lr 1, W 4,
+ * 12 epochs. */
+static void warmup_comes_first(void **state)
+{
+    (void)state;
+    struct dl2_schedule schedule = {DL2_LR_COSINE, 1, 0, 12, 4, 1};
+    const double expected[] = {0.25,
+                               0.5,
+                               0.75,
+                               1,
+                               1,
+                               0.5 * (1 + cos(acos(-1) / 8)),
+                               0.5 + sqrt(0.125),
+                               0.5 * (1 + sin(acos(-1) / 8)),
+                               0.5,
+                               0.5 * (1 - sin(acos(-1) / 8)),
+                               0.5 - sqrt(0.125),
+                               0.5 * (1 - cos(acos(-1) / 8)),
+                               0};
+    agrees(&schedule, expected, COUNT(expected));
+    /* By the step, the rate moves within an epoch and reaches the peak at the warm-up's last step.
+     */
+    schedule.interval = 0.1;
+    assert_float_equal(dl2_schedule_lr(&schedule, 0), 0.025, 1e-12);
+    assert_float_equal(dl2_schedule_lr(&schedule, 3.9), 1, 1e-12);
+    assert_true(dl2_schedule_lr(&schedule, 4.5) < 1);
+    assert_true(dl2_schedule_lr(&schedule, 4.6) < dl2_schedule_lr(&schedule, 4.5));
+}
+
+static void ends_where_it_should(void **state)
+{
+    (void)state;
+    for (int policy = DL2_LR_COSINE; policy <= DL2_LR_EXPONENTIAL; policy++) {
+        struct dl2_schedule schedule = {(enum dl2_lr_policy)policy, 0.5, 0.02, 2.7, 0.3, 0.01};
+        assert_float_equal(dl2_schedule_lr(&schedule, 2.7), 0.02, 1e-12);
+        assert_float_equal(dl2_schedule_lr(&schedule, 99), 0.02, 1e-12);
+        double last = dl2_schedule_lr(&schedule, 0.3);
+        assert_float_equal(last, 0.5, 1e-12);
+        for (double at = 0.3; at < 3; at += 0.01) {
+            double lr = dl2_schedule_lr(&schedule, at);
+            assert_true(lr <= last && lr >= 0.02 - 1e-12);
+            last = lr;
+        }
+        enum dl2_lr_policy parsed;
+        assert_int_equal(
+            dl2_lr_policy_parse(dl2_lr_policy_name((enum dl2_lr_policy)policy), &parsed, NULL), 0);
+        assert_int_equal(parsed, policy);
+    }
+    struct dl2_schedule schedule = {DL2_LR_EXPONENTIAL, 0.5, 0, 10, 0, 1};
+    assert_float_equal(dl2_schedule_lr(&schedule, 10), 0.0005, 1e-12);
+    enum dl2_lr_policy parsed;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_lr_policy_parse("cosin", &parsed, &error), DL2_ERR_ARGUMENT);
+}
+
+/*
+ * A simulated run: steps of `step` seconds (noisy), a hundred an epoch, validations of `validate`
+ * seconds. Returns the seconds used; *epochs is how far it came.
+ */
+static double simulate(double seconds, double every, double step, double validate, double *epochs)
+{
+    struct dl2_budget budget = {
+        .seconds = seconds, .validate_every = every, .validate_seconds = 0.9 * validate};
+    struct dl2_random random;
+    dl2_random_init(&random, 1, DL2_RANDOM_TEST, 0, 0);
+    double elapsed = 0, position = 0, validated = -1;
+    for (int i = 0; i < 100000; i++) {
+        double total = dl2_budget_epochs(&budget, position, elapsed);
+        if (position >= total - 0.005)
+            break;
+        double took = step * (0.7 + 0.6 * dl2_random_uniform(&random)) + (i == 0 ? 10 * step : 0);
+        elapsed += took;
+        position = (i + 1) * 0.01;
+        dl2_budget_trained(&budget, 0.01, took);
+        if (every > 0 && fmod(position + 1e-9, every) < 2e-9 && validate > 0 &&
+            position < dl2_budget_epochs(&budget, position, elapsed) - 0.005) {
+            elapsed += validate;
+            validated = position;
+            dl2_budget_validated(&budget, validate);
+        }
+    }
+    *epochs = position;
+    return validated < position ? elapsed + validate : elapsed;
+}
+
+static void a_budget_is_kept_and_used(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds, every, step, validate;
+    } runs[] = {
+        {600, 1, 0.1, 2},   {600, 1, 0.1, 0},  {600, 1, 0.01, 0.5}, {60, 1, 0.1, 3},
+        {20, 1, 0.1, 2},    {5, 1, 0.1, 1},    {600, 2, 0.1, 30},   {600, 0, 0.1, 20},
+        {3600, 1, 1.0, 20}, {300, 1, 0.5, 20},
+    };
+    for (size_t i = 0; i < COUNT(runs); i++) {
+        double epochs;
+        double used =
+            simulate(runs[i].seconds, runs[i].every, runs[i].step, runs[i].validate, &epochs);
+        assert_true(used <= runs[i].seconds);
+        assert_true(epochs > 0);
+        /* What may stay unused: the reserve, and a validation that no longer fits before the last.
+         */
+        assert_true(used >= runs[i].seconds * 0.98 - 2 * runs[i].validate);
+    }
+}
+
+static void a_budget_without_a_speed_knows_nothing(void **state)
+{
+    (void)state;
+    struct dl2_budget budget = {.seconds = 10};
+    assert_true(isinf(dl2_budget_epochs(&budget, 0, 0)));
+    for (int i = 0; i < 5; i++)
+        dl2_budget_trained(&budget, 0.1, 1);
+    assert_float_equal(dl2_budget_epochs(&budget, 0.1, 1), 0.1 + (9.9 - 1) / 10, 1e-9);
+    /* Time that is over ends the run where it is. */
+    assert_float_equal(dl2_budget_epochs(&budget, 0.5, 11), 0.5, 1e-9);
+}
+
+/* Beta(a, a): mean 1/2, variance 1 / (4 (2 a + 1)). */
+static void mixup_draws_from_beta(void **state)
+{
+    (void)state;
+    static const double alphas[] = {0.05, 0.2, 1, 3};
+    for (size_t i = 0; i < COUNT(alphas); i++) {
+        double sum = 0, squares = 0;
+        const int draws = 20000;
+        uint32_t partner[7];
+        for (int step = 0; step < draws; step++) {
+            double share = dl2_mixup_draw(5, (uint64_t)step, alphas[i], partner, 7);
+            assert_true(share >= 0 && share <= 1);
+            sum += share;
+            squares += (share - 0.5) * (share - 0.5);
+            unsigned seen = 0;
+            for (int k = 0; k < 7; k++)
+                seen |= 1u << partner[k];
+            assert_int_equal(seen, 127);
+        }
+        double variance = 1 / (4 * (2 * alphas[i] + 1));
+        assert_float_equal(sum / draws, 0.5, 0.015);
+        assert_float_equal(squares / draws, variance, 0.03 * variance);
+    }
+    uint32_t a[5], b[5];
+    assert_true(dl2_mixup_draw(1, 2, 0.4, a, 5) == dl2_mixup_draw(1, 2, 0.4, b, 5));
+    assert_memory_equal(a, b, sizeof a);
+    assert_true(dl2_mixup_draw(1, 2, 0.4, a, 5) != dl2_mixup_draw(1, 3, 0.4, b, 5));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(policies_equal_pytorch),
+        cmocka_unit_test(warmup_comes_first),
+        cmocka_unit_test(ends_where_it_should),
+        cmocka_unit_test(a_budget_is_kept_and_used),
+        cmocka_unit_test(a_budget_without_a_speed_knows_nothing),
+        cmocka_unit_test(mixup_draws_from_beta),
+    };
+    return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
+}
