@@ -158,14 +158,10 @@ int dl2_monitor_start(double period_seconds, struct dl2_monitor **out, struct dl
     return DL2_OK;
 }
 
-json_t *dl2_monitor_stop(struct dl2_monitor *monitor)
+json_t *dl2_monitor_samples(struct dl2_monitor *monitor)
 {
-    pthread_mutex_lock(&monitor->mutex);
-    monitor->stop = true;
-    pthread_cond_signal(&monitor->stop_asked);
-    pthread_mutex_unlock(&monitor->mutex);
-    pthread_join(monitor->thread, NULL);
     json_t *samples = json_array();
+    pthread_mutex_lock(&monitor->mutex);
     for (size_t i = 0; i < monitor->count; i++) {
         const struct usage *usage = &monitor->samples[i];
         json_array_append_new(samples,
@@ -175,6 +171,18 @@ json_t *dl2_monitor_stop(struct dl2_monitor *monitor)
                                         (json_int_t)usage->disk_read, "disk_write_bytes",
                                         (json_int_t)usage->disk_write));
     }
+    pthread_mutex_unlock(&monitor->mutex);
+    return samples;
+}
+
+json_t *dl2_monitor_stop(struct dl2_monitor *monitor)
+{
+    pthread_mutex_lock(&monitor->mutex);
+    monitor->stop = true;
+    pthread_cond_signal(&monitor->stop_asked);
+    pthread_mutex_unlock(&monitor->mutex);
+    pthread_join(monitor->thread, NULL);
+    json_t *samples = dl2_monitor_samples(monitor);
     pthread_cond_destroy(&monitor->stop_asked);
     pthread_mutex_destroy(&monitor->mutex);
     free(monitor);

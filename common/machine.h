@@ -19,6 +19,9 @@ int dl2_monitor_start(double period_seconds, struct dl2_monitor **out, struct dl
  */
 json_t *dl2_monitor_stop(struct dl2_monitor *monitor);
 
+/* The samples so far, in the same form, while it goes on. New reference. */
+json_t *dl2_monitor_samples(struct dl2_monitor *monitor);
+
 /* Peak resident set of this process, bytes. */
 unsigned long long dl2_peak_rss(void);
 

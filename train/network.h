@@ -38,6 +38,7 @@ struct dl2_network_config {
     float smoothing;       /* of labels, in training; evaluation has none */
     uint64_t seed;         /* of initial weights and dropout */
     bool train;            /* false: evaluation only, less memory */
+    bool norm_decay;       /* weight decay on batch norm's parameters and all biases too */
 };
 
 /* ImageNet's mean and standard deviation, as (DL)2 has them. */

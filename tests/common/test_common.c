@@ -411,7 +411,11 @@ static void monitor_samples_the_process(void **state)
     double until = dl2_clock_wall() + 0.1;
     while (dl2_clock_wall() < until)
         ;
+    json_t *early = dl2_monitor_samples(monitor);
     json_t *samples = dl2_monitor_stop(monitor);
+    assert_true(json_array_size(early) >= 1);
+    assert_true(json_array_size(early) < json_array_size(samples));
+    json_decref(early);
     assert_true(json_array_size(samples) >= 2);
     const json_t *last = json_array_get(samples, json_array_size(samples) - 1);
     assert_true(dl2_json_get_real(last, "seconds", 0) >= 0.1);

@@ -1,0 +1,15 @@
+/* The one thing wanted of an EXIF block (CIPA DC-008, a TIFF file in small): its orientation. */
+#ifndef DL2_CODEC_EXIF_H
+#define DL2_CODEC_EXIF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The orientation, 1 to 8, of a block that starts with a TIFF header, or with "Exif\0\0" and then
+ * one. 1 where there is none, or where the block is damaged: a bad orientation is no reason to
+ * refuse a good picture.
+ */
+int dl2_exif_orientation(const uint8_t *data, size_t size);
+
+#endif
