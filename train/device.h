@@ -10,8 +10,8 @@
  * not overlap except where it says "may be".
  *
  * Plans. What depends on a shape (a library's primitives, packed weights, workspaces, statistics
- * that backward needs) is made once by NAME_create() and used for every step. A backward call
- * belongs to the last forward call of the same plan.
+ * that that backward needs) is made once by NAME_create() and used for every step. A backward call
+ * belongs to the last forward call of the same plan. NAME_free(NULL) is fine.
  *
  * Time. Calls that compute return at once and have no result: an asynchronous device queues them in
  * order. The first failure sticks to the device, later calls do nothing, and sync() (and
@@ -215,9 +215,10 @@ struct dl2_device_class {
     /* y = a + b; y may be either. */
     void (*add)(struct dl2_device *device, const float *a, const float *b, float *y, size_t count);
     /*
-     * Zeroes an element with probability `rate` and scales the others by 1 / (1 - rate). Element i
-     * uses number i of the stream (seed, DL2_RANDOM_DROPOUT, step, layer) and is kept when that
-     * 32-bit number >= rate * 2^32. Backward is the same call on dy.
+     * Zeroes an element with probability `rate` (below 1) and scales the others by 1 / (1 - rate).
+     * Element i uses number i % 4096 of the stream (seed, DL2_RANDOM_DROPOUT, step, layer * 2^24 +
+     * i / 4096) and is kept where those 32 bits are >= rate * 2^32. Backward is the same call on
+     * dy.
      */
     void (*dropout)(struct dl2_device *device, const float *x, float *y, size_t count, float rate,
                     uint64_t seed, uint64_t step, uint64_t layer);
@@ -255,6 +256,17 @@ struct dl2_device_class {
     void (*sgd_step)(struct dl2_device *device, float *weights, const float *gradient,
                      float *momentum, size_t count, const struct dl2_sgd *sgd);
 };
+
+/* Outputs of a window along one axis, (in + 2 * pad - kernel) / stride + 1; 0 where it does not
+ * fit. */
+unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad);
+/* What every device's create() asks first: no zero sizes, windows that fit, no tensor above 2^31 -
+ * 1 elements. */
+int dl2_conv_shape_check(const struct dl2_conv_shape *shape, struct dl2_error *error);
+int dl2_pool_shape_check(const struct dl2_pool_shape *shape, struct dl2_error *error);
+/* First and one past the last input of output `i` in adaptive pooling. */
+unsigned dl2_adaptive_begin(unsigned i, unsigned in, unsigned out);
+unsigned dl2_adaptive_end(unsigned i, unsigned in, unsigned out);
 
 /* The registry, best last; NULL at the end, or for a name that is not there. */
 const struct dl2_device_class *dl2_device_at(size_t index);

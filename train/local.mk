@@ -1,5 +1,11 @@
 # The training library: the device seam, its devices, networks. dl2-train stands on it.
-EXTRA_DIST += train/device.h train/network.h
+noinst_LTLIBRARIES += libtrain.la
+libtrain_la_SOURCES = \
+	train/arch.c train/arch.h \
+	train/device.c train/device.h \
+	train/device_ref.c \
+	train/network.c train/network.h
+libtrain_la_LIBADD = libcommon.la
 
 # How a run goes: schedules, budgets, mixup, checkpoints, the loop.
 noinst_LTLIBRARIES += libtrainer.la

@@ -1,0 +1,127 @@
+/* The registry of devices, and what all of them share. The only file here that asks HAVE_... */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "train/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+extern const struct dl2_device_class dl2_device_ref;
+#ifdef HAVE_ONEDNN
+extern const struct dl2_device_class dl2_device_cpu;
+#endif
+
+static const struct dl2_device_class *const devices[] = {
+    &dl2_device_ref,
+#ifdef HAVE_ONEDNN
+    &dl2_device_cpu,
+#endif
+};
+
+enum { DEVICES = sizeof devices / sizeof devices[0] };
+
+const struct dl2_device_class *dl2_device_at(size_t index)
+{
+    return index < DEVICES ? devices[index] : NULL;
+}
+
+const struct dl2_device_class *dl2_device_find(const char *name)
+{
+    for (size_t i = 0; i < DEVICES; i++)
+        if (!strcmp(devices[i]->name, name))
+            return devices[i];
+    return NULL;
+}
+
+const struct dl2_device_class *dl2_device_default(void)
+{
+    return devices[DEVICES - 1];
+}
+
+int dl2_device_open(const char *name, const struct dl2_device_options *options,
+                    struct dl2_device **out, struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = name ? dl2_device_find(name) : dl2_device_default();
+    if (!ops) {
+        char known[128] = "";
+        for (size_t i = 0; i < DEVICES; i++) {
+            size_t used = strlen(known);
+            snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", devices[i]->name);
+        }
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "there is no training device '%s' in this build; there are: %s", name,
+                             known);
+    }
+    return ops->open(options, out, error);
+}
+
+void dl2_device_close(struct dl2_device *device)
+{
+    if (device)
+        device->ops->close(device);
+}
+
+unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad)
+{
+    unsigned long padded = (unsigned long)in + 2ul * pad;
+    if (!kernel || !stride || padded < kernel)
+        return 0;
+    return (unsigned)((padded - kernel) / stride + 1);
+}
+
+unsigned dl2_adaptive_begin(unsigned i, unsigned in, unsigned out)
+{
+    return (unsigned)((unsigned long)i * in / out);
+}
+
+unsigned dl2_adaptive_end(unsigned i, unsigned in, unsigned out)
+{
+    return (unsigned)(((unsigned long)(i + 1) * in + out - 1) / out);
+}
+
+/* Libraries count in int. */
+static bool tensor_fits(unsigned a, unsigned b, unsigned c, unsigned d)
+{
+    unsigned long long count = a;
+    const unsigned more[] = {b, c, d};
+    for (int i = 0; i < 3; i++)
+        if (!count || !more[i] || (count *= more[i]) > 0x7fffffffull)
+            return false;
+    return count <= 0x7fffffffull;
+}
+
+int dl2_conv_shape_check(const struct dl2_conv_shape *s, struct dl2_error *error)
+{
+    unsigned oh = dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height);
+    unsigned ow = dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+    if (!tensor_fits(s->batch, s->in_height, s->in_width, s->in_channels) ||
+        !tensor_fits(s->batch, oh, ow, s->out_channels) ||
+        !tensor_fits(s->out_channels, s->kernel_height, s->kernel_width, s->in_channels))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "no %ux%u convolution (stride %u, padding %u) from %u to %u channels "
+                             "on %u images of %ux%u",
+                             s->kernel_width, s->kernel_height, s->stride_width, s->pad_width,
+                             s->in_channels, s->out_channels, s->batch, s->in_width, s->in_height);
+    return DL2_OK;
+}
+
+int dl2_pool_shape_check(const struct dl2_pool_shape *s, struct dl2_error *error)
+{
+    bool good = tensor_fits(s->batch, s->in_height, s->in_width, s->channels) &&
+                tensor_fits(s->batch, s->out_height, s->out_width, s->channels);
+    /* A window that lies wholly in the padding would have no maximum. */
+    if (s->kind == DL2_POOL_MAX)
+        good = good && 2 * s->pad_height <= s->kernel_height &&
+               2 * s->pad_width <= s->kernel_width &&
+               s->out_height == dl2_window_out(s->in_height, s->kernel_height, s->stride_height,
+                                               s->pad_height) &&
+               s->out_width ==
+                   dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+    if (!good)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "no pooling of %u images of %ux%u with %u channels to %ux%u", s->batch,
+                             s->in_width, s->in_height, s->channels, s->out_width, s->out_height);
+    return DL2_OK;
+}

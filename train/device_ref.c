@@ -1,0 +1,748 @@
+/*
+ * The reference device: every operation as its definition reads, one thread, sums in double. Slow,
+ * and what the other devices are held against.
+ */
+#include "common/memory.h"
+#include "common/random.h"
+#include "train/device.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dl2_conv {
+    struct dl2_conv_shape s;
+    unsigned out_height, out_width;
+    double *sums; /* in_channels */
+};
+
+struct dl2_pool {
+    struct dl2_pool_shape s;
+    uint32_t *winner; /* DL2_POOL_MAX: element of x that each element of y came from */
+};
+
+struct dl2_linear {
+    struct dl2_linear_shape s;
+};
+
+struct dl2_norm {
+    struct dl2_norm_shape s;
+    double *mean, *scale; /* of the last batch; scale is 1 / sqrt(var + epsilon) */
+};
+
+struct dl2_ingest {
+    struct dl2_ingest_shape s;
+};
+
+struct dl2_loss {
+    struct dl2_loss_shape s;
+    double *log_p; /* classes */
+};
+
+static int out_of_memory(struct dl2_error *error, const char *what)
+{
+    return dl2_error_set(error, DL2_ERR_MEMORY, "device ref: out of memory for %s", what);
+}
+
+static const char *ref_version(void)
+{
+    return "plain C";
+}
+
+static void ref_close(struct dl2_device *device)
+{
+    free(device);
+}
+
+static int ref_alloc(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error)
+{
+    (void)device;
+    *out = dl2_alloc_aligned(bytes, 1);
+    if (!*out)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "device ref: out of memory for %zu bytes",
+                             bytes);
+    memset(*out, 0, bytes);
+    return DL2_OK;
+}
+
+static void ref_free(struct dl2_device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
+static void *ref_host_alloc(struct dl2_device *device, size_t bytes)
+{
+    (void)device;
+    return dl2_alloc_aligned(bytes, 1);
+}
+
+static void ref_copy(struct dl2_device *device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    memcpy(to, from, bytes);
+}
+
+static void ref_wait_uploads(struct dl2_device *device)
+{
+    (void)device;
+}
+
+static int ref_download(struct dl2_device *device, void *to, const void *from, size_t bytes,
+                        struct dl2_error *error)
+{
+    (void)device;
+    (void)error;
+    memcpy(to, from, bytes);
+    return DL2_OK;
+}
+
+static void ref_zero(struct dl2_device *device, void *memory, size_t bytes)
+{
+    (void)device;
+    memset(memory, 0, bytes);
+}
+
+static int ref_sync(struct dl2_device *device, struct dl2_error *error)
+{
+    (void)device;
+    (void)error;
+    return DL2_OK; /* nothing here can fail once it is planned */
+}
+
+/* -- convolution -- */
+
+static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
+                           struct dl2_conv **out, struct dl2_error *error)
+{
+    (void)device;
+    DL2_TRY(dl2_conv_shape_check(shape, error));
+    struct dl2_conv *conv = dl2_calloc(1, sizeof *conv);
+    double *sums = dl2_calloc(shape->in_channels, sizeof *sums);
+    if (!conv || !sums) {
+        free(conv);
+        free(sums);
+        return out_of_memory(error, "a convolution");
+    }
+    conv->s = *shape;
+    conv->sums = sums;
+    conv->out_height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
+                                      shape->pad_height);
+    conv->out_width =
+        dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
+    *out = conv;
+    return DL2_OK;
+}
+
+static void ref_conv_free(struct dl2_conv *conv)
+{
+    if (conv)
+        free(conv->sums);
+    free(conv);
+}
+
+/* Input coordinate that kernel tap `k` of output `o` sees; false in the padding. */
+static bool tap(unsigned o, unsigned k, unsigned stride, unsigned pad, unsigned in, unsigned *i)
+{
+    *i = o * stride + k - pad; /* wraps below zero, so one comparison does */
+    return *i < in;
+}
+
+static void ref_conv_forward(struct dl2_conv *conv, const float *x, const float *weights,
+                             const float *bias, float *y)
+{
+    const struct dl2_conv_shape *s = &conv->s;
+    size_t channels = s->in_channels, kernel = (size_t)s->kernel_height * s->kernel_width;
+    for (unsigned n = 0; n < s->batch; n++)
+        for (unsigned oh = 0; oh < conv->out_height; oh++)
+            for (unsigned ow = 0; ow < conv->out_width; ow++)
+                for (unsigned o = 0; o < s->out_channels; o++) {
+                    double sum = bias ? bias[o] : 0;
+                    for (size_t k = 0; k < kernel; k++) {
+                        unsigned h, w;
+                        if (!tap(oh, (unsigned)(k / s->kernel_width), s->stride_height,
+                                 s->pad_height, s->in_height, &h) ||
+                            !tap(ow, (unsigned)(k % s->kernel_width), s->stride_width, s->pad_width,
+                                 s->in_width, &w))
+                            continue;
+                        const float *in =
+                            x + (((size_t)n * s->in_height + h) * s->in_width + w) * channels;
+                        const float *tapped = weights + ((size_t)o * kernel + k) * channels;
+                        for (size_t c = 0; c < channels; c++)
+                            sum += (double)in[c] * tapped[c];
+                    }
+                    *y++ = (float)sum;
+                }
+}
+
+static void ref_conv_backward_data(struct dl2_conv *conv, const float *dy, const float *weights,
+                                   float *dx)
+{
+    const struct dl2_conv_shape *s = &conv->s;
+    size_t channels = s->in_channels;
+    for (unsigned n = 0; n < s->batch; n++)
+        for (unsigned h = 0; h < s->in_height; h++)
+            for (unsigned w = 0; w < s->in_width; w++) {
+                memset(conv->sums, 0, channels * sizeof *conv->sums);
+                for (unsigned r = 0; r < s->kernel_height; r++)
+                    for (unsigned q = 0; q < s->kernel_width; q++) {
+                        /* The output whose tap (r, q) saw (h, w), if any. */
+                        unsigned oh = h + s->pad_height - r, ow = w + s->pad_width - q;
+                        if (oh % s->stride_height || ow % s->stride_width)
+                            continue;
+                        oh /= s->stride_height;
+                        ow /= s->stride_width;
+                        if (h + s->pad_height < r || w + s->pad_width < q ||
+                            oh >= conv->out_height || ow >= conv->out_width)
+                            continue;
+                        const float *out =
+                            dy + (((size_t)n * conv->out_height + oh) * conv->out_width + ow) *
+                                     s->out_channels;
+                        for (unsigned o = 0; o < s->out_channels; o++) {
+                            const float *tapped =
+                                weights +
+                                (((size_t)o * s->kernel_height + r) * s->kernel_width + q) *
+                                    channels;
+                            for (size_t c = 0; c < channels; c++)
+                                conv->sums[c] += (double)out[o] * tapped[c];
+                        }
+                    }
+                for (size_t c = 0; c < channels; c++)
+                    *dx++ = (float)conv->sums[c];
+            }
+}
+
+static void put(float *to, double value, bool accumulate)
+{
+    *to = accumulate ? (float)(*to + value) : (float)value;
+}
+
+static void ref_conv_backward_weights(struct dl2_conv *conv, const float *x, const float *dy,
+                                      float *dweights, float *dbias, bool accumulate)
+{
+    const struct dl2_conv_shape *s = &conv->s;
+    size_t channels = s->in_channels, outs = s->out_channels;
+    size_t pixels = (size_t)s->batch * conv->out_height * conv->out_width;
+    for (unsigned o = 0; o < outs; o++)
+        for (unsigned r = 0; r < s->kernel_height; r++)
+            for (unsigned q = 0; q < s->kernel_width; q++) {
+                memset(conv->sums, 0, channels * sizeof *conv->sums);
+                for (size_t p = 0; p < pixels; p++) {
+                    unsigned ow = (unsigned)(p % conv->out_width), h, w;
+                    unsigned oh = (unsigned)(p / conv->out_width % conv->out_height);
+                    size_t n = p / conv->out_width / conv->out_height;
+                    if (!tap(oh, r, s->stride_height, s->pad_height, s->in_height, &h) ||
+                        !tap(ow, q, s->stride_width, s->pad_width, s->in_width, &w))
+                        continue;
+                    const float *in = x + ((n * s->in_height + h) * s->in_width + w) * channels;
+                    for (size_t c = 0; c < channels; c++)
+                        conv->sums[c] += (double)dy[p * outs + o] * in[c];
+                }
+                for (size_t c = 0; c < channels; c++)
+                    put(dweights++, conv->sums[c], accumulate);
+            }
+    for (size_t o = 0; dbias && o < outs; o++) {
+        double sum = 0;
+        for (size_t p = 0; p < pixels; p++)
+            sum += dy[p * outs + o];
+        put(dbias + o, sum, accumulate);
+    }
+}
+
+/* -- linear -- */
+
+static int ref_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
+                             struct dl2_linear **out, struct dl2_error *error)
+{
+    (void)device;
+    struct dl2_linear *linear = dl2_calloc(1, sizeof *linear);
+    if (!linear)
+        return out_of_memory(error, "a linear layer");
+    linear->s = *shape;
+    *out = linear;
+    return DL2_OK;
+}
+
+static void ref_linear_free(struct dl2_linear *linear)
+{
+    free(linear);
+}
+
+static void ref_linear_forward(struct dl2_linear *linear, const float *x, const float *weights,
+                               const float *bias, float *y)
+{
+    size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
+    for (size_t n = 0; n < batch; n++)
+        for (size_t o = 0; o < out; o++) {
+            double sum = bias ? bias[o] : 0;
+            for (size_t i = 0; i < in; i++)
+                sum += (double)x[n * in + i] * weights[o * in + i];
+            y[n * out + o] = (float)sum;
+        }
+}
+
+static void ref_linear_backward_data(struct dl2_linear *linear, const float *dy,
+                                     const float *weights, float *dx)
+{
+    size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
+    for (size_t n = 0; n < batch; n++)
+        for (size_t i = 0; i < in; i++) {
+            double sum = 0;
+            for (size_t o = 0; o < out; o++)
+                sum += (double)dy[n * out + o] * weights[o * in + i];
+            dx[n * in + i] = (float)sum;
+        }
+}
+
+static void ref_linear_backward_weights(struct dl2_linear *linear, const float *x, const float *dy,
+                                        float *dweights, float *dbias, bool accumulate)
+{
+    size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
+    for (size_t o = 0; o < out; o++) {
+        for (size_t i = 0; i < in; i++) {
+            double sum = 0;
+            for (size_t n = 0; n < batch; n++)
+                sum += (double)dy[n * out + o] * x[n * in + i];
+            put(dweights + o * in + i, sum, accumulate);
+        }
+        double sum = 0;
+        for (size_t n = 0; n < batch; n++)
+            sum += dy[n * out + o];
+        if (dbias)
+            put(dbias + o, sum, accumulate);
+    }
+}
+
+/* -- pooling -- */
+
+static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
+                           struct dl2_pool **out, struct dl2_error *error)
+{
+    (void)device;
+    DL2_TRY(dl2_pool_shape_check(shape, error));
+    size_t count = (size_t)shape->batch * shape->out_height * shape->out_width * shape->channels;
+    struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
+    uint32_t *winner = dl2_calloc(shape->kind == DL2_POOL_MAX ? count : 1, sizeof *pool->winner);
+    if (!pool || !winner) {
+        free(pool);
+        free(winner);
+        return out_of_memory(error, "pooling");
+    }
+    pool->s = *shape;
+    pool->winner = winner;
+    *out = pool;
+    return DL2_OK;
+}
+
+static void ref_pool_free(struct dl2_pool *pool)
+{
+    if (pool)
+        free(pool->winner);
+    free(pool);
+}
+
+/* The inputs that output (oh, ow) of a pooling sees: rows h0 .. h1-1, columns w0 .. w1-1. */
+struct window {
+    unsigned h0, h1, w0, w1;
+};
+
+static void clip(unsigned o, unsigned kernel, unsigned stride, unsigned pad, unsigned in,
+                 unsigned *begin, unsigned *end)
+{
+    unsigned first = o * stride;
+    *begin = first > pad ? first - pad : 0;
+    *end = first + kernel - pad < in ? first + kernel - pad : in;
+}
+
+static struct window pool_window(const struct dl2_pool_shape *s, unsigned oh, unsigned ow)
+{
+    struct window v;
+    if (s->kind == DL2_POOL_MAX) {
+        clip(oh, s->kernel_height, s->stride_height, s->pad_height, s->in_height, &v.h0, &v.h1);
+        clip(ow, s->kernel_width, s->stride_width, s->pad_width, s->in_width, &v.w0, &v.w1);
+    } else {
+        v.h0 = dl2_adaptive_begin(oh, s->in_height, s->out_height);
+        v.h1 = dl2_adaptive_end(oh, s->in_height, s->out_height);
+        v.w0 = dl2_adaptive_begin(ow, s->in_width, s->out_width);
+        v.w1 = dl2_adaptive_end(ow, s->in_width, s->out_width);
+    }
+    return v;
+}
+
+static void ref_pool_forward(struct dl2_pool *pool, const float *x, float *y)
+{
+    const struct dl2_pool_shape *s = &pool->s;
+    size_t i = 0;
+    for (unsigned n = 0; n < s->batch; n++)
+        for (unsigned oh = 0; oh < s->out_height; oh++)
+            for (unsigned ow = 0; ow < s->out_width; ow++)
+                for (unsigned c = 0; c < s->channels; c++, i++) {
+                    struct window v = pool_window(s, oh, ow);
+                    double sum = 0;
+                    size_t best = SIZE_MAX;
+                    for (unsigned h = v.h0; h < v.h1; h++)
+                        for (unsigned w = v.w0; w < v.w1; w++) {
+                            size_t from =
+                                (((size_t)n * s->in_height + h) * s->in_width + w) * s->channels +
+                                c;
+                            sum += x[from];
+                            if (best == SIZE_MAX || x[from] > x[best])
+                                best = from;
+                        }
+                    if (s->kind == DL2_POOL_MAX) {
+                        y[i] = x[best];
+                        pool->winner[i] = (uint32_t)best;
+                    } else {
+                        y[i] = (float)(sum / ((double)(v.h1 - v.h0) * (v.w1 - v.w0)));
+                    }
+                }
+}
+
+static void ref_pool_backward(struct dl2_pool *pool, const float *dy, float *dx)
+{
+    const struct dl2_pool_shape *s = &pool->s;
+    memset(dx, 0, (size_t)s->batch * s->in_height * s->in_width * s->channels * sizeof *dx);
+    size_t i = 0;
+    for (unsigned n = 0; n < s->batch; n++)
+        for (unsigned oh = 0; oh < s->out_height; oh++)
+            for (unsigned ow = 0; ow < s->out_width; ow++)
+                for (unsigned c = 0; c < s->channels; c++, i++) {
+                    if (s->kind == DL2_POOL_MAX) {
+                        dx[pool->winner[i]] += dy[i];
+                        continue;
+                    }
+                    struct window v = pool_window(s, oh, ow);
+                    float share = dy[i] / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
+                    for (unsigned h = v.h0; h < v.h1; h++)
+                        for (unsigned w = v.w0; w < v.w1; w++)
+                            dx[(((size_t)n * s->in_height + h) * s->in_width + w) * s->channels +
+                               c] += share;
+                }
+}
+
+/* -- batch norm -- */
+
+static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
+                           struct dl2_norm **out, struct dl2_error *error)
+{
+    (void)device;
+    struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
+    double *kept = dl2_calloc(shape->channels, 2 * sizeof *kept);
+    if (!norm || !kept) {
+        free(norm);
+        free(kept);
+        return out_of_memory(error, "batch norm");
+    }
+    norm->s = *shape;
+    norm->mean = kept;
+    norm->scale = kept + shape->channels;
+    *out = norm;
+    return DL2_OK;
+}
+
+static void ref_norm_free(struct dl2_norm *norm)
+{
+    if (norm)
+        free(norm->mean);
+    free(norm);
+}
+
+static void norm_apply(const struct dl2_norm *norm, const float *x, const float *residual,
+                       const float *gamma, const float *beta, float *y)
+{
+    const struct dl2_norm_shape *s = &norm->s;
+    for (size_t i = 0; i < s->rows * s->channels; i++) {
+        size_t c = i % s->channels;
+        double value = gamma[c] * (x[i] - norm->mean[c]) * norm->scale[c] + beta[c];
+        if (residual)
+            value += residual[i];
+        y[i] = s->relu && !(value > 0) ? 0 : (float)value;
+    }
+}
+
+static void ref_norm_train(struct dl2_norm *norm, const float *x, const float *residual,
+                           const float *gamma, const float *beta, float *running_mean,
+                           float *running_var, float *y)
+{
+    const struct dl2_norm_shape *s = &norm->s;
+    double rows = (double)s->rows;
+    for (size_t c = 0; c < s->channels; c++) {
+        double sum = 0, squares = 0;
+        for (size_t r = 0; r < s->rows; r++)
+            sum += x[r * s->channels + c];
+        double mean = sum / rows;
+        for (size_t r = 0; r < s->rows; r++) {
+            double d = x[r * s->channels + c] - mean;
+            squares += d * d;
+        }
+        norm->mean[c] = mean;
+        norm->scale[c] = 1 / sqrt(squares / rows + s->epsilon);
+        double unbiased = s->rows > 1 ? squares / (rows - 1) : squares;
+        running_mean[c] = (float)((1 - s->momentum) * running_mean[c] + s->momentum * mean);
+        running_var[c] = (float)((1 - s->momentum) * running_var[c] + s->momentum * unbiased);
+    }
+    norm_apply(norm, x, residual, gamma, beta, y);
+}
+
+static void ref_norm_eval(struct dl2_norm *norm, const float *x, const float *residual,
+                          const float *gamma, const float *beta, const float *running_mean,
+                          const float *running_var, float *y)
+{
+    for (size_t c = 0; c < norm->s.channels; c++) {
+        norm->mean[c] = running_mean[c];
+        norm->scale[c] = 1 / sqrt((double)running_var[c] + norm->s.epsilon);
+    }
+    norm_apply(norm, x, residual, gamma, beta, y);
+}
+
+static void ref_norm_backward(struct dl2_norm *norm, const float *x, const float *y,
+                              const float *dy, const float *dy2, const float *gamma,
+                              const float *beta, float *dx, float *dresidual, float *dgamma,
+                              float *dbeta, bool accumulate)
+{
+    const struct dl2_norm_shape *s = &norm->s;
+    double rows = (double)s->rows;
+    (void)beta;
+    for (size_t c = 0; c < s->channels; c++) {
+        double mean = norm->mean[c], scale = norm->scale[c], sum = 0, product = 0;
+        for (int pass = 0; pass < 2; pass++)
+            for (size_t r = 0; r < s->rows; r++) {
+                size_t i = r * s->channels + c;
+                double g = s->relu && !(y[i] > 0) ? 0 : dy[i] + (dy2 ? (double)dy2[i] : 0);
+                double normal = (x[i] - mean) * scale;
+                if (!pass) {
+                    sum += g;
+                    product += g * normal;
+                    continue;
+                }
+                /* dx last: it may lie where dy or x do. */
+                if (dresidual)
+                    dresidual[i] = (float)g;
+                dx[i] = (float)(gamma[c] * scale * (g - sum / rows - normal * product / rows));
+            }
+        put(dgamma + c, product, accumulate);
+        put(dbeta + c, sum, accumulate);
+    }
+}
+
+/* -- elementwise -- */
+
+static void ref_relu_forward(struct dl2_device *device, const float *x, float *y, size_t count)
+{
+    (void)device;
+    for (size_t i = 0; i < count; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+static void ref_relu_backward(struct dl2_device *device, const float *y, const float *dy, float *dx,
+                              size_t count)
+{
+    (void)device;
+    for (size_t i = 0; i < count; i++)
+        dx[i] = y[i] > 0 ? dy[i] : 0;
+}
+
+static void ref_add(struct dl2_device *device, const float *a, const float *b, float *y,
+                    size_t count)
+{
+    (void)device;
+    for (size_t i = 0; i < count; i++)
+        y[i] = a[i] + b[i];
+}
+
+static void ref_dropout(struct dl2_device *device, const float *x, float *y, size_t count,
+                        float rate, uint64_t seed, uint64_t step, uint64_t layer)
+{
+    (void)device;
+    struct dl2_random random;
+    float scale = 1 / (1 - rate);
+    for (size_t i = 0; i < count; i++) {
+        if (i % 4096 == 0)
+            dl2_random_init(&random, seed, DL2_RANDOM_DROPOUT, step, (layer << 24) + i / 4096);
+        y[i] = dl2_random_u32(&random) >= rate * 4294967296.0 ? x[i] * scale : 0;
+    }
+}
+
+/* -- ingest -- */
+
+static int ref_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
+                             struct dl2_ingest **out, struct dl2_error *error)
+{
+    (void)device;
+    struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
+    if (!ingest)
+        return out_of_memory(error, "ingest");
+    ingest->s = *shape;
+    *out = ingest;
+    return DL2_OK;
+}
+
+static void ref_ingest_free(struct dl2_ingest *ingest)
+{
+    free(ingest);
+}
+
+static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
+                           const uint32_t *partner, float lambda, float *y)
+{
+    const struct dl2_ingest_shape *s = &ingest->s;
+    size_t size = (size_t)s->height * s->width * s->channels;
+    for (size_t n = 0; n < s->batch; n++)
+        for (size_t i = 0; i < size; i++) {
+            size_t c = i % s->channels;
+            double value = images[n * size + i];
+            if (partner)
+                value = lambda * value + (1 - lambda) * (double)images[partner[n] * size + i];
+            y[n * size + i] = (float)((value - s->mean[c]) / s->std[c]);
+        }
+}
+
+/* -- loss -- */
+
+static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
+                           struct dl2_loss **out, struct dl2_error *error)
+{
+    (void)device;
+    struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
+    double *log_p = dl2_calloc(shape->classes, sizeof *log_p);
+    if (!loss || !log_p) {
+        free(loss);
+        free(log_p);
+        return out_of_memory(error, "the loss");
+    }
+    loss->s = *shape;
+    loss->log_p = log_p;
+    *out = loss;
+    return DL2_OK;
+}
+
+static void ref_loss_free(struct dl2_loss *loss)
+{
+    if (loss)
+        free(loss->log_p);
+    free(loss);
+}
+
+static bool counts(const int32_t *labels, const uint32_t *partner, size_t n)
+{
+    return labels[n] >= 0 && (!partner || labels[partner[n]] >= 0);
+}
+
+static void ref_loss_run(struct dl2_loss *loss, const float *logits, const int32_t *labels,
+                         const uint32_t *partner, float lambda, float scale, float *losses,
+                         float *dlogits, struct dl2_loss_sums *sums)
+{
+    size_t batch = loss->s.batch, classes = loss->s.classes, counted = 0;
+    double smoothing = loss->s.smoothing, own = partner ? lambda : 1;
+    for (size_t n = 0; n < batch; n++)
+        counted += counts(labels, partner, n);
+    for (size_t n = 0; n < batch; n++, logits += classes) {
+        bool count = counts(labels, partner, n);
+        double value = 0, highest = logits[0], total = 0;
+        int32_t label = count ? labels[n] : 0,
+                other = count && partner ? labels[partner[n]] : label;
+        size_t rank = 0;
+        for (size_t k = 0; k < classes; k++) {
+            highest = logits[k] > highest ? logits[k] : highest;
+            rank += logits[k] > logits[label] || (logits[k] == logits[label] && k < (size_t)label);
+        }
+        for (size_t k = 0; k < classes; k++)
+            total += exp(logits[k] - highest);
+        for (size_t k = 0; k < classes; k++)
+            loss->log_p[k] = logits[k] - highest - log(total);
+        for (size_t k = 0; k < classes; k++) {
+            double target = smoothing / (double)classes;
+            target += (1 - smoothing) * own * (k == (size_t)label);
+            target += (1 - smoothing) * (1 - own) * (k == (size_t)other);
+            value -= target * loss->log_p[k];
+            if (dlogits)
+                dlogits[n * classes + k] =
+                    count ? (float)(scale / (double)counted * (exp(loss->log_p[k]) - target)) : 0;
+        }
+        if (losses)
+            losses[n] = count ? (float)value : 0;
+        if (count) {
+            sums->loss += value;
+            sums->counted++;
+            sums->top1 += rank < 1;
+            sums->top5 += rank < 5;
+        }
+    }
+}
+
+/* -- optimiser -- */
+
+static void ref_sgd_step(struct dl2_device *device, float *weights, const float *gradient,
+                         float *momentum, size_t count, const struct dl2_sgd *sgd)
+{
+    (void)device;
+    for (size_t i = 0; i < count; i++) {
+        float g = gradient[i] + sgd->weight_decay * weights[i];
+        momentum[i] = sgd->momentum * momentum[i] + g;
+        weights[i] -= sgd->rate * (sgd->nesterov ? g + sgd->momentum * momentum[i] : momentum[i]);
+    }
+}
+
+static int ref_open(const struct dl2_device_options *options, struct dl2_device **out,
+                    struct dl2_error *error);
+
+extern const struct dl2_device_class dl2_device_ref;
+const struct dl2_device_class dl2_device_ref = {
+    .name = "ref",
+    .summary = "plain C on one thread, the reference that other devices are tested against",
+    .version = ref_version,
+    .open = ref_open,
+    .close = ref_close,
+    .alloc = ref_alloc,
+    .free = ref_free,
+    .host_alloc = ref_host_alloc,
+    .host_free = ref_free,
+    .upload = ref_copy,
+    .wait_uploads = ref_wait_uploads,
+    .download = ref_download,
+    .copy = ref_copy,
+    .zero = ref_zero,
+    .sync = ref_sync,
+    .conv_create = ref_conv_create,
+    .conv_free = ref_conv_free,
+    .conv_forward = ref_conv_forward,
+    .conv_backward_data = ref_conv_backward_data,
+    .conv_backward_weights = ref_conv_backward_weights,
+    .linear_create = ref_linear_create,
+    .linear_free = ref_linear_free,
+    .linear_forward = ref_linear_forward,
+    .linear_backward_data = ref_linear_backward_data,
+    .linear_backward_weights = ref_linear_backward_weights,
+    .pool_create = ref_pool_create,
+    .pool_free = ref_pool_free,
+    .pool_forward = ref_pool_forward,
+    .pool_backward = ref_pool_backward,
+    .norm_create = ref_norm_create,
+    .norm_free = ref_norm_free,
+    .norm_train = ref_norm_train,
+    .norm_eval = ref_norm_eval,
+    .norm_backward = ref_norm_backward,
+    .relu_forward = ref_relu_forward,
+    .relu_backward = ref_relu_backward,
+    .add = ref_add,
+    .dropout = ref_dropout,
+    .ingest_create = ref_ingest_create,
+    .ingest_free = ref_ingest_free,
+    .ingest_run = ref_ingest_run,
+    .loss_create = ref_loss_create,
+    .loss_free = ref_loss_free,
+    .loss_run = ref_loss_run,
+    .sgd_step = ref_sgd_step,
+};
+
+static int ref_open(const struct dl2_device_options *options, struct dl2_device **out,
+                    struct dl2_error *error)
+{
+    (void)options;
+    struct dl2_device *device = dl2_calloc(1, sizeof *device);
+    if (!device)
+        return out_of_memory(error, "itself");
+    device->ops = &dl2_device_ref;
+    *out = device;
+    return DL2_OK;
+}
