@@ -9,15 +9,9 @@
 #include <string.h>
 
 extern const struct dl2_device_class dl2_device_ref;
-#ifdef HAVE_ONEDNN
-extern const struct dl2_device_class dl2_device_cpu;
-#endif
 
 static const struct dl2_device_class *const devices[] = {
     &dl2_device_ref,
-#ifdef HAVE_ONEDNN
-    &dl2_device_cpu,
-#endif
 };
 
 enum { DEVICES = sizeof devices / sizeof devices[0] };

@@ -10,7 +10,7 @@
  * not overlap except where it says "may be".
  *
  * Plans. What depends on a shape (a library's primitives, packed weights, workspaces, statistics
- * that that backward needs) is made once by NAME_create() and used for every step. A backward call
+ * that backward needs) is made once by NAME_create() and used for every step. A backward call
  * belongs to the last forward call of the same plan. NAME_free(NULL) is fine.
  *
  * Time. Calls that compute return at once and have no result: an asynchronous device queues them in
