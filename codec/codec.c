@@ -1,9 +1,11 @@
 #include "codec/codec.h"
 
 #include "codec/codecs.h"
+#include "common/file.h"
 
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -75,6 +77,19 @@ bool dl2_codec_is_image_extension(const char *extension)
             return true;
     }
     return false;
+}
+
+bool dl2_codec_is_image_file(const char *path)
+{
+    if (dl2_codec_is_image_extension(dl2_path_extension(path)))
+        return true;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return false;
+    uint8_t start[64];
+    size_t size = fread(start, 1, sizeof start, file);
+    fclose(file);
+    return dl2_codec_sniff(start, size) != NULL;
 }
 
 /* What bytes that no codec here knows are, so that the message can name it. */

@@ -74,6 +74,11 @@ const struct dl2_codec *dl2_codec_find(const char *name);
 const struct dl2_codec *dl2_codec_sniff(const uint8_t *data, size_t size);
 /* Is this (without dot, any case) a usual extension of an image file, of these codecs or others? */
 bool dl2_codec_is_image_extension(const char *extension);
+/*
+ * The same for a file, for dl2_dataset_options.keep: where its name says nothing, do its first bytes
+ * say that one of these codecs can read it?
+ */
+bool dl2_codec_is_image_file(const char *path);
 
 /* Sniffs, then reads the header. DL2_ERR_UNSUPPORTED when no codec knows the bytes. */
 int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,

@@ -38,7 +38,8 @@ struct dl2_dataset_options {
     double val_fraction;
     uint64_t split_seed;
     /*
-     * Which files of a folder are samples, by path; NULL: all. What it turns down might as well not
+     * Which files of a folder are samples, by path; NULL: all. dl2_codec_is_image_file() is made
+     * for it: a README.txt among the images is no sample then. What it turns down might as well not
      * be there, also for the classes.
      */
     bool (*keep)(const char *path);
