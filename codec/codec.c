@@ -17,20 +17,19 @@ static const struct dl2_codec *const codecs[] = {
 #ifdef HAVE_JPEG
     &dl2_codec_jpeg,
 #endif
-#if 0 && HAVE_WEBP
+#ifdef HAVE_WEBP
     &dl2_codec_webp,
 #endif
-#if 0 && HAVE_AVIF
+#ifdef HAVE_AVIF
     &dl2_codec_avif,
 #endif
-#if 0 && HAVE_JP2
+#ifdef HAVE_JP2
     &dl2_codec_jp2,
 #endif
 #ifdef HAVE_PNG
     &dl2_codec_png,
 #endif
-    &dl2_codec_ppm,
-    NULL,
+    &dl2_codec_ppm,  NULL,
 };
 
 /* Images that this build, or any build, can't read are still images, and a reader says so. */

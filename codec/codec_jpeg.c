@@ -14,6 +14,7 @@
 #include "codec/exif.h"
 
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,13 @@ static void fail_with_message(j_common_ptr cinfo, int status)
     struct trap *trap = cinfo->client_data;
     char text[JMSG_LENGTH_MAX];
     cinfo->err->format_message(cinfo, text);
+    if (cinfo->err->msg_code == JERR_BAD_PRECISION)
+        snprintf(text, sizeof text, "%d bits a sample are not supported, only 8",
+                 cinfo->err->msg_parm.i[0]);
+    else if (cinfo->err->msg_code == JERR_SOF_UNSUPPORTED)
+        snprintf(text, sizeof text,
+                 "lossless or hierarchical JPEG (frame type 0x%02x) is not supported",
+                 (unsigned)cinfo->err->msg_parm.i[0]);
     trap->status = dl2_error_set(trap->error, status, "JPEG: %s", text);
     longjmp(trap->jump, 1);
 }

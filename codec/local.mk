@@ -21,3 +21,27 @@ libcodec_png_la_CFLAGS = $(AM_CFLAGS) $(PNG_CFLAGS)
 libcodec_png_la_LIBADD = $(PNG_LIBS)
 libcodec_la_LIBADD += libcodec_png.la
 endif
+
+if HAVE_WEBP
+noinst_LTLIBRARIES += libcodec_webp.la
+libcodec_webp_la_SOURCES = codec/codec_webp.c
+libcodec_webp_la_CFLAGS = $(AM_CFLAGS) $(WEBP_CFLAGS)
+libcodec_webp_la_LIBADD = $(WEBP_LIBS)
+libcodec_la_LIBADD += libcodec_webp.la
+endif
+
+if HAVE_AVIF
+noinst_LTLIBRARIES += libcodec_avif.la
+libcodec_avif_la_SOURCES = codec/codec_avif.c
+libcodec_avif_la_CFLAGS = $(AM_CFLAGS) $(AVIF_CFLAGS)
+libcodec_avif_la_LIBADD = $(AVIF_LIBS)
+libcodec_la_LIBADD += libcodec_avif.la
+endif
+
+if HAVE_JP2
+noinst_LTLIBRARIES += libcodec_jp2.la
+libcodec_jp2_la_SOURCES = codec/codec_jp2.c
+libcodec_jp2_la_CFLAGS = $(AM_CFLAGS) $(JP2_CFLAGS)
+libcodec_jp2_la_LIBADD = $(JP2_LIBS)
+libcodec_la_LIBADD += libcodec_jp2.la
+endif

@@ -1,0 +1,304 @@
+/*
+ * AVIF through libavif; written with libaom.
+ *
+ * Quality is mapped to libaom's cq-level (constant quality, 0 best to 63 worst) as libavif 1.0 and
+ * later map theirs: cq-level = floor(((100 - quality) * 63 + 50) / 100), so quality 50 is 32, 100
+ * is 0, and figures compare with `avifenc -q`. (libavif 0.11 has no quality field, and its default
+ * is lossless.) The quantizers of other AV1 encoders mean something else, so no other is used. One
+ * thread an encode: more would change the bytes. Effort is libavif's speed, 0 to 10, 6 by default;
+ * here alone, higher is faster.
+ *
+ * YCbCr by BT.601, full range, tagged sRGB. Gray stays gray (4:0:0). irot and imir are given as an
+ * EXIF orientation; a clean aperture (clap) is not cut out. Of sequences the first image is taken.
+ */
+#include "codec/codecs.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <avif/avif.h>
+
+enum { DEFAULT_SPEED = 6, MAX_SPEED = 10, WORST_CQ_LEVEL = 63 };
+
+static uint32_t read_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* An ftyp box whose major brand, or one of the first compatible ones, is AVIF's. */
+static bool sniff(const uint8_t *data, size_t size)
+{
+    if (size < 16 || memcmp(data + 4, "ftyp", 4) != 0)
+        return false;
+    size_t end = read_u32(data);
+    if (end > 64)
+        end = 64;
+    if (end > size)
+        end = size;
+    for (size_t at = 8; at + 4 <= end; at += at == 8 ? 8 : 4) {
+        if (!memcmp(data + at, "avif", 4) || !memcmp(data + at, "avis", 4))
+            return true;
+    }
+    return false;
+}
+
+static int fail(avifResult result, const avifDiagnostics *diagnostics, struct dl2_error *error)
+{
+    int status = DL2_ERR_FORMAT;
+    if (result == AVIF_RESULT_OUT_OF_MEMORY)
+        status = DL2_ERR_MEMORY;
+    else if (result == AVIF_RESULT_NO_CODEC_AVAILABLE || result == AVIF_RESULT_NOT_IMPLEMENTED ||
+             result == AVIF_RESULT_UNSUPPORTED_DEPTH)
+        status = DL2_ERR_UNSUPPORTED;
+    const char *detail = diagnostics ? diagnostics->error : "";
+    return dl2_error_set(error, status, "AVIF: %s%s%.200s", avifResultToString(result),
+                         *detail ? ": " : "", detail);
+}
+
+/* irot turns anticlockwise by quarters, then imir mirrors: top to bottom (0) or left to right. */
+static int orientation_of(const avifImage *image)
+{
+    static const int turned[4] = {1, 8, 3, 6};
+    static const int mirrored[4][2] = {{4, 2}, {5, 7}, {2, 4}, {7, 5}};
+    int angle = image->transformFlags & AVIF_TRANSFORM_IROT ? image->irot.angle & 3 : 0;
+    if (image->transformFlags & AVIF_TRANSFORM_IMIR)
+        return mirrored[angle][image->imir.mode & 1];
+    return turned[angle];
+}
+
+/* *out is a decoder that has read the header. Destroy it with avifDecoderDestroy(). */
+static int open_decoder(const uint8_t *data, size_t size, uint64_t max_pixels, avifDecoder **out,
+                        struct dl2_error *error)
+{
+    avifDecoder *decoder = avifDecoderCreate();
+    if (!decoder)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libavif");
+    decoder->maxThreads = 1;
+    decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
+    /* Files of older encoders lack what this asks for; browsers read them all the same. */
+    decoder->strictFlags = AVIF_STRICT_DISABLED;
+    if (max_pixels < decoder->imageSizeLimit)
+        decoder->imageSizeLimit = (uint32_t)max_pixels;
+    avifResult result = avifDecoderSetIOMemory(decoder, data, size);
+    if (result == AVIF_RESULT_OK)
+        result = avifDecoderParse(decoder);
+    if (result == AVIF_RESULT_OK) {
+        *out = decoder;
+        return DL2_OK;
+    }
+    int status = fail(result, &decoder->diag, error);
+    avifDecoderDestroy(decoder);
+    return status;
+}
+
+static uint32_t channels_of(const avifImage *image)
+{
+    return image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400 ? 1 : 3;
+}
+
+static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
+                     struct dl2_error *error)
+{
+    avifDecoder *decoder;
+    DL2_TRY(open_decoder(data, size, UINT64_MAX, &decoder, error));
+    const avifImage *image = decoder->image;
+    *info = (struct dl2_image_info){.width = image->width,
+                                    .height = image->height,
+                                    .channels = channels_of(image),
+                                    .bits = image->depth,
+                                    .alpha = decoder->alphaPresent,
+                                    .orientation = orientation_of(image)};
+    avifDecoderDestroy(decoder);
+    return DL2_OK;
+}
+
+/* From libavif's interleaved output, RGB or RGBA, to an image of one or three channels. */
+static void take_pixels(const uint8_t *in, bool alpha, const uint8_t background[3],
+                        struct dl2_image *image)
+{
+    uint8_t *out = image->data;
+    uint8_t under = dl2_luma(background[0], background[1], background[2]);
+    size_t step = alpha ? 4 : 3;
+    for (size_t left = (size_t)image->width * image->height; left; left--, in += step) {
+        unsigned opacity = alpha ? in[3] : 255;
+        if (image->channels == 1) {
+            *out++ = dl2_blend(in[0], opacity, under);
+        } else {
+            for (int c = 0; c < 3; c++)
+                *out++ = dl2_blend(in[c], opacity, background[c]);
+        }
+    }
+}
+
+static int convert(const avifImage *yuv, const struct dl2_decode_options *options,
+                   struct dl2_image *image, struct dl2_error *error)
+{
+    bool alpha = yuv->alphaPlane;
+    DL2_TRY(dl2_image_reshape(image, yuv->width, yuv->height, channels_of(yuv), error));
+    if (image->channels == 1 && !alpha && yuv->depth == 8 && yuv->yuvRange == AVIF_RANGE_FULL) {
+        for (uint32_t y = 0; y < image->height; y++)
+            memcpy(image->data + y * image->stride,
+                   yuv->yuvPlanes[0] + (size_t)y * yuv->yuvRowBytes[0], image->width);
+        return DL2_OK;
+    }
+    struct dl2_bytes block = DL2_BYTES_INIT;
+    bool direct = image->channels == 3 && !alpha;
+    size_t row = direct ? image->stride : (size_t)image->width * (alpha ? 4 : 3);
+    if (row > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "AVIF: too wide");
+    if (!direct)
+        DL2_TRY(dl2_bytes_resize(&block, row * image->height, error));
+    avifRGBImage rgb;
+    avifRGBImageSetDefaults(&rgb, yuv);
+    rgb.depth = 8;
+    rgb.format = alpha ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
+    rgb.pixels = direct ? image->data : block.data;
+    rgb.rowBytes = (uint32_t)row;
+    avifResult result = avifImageYUVToRGB(yuv, &rgb);
+    if (result == AVIF_RESULT_OK && !direct)
+        take_pixels(block.data, alpha, options->background, image);
+    dl2_bytes_free(&block);
+    return result == AVIF_RESULT_OK ? DL2_OK : fail(result, NULL, error);
+}
+
+static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
+                  struct dl2_image *image, struct dl2_error *error)
+{
+    uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    avifDecoder *decoder;
+    DL2_TRY(open_decoder(data, size, max_pixels, &decoder, error));
+    int status =
+        dl2_image_check_size(decoder->image->width, decoder->image->height, max_pixels, error);
+    if (status == DL2_OK) {
+        avifResult result = avifDecoderNextImage(decoder);
+        status = result == AVIF_RESULT_OK ? convert(decoder->image, options, image, error)
+                                          : fail(result, &decoder->diag, error);
+    }
+    avifDecoderDestroy(decoder);
+    return status;
+}
+
+static int cq_level_of(const struct dl2_encode_options *options)
+{
+    return ((100 - options->quality) * WORST_CQ_LEVEL + 50) / 100;
+}
+
+static int speed_of(const struct dl2_encode_options *options)
+{
+    return options->effort < 0 ? DEFAULT_SPEED : options->effort;
+}
+
+static avifPixelFormat format_of(const struct dl2_image *image, const char *subsampling)
+{
+    if (image->channels == 1)
+        return AVIF_PIXEL_FORMAT_YUV400;
+    if (!strcmp(subsampling, "444"))
+        return AVIF_PIXEL_FORMAT_YUV444;
+    return !strcmp(subsampling, "422") ? AVIF_PIXEL_FORMAT_YUV422 : AVIF_PIXEL_FORMAT_YUV420;
+}
+
+static avifResult fill_yuv(avifImage *yuv, const struct dl2_image *image)
+{
+    yuv->colorPrimaries = AVIF_COLOR_PRIMARIES_BT709;
+    yuv->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_SRGB;
+    yuv->matrixCoefficients = AVIF_MATRIX_COEFFICIENTS_BT601;
+    yuv->yuvRange = AVIF_RANGE_FULL;
+    if (image->channels == 1) {
+        /* Lent, not given: libavif only reads it. */
+        yuv->yuvPlanes[AVIF_CHAN_Y] = image->data;
+        yuv->yuvRowBytes[AVIF_CHAN_Y] = (uint32_t)image->stride;
+        yuv->imageOwnsYUVPlanes = AVIF_FALSE;
+        return AVIF_RESULT_OK;
+    }
+    avifRGBImage rgb;
+    avifRGBImageSetDefaults(&rgb, yuv);
+    rgb.depth = 8;
+    rgb.format = AVIF_RGB_FORMAT_RGB;
+    rgb.pixels = image->data;
+    rgb.rowBytes = (uint32_t)image->stride;
+    return avifImageRGBToYUV(yuv, &rgb);
+}
+
+static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                  struct dl2_bytes *out, struct dl2_error *error)
+{
+    const char *subsampling;
+    DL2_TRY(dl2_encode_check_subsampling(options, &subsampling, error));
+    if (options->effort > MAX_SPEED)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "AVIF's effort (its speed) is 0 to %d, not %d", (int)MAX_SPEED,
+                             options->effort);
+    avifImage *yuv =
+        avifImageCreate((int)image->width, (int)image->height, 8, format_of(image, subsampling));
+    avifEncoder *encoder = avifEncoderCreate();
+    avifRWData written = AVIF_DATA_EMPTY;
+    int status;
+    if (!yuv || !encoder) {
+        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libavif");
+        goto done;
+    }
+    char cq_level[16];
+    snprintf(cq_level, sizeof cq_level, "%d", cq_level_of(options));
+    encoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
+    encoder->maxThreads = 1;
+    encoder->speed = speed_of(options);
+    encoder->minQuantizer = AVIF_QUANTIZER_BEST_QUALITY;
+    encoder->maxQuantizer = AVIF_QUANTIZER_WORST_QUALITY;
+    avifEncoderSetCodecSpecificOption(encoder, "end-usage", "q");
+    avifEncoderSetCodecSpecificOption(encoder, "cq-level", cq_level);
+    avifResult result = fill_yuv(yuv, image);
+    if (result == AVIF_RESULT_OK)
+        result = avifEncoderWrite(encoder, yuv, &written);
+    status = result == AVIF_RESULT_OK ? dl2_bytes_append(out, written.data, written.size, error)
+                                      : fail(result, &encoder->diag, error);
+done:
+    avifRWDataFree(&written);
+    if (encoder)
+        avifEncoderDestroy(encoder);
+    if (yuv)
+        avifImageDestroy(yuv);
+    return status;
+}
+
+static json_t *encoder_parameters(const struct dl2_encode_options *options)
+{
+    const char *subsampling = options->subsampling ? options->subsampling : "420";
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "encoder", "aom", "end-usage",
+                     "q", "cq-level", cq_level_of(options), "min_quantizer", 0, "max_quantizer",
+                     WORST_CQ_LEVEL, "speed", speed_of(options), "max_threads", 1, "subsampling",
+                     subsampling, "matrix", "bt601-full");
+}
+
+static char version_text[320];
+static pthread_once_t version_once = PTHREAD_ONCE_INIT;
+
+static void make_version(void)
+{
+    char codecs[256];
+    avifCodecVersions(codecs);
+    snprintf(version_text, sizeof version_text, "libavif %s (%s)", avifVersion(), codecs);
+}
+
+static const char *version(void)
+{
+    pthread_once(&version_once, make_version);
+    return version_text;
+}
+
+static const char *const extensions[] = {"avif", NULL};
+
+const struct dl2_codec dl2_codec_avif = {
+    .name = "avif",
+    .extension = "avif",
+    .extensions = extensions,
+    .lossy = true,
+    .max_side = 32768,
+    .version = version,
+    .sniff = sniff,
+    .read_info = read_info,
+    .decode = decode,
+    .encode = encode,
+    .encoder_parameters = encoder_parameters,
+};

@@ -1,0 +1,555 @@
+/*
+ * JPEG 2000 through OpenJPEG: JP2 files and bare codestreams in, JP2 files out.
+ *
+ * Quality is a target: PSNR = 22 + quality / 5 dB for each image (OpenJPEG's tcp_distoratio), so 50
+ * asks for 32 dB, about what JPEG gives at 50 on photographs, and 100 for 42. A target of quality
+ * and not of size, since that is what a quality means with the other codecs: simple images come out
+ * small, and hard ones aren't starved (a size target would give every image the same bits per
+ * pixel). 9/7 wavelet, colour transform for RGB, one tile, one layer; gray stays gray. There is no
+ * effort to choose.
+ *
+ * The header is read here, without the library, before it may allocate anything: OpenJPEG
+ * reserves memory for as many tiles and components as a header claims.
+ */
+#include "codec/codecs.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openjpeg.h>
+
+enum {
+    MAX_COMPONENTS = 4,
+    MAX_TILES = 16384, /* 256-pixel tiles would cover 2^30 pixels */
+    MAX_BITS = 31,
+    MAX_RESOLUTIONS = 6,
+    COLOUR_SPACE_CMYK = 12,
+    STREAM_BLOCK = 1 << 16,
+};
+
+static const uint8_t jp2_signature[12] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', '\r', '\n', 0x87, '\n'};
+static const uint8_t codestream_signature[4] = {0xff, 0x4f, 0xff, 0x51}; /* SOC, SIZ */
+
+static bool is_codestream(const uint8_t *data, size_t size)
+{
+    return size >= sizeof codestream_signature &&
+           !memcmp(data, codestream_signature, sizeof codestream_signature);
+}
+
+static bool is_jp2(const uint8_t *data, size_t size)
+{
+    return size >= sizeof jp2_signature && !memcmp(data, jp2_signature, sizeof jp2_signature);
+}
+
+static bool sniff(const uint8_t *data, size_t size)
+{
+    return is_codestream(data, size) || is_jp2(data, size);
+}
+
+static uint32_t read_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static uint32_t read_u16(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 8 | p[1];
+}
+
+/* What the boxes and the SIZ segment say. */
+struct header {
+    uint64_t width, height;
+    uint32_t components; /* after the palette, where there is one */
+    uint32_t bits;
+    bool cmyk;
+};
+
+/* The box at *at, which moves behind it; false at the end or where it is damaged. */
+static bool next_box(const uint8_t *data, size_t size, size_t *at, const uint8_t **type,
+                     const uint8_t **content, size_t *length)
+{
+    size_t left = size - *at, header = 8;
+    if (left < header)
+        return false;
+    const uint8_t *box = data + *at;
+    uint64_t whole = read_u32(box);
+    if (whole == 1) {
+        header = 16;
+        if (left < header)
+            return false;
+        whole = (uint64_t)read_u32(box + 8) << 32 | read_u32(box + 12);
+    } else if (whole == 0) {
+        whole = left;
+    }
+    if (whole < header)
+        return false;
+    if (whole > left)
+        whole = left; /* cut short: its start is still of use */
+    *type = box + 4;
+    *content = box + header;
+    *length = (size_t)whole - header;
+    *at += (size_t)whole;
+    return true;
+}
+
+static void read_jp2_header(const uint8_t *data, size_t size, struct header *header)
+{
+    const uint8_t *type, *content;
+    size_t at = 0, length;
+    bool coloured = false;
+    while (next_box(data, size, &at, &type, &content, &length)) {
+        /* Only the first colr box counts. */
+        if (!memcmp(type, "colr", 4) && !coloured) {
+            coloured = true;
+            header->cmyk =
+                length >= 7 && content[0] == 1 && read_u32(content + 3) == COLOUR_SPACE_CMYK;
+        } else if (!memcmp(type, "pclr", 4) && length >= 3) {
+            header->components = content[2];
+        }
+    }
+}
+
+static uint64_t divide_up(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int read_siz(const uint8_t *data, size_t size, struct header *header,
+                    struct dl2_error *error)
+{
+    if (!is_codestream(data, size) || size < 45)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "JPEG 2000: the codestream's header is damaged or cut short");
+    uint64_t right = read_u32(data + 8), bottom = read_u32(data + 12);
+    uint64_t left = read_u32(data + 16), top = read_u32(data + 20);
+    uint64_t tile_width = read_u32(data + 24), tile_height = read_u32(data + 28);
+    uint64_t tile_left = read_u32(data + 32), tile_top = read_u32(data + 36);
+    uint32_t components = read_u16(data + 40);
+    uint32_t dx = data[43], dy = data[44];
+    if (left >= right || top >= bottom || !tile_width || !tile_height || tile_left > left ||
+        tile_top > top || !components || !dx || !dy)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "JPEG 2000: the header makes no sense");
+    if (components > MAX_COMPONENTS)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "JPEG 2000: %u components, more than %d, are not supported",
+                             (unsigned)components, (int)MAX_COMPONENTS);
+    uint64_t tiles =
+        divide_up(right - tile_left, tile_width) * divide_up(bottom - tile_top, tile_height);
+    if (tiles > MAX_TILES)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "JPEG 2000: more than %d tiles", (int)MAX_TILES);
+    header->width = divide_up(right, dx) - divide_up(left, dx);
+    header->height = divide_up(bottom, dy) - divide_up(top, dy);
+    header->bits = (data[42] & 0x7fu) + 1;
+    if (!header->components)
+        header->components = components;
+    return DL2_OK;
+}
+
+static int read_header(const uint8_t *data, size_t size, struct header *header,
+                       struct dl2_error *error)
+{
+    *header = (struct header){0};
+    if (is_codestream(data, size))
+        return read_siz(data, size, header, error);
+    const uint8_t *type, *content;
+    size_t at = 0, length;
+    while (next_box(data, size, &at, &type, &content, &length)) {
+        if (!memcmp(type, "jp2h", 4))
+            read_jp2_header(content, length, header);
+        else if (!memcmp(type, "jp2c", 4))
+            return read_siz(content, length, header, error);
+    }
+    return dl2_error_set(error, DL2_ERR_FORMAT, "JPEG 2000: the file is cut short or has no image");
+}
+
+static bool has_alpha(const struct header *header)
+{
+    return header->components == 2 || (header->components == 4 && !header->cmyk);
+}
+
+static uint32_t channels_of(const struct header *header)
+{
+    return header->components >= 3 ? 3 : 1;
+}
+
+static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
+                     struct dl2_error *error)
+{
+    struct header header;
+    DL2_TRY(read_header(data, size, &header, error));
+    DL2_TRY(dl2_image_check_size(header.width, header.height, UINT64_MAX, error));
+    *info = (struct dl2_image_info){.width = (uint32_t)header.width,
+                                    .height = (uint32_t)header.height,
+                                    .channels = channels_of(&header),
+                                    .bits = header.bits,
+                                    .alpha = has_alpha(&header),
+                                    .orientation = 1};
+    return DL2_OK;
+}
+
+static void on_error(const char *message, void *error)
+{
+    dl2_error_set(error, DL2_ERR_FORMAT, "JPEG 2000: %.*s", (int)strcspn(message, "\n"), message);
+}
+
+static void on_message(const char *message, void *error)
+{
+    (void)message;
+    (void)error;
+}
+
+struct source {
+    const uint8_t *data;
+    size_t size, at;
+};
+
+static OPJ_SIZE_T source_read(void *out, OPJ_SIZE_T count, void *user)
+{
+    struct source *source = user;
+    size_t left = source->size - source->at;
+    if (!left)
+        return (OPJ_SIZE_T)-1;
+    if (count > left)
+        count = left;
+    memcpy(out, source->data + source->at, count);
+    source->at += count;
+    return count;
+}
+
+static OPJ_BOOL source_seek(OPJ_OFF_T position, void *user)
+{
+    struct source *source = user;
+    if (position < 0 || (uint64_t)position > source->size)
+        return OPJ_FALSE;
+    source->at = (size_t)position;
+    return OPJ_TRUE;
+}
+
+static OPJ_OFF_T source_skip(OPJ_OFF_T count, void *user)
+{
+    struct source *source = user;
+    if (count < 0)
+        return -1;
+    if ((uint64_t)count > source->size - source->at)
+        count = (OPJ_OFF_T)(source->size - source->at);
+    source->at += (size_t)count;
+    return count;
+}
+
+/* A component as 8-bit samples of the image's size, rows of `stride`, every `step` bytes. */
+static int take_component(const opj_image_comp_t *component, uint32_t width, uint32_t height,
+                          uint8_t *out, size_t step, struct dl2_error *error)
+{
+    if (!component->data || !component->w || !component->h || component->w > width ||
+        component->h > height)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "JPEG 2000: the components' sizes contradict each other");
+    if (component->prec < 1 || component->prec > MAX_BITS)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG 2000: %u bits a sample",
+                             (unsigned)component->prec);
+    int64_t maximum = ((int64_t)1 << component->prec) - 1;
+    int64_t offset = component->sgnd ? (int64_t)1 << (component->prec - 1) : 0;
+    bool same = component->w == width && component->h == height;
+    for (uint32_t y = 0; y < height; y++) {
+        uint32_t from_y = same ? y : (uint32_t)((uint64_t)y * component->h / height);
+        const OPJ_INT32 *in = component->data + (size_t)from_y * component->w;
+        for (uint32_t x = 0; x < width; x++, out += step) {
+            int64_t value = in[same ? x : (uint64_t)x * component->w / width] + offset;
+            value = value < 0 ? 0 : value > maximum ? maximum : value;
+            *out = (uint8_t)(maximum == 255 ? value : (value * 255 + maximum / 2) / maximum);
+        }
+    }
+    return DL2_OK;
+}
+
+static uint8_t clamp(int value)
+{
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+/* BT.601, full range, in place. */
+static void ycc_to_rgb(uint8_t *pixel, size_t pixels)
+{
+    for (; pixels; pixels--, pixel += 3) {
+        int y = pixel[0] * 65536 + 32768, cb = pixel[1] - 128, cr = pixel[2] - 128;
+        pixel[0] = clamp((y + 91881 * cr) >> 16);
+        pixel[1] = clamp((y - 22554 * cb - 46802 * cr) >> 16);
+        pixel[2] = clamp((y + 116130 * cb) >> 16);
+    }
+}
+
+/* Lays what has the opacities, or inks of black, of `last` over the background, in place. */
+static void apply_last_component(struct dl2_image *image, const uint8_t *last, bool cmyk,
+                                 const uint8_t background[3])
+{
+    size_t pixels = (size_t)image->width * image->height;
+    uint8_t *out = image->data;
+    uint8_t gray = dl2_luma(background[0], background[1], background[2]);
+    for (size_t i = 0; i < pixels; i++, out += image->channels) {
+        for (uint32_t c = 0; c < image->channels; c++) {
+            if (cmyk)
+                out[c] = (uint8_t)(((255 - out[c]) * (255 - last[i]) + 127) / 255);
+            else
+                out[c] = dl2_blend(out[c], last[i], image->channels == 1 ? gray : background[c]);
+        }
+    }
+}
+
+static bool is_ycc(const opj_image_t *decoded)
+{
+    if (decoded->numcomps < 3)
+        return false;
+    const opj_image_comp_t *components = decoded->comps;
+    return decoded->color_space == OPJ_CLRSPC_SYCC ||
+           (decoded->color_space != OPJ_CLRSPC_CMYK && components[1].dx > components[0].dx &&
+            components[2].dx > components[0].dx);
+}
+
+static int take_image(const opj_image_t *decoded, const struct header *header,
+                      const struct dl2_decode_options *options, struct dl2_image *image,
+                      struct dl2_error *error)
+{
+    if (decoded->numcomps != header->components)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "JPEG 2000: %u components where the header has %u",
+                             (unsigned)decoded->numcomps, (unsigned)header->components);
+    if (decoded->color_space == OPJ_CLRSPC_EYCC)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "JPEG 2000: e-YCC colour is not supported");
+    uint32_t width = (uint32_t)header->width, height = (uint32_t)header->height;
+    DL2_TRY(dl2_image_reshape(image, width, height, channels_of(header), error));
+    for (uint32_t c = 0; c < image->channels; c++)
+        DL2_TRY(take_component(&decoded->comps[c], width, height, image->data + c, image->channels,
+                               error));
+    if (is_ycc(decoded))
+        ycc_to_rgb(image->data, (size_t)width * height);
+    if (decoded->numcomps == image->channels)
+        return DL2_OK;
+    struct dl2_bytes last = DL2_BYTES_INIT;
+    DL2_TRY(dl2_bytes_resize(&last, (size_t)width * height, error));
+    int status =
+        take_component(&decoded->comps[image->channels], width, height, last.data, 1, error);
+    if (status == DL2_OK)
+        apply_last_component(image, last.data, header->cmyk, options->background);
+    dl2_bytes_free(&last);
+    return status;
+}
+
+static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
+                  struct dl2_image *image, struct dl2_error *error)
+{
+    uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    struct header header;
+    DL2_TRY(read_header(data, size, &header, error));
+    DL2_TRY(dl2_image_check_size(header.width, header.height, max_pixels, error));
+
+    struct source source = {data, size, 0};
+    struct dl2_error own =
+        DL2_ERROR_INIT; /* so that a message of OpenJPEG's counts even if error is NULL */
+    opj_dparameters_t parameters;
+    opj_set_default_decoder_parameters(&parameters);
+    opj_image_t *decoded = NULL;
+    opj_codec_t *codec =
+        opj_create_decompress(is_codestream(data, size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
+    opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_TRUE);
+    if (!codec || !stream) {
+        dl2_error_set(&own, DL2_ERR_MEMORY, "out of memory for OpenJPEG");
+        goto done;
+    }
+    opj_set_error_handler(codec, on_error, &own);
+    opj_set_warning_handler(codec, on_message, NULL);
+    opj_set_info_handler(codec, on_message, NULL);
+    opj_stream_set_user_data(stream, &source, NULL);
+    opj_stream_set_user_data_length(stream, size);
+    opj_stream_set_read_function(stream, source_read);
+    opj_stream_set_seek_function(stream, source_seek);
+    opj_stream_set_skip_function(stream, source_skip);
+    if (!opj_setup_decoder(codec, &parameters) || !opj_read_header(stream, codec, &decoded) ||
+        !opj_decode(codec, stream, decoded) || !opj_end_decompress(codec, stream))
+        dl2_error_set(&own, DL2_ERR_FORMAT, "JPEG 2000: OpenJPEG can't decode it");
+    else
+        take_image(decoded, &header, options, image, &own);
+done:
+    opj_image_destroy(decoded);
+    opj_stream_destroy(stream);
+    if (codec)
+        opj_destroy_codec(codec);
+    if (own.status < 0)
+        dl2_error_set(error, own.status, "%s", own.message);
+    return own.status;
+}
+
+/* OpenJPEG goes back to fill in lengths, so this is a file in memory, with a position. */
+struct sink {
+    struct dl2_bytes *out;
+    size_t at;
+    struct dl2_error *error;
+};
+
+/* Makes the file at least `end` bytes long. */
+static bool sink_reach(struct sink *sink, size_t end)
+{
+    static const uint8_t zeros[256];
+    while (sink->out->size < end) {
+        size_t count = end - sink->out->size;
+        if (dl2_bytes_append(sink->out, zeros, count < sizeof zeros ? count : sizeof zeros,
+                             sink->error) < 0)
+            return false;
+    }
+    return true;
+}
+
+static OPJ_SIZE_T sink_write(void *data, OPJ_SIZE_T count, void *user)
+{
+    struct sink *sink = user;
+    size_t inside = sink->out->size - sink->at;
+    if (inside > count)
+        inside = count;
+    if (inside)
+        memcpy(sink->out->data + sink->at, data, inside);
+    if (dl2_bytes_append(sink->out, (const uint8_t *)data + inside, count - inside, sink->error) <
+        0)
+        return (OPJ_SIZE_T)-1;
+    sink->at += count;
+    return count;
+}
+
+static OPJ_BOOL sink_seek(OPJ_OFF_T position, void *user)
+{
+    struct sink *sink = user;
+    if (position < 0 || !sink_reach(sink, (size_t)position))
+        return OPJ_FALSE;
+    sink->at = (size_t)position;
+    return OPJ_TRUE;
+}
+
+static OPJ_OFF_T sink_skip(OPJ_OFF_T count, void *user)
+{
+    struct sink *sink = user;
+    return sink_seek((OPJ_OFF_T)sink->at + count, user) ? count : -1;
+}
+
+static double psnr_of(const struct dl2_encode_options *options)
+{
+    return 22 + options->quality / 5.0;
+}
+
+static opj_image_t *make_planes(const struct dl2_image *image)
+{
+    opj_image_cmptparm_t planes[3];
+    memset(planes, 0, sizeof planes);
+    for (uint32_t c = 0; c < image->channels; c++) {
+        planes[c].dx = planes[c].dy = 1;
+        planes[c].w = image->width;
+        planes[c].h = image->height;
+        planes[c].prec = 8;
+    }
+    opj_image_t *made = opj_image_create(image->channels, planes,
+                                         image->channels == 1 ? OPJ_CLRSPC_GRAY : OPJ_CLRSPC_SRGB);
+    if (!made)
+        return NULL;
+    made->x1 = image->width;
+    made->y1 = image->height;
+    size_t pixels = (size_t)image->width * image->height;
+    for (uint32_t c = 0; c < image->channels; c++) {
+        const uint8_t *in = image->data + c;
+        for (size_t i = 0; i < pixels; i++, in += image->channels)
+            made->comps[c].data[i] = *in;
+    }
+    return made;
+}
+
+static void set_parameters(const struct dl2_image *image, const struct dl2_encode_options *options,
+                           opj_cparameters_t *parameters)
+{
+    uint32_t side = image->width < image->height ? image->width : image->height;
+    opj_set_default_encoder_parameters(parameters);
+    parameters->tcp_numlayers = 1;
+    parameters->cp_fixed_quality = 1;
+    parameters->tcp_distoratio[0] = (float)psnr_of(options);
+    parameters->irreversible = 1;
+    parameters->tcp_mct = image->channels == 3;
+    parameters->numresolution = 1;
+    while (parameters->numresolution < MAX_RESOLUTIONS && side >> parameters->numresolution)
+        parameters->numresolution++;
+}
+
+static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                  struct dl2_bytes *out, struct dl2_error *error)
+{
+    if (options->effort >= 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "JPEG 2000 has no effort to choose");
+    if (options->subsampling && strcmp(options->subsampling, "444") != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "JPEG 2000 knows no subsampling but 444");
+    struct dl2_error own = DL2_ERROR_INIT;
+    struct sink sink = {out, 0, &own};
+    opj_cparameters_t parameters;
+    set_parameters(image, options, &parameters);
+    opj_image_t *planes = make_planes(image);
+    opj_codec_t *codec = opj_create_compress(OPJ_CODEC_JP2);
+    opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_FALSE);
+    if (!planes || !codec || !stream) {
+        dl2_error_set(&own, DL2_ERR_MEMORY, "out of memory for a JPEG 2000 image of %ux%u",
+                      (unsigned)image->width, (unsigned)image->height);
+        goto done;
+    }
+    opj_set_error_handler(codec, on_error, &own);
+    opj_set_warning_handler(codec, on_message, NULL);
+    opj_set_info_handler(codec, on_message, NULL);
+    opj_stream_set_user_data(stream, &sink, NULL);
+    opj_stream_set_write_function(stream, sink_write);
+    opj_stream_set_seek_function(stream, sink_seek);
+    opj_stream_set_skip_function(stream, sink_skip);
+    if (!opj_setup_encoder(codec, &parameters, planes) ||
+        !opj_start_compress(codec, planes, stream) || !opj_encode(codec, stream) ||
+        !opj_end_compress(codec, stream))
+        dl2_error_set(&own, DL2_ERR_UNSUPPORTED, "JPEG 2000: OpenJPEG can't encode this");
+done:
+    opj_stream_destroy(stream);
+    if (codec)
+        opj_destroy_codec(codec);
+    opj_image_destroy(planes);
+    if (own.status < 0)
+        dl2_error_set(error, own.status, "%s", own.message);
+    return own.status;
+}
+
+static json_t *encoder_parameters(const struct dl2_encode_options *options)
+{
+    return json_pack("{s:f, s:b, s:s, s:i, s:s, s:s}", "tcp_distoratio", psnr_of(options),
+                     "irreversible", 1, "wavelet", "9/7", "tcp_numlayers", 1, "tcp_mct",
+                     "1 for colour, 0 for gray", "numresolution",
+                     "6, or as many as the shorter side has bits");
+}
+
+static char version_text[64];
+static pthread_once_t version_once = PTHREAD_ONCE_INIT;
+
+static void make_version(void)
+{
+    snprintf(version_text, sizeof version_text, "OpenJPEG %s", opj_version());
+}
+
+static const char *version(void)
+{
+    pthread_once(&version_once, make_version);
+    return version_text;
+}
+
+static const char *const extensions[] = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc", NULL};
+
+const struct dl2_codec dl2_codec_jp2 = {
+    .name = "jp2",
+    .extension = "jp2",
+    .extensions = extensions,
+    .lossy = true,
+    .max_side = 65535,
+    .version = version,
+    .sniff = sniff,
+    .read_info = read_info,
+    .decode = decode,
+    .encode = encode,
+    .encoder_parameters = encoder_parameters,
+};

@@ -1,0 +1,242 @@
+/*
+ * WebP through libwebp: lossy, always 4:2:0.
+ *
+ * Quality is libwebp's own quality factor, method 4 its default (effort is the method), so figures
+ * compare with cwebp's. There is no gray WebP: gray images are stored as colour. Both lossy and
+ * lossless files are read; of animations nothing is, since a first frame need not be a whole
+ * picture.
+ */
+#include "codec/codecs.h"
+#include "codec/exif.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <webp/decode.h>
+#include <webp/encode.h>
+
+enum { DEFAULT_METHOD = 4, MAX_METHOD = 6, CHUNK_HEADER = 8, RIFF_HEADER = 12 };
+
+static bool sniff(const uint8_t *data, size_t size)
+{
+    return size >= RIFF_HEADER && !memcmp(data, "RIFF", 4) && !memcmp(data + 8, "WEBP", 4);
+}
+
+static uint32_t read_u32(const uint8_t *p)
+{
+    return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+/* Orientation from the EXIF chunk, which libwebp leaves to others. */
+static int find_orientation(const uint8_t *data, size_t size)
+{
+    size_t at = RIFF_HEADER;
+    while (size - at >= CHUNK_HEADER) {
+        size_t length = read_u32(data + at + 4);
+        at += CHUNK_HEADER;
+        if (length > size - at)
+            return 1;
+        if (!memcmp(data + at - CHUNK_HEADER, "EXIF", 4))
+            return dl2_exif_orientation(data + at, length);
+        at += length;
+        if (length & 1 && at < size)
+            at++;
+    }
+    return 1;
+}
+
+static const char *status_text(VP8StatusCode code)
+{
+    switch (code) {
+    case VP8_STATUS_OUT_OF_MEMORY:
+        return "out of memory";
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+        return "a feature that libwebp can't handle";
+    case VP8_STATUS_SUSPENDED:
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+        return "the file is cut short";
+    case VP8_STATUS_BITSTREAM_ERROR:
+        return "the data are corrupt";
+    default:
+        return "libwebp can't decode it";
+    }
+}
+
+static int fail(VP8StatusCode code, struct dl2_error *error)
+{
+    int status = code == VP8_STATUS_OUT_OF_MEMORY         ? DL2_ERR_MEMORY
+                 : code == VP8_STATUS_UNSUPPORTED_FEATURE ? DL2_ERR_UNSUPPORTED
+                                                          : DL2_ERR_FORMAT;
+    return dl2_error_set(error, status, "WebP: %s", status_text(code));
+}
+
+static int get_features(const uint8_t *data, size_t size, WebPBitstreamFeatures *features,
+                        struct dl2_error *error)
+{
+    VP8StatusCode code = WebPGetFeatures(data, size, features);
+    if (code != VP8_STATUS_OK)
+        return fail(code, error);
+    if (features->has_animation)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "WebP: animations are not supported");
+    return DL2_OK;
+}
+
+static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
+                     struct dl2_error *error)
+{
+    WebPBitstreamFeatures features;
+    DL2_TRY(get_features(data, size, &features, error));
+    *info = (struct dl2_image_info){.width = (uint32_t)features.width,
+                                    .height = (uint32_t)features.height,
+                                    .channels = 3,
+                                    .bits = 8,
+                                    .alpha = features.has_alpha,
+                                    .orientation = find_orientation(data, size)};
+    return DL2_OK;
+}
+
+static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
+                  struct dl2_image *image, struct dl2_error *error)
+{
+    uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    WebPDecoderConfig config;
+    if (!WebPInitDecoderConfig(&config))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "WebP: libwebp is older than the one this was built with");
+    DL2_TRY(get_features(data, size, &config.input, error));
+    uint32_t width = (uint32_t)config.input.width, height = (uint32_t)config.input.height;
+    DL2_TRY(dl2_image_check_size(width, height, max_pixels, error));
+    DL2_TRY(dl2_image_reshape(image, width, height, 3, error));
+
+    bool alpha = config.input.has_alpha;
+    struct dl2_bytes block = DL2_BYTES_INIT;
+    size_t row = alpha ? (size_t)width * 4 : image->stride;
+    if (alpha)
+        DL2_TRY(dl2_bytes_resize(&block, row * height, error));
+    config.output.colorspace = alpha ? MODE_RGBA : MODE_RGB;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA.rgba = alpha ? block.data : image->data;
+    config.output.u.RGBA.stride = (int)row;
+    config.output.u.RGBA.size = row * height;
+    VP8StatusCode code = WebPDecode(data, size, &config);
+    WebPFreeDecBuffer(&config.output);
+    if (code == VP8_STATUS_OK && alpha) {
+        const uint8_t *in = block.data;
+        uint8_t *out = image->data;
+        for (size_t left = (size_t)width * height; left; left--, in += 4, out += 3) {
+            for (int c = 0; c < 3; c++)
+                out[c] = dl2_blend(in[c], in[3], options->background[c]);
+        }
+    }
+    dl2_bytes_free(&block);
+    return code == VP8_STATUS_OK ? DL2_OK : fail(code, error);
+}
+
+struct sink {
+    struct dl2_bytes *out;
+    struct dl2_error *error;
+    int status;
+};
+
+static int write_bytes(const uint8_t *data, size_t size, const WebPPicture *picture)
+{
+    struct sink *sink = picture->custom_ptr;
+    sink->status = dl2_bytes_append(sink->out, data, size, sink->error);
+    return sink->status == DL2_OK;
+}
+
+static int method_of(const struct dl2_encode_options *options)
+{
+    return options->effort < 0 ? DEFAULT_METHOD : options->effort;
+}
+
+static int import(WebPPicture *picture, const struct dl2_image *image, struct dl2_error *error)
+{
+    int imported;
+    if (image->channels == 3) {
+        imported = WebPPictureImportRGB(picture, image->data, (int)image->stride);
+    } else {
+        struct dl2_bytes rgb = DL2_BYTES_INIT;
+        size_t pixels = (size_t)image->width * image->height;
+        DL2_TRY(dl2_bytes_resize(&rgb, pixels * 3, error));
+        for (size_t i = 0; i < pixels; i++)
+            memset(rgb.data + 3 * i, image->data[i], 3);
+        imported = WebPPictureImportRGB(picture, rgb.data, (int)image->width * 3);
+        dl2_bytes_free(&rgb);
+    }
+    if (!imported)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "WebP: out of memory for an image of %ux%u",
+                             (unsigned)image->width, (unsigned)image->height);
+    return DL2_OK;
+}
+
+static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                  struct dl2_bytes *out, struct dl2_error *error)
+{
+    if (options->effort > MAX_METHOD)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "WebP's effort is 0 to %d, not %d",
+                             (int)MAX_METHOD, options->effort);
+    if (options->subsampling && strcmp(options->subsampling, "420") != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "WebP knows no subsampling but 420");
+    WebPConfig config;
+    WebPPicture picture;
+    if (!WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, (float)options->quality) ||
+        !WebPPictureInit(&picture))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "WebP: libwebp is older than the one this was built with");
+    struct sink sink = {out, error, DL2_OK};
+    config.method = method_of(options);
+    picture.width = (int)image->width;
+    picture.height = (int)image->height;
+    picture.writer = write_bytes;
+    picture.custom_ptr = &sink;
+    int status = import(&picture, image, error);
+    if (status == DL2_OK && !WebPEncode(&config, &picture)) {
+        status = sink.status < 0 ? sink.status
+                                 : dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                                 "WebP: libwebp can't encode this (its error %d)",
+                                                 (int)picture.error_code);
+    }
+    WebPPictureFree(&picture);
+    return status;
+}
+
+static json_t *encoder_parameters(const struct dl2_encode_options *options)
+{
+    return json_pack("{s:i, s:i, s:s, s:s}", "quality", options->quality, "method",
+                     method_of(options), "preset", "default", "subsampling", "420");
+}
+
+static char version_text[32];
+static pthread_once_t version_once = PTHREAD_ONCE_INIT;
+
+static void make_version(void)
+{
+    int number = WebPGetEncoderVersion();
+    snprintf(version_text, sizeof version_text, "libwebp %d.%d.%d", number >> 16, number >> 8 & 255,
+             number & 255);
+}
+
+static const char *version(void)
+{
+    pthread_once(&version_once, make_version);
+    return version_text;
+}
+
+static const char *const extensions[] = {"webp", NULL};
+
+const struct dl2_codec dl2_codec_webp = {
+    .name = "webp",
+    .extension = "webp",
+    .extensions = extensions,
+    .lossy = true,
+    .max_side = WEBP_MAX_DIMENSION,
+    .version = version,
+    .sniff = sniff,
+    .read_info = read_info,
+    .decode = decode,
+    .encode = encode,
+    .encoder_parameters = encoder_parameters,
+};
