@@ -228,6 +228,16 @@ int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *imag
                              "%ux%u pixels: %s takes at most %u pixels a side",
                              (unsigned)image->width, (unsigned)image->height, codec->name,
                              (unsigned)codec->max_side);
+    if (options->effort > codec->max_effort)
+        return codec->max_effort < 0
+                   ? dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no effort to choose",
+                                   codec->name)
+                   : dl2_error_set(error, DL2_ERR_ARGUMENT, "the effort of %s is 0 to %d, not %d",
+                                   codec->name, codec->max_effort, options->effort);
+    if (codec->has_subsampling && !dl2_subsampling_find(options->subsampling))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "no chroma subsampling called \"%s\": 420, 422 or 444",
+                             options->subsampling);
     out->size = 0;
     return codec->encode(image, options, out, error);
 }
@@ -250,17 +260,14 @@ void dl2_codec_print_versions(FILE *out)
         fprintf(out, "  %s: %s\n", codecs[i]->name, codecs[i]->version());
 }
 
-int dl2_encode_check_subsampling(const struct dl2_encode_options *options, const char **out,
-                                 struct dl2_error *error)
+const char *dl2_subsampling_find(const char *wanted)
 {
     static const char *const known[] = {"420", "422", "444"};
-    const char *wanted = options->subsampling ? options->subsampling : known[0];
+    if (!wanted)
+        return known[0];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!strcmp(wanted, known[i])) {
-            *out = known[i];
-            return DL2_OK;
-        }
+        if (!strcmp(wanted, known[i]))
+            return known[i];
     }
-    return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "no chroma subsampling called \"%s\": 420, 422 or 444", wanted);
+    return NULL;
 }

@@ -36,9 +36,9 @@ struct dl2_decode_options {
 
 struct dl2_encode_options {
     int quality; /* 1 to 100, higher is better; ignored by lossless codecs */
-    /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the codec's default, 420. */
+    /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the codec's default, 420. Others ignore it. */
     const char *subsampling;
-    int effort; /* -1: the codec's default. WebP method 0-6; AVIF speed 0-10 */
+    int effort; /* 0 to max_effort, -1: the codec's default. WebP: method; AVIF: speed */
 };
 
 #define DL2_ENCODE_DEFAULTS {75, NULL, -1}
@@ -49,6 +49,9 @@ struct dl2_codec {
     const char *const *extensions; /* NULL-ended: what files of this kind are usually called, lower case */
     bool lossy;
     uint32_t max_side; /* of what it can encode, pixels */
+    bool has_subsampling; /* is there a choice? */
+    int max_effort;       /* -1: there is no choice */
+    unsigned pixel_bytes; /* roughly what encoding or decoding takes, with the image itself */
 
     /* Library and version for --version and reports: "libjpeg-turbo 2.1.5". */
     const char *(*version)(void);

@@ -224,14 +224,8 @@ static avifResult fill_yuv(avifImage *yuv, const struct dl2_image *image)
 static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error)
 {
-    const char *subsampling;
-    DL2_TRY(dl2_encode_check_subsampling(options, &subsampling, error));
-    if (options->effort > MAX_SPEED)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "AVIF's effort (its speed) is 0 to %d, not %d", (int)MAX_SPEED,
-                             options->effort);
-    avifImage *yuv =
-        avifImageCreate((int)image->width, (int)image->height, 8, format_of(image, subsampling));
+    avifImage *yuv = avifImageCreate((int)image->width, (int)image->height, 8,
+                                     format_of(image, dl2_subsampling_find(options->subsampling)));
     avifEncoder *encoder = avifEncoderCreate();
     avifRWData written = AVIF_DATA_EMPTY;
     int status;
@@ -264,11 +258,10 @@ done:
 
 static json_t *encoder_parameters(const struct dl2_encode_options *options)
 {
-    const char *subsampling = options->subsampling ? options->subsampling : "420";
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "encoder", "aom", "end-usage",
                      "q", "cq-level", cq_level_of(options), "min_quantizer", 0, "max_quantizer",
                      WORST_CQ_LEVEL, "speed", speed_of(options), "max_threads", 1, "subsampling",
-                     subsampling, "matrix", "bt601-full");
+                     dl2_subsampling_find(options->subsampling), "matrix", "bt601-full");
 }
 
 static char version_text[320];
@@ -295,6 +288,9 @@ const struct dl2_codec dl2_codec_avif = {
     .extensions = extensions,
     .lossy = true,
     .max_side = 32768,
+    .has_subsampling = true,
+    .max_effort = MAX_SPEED,
+    .pixel_bytes = 40,
     .version = version,
     .sniff = sniff,
     .read_info = read_info,

@@ -479,10 +479,6 @@ static void set_parameters(const struct dl2_image *image, const struct dl2_encod
 static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error)
 {
-    if (options->effort >= 0)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "JPEG 2000 has no effort to choose");
-    if (options->subsampling && strcmp(options->subsampling, "444") != 0)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "JPEG 2000 knows no subsampling but 444");
     struct dl2_error own = DL2_ERROR_INIT;
     struct sink sink = {out, 0, &own};
     opj_cparameters_t parameters;
@@ -546,6 +542,8 @@ const struct dl2_codec dl2_codec_jp2 = {
     .extensions = extensions,
     .lossy = true,
     .max_side = 65535,
+    .max_effort = -1,
+    .pixel_bytes = 40,
     .version = version,
     .sniff = sniff,
     .read_info = read_info,

@@ -309,12 +309,6 @@ static void sink_end(j_compress_ptr cinfo)
 static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error)
 {
-    const char *subsampling;
-    DL2_TRY(dl2_encode_check_subsampling(options, &subsampling, error));
-    if (options->effort > MAX_EFFORT)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "JPEG's effort is 0 to %d, not %d",
-                             (int)MAX_EFFORT, options->effort);
-
     struct jpeg_compress_struct cinfo;
     struct trap trap;
     struct sink sink = {.manager = {.init_destination = sink_begin,
@@ -341,6 +335,7 @@ static int encode(const struct dl2_image *image, const struct dl2_encode_options
     if (options->effort >= 2)
         jpeg_simple_progression(&cinfo);
     if (image->channels == 3) {
+        const char *subsampling = dl2_subsampling_find(options->subsampling);
         cinfo.comp_info[0].h_samp_factor = subsampling[1] == '4' ? 1 : 2;
         cinfo.comp_info[0].v_samp_factor = subsampling[2] == '0' ? 2 : 1;
     }
@@ -359,10 +354,10 @@ static int encode(const struct dl2_image *image, const struct dl2_encode_options
 
 static json_t *encoder_parameters(const struct dl2_encode_options *options)
 {
-    const char *subsampling = options->subsampling ? options->subsampling : "420";
     return json_pack("{s:i, s:s, s:b, s:b, s:b, s:s}", "quality", options->quality, "subsampling",
-                     subsampling, "optimize_coding", options->effort >= 1, "progressive",
-                     options->effort >= 2, "force_baseline", 1, "dct_method", "islow");
+                     dl2_subsampling_find(options->subsampling), "optimize_coding",
+                     options->effort >= 1, "progressive", options->effort >= 2, "force_baseline", 1,
+                     "dct_method", "islow");
 }
 
 #define TEXT(x)       #x
@@ -385,6 +380,9 @@ const struct dl2_codec dl2_codec_jpeg = {
     .extensions = extensions,
     .lossy = true,
     .max_side = 65500,
+    .has_subsampling = true,
+    .max_effort = MAX_EFFORT,
+    .pixel_bytes = 6,
     .version = version,
     .sniff = sniff,
     .read_info = read_info,

@@ -243,9 +243,6 @@ static void write_image(png_structp png, png_infop info, const struct dl2_image 
 static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error)
 {
-    if (options->effort > MAX_LEVEL)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "PNG's effort is 0 to %d, not %d",
-                             (int)MAX_LEVEL, options->effort);
     struct dl2_error own = DL2_ERROR_INIT;
     struct sink sink = {out, &own};
     png_infop info = NULL;
@@ -283,6 +280,8 @@ const struct dl2_codec dl2_codec_png = {
     .extensions = extensions,
     .lossy = false,
     .max_side = 1000000,
+    .max_effort = MAX_LEVEL,
+    .pixel_bytes = 7,
     .version = version,
     .sniff = sniff,
     .read_info = read_info,

@@ -175,11 +175,6 @@ static int import(WebPPicture *picture, const struct dl2_image *image, struct dl
 static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error)
 {
-    if (options->effort > MAX_METHOD)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "WebP's effort is 0 to %d, not %d",
-                             (int)MAX_METHOD, options->effort);
-    if (options->subsampling && strcmp(options->subsampling, "420") != 0)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "WebP knows no subsampling but 420");
     WebPConfig config;
     WebPPicture picture;
     if (!WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, (float)options->quality) ||
@@ -233,6 +228,8 @@ const struct dl2_codec dl2_codec_webp = {
     .extensions = extensions,
     .lossy = true,
     .max_side = WEBP_MAX_DIMENSION,
+    .max_effort = MAX_METHOD,
+    .pixel_bytes = 12,
     .version = version,
     .sniff = sniff,
     .read_info = read_info,

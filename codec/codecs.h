@@ -20,8 +20,7 @@ static inline uint8_t dl2_blend(unsigned value, unsigned alpha, unsigned backgro
     return (uint8_t)((value * alpha + background * (255 - alpha) + 127) / 255);
 }
 
-/* *out is "420", "422" or "444": what options ask for, or the default. */
-int dl2_encode_check_subsampling(const struct dl2_encode_options *options, const char **out,
-                                 struct dl2_error *error);
+/* "420", "422" or "444", the first for NULL; NULL where `wanted` is none of them. */
+const char *dl2_subsampling_find(const char *wanted);
 
 #endif
