@@ -4,13 +4,16 @@
  * Batches are the same bytes for any number of workers: order comes from (seed, epoch), each
  * sample's random numbers from (seed, epoch, index). Batch slots are a fixed ring, allocated once.
  *
- * Training: area fraction uniform in [area_min, area_max], log aspect uniform in [log aspect_min, log aspect_max], ten tries,
- * then the central crop (Inception's rule as torchvision has it); antialiased bilinear resize; flip with
- * probability 1/2. Validation: antialiased resize of the shorter side to `resize`, central crop of image_size.
+ * Training: area fraction uniform in [area_min, area_max], log aspect uniform in [log aspect_min,
+ * log aspect_max], ten tries, then the central crop (Inception's rule as torchvision has it);
+ * antialiased bilinear resize; flip with probability 1/2. Validation: antialiased resize of the
+ * shorter side to `resize`, central crop of image_size.
  *
- * A sample that can't be read or decoded is counted and named once. In training its slot is refilled
- * by the next good sample in the epoch's order (its random numbers keyed by that one's index); in validation its slot is
- * zero and its label -1. With stop_on_bad the epoch ends with the error instead.
+ * A sample that can't be read or decoded is counted and named once. In training its slot is
+ * refilled by the next good sample in the epoch's order (its random numbers keyed by that one's
+ * index); in validation its slot is zero and its label -1. With stop_on_bad the epoch ends with the
+ * error instead, after the batches before it. A dataset of which nothing can be read is an error:
+ * in training at once, in validation at the epoch's end.
  *
  * Threads: one consumer thread calls everything here; workers are inside.
  */
@@ -50,35 +53,43 @@ struct dl2_loader_config {
     }
 
 struct dl2_batch {
-    uint8_t *images;    /* [count][image_size][image_size][channels] */
-    int32_t *labels;    /* [count]; -1: not to be counted */
-    uint32_t *indices;  /* [count] sample numbers in the dataset */
+    uint8_t *images;   /* [count][image_size][image_size][channels] */
+    int32_t *labels;   /* [count]; -1: not to be counted */
+    uint32_t *indices; /* [count] sample numbers in the dataset */
     unsigned count;
     uint64_t epoch, step; /* step within the epoch */
 };
 
-/* Where the time went, summed over workers, in seconds, since the last dl2_loader_stats_reset(). */
+/* Where the time went, in wall seconds, since the last dl2_loader_stats_reset(). */
 struct dl2_loader_stats {
-    double read, decode, transform; /* CPU or wall seconds of the workers by stage */
-    double worker_wait;             /* workers without a free slot */
+    double read, decode, transform; /* of the workers, by stage, summed over them */
+    double worker_wait;             /* workers without a free slot, summed over them */
     double consumer_wait;           /* dl2_loader_next() without a ready batch */
-    uint64_t images, bytes, bad;
+    uint64_t images, bytes;         /* good samples; encoded bytes read, of bad ones too */
+    uint64_t bad;                   /* samples found to be bad */
 };
 
 struct dl2_loader;
 
-/* The dataset stays the caller's and must outlive the loader. Starts the workers. */
+/*
+ * The dataset stays the caller's and must outlive the loader. Starts the workers. DL2_ERR_ARGUMENT
+ * for a configuration that makes no sense, such as drop_last with fewer samples than a batch.
+ */
 int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
                       struct dl2_loader **out, struct dl2_error *error);
 
 /* Batches in an epoch. */
 uint64_t dl2_loader_steps(const struct dl2_loader *loader);
 
-/* Begins an epoch at a step (0, or where a run is resumed); what was left of the last one is dropped. */
+/* Begins an epoch at a step (0, or where a run is resumed); what was left of the last one is
+ * dropped. */
 int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t first_step,
                            struct dl2_error *error);
 
-/* 1 and the next batch, in order; 0 at the epoch's end; an error otherwise. */
+/*
+ * 1 and the next batch, in order; 0 at the epoch's end; an error otherwise. DL2_ERR_ARGUMENT where
+ * all `depth` batches are taken: waiting would never end.
+ */
 int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl2_error *error);
 /* Gives the slot back. Every batch must come back before the next epoch starts. */
 void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch);
@@ -86,7 +97,10 @@ void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch);
 void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_stats *stats);
 void dl2_loader_stats_reset(struct dl2_loader *loader);
 
-/* The bad samples so far, each once, as "path: reason"; `count` strings, valid until destroy. */
+/*
+ * The bad samples so far, each once, in the dataset's order, as "path: stage: reason"; `count`
+ * strings, valid until destroy; their array until the next call.
+ */
 const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count);
 
 void dl2_loader_destroy(struct dl2_loader *loader);

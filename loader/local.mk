@@ -1,1 +1,12 @@
-# loader
+noinst_LTLIBRARIES += libloader.la
+libloader_la_SOURCES = \
+	loader/loader.c loader/loader.h \
+	loader/resize.c loader/resize.h \
+	loader/sampler.c loader/sampler.h \
+	loader/transform.c loader/transform.h
+libloader_la_LIBADD = libdataset.la libcodec.la libcommon.la
+
+bin_PROGRAMS += dl2-load
+dl2_load_SOURCES = loader/dl2_load.c
+dl2_load_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
+dl2_load_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(ZLIB_LIBS)

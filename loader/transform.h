@@ -1,0 +1,39 @@
+/*
+ * What becomes of one image on its way into a batch. The choice needs only the image's size, so it
+ * is made from the header, before anything is decoded.
+ */
+#ifndef DL2_LOADER_TRANSFORM_H
+#define DL2_LOADER_TRANSFORM_H
+
+#include "common/image.h"
+#include "common/random.h"
+#include "loader/loader.h"
+#include "loader/resize.h"
+
+/* All in pixels of the upright image. */
+struct dl2_view {
+    uint32_t x, y, width, height; /* the rectangle of pixels that are needed */
+    struct dl2_box box;           /* what is shown, relative to that rectangle */
+    bool flip;
+};
+
+/*
+ * Training: torchvision's RandomResizedCrop, then a flip. The crop is cut out before it is resized,
+ * so nothing outside shines in. Takes its numbers from `random`, which is keyed by the sample.
+ */
+void dl2_view_for_training(const struct dl2_loader_config *config, struct dl2_random *random,
+                           uint32_t width, uint32_t height, struct dl2_view *view);
+
+/*
+ * Validation: torchvision's Resize(config->resize) and CenterCrop(config->image_size), as one step;
+ * here the whole image is resized, so the rectangle is the box and what its filter reaches beyond.
+ */
+void dl2_view_for_validation(const struct dl2_loader_config *config, uint32_t width,
+                             uint32_t height, struct dl2_view *view);
+
+/* From the decoded image to config->image_size squared pixels of config->channels at `out`. */
+int dl2_transform(struct dl2_resizer *resizer, const struct dl2_image *image,
+                  const struct dl2_view *view, const struct dl2_loader_config *config, uint8_t *out,
+                  struct dl2_error *error);
+
+#endif
