@@ -1,1 +1,13 @@
-# report
+# The results of a study as a page. A library, so that tests reach its parts.
+noinst_LTLIBRARIES += libreport.la
+libreport_la_SOURCES = \
+	report/analysis.c report/analysis.h \
+	report/collect.c report/collect.h \
+	report/html.c report/html.h \
+	report/page.c report/page.h \
+	report/plot.c report/plot.h
+libreport_la_LIBADD = libcommon.la
+
+bin_PROGRAMS += dl2-report
+dl2_report_SOURCES = report/dl2_report.c
+dl2_report_LDADD = libreport.la

@@ -1,0 +1,512 @@
+#include "report/collect.h"
+
+#include "common/file.h"
+#include "common/json.h"
+#include "common/memory.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for one more item in a list that doubles at powers of two. */
+static int grow(void **items, size_t count, size_t size, struct dl2_error *error)
+{
+    if (count & (count - 1))
+        return DL2_OK;
+    void *grown = dl2_realloc(*items, count ? 2 * count : 1, size);
+    if (!grown)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the study's results");
+    *items = grown;
+    return DL2_OK;
+}
+
+static int copy_text(const char *text, char **out, struct dl2_error *error)
+{
+    *out = strdup(text);
+    return *out ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for '%s'", text);
+}
+
+static int add_text(char ***list, size_t *count, const char *text, struct dl2_error *error)
+{
+    DL2_TRY(grow((void **)list, *count, sizeof **list, error));
+    DL2_TRY(copy_text(text, &(*list)[*count], error));
+    ++*count;
+    return DL2_OK;
+}
+
+static int add_failure(struct dl2_study *study, const char *stage, const char *name,
+                       const char *what, const char *why, struct dl2_error *error)
+{
+    DL2_TRY(grow((void **)&study->failures, study->failure_count, sizeof *study->failures, error));
+    struct dl2_study_failure *failure = &study->failures[study->failure_count];
+    *failure = (struct dl2_study_failure){NULL, NULL};
+    study->failure_count++;
+    char text[1536];
+    snprintf(text, sizeof text, "%s %s", stage, name);
+    DL2_TRY(copy_text(text, &failure->stage, error));
+    snprintf(text, sizeof text, "%s%s%s", what, why && *why ? ": " : "", why ? why : "");
+    return copy_text(text, &failure->what, error);
+}
+
+/* A list of texts, or of objects with `field` and perhaps "error", as failures. */
+static int add_failures(struct dl2_study *study, const char *stage, const char *name,
+                        const json_t *list, const char *field, const char *why,
+                        struct dl2_error *error)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(list, i, item)
+    {
+        const char *what = json_is_string(item) ? json_string_value(item)
+                                                : dl2_json_get_text(item, field, "(unnamed)");
+        DL2_TRY(
+            add_failure(study, stage, name, what, dl2_json_get_text(item, "error", why), error));
+    }
+    return DL2_OK;
+}
+
+/* Sorted names below `folder` that don't start with a dot; none where there's no such folder. */
+struct names {
+    char **items;
+    size_t count;
+};
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void free_names(struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->items[i]);
+    free(names->items);
+    *names = (struct names){NULL, 0};
+}
+
+static int list_names(const char *folder, struct names *names, struct dl2_error *error)
+{
+    *names = (struct names){NULL, 0};
+    DIR *stream = opendir(folder);
+    if (!stream)
+        return DL2_OK;
+    int status = DL2_OK;
+    for (struct dirent *entry; status == DL2_OK && (entry = readdir(stream));)
+        if (entry->d_name[0] != '.')
+            status = add_text(&names->items, &names->count, entry->d_name, error);
+    closedir(stream);
+    if (status < 0)
+        free_names(names);
+    else if (names->count)
+        qsort(names->items, names->count, sizeof *names->items, compare_texts);
+    return status;
+}
+
+/* *out is NULL where the file is broken, which is noted, or isn't there, which is noted if `must`.
+ */
+static int load(struct dl2_study *study, const char *path, const char *schema, bool must,
+                json_t **out, struct dl2_error *error)
+{
+    *out = NULL;
+    if (!must && !dl2_is_file(path))
+        return DL2_OK;
+    struct dl2_error why = DL2_ERROR_INIT;
+    int status = dl2_json_load(path, schema, out, &why);
+    if (status == DL2_ERR_MEMORY)
+        return dl2_error_set(error, status, "%s", why.message);
+    if (status < 0)
+        return add_text(&study->broken, &study->broken_count, why.message, error);
+    return DL2_OK;
+}
+
+size_t dl2_study_find(const struct dl2_study *study, const char *name)
+{
+    size_t i = 0;
+    while (i < study->variant_count && strcmp(study->variants[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static int add_variant(struct dl2_study *study, const char *name, struct dl2_study_variant **out,
+                       struct dl2_error *error)
+{
+    size_t index = dl2_study_find(study, name);
+    if (index == study->variant_count) {
+        DL2_TRY(grow((void **)&study->variants, index, sizeof *study->variants, error));
+        study->variants[index] = (struct dl2_study_variant){.codec = ""};
+        DL2_TRY(copy_text(name, &study->variants[index].name, error));
+        study->variant_count++;
+    }
+    *out = &study->variants[index];
+    return DL2_OK;
+}
+
+static int collect_made(struct dl2_study *study, const char *folder, struct dl2_error *error)
+{
+    struct names names;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/variants", folder);
+    DL2_TRY(list_names(path, &names, error));
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
+        const char *name = names.items[i];
+        snprintf(path, sizeof path, "%s/variants/%s", folder, name);
+        if (!dl2_is_folder(path))
+            continue;
+        snprintf(path, sizeof path, "%s/variants/%s/dl2-variant.json", folder, name);
+        json_t *made;
+        status = load(study, path, "dl2-variant/1", true, &made, error);
+        struct dl2_study_variant *variant;
+        if (status == DL2_OK && made)
+            status = add_variant(study, name, &variant, error);
+        if (status < 0 || !made) {
+            json_decref(made);
+            continue;
+        }
+        variant->made = made;
+        if (json_is_false(json_object_get(made, "complete")))
+            status = add_text(&study->unfinished, &study->unfinished_count, path, error);
+        if (status == DL2_OK)
+            status = add_failures(study, "transcode", name, json_object_get(made, "failed"), "path",
+                                  NULL, error);
+    }
+    free_names(&names);
+    return status;
+}
+
+static int collect_scored(struct dl2_study *study, const char *folder, struct dl2_error *error)
+{
+    struct names names;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/quality", folder);
+    DL2_TRY(list_names(path, &names, error));
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
+        if (strcmp(dl2_path_extension(names.items[i]), "json") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/quality/%s", folder, names.items[i]);
+        json_t *quality;
+        status = load(study, path, "dl2-quality/1", true, &quality, error);
+        if (status < 0 || !quality)
+            continue;
+        if (!study->definitions)
+            study->definitions = json_incref(json_object_get(quality, "definitions"));
+        json_t *entries = json_object_get(quality, "variants"), *entry;
+        const size_t stem = dl2_path_stem_length(names.items[i]);
+        size_t k;
+        json_array_foreach(entries, k, entry)
+        {
+            char own[256]; /* a file of one variant is called as the variant is */
+            snprintf(own, sizeof own, "%.*s", (int)stem, names.items[i]);
+            const char *name =
+                json_array_size(entries) == 1 ? own : dl2_json_get_text(entry, "variant", own);
+            struct dl2_study_variant *variant;
+            if ((status = add_variant(study, name, &variant, error)) < 0)
+                break;
+            json_object_del(entry, "per_image");
+            json_decref(variant->scored);
+            variant->scored = json_incref(entry);
+            status = add_failures(study, "quality", name, json_object_get(entry, "missing"), "key",
+                                  "not in the variant", error);
+            if (status == DL2_OK)
+                status = add_failures(study, "quality", name, json_object_get(entry, "mismatched"),
+                                      "key", NULL, error);
+            if (status == DL2_OK)
+                status = add_failures(study, "quality", name, json_object_get(entry, "failed"),
+                                      "key", NULL, error);
+            if (status < 0)
+                break;
+        }
+        json_decref(quality);
+    }
+    free_names(&names);
+    return status;
+}
+
+static int collect_loaded(struct dl2_study *study, const char *folder, struct dl2_error *error)
+{
+    struct names names;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/load", folder);
+    DL2_TRY(list_names(path, &names, error));
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
+        if (strcmp(dl2_path_extension(names.items[i]), "json") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/load/%s", folder, names.items[i]);
+        json_t *loaded;
+        status = load(study, path, "dl2-load/1", true, &loaded, error);
+        if (status < 0 || !loaded)
+            continue;
+        names.items[i][dl2_path_stem_length(names.items[i])] = '\0';
+        struct dl2_study_variant *variant;
+        status = add_variant(study, names.items[i], &variant, error);
+        if (status < 0) {
+            json_decref(loaded);
+            break;
+        }
+        json_decref(variant->loaded);
+        variant->loaded = loaded;
+        status = add_failures(study, "load", names.items[i], json_object_get(loaded, "bad"), "path",
+                              NULL, error);
+    }
+    free_names(&names);
+    return status;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The figures of a run whose report and names are set. */
+static int read_run(struct dl2_study_run *run, struct dl2_error *error)
+{
+    json_t *epochs = json_object_get(run->report, "epochs"), *epoch;
+    const size_t count = json_array_size(epochs);
+    const json_t *final = json_array_get(json_object_get(run->report, "final"), 0);
+    run->train_images = dl2_json_get_real(run->report, "train_images", NAN);
+    run->val_images =
+        dl2_json_get_real(final, "images", dl2_json_get_real(run->report, "val_images", NAN));
+    run->top1 = dl2_json_get_real(final, "top1", NAN);
+    run->top5 = dl2_json_get_real(final, "top5", NAN);
+    run->train_rate = NAN;
+    run->epochs = count;
+    if (!count)
+        return DL2_OK;
+    run->val_top1 = dl2_calloc(count, sizeof *run->val_top1);
+    double *rates = dl2_calloc(count, sizeof *rates);
+    if (!run->val_top1 || !rates) {
+        free(rates);
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu epochs", count);
+    }
+    size_t i, rated = 0;
+    json_array_foreach(epochs, i, epoch)
+    {
+        run->val_top1[i] =
+            dl2_json_get_real(json_array_get(json_object_get(epoch, "val"), 0), "top1", NAN);
+        run->seconds += dl2_json_get_real(epoch, "seconds", 0);
+        const double rate = dl2_json_get_real(epoch, "images_per_second", NAN);
+        if (rate > 0 && (i > 0 || count == 1)) /* the first epoch warms up */
+            rates[rated++] = rate;
+    }
+    if (rated) {
+        qsort(rates, rated, sizeof *rates, compare_numbers);
+        run->train_rate = (rates[(rated - 1) / 2] + rates[rated / 2]) / 2;
+    }
+    free(rates);
+    return DL2_OK;
+}
+
+static int add_run(struct dl2_study *study, const char *path, const char *name, const char *arch,
+                   const char *seed, struct dl2_error *error)
+{
+    json_t *report;
+    DL2_TRY(load(study, path, "dl2-experiment/1", false, &report, error));
+    if (!report)
+        return DL2_OK;
+    if (!json_is_true(json_object_get(report, "completed"))) {
+        json_decref(report);
+        return add_text(&study->unfinished, &study->unfinished_count, path, error);
+    }
+    struct dl2_study_variant *variant;
+    int status = add_variant(study, name, &variant, error);
+    if (status == DL2_OK)
+        status = grow((void **)&study->runs, study->run_count, sizeof *study->runs, error);
+    if (status < 0) {
+        json_decref(report);
+        return status;
+    }
+    struct dl2_study_run *run = &study->runs[study->run_count++];
+    *run = (struct dl2_study_run){.variant = (size_t)(variant - study->variants), .report = report};
+    run->seed = strtoull(seed, NULL, 10);
+    DL2_TRY(copy_text(arch, &run->arch, error));
+    DL2_TRY(read_run(run, error));
+    if (!isfinite(run->top1)) {
+        char text[4608];
+        snprintf(text, sizeof text, "%s: it has no final top-1 accuracy", path);
+        DL2_TRY(add_text(&study->broken, &study->broken_count, text, error));
+    }
+    size_t known = 0;
+    while (known < study->arch_count && strcmp(study->archs[known], arch) != 0)
+        known++;
+    if (known == study->arch_count)
+        DL2_TRY(add_text(&study->archs, &study->arch_count, arch, error));
+    char of[512];
+    snprintf(of, sizeof of, "%s, %s, seed %s", name, arch, seed);
+    return add_failures(study, "train", of, json_object_get(report, "bad"), "path", NULL, error);
+}
+
+static int collect_runs(struct dl2_study *study, const char *folder, struct dl2_error *error)
+{
+    struct names names, archs, seeds;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/train", folder);
+    DL2_TRY(list_names(path, &names, error));
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
+        snprintf(path, sizeof path, "%s/train/%s", folder, names.items[i]);
+        if ((status = list_names(path, &archs, error)) < 0)
+            break;
+        for (size_t j = 0; status == DL2_OK && j < archs.count; j++) {
+            snprintf(path, sizeof path, "%s/train/%s/%s", folder, names.items[i], archs.items[j]);
+            if ((status = list_names(path, &seeds, error)) < 0)
+                break;
+            for (size_t k = 0; status == DL2_OK && k < seeds.count; k++) {
+                if (strncmp(seeds.items[k], "seed-", 5) != 0)
+                    continue;
+                snprintf(path, sizeof path, "%s/train/%s/%s/%s/experiment_report.json", folder,
+                         names.items[i], archs.items[j], seeds.items[k]);
+                status =
+                    add_run(study, path, names.items[i], archs.items[j], seeds.items[k] + 5, error);
+            }
+            free_names(&seeds);
+        }
+        free_names(&archs);
+    }
+    free_names(&names);
+    return status;
+}
+
+static double metric(const struct dl2_study_variant *variant, const char *name, const char *field)
+{
+    const json_t *metrics = json_object_get(variant->scored, "metrics");
+    return dl2_json_get_real(json_object_get(metrics, name), field, NAN);
+}
+
+static void read_figures(struct dl2_study *study)
+{
+    const struct dl2_study_variant *any = NULL; /* tells of the original */
+    for (size_t i = 0; i < study->variant_count; i++) {
+        struct dl2_study_variant *v = &study->variants[i];
+        const bool raw = strcmp(v->name, "raw") == 0;
+        const json_t *from = v->made ? v->made : v->scored;
+        v->codec = raw ? "raw" : dl2_json_get_text(from, "codec", v->name);
+        v->quality = (int)dl2_json_get_integer(from, "quality", 0);
+        v->images = dl2_json_get_real(from, "images", NAN);
+        v->pixels = dl2_json_get_real(from, "pixels", NAN);
+        v->bytes = dl2_json_get_real(from, "bytes", NAN);
+        v->bits_per_pixel = dl2_json_get_real(from, "bits_per_pixel", 8 * v->bytes / v->pixels);
+        v->ratio =
+            v->bytes / dl2_json_get_real(v->made, "source_bytes",
+                                         dl2_json_get_real(v->scored, "reference_bytes", NAN));
+        v->encode_seconds = dl2_json_get_real(v->made, "encode_cpu_seconds", NAN);
+        v->psnr_rgb = metric(v, "psnr_rgb", "mean");
+        v->psnr_y = metric(v, "psnr_y", "mean");
+        v->ssim = metric(v, "ssim", "mean");
+        v->ssim_p5 = metric(v, "ssim", "p5");
+        v->load_rate = dl2_json_get_real(v->loaded, "images_per_core_second", NAN);
+        if (v->made && (!any || dl2_json_get_real(v->made, "images", 0) > any->images))
+            any = v;
+    }
+    const size_t index = dl2_study_find(study, "raw");
+    if (any && index < study->variant_count) {
+        struct dl2_study_variant *raw = &study->variants[index];
+        raw->images = any->images;
+        raw->pixels = any->pixels;
+        raw->bytes = dl2_json_get_real(any->made, "source_bytes", NAN);
+        raw->bits_per_pixel = 8 * raw->bytes / raw->pixels;
+        raw->ratio = 1;
+    }
+}
+
+/* Raw first, then codecs by name with their qualities upwards. */
+static int compare_variants(const void *a, const void *b)
+{
+    const struct dl2_study_variant *x = a, *y = b;
+    const bool x_raw = strcmp(x->name, "raw") == 0, y_raw = strcmp(y->name, "raw") == 0;
+    if (x_raw != y_raw)
+        return y_raw - x_raw;
+    int order = strcmp(x->codec, y->codec);
+    if (order == 0)
+        order = x->quality - y->quality;
+    return order ? order : strcmp(x->name, y->name);
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct dl2_study_run *x = a, *y = b;
+    if (x->variant != y->variant)
+        return x->variant < y->variant ? -1 : 1;
+    const int order = strcmp(x->arch, y->arch);
+    return order ? order : (x->seed > y->seed) - (x->seed < y->seed);
+}
+
+/* Runs name their variants by index, which sorting moves. */
+static int sort_all(struct dl2_study *study, struct dl2_error *error)
+{
+    const size_t count = study->variant_count;
+    char **before = dl2_calloc(count, sizeof *before);
+    if (count && !before)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu variants", count);
+    for (size_t i = 0; i < count; i++)
+        before[i] = study->variants[i].name;
+    if (count)
+        qsort(study->variants, count, sizeof *study->variants, compare_variants);
+    for (size_t i = 0; i < study->run_count; i++)
+        study->runs[i].variant = dl2_study_find(study, before[study->runs[i].variant]);
+    free(before);
+    if (study->run_count)
+        qsort(study->runs, study->run_count, sizeof *study->runs, compare_runs);
+    if (study->arch_count)
+        qsort(study->archs, study->arch_count, sizeof *study->archs, compare_texts);
+    return DL2_OK;
+}
+
+int dl2_study_collect(const char *folder, struct dl2_study *study, struct dl2_error *error)
+{
+    *study = (struct dl2_study){0};
+    if (!dl2_is_folder(folder))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s is not a folder: name the one that a study wrote (its OUT)",
+                             folder);
+    if (strlen(folder) > 2048)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%.64s...: too long a path", folder);
+    DL2_TRY(collect_made(study, folder, error));
+    DL2_TRY(collect_scored(study, folder, error));
+    DL2_TRY(collect_loaded(study, folder, error));
+    DL2_TRY(collect_runs(study, folder, error));
+    if (study->variant_count) { /* the original is always there to be compared with */
+        struct dl2_study_variant *raw;
+        DL2_TRY(add_variant(study, "raw", &raw, error));
+    }
+    read_figures(study);
+    return sort_all(study, error);
+}
+
+static void free_texts(char **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i]);
+    free(list);
+}
+
+void dl2_study_free(struct dl2_study *study)
+{
+    for (size_t i = 0; i < study->variant_count; i++) {
+        free(study->variants[i].name);
+        json_decref(study->variants[i].made);
+        json_decref(study->variants[i].scored);
+        json_decref(study->variants[i].loaded);
+    }
+    for (size_t i = 0; i < study->run_count; i++) {
+        free(study->runs[i].arch);
+        free(study->runs[i].val_top1);
+        json_decref(study->runs[i].report);
+    }
+    for (size_t i = 0; i < study->failure_count; i++) {
+        free(study->failures[i].stage);
+        free(study->failures[i].what);
+    }
+    free(study->variants);
+    free(study->runs);
+    free(study->failures);
+    free_texts(study->archs, study->arch_count);
+    free_texts(study->broken, study->broken_count);
+    free_texts(study->unfinished, study->unfinished_count);
+    json_decref(study->definitions);
+    *study = (struct dl2_study){0};
+}

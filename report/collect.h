@@ -1,0 +1,77 @@
+/*
+ * A study's results: every JSON file of docs/formats.md below its folder, put together by variant
+ * and by training. What is missing is left out; what is broken is noted, and the rest still counts.
+ *
+ * Figures are NAN where they aren't known.
+ */
+#ifndef DL2_REPORT_COLLECT_H
+#define DL2_REPORT_COLLECT_H
+
+#include "common/error.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl2_study_variant {
+    char *name;        /* "jpeg-50", or "raw": the dataset as it was given */
+    const char *codec; /* "jpeg"; "raw" */
+    int quality;       /* 1 to 100; 0 where there is none */
+    json_t *made;      /* dl2-variant/1, or NULL (always for raw) */
+    json_t *scored;    /* its entry of dl2-quality/1 without the images, or NULL */
+    json_t *loaded;    /* dl2-load/1, or NULL */
+    double images, pixels, bytes, bits_per_pixel;
+    double ratio;            /* bytes over the original's */
+    double psnr_rgb, psnr_y; /* means over images, dB */
+    double ssim, ssim_p5;    /* mean and 5th percentile over images */
+    double load_rate;        /* images a second and core of the input pipeline */
+    double encode_seconds;   /* CPU seconds */
+};
+
+/* One training that ended. */
+struct dl2_study_run {
+    size_t variant;
+    char *arch;
+    uint64_t seed;
+    json_t *report;    /* dl2-experiment/1 */
+    double top1, top5; /* last epoch, first validation set; fractions */
+    double train_rate; /* images a second, median of the epochs but the first */
+    double seconds;    /* all epochs */
+    double train_images, val_images;
+    size_t epochs;
+    double *val_top1; /* [epochs] */
+};
+
+/* Something that went wrong in a stage: a file that couldn't be read, a missing partner... */
+struct dl2_study_failure {
+    char *stage; /* "transcode jpeg-50" */
+    char *what;  /* the file or sample, and why */
+};
+
+struct dl2_study {
+    struct dl2_study_variant *variants; /* raw first, then by codec and quality */
+    size_t variant_count;
+    struct dl2_study_run *runs; /* by variant, network, seed */
+    size_t run_count;
+    char **archs; /* sorted */
+    size_t arch_count;
+    struct dl2_study_failure *failures;
+    size_t failure_count;
+    char **broken; /* files that should be there and whole, and aren't: "FILE: why" */
+    size_t broken_count;
+    char **unfinished; /* trainings and variants that were cut short */
+    size_t unfinished_count;
+    json_t *definitions; /* dl2-quality's: metric to text; or NULL */
+};
+
+/*
+ * Reads what lies below `folder`. Fails only where there's no such folder or memory runs out; for
+ * all else look at `broken`. Free with dl2_study_free(), on failure too.
+ */
+int dl2_study_collect(const char *folder, struct dl2_study *study, struct dl2_error *error);
+void dl2_study_free(struct dl2_study *study);
+
+/* The index of the variant `name`, or study->variant_count. */
+size_t dl2_study_find(const struct dl2_study *study, const char *name);
+
+#endif

@@ -1,0 +1,167 @@
+#include "common/error.h"
+#include "common/file.h"
+#include "common/option.h"
+#include "report/analysis.h"
+#include "report/collect.h"
+#include "report/page.h"
+#include "report/plot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *output = "report.html";
+static const char *title;
+static const char *command;
+static const char *gnuplot = "gnuplot";
+static double tolerance = 1;
+
+static const struct dl2_option options[] = {
+    {DL2_OPTION_TEXT, "output", 'o', "FILE", "the page to write (default: report.html)", &output, 0,
+     0, NULL},
+    {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
+     "percentage points of top-1 accuracy that may be lost (default: 1)", &tolerance, 0, 100, NULL},
+    {DL2_OPTION_TEXT, "title", 0, "TEXT", "what was studied (default: the folder's name)", &title,
+     0, 0, NULL},
+    {DL2_OPTION_TEXT, "command", 0, "TEXT", "what makes the study again, to be told in the page",
+     &command, 0, 0, NULL},
+    {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "the gnuplot to draw with (default: gnuplot)",
+     &gnuplot, 0, 0, NULL},
+    {.type = DL2_OPTION_END},
+};
+
+static const struct dl2_program program = {
+    .name = "dl2-report",
+    .synopsis = "FOLDER",
+    .summary = "tells in one HTML page how far a dataset can be compressed",
+    .details =
+        "FOLDER is what a study wrote: variants/, quality/, load/ and train/, of which any may be "
+        "missing. The page needs no network and no other file. The plots are left in plots/ beside "
+        "it "
+        "too, as SVG with their data and gnuplot scripts; without gnuplot the page has the tables "
+        "alone.\n\n"
+        "A variant is recommended when the difference of its top-1 accuracy to the original's is "
+        "within the tolerance; what is said follows from the difference's 95% interval over the "
+        "seeds "
+        "of the trainings.\n\n"
+        "Exit status: 0 all well, 1 results that could not be read or no page, 2 wrong usage.",
+    .options = options,
+    .min_arguments = 1,
+    .max_arguments = 1,
+};
+
+/* "FOLDER/plots" for a page in FOLDER. */
+static char *plots_folder(const char *page)
+{
+    const size_t length = (size_t)(dl2_path_base(page) - page);
+    char *folder = malloc(length + sizeof "plots");
+    if (folder) {
+        memcpy(folder, page, length);
+        strcpy(folder + length, "plots");
+    }
+    return folder;
+}
+
+static int make_parent(const char *path, struct dl2_error *error)
+{
+    char *folder = strdup(path);
+    if (!folder)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a path");
+    const size_t length = (size_t)(dl2_path_base(path) - path);
+    int status = DL2_OK;
+    if (length > 1) {
+        folder[length - 1] = '\0';
+        status = dl2_make_folders(folder, error);
+    }
+    free(folder);
+    return status;
+}
+
+static int write_page(const struct dl2_page *page, struct dl2_error *error)
+{
+    struct dl2_html html = DL2_HTML_INIT(error);
+    dl2_page_write(page, &html);
+    int status = html.status;
+    if (status == DL2_OK)
+        status = dl2_file_write(output, html.bytes.data, html.bytes.size, error);
+    dl2_bytes_free(&html.bytes);
+    return status;
+}
+
+static void print_answer(const struct dl2_study *study, const struct dl2_analysis *analyses)
+{
+    if (study->arch_count == 0)
+        puts("Nothing was trained yet: the report is of size and image quality alone.");
+    for (size_t a = 0; a < study->arch_count; a++) {
+        if (study->arch_count > 1)
+            printf("%s:\n", study->archs[a]);
+        printf("%s\n", analyses[a].smallest.text);
+        if (analyses[a].fastest.sure < study->variant_count ||
+            analyses[a].fastest.likely < study->variant_count)
+            printf("%s\n", analyses[a].fastest.text);
+    }
+}
+
+/* Everything between the folder and the page. */
+static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
+{
+    DL2_TRY(dl2_study_collect(folder, study, error));
+    struct dl2_analysis *analyses = calloc(study->arch_count + 1, sizeof *analyses);
+    char *plots_path = plots_folder(output);
+    struct dl2_plots plots = {NULL, 0, ""};
+    int status = DL2_OK;
+    if (!analyses || !plots_path)
+        status = dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the report");
+    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
+        status = dl2_analyse(study, study->archs[a], tolerance, &analyses[a], error);
+    if (status == DL2_OK)
+        status = make_parent(output, error);
+    if (status == DL2_OK)
+        status = dl2_plots_make(study, analyses, plots_path, gnuplot, &plots, error);
+    char *name = strdup(folder);
+    if (status == DL2_OK && name) {
+        for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
+            name[end - 1] = '\0';
+        const struct dl2_page page = {.title = title ? title : dl2_path_base(name),
+                                      .folder = folder,
+                                      .command = command,
+                                      .study = study,
+                                      .analyses = analyses,
+                                      .plots = &plots,
+                                      .tolerance = tolerance};
+        status = write_page(&page, error);
+    }
+    if (status == DL2_OK && !quiet)
+        print_answer(study, analyses);
+    if (status == DL2_OK && plots.problem[0])
+        fprintf(stderr, "%s: %s\n", program.name, plots.problem);
+    free(name);
+    dl2_plots_free(&plots);
+    free(plots_path);
+    for (size_t a = 0; analyses && a < study->arch_count; a++)
+        dl2_analysis_free(&analyses[a]);
+    free(analyses);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct dl2_common_options common;
+    char **arguments;
+    size_t count;
+    dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
+
+    struct dl2_study study;
+    struct dl2_error error = DL2_ERROR_INIT;
+    int status = report(arguments[0], &study, common.quiet, &error);
+    if (status < 0)
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    for (size_t i = 0; i < study.broken_count; i++)
+        fprintf(stderr, "%s: %s\n", program.name, study.broken[i]);
+    for (size_t i = 0; i < study.unfinished_count; i++)
+        fprintf(stderr, "%s: %s: cut short, left out\n", program.name, study.unfinished[i]);
+    const bool broken = study.broken_count > 0;
+    dl2_study_free(&study);
+    free(arguments);
+    return status < 0 || broken ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}

@@ -1,0 +1,33 @@
+/*
+ * HTML (well-formed as XML, too) built up in memory. What comes from files goes through the calls
+ * that escape; only literals go through dl2_html_markup(). The first failure sticks in `status`.
+ */
+#ifndef DL2_REPORT_HTML_H
+#define DL2_REPORT_HTML_H
+
+#include "common/error.h"
+#include "common/memory.h"
+
+struct dl2_html {
+    struct dl2_bytes bytes;
+    int status;
+    struct dl2_error *error;
+};
+
+#define DL2_HTML_INIT(error)                                                                       \
+    {                                                                                              \
+        DL2_BYTES_INIT, DL2_OK, error                                                              \
+    }
+
+/* As it is. */
+void dl2_html_markup(struct dl2_html *html, const char *markup);
+void dl2_html_bytes(struct dl2_html *html, const struct dl2_bytes *markup);
+/* Escaped; what isn't UTF-8, or a control character, becomes U+FFFD. */
+void dl2_html_text(struct dl2_html *html, const char *text);
+/* Formatted, then escaped. */
+void dl2_html_format(struct dl2_html *html, const char *format, ...) DL2_PRINTF(2, 3);
+/* <tag>text</tag>; `tag` may have attributes ("td class='n'"), as it is. */
+void dl2_html_element(struct dl2_html *html, const char *tag, const char *format, ...)
+    DL2_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,566 @@
+#include "report/page.h"
+
+#include "common/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_FAILURES 200 /* named in the page, a stage's rest is counted */
+
+static const char style[] =
+    ":root{color-scheme:light dark;--page:#faf9f7;--card:#ffffff;--ink:#1f2328;--soft:#5b616b;"
+    "--line:#e4e2dd;--accent:#2f6fde;--good:#14724c;--good-bg:#e5f3ec;--maybe:#8a5a00;"
+    "--maybe-bg:#fbf0d9;--bad:#a8323a;--bad-bg:#fae6e6;--code:#f3f1ed}"
+    "@media (prefers-color-scheme:dark){:root{--page:#14171c;--card:#1b1f26;--ink:#e4e7eb;"
+    "--soft:#a3aab5;--line:#2e343d;--accent:#6ea0f5;--good:#6fd3a5;--good-bg:#17352a;"
+    "--maybe:#eec069;--maybe-bg:#3a2e14;--bad:#f0969b;--bad-bg:#3d2024;--code:#232830}}"
+    "*{box-sizing:border-box}"
+    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.6 system-ui,-apple-system,"
+    "'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;-webkit-text-size-adjust:100%}"
+    "main{max-width:70rem;margin:0 auto;padding:3.5rem 1.5rem 5rem}"
+    "h1{font-size:2.1rem;line-height:1.2;letter-spacing:-.02em;font-weight:650;margin:0 0 .5rem}"
+    "h2{font-size:1.3rem;letter-spacing:-.01em;font-weight:650;margin:3.5rem 0 .75rem}"
+    "h3{font-size:1rem;font-weight:600;margin:1.75rem 0 .5rem}"
+    "p{margin:.5rem 0;max-width:46rem}.lead{color:var(--soft);font-size:1.05rem}"
+    ".note{color:var(--soft);font-size:.9rem}"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(20rem,1fr));gap:1.25rem;"
+    "margin:1.75rem 0 1rem}"
+    ".card{background:var(--card);border:1px solid var(--line);border-radius:14px;"
+    "padding:1.4rem 1.5rem 1.2rem}"
+    ".card .kicker{font-size:.78rem;font-weight:600;letter-spacing:.07em;text-transform:uppercase;"
+    "color:var(--soft);display:flex;justify-content:space-between;align-items:center;gap:1rem}"
+    ".card .name{font-size:1.75rem;font-weight:650;letter-spacing:-.02em;margin-top:.35rem;"
+    "line-height:1.25}"
+    ".card .gain{font-size:1.05rem;color:var(--accent);font-weight:600;margin-bottom:.6rem}"
+    ".card p{font-size:.95rem;margin:.4rem 0 0}"
+    ".badge{display:inline-block;font-size:.78rem;font-weight:600;letter-spacing:0;"
+    "text-transform:none;padding:.05rem .55rem;border-radius:99px;white-space:nowrap}"
+    ".within{color:var(--good);background:var(--good-bg)}"
+    ".maybe{color:var(--maybe);background:var(--maybe-bg)}"
+    ".beyond{color:var(--bad);background:var(--bad-bg)}"
+    ".scroll{overflow-x:auto;border:1px solid var(--line);border-radius:14px;"
+    "background:var(--card)}"
+    "table{border-collapse:collapse;width:100%;font-size:.92rem;"
+    "font-variant-numeric:tabular-nums}"
+    "th,td{padding:.5rem .8rem;text-align:right;white-space:nowrap;"
+    "border-top:1px solid var(--line)}"
+    "thead th{border-top:0;color:var(--soft);font-weight:600;font-size:.8rem;vertical-align:bottom;"
+    "line-height:1.35}"
+    "th:first-child,td:first-child,.l{text-align:left}tbody th{font-weight:600}"
+    "tr.pick{background:color-mix(in srgb,var(--accent) 8%,transparent)}"
+    "td small{color:var(--soft)}"
+    ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1.25rem}"
+    "figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:14px;"
+    "padding:1rem 1rem .6rem}"
+    "figcaption{font-size:.9rem;font-weight:600;padding:0 .4rem .4rem}"
+    "figure svg{display:block;width:100%;height:auto}"
+    "figure svg text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif}"
+    "figure svg rect[fill='#ffffff']{fill:none}figure svg [color='#FFFFFF']{color:var(--card)}"
+    "figure a{font-size:.8rem}"
+    "pre,code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.85rem}"
+    "pre{background:var(--code);border-radius:10px;padding:.9rem 1.1rem;overflow-x:auto;"
+    "line-height:1.5;margin:.5rem 0}"
+    "details{border-top:1px solid var(--line);padding:.7rem 0;margin-top:1.5rem}"
+    "details+details{margin-top:0}details .scroll{margin-top:.7rem}"
+    "summary{cursor:pointer;font-weight:600}"
+    "ul.plain{padding-left:1.1rem;margin:.5rem 0}"
+    ".warning{background:var(--maybe-bg);color:var(--maybe);border-radius:10px;"
+    "padding:.7rem 1.1rem;margin:1.25rem 0;max-width:none}"
+    "footer{margin-top:4rem;color:var(--soft);font-size:.85rem;border-top:1px solid var(--line);"
+    "padding-top:1rem}"
+    "@media (max-width:34rem){main{padding:2rem 1rem 3rem}.plots,.cards{grid-template-columns:1fr}}"
+    "@media print{body{background:#fff}.card,figure,.scroll{break-inside:avoid}}";
+
+/* gnuplot writes its colours as attributes; rules win over those, so a dark page can change them.
+ */
+static void write_dark_plots(struct dl2_html *html)
+{
+    dl2_html_markup(html, "@media (prefers-color-scheme:dark){");
+    for (size_t i = 0; dl2_plot_colours[i].light; i++) {
+        unsigned r, g, b;
+        if (sscanf(dl2_plot_colours[i].light, "#%2x%2x%2x", &r, &g, &b) != 3)
+            continue;
+        char line[512];
+        snprintf(
+            line, sizeof line,
+            "figure svg [stroke='rgb(%3u, %3u, %3u)']{stroke:%s}"
+            "figure svg [color='rgb(%3u, %3u, %3u)']{color:%s}"
+            "figure svg [fill='rgb(%u,%u,%u)'],figure svg [fill='rgb(%3u, %3u, %3u)']{fill:%s}",
+            r, g, b, dl2_plot_colours[i].dark, r, g, b, dl2_plot_colours[i].dark, r, g, b, r, g, b,
+            dl2_plot_colours[i].dark);
+        dl2_html_markup(html, line);
+    }
+    dl2_html_markup(html, "}");
+}
+
+/* ---- Figures as people read them */
+
+static const char *human_bytes(double bytes, char out[32])
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    size_t unit = 0;
+    while (bytes >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
+        bytes /= 1000;
+        unit++;
+    }
+    snprintf(out, 32, "%.*f %s", unit && bytes < 99.95 ? 1 : 0, bytes, units[unit]);
+    return out;
+}
+
+static const char *fixed(double value, int digits, char out[32])
+{
+    if (isfinite(value))
+        snprintf(out, 32, "%.*f", digits, value);
+    else
+        snprintf(out, 32, "–");
+    return out;
+}
+
+static void cell(struct dl2_html *html, double value, int digits)
+{
+    char text[32];
+    dl2_html_element(html, "td", "%s", fixed(value, digits, text));
+}
+
+static const char *badge_class(enum dl2_verdict verdict)
+{
+    switch (verdict) {
+    case DL2_VERDICT_WITHIN:
+        return "span class='badge within'";
+    case DL2_VERDICT_BEYOND:
+        return "span class='badge beyond'";
+    default:
+        return "span class='badge maybe'";
+    }
+}
+
+static const char *with_sign(double value, char out[32])
+{
+    const double rounded = round(10 * value) / 10;
+    snprintf(out, 32, "%s%.1f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", fabs(rounded));
+    return out;
+}
+
+/* ---- Sections */
+
+static void write_advice(struct dl2_html *html, const struct dl2_page *page,
+                         const struct dl2_analysis *analysis, const char *kicker,
+                         const struct dl2_advice *advice, bool bytes)
+{
+    const struct dl2_study *study = page->study;
+    const size_t none = study->variant_count;
+    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    dl2_html_markup(html, "<div class='card'><div class='kicker'>");
+    if (page->study->arch_count > 1)
+        dl2_html_element(html, "span", "%s · %s", kicker, analysis->arch);
+    else
+        dl2_html_element(html, "span", "%s", kicker);
+    if (pick < none)
+        dl2_html_element(html, badge_class(analysis->comparisons[pick].verdict), "%s",
+                         advice->sure < none ? "within tolerance" : "could be within tolerance");
+    dl2_html_markup(html, "</div>");
+    if (pick < none) {
+        const struct dl2_study_variant *variant = &study->variants[pick];
+        dl2_html_element(html, "div class='name'", "%s", variant->name);
+        if (bytes)
+            dl2_html_element(html, "div class='gain'", "%.3g times smaller", 1 / variant->ratio);
+        else
+            dl2_html_element(html, "div class='gain'", "%.3g times faster to load",
+                             variant->load_rate /
+                                 study->variants[dl2_study_find(study, "raw")].load_rate);
+    } else {
+        dl2_html_element(html, "div class='name'", "none");
+    }
+    dl2_html_element(html, "p", "%s", advice->text);
+    dl2_html_markup(html, "</div>\n");
+}
+
+static void write_answer(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    if (study->arch_count == 0) {
+        dl2_html_element(
+            html, "p class='warning'", "%s",
+            study->variant_count
+                ? "Nothing was trained yet, so nothing can be said of accuracy: only size "
+                  "and image quality are known."
+                : "There are no results here yet.");
+        return;
+    }
+    dl2_html_markup(html, "<div class='cards'>\n");
+    for (size_t a = 0; a < study->arch_count; a++) {
+        write_advice(html, page, &page->analyses[a], "Smallest", &page->analyses[a].smallest, true);
+        write_advice(html, page, &page->analyses[a], "Fastest to load", &page->analyses[a].fastest,
+                     false);
+    }
+    dl2_html_markup(html, "</div>\n");
+    const struct dl2_analysis *first = &page->analyses[0];
+    dl2_html_markup(html, "<p class='note'>");
+    dl2_html_format(html,
+                    "Tolerance: %g point%s of top-1 accuracy. “Within” means that the whole 95%% "
+                    "interval of the difference to the original is; “could be”, that the measured "
+                    "difference is, but the interval reaches beyond. ",
+                    page->tolerance, page->tolerance == 1 ? "" : "s");
+    if (first->seeds < 2)
+        dl2_html_format(html, "One training each can't tell chance from effect. ");
+    else if (isfinite(first->noise))
+        dl2_html_format(
+            html,
+            "Trainings from %zu seeds each, compared seed by seed; the noise of a single "
+            "training, estimated from all variants together (%zu degrees of freedom), is "
+            "%.2f points. %s",
+            first->seeds, first->freedom, first->noise,
+            first->seeds < 4 ? "With so few seeds the intervals are wide. " : "");
+    double val = NAN;
+    for (size_t i = 0; i < study->run_count && !(val > 0); i++)
+        val = study->runs[i].val_images;
+    if (val > 0)
+        dl2_html_format(
+            html,
+            "The intervals tell of the chance in training, not of the choice of the %.0f "
+            "validation images, of which one is %.2g points.",
+            val, 100 / val);
+    dl2_html_markup(html, "</p>\n");
+}
+
+static void write_variants(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    if (!study->variant_count)
+        return;
+    dl2_html_markup(html,
+                    "<h2>Variants</h2>\n<div class='scroll'><table><thead><tr><th>variant</th>"
+                    "<th>size</th><th>of the<br/>original</th><th>bits per<br/>pixel</th>"
+                    "<th>PSNR<br/>dB</th><th>SSIM</th><th>loads, img/s<br/>and core</th>"
+                    "<th>encoding,<br/>CPU s</th>");
+    for (size_t a = 0; a < study->arch_count; a++) {
+        dl2_html_markup(html, "<th>top-1, %");
+        if (study->arch_count > 1) {
+            dl2_html_markup(html, "<br/>");
+            dl2_html_text(html, study->archs[a]);
+        }
+        dl2_html_markup(html, "</th><th class='l'>difference,<br/>points</th>");
+    }
+    dl2_html_markup(html, "</tr></thead><tbody>\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_study_variant *variant = &study->variants[v];
+        const bool raw = strcmp(variant->name, "raw") == 0;
+        bool pick = false;
+        for (size_t a = 0; a < study->arch_count; a++)
+            pick |= v == page->analyses[a].smallest.sure || v == page->analyses[a].fastest.sure;
+        char text[4][32];
+        dl2_html_markup(html, pick ? "<tr class='pick'>" : "<tr>");
+        dl2_html_element(html, "th", "%s", raw ? "original" : variant->name);
+        dl2_html_element(html, "td", "%s",
+                         isfinite(variant->bytes) ? human_bytes(variant->bytes, text[0]) : "–");
+        dl2_html_element(html, "td", "%s%s", fixed(100 * variant->ratio, 1, text[0]),
+                         isfinite(variant->ratio) ? " %" : "");
+        cell(html, variant->bits_per_pixel, 3);
+        cell(html, variant->psnr_rgb, 2);
+        cell(html, variant->ssim, 4);
+        cell(html, variant->load_rate, 0);
+        cell(html, variant->encode_seconds, 1);
+        for (size_t a = 0; a < study->arch_count; a++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            dl2_html_markup(html, "<td>");
+            dl2_html_text(html, fixed(comparison->top1.mean, 1, text[0]));
+            if (isfinite(comparison->top1.half))
+                dl2_html_element(html, "small", " ± %.1f", comparison->top1.half);
+            dl2_html_markup(html, "</td><td class='l'>");
+            if (comparison->verdict != DL2_VERDICT_NONE) {
+                dl2_html_format(html, "%s ", with_sign(comparison->difference, text[0]));
+                if (isfinite(comparison->half))
+                    dl2_html_element(html, "small", "(%s to %s)",
+                                     with_sign(comparison->difference - comparison->half, text[1]),
+                                     with_sign(comparison->difference + comparison->half, text[2]));
+                dl2_html_markup(html, " ");
+                dl2_html_element(html, badge_class(comparison->verdict), "%s",
+                                 dl2_verdict_text(comparison->verdict));
+            }
+            dl2_html_markup(html, "</td>");
+        }
+        dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_html_markup(html,
+                    "<p class='note'>PSNR (of RGB) and SSIM are means over images, against the "
+                    "original; bytes are those of the images alone.</p>\n");
+}
+
+static void write_plots(struct dl2_html *html, const struct dl2_page *page, enum dl2_plot_kind kind,
+                        const char *heading, const char *note)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < page->plots->count; i++) {
+        const struct dl2_plot *plot = &page->plots->items[i];
+        if (plot->kind != kind || !plot->svg.size)
+            continue;
+        if (shown++ == 0) {
+            dl2_html_element(html, "h2", "%s", heading);
+            if (note)
+                dl2_html_element(html, "p class='note'", "%s", note);
+            dl2_html_markup(html, "\n<div class='plots'>\n");
+        }
+        dl2_html_markup(html, "<figure><figcaption>");
+        dl2_html_text(html, plot->title);
+        if (kind != DL2_PLOT_RATE_DISTORTION && page->study->arch_count > 1)
+            dl2_html_format(html, " · %s", page->study->archs[plot->arch]);
+        dl2_html_markup(html, "</figcaption>\n");
+        dl2_html_bytes(html, &plot->svg);
+        dl2_html_markup(html, "</figure>\n");
+    }
+    if (shown)
+        dl2_html_markup(html, "</div>\n");
+}
+
+/* What a run was validated on, by place: runs of one study have the same sets. */
+static const json_t *validated(const struct dl2_study_run *run, size_t set)
+{
+    return json_array_get(json_object_get(run->report, "final"), set);
+}
+
+/* Trained on one variant, validated on others. */
+static void write_matrix(struct dl2_html *html, const struct dl2_page *page, size_t a)
+{
+    const struct dl2_study *study = page->study;
+    size_t columns = 0;
+    const struct dl2_study_run *widest = NULL;
+    for (size_t i = 0; i < study->run_count; i++) {
+        const size_t sets = json_array_size(json_object_get(study->runs[i].report, "final"));
+        if (strcmp(study->runs[i].arch, study->archs[a]) == 0 && sets > columns) {
+            columns = sets;
+            widest = &study->runs[i];
+        }
+    }
+    if (columns < 2)
+        return;
+    dl2_html_element(html, "h3", "Trained on one, validated on another%s%s",
+                     study->arch_count > 1 ? ": " : "",
+                     study->arch_count > 1 ? study->archs[a] : "");
+    dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th>trained on</th>");
+    for (size_t set = 0; set < columns; set++)
+        dl2_html_element(html, "th", "%s",
+                         set ? dl2_json_get_text(validated(widest, set), "name", "?") : "itself");
+    dl2_html_markup(html, "</tr></thead><tbody>\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        bool any = false;
+        for (size_t set = 0; set < columns; set++) {
+            double *values = dl2_calloc(study->run_count, sizeof *values);
+            size_t count = 0;
+            for (size_t i = 0; values && i < study->run_count; i++) {
+                const struct dl2_study_run *run = &study->runs[i];
+                const double top1 = dl2_json_get_real(validated(run, set), "top1", NAN);
+                if (run->variant == v && strcmp(run->arch, study->archs[a]) == 0 && isfinite(top1))
+                    values[count++] = 100 * top1;
+            }
+            const struct dl2_estimate mean = dl2_estimate_mean(values, count);
+            free(values);
+            if (set == 0 && !count)
+                break;
+            if (!any)
+                dl2_html_markup(html, "<tr>"),
+                    dl2_html_element(html, "th", "%s",
+                                     strcmp(study->variants[v].name, "raw")
+                                         ? study->variants[v].name
+                                         : "original");
+            any = true;
+            char text[32];
+            dl2_html_markup(html, "<td>");
+            dl2_html_text(html, fixed(mean.mean, 1, text));
+            if (isfinite(mean.half))
+                dl2_html_element(html, "small", " ± %.1f", mean.half);
+            dl2_html_markup(html, "</td>");
+        }
+        if (any)
+            dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(html, "</tbody></table></div>\n");
+}
+
+static void write_training(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    write_plots(html, page, DL2_PLOT_CURVES, "Training",
+                "Top-1 accuracy on validation after each epoch, mean over seeds.");
+    if (!study->run_count)
+        return;
+    for (size_t a = 0; a < study->arch_count; a++)
+        write_matrix(html, page, a);
+    dl2_html_markup(html, "<details><summary>Every training</summary><div class='scroll'><table>"
+                          "<thead><tr><th>trained on</th><th class='l'>network</th><th>seed</th>"
+                          "<th>epochs</th><th>top-1, %</th><th>top-5, %</th><th>images/s</th>"
+                          "<th>seconds</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        dl2_html_markup(html, "<tr>");
+        dl2_html_element(html, "th", "%s", study->variants[run->variant].name);
+        dl2_html_element(html, "td class='l'", "%s", run->arch);
+        dl2_html_element(html, "td", "%llu", (unsigned long long)run->seed);
+        dl2_html_element(html, "td", "%zu", run->epochs);
+        cell(html, 100 * run->top1, 2);
+        cell(html, 100 * run->top5, 2);
+        cell(html, run->train_rate, 0);
+        cell(html, run->seconds, 1);
+        dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(html, "</tbody></table></div></details>\n");
+}
+
+static void write_list(struct dl2_html *html, const char *heading, char *const *items, size_t count)
+{
+    if (!count)
+        return;
+    dl2_html_element(html, "h3", "%s", heading);
+    dl2_html_markup(html, "<ul class='plain'>\n");
+    for (size_t i = 0; i < count; i++)
+        dl2_html_element(html, "li", "%s", items[i]);
+    dl2_html_markup(html, "</ul>\n");
+}
+
+static bool has_failures(const struct dl2_study *study)
+{
+    return study->broken_count || study->unfinished_count || study->failure_count;
+}
+
+static void write_failures(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    dl2_html_markup(html, "<h2 id='failures'>What went wrong</h2>\n");
+    if (!has_failures(study)) {
+        dl2_html_markup(html,
+                        "<p>Nothing: every image was read, written, paired and loaded.</p>\n");
+        return;
+    }
+    write_list(html, "Results that could not be read", study->broken, study->broken_count);
+    write_list(html, "Cut short, and left out above", study->unfinished, study->unfinished_count);
+    for (size_t i = 0; i < study->failure_count;) {
+        const char *stage = study->failures[i].stage;
+        size_t end = i;
+        while (end < study->failure_count && strcmp(study->failures[end].stage, stage) == 0)
+            end++;
+        dl2_html_element(html, "h3", "%s: %zu", stage, end - i);
+        dl2_html_markup(html, "<ul class='plain'>\n");
+        for (size_t k = i; k < end && k < i + MOST_FAILURES; k++)
+            dl2_html_element(html, "li", "%s", study->failures[k].what);
+        if (end - i > MOST_FAILURES)
+            dl2_html_element(html, "li", "and %zu more", end - i - MOST_FAILURES);
+        dl2_html_markup(html, "</ul>\n");
+        i = end;
+    }
+}
+
+static void write_json(struct dl2_html *html, const char *heading, const json_t *json)
+{
+    char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY |
+                                             JSON_REAL_PRECISION(6))
+                      : NULL;
+    if (!text)
+        return;
+    dl2_html_element(html, "h3", "%s", heading);
+    dl2_html_element(html, "pre", "%s", text);
+    free(text);
+}
+
+static void write_making(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    const json_t *machine = NULL, *versions = NULL, *arguments = NULL, *libraries = NULL;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_study_variant *variant = &study->variants[v];
+        machine = machine ? machine : json_object_get(variant->loaded, "machine");
+        libraries = libraries ? libraries : json_object_get(variant->made, "libraries");
+    }
+    for (size_t i = 0; i < study->run_count; i++) {
+        machine = machine ? machine : json_object_get(study->runs[i].report, "machine");
+        versions = versions ? versions : json_object_get(study->runs[i].report, "versions");
+        arguments = arguments ? arguments : json_object_get(study->runs[i].report, "arguments");
+    }
+    dl2_html_markup(html, "<h2>How it was made</h2>\n");
+    if (page->command) {
+        dl2_html_markup(html, "<p>To make it again:</p>\n");
+        dl2_html_element(html, "pre", "%s", page->command);
+    }
+    dl2_html_markup(html, "<p>The results lie in <code>");
+    dl2_html_text(html, page->folder);
+    dl2_html_markup(html,
+                    "</code>, each plot's data and gnuplot script in <code>plots/</code> beside "
+                    "this page.</p>\n");
+    if (machine) {
+        dl2_html_markup(html, "<p>The machine: ");
+        dl2_html_format(html, "%s, %lld core%s",
+                        dl2_json_get_text(machine, "cpu", "unknown processor"),
+                        dl2_json_get_integer(machine, "cores", 0),
+                        dl2_json_get_integer(machine, "cores", 0) == 1 ? "" : "s");
+        const double memory = dl2_json_get_real(machine, "memory_bytes", NAN);
+        char text[32];
+        if (memory > 0)
+            dl2_html_format(html, ", %s of memory", human_bytes(memory, text));
+        dl2_html_format(html, "; %s; SIMD: %s.", dl2_json_get_text(machine, "system", "?"),
+                        dl2_json_get_text(machine, "simd", "?"));
+        dl2_html_markup(html, "</p>\n");
+    }
+    dl2_html_markup(html, "<details><summary>Options and versions</summary>\n");
+    write_json(html, "Versions", versions);
+    write_json(html, "Image libraries", libraries);
+    write_json(html, "Definitions of the metrics", study->definitions);
+    write_json(html, "Options of the first training", arguments);
+    dl2_html_markup(html, "</details>\n<details><summary>Encoders</summary>\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const json_t *encoder = json_object_get(study->variants[v].made, "encoder");
+        if (encoder)
+            write_json(html, study->variants[v].name, encoder);
+    }
+    dl2_html_markup(html, "</details>\n");
+}
+
+void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    dl2_html_markup(html,
+                    "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'/>\n<meta "
+                    "name='viewport' content='width=device-width, initial-scale=1'/>\n<title>");
+    dl2_html_format(html, "How far can %s be compressed?", page->title);
+    dl2_html_markup(html, "</title>\n<style>");
+    dl2_html_markup(html, style);
+    write_dark_plots(html);
+    dl2_html_markup(html, "</style></head>\n<body><main>\n");
+    dl2_html_element(html, "h1", "How far can %s be compressed?", page->title);
+
+    dl2_html_markup(html, "<p class='lead'>");
+    const size_t raw = dl2_study_find(study, "raw");
+    char text[32];
+    if (raw < study->variant_count && isfinite(study->variants[raw].bytes))
+        dl2_html_format(html, "%.0f images of %s, ", study->variants[raw].images,
+                        human_bytes(study->variants[raw].bytes, text));
+    if (study->variant_count)
+        dl2_html_format(html, "%zu variant%s, %zu training%s.", study->variant_count - 1,
+                        study->variant_count == 2 ? "" : "s", study->run_count,
+                        study->run_count == 1 ? "" : "s");
+    dl2_html_markup(html, "</p>\n");
+    if (has_failures(study)) {
+        dl2_html_markup(html, "<p class='warning'>");
+        if (study->broken_count + study->unfinished_count)
+            dl2_html_format(html, "%zu result%s could not be used. ",
+                            study->broken_count + study->unfinished_count,
+                            study->broken_count + study->unfinished_count == 1 ? "" : "s");
+        if (study->failure_count)
+            dl2_html_format(html, "%zu image%s failed somewhere on the way. ", study->failure_count,
+                            study->failure_count == 1 ? "" : "s");
+        dl2_html_markup(html, "<a href='#failures'>See what and why.</a></p>\n");
+    }
+    write_answer(html, page);
+    write_variants(html, page);
+    write_plots(
+        html, page, DL2_PLOT_ACCURACY, "Accuracy",
+        "Bars are 95% intervals over seeds, of each variant by itself. Dashed: the original; "
+        "shaded: the tolerance below it. Numbers are qualities.");
+    write_plots(html, page, DL2_PLOT_RATE_DISTORTION, "Rate and distortion", NULL);
+    if (page->plots->problem[0])
+        dl2_html_element(html, "p class='warning'", "%s", page->plots->problem);
+    write_training(html, page);
+    write_failures(html, page);
+    write_making(html, page);
+    dl2_html_markup(html, "<footer>Written by dl2-report.</footer>\n</main></body></html>\n");
+}

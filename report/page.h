@@ -1,0 +1,22 @@
+/* The report: one HTML page that needs nothing else. */
+#ifndef DL2_REPORT_PAGE_H
+#define DL2_REPORT_PAGE_H
+
+#include "report/analysis.h"
+#include "report/html.h"
+#include "report/plot.h"
+
+struct dl2_page {
+    const char *title;   /* what was studied */
+    const char *folder;  /* where the results lie */
+    const char *command; /* what makes the study again, or NULL */
+    const struct dl2_study *study;
+    const struct dl2_analysis *analyses; /* one a network */
+    const struct dl2_plots *plots;
+    double tolerance; /* points */
+};
+
+/* Failures are in html->status. */
+void dl2_page_write(const struct dl2_page *page, struct dl2_html *html);
+
+#endif

@@ -1,0 +1,50 @@
+# Sourced: writes the JSON files of a study by hand, so that the report's tests know what must come out.
+# dl2-transcode and the others are not run.
+
+# variant FOLDER NAME CODEC QUALITY BYTES PSNR SSIM LOAD_RATE [FAILED]: 1000 images of 100 x 100, 20 MB
+variant() {
+    mkdir -p "$1/variants/$2" "$1/quality" "$1/load"
+    cat >"$1/variants/$2/dl2-variant.json" <<JSON
+{"schema": "dl2-variant/1", "variant": "$2", "codec": "$3", "quality": $4, "complete": true,
+ "source": "somewhere", "options": {}, "encoder": {"quality": $4}, "libraries": {"lib$3": "1.2"},
+ "images": 1000, "pixels": 10000000, "bytes": $5, "bits_per_pixel": $(awk "BEGIN { print 8 * $5 / 1e7 }"),
+ "source_bytes": 20000000, "encode_cpu_seconds": 1.5, "decode_cpu_seconds": 0.5,
+ "failed": [${9:-}], "ignored": []}
+JSON
+    cat >"$1/quality/$2.json" <<JSON
+{"schema": "dl2-quality/1", "reference": "somewhere", "definitions": {"ssim": "Wang 2004"}, "variants": [
+ {"variant": "$2", "path": "x", "codec": "$3", "quality": $4, "images": 1000, "pixels": 10000000,
+  "bytes": $5, "bits_per_pixel": 1, "reference_bytes": 20000000, "cpu_seconds": 1,
+  "metrics": {"psnr_rgb": {"mean": $6, "median": $6, "p5": $6, "min": $6, "of_mean_mse": $6},
+              "ssim": {"mean": $7, "median": $7, "p5": $7, "min": $7}},
+  "missing": [], "mismatched": [], "failed": [], "per_image": []}]}
+JSON
+    load "$1" "$2" "$8"
+}
+
+# load FOLDER NAME LOAD_RATE
+load() {
+    mkdir -p "$1/load"
+    cat >"$1/load/$2.json" <<JSON
+{"schema": "dl2-load/1", "variant": "$2", "images": 1000, "images_per_second": $3,
+ "images_per_core_second": $3, "bad": [],
+ "machine": {"cpu": "A <fast> & \"quoted\" processor", "cores": 2, "memory_bytes": 8000000000,
+             "system": "Linux", "simd": "avx2"}, "versions": {"dl2": "0.1.0"}}
+JSON
+}
+
+# training FOLDER NAME ARCH SEED TOP1 [COMPLETED]: TOP1 is a fraction
+training() {
+    mkdir -p "$1/train/$2/$3/seed-$4"
+    cat >"$1/train/$2/$3/seed-$4/experiment_report.json" <<JSON
+{"schema": "dl2-experiment/1", "variant": "$2", "arch": "$3", "seed": $4, "device": "cpu",
+ "arguments": {"epochs": 2}, "versions": {"dl2": "0.1.0"}, "machine": {"cpu": "c", "cores": 2},
+ "classes": 10, "train_images": 800, "val_images": 200, "train_bytes": 1, "parameters": 1,
+ "epochs": [{"epoch": 0, "val": [{"name": "$2", "images": 200, "loss": 2, "top1": 0.25, "top5": 0.5}],
+             "seconds": 2, "images_per_second": 100},
+            {"epoch": 1, "val": [{"name": "$2", "images": 200, "loss": 1, "top1": $5, "top5": 0.9}],
+             "seconds": 1, "images_per_second": 800}],
+ "final": [{"name": "$2", "images": 200, "loss": 1, "top1": $5, "top5": 0.9}],
+ "resources": [], "bad": [], "completed": ${6:-true}}
+JSON
+}
