@@ -36,7 +36,9 @@ double dl2_budget_epochs(const struct dl2_budget *budget, double position, doubl
         (budget->trained_calls < FIRST_STEPS && elapsed < FIRST_SHARE * budget->seconds))
         return INFINITY;
     double epoch = budget->trained_seconds / budget->trained_epochs;
-    double validate = budget->write_seconds + VALIDATE_SLACK * budget->validate_seconds;
+    double measured = budget->validate_seconds;
+    double validate = VALIDATE_SLACK * (measured > 0 ? measured : budget->validate_guess);
+    validate += budget->write_seconds;
     double left = budget->seconds * (1 - RESERVE) - elapsed - validate;
     if (left <= 0 || epoch <= 0)
         return position;

@@ -15,7 +15,8 @@ struct dl2_budget {
     /* Measured. Training: sums in which what is long ago counts less. */
     double trained_seconds, trained_epochs;
     unsigned trained_calls;
-    double validate_seconds; /* the slowest so far; 0: there is none to pay for */
+    double validate_seconds; /* the slowest so far */
+    double validate_guess;   /* set by the caller until one is measured; 0: there are none */
     double write_seconds;    /* likewise */
 };
 

@@ -12,7 +12,15 @@ noinst_LTLIBRARIES += libtrainer.la
 libtrainer_la_SOURCES = \
 	train/budget.c train/budget.h \
 	train/checkpoint.c train/checkpoint.h \
+	train/experiment.c \
 	train/feed.c train/feed.h \
 	train/mixup.c train/mixup.h \
-	train/schedule.c train/schedule.h
-libtrainer_la_LIBADD = $(ZLIB_LIBS)
+	train/run.c train/run.h \
+	train/run_state.c train/run_state.h \
+	train/schedule.c train/schedule.h \
+	train/trainer.c train/trainer.h
+libtrainer_la_LIBADD = libtrain.la libloader.la $(ZLIB_LIBS)
+
+bin_PROGRAMS += dl2-train
+dl2_train_SOURCES = train/dl2_train.c
+dl2_train_LDADD = libtrainer.la

@@ -97,7 +97,7 @@ static void ends_where_it_should(void **state)
 static double simulate(double seconds, double every, double step, double validate, double *epochs)
 {
     struct dl2_budget budget = {
-        .seconds = seconds, .validate_every = every, .validate_seconds = 0.9 * validate};
+        .seconds = seconds, .validate_every = every, .validate_guess = 0.9 * validate};
     struct dl2_random random;
     dl2_random_init(&random, 1, DL2_RANDOM_TEST, 0, 0);
     double elapsed = 0, position = 0, validated = -1;

@@ -1,0 +1,592 @@
+/* dl2-train: trains a network on a dataset and says how well it did. */
+#include "config.h"
+
+#include "codec/codec.h"
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/option.h"
+#include "common/progress.h"
+#include "train/device.h"
+#include "train/network.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* What the command line says, before it is put together. */
+static struct {
+    const char *data, *stages, *loader, *device, *policy, *mean, *std, *area, *aspect, *budget;
+    char **val;
+    size_t val_count;
+    double epochs, lr;
+} given = {.loader = "real", .device = "auto", .policy = "cosine", .epochs = NAN, .lr = NAN};
+
+static struct dl2_train_config config = {
+    .val_fraction = 0.2,
+    .synthetic_classes = 0,
+    .image_size = 64,
+    .area_min = 0.08,
+    .area_max = 1,
+    .aspect_min = 3.0 / 4,
+    .aspect_max = 4.0 / 3,
+    .flip = true,
+    .mean = {122.655, 116.535, 104.04},
+    .std = {59.415, 58.395, 58.65},
+    .arch = "resnet10",
+    .batch = 64,
+    .accumulate = 1,
+    .warmup = -1,
+    .momentum = 0.9,
+    .weight_decay = 5e-4,
+    .smoothing = 0.1,
+    .validate_every = 1,
+    .checkpoint_every = 1,
+};
+
+#define DEFAULT_EPOCHS 30
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    stop = number;
+}
+
+static int add_val(const char *text, void *value, struct dl2_error *error)
+{
+    (void)value;
+    char **grown = realloc(given.val, (given.val_count + 1) * sizeof *grown);
+    char *copy = grown ? strdup(text) : NULL;
+    if (grown)
+        given.val = grown;
+    if (!copy)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    given.val[given.val_count++] = copy;
+    return DL2_OK;
+}
+
+static const struct dl2_option options[] = {
+    {DL2_OPTION_GROUP, .help = "Data:"},
+    {DL2_OPTION_TEXT, "data", 'd', "DIR",
+     "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE, or DIR/CLASS/IMAGE, of which a part "
+     "is kept for validation, or a folder of IDX files",
+     .value = &given.data},
+    {DL2_OPTION_PARSE, "val", 0, "DIR",
+     "Validate on the validation images of DIR; may come several times (default: the dataset's "
+     "own)",
+     NULL, .parse = add_val},
+    {DL2_OPTION_TEXT, "stages", 0, "DIR:N,...",
+     "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule",
+     .value = &given.stages},
+    {DL2_OPTION_REAL, "val-fraction", 0, "PART",
+     "Part of each class kept for validation where there are no train and val folders (default: "
+     "0.2)",
+     .value = &config.val_fraction, .min = 0.001, .max = 0.9},
+    {DL2_OPTION_UINT64, "split-seed", 0, "N", "Which part that is (default: 0)",
+     .value = &config.split_seed},
+    {DL2_OPTION_UINT, "image-size", 0, "PIXELS", "Side of the network's input (default: 64)",
+     .value = &config.image_size, .min = 8, .max = 4096},
+    {DL2_OPTION_UINT, "channels", 0, "N",
+     "1 for gray, 3 for colour (default: 1 where the training images are gray)",
+     .value = &config.channels, .min = 1, .max = 3},
+    {DL2_OPTION_TEXT, "mean", 0, "R,G,B",
+     "Mean of the pixels' values, 0 to 255; one number for all three, or three (default: "
+     "ImageNet's, 122.655,116.535,104.04; gray images use their mean)",
+     .value = &given.mean},
+    {DL2_OPTION_TEXT, "std", 0, "R,G,B",
+     "Their standard deviation (default: ImageNet's, 59.415,58.395,58.65)", .value = &given.std},
+    {DL2_OPTION_TEXT, "crop-area", 0, "MIN,MAX",
+     "Area of a training crop, as a part of the image's (default: 0.08,1)", .value = &given.area},
+    {DL2_OPTION_TEXT, "crop-aspect", 0, "MIN,MAX",
+     "Width by height of a training crop (default: 0.75,1.3333)", .value = &given.aspect},
+    {DL2_OPTION_NEGATE, "no-flip", 0, NULL, "Never mirror training images", .value = &config.flip},
+    {DL2_OPTION_UINT, "val-resize", 0, "PIXELS",
+     "Shorter side of a validation image before its centre is cut out (default: 8/7 of the image "
+     "size)",
+     .value = &config.val_resize, .min = 8, .max = 8192},
+    {DL2_OPTION_TEXT, "loader", 0, "KIND",
+     "real, or synthetic: the same noise again and again, to see how fast training itself is "
+     "(default: real)",
+     .value = &given.loader},
+    {DL2_OPTION_UINT, "classes", 0, "N", "Classes of synthetic data without --data (default: 10)",
+     .value = &config.synthetic_classes, .min = 2, .max = 1000000},
+    {DL2_OPTION_UINT64, "images", 0, "N",
+     "Images of synthetic data without --data (default: 10000)", .value = &config.synthetic_images,
+     .min = 1, .max = 1e12},
+
+    {DL2_OPTION_GROUP, .help = "Network:"},
+    {DL2_OPTION_TEXT, "arch", 'a', "NAME",
+     "convnet, resnet10, resnet20, alexnet, resnet18, resnet34 or resnet50; see below (default: "
+     "resnet10)",
+     .value = &config.arch},
+    {DL2_OPTION_TEXT, "device", 0, "NAME", "auto, cpu or ref (default: auto, the fastest)",
+     .value = &given.device},
+    {DL2_OPTION_UINT, "threads", 0, "N", "The device's threads (default: one a processor)",
+     .value = &config.threads, .min = 1, .max = 1024},
+
+    {DL2_OPTION_GROUP, .help = "Optimisation:"},
+    {DL2_OPTION_UINT, "batch", 'b', "N", "Images a batch (default: 64)", .value = &config.batch,
+     .min = 1, .max = 1000000},
+    {DL2_OPTION_UINT, "accumulate", 0, "N",
+     "Batches whose gradients are averaged into one step (default: 1)", .value = &config.accumulate,
+     .min = 1, .max = 1000000},
+    {DL2_OPTION_REAL, "epochs", 'e', "N",
+     "Length of the run, not necessarily whole (default: 30; with a time budget: as many as it has "
+     "time for, and N at most)",
+     .value = &given.epochs, .min = 1e-6, .max = 1e9},
+    {DL2_OPTION_REAL, "lr", 0, "RATE",
+     "Peak learning rate (default: 0.05 for a step of 64 images, in proportion for others)",
+     .value = &given.lr, .min = 1e-12, .max = 1e6},
+    {DL2_OPTION_TEXT, "lr-policy", 0, "NAME",
+     "cosine, step (a tenth at 1/3, 2/3 and 8/9 of the run), linear or exponential (default: "
+     "cosine)",
+     .value = &given.policy},
+    {DL2_OPTION_FLAG, "lr-per-epoch", 0, NULL,
+     "Keep the rate within an epoch, as (DL)2 does, instead of moving it at every step",
+     .value = &config.lr_per_epoch},
+    {DL2_OPTION_REAL, "warmup", 0, "EPOCHS",
+     "Raise the rate linearly at first (default: a tenth of the run, at most 5)",
+     .value = &config.warmup, .min = 0, .max = 1e9},
+    {DL2_OPTION_REAL, "end-lr", 0, "RATE",
+     "Rate at the end of the run (default: 0; exponential: a thousandth of --lr)",
+     .value = &config.end_lr, .min = 0, .max = 1e6},
+    {DL2_OPTION_REAL, "momentum", 0, "M", "(default: 0.9)", .value = &config.momentum, .min = 0,
+     .max = 1},
+    {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Nesterov's momentum", .value = &config.nesterov},
+    {DL2_OPTION_REAL, "weight-decay", 0, "L2", "(default: 0.0005)", .value = &config.weight_decay,
+     .min = 0, .max = 10},
+    {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
+     "Let weight decay act on batch norm's parameters and biases too", .value = &config.norm_decay},
+    {DL2_OPTION_REAL, "label-smoothing", 0, "S",
+     "Part of the target spread over all classes (default: 0.1)", .value = &config.smoothing,
+     .min = 0, .max = 0.999},
+    {DL2_OPTION_REAL, "mixup", 0, "ALPHA",
+     "Blend pairs of images with shares from Beta(ALPHA, ALPHA); 0: don't (default: 0)",
+     .value = &config.mixup, .min = 0, .max = 1000},
+    {DL2_OPTION_UINT64, "seed", 0, "N", "Of weights, order, crops, mixup and dropout (default: 0)",
+     .value = &config.seed},
+
+    {DL2_OPTION_GROUP, .help = "The run:"},
+    {DL2_OPTION_TEXT, "out", 0, "DIR",
+     "Where the report and the checkpoint go (default: experiments/NAME)", .value = &config.out},
+    {DL2_OPTION_TEXT, "name", 0, "NAME",
+     "What the run is called in its report (default: VARIANT-ARCH-seed-N)", .value = &config.name},
+    {DL2_OPTION_TEXT, "time-budget", 0, "TIME",
+     "End, with the schedule played to its end and validation done, within this time: 90s, 10m, "
+     "1h30m",
+     .value = &given.budget},
+    {DL2_OPTION_TEXT, "checkpoint", 0, "FILE",
+     "The checkpoint, a safetensors file (default: DIR/" DL2_CHECKPOINT_FILE ")",
+     .value = &config.checkpoint},
+    {DL2_OPTION_REAL, "checkpoint-every", 0, "EPOCHS",
+     "Write it so often; 0: only when the run stops or ends (default: 1)",
+     .value = &config.checkpoint_every, .min = 0, .max = 1e9},
+    {DL2_OPTION_FLAG, "resume", 0, NULL, "Go on from the checkpoint; where there is none, begin",
+     .value = &config.resume},
+    {DL2_OPTION_FLAG, "restart", 0, NULL, "Begin anew over the checkpoint of an unfinished run",
+     .value = &config.restart},
+    {DL2_OPTION_REAL, "run-epochs", 0, "N",
+     "Stop after so many epochs, not necessarily whole, to be resumed", .value = &config.run_epochs,
+     .min = 1e-6, .max = 1e9},
+    {DL2_OPTION_REAL, "validate-every", 0, "EPOCHS",
+     "Validate after every so many epochs, and at the end; 0: only at the end (default: 1)",
+     .value = &config.validate_every, .min = 0, .max = 1e9},
+    {DL2_OPTION_FLAG, "skip-validation", 0, NULL, "Don't validate",
+     .value = &config.skip_validation},
+    {DL2_OPTION_END},
+};
+
+static void print_versions(FILE *out)
+{
+    dl2_codec_print_versions(out);
+    fprintf(out, "  zlib %s\n", zlibVersion());
+    for (size_t i = 0; dl2_device_at(i); i++)
+        fprintf(out, "  device %s: %s\n", dl2_device_at(i)->name, dl2_device_at(i)->version());
+}
+
+static const struct dl2_program program = {
+    .name = "dl2-train",
+    .synopsis = "",
+    .summary = "Trains a network on a dataset, validates it on one or several, and writes "
+               "experiment_report.json.",
+    .details =
+        "Architectures:\n"
+        "  convnet    six 3x3 convolutions with batch norm: the quickest\n"
+        "  resnet10   a small residual network, for 64 to 128 pixels\n"
+        "  resnet20   He et al.'s for CIFAR, for 32 pixels\n"
+        "  alexnet, resnet18, resnet34, resnet50   as in torchvision\n\n"
+        "Examples:\n"
+        "  dl2-train -d photos\n"
+        "  dl2-train -d variants/jpeg-25 --val raw --val variants/jpeg-25 -e 60 --out run1\n"
+        "  dl2-train --stages 'variants/jpeg-10:45,raw:45' -a resnet50 --image-size 224 -b 256\n"
+        "  dl2-train -d photos --time-budget 10m\n\n"
+        "SIGINT and SIGTERM end a run after its step, with a checkpoint and a report from which "
+        "--resume goes on to the same weights, bit for bit.\n\n"
+        "Exit status: 0 the run ended, or stopped where --run-epochs told it to; 1 something "
+        "failed, or a signal stopped it; 2 wrong usage.",
+    .options = options,
+    .print_versions = print_versions,
+};
+
+/* -- what the texts of the command line mean -- */
+
+/* "1h30m", "10m", "90s", "90" as seconds; false for anything else and for nothing. */
+static bool parse_time(const char *text, double *seconds)
+{
+    static const char units[] = "hms";
+    static const double worth[] = {3600, 60, 1};
+    size_t next = 0;
+    *seconds = 0;
+    while (*text) {
+        char *end;
+        if (*text == '-' || *text == '+')
+            return false;
+        double number = strtod(text, &end);
+        if (end == text || !isfinite(number))
+            return false;
+        const char *unit = *end ? strchr(units + next, *end) : units + 2;
+        if (!unit)
+            return false;
+        *seconds += number * worth[unit - units];
+        next = (size_t)(unit - units) + 1;
+        if (next == 3 && *end && end[1])
+            return false;
+        text = *end ? end + 1 : end;
+    }
+    return *seconds > 0;
+}
+
+/* "a,b,c" as exactly `count` numbers, or one for all where `one` is allowed. */
+static bool parse_numbers(const char *text, double *numbers, size_t count, bool one)
+{
+    size_t n = 0;
+    for (;;) {
+        char *end;
+        double number = strtod(text, &end);
+        if (end == text || !isfinite(number) || n == count)
+            return false;
+        numbers[n++] = number;
+        if (!*end)
+            break;
+        if (*end != ',')
+            return false;
+        text = end + 1;
+    }
+    for (size_t i = 1; one && n == 1 && i < count; i++)
+        numbers[i] = numbers[0];
+    return n == count || (one && n == 1);
+}
+
+/* "DIR:45,DIR2:45" in place; the list is static, as long as the program. */
+static int parse_stages(char *text)
+{
+    struct dl2_train_stage *stages = NULL;
+    size_t count = 0;
+    for (char *item = text, *rest; item; item = rest) {
+        rest = strchr(item, ',');
+        if (rest)
+            *rest++ = '\0';
+        char *colon = strrchr(item, ':');
+        char *end = NULL;
+        double epochs = colon ? strtod(colon + 1, &end) : 0;
+        if (!colon || colon == item || end == colon + 1 || *end || !(epochs > 0) ||
+            !isfinite(epochs)) {
+            free(stages);
+            return dl2_program_usage_error(
+                &program, "--stages: '%s' is not a folder and its epochs, like photos:45", item);
+        }
+        *colon = '\0';
+        stages = realloc(stages, (count + 1) * sizeof *stages);
+        if (!stages)
+            abort();
+        stages[count++] = (struct dl2_train_stage){item, epochs};
+    }
+    config.stages = stages;
+    config.stage_count = count;
+    return 0;
+}
+
+static int check_texts(void)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_lr_policy_parse(given.policy, &config.policy, &error) < 0)
+        return dl2_program_usage_error(&program, "--lr-policy: %s", error.message);
+    if (strcmp(given.loader, "real") != 0 && strcmp(given.loader, "synthetic") != 0)
+        return dl2_program_usage_error(&program, "--loader: '%s' is neither real nor synthetic",
+                                       given.loader);
+    config.synthetic = strcmp(given.loader, "synthetic") == 0;
+    if (strcmp(given.device, "auto") != 0) {
+        config.device = given.device;
+        if (!dl2_device_find(given.device))
+            return dl2_program_usage_error(&program, "--device: there is no '%s' in this build",
+                                           given.device);
+    }
+    bool known = false;
+    for (size_t i = 0; dl2_network_arch_at(i, NULL); i++)
+        known |= strcmp(config.arch, dl2_network_arch_at(i, NULL)) == 0;
+    if (!known)
+        return dl2_program_usage_error(&program, "--arch: there is no '%s'", config.arch);
+    if (given.budget && !parse_time(given.budget, &config.time_budget))
+        return dl2_program_usage_error(&program, "--time-budget: '%s' is no time like 10m or 1h30m",
+                                       given.budget);
+    if (given.mean && !parse_numbers(given.mean, config.mean, 3, true))
+        return dl2_program_usage_error(&program, "--mean: '%s' is not one or three numbers",
+                                       given.mean);
+    if (given.std && (!parse_numbers(given.std, config.std, 3, true) || !(config.std[0] > 0) ||
+                      !(config.std[1] > 0) || !(config.std[2] > 0)))
+        return dl2_program_usage_error(&program, "--std: '%s' is not one or three numbers above 0",
+                                       given.std);
+    double pair[2];
+    if (given.area) {
+        if (!parse_numbers(given.area, pair, 2, false) || !(pair[0] > 0) || pair[0] > pair[1] ||
+            pair[1] > 1)
+            return dl2_program_usage_error(
+                &program, "--crop-area: '%s' is not MIN,MAX above 0 and up to 1", given.area);
+        config.area_min = pair[0];
+        config.area_max = pair[1];
+    }
+    if (given.aspect) {
+        if (!parse_numbers(given.aspect, pair, 2, false) || !(pair[0] > 0) || pair[0] > pair[1])
+            return dl2_program_usage_error(&program, "--crop-aspect: '%s' is not MIN,MAX above 0",
+                                           given.aspect);
+        config.aspect_min = pair[0];
+        config.aspect_max = pair[1];
+    }
+    return 0;
+}
+
+static struct dl2_train_stage only_stage;
+
+static int check_data(char **own_stages)
+{
+    if (given.data && given.stages)
+        return dl2_program_usage_error(&program, "--data and --stages exclude each other");
+    if (given.stages && !isnan(given.epochs))
+        return dl2_program_usage_error(&program,
+                                       "--stages says how many epochs; leave out --epochs");
+    if (!given.data && !given.stages && !config.synthetic)
+        return dl2_program_usage_error(&program, "no data: say --data DIR");
+    bool sized = config.synthetic_classes || config.synthetic_images;
+    if (sized && (!config.synthetic || given.data || given.stages))
+        return dl2_program_usage_error(
+            &program, "--classes and --images are for --loader synthetic without --data");
+    if (config.synthetic && given.val_count)
+        return dl2_program_usage_error(&program, "synthetic data is not validated: drop --val");
+    if (config.skip_validation && given.val_count)
+        return dl2_program_usage_error(&program, "--val and --skip-validation exclude each other");
+    if (config.resume && config.restart)
+        return dl2_program_usage_error(&program, "--resume and --restart exclude each other");
+    if (config.channels == 2)
+        return dl2_program_usage_error(&program, "--channels: 1 or 3");
+    if (config.validate_every != floor(config.validate_every))
+        return dl2_program_usage_error(&program, "--validate-every: a whole number of epochs");
+    if (!config.synthetic_classes)
+        config.synthetic_classes = 10;
+    if (!config.synthetic_images)
+        config.synthetic_images = 10000;
+    if (given.stages) {
+        *own_stages = strdup(given.stages);
+        return *own_stages ? parse_stages(*own_stages) : DL2_EXIT_FAILED;
+    }
+    only_stage.path = given.data;
+    only_stage.epochs = !isnan(given.epochs)     ? given.epochs
+                        : config.time_budget > 0 ? INFINITY
+                                                 : DEFAULT_EPOCHS;
+    config.stages = &only_stage;
+    config.stage_count = 1;
+    return 0;
+}
+
+static int check_rates(void)
+{
+    /* In proportion to the images a step: Goyal et al., "Accurate, large minibatch SGD", 2017. */
+    config.lr = isnan(given.lr) ? 0.05 * config.batch * config.accumulate / 64 : given.lr;
+    if (config.end_lr > config.lr)
+        return dl2_program_usage_error(&program, "--end-lr %g is above --lr %g", config.end_lr,
+                                       config.lr);
+    if (config.nesterov && config.momentum == 0)
+        return dl2_program_usage_error(&program, "--nesterov needs a --momentum above 0");
+    double epochs = 0;
+    for (size_t i = 0; i < config.stage_count; i++)
+        epochs += config.stages[i].epochs;
+    if (config.warmup >= epochs)
+        return dl2_program_usage_error(
+            &program, "--warmup %g is not shorter than the run's %g epochs", config.warmup, epochs);
+    return 0;
+}
+
+/* -- what it shows -- */
+
+static bool quiet;
+static struct dl2_progress progress;
+static char bar_label[64];
+static bool bar_open;
+static unsigned long long bar_epoch;
+
+static void close_bar(void)
+{
+    if (bar_open && progress.terminal)
+        dl2_progress_end(&progress);
+    bar_open = false;
+}
+
+static void on_begun(void *context, const json_t *report)
+{
+    (void)context;
+    bar_epoch = json_array_size(json_object_get(report, "epochs")) + 1;
+    if (quiet)
+        return;
+    const json_t *arguments = json_object_get(report, "arguments");
+    printf("%s, %.2f million parameters, on device %s (%s)\n",
+           dl2_json_get_text(report, "arch", "?"),
+           (double)dl2_json_get_integer(report, "parameters", 0) / 1e6,
+           dl2_json_get_text(report, "device", "?"),
+           dl2_json_get_text(json_object_get(report, "versions"), "device", "?"));
+    printf("%s: %lld images of %lld classes at %lld pixels, batches of %lld\n",
+           dl2_json_get_text(report, "variant", "?"),
+           dl2_json_get_integer(report, "train_images", 0),
+           dl2_json_get_integer(report, "classes", 0),
+           dl2_json_get_integer(arguments, "image-size", 0),
+           dl2_json_get_integer(arguments, "batch", 0));
+    fflush(stdout);
+}
+
+static void on_step(void *context, const char *what, uint64_t done, uint64_t total)
+{
+    (void)context;
+    /* Elsewhere than on a terminal, a line an epoch is enough. */
+    static const char *shown;
+    if (!bar_open || shown != what || done < progress.done) {
+        close_bar();
+        snprintf(bar_label, sizeof bar_label, "epoch %llu, %s", bar_epoch, what);
+        dl2_progress_begin(&progress, bar_label, "batches", (size_t)total, quiet);
+        bar_open = true;
+        shown = what;
+    }
+    if (progress.terminal)
+        dl2_progress_update(&progress, (size_t)done, NULL);
+    progress.done = (size_t)done;
+}
+
+static void on_epoch(void *context, const json_t *epoch)
+{
+    (void)context;
+    close_bar();
+    bar_epoch = (unsigned long long)dl2_json_get_integer(epoch, "epoch", 0) + 1;
+    if (quiet)
+        return;
+    const json_t *train = json_object_get(epoch, "train");
+    double seconds = dl2_json_get_real(epoch, "seconds", 0);
+    printf("epoch %3lld  lr %-8.3g train loss %.3f top-1 %5.1f%%",
+           dl2_json_get_integer(epoch, "epoch", 0), dl2_json_get_real(epoch, "lr", 0),
+           dl2_json_get_real(train, "loss", NAN), 100 * dl2_json_get_real(train, "top1", NAN));
+    size_t i;
+    json_t *val;
+    json_array_foreach(json_object_get(epoch, "val"), i, val)
+    {
+        printf("  %s %.3f %5.1f%% top-5 %.1f%%", dl2_json_get_text(val, "name", "?"),
+               dl2_json_get_real(val, "loss", NAN), 100 * dl2_json_get_real(val, "top1", NAN),
+               100 * dl2_json_get_real(val, "top5", NAN));
+    }
+    printf("  %.1f s, %.0f img/s, %.0f%% waiting\n", seconds,
+           dl2_json_get_real(epoch, "images_per_second", 0),
+           seconds > 0 ? 100 * dl2_json_get_real(epoch, "data_wait_seconds", 0) / seconds : 0);
+    fflush(stdout);
+}
+
+static void on_note(void *context, const char *text)
+{
+    (void)context;
+    close_bar();
+    fprintf(stderr, "%s: %s\n", program.name, text);
+}
+
+static void show_result(const struct dl2_train_result *result)
+{
+    const json_t *arguments = json_object_get(result->report, "arguments");
+    const json_t *best = json_object_get(result->report, "best");
+    size_t i;
+    json_t *val;
+    json_array_foreach(json_object_get(result->report, "final"), i, val)
+    {
+        printf("%s: top-1 %.2f%%, top-5 %.2f%%", dl2_json_get_text(val, "name", "?"),
+               100 * dl2_json_get_real(val, "top1", NAN),
+               100 * dl2_json_get_real(val, "top5", NAN));
+        if (i == 0)
+            printf(" (best top-1: %.2f%%, in epoch %lld)",
+                   100 * dl2_json_get_real(json_array_get(json_object_get(best, "val"), 0), "top1",
+                                           NAN),
+                   dl2_json_get_integer(best, "epoch", 0));
+        printf("\n");
+    }
+    printf("report: %s/%s\n", dl2_json_get_text(arguments, "out", "?"), DL2_EXPERIMENT_FILE);
+}
+
+static json_t *library_versions(void)
+{
+    json_t *versions = dl2_codec_versions();
+    json_object_set_new(versions, "dl2", json_string(PACKAGE_VERSION));
+    json_object_set_new(versions, "jansson", json_string(JANSSON_VERSION));
+    json_object_set_new(versions, "zlib", json_string(zlibVersion()));
+    return versions;
+}
+
+static int train(void)
+{
+    const struct dl2_train_events events = {NULL, on_begun, on_step, on_epoch, on_note};
+    struct dl2_train_result result;
+    struct dl2_error error = DL2_ERROR_INIT;
+    /* A second signal ends the program as it would any other. */
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    config.stop = &stop;
+    config.versions = library_versions();
+    int status = dl2_train(&config, &events, &result, &error);
+    json_decref(config.versions);
+    close_bar();
+    if (status < 0) {
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+        return DL2_EXIT_FAILED;
+    }
+    show_result(&result);
+    json_decref(result.report);
+    if (!result.completed)
+        fprintf(stderr,
+                "%s: stopped at epoch %.4g; the same command with --resume goes on from there\n",
+                program.name, result.position);
+    return result.stopped ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    config.started = dl2_clock_wall();
+    struct dl2_common_options common = {0};
+    char **arguments, *own_stages = NULL;
+    size_t count;
+    dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
+    int status = count ? dl2_program_usage_error(&program, "unexpected '%s'", arguments[0]) : 0;
+    free(arguments);
+    config.workers = common.jobs;
+    quiet = common.quiet;
+    config.val = (const char *const *)given.val;
+    config.val_count = given.val_count;
+    if (status == 0)
+        status = check_texts();
+    if (status == 0)
+        status = check_data(&own_stages);
+    if (status == 0)
+        status = check_rates();
+    if (status == 0)
+        status = train();
+    if (config.stages != &only_stage)
+        free((void *)config.stages);
+    free(own_stages);
+    for (size_t i = 0; i < given.val_count; i++)
+        free(given.val[i]);
+    free(given.val);
+    return status;
+}

@@ -1,0 +1,213 @@
+/* The report of a run: experiment_report.json (docs/formats.md, dl2-experiment/1). */
+#include "common/json.h"
+#include "train/run.h"
+
+#include <math.h>
+#include <string.h>
+
+static json_t *pair(double a, double b)
+{
+    return json_pack("[f, f]", a, b);
+}
+
+static json_t *paths(const char *const *list, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, dl2_json_text(list[i]));
+    return array;
+}
+
+static json_t *stage_list(const struct dl2_run *run, bool with_paths)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < run->stage_count; i++) {
+        const struct dl2_run_data *stage = &run->stages[i];
+        json_t *object = json_object();
+        json_object_set_new(object, "variant", dl2_json_text(stage->name));
+        if (with_paths)
+            json_object_set_new(object, "path",
+                                stage->path ? dl2_json_text(stage->path) : json_null());
+        json_object_set_new(object, "epochs", dl2_json_real(stage->epochs));
+        json_object_set_new(object, "images", json_integer((json_int_t)stage->images));
+        json_object_set_new(object, "bytes", json_integer((json_int_t)stage->bytes));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+/* Every option of dl2-train under its long name, with the value that it came to. */
+json_t *dl2_run_arguments(const struct dl2_run *run)
+{
+    const struct dl2_train_config *c = run->config;
+    json_t *a = json_object();
+    bool staged = c->stage_count > 1;
+    json_object_set_new(
+        a, "data", staged || !c->stages[0].path ? json_null() : dl2_json_text(c->stages[0].path));
+    json_object_set_new(a, "stages", staged ? stage_list(run, true) : json_null());
+    json_object_set_new(a, "val", paths(c->val, c->val_count));
+    json_object_set_new(a, "val-fraction", json_real(c->val_fraction));
+    json_object_set_new(a, "split-seed", json_integer((json_int_t)c->split_seed));
+    json_object_set_new(a, "loader", json_string(c->synthetic ? "synthetic" : "real"));
+    json_object_set_new(a, "classes", json_integer(run->classes));
+    json_object_set_new(a, "images", json_integer((json_int_t)run->stages[0].images));
+    json_object_set_new(a, "jobs", json_integer(c->workers));
+    json_object_set_new(a, "channels", json_integer(run->channels));
+    json_object_set_new(a, "image-size", json_integer(c->image_size));
+    json_object_set_new(a, "val-resize", json_integer(c->val_resize));
+    json_object_set_new(a, "crop-area", pair(c->area_min, c->area_max));
+    json_object_set_new(a, "crop-aspect", pair(c->aspect_min, c->aspect_max));
+    json_object_set_new(a, "no-flip", json_boolean(!c->flip));
+    json_object_set_new(a, "mean", json_pack("[f, f, f]", c->mean[0], c->mean[1], c->mean[2]));
+    json_object_set_new(a, "std", json_pack("[f, f, f]", c->std[0], c->std[1], c->std[2]));
+    json_object_set_new(a, "arch", json_string(c->arch));
+    json_object_set_new(a, "device", json_string(run->device->ops->name));
+    json_object_set_new(a, "threads", json_integer(c->threads));
+    json_object_set_new(a, "batch", json_integer(c->batch));
+    json_object_set_new(a, "accumulate", json_integer(c->accumulate));
+    json_object_set_new(a, "epochs", dl2_json_real(staged ? NAN : c->stages[0].epochs));
+    json_object_set_new(a, "lr", json_real(c->lr));
+    json_object_set_new(a, "lr-policy", json_string(dl2_lr_policy_name(c->policy)));
+    json_object_set_new(a, "lr-per-epoch", json_boolean(c->lr_per_epoch));
+    json_object_set_new(a, "warmup", c->warmup < 0 ? json_null() : json_real(c->warmup));
+    json_object_set_new(a, "end-lr", json_real(c->end_lr));
+    json_object_set_new(a, "momentum", json_real(c->momentum));
+    json_object_set_new(a, "nesterov", json_boolean(c->nesterov));
+    json_object_set_new(a, "weight-decay", json_real(c->weight_decay));
+    json_object_set_new(a, "bn-weight-decay", json_boolean(c->norm_decay));
+    json_object_set_new(a, "label-smoothing", json_real(c->smoothing));
+    json_object_set_new(a, "mixup", json_real(c->mixup));
+    json_object_set_new(a, "seed", json_integer((json_int_t)c->seed));
+    json_object_set_new(a, "time-budget",
+                        c->time_budget > 0 ? json_real(c->time_budget) : json_null());
+    json_object_set_new(a, "run-epochs",
+                        c->run_epochs > 0 ? json_real(c->run_epochs) : json_null());
+    json_object_set_new(a, "validate-every", json_real(c->validate_every));
+    json_object_set_new(a, "skip-validation", json_boolean(c->skip_validation));
+    json_object_set_new(a, "checkpoint", dl2_json_text(run->checkpoint));
+    json_object_set_new(a, "checkpoint-every", json_real(c->checkpoint_every));
+    json_object_set_new(a, "resume", json_boolean(c->resume));
+    json_object_set_new(a, "restart", json_boolean(c->restart));
+    json_object_set_new(a, "name", dl2_json_text(run->name));
+    json_object_set_new(a, "out", dl2_json_text(run->out));
+    return a;
+}
+
+/*
+ * What a run is, whoever runs it where: the arguments without those that may change from part to
+ * part (paths, threads, what is validated and written when), and the data by name and size.
+ */
+json_t *dl2_run_identity(const struct dl2_run *run)
+{
+    static const char *const free_to_change[] = {"data",       "stages",
+                                                 "val",        "jobs",
+                                                 "device",     "threads",
+                                                 "run-epochs", "skip-validation",
+                                                 "checkpoint", "checkpoint-every",
+                                                 "resume",     "restart",
+                                                 "name",       "out",
+                                                 "val-resize", "validate-every"};
+    json_t *identity = json_deep_copy(run->arguments);
+    for (size_t i = 0; i < sizeof free_to_change / sizeof *free_to_change; i++)
+        json_object_del(identity, free_to_change[i]);
+    json_object_set_new(identity, "training data", stage_list(run, false));
+    json_t *names = json_array();
+    for (unsigned i = 0; run->stages[0].dataset && i < run->classes; i++)
+        json_array_append_new(names,
+                              dl2_json_text(dl2_dataset_class_name(run->stages[0].dataset, i)));
+    json_object_set_new(identity, "class names", names);
+    return identity;
+}
+
+json_t *dl2_run_report(const struct dl2_run *run)
+{
+    uint64_t images = 0, bytes = 0;
+    for (size_t i = 0; i < run->stage_count; i++) {
+        images = run->stages[i].images > images ? run->stages[i].images : images;
+        bytes += run->stages[i].bytes;
+    }
+    json_t *versions =
+        run->config->versions ? json_deep_copy(run->config->versions) : json_object();
+    json_object_set_new(versions, "device", json_string(run->device->ops->version()));
+    json_t *report = json_object();
+    json_object_set_new(report, "schema", json_string(DL2_EXPERIMENT_SCHEMA));
+    json_object_set_new(report, "name", dl2_json_text(run->name));
+    json_object_set_new(report, "variant", dl2_json_text(run->variant));
+    json_object_set_new(report, "arch", json_string(run->config->arch));
+    json_object_set_new(report, "seed", json_integer((json_int_t)run->config->seed));
+    json_object_set_new(report, "device", json_string(run->device->ops->name));
+    json_object_set(report, "arguments", run->arguments);
+    json_object_set_new(report, "versions", versions);
+    json_object_set_new(report, "machine", dl2_machine_describe());
+    json_object_set_new(report, "classes", json_integer(run->classes));
+    json_object_set_new(report, "train_images", json_integer((json_int_t)images));
+    json_object_set_new(
+        report, "val_images",
+        json_integer(run->val_count ? (json_int_t)run->val[0].images : (json_int_t)0));
+    json_object_set_new(report, "train_bytes", json_integer((json_int_t)bytes));
+    json_object_set_new(report, "parameters",
+                        json_integer((json_int_t)dl2_network_parameter_count(run->network)));
+    json_object_set_new(report, "stages", stage_list(run, true));
+    json_object_set(report, "epochs", run->state.epochs);
+    return report;
+}
+
+/* The epoch whose first validation set had the highest top-1, the first of equals; NULL: none. */
+static json_t *best_epoch(const json_t *epochs)
+{
+    json_t *best = NULL;
+    double top = -1;
+    size_t i;
+    json_t *epoch;
+    json_array_foreach(epochs, i, epoch)
+    {
+        const json_t *val = json_array_get(json_object_get(epoch, "val"), 0);
+        double top1 = dl2_json_get_real(val, "top1", -1);
+        if (val && top1 > top) {
+            top = top1;
+            best = epoch;
+        }
+    }
+    return best;
+}
+
+static json_t *best_of(const json_t *epochs)
+{
+    const json_t *best = best_epoch(epochs);
+    return best ? json_pack("{s:O, s:O}", "epoch", json_object_get(best, "epoch"), "val",
+                            json_object_get(best, "val"))
+                : json_null();
+}
+
+static json_t *final_of(const json_t *epochs)
+{
+    size_t count = json_array_size(epochs);
+    json_t *val = count ? json_object_get(json_array_get(epochs, count - 1), "val") : NULL;
+    return json_array_size(val) ? json_incref(val) : json_null();
+}
+
+static json_t *bad_list(json_t *bad)
+{
+    json_t *array = json_array();
+    const char *text;
+    json_t *unused;
+    json_object_foreach(bad, text, unused)
+    {
+        json_array_append_new(array, json_string(text));
+    }
+    return array;
+}
+
+int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
+{
+    json_t *report = run->report;
+    json_object_set(report, "epochs", run->state.epochs);
+    json_object_set_new(report, "final", final_of(run->state.epochs));
+    json_object_set_new(report, "best", best_of(run->state.epochs));
+    json_object_set_new(report, "seconds", json_real(dl2_run_elapsed(run)));
+    json_object_set_new(report, "peak_rss_bytes", json_integer((json_int_t)dl2_peak_rss()));
+    json_object_set_new(report, "resources", dl2_monitor_samples(run->monitor));
+    json_object_set_new(report, "bad", bad_list(run->bad));
+    json_object_set_new(report, "completed", json_boolean(run->state.completed));
+    return dl2_json_save(run->report_path, report, error);
+}

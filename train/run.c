@@ -1,0 +1,335 @@
+#include "train/run.h"
+#include "codec/codec.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Training images whose headers tell whether a dataset is gray. */
+#define PROBES 32
+
+double dl2_run_elapsed(const struct dl2_run *run)
+{
+    return run->elapsed_before + dl2_clock_wall() - run->config->started;
+}
+
+void dl2_run_note(struct dl2_run *run, const char *format, ...)
+{
+    if (!run->events.note)
+        return;
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    run->events.note(run->events.context, text);
+}
+
+void dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed)
+{
+    size_t count;
+    const char *const *bad = dl2_feed_bad(feed, &count);
+    for (size_t i = 0; i < count; i++) {
+        json_t *text = dl2_json_text(bad[i]);
+        const char *key = json_string_value(text);
+        if (key && !json_object_get(run->bad, key)) {
+            json_object_set_new(run->bad, key, json_true());
+            dl2_run_note(run, "%s", key);
+        }
+        json_decref(text);
+    }
+}
+
+static int no_memory(struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a training run");
+}
+
+static int open_dataset(const struct dl2_run *run, struct dl2_run_data *data, const char *path,
+                        enum dl2_split split, struct dl2_error *error)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = split;
+    options.val_fraction = run->config->val_fraction;
+    options.split_seed = run->config->split_seed;
+    options.keep = dl2_codec_is_image_file;
+    data->path = path;
+    data->name = dl2_dataset_variant_name(path);
+    if (!data->name)
+        return no_memory(error);
+    DL2_TRY(dl2_dataset_open(path, &options, &data->dataset, error));
+    data->images = dl2_dataset_count(data->dataset);
+    for (size_t i = 0; i < data->images; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(data->dataset, i, &sample);
+        data->bytes += sample.bytes;
+    }
+    const char *what = split == DL2_SPLIT_VAL ? "validation" : "training";
+    if (data->images == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s has no %s images%s", path, what,
+                             split == DL2_SPLIT_VAL
+                                 ? "; name another dataset with --val, or use --skip-validation"
+                                 : "");
+    if (dl2_dataset_class_count(data->dataset) < 2)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s has %u classes; training needs at least two, as folders: "
+                             "%s/train/CLASS/IMAGE or %s/CLASS/IMAGE",
+                             path, dl2_dataset_class_count(data->dataset), path, path);
+    return DL2_OK;
+}
+
+/* Labels are numbers by class name, so two datasets must have the same names. */
+static int check_classes(const struct dl2_run_data *reference, const struct dl2_run_data *data,
+                         struct dl2_error *error)
+{
+    unsigned n = dl2_dataset_class_count(reference->dataset);
+    unsigned m = dl2_dataset_class_count(data->dataset);
+    for (unsigned i = 0; i < n && i < m; i++) {
+        const char *a = dl2_dataset_class_name(reference->dataset, i);
+        const char *b = dl2_dataset_class_name(data->dataset, i);
+        if (strcmp(a, b) != 0)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "the classes of %s are not those of %s: its class %u is '%s' "
+                                 "where that has '%s'",
+                                 data->path, reference->path, i + 1, b, a);
+    }
+    if (n != m)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "the classes of %s are not those of %s: it has %u, that has %u",
+                             data->path, reference->path, m, n);
+    return DL2_OK;
+}
+
+static int open_stages(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    run->stages = dl2_calloc(config->stage_count, sizeof *run->stages);
+    if (!run->stages)
+        return no_memory(error);
+    double all = 0, end = 0;
+    for (size_t i = 0; i < config->stage_count; i++)
+        all += config->stages[i].epochs;
+    for (size_t i = 0; i < config->stage_count; i++) {
+        struct dl2_run_data *stage = &run->stages[i];
+        run->stage_count = i + 1;
+        stage->epochs = config->stages[i].epochs;
+        end += stage->epochs;
+        stage->share_end = i + 1 == config->stage_count ? 1 : end / all;
+        if (!config->stages[i].path) {
+            stage->name = strdup("synthetic");
+            stage->images = config->synthetic_images;
+            run->classes = config->synthetic_classes;
+            continue;
+        }
+        DL2_TRY(open_dataset(run, stage, config->stages[i].path, DL2_SPLIT_TRAIN, error));
+        DL2_TRY(check_classes(&run->stages[0], stage, error));
+        run->classes = dl2_dataset_class_count(stage->dataset);
+    }
+    return DL2_OK;
+}
+
+static int open_val_sets(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    const char *last = config->stages[config->stage_count - 1].path;
+    const char *const *paths = config->val_count ? config->val : &last;
+    size_t count = config->val_count ? config->val_count : 1;
+    if (config->skip_validation || config->synthetic)
+        return DL2_OK;
+    run->val = dl2_calloc(count, sizeof *run->val);
+    if (!run->val)
+        return no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        run->val_count = i + 1;
+        DL2_TRY(open_dataset(run, &run->val[i], paths[i], DL2_SPLIT_VAL, error));
+        DL2_TRY(check_classes(&run->stages[0], &run->val[i], error));
+    }
+    return DL2_OK;
+}
+
+/* 1 where all of a few images of every stage are gray, else 3. Unreadable ones don't vote. */
+static void probe_channels(struct dl2_run *run)
+{
+    run->channels = run->config->channels;
+    if (run->channels)
+        return;
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    bool gray = false, colour = false;
+    for (size_t k = 0; k < run->stage_count && !colour; k++) {
+        const struct dl2_run_data *stage = &run->stages[k];
+        for (size_t i = 0; i < PROBES && stage->dataset && !colour; i++) {
+            const uint8_t *data;
+            size_t size;
+            struct dl2_image_info info;
+            size_t index = (size_t)(i * stage->images / PROBES);
+            if (dl2_dataset_read(stage->dataset, index, &scratch, &data, &size, NULL) < 0 ||
+                dl2_image_read_info(data, size, &info, NULL) < 0)
+                continue;
+            gray |= info.channels == 1;
+            colour |= info.channels != 1;
+        }
+    }
+    dl2_bytes_free(&scratch);
+    run->channels = gray && !colour ? 1 : 3;
+}
+
+/* "a" or "a+b": what the run was trained on. A new string, or NULL. */
+static char *join_names(const struct dl2_run *run)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < run->stage_count; i++)
+        size += strlen(run->stages[i].name) + 1;
+    char *joined = dl2_calloc(size, 1);
+    for (size_t i = 0; joined && i < run->stage_count; i++) {
+        if (i)
+            strcat(joined, "+");
+        strcat(joined, run->stages[i].name);
+    }
+    return joined;
+}
+
+static int name_things(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    run->variant = join_names(run);
+    if (!run->variant)
+        return no_memory(error);
+    if (config->name) {
+        run->name = strdup(config->name);
+    } else {
+        size_t size = strlen(run->variant) + strlen(config->arch) + 40;
+        run->name = dl2_calloc(size, 1);
+        if (run->name)
+            snprintf(run->name, size, "%s-%s-seed-%llu", run->variant, config->arch,
+                     (unsigned long long)config->seed);
+    }
+    if (run->name)
+        run->out = config->out ? strdup(config->out) : dl2_path_join("experiments", run->name);
+    if (run->out) {
+        run->report_path = dl2_path_join(run->out, DL2_EXPERIMENT_FILE);
+        run->checkpoint = config->checkpoint ? strdup(config->checkpoint)
+                                             : dl2_path_join(run->out, DL2_CHECKPOINT_FILE);
+    }
+    return run->report_path && run->checkpoint ? DL2_OK : no_memory(error);
+}
+
+static int open_network(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    const struct dl2_device_options options = {config->threads};
+    DL2_TRY(dl2_device_open(config->device, &options, &run->device, error));
+    struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
+    network.arch = config->arch;
+    network.batch = config->batch;
+    network.height = network.width = config->image_size;
+    network.channels = run->channels;
+    network.classes = run->classes;
+    for (int i = 0; i < 3; i++) {
+        network.mean[i] = (float)config->mean[i];
+        network.std[i] = (float)config->std[i];
+    }
+    if (run->channels == 1) {
+        network.mean[0] = (float)((config->mean[0] + config->mean[1] + config->mean[2]) / 3);
+        network.std[0] = (float)((config->std[0] + config->std[1] + config->std[2]) / 3);
+    }
+    network.smoothing = (float)config->smoothing;
+    network.seed = config->seed;
+    network.norm_decay = config->norm_decay;
+    return dl2_network_create(run->device, &network, &run->network, error);
+}
+
+int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
+{
+    run->bad = json_object();
+    run->state.epochs = json_array();
+    DL2_TRY(open_stages(run, error));
+    DL2_TRY(open_val_sets(run, error));
+    probe_channels(run);
+    DL2_TRY(name_things(run, error));
+    DL2_TRY(dl2_make_folders(run->out, error));
+    DL2_TRY(open_network(run, error));
+    run->partner = dl2_calloc(run->config->batch, sizeof *run->partner);
+    if (!run->partner)
+        return no_memory(error);
+    return dl2_monitor_start(1.0, &run->monitor, error);
+}
+
+static void close_data(struct dl2_run_data *data, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(data[i].name);
+        if (data[i].dataset)
+            dl2_dataset_close(data[i].dataset);
+    }
+    free(data);
+}
+
+void dl2_run_close(struct dl2_run *run)
+{
+    if (run->monitor)
+        json_decref(dl2_monitor_stop(run->monitor));
+    dl2_feed_destroy(run->feed);
+    if (run->network)
+        dl2_network_destroy(run->network);
+    if (run->device)
+        dl2_device_close(run->device);
+    close_data(run->stages, run->stage_count);
+    close_data(run->val, run->val_count);
+    free(run->partner);
+    free(run->variant);
+    free(run->name);
+    free(run->out);
+    free(run->checkpoint);
+    free(run->report_path);
+    json_decref(run->arguments);
+    json_decref(run->identity);
+    json_decref(run->report);
+    json_decref(run->bad);
+    json_decref(run->state.epochs);
+}
+
+static struct dl2_loader_config loader_config(const struct dl2_run *run, bool train)
+{
+    const struct dl2_train_config *config = run->config;
+    struct dl2_loader_config loader = DL2_LOADER_DEFAULTS;
+    loader.batch = config->batch;
+    loader.image_size = config->image_size;
+    loader.channels = run->channels;
+    loader.resize = config->val_resize;
+    loader.train = train;
+    loader.area_min = config->area_min;
+    loader.area_max = config->area_max;
+    loader.aspect_min = config->aspect_min;
+    loader.aspect_max = config->aspect_max;
+    loader.flip = config->flip;
+    loader.seed = config->seed;
+    loader.workers = config->workers;
+    return loader;
+}
+
+int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error)
+{
+    if (run->feed && run->feed_stage == stage)
+        return DL2_OK;
+    dl2_feed_destroy(run->feed);
+    run->feed = NULL;
+    run->feed_stage = stage;
+    const struct dl2_run_data *data = &run->stages[stage];
+    struct dl2_loader_config config = loader_config(run, true);
+    /* A last batch of a few images would make batch norm's statistics poor. */
+    config.drop_last = data->images >= config.batch;
+    if (run->config->synthetic)
+        return dl2_feed_create_synthetic(data->images, run->classes, &config, &run->feed, error);
+    return dl2_feed_create(data->dataset, &config, &run->feed, error);
+}
+
+int dl2_run_open_val(struct dl2_run *run, size_t set, struct dl2_feed **out,
+                     struct dl2_error *error)
+{
+    const struct dl2_loader_config config = loader_config(run, false);
+    return dl2_feed_create(run->val[set].dataset, &config, out, error);
+}

@@ -1,0 +1,70 @@
+/*
+ * What a training run has open, shared by the files that make up the trainer: run.c opens and
+ * closes it, trainer.c drives it, experiment.c describes it. Not for others: see trainer.h.
+ */
+#ifndef DL2_TRAIN_RUN_H
+#define DL2_TRAIN_RUN_H
+
+#include "common/machine.h"
+#include "dataset/dataset.h"
+#include "train/budget.h"
+#include "train/feed.h"
+#include "train/network.h"
+#include "train/run_state.h"
+#include "train/trainer.h"
+
+struct dl2_run_data {
+    const char *path; /* NULL: noise without a dataset */
+    char *name;       /* the variant's */
+    struct dl2_dataset *dataset;
+    uint64_t images, bytes;
+    double epochs;    /* a stage's */
+    double share_end; /* a stage's end as a part of the run, 1 for the last */
+};
+
+struct dl2_run {
+    const struct dl2_train_config *config;
+    struct dl2_train_events events;
+    struct dl2_run_data *stages, *val;
+    size_t stage_count, val_count;
+    unsigned classes, channels;
+    char *variant, *name, *out, *checkpoint, *report_path;
+    struct dl2_device *device;
+    struct dl2_network *network;
+    struct dl2_feed *feed; /* training's, of the stage feed_stage */
+    size_t feed_stage;
+    uint32_t *partner; /* mixup's */
+    struct dl2_budget budget;
+    struct dl2_monitor *monitor;
+    struct dl2_run_state state;
+    double elapsed_before; /* of the parts before this one */
+    double run_stop;       /* position where this part ends; INFINITY without run_epochs */
+    bool stopped;          /* this part is over, the run isn't */
+    json_t *arguments, *identity, *report;
+    json_t *bad; /* samples that can't be read, each once: an object with true for each text */
+};
+
+/* Everything but the training feed. On an error dl2_run_close() takes away what there is. */
+int dl2_run_open(struct dl2_run *run, struct dl2_error *error);
+void dl2_run_close(struct dl2_run *run);
+
+/* Opens the feed of a stage where another one is open. */
+int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
+/* Of a validation set; the caller destroys it. */
+int dl2_run_open_val(struct dl2_run *run, size_t set, struct dl2_feed **out,
+                     struct dl2_error *error);
+/* Tells and keeps what a feed found unreadable. */
+void dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed);
+DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
+
+/* Seconds since the run began, all its parts together. */
+double dl2_run_elapsed(const struct dl2_run *run);
+
+/* experiment.c: the arguments by option name, what must not change on resuming, and the report. */
+json_t *dl2_run_arguments(const struct dl2_run *run);
+json_t *dl2_run_identity(const struct dl2_run *run);
+json_t *dl2_run_report(const struct dl2_run *run);
+/* Brings the report up to date and writes it. */
+int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error);
+
+#endif

@@ -1,0 +1,285 @@
+#include "train/run_state.h"
+#include "common/json.h"
+#include "train/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STATE_KEY    "dl2.state"
+#define IDENTITY_KEY "dl2.identity"
+/* Momenta lie beside the weights under this prefix, so that other software finds the weights under
+ * their own names. */
+#define MOMENTUM_PREFIX "momentum."
+
+/* Every digit, so that numbers come back as they were. */
+static char *dump(const json_t *json)
+{
+    return json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+}
+
+static json_t *state_to_json(const struct dl2_run_state *state)
+{
+    return json_pack(
+        "{s:I, s:I, s:f, s:I, s:b, s:b, s:I, s:f, s:{s:f, s:I, s:I, s:I}, s:f, s:f, s:f, "
+        "s:I, s:O}",
+        "pass", (json_int_t)state->pass, "stage", (json_int_t)state->stage, "pass_start",
+        state->pass_start, "batch", (json_int_t)state->batch, "trained", state->trained,
+        "completed", state->completed, "step", (json_int_t)state->step, "elapsed", state->elapsed,
+        "sums", "loss", state->sums.loss, "counted", (json_int_t)state->sums.counted, "top1",
+        (json_int_t)state->sums.top1, "top5", (json_int_t)state->sums.top5, "seconds",
+        state->seconds, "data_wait", state->data_wait, "lr", state->lr, "images",
+        (json_int_t)state->images, "epochs", state->epochs);
+}
+
+static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2_error *error)
+{
+    json_int_t pass, stage, batch, step, counted, top1, top5, images;
+    int trained, completed;
+    json_t *epochs;
+    json_error_t reason;
+    if (json_unpack_ex(json, &reason, 0,
+                       "{s:I, s:I, s:F, s:I, s:b, s:b, s:I, s:F, s:{s:F, s:I, s:I, s:I}, s:F, s:F, "
+                       "s:F, s:I, s:o}",
+                       "pass", &pass, "stage", &stage, "pass_start", &state->pass_start, "batch",
+                       &batch, "trained", &trained, "completed", &completed, "step", &step,
+                       "elapsed", &state->elapsed, "sums", "loss", &state->sums.loss, "counted",
+                       &counted, "top1", &top1, "top5", &top5, "seconds", &state->seconds,
+                       "data_wait", &state->data_wait, "lr", &state->lr, "images", &images,
+                       "epochs", &epochs) != 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "its position can't be read: %s", reason.text);
+    if (pass < 0 || stage < 0 || batch < 0 || step < 0 || counted < 0 || images < 0 ||
+        !(state->pass_start >= 0) || !json_is_array(epochs))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "its position makes no sense");
+    state->pass = (uint64_t)pass;
+    state->stage = (size_t)stage;
+    state->batch = (uint64_t)batch;
+    state->trained = trained;
+    state->completed = completed;
+    state->step = (uint64_t)step;
+    state->sums.counted = (uint64_t)counted;
+    state->sums.top1 = (uint64_t)top1;
+    state->sums.top5 = (uint64_t)top5;
+    state->images = (uint64_t)images;
+    state->epochs = json_incref(epochs);
+    return DL2_OK;
+}
+
+static int set_json(struct dl2_checkpoint *checkpoint, const char *key, const json_t *json,
+                    struct dl2_error *error)
+{
+    char *text = json ? dump(json) : NULL;
+    if (!text)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint's %s", key);
+    int status = dl2_checkpoint_set_text(checkpoint, key, text, error);
+    free(text);
+    return status;
+}
+
+static int get_json(const struct dl2_checkpoint *checkpoint, const char *key, json_t **out,
+                    struct dl2_error *error)
+{
+    const char *text = dl2_checkpoint_text(checkpoint, key);
+    json_error_t reason;
+    *out = text ? json_loads(text, JSON_REJECT_DUPLICATES, &reason) : NULL;
+    if (!json_is_object(*out)) {
+        json_decref(*out);
+        *out = NULL;
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "it has no %s: it holds no run that dl2-train could go on with", key);
+    }
+    return DL2_OK;
+}
+
+/* Calls visit() for every array of floats that makes up the network's state. */
+struct visit {
+    int (*tensor)(void *context, size_t index, enum dl2_network_part part, const char *name,
+                  const struct dl2_network_tensor *tensor, struct dl2_error *error);
+    void *context;
+};
+
+static int visit_all(struct dl2_network *network, const struct visit *visit,
+                     struct dl2_error *error)
+{
+    size_t count = dl2_network_tensor_count(network);
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_network_tensor tensor;
+        dl2_network_tensor(network, i, &tensor);
+        DL2_TRY(visit->tensor(visit->context, i, DL2_NETWORK_VALUE, tensor.name, &tensor, error));
+        if (!tensor.parameter)
+            continue;
+        size_t size = sizeof MOMENTUM_PREFIX + strlen(tensor.name);
+        char *name = dl2_calloc(size, 1);
+        if (!name)
+            return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a name");
+        memcpy(name, MOMENTUM_PREFIX, sizeof MOMENTUM_PREFIX - 1);
+        memcpy(name + sizeof MOMENTUM_PREFIX - 1, tensor.name, strlen(tensor.name));
+        int status = visit->tensor(visit->context, i, DL2_NETWORK_MOMENTUM, name, &tensor, error);
+        free(name);
+        DL2_TRY(status);
+    }
+    return DL2_OK;
+}
+
+static void shape_of(const struct dl2_network_tensor *tensor, size_t *shape)
+{
+    for (unsigned i = 0; i < tensor->rank; i++)
+        shape[i] = tensor->dims[i];
+}
+
+/* What the checkpoint borrows until it is written. */
+struct gather {
+    struct dl2_network *network;
+    struct dl2_checkpoint *checkpoint;
+    struct gathered {
+        char *name;
+        float *values;
+    } * gathered;
+    size_t count;
+};
+
+static int gather_tensor(void *context, size_t index, enum dl2_network_part part, const char *name,
+                         const struct dl2_network_tensor *tensor, struct dl2_error *error)
+{
+    struct gather *gather = context;
+    struct gathered *own = &gather->gathered[gather->count++];
+    own->name = strdup(name);
+    own->values = dl2_alloc_aligned(tensor->count, sizeof *own->values);
+    if (!own->name || !own->values)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the weights of a checkpoint");
+    size_t shape[4];
+    shape_of(tensor, shape);
+    DL2_TRY(dl2_network_get(gather->network, index, part, own->values, error));
+    return dl2_checkpoint_add(gather->checkpoint, own->name, "F32", tensor->rank, shape,
+                              own->values, error);
+}
+
+static int fill(struct dl2_checkpoint *checkpoint, const struct dl2_run_state *state,
+                const json_t *identity, struct gather *gather, struct dl2_error *error)
+{
+    json_t *json = state_to_json(state);
+    int status = set_json(checkpoint, STATE_KEY, json, error);
+    json_decref(json);
+    DL2_TRY(status);
+    DL2_TRY(set_json(checkpoint, IDENTITY_KEY, identity, error));
+    const struct visit visit = {gather_tensor, gather};
+    return visit_all(gather->network, &visit, error);
+}
+
+int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity,
+                       struct dl2_network *network, const char *path, struct dl2_error *error)
+{
+    struct dl2_checkpoint checkpoint;
+    DL2_TRY(dl2_checkpoint_init(&checkpoint, error));
+    struct gather gather = {network, &checkpoint, NULL, 0};
+    gather.gathered = dl2_calloc(2 * dl2_network_tensor_count(network), sizeof *gather.gathered);
+    int status = gather.gathered
+                     ? fill(&checkpoint, state, identity, &gather, error)
+                     : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
+    if (status == DL2_OK)
+        status = dl2_checkpoint_write(&checkpoint, path, error);
+    if (status < 0)
+        dl2_error_prefix(error, "checkpoint %s", path);
+    for (size_t i = 0; i < gather.count; i++) {
+        free(gather.gathered[i].name);
+        free(gather.gathered[i].values);
+    }
+    free(gather.gathered);
+    dl2_checkpoint_free(&checkpoint);
+    return status;
+}
+
+struct scatter {
+    struct dl2_network *network;
+    const struct dl2_checkpoint *checkpoint;
+};
+
+static int scatter_tensor(void *context, size_t index, enum dl2_network_part part, const char *name,
+                          const struct dl2_network_tensor *tensor, struct dl2_error *error)
+{
+    struct scatter *scatter = context;
+    float *values = dl2_alloc_aligned(tensor->count, sizeof *values);
+    if (!values)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the weights of a checkpoint");
+    size_t shape[4];
+    shape_of(tensor, shape);
+    int status =
+        dl2_checkpoint_copy(scatter->checkpoint, name, "F32", tensor->rank, shape, values, error);
+    if (status == DL2_OK)
+        status = dl2_network_set(scatter->network, index, part, values, error);
+    free(values);
+    return status;
+}
+
+/* Names the first setting in which the two differ. */
+static int check_identity(const json_t *own, const json_t *its, struct dl2_error *error)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)own, key, value)
+    {
+        json_t *other = json_object_get(its, key);
+        if (other && json_equal(value, other))
+            continue;
+        char *now = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        char *then = other ? json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+        dl2_error_set(error, DL2_ERR_ARGUMENT,
+                      "it is of another run: %s was %.200s, and now is %.200s; resume with the "
+                      "options it was begun with, or begin anew with --restart",
+                      key, then ? then : "unknown", now ? now : "?");
+        free(now);
+        free(then);
+        return DL2_ERR_ARGUMENT;
+    }
+    return DL2_OK;
+}
+
+static int restore(const struct dl2_checkpoint *checkpoint, const json_t *identity,
+                   struct dl2_network *network, struct dl2_run_state *state,
+                   struct dl2_error *error)
+{
+    json_t *json;
+    DL2_TRY(get_json(checkpoint, IDENTITY_KEY, &json, error));
+    int status = check_identity(identity, json, error);
+    json_decref(json);
+    DL2_TRY(status);
+    if (!checkpoint->checksummed)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it has lost its checksum");
+    struct scatter scatter = {network, checkpoint};
+    const struct visit visit = {scatter_tensor, &scatter};
+    DL2_TRY(visit_all(network, &visit, error));
+    DL2_TRY(get_json(checkpoint, STATE_KEY, &json, error));
+    status = state_from_json(json, state, error);
+    json_decref(json);
+    return status;
+}
+
+int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_network *network,
+                       struct dl2_run_state *state, struct dl2_error *error)
+{
+    struct dl2_checkpoint checkpoint;
+    DL2_TRY(dl2_checkpoint_read(path, &checkpoint, error));
+    memset(state, 0, sizeof *state);
+    int status = restore(&checkpoint, identity, network, state, error);
+    if (status < 0)
+        dl2_error_prefix(error, "checkpoint %s", path);
+    dl2_checkpoint_free(&checkpoint);
+    return status;
+}
+
+bool dl2_run_state_unfinished(const char *path)
+{
+    struct dl2_checkpoint checkpoint;
+    struct dl2_run_state state;
+    json_t *json = NULL;
+    bool unfinished = false;
+    memset(&state, 0, sizeof state);
+    if (dl2_checkpoint_read(path, &checkpoint, NULL) < 0)
+        return false;
+    if (get_json(&checkpoint, STATE_KEY, &json, NULL) == DL2_OK &&
+        state_from_json(json, &state, NULL) == DL2_OK)
+        unfinished = !state.completed;
+    json_decref(state.epochs);
+    json_decref(json);
+    dl2_checkpoint_free(&checkpoint);
+    return unfinished;
+}

@@ -1,0 +1,46 @@
+/*
+ * Where a run is, and its way into a checkpoint and back: weights, batch norm's buffers, momenta,
+ * position, and the settings that must stay the same. Random numbers have no state of their own:
+ * each is named by the seed and the position.
+ *
+ * Threads: the device's.
+ */
+#ifndef DL2_TRAIN_RUN_STATE_H
+#define DL2_TRAIN_RUN_STATE_H
+
+#include "train/network.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct dl2_run_state {
+    uint64_t pass;     /* number of the pass: names the loader's random numbers */
+    size_t stage;      /* that it belongs to */
+    double pass_start; /* position where it began, epochs */
+    uint64_t batch;    /* batches of it that are done */
+    bool trained;      /* its training is done; validation comes next */
+    bool completed;    /* the run has come to its end */
+    uint64_t step;     /* batches in all: names mixup's and dropout's random numbers */
+    double elapsed;    /* seconds, over all parts of the run */
+    /* Of this pass so far. */
+    struct dl2_loss_sums sums;
+    double seconds, data_wait, lr;
+    uint64_t images;
+    json_t *epochs; /* the report's records of finished passes */
+};
+
+/*
+ * `identity` is an object of what makes the run what it is. On loading it must equal the
+ * checkpoint's, or DL2_ERR_ARGUMENT names what differs. Loading replaces *state; its `epochs` is a
+ * new reference.
+ */
+int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity,
+                       struct dl2_network *network, const char *path, struct dl2_error *error);
+int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_network *network,
+                       struct dl2_run_state *state, struct dl2_error *error);
+
+/* Is there a checkpoint at `path` of a run that has not come to its end? An unreadable one counts
+ * as none. */
+bool dl2_run_state_unfinished(const char *path);
+
+#endif

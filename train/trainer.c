@@ -1,0 +1,538 @@
+/* The loop of a training run: passes, validations, and what is written when. */
+#include "train/trainer.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "train/mixup.h"
+#include "train/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two positions closer than this are one: sums of 1 / steps are not exact. */
+#define SAME 1e-9
+/* Steps from one look at the loss to the next. */
+#define LOOK_EVERY 100
+/* Batches of each validation set that tell a time budget what a validation costs. */
+#define PROBE_BATCHES 4
+
+static bool stop_asked(const struct dl2_run *run)
+{
+    return run->config->stop && *run->config->stop;
+}
+
+static void tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total)
+{
+    if (run->events.stepped)
+        run->events.stepped(run->events.context, what, done, total);
+}
+
+/* -- positions -- */
+
+static double position(const struct dl2_run *run)
+{
+    if (run->state.batch == 0)
+        return run->state.pass_start;
+    uint64_t steps = dl2_feed_steps(run->feed);
+    if (run->state.batch >= steps)
+        return run->state.pass_start + 1;
+    return run->state.pass_start + (double)run->state.batch / (double)steps;
+}
+
+/* Epochs that the whole run comes to; INFINITY where only a budget will tell and it can't yet. */
+static double run_length(const struct dl2_run *run)
+{
+    double length = 0;
+    for (size_t i = 0; i < run->stage_count; i++)
+        length += run->stages[i].epochs;
+    if (run->config->time_budget > 0)
+        length = fmin(length, dl2_budget_epochs(&run->budget, position(run), dl2_run_elapsed(run)));
+    return length;
+}
+
+/* Epochs from one step of the optimiser to the next. */
+static double step_epochs(const struct dl2_run *run)
+{
+    return (double)run->config->accumulate / (double)dl2_feed_steps(run->feed);
+}
+
+/* A budget's length moves a little all the time: half a step is as near as one can come to it. */
+static bool reached(const struct dl2_run *run, double at)
+{
+    double slack = run->config->time_budget > 0 && run->feed ? step_epochs(run) / 2 : SAME;
+    return position(run) >= at - slack;
+}
+
+static double stage_end(const struct dl2_run *run, size_t stage, double length)
+{
+    return run->stages[stage].share_end * length;
+}
+
+static double learning_rate(const struct dl2_run *run, double length)
+{
+    const struct dl2_train_config *config = run->config;
+    struct dl2_schedule schedule = {config->policy, config->lr,     config->end_lr,
+                                    length,         config->warmup, 1};
+    if (config->warmup < 0)
+        schedule.warmup = fmin(5, length / 10);
+    else if (config->time_budget > 0)
+        schedule.warmup = fmin(config->warmup, length / 2);
+    if (config->lr_per_epoch)
+        return dl2_schedule_lr(&schedule, run->state.pass_start);
+    schedule.interval = step_epochs(run);
+    return dl2_schedule_lr(&schedule, position(run));
+}
+
+/* -- one step -- */
+
+/* Moves the device's sums since the last time into the pass'. */
+static int take_sums(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_loss_sums sums;
+    DL2_TRY(dl2_network_take_sums(run->network, &sums, error));
+    if (!isfinite(sums.loss))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "training diverged in epoch %llu: the loss is no number any more. A "
+                             "lower --lr (it was %g) or a longer --warmup helps",
+                             (unsigned long long)run->state.pass + 1, run->state.lr);
+    run->state.sums.loss += sums.loss;
+    run->state.sums.counted += sums.counted;
+    run->state.sums.top1 += sums.top1;
+    run->state.sums.top5 += sums.top5;
+    return DL2_OK;
+}
+
+/* One batch, forward and backward; `part` of `parts` whose gradients are averaged. */
+static int train_batch(struct dl2_run *run, unsigned part, unsigned parts, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    struct dl2_batch *batch;
+    double waited = dl2_clock_wall();
+    int got = dl2_feed_next(run->feed, &batch, error);
+    run->state.data_wait += dl2_clock_wall() - waited;
+    if (got < 0)
+        return got;
+    if (got == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "the loader ended an epoch early");
+    struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL, 1};
+    if (config->mixup > 0) {
+        input.lambda = (float)dl2_mixup_draw(config->seed, run->state.step, config->mixup,
+                                             run->partner, batch->count);
+        input.partner = run->partner;
+    }
+    const struct dl2_network_step step = {run->state.step, 1.0f / (float)parts, part > 0};
+    int status = dl2_network_train(run->network, &input, &step, error);
+    dl2_network_wait_input(run->network);
+    run->state.images += batch->count;
+    dl2_feed_release(run->feed, batch);
+    run->state.step++;
+    run->state.batch++;
+    return status;
+}
+
+static int train_step(struct dl2_run *run, double lr, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    uint64_t left = dl2_feed_steps(run->feed) - run->state.batch;
+    unsigned parts = left < config->accumulate ? (unsigned)left : config->accumulate;
+    for (unsigned part = 0; part < parts; part++)
+        DL2_TRY(train_batch(run, part, parts, error));
+    const struct dl2_sgd sgd = {(float)lr, (float)config->momentum, (float)config->weight_decay,
+                                config->nesterov};
+    run->state.lr = lr;
+    return dl2_network_update(run->network, &sgd, error);
+}
+
+/* -- writing -- */
+
+static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
+{
+    double began = dl2_clock_wall();
+    run->state.elapsed = dl2_run_elapsed(run);
+    DL2_TRY(dl2_run_state_save(&run->state, run->identity, run->network, run->checkpoint, error));
+    dl2_budget_wrote(&run->budget, dl2_clock_wall() - began);
+    return DL2_OK;
+}
+
+static bool checkpoint_due(const struct dl2_run *run, double before, double after)
+{
+    double every = run->config->checkpoint_every;
+    return every > 0 && floor(after / every + SAME) > floor(before / every + SAME);
+}
+
+/* -- a pass -- */
+
+/* Trains to the end of the pass, of its stage, of the run or of this part, whichever comes first.
+ */
+static int train_pass(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    DL2_TRY(dl2_run_open_feed(run, state->stage, error));
+    uint64_t steps = dl2_feed_steps(run->feed);
+    if (steps == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "there is nothing to train on");
+    if (state->batch > steps)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "the checkpoint is at batch %llu of an epoch of %llu",
+                             (unsigned long long)state->batch, (unsigned long long)steps);
+    double last = dl2_clock_wall();
+    uint64_t updates = 0;
+    DL2_TRY(dl2_feed_start_epoch(run->feed, state->pass, state->batch, error));
+    for (;;) {
+        double length = run_length(run), before = position(run);
+        if (state->batch >= steps || reached(run, length) ||
+            reached(run, stage_end(run, state->stage, length))) {
+            state->trained = true;
+            break;
+        }
+        if (stop_asked(run) || before >= run->run_stop - SAME) {
+            run->stopped = true;
+            break;
+        }
+        DL2_TRY(train_step(run, learning_rate(run, length), error));
+        if (++updates % LOOK_EVERY == 0)
+            DL2_TRY(take_sums(run, error));
+        double now = dl2_clock_wall(), after = position(run);
+        state->seconds += now - last;
+        dl2_budget_trained(&run->budget, after - before, now - last);
+        last = now;
+        tell_step(run, "train", state->batch, steps);
+        if (state->batch < steps && checkpoint_due(run, before, after)) {
+            DL2_TRY(take_sums(run, error));
+            DL2_TRY(save_checkpoint(run, error));
+            last = dl2_clock_wall();
+        }
+    }
+    double waited = dl2_clock_wall();
+    DL2_TRY(take_sums(run, error)); /* waits for the device */
+    state->seconds += dl2_clock_wall() - waited;
+    dl2_run_note_bad(run, run->feed);
+    return DL2_OK;
+}
+
+/* -- validation -- */
+
+static int evaluate(struct dl2_run *run, struct dl2_feed *feed, uint64_t most,
+                    double *batch_seconds, struct dl2_error *error)
+{
+    uint64_t steps = dl2_feed_steps(feed), done = 0;
+    double first = 0, began = dl2_clock_wall();
+    DL2_TRY(dl2_feed_start_epoch(feed, 0, 0, error));
+    while (done < most) {
+        if (stop_asked(run))
+            return DL2_ERR_CANCELED;
+        struct dl2_batch *batch;
+        int got = dl2_feed_next(feed, &batch, error);
+        if (got < 0)
+            return got;
+        if (got == 0)
+            break;
+        const struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL,
+                                                1};
+        int status = dl2_network_evaluate(run->network, &input, error);
+        dl2_network_wait_input(run->network);
+        dl2_feed_release(feed, batch);
+        DL2_TRY(status);
+        if (++done == 1)
+            first = dl2_clock_wall();
+        tell_step(run, "validate", done, steps);
+    }
+    double now = dl2_clock_wall();
+    /* The first batch fills queues and makes plans. */
+    *batch_seconds = done > 1 ? (now - first) / (double)(done - 1) : now - began;
+    return DL2_OK;
+}
+
+/* A set's part of an epoch's record; NULL in `out` on an error. */
+static int validate_set(struct dl2_run *run, size_t set, json_t **out, struct dl2_error *error)
+{
+    const struct dl2_run_data *data = &run->val[set];
+    struct dl2_feed *feed;
+    struct dl2_loss_sums sums;
+    double unused;
+    *out = NULL;
+    DL2_TRY(dl2_run_open_val(run, set, &feed, error));
+    int status = evaluate(run, feed, UINT64_MAX, &unused, error);
+    dl2_run_note_bad(run, feed);
+    dl2_feed_destroy(feed);
+    DL2_TRY(status);
+    DL2_TRY(dl2_network_take_sums(run->network, &sums, error));
+    if (sums.counted == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "none of the %llu validation images of %s can be read",
+                             (unsigned long long)data->images, data->path);
+    double counted = (double)sums.counted;
+    json_t *record = json_object();
+    json_object_set_new(record, "name", dl2_json_text(data->name));
+    json_object_set_new(record, "images", json_integer((json_int_t)sums.counted));
+    json_object_set_new(record, "loss", dl2_json_real(sums.loss / counted));
+    json_object_set_new(record, "top1", dl2_json_real((double)sums.top1 / counted));
+    json_object_set_new(record, "top5", dl2_json_real((double)sums.top5 / counted));
+    *out = record;
+    return DL2_OK;
+}
+
+/* DL2_ERR_CANCELED, without a message, when it was asked to stop. */
+static int validate(struct dl2_run *run, json_t *epoch, struct dl2_error *error)
+{
+    double began = dl2_clock_wall();
+    json_t *records = json_array();
+    int status = DL2_OK;
+    for (size_t i = 0; i < run->val_count && status == DL2_OK; i++) {
+        json_t *record;
+        status = validate_set(run, i, &record, error);
+        if (status == DL2_OK)
+            json_array_append_new(records, record);
+    }
+    double took = dl2_clock_wall() - began;
+    if (status == DL2_OK) {
+        dl2_budget_validated(&run->budget, took);
+        json_object_set(epoch, "val", records);
+        json_object_set_new(epoch, "val_seconds", json_real(took));
+    }
+    json_decref(records);
+    return status;
+}
+
+/* What a validation will cost, from a few batches of each set, so that a budget can set it aside.
+ */
+static int probe_validation(struct dl2_run *run, struct dl2_error *error)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < run->val_count; i++) {
+        struct dl2_feed *feed;
+        struct dl2_loss_sums unused;
+        double batch_seconds = 0;
+        DL2_TRY(dl2_run_open_val(run, i, &feed, error));
+        int status = evaluate(run, feed, PROBE_BATCHES, &batch_seconds, error);
+        seconds += batch_seconds * (double)dl2_feed_steps(feed);
+        dl2_feed_destroy(feed);
+        DL2_TRY(status);
+        DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
+    }
+    run->budget.validate_guess = seconds;
+    return DL2_OK;
+}
+
+/* -- the run -- */
+
+static bool validation_due(const struct dl2_run *run)
+{
+    if (run->val_count == 0)
+        return false;
+    if (reached(run, run_length(run)))
+        return true;
+    double every = run->config->validate_every;
+    return every > 0 && (run->state.pass + 1) % (uint64_t)every == 0;
+}
+
+static json_t *epoch_record(const struct dl2_run *run)
+{
+    const struct dl2_run_state *state = &run->state;
+    double counted = state->sums.counted ? (double)state->sums.counted : NAN;
+    double seconds = state->seconds;
+    struct dl2_loader_stats stats;
+    dl2_feed_get_stats(run->feed, &stats);
+    json_t *record = json_object();
+    json_object_set_new(record, "epoch", json_integer((json_int_t)state->pass + 1));
+    json_object_set_new(record, "position", json_real(position(run)));
+    json_object_set_new(record, "stage", json_integer((json_int_t)state->stage));
+    json_object_set_new(record, "variant", dl2_json_text(run->stages[state->stage].name));
+    json_object_set_new(record, "lr", dl2_json_real(state->lr));
+    json_t *train = json_object();
+    json_object_set_new(train, "images", json_integer((json_int_t)state->images));
+    json_object_set_new(train, "loss", dl2_json_real(state->sums.loss / counted));
+    json_object_set_new(train, "top1", dl2_json_real((double)state->sums.top1 / counted));
+    json_object_set_new(train, "top5", dl2_json_real((double)state->sums.top5 / counted));
+    json_object_set_new(record, "train", train);
+    json_object_set_new(record, "val", json_array());
+    json_object_set_new(record, "seconds", json_real(seconds));
+    json_object_set_new(record, "data_wait_seconds", json_real(state->data_wait));
+    json_object_set_new(record, "compute_seconds", json_real(seconds - state->data_wait));
+    json_object_set_new(record, "images_per_second",
+                        dl2_json_real(seconds > 0 ? (double)state->images / seconds : NAN));
+    json_object_set_new(record, "loader",
+                        json_pack("{s:f, s:f, s:f, s:f}", "read", stats.read, "decode",
+                                  stats.decode, "transform", stats.transform, "wait",
+                                  stats.worker_wait));
+    return record;
+}
+
+/* Validates where it is due, and adds the pass' record. */
+static int end_pass(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    json_t *record = epoch_record(run);
+    int status = validation_due(run) ? validate(run, record, error) : DL2_OK;
+    if (status == DL2_OK) {
+        json_array_append(state->epochs, record);
+        double end = position(run);
+        state->pass++;
+        state->pass_start = end;
+        state->batch = 0;
+        state->trained = false;
+        memset(&state->sums, 0, sizeof state->sums);
+        state->seconds = state->data_wait = 0;
+        state->images = 0;
+        dl2_feed_stats_reset(run->feed);
+        if (run->events.epoch_ended)
+            run->events.epoch_ended(run->events.context, record);
+    }
+    json_decref(record);
+    return status;
+}
+
+/* Chooses the stage of the pass that begins; stages never go back. */
+static void choose_stage(struct dl2_run *run)
+{
+    double length = run_length(run);
+    while (run->state.stage + 1 < run->stage_count &&
+           reached(run, stage_end(run, run->state.stage, length)))
+        run->state.stage++;
+}
+
+/* A budget may end between a pass without validation and the next: then it comes now. */
+static int validate_last(struct dl2_run *run, struct dl2_error *error)
+{
+    size_t count = json_array_size(run->state.epochs);
+    json_t *last = json_array_get(run->state.epochs, count - 1);
+    if (run->val_count == 0 || !last || json_array_size(json_object_get(last, "val")) > 0)
+        return DL2_OK;
+    return validate(run, last, error);
+}
+
+static int save_all(struct dl2_run *run, bool checkpoint, struct dl2_error *error)
+{
+    if (checkpoint)
+        DL2_TRY(save_checkpoint(run, error));
+    return dl2_run_save_report(run, error);
+}
+
+/* One pass, or what is left of one, and what follows it. */
+static int run_pass(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    if (state->batch == 0 && !state->trained)
+        choose_stage(run);
+    if (state->trained)
+        DL2_TRY(dl2_run_open_feed(run, state->stage, error));
+    else
+        DL2_TRY(train_pass(run, error));
+    if (state->trained && state->batch == 0)
+        state->trained = false; /* a budget's end came closer before the first step */
+    if (!state->trained)
+        return DL2_OK;
+    double before = state->pass_start;
+    DL2_TRY(end_pass(run, error));
+    bool last = reached(run, run_length(run)); /* what ends a run is written then */
+    return save_all(run, !last && checkpoint_due(run, before, state->pass_start), error);
+}
+
+static int run_to_end(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    if (run->config->time_budget > 0)
+        DL2_TRY(probe_validation(run, error));
+    while (!run->stopped && !state->completed) {
+        bool fresh = state->batch == 0 && !state->trained;
+        if (fresh && reached(run, run_length(run))) {
+            DL2_TRY(validate_last(run, error));
+            state->completed = true;
+        } else if (fresh && (stop_asked(run) || reached(run, run->run_stop))) {
+            run->stopped = true;
+        } else {
+            DL2_TRY(run_pass(run, error));
+        }
+    }
+    return DL2_OK;
+}
+
+/* Loads the checkpoint that is there, or makes sure that none would be lost. */
+static int begin(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    if (config->resume && dl2_is_file(run->checkpoint)) {
+        json_decref(run->state.epochs);
+        run->state.epochs = NULL;
+        DL2_TRY(
+            dl2_run_state_load(run->checkpoint, run->identity, run->network, &run->state, error));
+        if (run->state.stage >= run->stage_count)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "checkpoint %s: it has more stages",
+                                 run->checkpoint);
+        run->elapsed_before = run->state.elapsed;
+        dl2_run_note(run, "going on from %s: epoch %llu, batch %llu", run->checkpoint,
+                     (unsigned long long)run->state.pass + 1, (unsigned long long)run->state.batch);
+    } else if (config->resume) {
+        dl2_run_note(run, "there is no checkpoint %s yet: beginning anew", run->checkpoint);
+    } else if (!config->restart && dl2_run_state_unfinished(run->checkpoint)) {
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s is of a run that was not finished: go on with it by --resume, or "
+                             "give it up by --restart",
+                             run->checkpoint);
+    }
+    return DL2_OK;
+}
+
+/* A finished run is left as it is; its report is made anew only where it is lost. */
+static int reuse_report(struct dl2_run *run, struct dl2_error *error)
+{
+    json_t *report;
+    dl2_run_note(run, "this run is finished already");
+    if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) < 0)
+        return dl2_run_save_report(run, error);
+    json_decref(run->report);
+    run->report = report;
+    return DL2_OK;
+}
+
+static int drive(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    run->arguments = dl2_run_arguments(run);
+    run->identity = dl2_run_identity(run);
+    run->report = dl2_run_report(run);
+    DL2_TRY(begin(run, error));
+    run->budget.seconds = config->time_budget;
+    run->budget.validate_every = run->val_count ? config->validate_every : 0;
+    run->run_stop = INFINITY;
+    if (config->run_epochs > 0) {
+        if (run->state.batch > 0)
+            DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
+        run->run_stop = position(run) + config->run_epochs;
+    }
+    if (run->events.begun)
+        run->events.begun(run->events.context, run->report);
+    if (run->state.completed)
+        return reuse_report(run, error);
+    int status = run_to_end(run, error);
+    if (status == DL2_ERR_CANCELED && stop_asked(run)) {
+        /* A validation was interrupted: its numbers are thrown away and it is done again. */
+        struct dl2_loss_sums unused;
+        DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
+        run->stopped = true;
+        status = DL2_OK;
+    }
+    DL2_TRY(status);
+    return save_all(run, true, error);
+}
+
+int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
+              struct dl2_train_result *result, struct dl2_error *error)
+{
+    struct dl2_run run = {.config = config};
+    if (events)
+        run.events = *events;
+    memset(result, 0, sizeof *result);
+    int status = dl2_run_open(&run, error);
+    if (status == DL2_OK)
+        status = drive(&run, error);
+    if (status == DL2_OK) {
+        result->completed = run.state.completed;
+        result->stopped = run.stopped && stop_asked(&run);
+        result->position = position(&run);
+        result->report = json_incref(run.report);
+    }
+    dl2_run_close(&run);
+    return status;
+}

@@ -1,0 +1,114 @@
+/*
+ * A training run: stages of data, one schedule across, validation on any number of sets,
+ * checkpoints to go on from, and a report (docs/formats.md, dl2-experiment/1) that is brought up to
+ * date after every epoch.
+ *
+ * An epoch here is a pass over a stage's training images. A run's position is a real number of
+ * epochs: a pass is cut short where its stage, the run or the time budget ends. Two runs with equal
+ * arguments give equal weights, bit for bit, for any number of loader workers, and also when one of
+ * them was stopped and resumed anywhere (not with a time budget, which depends on the clock).
+ *
+ * Threads: one; the loader and the device have their own inside.
+ */
+#ifndef DL2_TRAIN_TRAINER_H
+#define DL2_TRAIN_TRAINER_H
+
+#include "common/error.h"
+#include "train/schedule.h"
+
+#include <jansson.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DL2_EXPERIMENT_SCHEMA "dl2-experiment/1"
+#define DL2_EXPERIMENT_FILE   "experiment_report.json"
+#define DL2_CHECKPOINT_FILE   "checkpoint.safetensors"
+
+struct dl2_train_stage {
+    const char *path; /* of a dataset; NULL: noise without one */
+    double epochs;    /* > 0; INFINITY for one stage that only the time budget ends */
+};
+
+struct dl2_train_config {
+    /* Data. */
+    const struct dl2_train_stage *stages; /* at least one */
+    size_t stage_count;
+    const char *const *val; /* datasets whose val splits are validated on; none: the last stage's */
+    size_t val_count;
+    double val_fraction; /* how a tree without train/ and val/ is split: see dataset.h */
+    uint64_t split_seed;
+    bool synthetic;             /* the same batch of noise again and again; validates nothing */
+    unsigned synthetic_classes; /* where no dataset says */
+    uint64_t synthetic_images;
+    unsigned workers;  /* of the loader; 0: one a processor */
+    unsigned channels; /* 1, 3, or 0: 1 where a sample of the training images is all gray */
+    unsigned image_size, val_resize; /* pixels; val_resize 0: see loader.h */
+    double area_min, area_max, aspect_min, aspect_max;
+    bool flip;
+    double mean[3], std[3]; /* on the 0-255 scale; gray images use the means of the three */
+
+    /* Network and device. */
+    const char *arch;
+    const char *device; /* NULL: the best */
+    unsigned threads;   /* the device's; 0: one a processor */
+
+    /* Optimisation. */
+    unsigned batch, accumulate; /* images a batch, batches a step; both at least 1 */
+    enum dl2_lr_policy policy;
+    double lr, end_lr;
+    double warmup; /* epochs; negative: a tenth of the run, at most five */
+    bool
+        lr_per_epoch; /* the rate stays through a pass, as (DL)2 has it; else it moves every step */
+    double momentum, weight_decay;
+    bool nesterov, norm_decay;
+    double smoothing;
+    double mixup; /* alpha; 0: none */
+    uint64_t seed;
+
+    /* The run. */
+    double time_budget; /* seconds from `started`, all parts of a resumed run together; 0: none */
+    double run_epochs;  /* stop after so many in this part; 0: go on to the end */
+    double validate_every;   /* epochs, whole; 0: only at the end */
+    double checkpoint_every; /* epochs; 0: only when it stops or ends */
+    bool skip_validation;
+    bool resume;            /* go on from the checkpoint if there is one */
+    bool restart;           /* begin anew even where there is a checkpoint of an unfinished run */
+    const char *name;       /* of the run; NULL: made from variant, arch and seed */
+    const char *out;        /* folder of the report; made if missing */
+    const char *checkpoint; /* file; NULL: DL2_CHECKPOINT_FILE in `out` */
+    double started;         /* dl2_clock_wall() when the program began */
+    const volatile sig_atomic_t *stop; /* becomes non-zero to stop after the step; may be NULL */
+    json_t *versions;                  /* of libraries, for the report; borrowed, may be NULL */
+};
+
+/* What a run tells while it goes on. Each may be NULL. Strings and records are borrowed. */
+struct dl2_train_events {
+    void *context;
+    /* Once, when all is open: the report without epochs. */
+    void (*begun)(void *context, const json_t *report);
+    /* After each step: batches done of this pass (or of a validation, `what` says) out of how many.
+     */
+    void (*stepped)(void *context, const char *what, uint64_t done, uint64_t total);
+    /* After each pass: its record of the report. */
+    void (*epoch_ended)(void *context, const json_t *epoch);
+    /* Something worth a line: what was resumed, a sample that can't be read. */
+    void (*note)(void *context, const char *text);
+};
+
+struct dl2_train_result {
+    bool completed;  /* false: stopped, and can be resumed */
+    bool stopped;    /* by *config->stop */
+    double position; /* epochs */
+    json_t *report;  /* what the file holds; the caller's */
+};
+
+/*
+ * Runs. DL2_ERR_ARGUMENT for settings that make no sense together or for these data, DL2_ERR_FORMAT
+ * for data or a checkpoint that is not as it should be. On an error the last checkpoint and report
+ * that were written stay as they are, and result->report is NULL.
+ */
+int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
+              struct dl2_train_result *result, struct dl2_error *error);
+
+#endif
