@@ -5,13 +5,31 @@
 
 #include "train/device.h"
 
+#ifdef HAVE_ONEDNN
+#include "common/simd.h"
+#include "train/kernels.h"
+#endif
+
 #include <stdio.h>
 #include <string.h>
 
 extern const struct dl2_device_class dl2_device_ref;
+#ifdef HAVE_ONEDNN
+extern const struct dl2_device_class dl2_device_cpu;
+extern const struct dl2_kernels dl2_kernels_c;
+#ifdef HAVE_AVX2
+extern const struct dl2_kernels dl2_kernels_avx2;
+#endif
+#ifdef HAVE_AVX512
+extern const struct dl2_kernels dl2_kernels_avx512;
+#endif
+#endif
 
 static const struct dl2_device_class *const devices[] = {
     &dl2_device_ref,
+#ifdef HAVE_ONEDNN
+    &dl2_device_cpu,
+#endif
 };
 
 enum { DEVICES = sizeof devices / sizeof devices[0] };
@@ -56,6 +74,24 @@ void dl2_device_close(struct dl2_device *device)
     if (device)
         device->ops->close(device);
 }
+
+#ifdef HAVE_ONEDNN
+const struct dl2_kernels *dl2_kernels_best(void)
+{
+    const struct dl2_kernels *best = &dl2_kernels_c;
+    unsigned flags = dl2_simd_flags();
+    (void)flags;
+#ifdef HAVE_AVX2
+    if (flags & DL2_SIMD_AVX2)
+        best = &dl2_kernels_avx2;
+#endif
+#ifdef HAVE_AVX512
+    if (flags & DL2_SIMD_AVX512)
+        best = &dl2_kernels_avx512;
+#endif
+    return best;
+}
+#endif
 
 unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad)
 {

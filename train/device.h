@@ -50,6 +50,7 @@ struct dl2_conv_shape {
     unsigned batch, in_height, in_width, in_channels;
     unsigned out_channels, kernel_height, kernel_width;
     unsigned stride_height, stride_width, pad_height, pad_width;
+    bool bias;
 };
 
 enum dl2_pool_kind {
@@ -69,6 +70,7 @@ struct dl2_pool_shape {
 
 struct dl2_linear_shape {
     unsigned batch, in, out;
+    bool bias;
 };
 
 /*
@@ -153,8 +155,8 @@ struct dl2_device_class {
 
     /*
      * -- convolution --
-     * `bias` is [out_channels] or NULL. Where `accumulate`, gradients of weights are added to what
-     * is
+     * `bias` and `dbias` are [out_channels], and NULL where the shape has no bias. Where `accumulate`,
+     * gradients of weights are added to what is there.
      */
     int (*conv_create)(struct dl2_device *device, const struct dl2_conv_shape *shape,
                        struct dl2_conv **out, struct dl2_error *error);
@@ -166,7 +168,7 @@ struct dl2_device_class {
     void (*conv_backward_weights)(struct dl2_conv *conv, const float *x, const float *dy,
                                   float *dweights, float *dbias, bool accumulate);
 
-    /* -- linear: y = x * transposed(weights) + bias; `bias` may be NULL -- */
+    /* -- linear: y = x * transposed(weights) + bias, which is as for convolutions -- */
     int (*linear_create)(struct dl2_device *device, const struct dl2_linear_shape *shape,
                          struct dl2_linear **out, struct dl2_error *error);
     void (*linear_free)(struct dl2_linear *linear);

@@ -619,6 +619,7 @@ static int plan_layer(struct dl2_network *net, const struct layer *layer, unsign
             .stride_width = layer->stride,
             .pad_height = layer->pad,
             .pad_width = layer->pad,
+            .bias = layer->bias,
         };
         return device->ops->conv_create(device, &shape, &plan->conv, error);
     }
@@ -653,7 +654,7 @@ static int plan_layer(struct dl2_network *net, const struct layer *layer, unsign
         return device->ops->pool_create(device, &shape, &plan->pool, error);
     }
     case LINEAR: {
-        struct dl2_linear_shape shape = {count, (unsigned)in->size, out->channels};
+        struct dl2_linear_shape shape = {count, (unsigned)in->size, out->channels, true};
         return device->ops->linear_create(device, &shape, &plan->linear, error);
     }
     case RELU:

@@ -1,0 +1,63 @@
+/*
+ * The memory-bound loops of the cpu device, for one thread's share of a tensor; made once for each SIMD
+ * level from the same source (kernels.c). Internal to train/.
+ *
+ * What is given per channel is laid out with a period: `period` is a multiple of the channel count and
+ * the per-channel arrays are repeated up to it, so that narrow layers run over long rows too. A share
+ * starts at channel 0; `count` is its number of elements.
+ */
+#ifndef DL2_TRAIN_KERNELS_H
+#define DL2_TRAIN_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* How batch norm's backward knows where its ReLU was open. */
+enum dl2_mask {
+    DL2_MASK_NONE, /* there is no ReLU */
+    DL2_MASK_X,    /* where a * x + b > 0 */
+    DL2_MASK_Y,    /* where y > 0 */
+};
+
+/* The gradient that reaches a batch norm: dy, or dy + dy2, masked. */
+struct dl2_masked {
+    const float *dy, *dy2; /* dy2 may be NULL */
+    const float *x, *y;
+    const float *a, *b; /* [period], DL2_MASK_X */
+    enum dl2_mask mask;
+};
+
+struct dl2_kernels {
+    const char *name;
+
+    /* sum[i] += x - shift, squares[i] += (x - shift)^2, by position in the period. */
+    void (*norm_sums)(const float *x, size_t count, const float *shift, size_t period, double *sum,
+                      double *squares);
+    /* y = a * x + b, + residual where not NULL, then ReLU where asked. y may be x. */
+    void (*norm_apply)(const float *x, const float *residual, size_t count, const float *a,
+                       const float *b, size_t period, int relu, float *y);
+    /* sum += g, product += g * (x - mean); g, the masked gradient, is left in `out` where not NULL. */
+    void (*norm_backward_sums)(const struct dl2_masked *gradient, size_t count, const float *mean,
+                               size_t period, double *sum, double *product, float *out);
+    /* dx = p * g + q * x + r; dx may be any of the inputs. */
+    void (*norm_backward_data)(const struct dl2_masked *gradient, size_t count, const float *p,
+                               const float *q, const float *r, size_t period, float *dx);
+
+    void (*relu_forward)(const float *x, float *y, size_t count);
+    void (*relu_backward)(const float *y, const float *dy, float *dx, size_t count);
+    void (*add)(const float *a, const float *b, float *y, size_t count);
+
+    /* y = x * a + b; mixed is (own * x + other * x2) * a + b. */
+    void (*ingest)(const uint8_t *x, size_t count, const float *a, const float *b, size_t period,
+                   float *y);
+    void (*ingest_mixed)(const uint8_t *x, const uint8_t *x2, float own, float other, size_t count,
+                         const float *a, const float *b, size_t period, float *y);
+
+    void (*sgd)(float *weights, const float *gradient, float *momentum, size_t count, float rate,
+                float beta, float decay, int nesterov);
+};
+
+/* The best that this processor can run (and DL2_SIMD allows). */
+const struct dl2_kernels *dl2_kernels_best(void);
+
+#endif
