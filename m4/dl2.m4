@@ -52,6 +52,30 @@ AC_DEFUN([DL2_SIMD_FLAGS], [
   DL2_SUMMARY_ADD([`printf '%-26s' "$3 code"` $have_simd])
 ])
 
+# DL2_OPENMP: OPENMP_CFLAGS and OPENMP_LIBS for the same OpenMP runtime as oneDNN's, GCC's. Clang would bring a second
+# one into the process; it links GCC's instead, and runs our own loops on one thread.
+AC_DEFUN([DL2_OPENMP], [
+  AC_MSG_CHECKING([for the flags of GCC's OpenMP runtime])
+  dl2_saved_cflags=$CFLAGS
+  dl2_saved_libs=$LIBS
+  dl2_openmp=no
+  for dl2_try in "-fopenmp=libgomp:-lgomp" "-fopenmp:" ":-lgomp"; do
+    OPENMP_CFLAGS=${dl2_try%%:*}
+    OPENMP_LIBS=${dl2_try#*:}
+    CFLAGS="$dl2_saved_cflags $OPENMP_CFLAGS"
+    LIBS="$dl2_saved_libs $OPENMP_LIBS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[void omp_set_num_threads(int);]], [[omp_set_num_threads(1);]])],
+      [dl2_openmp=yes; break])
+  done
+  CFLAGS=$dl2_saved_cflags
+  LIBS=$dl2_saved_libs
+  AS_VAR_IF([dl2_openmp], [yes], [AC_MSG_RESULT([$OPENMP_CFLAGS $OPENMP_LIBS])],
+    [AC_MSG_RESULT([none])
+     AS_VAR_IF([have_onednn], [yes], [AC_MSG_ERROR([oneDNN is there, GCC's OpenMP runtime is not: install libgomp1 and GCC, or configure --without-onednn])])])
+  AC_SUBST([OPENMP_CFLAGS])
+  AC_SUBST([OPENMP_LIBS])
+])
+
 AC_DEFUN([AX_PTHREAD_OR_FAIL], [
   AC_SEARCH_LIBS([pthread_create], [pthread], [], [AC_MSG_ERROR([POSIX threads are needed])])
 ])

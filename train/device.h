@@ -155,8 +155,8 @@ struct dl2_device_class {
 
     /*
      * -- convolution --
-     * `bias` and `dbias` are [out_channels], and NULL where the shape has no bias. Where `accumulate`,
-     * gradients of weights are added to what is there.
+     * `bias` and `dbias` are [out_channels], and NULL where the shape has no bias. Where
+     * `accumulate`, gradients of weights are added to what is there.
      */
     int (*conv_create)(struct dl2_device *device, const struct dl2_conv_shape *shape,
                        struct dl2_conv **out, struct dl2_error *error);

@@ -1,10 +1,10 @@
 /*
  * The cpu device. oneDNN does what is bound by arithmetic (convolutions, linear layers) and max
- * pooling; kernels.c does what is bound by memory, fused so that each tensor is touched as seldom as
- * can be. Threads are OpenMP's, for oneDNN and for our own loops.
+ * pooling; kernels.c does what is bound by memory, fused so that each tensor is touched as seldom
+ * as can be. Threads are OpenMP's, for oneDNN and for our own loops.
  *
- * oneDNN gets activations as they are (NHWC) and may choose the layout of weights; a weight's packed copy is
- * made anew when weights have changed, which the device's `version` tells.
+ * oneDNN gets activations as they are (NHWC) and may choose the layout of weights; a weight's
+ * packed copy is made anew when weights have changed, which the device's `version` tells.
  *
  * Sums are cut into the same parts whenever the number of threads is the same, and added in order.
  */
@@ -15,7 +15,6 @@
 #include "train/kernels.h"
 
 #include <math.h>
-#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <stdio.h>
@@ -26,14 +25,18 @@
 #error "this file speaks oneDNN 2's C interface; configure should not have chosen it"
 #endif
 
+/* Of the OpenMP runtime that oneDNN uses; <omp.h> comes with some compilers only. */
+void omp_set_num_threads(int threads);
+int omp_get_max_threads(void);
+
 struct cpu {
     struct dl2_device base;
     unsigned threads;
     const struct dl2_kernels *kernels;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    uint64_t version;  /* of all that is in device memory but was not computed by a layer */
-    double *partials;  /* [threads][2 * partial_period]: sums of a norm's parts */
+    uint64_t version; /* of all that is in device memory but was not computed by a layer */
+    double *partials; /* [threads][2 * partial_period]: sums of a norm's parts */
     size_t partial_period;
     float *gradient; /* of a layer's weight and bias, before it is added to another */
     size_t gradient_size;
@@ -307,8 +310,7 @@ static int make_primitive(struct product *p, const_dnnl_op_desc_t op, const char
     return status;
 }
 
-static int make_conv_primitives(struct product *p, struct product_shape *s,
-                                struct dl2_error *error)
+static int make_conv_primitives(struct product *p, struct product_shape *s, struct dl2_error *error)
 {
     dnnl_convolution_desc_t op;
     dnnl_primitive_desc_t hint = NULL;
@@ -357,9 +359,9 @@ static int make_linear_primitives(struct product *p, struct product_shape *s,
         status = make_primitive(p, &op, what, hint, &s->weights, dnnl_query_weights_md,
                                 &p->data_pack, &p->backward_data, NULL, error);
     if (status == DL2_OK)
-        status = check(dnnl_inner_product_backward_weights_desc_init(&op, &s->in, &s->wanted,
-                                                                     b, &s->out),
-                       what, error);
+        status = check(
+            dnnl_inner_product_backward_weights_desc_init(&op, &s->in, &s->wanted, b, &s->out),
+            what, error);
     if (status == DL2_OK)
         status = make_primitive(p, &op, what, hint, &s->weights, dnnl_query_diff_weights_md,
                                 &p->weights_pack, &p->backward_weights, NULL, error);
@@ -373,15 +375,14 @@ static int make_product(struct product *p, struct product_shape *s, struct dl2_e
     const struct {
         dnnl_memory_t *memory;
         const dnnl_memory_desc_t *desc;
-    } plain[] = {{&p->in, &s->in}, {&p->out, &s->out}, {&p->weights, &s->weights},
-                 {&p->bias, &s->bias}};
+    } plain[] = {
+        {&p->in, &s->in}, {&p->out, &s->out}, {&p->weights, &s->weights}, {&p->bias, &s->bias}};
     for (int i = 0; i < 4; i++)
-        DL2_TRY(check(dnnl_memory_create(plain[i].memory, plain[i].desc, cpu->engine,
-                                         DNNL_MEMORY_NONE),
-                      "describe a tensor", error));
+        DL2_TRY(
+            check(dnnl_memory_create(plain[i].memory, plain[i].desc, cpu->engine, DNNL_MEMORY_NONE),
+                  "describe a tensor", error));
     omp_set_num_threads((int)cpu->threads);
-    DL2_TRY(s->conv ? make_conv_primitives(p, s, error)
-                    : make_linear_primitives(p, s, error));
+    DL2_TRY(s->conv ? make_conv_primitives(p, s, error) : make_linear_primitives(p, s, error));
     size_t size = p->weight_count + p->outs;
     if (cpu->gradient_size < size) {
         float *gradient = dl2_alloc_aligned(size, sizeof *gradient);
@@ -479,8 +480,8 @@ static int cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shap
         return out_of_memory(error, "a convolution");
     unsigned height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
                                      shape->pad_height);
-    unsigned width = dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width,
-                                    shape->pad_width);
+    unsigned width =
+        dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
     struct product *p = &conv->product;
     p->cpu = (struct cpu *)device;
     p->outs = shape->out_channels;
@@ -654,10 +655,11 @@ static int make_max_pool(struct dl2_pool *pool, struct dl2_error *error)
         const dnnl_memory_desc_t *winners =
             dnnl_primitive_desc_query_md(hint, dnnl_query_workspace_md, 0);
         pool->winners_block = dl2_alloc_aligned(dnnl_memory_desc_get_size(winners), 1);
-        status = pool->winners_block ? check(dnnl_memory_create(&pool->winners, winners, engine,
-                                                                pool->winners_block),
-                                             what, error)
-                                     : out_of_memory(error, "max pooling");
+        status =
+            pool->winners_block
+                ? check(dnnl_memory_create(&pool->winners, winners, engine, pool->winners_block),
+                        what, error)
+                : out_of_memory(error, "max pooling");
     }
     if (status == DL2_OK)
         status = check(dnnl_pooling_v2_backward_desc_init(&op, dnnl_pooling_max, &in, &out, strides,
@@ -995,7 +997,9 @@ static void cpu_norm_backward(struct dl2_norm *norm, const float *x, const float
         .a = norm->a,
         .b = norm->b,
         /* Without a residual, x tells the mask, and y need not be read. */
-        .mask = !s->relu ? DL2_MASK_NONE : s->residual ? DL2_MASK_Y : DL2_MASK_X,
+        .mask = !s->relu      ? DL2_MASK_NONE
+                : s->residual ? DL2_MASK_Y
+                              : DL2_MASK_X,
     };
     unsigned parts =
         share_out(norm->cpu, s->rows, row_grain(s->channels), norm_backward_sums_part, norm);
@@ -1184,8 +1188,8 @@ static void cpu_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
 struct dl2_loss {
     struct cpu *cpu;
     struct dl2_loss_shape s;
-    double *values;   /* [batch] */
-    uint32_t *ranks;  /* [batch] classes above the label */
+    double *values;  /* [batch] */
+    uint32_t *ranks; /* [batch] classes above the label */
     size_t counted;
     /* Of the call that runs. */
     const float *logits;
@@ -1256,14 +1260,14 @@ static void loss_part(void *context, unsigned part, size_t begin, size_t end)
             plain += logits[k] - highest;
         }
         double log_sum = log(sum), even = smoothing / (double)classes;
-        double nll = log_sum - own * (logits[label] - highest) -
-                     (1 - own) * (logits[other] - highest);
-        loss->values[n] =
-            (1 - smoothing) * nll + smoothing * (log_sum - plain / (double)classes);
+        double nll =
+            log_sum - own * (logits[label] - highest) - (1 - own) * (logits[other] - highest);
+        loss->values[n] = (1 - smoothing) * nll + smoothing * (log_sum - plain / (double)classes);
         loss->ranks[n] = rank;
         double scale = loss->scale / (double)loss->counted;
         for (size_t k = 0; dlogits && k < classes; k++) {
-            double target = even + (1 - smoothing) * (own * (k == label) + (1 - own) * (k == other));
+            double target =
+                even + (1 - smoothing) * (own * (k == label) + (1 - own) * (k == other));
             dlogits[k] = (float)(scale * (exp(logits[k] - highest) / sum - target));
         }
     }

@@ -1,7 +1,7 @@
 /*
  * Compiled once per SIMD level with DL2_KERNELS naming the table; plain C that compilers vectorise.
- * Loops run over tiles that stay in the first-level cache, so a kernel may take several simple passes
- * over a tile and still touch memory once.
+ * Loops run over tiles that stay in the first-level cache, so a kernel may take several simple
+ * passes over a tile and still touch memory once.
  */
 #include "train/kernels.h"
 
@@ -77,7 +77,8 @@ static void norm_apply(const float *x, const float *residual, size_t count, cons
     }
 }
 
-/* The masked gradient of up to a tile at `at`, which is `column` in the period; in `tile` or in place. */
+/* The masked gradient of up to a tile at `at`, which is `column` in the period; in `tile` or in
+ * place. */
 static const float *masked(const struct dl2_masked *gradient, size_t at, size_t column, size_t n,
                            float *tile)
 {

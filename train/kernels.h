@@ -1,10 +1,10 @@
 /*
- * The memory-bound loops of the cpu device, for one thread's share of a tensor; made once for each SIMD
- * level from the same source (kernels.c). Internal to train/.
+ * The memory-bound loops of the cpu device, for one thread's share of a tensor; made once for each
+ * SIMD level from the same source (kernels.c). Internal to train/.
  *
- * What is given per channel is laid out with a period: `period` is a multiple of the channel count and
- * the per-channel arrays are repeated up to it, so that narrow layers run over long rows too. A share
- * starts at channel 0; `count` is its number of elements.
+ * What is given per channel is laid out with a period: `period` is a multiple of the channel count
+ * and the per-channel arrays are repeated up to it, so that narrow layers run over long rows too. A
+ * share starts at channel 0; `count` is its number of elements.
  */
 #ifndef DL2_TRAIN_KERNELS_H
 #define DL2_TRAIN_KERNELS_H
@@ -36,7 +36,8 @@ struct dl2_kernels {
     /* y = a * x + b, + residual where not NULL, then ReLU where asked. y may be x. */
     void (*norm_apply)(const float *x, const float *residual, size_t count, const float *a,
                        const float *b, size_t period, int relu, float *y);
-    /* sum += g, product += g * (x - mean); g, the masked gradient, is left in `out` where not NULL. */
+    /* sum += g, product += g * (x - mean); g, the masked gradient, is left in `out` where not NULL.
+     */
     void (*norm_backward_sums)(const struct dl2_masked *gradient, size_t count, const float *mean,
                                size_t period, double *sum, double *product, float *out);
     /* dx = p * g + q * x + r; dx may be any of the inputs. */

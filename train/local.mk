@@ -7,6 +7,32 @@ libtrain_la_SOURCES = \
 	train/network.c train/network.h
 libtrain_la_LIBADD = libcommon.la
 
+# The cpu device: its loops are compiled once for each SIMD level.
+KERNELS_CFLAGS = $(AM_CFLAGS) -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math
+if HAVE_ONEDNN
+noinst_LTLIBRARIES += libtrain_cpu.la libkernels_c.la
+libtrain_cpu_la_SOURCES = train/device_onednn.c train/kernels.h
+libtrain_cpu_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+libtrain_cpu_la_LIBADD = libkernels_c.la $(ONEDNN_LIBS) $(OPENMP_LIBS)
+libkernels_c_la_SOURCES = train/kernels.c
+libkernels_c_la_CFLAGS = $(KERNELS_CFLAGS)
+libtrain_la_LIBADD += libtrain_cpu.la
+if HAVE_AVX2
+noinst_LTLIBRARIES += libkernels_avx2.la
+libkernels_avx2_la_SOURCES = train/kernels.c
+libkernels_avx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DDL2_KERNELS=dl2_kernels_avx2 -DDL2_KERNELS_NAME='"avx2"'
+libkernels_avx2_la_CFLAGS = $(KERNELS_CFLAGS) $(AVX2_CFLAGS)
+libtrain_cpu_la_LIBADD += libkernels_avx2.la
+endif
+if HAVE_AVX512
+noinst_LTLIBRARIES += libkernels_avx512.la
+libkernels_avx512_la_SOURCES = train/kernels.c
+libkernels_avx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DDL2_KERNELS=dl2_kernels_avx512 -DDL2_KERNELS_NAME='"avx512"'
+libkernels_avx512_la_CFLAGS = $(KERNELS_CFLAGS) $(AVX512_CFLAGS) -mprefer-vector-width=512
+libtrain_cpu_la_LIBADD += libkernels_avx512.la
+endif
+endif
+
 # How a run goes: schedules, budgets, mixup, checkpoints, the loop.
 noinst_LTLIBRARIES += libtrainer.la
 libtrainer_la_SOURCES = \
