@@ -51,6 +51,7 @@ struct dl2_codec {
     uint32_t max_side; /* of what it can encode, pixels */
     bool has_subsampling; /* is there a choice? */
     int max_effort;       /* -1: there is no choice */
+    const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
     unsigned pixel_bytes; /* roughly what encoding or decoding takes, with the image itself */
 
     /* Library and version for --version and reports: "libjpeg-turbo 2.1.5". */

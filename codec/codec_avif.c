@@ -290,6 +290,7 @@ const struct dl2_codec dl2_codec_avif = {
     .max_side = 32768,
     .has_subsampling = true,
     .max_effort = MAX_SPEED,
+    .effort_help = "the speed, higher is faster and larger, default 6",
     .pixel_bytes = 40,
     .version = version,
     .sniff = sniff,

@@ -382,6 +382,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .max_side = 65500,
     .has_subsampling = true,
     .max_effort = MAX_EFFORT,
+    .effort_help = "0 standard Huffman tables, 1 optimised, 2 progressive; default 0",
     .pixel_bytes = 6,
     .version = version,
     .sniff = sniff,

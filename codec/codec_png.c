@@ -281,6 +281,7 @@ const struct dl2_codec dl2_codec_png = {
     .lossy = false,
     .max_side = 1000000,
     .max_effort = MAX_LEVEL,
+    .effort_help = "zlib's level, default 6",
     .pixel_bytes = 7,
     .version = version,
     .sniff = sniff,

@@ -229,6 +229,7 @@ const struct dl2_codec dl2_codec_webp = {
     .lossy = true,
     .max_side = WEBP_MAX_DIMENSION,
     .max_effort = MAX_METHOD,
+    .effort_help = "the method, higher is smaller and slower, default 4",
     .pixel_bytes = 12,
     .version = version,
     .sniff = sniff,

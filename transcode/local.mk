@@ -1,1 +1,10 @@
-# transcode
+noinst_LTLIBRARIES += libtranscode.la
+libtranscode_la_SOURCES = \
+	transcode/transcode.c transcode/transcode.h \
+	transcode/variant.c transcode/variant.h
+libtranscode_la_LIBADD = libcodec.la libdataset.la libcommon.la
+
+bin_PROGRAMS += dl2-transcode
+dl2_commands += dl2-transcode
+dl2_transcode_SOURCES = transcode/dl2_transcode.c
+dl2_transcode_LDADD = libtranscode.la

@@ -1,0 +1,358 @@
+/* dl2-transcode: a tree of images, recompressed by several codecs at several qualities. */
+#include "common/memory.h"
+#include "common/option.h"
+#include "common/progress.h"
+#include "common/thread.h"
+#include "transcode/transcode.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { MAX_CODECS = 32 };
+
+/* What the command line says, before it is checked as a whole. */
+struct arguments {
+    const char *codecs, *qualities, *subsampling, *efforts;
+    uint8_t background[3];
+    uint64_t max_pixels, memory_mib;
+    bool force, prune;
+};
+
+static int parse_background(const char *text, void *value, struct dl2_error *error)
+{
+    static const struct {
+        const char *name;
+        uint8_t rgb[3];
+    } names[] = {{"white", {255, 255, 255}}, {"black", {0, 0, 0}}, {"gray", {128, 128, 128}}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcasecmp(text, names[i].name)) {
+            memcpy(value, names[i].rgb, 3);
+            return DL2_OK;
+        }
+    }
+    const char *digits = text + (*text == '#');
+    if (strlen(digits) != 6 || strspn(digits, "0123456789abcdefABCDEF") != 6)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is no colour: RRGGBB (hexadecimal), white, black or gray", text);
+    unsigned long number = strtoul(digits, NULL, 16);
+    for (int c = 0; c < 3; c++)
+        ((uint8_t *)value)[c] = (uint8_t)(number >> (16 - 8 * c));
+    return DL2_OK;
+}
+
+static int parse_subsampling(const char *text, void *value, struct dl2_error *error)
+{
+    if (strcmp(text, "420") != 0 && strcmp(text, "422") != 0 && strcmp(text, "444") != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not 420, 422 or 444", text);
+    *(const char **)value = text;
+    return DL2_OK;
+}
+
+/* The codecs to encode with. */
+struct selection {
+    const struct dl2_codec *codecs[MAX_CODECS];
+    int efforts[MAX_CODECS];
+    size_t count;
+};
+
+static int select_codecs(const char *text, struct selection *selection, struct dl2_error *error)
+{
+    char **names;
+    size_t count;
+    DL2_TRY(dl2_parse_name_list(text, &names, &count, error));
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+        const struct dl2_codec *codec = dl2_codec_find(names[i]);
+        bool again = false;
+        for (size_t j = 0; j < selection->count; j++)
+            again = again || selection->codecs[j] == codec;
+        if (!codec || !codec->encode)
+            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "--codec: this build can't write \"%s\" (see --help)", names[i]);
+        else if (!again && selection->count < MAX_CODECS) {
+            selection->efforts[selection->count] = -1;
+            selection->codecs[selection->count++] = codec;
+        }
+    }
+    dl2_free_list(names);
+    return status;
+}
+
+/* "6", where only one codec has a choice, or "webp=6,avif=8". */
+static int set_effort(const char *text, struct selection *selection, struct dl2_error *error)
+{
+    const char *equals = strchr(text, '='), *number = equals ? equals + 1 : text;
+    size_t found = SIZE_MAX, candidates = 0;
+    for (size_t i = 0; i < selection->count; i++) {
+        const struct dl2_codec *codec = selection->codecs[i];
+        bool named = equals && strlen(codec->name) == (size_t)(equals - text) &&
+                     !strncmp(codec->name, text, (size_t)(equals - text));
+        if (equals ? named : codec->max_effort >= 0) {
+            found = i;
+            candidates++;
+        }
+    }
+    if (candidates == 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--effort %s: that is for a codec that is not in use, or none that "
+                             "is has a choice",
+                             text);
+    if (candidates > 1)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--effort %s: say for which codec, as in %s=%s", text,
+                             selection->codecs[found]->name, text);
+    const struct dl2_codec *codec = selection->codecs[found];
+    if (strlen(number) < 1 || strlen(number) > 2 ||
+        strspn(number, "0123456789") != strlen(number) || atoi(number) > codec->max_effort) {
+        return codec->max_effort < 0
+                   ? dl2_error_set(error, DL2_ERR_ARGUMENT, "--effort: %s has none", codec->name)
+                   : dl2_error_set(error, DL2_ERR_ARGUMENT, "--effort: %s takes 0 to %d, not %s",
+                                   codec->name, codec->max_effort, number);
+    }
+    selection->efforts[found] = atoi(number);
+    return DL2_OK;
+}
+
+static int set_efforts(const char *text, struct selection *selection, struct dl2_error *error)
+{
+    char **items;
+    size_t count;
+    DL2_TRY(dl2_parse_name_list(text, &items, &count, error));
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < count; i++)
+        status = set_effort(items[i], selection, error);
+    dl2_free_list(items);
+    return status;
+}
+
+/* Every lossy codec at every quality, every lossless one once. */
+static int make_targets(const struct arguments *arguments, struct dl2_transcode_target **out,
+                        size_t *count, struct dl2_error *error)
+{
+    struct selection selection = {.count = 0};
+    DL2_TRY(select_codecs(arguments->codecs, &selection, error));
+    if (arguments->efforts)
+        DL2_TRY(set_efforts(arguments->efforts, &selection, error));
+    bool subsampled = false;
+    for (size_t c = 0; c < selection.count; c++)
+        subsampled = subsampled || selection.codecs[c]->has_subsampling;
+    if (arguments->subsampling && !subsampled)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--subsampling: none of the codecs in use has a choice");
+
+    unsigned *qualities;
+    size_t quality_count;
+    DL2_TRY(dl2_parse_uint_list(arguments->qualities, 1, 100, &qualities, &quality_count, error));
+    *count = 0;
+    *out = dl2_calloc(selection.count * quality_count, sizeof **out);
+    for (size_t c = 0; *out && c < selection.count; c++) {
+        const struct dl2_codec *codec = selection.codecs[c];
+        for (size_t q = 0; q < (codec->lossy ? quality_count : 1); q++) {
+            struct dl2_transcode_target *target = &(*out)[(*count)++];
+            target->codec = codec;
+            target->encode = (struct dl2_encode_options)DL2_ENCODE_DEFAULTS;
+            target->encode.quality = (int)qualities[q];
+            target->encode.effort = selection.efforts[c];
+            if (codec->has_subsampling)
+                target->encode.subsampling = arguments->subsampling;
+        }
+    }
+    free(qualities);
+    return *out ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+}
+
+static void on_message(void *context, const char *text)
+{
+    dl2_progress_message(context, "%s", text);
+}
+
+static void on_progress(void *context, size_t done, size_t total)
+{
+    struct dl2_progress *progress = context;
+    progress->total = total;
+    dl2_progress_update(progress, done, NULL);
+}
+
+static void print_table(const struct dl2_transcode_result *result)
+{
+    int width = (int)strlen("variant");
+    for (size_t v = 0; v < result->variant_count; v++) {
+        int length = (int)strlen(result->variants[v].name);
+        width = length > width ? length : width;
+    }
+    printf("%-*s %9s %9s %14s %8s %8s %7s\n", width, "variant", "images", "made", "bytes", "bpp",
+           "of source", "failed");
+    for (size_t v = 0; v < result->variant_count; v++) {
+        const struct dl2_transcode_variant *variant = &result->variants[v];
+        double pixels = (double)variant->pixels, source = (double)variant->source_bytes;
+        printf("%-*s %9" PRIu64 " %9zu %14" PRIu64 " %8.4f %8.1f%% %7" PRIu64 "\n", width,
+               variant->name, variant->images, variant->made, variant->bytes,
+               pixels > 0 ? 8 * (double)variant->bytes / pixels : 0,
+               source > 0 ? 100 * (double)variant->bytes / source : 0, variant->failed);
+    }
+    if (result->ignored)
+        printf("%zu files that are not images were ignored\n", result->ignored);
+}
+
+static int transcode(const struct arguments *arguments, const struct dl2_program *program,
+                     const struct dl2_common_options *common, char **places)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_transcode_target *targets = NULL;
+    size_t target_count = 0;
+    if (make_targets(arguments, &targets, &target_count, &error) < 0) {
+        free(targets);
+        return dl2_program_usage_error(program, "%s", error.message);
+    }
+    struct dl2_progress progress;
+    struct dl2_transcode_options options = {.source = places[0],
+                                            .dest = places[1],
+                                            .targets = targets,
+                                            .target_count = target_count,
+                                            .decode = DL2_DECODE_DEFAULTS,
+                                            .jobs = common->jobs,
+                                            .memory = arguments->memory_mib << 20,
+                                            .force = arguments->force,
+                                            .prune = arguments->prune,
+                                            .on_message = on_message,
+                                            .on_progress = on_progress,
+                                            .context = &progress};
+    options.decode.max_pixels = arguments->max_pixels;
+    memcpy(options.decode.background, arguments->background, sizeof arguments->background);
+
+    struct dl2_transcode_result result;
+    dl2_progress_begin(&progress, "transcode", "images", 0, common->quiet);
+    int status = dl2_transcode(&options, &result, &error);
+    dl2_progress_end(&progress);
+    int exit_status = DL2_EXIT_OK;
+    if (status == DL2_ERR_ARGUMENT) {
+        exit_status = dl2_program_usage_error(program, "%s", error.message);
+    } else if (status < 0) {
+        fprintf(stderr, "%s: %s\n", program->name, error.message);
+        exit_status = DL2_EXIT_FAILED;
+    } else {
+        print_table(&result);
+        if (result.failed_sources) {
+            fprintf(stderr,
+                    "%s: %zu of %zu images failed; they are named above and in dl2-variant.json\n",
+                    program->name, result.failed_sources, result.sources);
+            exit_status = DL2_EXIT_FAILED;
+        }
+    }
+    dl2_transcode_result_free(&result);
+    free(targets);
+    if (fflush(stdout) != 0 && exit_status == DL2_EXIT_OK) {
+        perror(program->name);
+        exit_status = DL2_EXIT_FAILED;
+    }
+    return exit_status;
+}
+
+/* What --help says of the codecs that this build has: one line each. */
+static char *describe_codecs(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "Codecs of this build:\n");
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *codec = dl2_codec_at(i);
+        if (!codec->encode)
+            continue;
+        fprintf(out, "  %-5s %s%s", codec->name, codec->lossy ? "quality 1-100" : "lossless",
+                codec->has_subsampling ? ", subsampling" : "");
+        if (codec->max_effort >= 0)
+            fprintf(out, ", effort 0-%d (%s)", codec->max_effort, codec->effort_help);
+        fprintf(out, "\n");
+    }
+    fprintf(out, "\nMakes DEST/jpeg-50, DEST/webp-10 and so on, each with the tree of SOURCE, a "
+                 "dl2-variant.json with what it "
+                 "is, and a dl2-variant.jsonl with a line an image. EXIF orientation is applied, "
+                 "gray stays gray where "
+                 "the codec can, alpha is laid over the background. What an image is, its content "
+                 "says, not its name.\n"
+                 "\nA rerun makes only what is missing or out of date: no file, another size than "
+                 "was written, a source of "
+                 "another size or time, other options, another version of the codec's library. A "
+                 "run that was "
+                 "killed leaves no half-written file; run it again to complete it.\n"
+                 "\nExample: dl2-transcode --q 10,25,50,75 photos variants\n"
+                 "\nExit status: 0 all well, 1 an image or the run failed (named on stderr), 2 "
+                 "wrong usage.");
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static void print_versions(FILE *out)
+{
+    dl2_codec_print_versions(out);
+}
+
+/* Half of the machine's memory. */
+static uint64_t default_memory_mib(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? ((uint64_t)pages * (uint64_t)page >> 21) + 1 : 1024;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments = {.codecs = "jpeg",
+                                  .qualities = "75",
+                                  .background = {255, 255, 255},
+                                  .max_pixels = DL2_DEFAULT_MAX_PIXELS,
+                                  .memory_mib = default_memory_mib()};
+    const struct dl2_option table[] = {
+        {DL2_OPTION_TEXT, "codec", 'c', "LIST",
+         "codecs to encode with, of those below (default: jpeg)", &arguments.codecs, 0, 0, NULL},
+        {DL2_OPTION_TEXT, "q", 'q', "LIST",
+         "qualities, 1 to 100, higher is better, as 10,25,50 (default: 75)", &arguments.qualities,
+         0, 0, NULL},
+        {DL2_OPTION_PARSE, "subsampling", 's', "420|422|444",
+         "chroma of codecs that have the choice (default: 420)", &arguments.subsampling, 0, 0,
+         parse_subsampling},
+        {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N,...",
+         "an encoder's effort, for what it means see below", &arguments.efforts, 0, 0, NULL},
+        {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "what is under alpha (default: white)",
+         arguments.background, 0, 0, parse_background},
+        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "refuse larger images (default: 134217728)",
+         &arguments.max_pixels, 1, 4294967295.0, NULL},
+        {DL2_OPTION_UINT64, "memory", 0, "MIB",
+         "what the images in work may take together, so that large ones aren't all worked on at "
+         "once "
+         "(default: half of the machine's memory)",
+         &arguments.memory_mib, 1, 1u << 30, NULL},
+        {DL2_OPTION_FLAG, "force", 'f', NULL, "make everything again", &arguments.force, 0, 0,
+         NULL},
+        {DL2_OPTION_FLAG, "prune", 0, NULL,
+         "remove images of earlier runs whose source is gone (default: name them)",
+         &arguments.prune, 0, 0, NULL},
+        {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
+    };
+    char *details = describe_codecs();
+    const struct dl2_program program = {
+        .name = "dl2-transcode",
+        .synopsis = "SOURCE DEST",
+        .summary = "recompress a tree of images by several codecs at several qualities",
+        .details = details,
+        .options = table,
+        .print_versions = print_versions,
+        .min_arguments = 2,
+        .max_arguments = 2};
+    struct dl2_common_options common = {0};
+    char **places;
+    size_t count;
+    dl2_program_parse(&program, argc, argv, &common, &places, &count);
+    int exit_status = transcode(&arguments, &program, &common, places);
+    free(places);
+    free(details);
+    return exit_status;
+}

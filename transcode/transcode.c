@@ -1,0 +1,642 @@
+#include "transcode/transcode.h"
+
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/thread.h"
+#include "dataset/dataset.h"
+#include "transcode/variant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define LOCK_NAME ".dl2-transcode.lock"
+
+enum {
+    /* What a worker keeps from image to image. */
+    KEPT_IMAGE_BYTES = 64 << 20,
+    MAX_STRAYS_NAMED = 10,
+};
+
+static int no_memory(struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+}
+
+/* ---- Memory of the images in work */
+
+/* Lets work through while it fits under the limit, or where nothing else is being done. */
+struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint64_t limit, used;
+};
+
+static void gate_enter(struct gate *gate, uint64_t bytes)
+{
+    pthread_mutex_lock(&gate->mutex);
+    while (gate->used && (bytes > gate->limit || gate->used > gate->limit - bytes))
+        pthread_cond_wait(&gate->changed, &gate->mutex);
+    gate->used += bytes;
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+static void gate_leave(struct gate *gate, uint64_t bytes)
+{
+    pthread_mutex_lock(&gate->mutex);
+    gate->used -= bytes;
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+/* ---- The run */
+
+struct worker {
+    struct dl2_bytes file, encoded, path;
+    struct dl2_image image, scratch;
+};
+
+/* What work leaves for emit: for each variant a new record, or why there is none. */
+struct outcome {
+    struct dl2_record record;
+    char *message; /* of a failure */
+    bool tried;
+};
+
+struct run {
+    const struct dl2_transcode_options *options;
+    struct dl2_dataset *dataset;
+    struct dl2_source_items source;
+    struct dl2_variant *variants;
+    size_t variant_count;
+    struct worker *workers;
+    struct outcome *outcomes; /* [window][variant_count] */
+    struct gate gate;
+    size_t *todo; /* item numbers */
+    size_t todo_count;
+    int lock;
+};
+
+static void tell(const struct run *run, const char *format, ...) DL2_PRINTF(2, 3);
+static void tell(const struct run *run, const char *format, ...)
+{
+    if (!run->options->on_message)
+        return;
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) >= 0) {
+        run->options->on_message(run->options->context, text);
+        free(text);
+    }
+    va_end(args);
+}
+
+/* ---- What there is to do */
+
+/* `path` with links resolved, and "/" at its end. A string to free, or NULL with errno. */
+static char *resolve(const char *path)
+{
+    char *real = realpath(path, NULL);
+    if (!real)
+        return NULL;
+    size_t length = strlen(real);
+    char *with_slash = dl2_calloc(length + 2, 1);
+    if (with_slash) {
+        memcpy(with_slash, real, length);
+        if (length == 0 || real[length - 1] != '/')
+            with_slash[length] = '/';
+    } else {
+        errno = ENOMEM;
+    }
+    free(real);
+    return with_slash;
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+    return !strncmp(text, start, strlen(start));
+}
+
+/*
+ * Refuses a DEST that would be written over SOURCE. *inside becomes DEST's path below SOURCE with
+ * "/" at its end, where it lies there, else NULL; it points into *dest_path, to be freed.
+ */
+static int check_places(const struct run *run, char **dest_path, const char **inside,
+                        struct dl2_error *error)
+{
+    const char *source_given = run->options->source, *dest_given = run->options->dest;
+    char *source = resolve(source_given);
+    if (!source)
+        return dl2_error_system(error, "%s: can't be read", source_given);
+    char *dest = resolve(dest_given);
+    int status = DL2_OK;
+    *inside = NULL;
+    if (!dest) {
+        status = dl2_error_system(error, "%s: can't be read", dest_given);
+    } else if (!strcmp(source, dest)) {
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: DEST is SOURCE itself; name another folder", dest_given);
+    } else if (starts_with(dest, source)) {
+        *inside = dest + strlen(source);
+    }
+    for (size_t v = 0; status == DL2_OK && v < run->variant_count; v++) {
+        char *root = resolve(run->variants[v].root);
+        if (root && starts_with(source, root))
+            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "%s would be written over its own source %s; name another DEST",
+                                   run->variants[v].root, source_given);
+        free(root);
+    }
+    free(source);
+    *dest_path = dest;
+    return status;
+}
+
+static int lock_dest(struct run *run, struct dl2_error *error)
+{
+    const char *dest = run->options->dest;
+    char *path = dl2_path_join(dest, LOCK_NAME);
+    if (!path)
+        return no_memory(error);
+    int status = DL2_OK;
+    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (run->lock < 0) {
+        status = dl2_error_system(error, "%s: can't be written", path);
+    } else if (flock(run->lock, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            tell(run, "%s: another dl2-transcode is writing here; waiting for it", dest);
+        while (flock(run->lock, LOCK_EX) != 0 && status == DL2_OK) {
+            if (errno != EINTR)
+                status = dl2_error_system(error, "%s: can't be locked", path);
+        }
+    }
+    free(path);
+    return status;
+}
+
+/* By its name or first bytes; what lies packed in one file (IDX) is an image. */
+static bool is_image(const struct dl2_sample *sample)
+{
+    return dl2_codec_is_image_file(sample->path) || !dl2_is_file(sample->path);
+}
+
+static int compare_keys(const void *a, const void *b, void *context)
+{
+    const struct dl2_source_item *items = context;
+    size_t i = *(const size_t *)a, j = *(const size_t *)b;
+    int order = strcmp(items[i].key_text, items[j].key_text);
+    return order ? order : (i > j) - (i < j);
+}
+
+/* Of images that would be written to one name the first has it. */
+static int sort_by_key(struct dl2_source_items *source, struct dl2_error *error)
+{
+    struct dl2_source_item *items = source->items;
+    source->by_key = dl2_calloc(source->count, sizeof *source->by_key);
+    if (!source->by_key)
+        return no_memory(error);
+    for (size_t i = 0; i < source->count; i++)
+        source->by_key[i] = i;
+    qsort_r(source->by_key, source->count, sizeof *source->by_key, compare_keys, items);
+    for (size_t i = 0; i < source->count; i++) {
+        struct dl2_source_item *item = &items[source->by_key[i]];
+        for (size_t j = i; j-- > 0;) {
+            const struct dl2_source_item *before = &items[source->by_key[j]];
+            if (strcmp(before->key_text, item->key_text) != 0)
+                break;
+            if (!strcmp(before->key, item->key))
+                item->same_key_as = source->by_key[j];
+        }
+    }
+    return DL2_OK;
+}
+
+static char *text_of(const char *bytes)
+{
+    json_t *json = dl2_json_text(bytes);
+    char *text = json ? strdup(json_string_value(json)) : NULL;
+    json_decref(json);
+    return text;
+}
+
+/* All images but those below `inside`, where this program itself writes. */
+static int collect(struct run *run, const char *inside, struct dl2_error *error)
+{
+    const struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
+    DL2_TRY(dl2_dataset_open(run->options->source, &everything, &run->dataset, error));
+    size_t count = dl2_dataset_count(run->dataset);
+    struct dl2_source_items *source = &run->source;
+    source->items = dl2_calloc(count, sizeof *source->items);
+    if (!source->items)
+        return no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(run->dataset, i, &sample);
+        if (inside && starts_with(sample.name, inside))
+            continue;
+        if (!is_image(&sample)) {
+            source->ignored++;
+            continue;
+        }
+        char *key_text = text_of(sample.key);
+        if (!key_text)
+            return no_memory(error);
+        source->items[source->count++] = (struct dl2_source_item){.sample = i,
+                                                                  .key = sample.key,
+                                                                  .name = sample.name,
+                                                                  .path = sample.path,
+                                                                  .key_text = key_text,
+                                                                  .bytes = sample.bytes,
+                                                                  .mtime_ns = sample.mtime_ns,
+                                                                  .same_key_as = SIZE_MAX};
+    }
+    if (!source->count)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no images here (%zu other files)",
+                             run->options->source, source->ignored);
+    return sort_by_key(source, error);
+}
+
+static void name_strays(const struct run *run)
+{
+    for (size_t v = 0; v < run->variant_count; v++) {
+        const struct dl2_variant *variant = &run->variants[v];
+        for (size_t i = 0; i < variant->stray_count && i < MAX_STRAYS_NAMED; i++)
+            tell(run, "%s/%s: no source image accounts for it", variant->root, variant->strays[i]);
+        if (variant->stray_count > MAX_STRAYS_NAMED)
+            tell(run, "%s: and %zu more like it", variant->root,
+                 variant->stray_count - MAX_STRAYS_NAMED);
+        if (variant->stray_count)
+            tell(run, "%s: such files are left alone; --prune removes those that end in .%s",
+                 variant->root, variant->codec->extension);
+    }
+}
+
+static int prune(struct run *run, struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++) {
+        size_t removed;
+        DL2_TRY(dl2_variant_prune(&run->variants[v], &removed, error));
+        if (removed)
+            tell(run, "%s: %zu files that no source image accounts for were removed",
+                 run->variants[v].root, removed);
+    }
+    return DL2_OK;
+}
+
+/* Fails what would be written to a taken name, lists the items that some variant lacks. */
+static int plan(struct run *run, struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++)
+        DL2_TRY(dl2_variant_load(&run->variants[v], &run->source, run->options->force, error));
+    if (run->options->prune)
+        DL2_TRY(prune(run, error));
+    else
+        name_strays(run);
+    run->todo = dl2_calloc(run->source.count, sizeof *run->todo);
+    if (!run->todo)
+        return no_memory(error);
+    for (size_t i = 0; i < run->source.count; i++) {
+        const struct dl2_source_item *item = &run->source.items[i];
+        bool needed = false;
+        for (size_t v = 0; v < run->variant_count; v++)
+            needed = needed || run->variants[v].records[i].state == DL2_RECORD_MISSING;
+        if (item->same_key_as == SIZE_MAX) {
+            if (needed)
+                run->todo[run->todo_count++] = i;
+            continue;
+        }
+        const char *other = run->source.items[item->same_key_as].name;
+        tell(run, "%s: would be written to the same name as %s; rename one of them", item->path,
+             other);
+        for (size_t v = 0; v < run->variant_count; v++) {
+            char *message;
+            if (asprintf(&message, "would be written to the same name as %s", other) < 0)
+                return no_memory(error);
+            DL2_TRY(dl2_variant_fail(&run->variants[v], item, i, message, error));
+        }
+    }
+    return DL2_OK;
+}
+
+/* ---- One image */
+
+static bool needs(const struct run *run, size_t v, size_t index)
+{
+    return run->variants[v].records[index].state == DL2_RECORD_MISSING;
+}
+
+static void set_failure(struct outcome *outcome, const struct dl2_error *error)
+{
+    outcome->tried = true;
+    outcome->record.state = DL2_RECORD_FAILED;
+    outcome->message = strdup(error->message);
+}
+
+/* An image's error message names its file once: the reader has put it in front, others have not. */
+static void drop_path(struct dl2_error *error, const char *path)
+{
+    size_t length = strlen(path);
+    if (starts_with(error->message, path) && !strncmp(error->message + length, ": ", 2))
+        memmove(error->message, error->message + length + 2,
+                strlen(error->message + length + 2) + 1);
+}
+
+/* Memory that item `index` will take at the most, by its header; 0 where that can't be read. */
+static uint64_t estimate(const struct run *run, size_t index, const uint8_t *data, size_t size)
+{
+    struct dl2_image_info info;
+    const struct dl2_codec *codec = dl2_codec_sniff(data, size);
+    if (!codec || codec->read_info(data, size, &info, NULL) < 0 || !info.width ||
+        info.height > run->options->decode.max_pixels / info.width)
+        return 0;
+    unsigned pixel_bytes = codec->pixel_bytes;
+    for (size_t v = 0; v < run->variant_count; v++) {
+        if (needs(run, v, index) && run->variants[v].codec->pixel_bytes > pixel_bytes)
+            pixel_bytes = run->variants[v].codec->pixel_bytes;
+    }
+    return (uint64_t)info.width * info.height * pixel_bytes + size;
+}
+
+/* Only what can't be written is an error here; an image that can't be encoded is an outcome. */
+static int encode_one(struct run *run, struct worker *worker, size_t v, size_t index,
+                      struct outcome *outcome, struct dl2_error *error)
+{
+    struct dl2_variant *variant = &run->variants[v];
+    const struct dl2_source_item *item = &run->source.items[index];
+    struct dl2_error own = DL2_ERROR_INIT;
+    double start = dl2_clock_thread_cpu();
+    if (dl2_image_encode(variant->codec, &worker->image, &variant->encode, &worker->encoded, &own) <
+        0) {
+        set_failure(outcome, &own);
+        return DL2_OK;
+    }
+    outcome->record.encode_cpu = (float)(dl2_clock_thread_cpu() - start);
+    DL2_TRY(dl2_variant_begin(variant, error));
+    DL2_TRY(dl2_variant_path(variant, item, &worker->path, error));
+    char *path = (char *)worker->path.data;
+    int status = dl2_file_write(path, worker->encoded.data, worker->encoded.size, &own);
+    if (status == DL2_ERR_SYSTEM) {
+        /* Most often its folder isn't there yet. Looking for it each time would cost more. */
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        status = dl2_make_folders(path, error);
+        *slash = '/';
+        if (status == DL2_OK)
+            status = dl2_file_write(path, worker->encoded.data, worker->encoded.size, error);
+    } else if (status < 0) {
+        dl2_error_set(error, own.status, "%s", own.message);
+    }
+    outcome->tried = true;
+    outcome->record.bytes = worker->encoded.size;
+    outcome->record.state = DL2_RECORD_VALID;
+    outcome->record.has_output = true;
+    return status;
+}
+
+static int encode_all(struct run *run, struct worker *worker, size_t index, float decode_cpu,
+                      struct outcome *outcomes, struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++) {
+        if (!needs(run, v, index))
+            continue;
+        outcomes[v].record = (struct dl2_record){.width = worker->image.width,
+                                                 .height = worker->image.height,
+                                                 .channels = (uint8_t)worker->image.channels,
+                                                 .decode_cpu = decode_cpu};
+        DL2_TRY(encode_one(run, worker, v, index, &outcomes[v], error));
+    }
+    return DL2_OK;
+}
+
+static void release_if_large(struct worker *worker)
+{
+    if (worker->image.capacity > KEPT_IMAGE_BYTES)
+        dl2_image_free(&worker->image);
+    if (worker->scratch.capacity > KEPT_IMAGE_BYTES)
+        dl2_image_free(&worker->scratch);
+    if (worker->file.capacity > KEPT_IMAGE_BYTES)
+        dl2_bytes_free(&worker->file);
+    if (worker->encoded.capacity > KEPT_IMAGE_BYTES)
+        dl2_bytes_free(&worker->encoded);
+}
+
+static int work(void *context, unsigned number, size_t slot, size_t n, struct dl2_error *error)
+{
+    struct run *run = context;
+    struct worker *worker = &run->workers[number];
+    struct outcome *outcomes = run->outcomes + slot * run->variant_count;
+    size_t index = run->todo[n];
+    const struct dl2_source_item *item = &run->source.items[index];
+    const uint8_t *data;
+    size_t size;
+    struct dl2_error own = DL2_ERROR_INIT;
+    memset(outcomes, 0, run->variant_count * sizeof *outcomes);
+    int status = dl2_dataset_read(run->dataset, item->sample, &worker->file, &data, &size, &own);
+    uint64_t bytes = 0;
+    if (status == DL2_OK) {
+        bytes = estimate(run, index, data, size);
+        gate_enter(&run->gate, bytes);
+        double start = dl2_clock_thread_cpu();
+        status = dl2_image_decode(data, size, &run->options->decode, &worker->image,
+                                  &worker->scratch, &own);
+        float decode_cpu = (float)(dl2_clock_thread_cpu() - start);
+        int fatal = DL2_OK;
+        if (status == DL2_OK)
+            fatal = encode_all(run, worker, index, decode_cpu, outcomes, error);
+        release_if_large(worker);
+        gate_leave(&run->gate, bytes);
+        if (fatal < 0)
+            return fatal;
+    }
+    if (status < 0) {
+        drop_path(&own, item->path);
+        for (size_t v = 0; v < run->variant_count; v++) {
+            if (needs(run, v, index))
+                set_failure(&outcomes[v], &own);
+        }
+    }
+    return DL2_OK;
+}
+
+/* Names a failure once, whatever number of variants it befell. */
+static void tell_failures(const struct run *run, const struct outcome *outcomes,
+                          const struct dl2_source_item *item)
+{
+    const char *said = "";
+    for (size_t v = 0; v < run->variant_count; v++) {
+        const char *message = outcomes[v].message;
+        if (!message || !strcmp(message, said))
+            continue;
+        tell(run, "%s: %s", item->path, message);
+        said = message;
+    }
+}
+
+static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
+{
+    struct run *run = context;
+    struct outcome *outcomes = run->outcomes + slot * run->variant_count;
+    size_t index = run->todo[n];
+    const struct dl2_source_item *item = &run->source.items[index];
+    tell_failures(run, outcomes, item);
+    int status = DL2_OK;
+    for (size_t v = 0; v < run->variant_count; v++) {
+        struct dl2_variant *variant = &run->variants[v];
+        if (!outcomes[v].tried)
+            continue;
+        int one = outcomes[v].record.state == DL2_RECORD_VALID
+                      ? dl2_variant_add(variant, item, index, &outcomes[v].record, error)
+                      : dl2_variant_fail(variant, item, index, outcomes[v].message, error);
+        outcomes[v].message = NULL;
+        if (status == DL2_OK)
+            status = one;
+    }
+    if (run->options->on_progress)
+        run->options->on_progress(run->options->context, n + 1, run->todo_count);
+    return status;
+}
+
+static int make_all(struct run *run, struct dl2_error *error)
+{
+    struct dl2_parallel loop = {.jobs = run->options->jobs,
+                                .count = run->todo_count,
+                                .work = work,
+                                .emit = emit,
+                                .context = run};
+    dl2_parallel_resolve(&loop);
+    run->workers = dl2_calloc(loop.jobs, sizeof *run->workers);
+    size_t outcomes = loop.window * run->variant_count;
+    run->outcomes = dl2_calloc(outcomes, sizeof *run->outcomes);
+    if (!run->workers || !run->outcomes)
+        return no_memory(error);
+    int status = dl2_parallel_run(&loop, error);
+    for (size_t i = 0; i < outcomes; i++)
+        free(run->outcomes[i].message); /* of items that weren't emitted any more */
+    for (unsigned i = 0; i < loop.jobs; i++) {
+        struct worker *worker = &run->workers[i];
+        dl2_bytes_free(&worker->file);
+        dl2_bytes_free(&worker->encoded);
+        dl2_bytes_free(&worker->path);
+        dl2_image_free(&worker->image);
+        dl2_image_free(&worker->scratch);
+    }
+    return status;
+}
+
+/* ---- Beginning and end */
+
+static int init_variants(struct run *run, struct dl2_error *error)
+{
+    const struct dl2_transcode_options *options = run->options;
+    run->variants = dl2_calloc(options->target_count, sizeof *run->variants);
+    if (!run->variants)
+        return no_memory(error);
+    for (size_t v = 0; v < options->target_count; v++) {
+        const struct dl2_transcode_target *target = &options->targets[v];
+        run->variant_count = v + 1;
+        DL2_TRY(dl2_variant_init(&run->variants[v], options->dest, options->source, target->codec,
+                                 &target->encode, &options->decode, error));
+    }
+    return DL2_OK;
+}
+
+static int report(const struct run *run, struct dl2_transcode_result *result,
+                  struct dl2_error *error)
+{
+    result->variants = dl2_calloc(run->variant_count, sizeof *result->variants);
+    if (!result->variants)
+        return no_memory(error);
+    result->sources = run->source.count;
+    result->ignored = run->source.ignored;
+    for (size_t v = 0; v < run->variant_count; v++) {
+        const struct dl2_variant *variant = &run->variants[v];
+        const struct dl2_variant_totals *totals = &variant->totals;
+        result->variant_count = v + 1;
+        result->variants[v] =
+            (struct dl2_transcode_variant){.name = strdup(variant->name),
+                                           .path = strdup(variant->root),
+                                           .made = variant->made,
+                                           .strays = run->options->prune ? 0 : variant->stray_count,
+                                           .images = totals->images,
+                                           .failed = totals->failed,
+                                           .bytes = totals->bytes,
+                                           .pixels = totals->pixels,
+                                           .source_bytes = totals->source_bytes,
+                                           .encode_cpu = totals->encode_cpu};
+        if (!result->variants[v].name || !result->variants[v].path)
+            return no_memory(error);
+    }
+    for (size_t i = 0; i < run->source.count; i++) {
+        bool failed = false;
+        for (size_t v = 0; v < run->variant_count; v++)
+            failed = failed || run->variants[v].records[i].state == DL2_RECORD_FAILED;
+        result->failed_sources += failed;
+    }
+    return DL2_OK;
+}
+
+static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    char *dest = NULL;
+    const char *inside = NULL;
+    if (!dl2_is_folder(run->options->source))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: no such folder", run->options->source);
+    DL2_TRY(init_variants(run, error));
+    DL2_TRY(dl2_make_folders(run->options->dest, error));
+    int status = check_places(run, &dest, &inside, error);
+    if (status == DL2_OK)
+        status = lock_dest(run, error);
+    if (status == DL2_OK)
+        status = collect(run, inside, error);
+    free(dest);
+    DL2_TRY(status);
+    DL2_TRY(plan(run, error));
+    if (run->todo_count)
+        DL2_TRY(make_all(run, error));
+    for (size_t v = 0; v < run->variant_count; v++)
+        DL2_TRY(dl2_variant_finish(&run->variants[v], &run->source, error));
+    return report(run, result, error);
+}
+
+int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transcode_result *result,
+                  struct dl2_error *error)
+{
+    *result = (struct dl2_transcode_result){0};
+    struct run run = {.options = options, .gate = {.limit = options->memory}, .lock = -1};
+    pthread_mutex_init(&run.gate.mutex, NULL);
+    pthread_cond_init(&run.gate.changed, NULL);
+    int status = run_all(&run, result, error);
+    for (size_t v = 0; v < run.variant_count; v++)
+        dl2_variant_free(&run.variants[v], run.source.count);
+    for (size_t i = 0; i < run.source.count; i++)
+        free(run.source.items[i].key_text);
+    free(run.variants);
+    free(run.source.items);
+    free(run.source.by_key);
+    free(run.workers);
+    free(run.outcomes);
+    free(run.todo);
+    if (run.dataset)
+        dl2_dataset_close(run.dataset);
+    if (run.lock >= 0)
+        close(run.lock); /* which unlocks; the file stays, since another run may be waiting at it */
+    pthread_cond_destroy(&run.gate.changed);
+    pthread_mutex_destroy(&run.gate.mutex);
+    return status;
+}
+
+void dl2_transcode_result_free(struct dl2_transcode_result *result)
+{
+    for (size_t v = 0; v < result->variant_count; v++) {
+        free(result->variants[v].name);
+        free(result->variants[v].path);
+    }
+    free(result->variants);
+    *result = (struct dl2_transcode_result){0};
+}

@@ -1,0 +1,61 @@
+/*
+ * The engine of dl2-transcode: a source's images, each decoded once and encoded for every variant that
+ * lacks it, written whole or not at all.
+ *
+ * Which images are made again: those without a file, whose source has another size or time than when they
+ * were made, whose file has another size than was written, and all where options or the encoder's
+ * library changed. The bytes are the same for any number of jobs.
+ */
+#ifndef DL2_TRANSCODE_TRANSCODE_H
+#define DL2_TRANSCODE_TRANSCODE_H
+
+#include "codec/codec.h"
+#include "common/error.h"
+
+#include <stdint.h>
+
+/* A variant to make. */
+struct dl2_transcode_target {
+    const struct dl2_codec *codec;
+    struct dl2_encode_options encode;
+};
+
+struct dl2_transcode_options {
+    const char *source, *dest;
+    const struct dl2_transcode_target *targets;
+    size_t target_count;
+    struct dl2_decode_options decode; /* channels: 0 */
+    unsigned jobs;                    /* 0: dl2_cpu_count() */
+    uint64_t memory; /* bytes that images in work may take together; one is always let through */
+    bool force;      /* make everything again */
+    bool prune;      /* remove files of earlier runs that no source image accounts for */
+    /* Both may be NULL; called from one thread at a time, not always the caller's. */
+    void (*on_message)(void *context, const char *text); /* a failed image, a warning */
+    void (*on_progress)(void *context, size_t done, size_t total);
+    void *context;
+};
+
+struct dl2_transcode_result {
+    struct dl2_transcode_variant {
+        char *name, *path;
+        size_t made;   /* images written in this run */
+        size_t strays; /* files left there that no source image accounts for */
+        uint64_t images, failed, bytes, pixels, source_bytes;
+        double encode_cpu; /* seconds, of all images, also from earlier runs */
+    } *variants;
+    size_t variant_count;
+    size_t sources;        /* images found */
+    size_t ignored;        /* other files */
+    size_t failed_sources; /* images that at least one variant lacks */
+};
+
+/*
+ * DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way; other errors (no images, a full
+ * disk) end the run, which a later one continues. Images that can't be read are no error here but
+ * counted. `result` is to be freed in any case.
+ */
+int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transcode_result *result,
+                  struct dl2_error *error);
+void dl2_transcode_result_free(struct dl2_transcode_result *result);
+
+#endif

@@ -1,0 +1,576 @@
+#include "transcode/variant.h"
+
+#include "common/file.h"
+#include "common/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SCHEMA       "dl2-variant/1"
+#define SUMMARY_NAME "dl2-variant.json"
+#define LINES_NAME   "dl2-variant.jsonl"
+#define JOURNAL_NAME ".dl2-variant.journal"
+
+static int no_memory(struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+}
+
+static json_t *describe_options(const struct dl2_codec *codec,
+                                const struct dl2_encode_options *encode,
+                                const struct dl2_decode_options *decode)
+{
+    char background[8];
+    snprintf(background, sizeof background, "#%02x%02x%02x", decode->background[0],
+             decode->background[1], decode->background[2]);
+    json_t *effort = encode->effort < 0 ? json_null() : json_integer(encode->effort);
+    return json_pack("{s:s?, s:o, s:s, s:I}", "subsampling",
+                     codec->has_subsampling ? encode->subsampling : NULL, "effort", effort,
+                     "background", background, "max_pixels", (json_int_t)decode->max_pixels);
+}
+
+int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
+                     const struct dl2_codec *codec, const struct dl2_encode_options *encode,
+                     const struct dl2_decode_options *decode, struct dl2_error *error)
+{
+    *variant = (struct dl2_variant){.codec = codec, .encode = *encode, .source = source};
+    pthread_mutex_init(&variant->mutex, NULL);
+    char name[64];
+    if (codec->lossy)
+        snprintf(name, sizeof name, "%s-%02d", codec->name, encode->quality);
+    else
+        snprintf(name, sizeof name, "%s", codec->name);
+    variant->name = strdup(name);
+    variant->root = dl2_path_join(dest, name);
+    json_t *quality = codec->lossy ? json_integer(encode->quality) : json_null();
+    variant->about =
+        json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
+                  describe_options(codec, encode, decode), "encoder",
+                  codec->encoder_parameters(encode), "libraries", dl2_codec_versions());
+    return variant->name && variant->root && variant->about ? DL2_OK : no_memory(error);
+}
+
+static char *inside(const struct dl2_variant *variant, const char *name, struct dl2_error *error)
+{
+    char *path = dl2_path_join(variant->root, name);
+    if (!path)
+        no_memory(error);
+    return path;
+}
+
+int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_item *item,
+                     struct dl2_bytes *buffer, struct dl2_error *error)
+{
+    buffer->size = 0;
+    DL2_TRY(dl2_bytes_append(buffer, variant->root, strlen(variant->root), error));
+    DL2_TRY(dl2_bytes_append(buffer, "/", 1, error));
+    DL2_TRY(dl2_bytes_append(buffer, item->key, strlen(item->key), error));
+    DL2_TRY(dl2_bytes_append(buffer, ".", 1, error));
+    const char *extension = variant->codec->extension;
+    return dl2_bytes_append(buffer, extension, strlen(extension) + 1, error);
+}
+
+/* ---- What is there from before */
+
+/* Other codecs' libraries may come and go; the one that encodes must be the same. */
+static bool made_by_same_options(const struct dl2_variant *variant)
+{
+    static const char *const fields[] = {"codec", "quality", "options", "encoder"};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (!json_equal(json_object_get(variant->old, fields[i]),
+                        json_object_get(variant->about, fields[i])))
+            return false;
+    }
+    const char *codec = variant->codec->name;
+    return json_equal(json_object_get(json_object_get(variant->old, "libraries"), codec),
+                      json_object_get(json_object_get(variant->about, "libraries"), codec));
+}
+
+/*
+ * The first item that is called `key` in JSON. Where two keys that aren't UTF-8 look alike there,
+ * the line's source and size tell whose it is well enough: at worst an image is made again.
+ */
+static size_t find_item(const struct dl2_source_items *items, const char *key)
+{
+    size_t low = 0, high = items->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(items->items[items->by_key[middle]].key_text, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == items->count || strcmp(items->items[items->by_key[low]].key_text, key) != 0)
+        return SIZE_MAX;
+    return items->by_key[low];
+}
+
+/* A line counts if its source is still the same file and its output has its size. */
+static void take_line(struct dl2_variant *variant, const struct dl2_source_items *items,
+                      const uint64_t *output_bytes, const json_t *line)
+{
+    const char *key = dl2_json_get_text(line, "key", NULL);
+    size_t index = key ? find_item(items, key) : SIZE_MAX;
+    if (index == SIZE_MAX)
+        return;
+    const struct dl2_source_item *item = &items->items[index];
+    struct dl2_record *record = &variant->records[index];
+    uint64_t bytes = (uint64_t)dl2_json_get_integer(line, "bytes", 0);
+    if ((uint64_t)dl2_json_get_integer(line, "source_bytes", -1) != item->bytes ||
+        dl2_json_get_integer(line, "source_mtime_ns", -1) != item->mtime_ns ||
+        !record->has_output || output_bytes[index] != bytes)
+        return;
+    record->bytes = bytes;
+    record->width = (uint32_t)dl2_json_get_integer(line, "width", 0);
+    record->height = (uint32_t)dl2_json_get_integer(line, "height", 0);
+    record->channels = (uint8_t)dl2_json_get_integer(line, "channels", 0);
+    record->encode_cpu = (float)dl2_json_get_real(line, "encode_cpu_seconds", 0);
+    record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);
+    record->state = DL2_RECORD_VALID;
+}
+
+/* A missing file has no lines, and what isn't a line (the end of a journal that was cut) is none.
+ */
+static int take_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
+                      const uint64_t *output_bytes, const char *name, struct dl2_error *error)
+{
+    char *path = inside(variant, name, error);
+    if (!path)
+        return DL2_ERR_MEMORY;
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    int status = DL2_OK;
+    if (dl2_is_file(path))
+        status = dl2_file_read(path, DL2_JSON_MAX_BYTES, &text, error);
+    for (size_t at = 0; status == DL2_OK && at < text.size;) {
+        const char *start = (const char *)text.data + at;
+        const char *end = memchr(start, '\n', text.size - at);
+        if (!end)
+            break;
+        json_t *line = json_loadb(start, (size_t)(end - start), 0, NULL);
+        if (json_is_object(line))
+            take_line(variant, items, output_bytes, line);
+        json_decref(line);
+        at = (size_t)(end - (const char *)text.data) + 1;
+    }
+    dl2_bytes_free(&text);
+    free(path);
+    return status;
+}
+
+/* The item whose output is `path` below root: outputs sorted by byte value, as files are. */
+struct output {
+    char *path;
+    size_t item;
+};
+
+static int compare_outputs(const void *a, const void *b)
+{
+    return strcmp(((const struct output *)a)->path, ((const struct output *)b)->path);
+}
+
+static int list_outputs(const struct dl2_variant *variant, const struct dl2_source_items *items,
+                        struct output **out, size_t *count, struct dl2_error *error)
+{
+    const char *extension = variant->codec->extension;
+    struct output *outputs = dl2_calloc(items->count, sizeof *outputs);
+    *out = outputs;
+    *count = 0;
+    if (!outputs)
+        return no_memory(error);
+    for (size_t i = 0; i < items->count; i++) {
+        if (items->items[i].same_key_as != SIZE_MAX)
+            continue;
+        size_t size = strlen(items->items[i].key) + strlen(extension) + 2;
+        char *path = dl2_calloc(size, 1);
+        if (!path)
+            return no_memory(error);
+        snprintf(path, size, "%s.%s", items->items[i].key, extension);
+        outputs[(*count)++] = (struct output){path, i};
+    }
+    qsort(outputs, *count, sizeof *outputs, compare_outputs);
+    return DL2_OK;
+}
+
+static int add_stray(struct dl2_variant *variant, const char *path, struct dl2_error *error)
+{
+    char **grown = dl2_realloc(variant->strays, variant->stray_count + 2, sizeof *grown);
+    if (!grown)
+        return no_memory(error);
+    variant->strays = grown;
+    grown[variant->stray_count] = strdup(path);
+    if (!grown[variant->stray_count])
+        return no_memory(error);
+    grown[++variant->stray_count] = NULL;
+    return DL2_OK;
+}
+
+/* Walks the sorted files beside the sorted outputs. */
+static int match_files(struct dl2_variant *variant, const struct dl2_file_list *files,
+                       const struct output *outputs, size_t count, uint64_t *output_bytes,
+                       struct dl2_error *error)
+{
+    size_t o = 0;
+    for (size_t f = 0; f < files->count; f++) {
+        const char *path = files->paths[f];
+        while (o < count && strcmp(outputs[o].path, path) < 0)
+            o++;
+        if (o < count && !strcmp(outputs[o].path, path)) {
+            variant->records[outputs[o].item].has_output = true;
+            output_bytes[outputs[o].item] = files->bytes[f];
+        } else if (strcmp(path, SUMMARY_NAME) != 0 && strcmp(path, LINES_NAME) != 0) {
+            DL2_TRY(add_stray(variant, path, error));
+        }
+    }
+    return DL2_OK;
+}
+
+static int look_at_files(struct dl2_variant *variant, const struct dl2_source_items *items,
+                         uint64_t *output_bytes, struct dl2_error *error)
+{
+    struct dl2_file_list files = {0};
+    struct output *outputs = NULL;
+    size_t count = 0;
+    int status = dl2_list_files(variant->root, &files, error);
+    if (status == DL2_OK)
+        status = list_outputs(variant, items, &outputs, &count, error);
+    if (status == DL2_OK)
+        status = match_files(variant, &files, outputs, count, output_bytes, error);
+    for (size_t i = 0; i < count; i++)
+        free(outputs[i].path);
+    free(outputs);
+    dl2_file_list_free(&files);
+    return status;
+}
+
+/* A damaged dl2-variant.json is as good as none: everything is made again. */
+static int load_summary(struct dl2_variant *variant, struct dl2_error *error)
+{
+    char *path = inside(variant, SUMMARY_NAME, error);
+    if (!path)
+        return DL2_ERR_MEMORY;
+    if (dl2_is_file(path))
+        dl2_json_load(path, SCHEMA, &variant->old, NULL);
+    free(path);
+    variant->same_options = variant->old && made_by_same_options(variant);
+    return DL2_OK;
+}
+
+int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
+                     struct dl2_error *error)
+{
+    variant->records = dl2_calloc(items->count, sizeof *variant->records);
+    variant->errors = dl2_calloc(items->count, sizeof *variant->errors);
+    if (!variant->records || !variant->errors)
+        return no_memory(error);
+    if (!dl2_is_folder(variant->root))
+        return DL2_OK;
+    uint64_t *output_bytes = dl2_calloc(items->count, sizeof *output_bytes);
+    if (!output_bytes)
+        return no_memory(error);
+    int status = load_summary(variant, error);
+    if (force)
+        variant->same_options = false;
+    if (status == DL2_OK)
+        status = look_at_files(variant, items, output_bytes, error);
+    if (status == DL2_OK && variant->same_options)
+        status = take_lines(variant, items, output_bytes, LINES_NAME, error);
+    if (status == DL2_OK && variant->same_options)
+        status = take_lines(variant, items, output_bytes, JOURNAL_NAME, error);
+    free(output_bytes);
+    return status;
+}
+
+/* ---- While a run is under way */
+
+static int remove_inside(const struct dl2_variant *variant, const char *name,
+                         struct dl2_error *error)
+{
+    char *path = inside(variant, name, error);
+    if (!path)
+        return DL2_ERR_MEMORY;
+    int status = DL2_OK;
+    if (unlink(path) != 0 && errno != ENOENT)
+        status = dl2_error_system(error, "%s: can't be removed", path);
+    free(path);
+    return status;
+}
+
+static int save_summary(const struct dl2_variant *variant, bool complete, json_t *failed,
+                        size_t ignored, struct dl2_error *error)
+{
+    const struct dl2_variant_totals *totals = &variant->totals;
+    double bits = totals->pixels ? 8.0 * (double)totals->bytes / (double)totals->pixels : NAN;
+    json_t *summary = json_pack("{s:s, s:s}", "schema", SCHEMA, "variant", variant->name);
+    if (!summary)
+        return no_memory(error);
+    int bad = json_object_set(summary, "codec", json_object_get(variant->about, "codec"));
+    bad |= json_object_set(summary, "quality", json_object_get(variant->about, "quality"));
+    bad |= json_object_set_new(summary, "complete", json_boolean(complete));
+    bad |= json_object_set_new(summary, "source", dl2_json_text(variant->source));
+    bad |= json_object_set(summary, "options", json_object_get(variant->about, "options"));
+    bad |= json_object_set(summary, "encoder", json_object_get(variant->about, "encoder"));
+    bad |= json_object_set(summary, "libraries", json_object_get(variant->about, "libraries"));
+    bad |= json_object_set_new(summary, "images", json_integer((json_int_t)totals->images));
+    bad |= json_object_set_new(summary, "pixels", json_integer((json_int_t)totals->pixels));
+    bad |= json_object_set_new(summary, "bytes", json_integer((json_int_t)totals->bytes));
+    bad |= json_object_set_new(summary, "bits_per_pixel", dl2_json_real(bits));
+    bad |= json_object_set_new(summary, "source_bytes",
+                               json_integer((json_int_t)totals->source_bytes));
+    bad |= json_object_set_new(summary, "encode_cpu_seconds", dl2_json_real(totals->encode_cpu));
+    bad |= json_object_set_new(summary, "decode_cpu_seconds", dl2_json_real(totals->decode_cpu));
+    bad |= json_object_set(summary, "failed", failed);
+    bad |= json_object_set_new(summary, "ignored", json_integer((json_int_t)ignored));
+    char *path = inside(variant, SUMMARY_NAME, error);
+    int status = bad || !path ? no_memory(error) : dl2_json_save(path, summary, error);
+    free(path);
+    json_decref(summary);
+    return status;
+}
+
+static int begin(struct dl2_variant *variant, struct dl2_error *error)
+{
+    DL2_TRY(dl2_make_folders(variant->root, error));
+    if (!variant->same_options) {
+        /* Lines of other options must be gone before dl2-variant.json vouches for them. */
+        DL2_TRY(remove_inside(variant, LINES_NAME, error));
+        DL2_TRY(remove_inside(variant, JOURNAL_NAME, error));
+    }
+    json_t *nothing = json_array();
+    int status = nothing ? save_summary(variant, false, nothing, 0, error) : no_memory(error);
+    json_decref(nothing);
+    if (status < 0)
+        return status;
+    char *path = inside(variant, JOURNAL_NAME, error);
+    if (!path)
+        return DL2_ERR_MEMORY;
+    variant->journal = fopen(path, "ae");
+    /* A journal that was cut may lack its last newline. */
+    if (!variant->journal || fputc('\n', variant->journal) == EOF)
+        status = dl2_error_system(error, "%s: can't be written", path);
+    free(path);
+    return status;
+}
+
+int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error)
+{
+    int status = DL2_OK;
+    pthread_mutex_lock(&variant->mutex);
+    if (!variant->begun) {
+        status = begin(variant, error);
+        variant->begun = status == DL2_OK;
+    }
+    pthread_mutex_unlock(&variant->mutex);
+    return status;
+}
+
+/* One line of dl2-variant.jsonl, newline included. A string to free. */
+static char *make_line(const struct dl2_variant *variant, const struct dl2_source_item *item,
+                       const struct dl2_record *record)
+{
+    size_t size = strlen(item->key) + strlen(variant->codec->extension) + 2;
+    char *path = dl2_calloc(size, 1);
+    json_t *line = NULL;
+    char *text = NULL;
+    if (path) {
+        snprintf(path, size, "%s.%s", item->key, variant->codec->extension);
+        line =
+            json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "key",
+                      item->key_text, "path", dl2_json_text(path), "source",
+                      dl2_json_text(item->name), "width", (json_int_t)record->width, "height",
+                      (json_int_t)record->height, "channels", (json_int_t)record->channels, "bytes",
+                      (json_int_t)record->bytes, "source_bytes", (json_int_t)item->bytes,
+                      "source_mtime_ns", (json_int_t)item->mtime_ns, "encode_cpu_seconds",
+                      (double)record->encode_cpu, "decode_cpu_seconds", (double)record->decode_cpu);
+    }
+    size_t length = 0;
+    if (line && (length = json_dumpb(line, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(6))) &&
+        (text = dl2_calloc(length + 2, 1))) {
+        json_dumpb(line, text, length, JSON_COMPACT | JSON_REAL_PRECISION(6));
+        text[length] = '\n';
+    }
+    json_decref(line);
+    free(path);
+    return text;
+}
+
+int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
+                    const struct dl2_record *record, struct dl2_error *error)
+{
+    variant->records[index] = *record;
+    variant->made++;
+    char *line = make_line(variant, item, record);
+    if (!line)
+        return no_memory(error);
+    bool written = fputs(line, variant->journal) != EOF && fflush(variant->journal) == 0;
+    free(line);
+    return written
+               ? DL2_OK
+               : dl2_error_system(error, "%s/%s: can't be written", variant->root, JOURNAL_NAME);
+}
+
+int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
+                     char *message, struct dl2_error *error)
+{
+    struct dl2_record *record = &variant->records[index];
+    free(variant->errors[index]);
+    variant->errors[index] = message;
+    record->state = DL2_RECORD_FAILED;
+    if (!record->has_output || item->same_key_as != SIZE_MAX)
+        return DL2_OK;
+    DL2_TRY(dl2_variant_begin(variant, error));
+    struct dl2_bytes path = DL2_BYTES_INIT;
+    int status = dl2_variant_path(variant, item, &path, error);
+    if (status == DL2_OK && unlink((const char *)path.data) != 0 && errno != ENOENT)
+        status = dl2_error_system(error, "%s: can't be removed", (const char *)path.data);
+    dl2_bytes_free(&path);
+    record->has_output = false;
+    return status;
+}
+
+/* Removes the folders above `path` (below root) that are empty now. */
+static void remove_empty_folders(const struct dl2_variant *variant, char *path)
+{
+    size_t root_length = strlen(variant->root);
+    for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > root_length;) {
+        *slash = '\0';
+        if (rmdir(path) != 0)
+            return;
+    }
+}
+
+int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_error *error)
+{
+    *removed = 0;
+    for (size_t i = 0; i < variant->stray_count; i++) {
+        if (strcmp(dl2_path_extension(variant->strays[i]), variant->codec->extension) != 0)
+            continue;
+        DL2_TRY(dl2_variant_begin(variant, error));
+        char *path = inside(variant, variant->strays[i], error);
+        if (!path)
+            return DL2_ERR_MEMORY;
+        int status = DL2_OK;
+        if (unlink(path) != 0 && errno != ENOENT)
+            status = dl2_error_system(error, "%s: can't be removed", path);
+        else
+            remove_empty_folders(variant, path);
+        free(path);
+        DL2_TRY(status);
+        ++*removed;
+    }
+    return DL2_OK;
+}
+
+/* ---- The end of a run */
+
+static int list_failed(const struct dl2_variant *variant, const struct dl2_source_items *items,
+                       json_t **out, struct dl2_error *error)
+{
+    json_t *failed = json_array();
+    for (size_t i = 0; failed && i < items->count; i++) {
+        if (variant->records[i].state != DL2_RECORD_FAILED)
+            continue;
+        json_t *entry =
+            json_pack("{s:o, s:o}", "path", dl2_json_text(items->items[i].name), "error",
+                      dl2_json_text(variant->errors[i] ? variant->errors[i] : ""));
+        if (!entry || json_array_append_new(failed, entry) < 0) {
+            json_decref(failed);
+            failed = NULL;
+        }
+    }
+    *out = failed;
+    return failed ? DL2_OK : no_memory(error);
+}
+
+static void sum_up(struct dl2_variant *variant, const struct dl2_source_items *items)
+{
+    struct dl2_variant_totals totals = {0};
+    for (size_t i = 0; i < items->count; i++) {
+        const struct dl2_record *record = &variant->records[i];
+        if (record->state == DL2_RECORD_FAILED)
+            totals.failed++;
+        if (record->state != DL2_RECORD_VALID)
+            continue;
+        totals.images++;
+        totals.pixels += (uint64_t)record->width * record->height;
+        totals.bytes += record->bytes;
+        totals.source_bytes += items->items[i].bytes;
+        totals.encode_cpu += (double)record->encode_cpu;
+        totals.decode_cpu += (double)record->decode_cpu;
+    }
+    variant->totals = totals;
+}
+
+/* Nothing was done, and what was found says all that would be said now. */
+static bool says_the_same(const struct dl2_variant *variant, const json_t *failed, size_t ignored)
+{
+    const json_t *old = variant->old;
+    const struct dl2_variant_totals *totals = &variant->totals;
+    return !variant->begun && variant->same_options &&
+           json_is_true(json_object_get(old, "complete")) &&
+           dl2_json_get_integer(old, "images", -1) == (long long)totals->images &&
+           dl2_json_get_integer(old, "bytes", -1) == (long long)totals->bytes &&
+           dl2_json_get_integer(old, "source_bytes", -1) == (long long)totals->source_bytes &&
+           dl2_json_get_integer(old, "ignored", -1) == (long long)ignored &&
+           json_equal(json_object_get(old, "failed"), (json_t *)failed);
+}
+
+static int save_lines(const struct dl2_variant *variant, const struct dl2_source_items *items,
+                      struct dl2_error *error)
+{
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < items->count; i++) {
+        if (variant->records[i].state != DL2_RECORD_VALID)
+            continue;
+        char *line = make_line(variant, &items->items[i], &variant->records[i]);
+        status = line ? dl2_bytes_append(&text, line, strlen(line), error) : no_memory(error);
+        free(line);
+    }
+    char *path = inside(variant, LINES_NAME, error);
+    if (status == DL2_OK)
+        status = path ? dl2_file_write(path, text.data, text.size, error) : DL2_ERR_MEMORY;
+    free(path);
+    dl2_bytes_free(&text);
+    return status;
+}
+
+int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,
+                       struct dl2_error *error)
+{
+    sum_up(variant, items);
+    json_t *failed;
+    DL2_TRY(list_failed(variant, items, &failed, error));
+    int status = DL2_OK;
+    if (!says_the_same(variant, failed, items->ignored)) {
+        status = dl2_variant_begin(variant, error);
+        if (status == DL2_OK)
+            status = save_lines(variant, items, error);
+        if (status == DL2_OK)
+            status = save_summary(variant, true, failed, items->ignored, error);
+        if (status == DL2_OK)
+            status = remove_inside(variant, JOURNAL_NAME, error);
+    }
+    json_decref(failed);
+    return status;
+}
+
+void dl2_variant_free(struct dl2_variant *variant, size_t items)
+{
+    if (variant->journal)
+        fclose(variant->journal);
+    for (size_t i = 0; variant->errors && i < items; i++)
+        free(variant->errors[i]);
+    for (size_t i = 0; i < variant->stray_count; i++)
+        free(variant->strays[i]);
+    free(variant->strays);
+    free(variant->errors);
+    free(variant->records);
+    json_decref(variant->about);
+    json_decref(variant->old);
+    free(variant->name);
+    free(variant->root);
+    pthread_mutex_destroy(&variant->mutex);
+}

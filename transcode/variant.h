@@ -1,0 +1,117 @@
+/*
+ * One variant on disk: a folder DEST/jpeg-50 that mirrors the source's tree.
+ *
+ *   dl2-variant.json        what it is, and sums (docs/formats.md)
+ *   dl2-variant.jsonl       a line an image, once a run has ended
+ *   .dl2-variant.journal    the same lines as they come, while a run is under way or after it was cut short
+ *
+ * What can be relied on at any moment, also after SIGKILL: files under their final names are whole, and
+ * an image that has a line was made by the options that dl2-variant.json names, from a source of the size and
+ * time that the line names. So a rerun needs to trust nothing but lines and file sizes.
+ *
+ * Threads: dl2_variant_begin() on any; everything else on one at a time.
+ */
+#ifndef DL2_TRANSCODE_VARIANT_H
+#define DL2_TRANSCODE_VARIANT_H
+
+#include "codec/codec.h"
+#include "common/error.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A source image. Strings are the dataset's unless said otherwise. */
+struct dl2_source_item {
+    size_t sample;    /* its number in the dataset */
+    const char *key;  /* path without extension */
+    const char *name; /* path from the source's root */
+    const char *path; /* for messages */
+    char *key_text;   /* key in JSON, where bytes that aren't UTF-8 are replaced; the item's own */
+    uint64_t bytes;
+    int64_t mtime_ns;
+    size_t same_key_as; /* the item that has the key already, or SIZE_MAX */
+};
+
+struct dl2_source_items {
+    struct dl2_source_item *items; /* in the source's order */
+    size_t count;
+    size_t *by_key;  /* item numbers sorted by key_text */
+    size_t ignored;  /* files that are not images */
+};
+
+enum dl2_record_state {
+    DL2_RECORD_MISSING, /* to be made */
+    DL2_RECORD_VALID,
+    DL2_RECORD_FAILED,
+};
+
+/* What a variant knows of an item. */
+struct dl2_record {
+    uint64_t bytes;
+    uint32_t width, height;
+    float encode_cpu, decode_cpu; /* seconds */
+    uint8_t channels;
+    uint8_t state;   /* enum dl2_record_state */
+    bool has_output; /* there is a file, good or not, from before this run */
+};
+
+struct dl2_variant_totals {
+    uint64_t images, pixels, bytes, source_bytes, failed;
+    double encode_cpu, decode_cpu;
+};
+
+struct dl2_variant {
+    const struct dl2_codec *codec;
+    struct dl2_encode_options encode;
+    char *name; /* "jpeg-05" */
+    char *root; /* DEST/name */
+    const char *source;
+    json_t *about; /* codec, quality, options, encoder, libraries: what images depend on */
+    json_t *old;   /* the dl2-variant.json that was found, or NULL */
+    struct dl2_record *records; /* one an item */
+    char **errors;              /* why an item failed, or NULL */
+    char **strays;              /* files below root that no item accounts for; NULL-ended or NULL */
+    size_t stray_count;
+    bool same_options; /* what was found was made by these options */
+    bool begun;        /* something has been written in this run */
+    pthread_mutex_t mutex;
+    FILE *journal;
+    size_t made; /* images written in this run */
+    struct dl2_variant_totals totals; /* after dl2_variant_finish() */
+};
+
+/* Names the variant and what it depends on; touches no file. `dest` and `source` must outlive it. */
+int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
+                     const struct dl2_codec *codec, const struct dl2_encode_options *encode,
+                     const struct dl2_decode_options *decode, struct dl2_error *error);
+
+/* Looks at what is there and says in records which items need no work. `force`: none. */
+int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
+                     struct dl2_error *error);
+
+/* "ROOT/KEY.EXT" into buffer, which grows. */
+int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_item *item,
+                     struct dl2_bytes *buffer, struct dl2_error *error);
+
+/* To be called before a file below root changes; does something once. */
+int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error);
+
+/* An image is in its place. */
+int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
+                    const struct dl2_record *record, struct dl2_error *error);
+
+/* An image can't be made: takes `message` (a string to free), removes what an earlier run made of it. */
+int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
+                     char *message, struct dl2_error *error);
+
+/* Removes the strays that have the codec's extension; returns how many through *removed. */
+int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_error *error);
+
+/* Sums up; writes both files unless they are there and say the same. */
+int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,
+                       struct dl2_error *error);
+
+void dl2_variant_free(struct dl2_variant *variant, size_t items);
+
+#endif
