@@ -17,3 +17,12 @@ check_PROGRAMS += tests/train/fuzz_checkpoint
 tests_train_fuzz_checkpoint_SOURCES = tests/train/fuzz_checkpoint.c
 tests_train_fuzz_checkpoint_LDADD = libtrainer.la $(FUZZ_LIBS)
 tests_train_fuzz_checkpoint_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+
+# Devices and networks.
+if HAVE_CMOCKA
+check_PROGRAMS += tests/train/test_device
+tests_train_test_device_SOURCES = tests/train/test_device.c
+tests_train_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_train_test_device_LDADD = libtrain.la $(CMOCKA_LIBS)
+TESTS += tests/train/test_device
+endif

@@ -1,0 +1,888 @@
+/*
+ * Every operation of the seam: gradients of the reference device against finite differences, then
+ * each other device against the reference, over shapes that are no multiple of anything.
+ */
+#include "common/memory.h"
+#include "common/random.h"
+#include "train/device.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* after those above */
+#include <cmocka.h>
+
+/* -- tensors: a host copy and a place on a device -- */
+
+static struct dl2_random stream;
+
+static float *fresh(size_t count)
+{
+    float *values = dl2_calloc(count, sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)(2 * dl2_random_uniform(&stream) - 1);
+    return values;
+}
+
+static void ok(int status, const struct dl2_error *error)
+{
+    if (status)
+        fail_msg("%s", error->message);
+}
+
+static void *place(struct dl2_device *device, const void *from, size_t bytes)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    void *memory = NULL;
+    if (!from)
+        return NULL;
+    ok(device->ops->alloc(device, bytes, &memory, &error), &error);
+    device->ops->upload(device, memory, from, bytes);
+    device->ops->wait_uploads(device);
+    return memory;
+}
+
+static void take(struct dl2_device *device, void *to, void *memory, size_t bytes)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (!memory)
+        return;
+    if (to)
+        ok(device->ops->download(device, to, memory, bytes, &error), &error);
+    device->ops->free(device, memory);
+}
+
+static struct dl2_device *opened(const char *name, unsigned threads)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *device = NULL;
+    struct dl2_device_options options = {threads};
+    ok(dl2_device_open(name, &options, &device, &error), &error);
+    return device;
+}
+
+/*
+ * One operation, forward and backward: `in` are its differentiable inputs, dy the gradient of its
+ * output; run() fills y and the gradients. The rest of what it needs lies in `shape`.
+ */
+enum { INPUTS = 4 };
+
+struct op {
+    const char *name;
+    void (*run)(const struct op *op, struct dl2_device *device);
+    const void *shape;
+    size_t counts[INPUTS], out_count;
+    float *in[INPUTS], *gradient[INPUTS], *dy, *y;
+    float *extra[2]; /* further outputs: running mean and variance */
+    bool accumulate; /* run the backward pass of the weights twice */
+};
+
+static void op_alloc(struct op *op)
+{
+    for (int i = 0; i < INPUTS; i++) {
+        op->in[i] = op->counts[i] ? fresh(op->counts[i]) : NULL;
+        op->gradient[i] = op->counts[i] ? fresh(op->counts[i]) : NULL;
+    }
+    op->dy = fresh(op->out_count);
+    op->y = fresh(op->out_count);
+}
+
+static void op_free(struct op *op)
+{
+    for (int i = 0; i < INPUTS; i++) {
+        free(op->in[i]);
+        free(op->gradient[i]);
+    }
+    free(op->dy);
+    free(op->y);
+    free(op->extra[0]);
+    free(op->extra[1]);
+}
+
+#define F sizeof(float)
+
+static void run_conv(const struct op *op, struct dl2_device *d)
+{
+    const struct dl2_conv_shape *shape = op->shape;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_conv *conv = NULL;
+    ok(d->ops->conv_create(d, shape, &conv, &error), &error);
+    float *x = place(d, op->in[0], op->counts[0] * F), *w = place(d, op->in[1], op->counts[1] * F);
+    float *b = place(d, op->in[2], op->counts[2] * F), *dy = place(d, op->dy, op->out_count * F);
+    float *y = place(d, op->y, op->out_count * F);
+    float *dx = place(d, op->gradient[0], op->counts[0] * F);
+    float *dw = place(d, op->gradient[1], op->counts[1] * F);
+    float *db = place(d, op->gradient[2], op->counts[2] * F);
+    d->ops->conv_forward(conv, x, w, b, y);
+    d->ops->conv_backward_weights(conv, x, dy, dw, db, false);
+    if (op->accumulate)
+        d->ops->conv_backward_weights(conv, x, dy, dw, db, true);
+    d->ops->conv_backward_data(conv, dy, w, dx);
+    take(d, op->y, y, op->out_count * F);
+    take(d, op->gradient[0], dx, op->counts[0] * F);
+    take(d, op->gradient[1], dw, op->counts[1] * F);
+    take(d, op->gradient[2], db, op->counts[2] * F);
+    take(d, NULL, x, 0);
+    take(d, NULL, w, 0);
+    take(d, NULL, b, 0);
+    take(d, NULL, dy, 0);
+    d->ops->conv_free(conv);
+}
+
+static struct op conv_op(const struct dl2_conv_shape *s)
+{
+    unsigned h = dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height);
+    unsigned w = dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+    struct op op = {.name = "convolution", .run = run_conv, .shape = s};
+    op.counts[0] = (size_t)s->batch * s->in_height * s->in_width * s->in_channels;
+    op.counts[1] = (size_t)s->out_channels * s->kernel_height * s->kernel_width * s->in_channels;
+    op.counts[2] = s->bias ? s->out_channels : 0;
+    op.out_count = (size_t)s->batch * h * w * s->out_channels;
+    op_alloc(&op);
+    return op;
+}
+
+static void run_linear(const struct op *op, struct dl2_device *d)
+{
+    const struct dl2_linear_shape *shape = op->shape;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_linear *linear = NULL;
+    ok(d->ops->linear_create(d, shape, &linear, &error), &error);
+    float *x = place(d, op->in[0], op->counts[0] * F), *w = place(d, op->in[1], op->counts[1] * F);
+    float *b = place(d, op->in[2], op->counts[2] * F), *dy = place(d, op->dy, op->out_count * F);
+    float *y = place(d, op->y, op->out_count * F);
+    float *dx = place(d, op->gradient[0], op->counts[0] * F);
+    float *dw = place(d, op->gradient[1], op->counts[1] * F);
+    float *db = place(d, op->gradient[2], op->counts[2] * F);
+    d->ops->linear_forward(linear, x, w, b, y);
+    d->ops->linear_backward_weights(linear, x, dy, dw, db, false);
+    if (op->accumulate)
+        d->ops->linear_backward_weights(linear, x, dy, dw, db, true);
+    d->ops->linear_backward_data(linear, dy, w, dx);
+    take(d, op->y, y, op->out_count * F);
+    take(d, op->gradient[0], dx, op->counts[0] * F);
+    take(d, op->gradient[1], dw, op->counts[1] * F);
+    take(d, op->gradient[2], db, op->counts[2] * F);
+    take(d, NULL, x, 0);
+    take(d, NULL, w, 0);
+    take(d, NULL, b, 0);
+    take(d, NULL, dy, 0);
+    d->ops->linear_free(linear);
+}
+
+static struct op linear_op(const struct dl2_linear_shape *s)
+{
+    struct op op = {.name = "linear", .run = run_linear, .shape = s};
+    op.counts[0] = (size_t)s->batch * s->in;
+    op.counts[1] = (size_t)s->out * s->in;
+    op.counts[2] = s->bias ? s->out : 0;
+    op.out_count = (size_t)s->batch * s->out;
+    op_alloc(&op);
+    return op;
+}
+
+static void run_pool(const struct op *op, struct dl2_device *d)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_pool *pool = NULL;
+    ok(d->ops->pool_create(d, op->shape, &pool, &error), &error);
+    float *x = place(d, op->in[0], op->counts[0] * F), *dy = place(d, op->dy, op->out_count * F);
+    float *y = place(d, op->y, op->out_count * F);
+    float *dx = place(d, op->gradient[0], op->counts[0] * F);
+    d->ops->pool_forward(pool, x, y);
+    d->ops->pool_backward(pool, dy, dx);
+    take(d, op->y, y, op->out_count * F);
+    take(d, op->gradient[0], dx, op->counts[0] * F);
+    take(d, NULL, x, 0);
+    take(d, NULL, dy, 0);
+    d->ops->pool_free(pool);
+}
+
+static struct op pool_op(const struct dl2_pool_shape *s)
+{
+    struct op op = {.name = s->kind == DL2_POOL_MAX ? "max pooling" : "average pooling",
+                    .run = run_pool,
+                    .shape = s};
+    op.counts[0] = (size_t)s->batch * s->in_height * s->in_width * s->channels;
+    op.out_count = (size_t)s->batch * s->out_height * s->out_width * s->channels;
+    op_alloc(&op);
+    return op;
+}
+
+/* in: x, gamma, beta, residual. Where `two_gradients`, dy comes as the sum of two. */
+struct norm_case {
+    struct dl2_norm_shape shape;
+    bool two_gradients, in_place;
+};
+
+static void run_norm(const struct op *op, struct dl2_device *d)
+{
+    const struct norm_case *test = op->shape;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_norm *norm = NULL;
+    size_t count = op->counts[0], channels = op->counts[1];
+    ok(d->ops->norm_create(d, &test->shape, &norm, &error), &error);
+    float *x = place(d, op->in[0], count * F), *gamma = place(d, op->in[1], channels * F);
+    float *beta = place(d, op->in[2], channels * F), *more = place(d, op->in[3], count * F);
+    float *mean = place(d, op->in[1], channels * F), *var = place(d, op->in[2], channels * F);
+    float *y = place(d, op->y, count * F);
+    float *dx = place(d, op->gradient[0], count * F), *dmore = place(d, op->gradient[3], count * F);
+    float *dgamma = place(d, op->gradient[1], channels * F);
+    float *dbeta = place(d, op->gradient[2], channels * F);
+    float *dy = place(d, op->dy, count * F), *dy2 = NULL;
+    if (test->two_gradients) {
+        float *split = dl2_calloc(2 * count, sizeof *split);
+        assert_non_null(split);
+        for (size_t i = 0; i < count; i++) {
+            split[i] = 0.25f * op->dy[i];
+            split[count + i] = op->dy[i] - split[i];
+        }
+        d->ops->free(d, dy);
+        dy = place(d, split, count * F);
+        dy2 = place(d, split + count, count * F);
+        free(split);
+    }
+    d->ops->norm_train(norm, x, more, gamma, beta, mean, var, y);
+    if (op->accumulate) /* leaves gradients to add to; these are of the same size as the wanted ones
+                         */
+        d->ops->norm_backward(norm, x, y, dy, dy2, gamma, beta, dx, dmore, dgamma, dbeta, false);
+    if (test->in_place)
+        d->ops->norm_backward(norm, x, y, dy, dy2, gamma, beta,
+                              more && dy2 ? dy2
+                              : dmore     ? dx
+                                          : dy,
+                              more ? dy : NULL, dgamma, dbeta, op->accumulate);
+    else
+        d->ops->norm_backward(norm, x, y, dy, dy2, gamma, beta, dx, dmore, dgamma, dbeta,
+                              op->accumulate);
+    if (test->in_place) {
+        d->ops->copy(d, dx, more && dy2 ? dy2 : dmore ? dx : dy, more && !dy2 ? 0 : count * F);
+        if (dmore)
+            d->ops->copy(d, dmore, dy, count * F);
+    }
+    take(d, op->y, y, count * F);
+    take(d, op->gradient[0], dx, count * F);
+    take(d, op->gradient[1], dgamma, channels * F);
+    take(d, op->gradient[2], dbeta, channels * F);
+    take(d, op->gradient[3], dmore, count * F);
+    take(d, op->extra[0], mean, channels * F);
+    take(d, op->extra[1], var, channels * F);
+    take(d, NULL, x, 0);
+    take(d, NULL, gamma, 0);
+    take(d, NULL, beta, 0);
+    take(d, NULL, more, 0);
+    take(d, NULL, dy, 0);
+    take(d, NULL, dy2, 0);
+    d->ops->norm_free(norm);
+}
+
+static struct op norm_op(const struct norm_case *test)
+{
+    struct op op = {.name = "batch norm", .run = run_norm, .shape = test};
+    size_t channels = test->shape.channels, count = test->shape.rows * channels;
+    op.counts[0] = op.out_count = count;
+    op.counts[1] = op.counts[2] = channels;
+    op.counts[3] = test->shape.residual ? count : 0;
+    op_alloc(&op);
+    op.extra[0] = fresh(channels);
+    op.extra[1] = fresh(channels);
+    /* Means that are not near zero, as they are in a network. */
+    for (size_t i = 0; i < count; i++)
+        op.in[0][i] = 2 * op.in[0][i] + 3 * (float)(i % channels % 5);
+    return op;
+}
+
+struct loss_case {
+    struct dl2_loss_shape shape;
+    const int32_t *labels;
+    const uint32_t *partner;
+    float lambda, scale;
+};
+
+/* y: [batch] losses, then their sum, the count, top-1 and top-5. dy is not used: it is `scale` /
+ * counted. */
+static void run_loss(const struct op *op, struct dl2_device *d)
+{
+    const struct loss_case *test = op->shape;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_loss *loss = NULL;
+    struct dl2_loss_sums sums = {1, 2, 3, 4};
+    size_t batch = test->shape.batch;
+    ok(d->ops->loss_create(d, &test->shape, &loss, &error), &error);
+    float *logits = place(d, op->in[0], op->counts[0] * F);
+    float *dlogits = place(d, op->gradient[0], op->counts[0] * F);
+    float *losses = place(d, op->y, batch * F);
+    int32_t *labels = place(d, test->labels, batch * sizeof *labels);
+    uint32_t *partner = place(d, test->partner, batch * sizeof *partner);
+    struct dl2_loss_sums *total = place(d, &sums, sizeof sums);
+    d->ops->loss_run(loss, logits, labels, partner, test->lambda, test->scale, losses, dlogits,
+                     total);
+    d->ops->loss_run(loss, logits, labels, partner, test->lambda, test->scale, NULL, NULL, total);
+    take(d, op->y, losses, batch * F);
+    take(d, op->gradient[0], dlogits, op->counts[0] * F);
+    take(d, &sums, total, sizeof sums);
+    take(d, NULL, logits, 0);
+    take(d, NULL, labels, 0);
+    take(d, NULL, partner, 0);
+    op->y[batch] = (float)((sums.loss - 1) / 2);
+    op->y[batch + 1] = (float)(sums.counted - 2) / 2;
+    op->y[batch + 2] = (float)(sums.top1 - 3) / 2;
+    op->y[batch + 3] = (float)(sums.top5 - 4) / 2;
+    d->ops->loss_free(loss);
+}
+
+static struct op loss_op(const struct loss_case *test)
+{
+    struct op op = {.name = "loss", .run = run_loss, .shape = test};
+    op.counts[0] = (size_t)test->shape.batch * test->shape.classes;
+    op.out_count = test->shape.batch + 4;
+    op_alloc(&op);
+    for (size_t i = 0; i < op.counts[0]; i++)
+        op.in[0][i] *= 4;
+    return op;
+}
+
+static void run_relu(const struct op *op, struct dl2_device *d)
+{
+    size_t bytes = op->out_count * F;
+    float *x = place(d, op->in[0], bytes), *y = place(d, op->y, bytes),
+          *dy = place(d, op->dy, bytes);
+    float *dx = place(d, op->gradient[0], bytes), *sum = place(d, op->gradient[1], bytes);
+    d->ops->relu_forward(d, x, y, op->out_count);
+    d->ops->relu_backward(d, y, dy, dx, op->out_count);
+    d->ops->relu_backward(d, y, dy, dy, op->out_count); /* in place */
+    d->ops->add(d, dy, y, sum, op->out_count);
+    take(d, op->y, y, bytes);
+    take(d, op->gradient[0], dx, bytes);
+    take(d, op->gradient[1], sum, bytes);
+    take(d, NULL, x, 0);
+    take(d, NULL, dy, 0);
+}
+
+/* -- comparing -- */
+
+static void near(const char *what, const char *part, const float *want, const float *got,
+                 size_t count, double tolerance)
+{
+    double largest = 1e-6;
+    for (size_t i = 0; i < count; i++)
+        largest = fabs(want[i]) > largest ? fabs(want[i]) : largest;
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs((double)want[i] - got[i]) <= tolerance * largest))
+            fail_msg("%s, %s, element %zu of %zu: %.9g, not %.9g (largest %.3g)", what, part, i,
+                     count, got[i], want[i], largest);
+}
+
+/* Does d(dy . y)/d(in[i]) equal the gradient, for every element? */
+static void against_differences(struct op *op, double step, double tolerance)
+{
+    static const char *const parts[INPUTS] = {"dx", "input 1", "input 2", "input 3"};
+    struct dl2_device *ref = opened("ref", 1);
+    for (int i = 0; i < INPUTS; i++) {
+        if (!op->counts[i])
+            continue;
+        op->run(op, ref);
+        float *numeric = fresh(op->counts[i]), *gradient = fresh(op->counts[i]);
+        memcpy(gradient, op->gradient[i], op->counts[i] * F);
+        for (size_t k = 0; k < op->counts[i]; k++) {
+            float old = op->in[i][k];
+            double sum = 0, width = 0;
+            for (int side = -1; side <= 1; side += 2) {
+                op->in[i][k] = (float)(old + side * step);
+                width += side * (double)op->in[i][k];
+                op->run(op, ref);
+                for (size_t o = 0; o < op->out_count; o++)
+                    sum += side * (double)op->dy[o] * op->y[o];
+            }
+            op->in[i][k] = old;
+            numeric[k] = (float)(sum / width);
+        }
+        near(op->name, parts[i], numeric, gradient, op->counts[i], tolerance);
+        free(numeric);
+        free(gradient);
+    }
+    dl2_device_close(ref);
+}
+
+/* Do all devices give what the reference gives, with one thread and with three? */
+static void against_reference(struct op *op, double tolerance)
+{
+    static const char *const parts[INPUTS] = {"gradient 0", "gradient 1", "gradient 2",
+                                              "gradient 3"};
+    struct dl2_device *ref = opened("ref", 1);
+    op->run(op, ref);
+    dl2_device_close(ref);
+    float *want[INPUTS + 3];
+    float *have[INPUTS + 3] = {op->gradient[0], op->gradient[1], op->gradient[2], op->gradient[3],
+                               op->y,           op->extra[0],    op->extra[1]};
+    size_t channels = op->extra[0] ? op->counts[1] : 0;
+    size_t counts[INPUTS + 3] = {op->counts[0], op->counts[1], op->counts[2], op->counts[3],
+                                 op->out_count, channels,      channels};
+    for (int i = 0; i < INPUTS + 3; i++) {
+        want[i] = fresh(counts[i]);
+        if (counts[i])
+            memcpy(want[i], have[i], counts[i] * F);
+    }
+    const struct dl2_device_class *ops;
+    for (size_t index = 1; (ops = dl2_device_at(index)); index++)
+        for (unsigned threads = 1; threads <= 3; threads += 2) {
+            struct dl2_device *device = opened(ops->name, threads);
+            op->run(op, device);
+            for (int i = 0; i < INPUTS; i++)
+                near(op->name, parts[i], want[i], have[i], counts[i], tolerance);
+            near(op->name, "output", want[INPUTS], have[INPUTS], counts[INPUTS], tolerance);
+            near(op->name, "mean", want[INPUTS + 1], have[INPUTS + 1], channels, tolerance);
+            near(op->name, "variance", want[INPUTS + 2], have[INPUTS + 2], channels, tolerance);
+            dl2_device_close(device);
+        }
+    for (int i = 0; i < INPUTS + 3; i++)
+        free(want[i]);
+}
+
+/* -- the tests -- */
+
+/* batch, height, width, in; out, kernel, stride, pad; bias */
+static const struct dl2_conv_shape convs[] = {
+    {2, 5, 4, 3, 4, 3, 3, 1, 1, 1, 1, true},
+    {1, 7, 6, 2, 3, 3, 2, 2, 1, 1, 0, false},
+    {3, 4, 4, 1, 2, 1, 1, 1, 1, 0, 0, true},
+    {1, 9, 8, 2, 2, 5, 5, 3, 2, 2, 1, false},
+    {2, 3, 3, 5, 7, 1, 1, 2, 2, 0, 0, false},
+    {1, 2, 2, 1, 1, 3, 3, 1, 1, 1, 1, true},
+    /* from here on too large for differences */
+    {2, 17, 15, 3, 19, 7, 7, 2, 2, 3, 3, false},
+    {3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, true},
+    {2, 14, 14, 16, 32, 3, 3, 2, 2, 1, 1, false},
+    {2, 9, 9, 64, 48, 1, 1, 1, 1, 0, 0, false},
+    {1, 23, 21, 1, 8, 11, 11, 4, 4, 2, 2, true},
+    {5, 8, 8, 32, 32, 3, 3, 1, 1, 1, 1, false},
+};
+enum { SMALL_CONVS = 6, CONVS = sizeof convs / sizeof convs[0] };
+
+static void conv_gradients(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SMALL_CONVS; i++) {
+        struct op op = conv_op(&convs[i]);
+        against_differences(&op, 1, 2e-5); /* linear in each input: any step is exact */
+        op_free(&op);
+    }
+}
+
+static void conv_devices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CONVS; i++)
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            struct op op = conv_op(&convs[i]);
+            op.accumulate = accumulate;
+            against_reference(&op, 2e-6);
+            op_free(&op);
+        }
+}
+
+static const struct dl2_linear_shape linears[] = {
+    {1, 1, 1, true}, {3, 5, 4, true}, {2, 7, 3, false}, {33, 129, 17, true}, {5, 64, 1000, true}};
+
+static void linear_gradients(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct op op = linear_op(&linears[i]);
+        against_differences(&op, 1, 2e-5);
+        op_free(&op);
+    }
+}
+
+static void linear_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof linears / sizeof linears[0]; i++)
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            struct op op = linear_op(&linears[i]);
+            op.accumulate = accumulate;
+            against_reference(&op, 2e-6);
+            op_free(&op);
+        }
+}
+
+static const struct dl2_pool_shape pools[] = {
+    {DL2_POOL_MAX, 2, 5, 4, 3, 2, 2, 2, 2, 2, 2, 0, 0},
+    {DL2_POOL_MAX, 1, 7, 5, 2, 4, 3, 3, 3, 2, 2, 1, 1},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 2, 5, 3, 3, 1, 1, 0, 0, 0, 0, 0, 0},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 1, 5, 7, 2, 3, 4, 0, 0, 0, 0, 0, 0},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 1, 1, 2, 2, 3, 3, 0, 0, 0, 0, 0, 0},
+    {DL2_POOL_MAX, 3, 31, 29, 17, 15, 14, 3, 3, 2, 2, 0, 0},
+    {DL2_POOL_MAX, 2, 16, 16, 32, 8, 8, 3, 3, 2, 2, 1, 1},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 7, 8, 8, 65, 1, 1, 0, 0, 0, 0, 0, 0},
+};
+
+static void pool_gradients(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct op op = pool_op(&pools[i]);
+        /* Distinct values, a step apart from each other, so that no maximum changes hands. */
+        for (size_t k = 0; k < op.counts[0]; k++)
+            op.in[0][k] = (float)((k * 37 + 11) % op.counts[0]);
+        against_differences(&op, 0.25, 1e-4);
+        op_free(&op);
+    }
+}
+
+static void pool_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++)
+        for (int ties = 0; ties < 2; ties++) {
+            struct op op = pool_op(&pools[i]);
+            for (size_t k = 0; ties && k < op.counts[0]; k++)
+                op.in[0][k] = op.in[0][k] > 0.5f ? 1 : 0;
+            against_reference(&op, 1e-6);
+            op_free(&op);
+        }
+}
+
+static const struct norm_case norms[] = {
+    {{10, 3, 1e-5f, 0.1f, false, false}, false, false},
+    {{9, 2, 1e-5f, 0.1f, true, false}, false, true},
+    {{8, 3, 1e-5f, 0.1f, true, true}, false, false},
+    {{8, 3, 1e-5f, 0.1f, true, true}, true, true},
+    {{7, 2, 1e-3f, 0.3f, false, true}, true, false},
+    {{8, 4, 1e-5f, 0.1f, true, false}, true, true},
+    {{2531, 16, 1e-5f, 0.1f, true, false}, false, true},
+    {{4099, 5, 1e-5f, 0.1f, true, true}, true, true},
+    {{77, 300, 1e-5f, 0.1f, true, true}, false, true},
+    {{1333, 64, 1e-5f, 0.1f, false, false}, false, true},
+    {{5, 2048, 1e-5f, 0.1f, true, false}, true, false},
+};
+
+static void norm_gradients(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct op op = norm_op(&norms[i]);
+        against_differences(&op, 4e-3, 4e-3);
+        op_free(&op);
+    }
+}
+
+static void norm_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof norms / sizeof norms[0]; i++)
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            /* In place and once more would read what the first call overwrote. */
+            struct norm_case test = norms[i];
+            test.in_place = test.in_place && !accumulate;
+            struct op op = norm_op(&test);
+            op.accumulate = accumulate;
+            against_reference(&op, 2e-5);
+            op_free(&op);
+        }
+}
+
+static void norm_one_row(void **state)
+{
+    (void)state;
+    const struct norm_case test = {{1, 3, 1e-5f, 0.1f, true, false}, false, false};
+    struct op op = norm_op(&test);
+    const struct dl2_device_class *ops;
+    for (size_t index = 0; (ops = dl2_device_at(index)); index++) {
+        struct dl2_device *device = opened(ops->name, 2);
+        op.run(&op, device);
+        for (int c = 0; c < 3; c++) { /* x - mean is 0 */
+            float beta = op.in[2][c] > 0 ? op.in[2][c] : 0;
+            assert_true(fabsf(op.y[c] - beta) < 1e-5f);
+            assert_true(fabsf(op.gradient[0][c]) < 1e-4f);
+        }
+        dl2_device_close(device);
+    }
+    op_free(&op);
+}
+
+static void norm_eval(void **state)
+{
+    (void)state;
+    const float x[] = {1, 2, 3, 4}, more[] = {0, -9, 1, 1}, gamma[] = {2, -1}, beta[] = {0.5f, 1};
+    const float mean[] = {1, 3}, var[] = {4, 0.25f};
+    const struct dl2_norm_shape shape = {2, 2, 0, 0.1f, true, true};
+    const float want[] = {0.5f, 0, 3.5f, 0};
+    const struct dl2_device_class *ops;
+    for (size_t index = 0; (ops = dl2_device_at(index)); index++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_device *d = opened(ops->name, 2);
+        struct dl2_norm *norm = NULL;
+        float y[4] = {0};
+        ok(ops->norm_create(d, &shape, &norm, &error), &error);
+        float *dx = place(d, x, sizeof x), *dm = place(d, more, sizeof more);
+        float *dg = place(d, gamma, sizeof gamma), *db = place(d, beta, sizeof beta);
+        float *dmean = place(d, mean, sizeof mean), *dvar = place(d, var, sizeof var);
+        float *dy = place(d, y, sizeof y);
+        ops->norm_eval(norm, dx, dm, dg, db, dmean, dvar, dy);
+        take(d, y, dy, sizeof y);
+        near("batch norm", "evaluation", want, y, 4, 1e-6);
+        float *const used[] = {dx, dm, dg, db, dmean, dvar};
+        for (int i = 0; i < 6; i++)
+            take(d, NULL, used[i], 0);
+        ops->norm_free(norm);
+        dl2_device_close(d);
+    }
+}
+
+static void relu_devices(void **state)
+{
+    (void)state;
+    struct op op = {.name = "relu", .run = run_relu, .out_count = 50021};
+    op.counts[0] = op.counts[1] = op.out_count;
+    op_alloc(&op);
+    against_reference(&op, 0);
+    for (size_t i = 0; i < op.out_count; i++) {
+        assert_true(op.y[i] == (op.in[0][i] > 0 ? op.in[0][i] : 0));
+        assert_true(op.gradient[0][i] == (op.in[0][i] > 0 ? op.dy[i] : 0));
+        assert_true(op.gradient[1][i] == op.gradient[0][i] + op.y[i]);
+    }
+    op_free(&op);
+}
+
+static const int32_t some_labels[] = {2, 0, -1, 3, 1, 2, 0};
+static const uint32_t some_partners[] = {1, 4, 3, 2, 0, 5, 6};
+static const struct loss_case losses[] = {
+    {{7, 4, 0}, some_labels, NULL, 1, 1},
+    {{7, 4, 0.1f}, some_labels, NULL, 1, 0.5f},
+    {{7, 4, 0.1f}, some_labels, some_partners, 0.3f, 2},
+    {{3, 1000, 0.1f}, some_labels, NULL, 1, 1},
+};
+
+static void loss_gradients(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const struct loss_case *test = &losses[i];
+        struct op op = loss_op(test);
+        unsigned counted = 0;
+        for (unsigned n = 0; n < test->shape.batch; n++)
+            counted +=
+                test->labels[n] >= 0 && (!test->partner || test->labels[test->partner[n]] >= 0);
+        for (size_t o = 0; o < op.out_count; o++)
+            op.dy[o] = o < test->shape.batch ? test->scale / (float)counted : 0;
+        against_differences(&op, 0.02, 2e-3);
+        assert_true(op.y[2] == 0 && op.gradient[0][2 * 4] == 0);
+        op_free(&op);
+    }
+}
+
+static void loss_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        struct op op = loss_op(&losses[i]);
+        against_reference(&op, 1e-6);
+        op_free(&op);
+    }
+}
+
+/* Figures that can be checked by hand: logits 0 give log(classes); ties rank by class number. */
+static void loss_by_hand(void **state)
+{
+    (void)state;
+    static const int32_t labels[] = {0, 4, 5, 7};
+    const struct loss_case test = {{4, 8, 0}, labels, NULL, 1, 1};
+    struct op op = loss_op(&test);
+    memset(op.in[0], 0, op.counts[0] * F);
+    against_reference(&op, 1e-6);
+    for (int n = 0; n < 4; n++)
+        assert_true(fabs(op.y[n] - log(8)) < 1e-6);
+    assert_true(op.y[5] == 4 && op.y[6] == 1 && op.y[7] == 2);
+    op_free(&op);
+}
+
+static void all_labels_missing(void **state)
+{
+    (void)state;
+    static const int32_t labels[] = {-1, -1};
+    const struct loss_case test = {{2, 3, 0.1f}, labels, NULL, 1, 1};
+    struct op op = loss_op(&test);
+    against_reference(&op, 0);
+    for (size_t i = 0; i < op.counts[0]; i++)
+        assert_true(op.gradient[0][i] == 0);
+    assert_true(op.y[2] == 0 && op.y[3] == 0);
+    op_free(&op);
+}
+
+static void dropout_is_the_same_everywhere(void **state)
+{
+    (void)state;
+    const size_t count = 3 * 4096 + 77;
+    float *x = fresh(count), *first = fresh(count), *again = fresh(count);
+    const struct dl2_device_class *ops;
+    for (size_t index = 0; (ops = dl2_device_at(index)); index++)
+        for (unsigned threads = 1; threads < 4; threads++) {
+            struct dl2_device *d = opened(ops->name, threads);
+            float *from = place(d, x, count * F), *to = place(d, x, count * F);
+            ops->dropout(d, from, to, count, 0.25f, 7, 11, 1);
+            take(d, index || threads > 1 ? again : first, to, count * F);
+            take(d, NULL, from, 0);
+            if (index || threads > 1)
+                assert_memory_equal(first, again, count * F);
+            dl2_device_close(d);
+        }
+    size_t dropped = 0;
+    for (size_t i = 0; i < count; i++) {
+        dropped += first[i] == 0;
+        assert_true(first[i] == 0 || fabsf(first[i] - x[i] / 0.75f) < 1e-6f);
+    }
+    assert_true(fabs((double)dropped / (double)count - 0.25) < 0.02);
+    free(x);
+    free(first);
+    free(again);
+}
+
+static void ingest_devices(void **state)
+{
+    (void)state;
+    static const uint32_t partner[] = {2, 0, 1};
+    for (unsigned channels = 1; channels <= 3; channels += 2)
+        for (int mixed = 0; mixed < 2; mixed++) {
+            struct dl2_ingest_shape shape = {3, 7, 9, channels, {122, 116, 104}, {59, 58, 60}};
+            size_t size = 7u * 9u * channels, count = 3 * size;
+            uint8_t *images = dl2_calloc(count, 1);
+            float *want = fresh(count), *got = fresh(count);
+            assert_non_null(images);
+            for (size_t i = 0; i < count; i++)
+                images[i] = (uint8_t)dl2_random_below(&stream, 256);
+            for (size_t i = 0; i < count; i++) {
+                double v = images[i], other = images[partner[i / size] * size + i % size];
+                v = mixed ? 0.7 * v + 0.3 * other : v;
+                want[i] = (float)((v - shape.mean[i % channels]) / shape.std[i % channels]);
+            }
+            const struct dl2_device_class *ops;
+            for (size_t index = 0; (ops = dl2_device_at(index)); index++) {
+                struct dl2_error error = DL2_ERROR_INIT;
+                struct dl2_device *d = opened(ops->name, 2);
+                struct dl2_ingest *ingest = NULL;
+                ok(ops->ingest_create(d, &shape, &ingest, &error), &error);
+                uint8_t *from = place(d, images, count);
+                uint32_t *with = mixed ? place(d, partner, sizeof partner) : NULL;
+                float *to = place(d, got, count * F);
+                ops->ingest_run(ingest, from, with, 0.7f, to);
+                take(d, got, to, count * F);
+                near("ingest", ops->name, want, got, count, 1e-6);
+                take(d, NULL, from, 0);
+                take(d, NULL, with, 0);
+                ops->ingest_free(ingest);
+                dl2_device_close(d);
+            }
+            free(images);
+            free(want);
+            free(got);
+        }
+}
+
+static void sgd_devices(void **state)
+{
+    (void)state;
+    const size_t count = 20011;
+    float *start = fresh(count), *gradient = fresh(count);
+    for (int nesterov = 0; nesterov < 2; nesterov++) {
+        float *want = fresh(2 * count), *got = fresh(2 * count);
+        const struct dl2_device_class *ops;
+        for (size_t index = 0; (ops = dl2_device_at(index)); index++) {
+            struct dl2_device *d = opened(ops->name, 2);
+            float *w = place(d, start, count * F), *g = place(d, gradient, count * F);
+            float *m = place(d, start, count * F);
+            d->ops->zero(d, m, count * F);
+            for (int step = 0; step < 3; step++) {
+                struct dl2_sgd sgd = {0.1f / (float)(step + 1), 0.875f, 1e-2f, nesterov};
+                ops->sgd_step(d, w, g, m, count, &sgd);
+            }
+            float *out = index ? got : want;
+            take(d, out, w, count * F);
+            take(d, out + count, m, count * F);
+            take(d, NULL, g, 0);
+            dl2_device_close(d);
+            if (index)
+                near("sgd", ops->name, want, got, 2 * count, 1e-6);
+        }
+        free(want);
+        free(got);
+    }
+    free(start);
+    free(gradient);
+}
+
+static void shapes_that_make_no_sense(void **state)
+{
+    (void)state;
+    const struct dl2_conv_shape large = {1, 2, 2, 3, 4, 5, 5, 1, 1, 1, 1, false};
+    const struct dl2_conv_shape empty = {0, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, false};
+    const struct dl2_conv_shape huge = {1u << 16, 1u << 10, 1u << 10, 3, 4, 3,
+                                        3,        1,        1,        1, 1, false};
+    const struct dl2_conv_shape stuck = {1, 8, 8, 3, 4, 3, 3, 0, 0, 1, 1, false};
+    const struct dl2_conv_shape *bad[] = {&large, &empty, &huge, &stuck};
+    const struct dl2_pool_shape pool = {DL2_POOL_MAX, 1, 4, 4, 1, 3, 3, 2, 2, 2, 2, 2, 2};
+    const struct dl2_device_class *ops;
+    for (size_t index = 0; (ops = dl2_device_at(index)); index++) {
+        struct dl2_device *d = opened(ops->name, 1);
+        for (int i = 0; i < 4; i++) {
+            struct dl2_error error = DL2_ERROR_INIT;
+            struct dl2_conv *conv = NULL;
+            assert_int_equal(ops->conv_create(d, bad[i], &conv, &error), DL2_ERR_ARGUMENT);
+            assert_true(error.message[0]);
+        }
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_pool *made = NULL;
+        assert_int_equal(ops->pool_create(d, &pool, &made, &error), DL2_ERR_ARGUMENT);
+        dl2_device_close(d);
+    }
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *none = NULL;
+    assert_int_equal(dl2_device_open("abacus", NULL, &none, &error), DL2_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "ref"));
+}
+
+static int seed(void **state)
+{
+    (void)state;
+    dl2_random_init(&stream, 1, DL2_RANDOM_TEST, 0, 0);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest gradients[] = {
+        cmocka_unit_test_setup(conv_gradients, seed),
+        cmocka_unit_test_setup(linear_gradients, seed),
+        cmocka_unit_test_setup(pool_gradients, seed),
+        cmocka_unit_test_setup(norm_gradients, seed),
+        cmocka_unit_test_setup(loss_gradients, seed),
+    };
+    const struct CMUnitTest devices[] = {
+        cmocka_unit_test_setup(conv_devices, seed),
+        cmocka_unit_test_setup(linear_devices, seed),
+        cmocka_unit_test_setup(pool_devices, seed),
+        cmocka_unit_test_setup(norm_devices, seed),
+        cmocka_unit_test_setup(norm_one_row, seed),
+        cmocka_unit_test_setup(norm_eval, seed),
+        cmocka_unit_test_setup(relu_devices, seed),
+        cmocka_unit_test_setup(loss_devices, seed),
+        cmocka_unit_test_setup(loss_by_hand, seed),
+        cmocka_unit_test_setup(all_labels_missing, seed),
+        cmocka_unit_test_setup(dropout_is_the_same_everywhere, seed),
+        cmocka_unit_test_setup(ingest_devices, seed),
+        cmocka_unit_test_setup(sgd_devices, seed),
+        cmocka_unit_test_setup(shapes_that_make_no_sense, seed),
+    };
+    int failed = cmocka_run_group_tests(gradients, NULL, NULL);
+    /* Each SIMD level that this processor has; the others repeat the best one below. */
+    static const char *const levels[] = {"c", "avx2", "avx512"};
+    for (int i = 0; i < 3; i++) {
+        setenv("DL2_SIMD", levels[i], 1);
+        failed += cmocka_run_group_tests_name(levels[i], devices, NULL, NULL);
+    }
+    return failed;
+}
