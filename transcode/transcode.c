@@ -244,17 +244,18 @@ static int collect(struct run *run, const char *inside, struct dl2_error *error)
             source->ignored++;
             continue;
         }
-        char *key_text = text_of(sample.key);
-        if (!key_text)
-            return no_memory(error);
+        char *key_text = text_of(sample.key), *name_text = text_of(sample.name);
         source->items[source->count++] = (struct dl2_source_item){.sample = i,
                                                                   .key = sample.key,
                                                                   .name = sample.name,
                                                                   .path = sample.path,
                                                                   .key_text = key_text,
+                                                                  .name_text = name_text,
                                                                   .bytes = sample.bytes,
                                                                   .mtime_ns = sample.mtime_ns,
                                                                   .same_key_as = SIZE_MAX};
+        if (!key_text || !name_text)
+            return no_memory(error);
     }
     if (!source->count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no images here (%zu other files)",
@@ -614,8 +615,10 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
     int status = run_all(&run, result, error);
     for (size_t v = 0; v < run.variant_count; v++)
         dl2_variant_free(&run.variants[v], run.source.count);
-    for (size_t i = 0; i < run.source.count; i++)
+    for (size_t i = 0; i < run.source.count; i++) {
         free(run.source.items[i].key_text);
+        free(run.source.items[i].name_text);
+    }
     free(run.variants);
     free(run.source.items);
     free(run.source.by_key);

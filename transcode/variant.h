@@ -27,7 +27,7 @@ struct dl2_source_item {
     const char *key;  /* path without extension */
     const char *name; /* path from the source's root */
     const char *path; /* for messages */
-    char *key_text;   /* key in JSON, where bytes that aren't UTF-8 are replaced; the item's own */
+    char *key_text, *name_text; /* the same as UTF-8, what isn't replaced; the item's own */
     uint64_t bytes;
     int64_t mtime_ns;
     size_t same_key_as; /* the item that has the key already, or SIZE_MAX */
@@ -77,6 +77,8 @@ struct dl2_variant {
     bool begun;        /* something has been written in this run */
     pthread_mutex_t mutex;
     FILE *journal;
+    double flushed;        /* when the journal was last written out, dl2_clock_wall() */
+    struct dl2_bytes line; /* being made */
     size_t made; /* images written in this run */
     struct dl2_variant_totals totals; /* after dl2_variant_finish() */
 };

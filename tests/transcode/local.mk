@@ -1,1 +1,8 @@
-# tests of transcode
+# Not a test: tests/transcode/bench_transcode.sh says how to run it.
+if HAVE_JPEG
+EXTRA_PROGRAMS += tests/transcode/bench_transcode
+tests_transcode_bench_transcode_SOURCES = tests/transcode/bench_transcode.c
+tests_transcode_bench_transcode_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
+tests_transcode_bench_transcode_LDADD = libcommon.la $(JPEG_LIBS)
+endif
+EXTRA_DIST += tests/transcode/bench_transcode.sh
