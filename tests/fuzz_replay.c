@@ -22,7 +22,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ROUNDS = 24, MAX_FLIPS = 8 };
+enum { ROUNDS = 150, MAX_FLIPS = 8 };
 #define MAX_FILE ((uint64_t)16 << 20)
 
 /* What is being fed, for the signal handler. */

@@ -1,1 +1,16 @@
-# tests of codec
+# The libraries that sample files are made with.
+sample_cflags = $(AM_CFLAGS) $(JPEG_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS)
+sample_libs = $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS)
+
+check_PROGRAMS += tests/codec/make_corpus tests/codec/fuzz_image tests/codec/fuzz_exif
+tests_codec_make_corpus_SOURCES = tests/codec/make_corpus.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_make_corpus_CFLAGS = $(sample_cflags)
+tests_codec_make_corpus_LDADD = libcodec.la $(sample_libs)
+tests_codec_fuzz_image_SOURCES = tests/codec/fuzz_image.c
+tests_codec_fuzz_image_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_codec_fuzz_image_LDADD = $(FUZZ_LIBS) libcodec.la
+tests_codec_fuzz_exif_SOURCES = tests/codec/fuzz_exif.c
+tests_codec_fuzz_exif_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_codec_fuzz_exif_LDADD = $(FUZZ_LIBS) libcodec.la
+TESTS += tests/codec/fuzz_image.sh
+EXTRA_DIST += tests/codec/fuzz_image.sh

@@ -1,7 +1,7 @@
 /*
- * The bare cost that dl2-transcode is held against: for each JPEG file named on stdin, one decode and
- * an encode at each quality named on the command line, with libjpeg alone. Prints the CPU seconds of the
- * library calls; files are read beforehand, nothing is written.
+ * The bare cost that dl2-transcode is held against: for each JPEG file named on stdin, one decode
+ * and an encode at each quality named on the command line, with libjpeg alone. Prints the CPU
+ * seconds of the library calls; files are read beforehand, nothing is written.
  */
 #include "common/clock.h"
 #include "common/file.h"

@@ -1,0 +1,37 @@
+/* Every decoder and header parser on any bytes: which one it is, the first bytes decide. */
+#include "codec/codec.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+    options.max_pixels = 1 << 20;
+    options.channels = size % 3 == 1 ? 1 : size % 3 == 2 ? 3 : 0;
+    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    struct dl2_image_info info;
+    struct dl2_error info_error = DL2_ERROR_INIT, error = DL2_ERROR_INIT;
+    int info_status = dl2_image_read_info(data, size, &info, &info_error);
+    int status = dl2_image_decode(data, size, &options, &image, &scratch, &error);
+    /* A failure says why, and is the same for those who don't ask. */
+    if ((info_status < 0) != (info_error.message[0] != '\0') ||
+        (status < 0) != (error.message[0] != '\0') || (info_status < 0 && status == DL2_OK))
+        abort();
+    if (status == DL2_OK) {
+        bool turned = info.orientation >= 5;
+        uint32_t channels = options.channels ? options.channels : info.channels;
+        if (image.width != (turned ? info.height : info.width) ||
+            image.height != (turned ? info.width : info.height) || image.channels != channels ||
+            (uint64_t)image.width * image.height > options.max_pixels || info.orientation < 1 ||
+            info.orientation > 8)
+            abort();
+        /* All of the pixels can be read. */
+        volatile uint8_t last = image.data[image.stride * image.height - 1];
+        (void)last;
+    }
+    dl2_image_free(&image);
+    dl2_image_free(&scratch);
+    return 0;
+}

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Replays files of every codec, good and damaged, through the decoders.
+. "$srcdir/tests/lib.sh"
+expect 0 "$builddir/tests/codec/make_corpus" "$work/corpus"
+cd "$work" || exit 99
+DL2_FUZZ_SECONDS=4; export DL2_FUZZ_SECONDS
+for folder in corpus/*; do
+    target=fuzz_image
+    [ "$folder" = corpus/exif ] && target=fuzz_exif
+    "$builddir/tests/codec/$target" -runs=0 "$folder" || {
+        cp fuzz-crash-* crash-* "$builddir/tests/codec/" 2>/dev/null
+        fail "$folder (the input that did it is in $builddir/tests/codec)"
+    }
+done

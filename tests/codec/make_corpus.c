@@ -1,0 +1,138 @@
+/* Writes the corpus that the fuzz targets replay: FOLDER/CODEC/..., FOLDER/exif/... */
+#include "config.h"
+
+#include "codec/codec.h"
+#include "common/file.h"
+#include "tests/codec/sample_files.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *root;
+
+static void save(const struct dl2_bytes *bytes, const char *format, ...) DL2_PRINTF(2, 3);
+static void save(const struct dl2_bytes *bytes, const char *format, ...)
+{
+    char name[128], path[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    struct dl2_error error = DL2_ERROR_INIT;
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    int status = dl2_make_folders(path, &error);
+    *slash = '/';
+    if (status == DL2_OK)
+        status = dl2_file_write(path, bytes->data, bytes->size, &error);
+    if (status < 0) {
+        fprintf(stderr, "%s\n", error.message);
+        exit(1);
+    }
+}
+
+static void save_encoded(const struct dl2_codec *codec)
+{
+    static const uint32_t sizes[][2] = {{1, 1}, {7, 5}, {40, 33}};
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes out = DL2_BYTES_INIT;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        for (uint32_t channels = 1; channels <= 3; channels += 2) {
+            sample_picture(&image, sizes[s][0], sizes[s][1], channels);
+            for (int effort = 0; effort <= (codec->max_effort < 2 ? codec->max_effort : 2);
+                 effort++) {
+                struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+                /* The slowest of AVIF's speeds would take half of the test's time. */
+                options.effort = codec->max_effort > 6 ? codec->max_effort - effort : effort;
+                options.subsampling = effort == 1 ? "422" : effort == 2 ? "444" : NULL;
+                if (dl2_image_encode(codec, &image, &options, &out, NULL) == DL2_OK)
+                    save(&out, "%s/%ux%ux%u-%d", codec->name, sizes[s][0], sizes[s][1], channels,
+                         effort);
+            }
+            if (codec->max_effort < 0) {
+                struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+                if (dl2_image_encode(codec, &image, &options, &out, NULL) == DL2_OK)
+                    save(&out, "%s/%ux%ux%u", codec->name, sizes[s][0], sizes[s][1], channels);
+            }
+        }
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&out);
+}
+
+static void save_text(const char *text, const char *name)
+{
+    struct dl2_bytes out = {.data = (uint8_t *)(uintptr_t)text, .size = strlen(text)};
+    save(&out, "%s", name);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2)
+        return 2;
+    root = argv[1];
+    for (size_t i = 0; dl2_codec_at(i); i++)
+        save_encoded(dl2_codec_at(i));
+    struct dl2_bytes out = DL2_BYTES_INIT;
+    out.data = malloc(64);
+    out.capacity = 64;
+    for (int orientation = 0; out.data && orientation < 10; orientation++) {
+        out.size = sample_exif(out.data, orientation, orientation % 2);
+        save(&out, "exif/%d", orientation);
+    }
+    save_text("P5\n# a comment\n3 1\n15\n\001\002\017", "ppm/depth-4");
+    save_text("P6 1 1 65535\n\001\002\003\004\005\006", "ppm/depth-16");
+    save_text("P5 65535 65535 255\n", "ppm/bomb");
+#ifdef HAVE_JPEG
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes plain = DL2_BYTES_INIT;
+    sample_picture(&image, 24, 17, 3);
+    sample_plain_jpeg(&image, 80, &plain);
+    for (int orientation = 1; orientation <= 8; orientation += 2) {
+        sample_jpeg_with_exif(&plain, orientation, &out);
+        save(&out, "jpeg/exif-%d", orientation);
+    }
+    static const uint8_t inks[4] = {200, 100, 50, 20};
+    sample_cmyk_jpeg(inks, false, &out);
+    save(&out, "jpeg/cmyk");
+    sample_cmyk_jpeg(inks, true, &out);
+    save(&out, "jpeg/ycck");
+    dl2_image_free(&image);
+    dl2_bytes_free(&plain);
+#endif
+#ifdef HAVE_PNG
+    static const struct {
+        int type, bits;
+    } kinds[] = {{0, 1}, {0, 4}, {0, 16}, {2, 8}, {2, 16}, {3, 2},
+                 {3, 8}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
+    uint16_t samples[13 * 11 * 4];
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+            samples[i] = (uint16_t)((i * 2654435761u >> 8) & ((1u << kinds[k].bits) - 1));
+        for (int interlaced = 0; interlaced < 2; interlaced++) {
+            struct sample_png options = {13,
+                                         11,
+                                         kinds[k].type,
+                                         kinds[k].bits,
+                                         interlaced,
+                                         kinds[k].type == 3 || kinds[k].type == 0 ? 1 : -1,
+                                         interlaced ? 6 : 0,
+                                         samples};
+            sample_png(&options, &out);
+            save(&out, "png/type-%d-bits-%d-%d", kinds[k].type, kinds[k].bits, interlaced);
+        }
+    }
+#endif
+#ifdef HAVE_WEBP
+    uint8_t rgba[9 * 6 * 4];
+    for (size_t i = 0; i < sizeof rgba; i++)
+        rgba[i] = (uint8_t)(i * 37);
+    sample_webp_with_alpha(rgba, 9, 6, &out);
+    save(&out, "webp/alpha");
+#endif
+    dl2_bytes_free(&out);
+    return 0;
+}

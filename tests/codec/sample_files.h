@@ -1,0 +1,46 @@
+/*
+ * Image files that the codecs' own encoders never write, made with the bare libraries: what a
+ * decoder meets in the wild. Each replaces out's contents and ends the test program where a library
+ * refuses.
+ */
+#ifndef DL2_TESTS_CODEC_SAMPLE_FILES_H
+#define DL2_TESTS_CODEC_SAMPLE_FILES_H
+
+#include "common/image.h"
+#include "common/memory.h"
+
+/* Smooth shapes with some noise, always the same: something for a codec to do. */
+void sample_picture(struct dl2_image *image, uint32_t width, uint32_t height, uint32_t channels);
+
+/* An EXIF block, in either byte order, with nothing but an orientation. Returns its size. */
+size_t sample_exif(uint8_t out[64], int orientation, bool big_endian);
+
+/* A JPEG file with an APP1 segment behind its first marker. */
+void sample_jpeg_with_exif(const struct dl2_bytes *jpeg, int orientation, struct dl2_bytes *out);
+
+/* What libjpeg makes of an image with its defaults, as cjpeg would at this quality. */
+void sample_plain_jpeg(const struct dl2_image *image, int quality, struct dl2_bytes *out);
+
+/* All pixels the same inks, 255 full; `adobe`: stored inverted, with Adobe's marker. */
+void sample_cmyk_jpeg(const uint8_t inks[4], bool adobe, struct dl2_bytes *out);
+
+/*
+ * PNG of any colour type and depth: `samples` are height rows of width pixels with the colour
+ * type's channels, one uint16_t a sample whatever the depth. A palette image has the palette (i, 2
+ * i, 255 - i), and where `transparent` is not negative that entry (of a gray image: that value) is
+ * transparent. Orientation 0: no eXIf.
+ */
+struct sample_png {
+    uint32_t width, height;
+    int color_type, bits;
+    bool interlaced;
+    int transparent;
+    int orientation;
+    const uint16_t *samples;
+};
+void sample_png(const struct sample_png *options, struct dl2_bytes *out);
+
+/* Lossless WebP with alpha, from RGBA. */
+void sample_webp_with_alpha(const uint8_t *rgba, int width, int height, struct dl2_bytes *out);
+
+#endif
