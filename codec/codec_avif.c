@@ -169,12 +169,18 @@ static int decode(const uint8_t *data, size_t size, const struct dl2_decode_opti
     uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
     avifDecoder *decoder;
     DL2_TRY(open_decoder(data, size, max_pixels, &decoder, error));
-    int status =
-        dl2_image_check_size(decoder->image->width, decoder->image->height, max_pixels, error);
+    const avifImage *yuv = decoder->image;
+    uint32_t width = yuv->width, height = yuv->height, channels = channels_of(yuv);
+    int status = dl2_image_check_size(width, height, max_pixels, error);
     if (status == DL2_OK) {
         avifResult result = avifDecoderNextImage(decoder);
-        status = result == AVIF_RESULT_OK ? convert(decoder->image, options, image, error)
-                                          : fail(result, &decoder->diag, error);
+        if (result != AVIF_RESULT_OK)
+            status = fail(result, &decoder->diag, error);
+        else if (yuv->width != width || yuv->height != height || channels_of(yuv) != channels)
+            status = dl2_error_set(error, DL2_ERR_FORMAT,
+                                   "AVIF: the image is not what the file's header says");
+        else
+            status = convert(yuv, options, image, error);
     }
     avifDecoderDestroy(decoder);
     return status;
