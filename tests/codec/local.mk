@@ -14,3 +14,11 @@ tests_codec_fuzz_exif_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_codec_fuzz_exif_LDADD = $(FUZZ_LIBS) libcodec.la
 TESTS += tests/codec/fuzz_image.sh
 EXTRA_DIST += tests/codec/fuzz_image.sh
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/codec/test_codec
+tests_codec_test_codec_SOURCES = tests/codec/test_codec.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_codec_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
+tests_codec_test_codec_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
+TESTS += tests/codec/test_codec
+endif

@@ -1,0 +1,697 @@
+#include "config.h"
+
+#include "codec/codec.h"
+#include "codec/exif.h"
+#include "tests/codec/sample_files.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct dl2_decode_options as_is = DL2_DECODE_DEFAULTS;
+
+static void encode_ok(const struct dl2_codec *codec, const struct dl2_image *image, int quality,
+                      struct dl2_bytes *out)
+{
+    struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    struct dl2_error error = DL2_ERROR_INIT;
+    options.quality = quality;
+    if (dl2_image_encode(codec, image, &options, out, &error) < 0)
+        fail_msg("%s: %s", codec->name, error.message);
+}
+
+static void decode_ok(const struct dl2_bytes *file, const struct dl2_decode_options *options,
+                      struct dl2_image *image)
+{
+    struct dl2_image scratch = DL2_IMAGE_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_image_decode(file->data, file->size, options, image, &scratch, &error) < 0)
+        fail_msg("%s", error.message);
+    dl2_image_free(&scratch);
+}
+
+/* The status, once it is sure that a message comes with it. */
+static int decode_status(const uint8_t *data, size_t size, const struct dl2_decode_options *options)
+{
+    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    /* A block of its own, so that a sanitizer sees what is read behind it. */
+    uint8_t *copy = malloc(size ? size : 1);
+    assert_non_null(copy);
+    memcpy(copy, data, size);
+    int status = dl2_image_decode(copy, size, options, &image, &scratch, &error);
+    assert_int_equal(status, error.status);
+    assert_true((status < 0) == (error.message[0] != '\0'));
+    free(copy);
+    dl2_image_free(&image);
+    dl2_image_free(&scratch);
+    return status;
+}
+
+static double psnr(const struct dl2_image *a, const struct dl2_image *b)
+{
+    assert_int_equal(a->width, b->width);
+    assert_int_equal(a->height, b->height);
+    assert_int_equal(a->channels, b->channels);
+    double sum = 0;
+    size_t count = a->stride * a->height;
+    for (size_t i = 0; i < count; i++)
+        sum += ((double)a->data[i] - b->data[i]) * ((double)a->data[i] - b->data[i]);
+    return sum > 0 ? 10 * log10(255.0 * 255.0 * (double)count / sum) : INFINITY;
+}
+
+static void the_table_is_consistent(void **state)
+{
+    (void)state;
+    assert_non_null(dl2_codec_find("ppm"));
+    assert_null(dl2_codec_find("nothing"));
+    assert_null(dl2_codec_at(1000));
+    json_t *versions = dl2_codec_versions();
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *codec = dl2_codec_at(i);
+        assert_ptr_equal(dl2_codec_find(codec->name), codec);
+        assert_true(dl2_codec_is_image_extension(codec->extension));
+        assert_string_equal(json_string_value(json_object_get(versions, codec->name)),
+                            codec->version());
+        assert_true((codec->max_effort >= 0) == (codec->effort_help != NULL));
+    }
+    json_decref(versions);
+    assert_true(dl2_codec_is_image_extension("JPEG"));
+    assert_true(dl2_codec_is_image_extension("gif"));
+    assert_false(dl2_codec_is_image_extension("txt"));
+    assert_false(dl2_codec_is_image_extension(""));
+}
+
+static void lossless_codecs_keep_every_sample(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[][2] = {{1, 1}, {1, 9}, {13, 1}, {7, 5}, {64, 33}};
+    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    size_t tried = 0;
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        if (dl2_codec_at(i)->lossy)
+            continue;
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            for (uint32_t channels = 1; channels <= 3; channels += 2, tried++) {
+                sample_picture(&in, sizes[s][0], sizes[s][1], channels);
+                encode_ok(dl2_codec_at(i), &in, 1, &file);
+                assert_ptr_equal(dl2_codec_sniff(file.data, file.size), dl2_codec_at(i));
+                decode_ok(&file, &as_is, &out);
+                assert_true(isinf(psnr(&in, &out)));
+            }
+        }
+    }
+    assert_true(tried >= 10);
+    dl2_image_free(&in);
+    dl2_image_free(&out);
+    dl2_bytes_free(&file);
+}
+
+/* More quality is more bytes and fewer errors; the same call gives the same bytes; gray stays gray.
+ */
+static void quality_rises_with_quality(void **state)
+{
+    (void)state;
+    static const int qualities[] = {1, 10, 30, 50, 75, 90, 100};
+    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT, again = DL2_BYTES_INIT;
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *codec = dl2_codec_at(i);
+        if (!codec->lossy)
+            continue;
+        for (uint32_t channels = 1; channels <= 3; channels += 2) {
+            size_t size = 0;
+            double score = 0;
+            sample_picture(&in, 160, 120, channels);
+            for (size_t q = 0; q < sizeof qualities / sizeof *qualities; q++) {
+                encode_ok(codec, &in, qualities[q], &file);
+                encode_ok(codec, &in, qualities[q], &again);
+                assert_int_equal(file.size, again.size);
+                assert_memory_equal(file.data, again.data, file.size);
+                struct dl2_image_info info;
+                assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
+                bool has_gray = strcmp(codec->name, "webp") != 0;
+                assert_int_equal(info.channels, has_gray ? channels : 3);
+                assert_int_equal(info.width, 160);
+                assert_int_equal(info.height, 120);
+                assert_int_equal(info.bits, 8);
+                assert_int_equal(info.orientation, 1);
+                assert_false(info.alpha);
+                struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+                options.channels = channels;
+                decode_ok(&file, &options, &out);
+                double now = psnr(&in, &out);
+                if (file.size <= size || now <= score)
+                    fail_msg("%s %d: %zu bytes and %g dB after %zu and %g", codec->name,
+                             qualities[q], file.size, now, size, score);
+                size = file.size;
+                score = now;
+            }
+            assert_true(score > (channels == 1 ? 38 : 33));
+        }
+    }
+    dl2_image_free(&in);
+    dl2_image_free(&out);
+    dl2_bytes_free(&file);
+    dl2_bytes_free(&again);
+}
+
+static void every_size_can_be_encoded(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[][2] = {{1, 1}, {2, 1}, {1, 3}, {5, 4}, {17, 31}, {300, 2}};
+    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            for (uint32_t channels = 1; channels <= 3; channels += 2) {
+                struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+                options.channels = channels;
+                sample_picture(&in, sizes[s][0], sizes[s][1], channels);
+                encode_ok(dl2_codec_at(i), &in, 90, &file);
+                decode_ok(&file, &options, &out);
+                if (psnr(&in, &out) < 14)
+                    fail_msg("%s %ux%ux%u: %g dB", dl2_codec_at(i)->name, sizes[s][0], sizes[s][1],
+                             channels, psnr(&in, &out));
+            }
+        }
+    }
+    dl2_image_free(&in);
+    dl2_image_free(&out);
+    dl2_bytes_free(&file);
+}
+
+static void parameters_say_what_quality_came_to(void **state)
+{
+    (void)state;
+    struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *codec = dl2_codec_at(i);
+        options.quality = 50;
+        json_t *parameters = codec->encoder_parameters(&options);
+        assert_true(json_object_size(parameters) >= 1);
+        if (!strcmp(codec->name, "avif"))
+            assert_int_equal(json_integer_value(json_object_get(parameters, "cq-level")), 32);
+        if (!strcmp(codec->name, "jp2"))
+            assert_true(json_real_value(json_object_get(parameters, "tcp_distoratio")) == 32);
+        json_decref(parameters);
+    }
+}
+
+/* A target of 22 + q/5 dB is met to within a decibel and a half on a picture with some noise. */
+static void jp2_meets_its_target(void **state)
+{
+    (void)state;
+    const struct dl2_codec *jp2 = dl2_codec_find("jp2");
+    if (!jp2)
+        skip();
+    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    sample_picture(&in, 256, 192, 1);
+    for (int quality = 60; quality <= 100; quality += 20) {
+        encode_ok(jp2, &in, quality, &file);
+        decode_ok(&file, &as_is, &out);
+        assert_true(fabs(psnr(&in, &out) - (22 + quality / 5.0)) < 1.5);
+    }
+    dl2_image_free(&in);
+    dl2_image_free(&out);
+    dl2_bytes_free(&file);
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    (void)state;
+    struct dl2_image in = DL2_IMAGE_INIT, none = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    sample_picture(&in, 8, 8, 3);
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *codec = dl2_codec_at(i);
+        struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+        assert_int_equal(dl2_image_encode(codec, &none, &options, &file, NULL), DL2_ERR_ARGUMENT);
+        options.effort = codec->max_effort + 1;
+        assert_int_equal(dl2_image_encode(codec, &in, &options, &file, NULL), DL2_ERR_ARGUMENT);
+        options = (struct dl2_encode_options)DL2_ENCODE_DEFAULTS;
+        options.subsampling = "411";
+        if (codec->has_subsampling)
+            assert_int_equal(dl2_image_encode(codec, &in, &options, &file, NULL), DL2_ERR_ARGUMENT);
+        options = (struct dl2_encode_options)DL2_ENCODE_DEFAULTS;
+        for (int quality = 0; codec->lossy && quality <= 101; quality += 101) {
+            options.quality = quality;
+            assert_int_equal(dl2_image_encode(codec, &in, &options, &file, NULL), DL2_ERR_ARGUMENT);
+        }
+    }
+    const struct dl2_codec *webp = dl2_codec_find("webp");
+    if (webp) {
+        struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+        sample_picture(&in, 16384, 1, 1);
+        assert_int_equal(dl2_image_encode(webp, &in, &options, &file, NULL), DL2_ERR_LIMIT);
+    }
+    dl2_image_free(&in);
+    dl2_bytes_free(&file);
+}
+
+/* Subsampling and effort do what they say. */
+static void jpeg_is_what_others_make(void **state)
+{
+    (void)state;
+#ifdef HAVE_JPEG
+    const struct dl2_codec *jpeg = dl2_codec_find("jpeg");
+    struct dl2_image in = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT, plain = DL2_BYTES_INIT;
+    for (uint32_t channels = 1; channels <= 3; channels += 2) {
+        sample_picture(&in, 123, 77, channels);
+        for (int quality = 5; quality <= 95; quality += 45) {
+            encode_ok(jpeg, &in, quality, &file);
+            sample_plain_jpeg(&in, quality, &plain);
+            assert_int_equal(file.size, plain.size);
+            assert_memory_equal(file.data, plain.data, file.size);
+        }
+    }
+    struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    encode_ok(jpeg, &in, options.quality, &plain);
+    for (options.effort = 1; options.effort <= 2; options.effort++) {
+        assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);
+        assert_true(file.size < plain.size);
+    }
+    options.effort = -1;
+    options.subsampling = "444";
+    assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);
+    assert_true(file.size > plain.size);
+    dl2_image_free(&in);
+    dl2_bytes_free(&file);
+    dl2_bytes_free(&plain);
+#else
+    skip();
+#endif
+}
+
+static void a_truncated_file_is_an_error(void **state)
+{
+    (void)state;
+    struct dl2_image in = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *codec = dl2_codec_at(i);
+        for (uint32_t channels = 1; channels <= 3; channels += 2) {
+            sample_picture(&in, 90, 70, channels);
+            for (int effort = -1; effort <= (codec->max_effort < 2 ? codec->max_effort : 2);
+                 effort++) {
+                struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+                options.effort = effort;
+                assert_int_equal(dl2_image_encode(codec, &in, &options, &file, NULL), DL2_OK);
+                assert_int_equal(decode_status(file.data, file.size, &as_is), DL2_OK);
+                for (size_t part = 0; part < 64; part++) {
+                    size_t size = file.size * part / 64;
+                    int status = decode_status(file.data, size, &as_is);
+                    if (status == DL2_OK)
+                        fail_msg("%s effort %d: %zu of %zu bytes were enough", codec->name, effort,
+                                 size, file.size);
+                }
+            }
+        }
+    }
+    dl2_image_free(&in);
+    dl2_bytes_free(&file);
+}
+
+/* A JPEG file may lack its end marker, as some cameras' do, but not a pixel. */
+static void jpeg_without_end_marker(void **state)
+{
+    (void)state;
+    const struct dl2_codec *jpeg = dl2_codec_find("jpeg");
+    if (!jpeg)
+        skip();
+    struct dl2_image in = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    sample_picture(&in, 90, 70, 3);
+    encode_ok(jpeg, &in, 80, &file);
+    assert_int_equal(decode_status(file.data, file.size - 2, &as_is), DL2_OK);
+    assert_int_equal(decode_status(file.data, file.size - 8, &as_is), DL2_ERR_FORMAT);
+    options.effort = 2; /* of a progressive one nobody can say what is missing */
+    assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);
+    assert_int_equal(decode_status(file.data, file.size - 2, &as_is), DL2_ERR_FORMAT);
+    dl2_image_free(&in);
+    dl2_bytes_free(&file);
+}
+
+static void limits_hold(void **state)
+{
+    (void)state;
+    struct dl2_image in = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    sample_picture(&in, 50, 40, 3);
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+        encode_ok(dl2_codec_at(i), &in, 50, &file);
+        options.max_pixels = 2000;
+        assert_int_equal(decode_status(file.data, file.size, &options), DL2_OK);
+        options.max_pixels = 1999;
+        assert_int_equal(decode_status(file.data, file.size, &options), DL2_ERR_LIMIT);
+    }
+    static const char bomb[] = "P6 65535 65535 255\n";
+    assert_int_equal(decode_status((const uint8_t *)bomb, sizeof bomb, &as_is), DL2_ERR_LIMIT);
+    const struct dl2_codec *jpeg = dl2_codec_find("jpeg");
+    if (jpeg) {
+        /* The same file with 65500 x 65500 in its SOF0 segment. */
+        encode_ok(jpeg, &in, 50, &file);
+        for (size_t at = 0; at + 9 < file.size; at++) {
+            if (file.data[at] == 0xff && file.data[at + 1] == 0xc0) {
+                memcpy(file.data + at + 5, "\xff\xdc\xff\xdc", 4);
+                break;
+            }
+        }
+        assert_int_equal(decode_status(file.data, file.size, &as_is), DL2_ERR_LIMIT);
+    }
+    dl2_image_free(&in);
+    dl2_bytes_free(&file);
+}
+
+static void what_is_no_image_is_named(void **state)
+{
+    (void)state;
+    static const char text[] = "This is no image, whatever its name says. This is no image.";
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_image_info info;
+    assert_int_equal(decode_status((const uint8_t *)text, sizeof text, &as_is),
+                     DL2_ERR_UNSUPPORTED);
+    assert_int_equal(decode_status((const uint8_t *)text, 0, &as_is), DL2_ERR_FORMAT);
+    assert_int_equal(dl2_image_read_info((const uint8_t *)"GIF89a....", 10, &info, &error),
+                     DL2_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "GIF"));
+}
+
+static void exif_is_read_with_care(void **state)
+{
+    (void)state;
+    uint8_t block[64];
+    for (int big = 0; big < 2; big++) {
+        for (int orientation = 0; orientation <= 9; orientation++) {
+            size_t size = sample_exif(block, orientation, big);
+            int expected = orientation >= 1 && orientation <= 8 ? orientation : 1;
+            assert_int_equal(dl2_exif_orientation(block, size), expected);
+            assert_int_equal(dl2_exif_orientation(block + 6, size - 6), expected);
+            /* The entry ends at byte 28; what comes before is needed in full. */
+            for (size_t cut = 0; cut < 28; cut++) {
+                uint8_t *copy = malloc(cut ? cut : 1);
+                assert_non_null(copy);
+                memcpy(copy, block, cut);
+                assert_int_equal(dl2_exif_orientation(copy, cut), 1);
+                free(copy);
+            }
+        }
+        size_t size = sample_exif(block, 6, big);
+        memset(block + 10, 0xff, 4); /* the offset of the first directory */
+        assert_int_equal(dl2_exif_orientation(block, size), 1);
+    }
+}
+
+/* Of the pixels 1 2 3 / 4 5 6 as coded: what TIFF 6.0 says a viewer shows. */
+static const struct {
+    uint32_t width;
+    uint8_t pixels[6];
+} upright[9] = {
+    {0, {0}},
+    {3, {1, 2, 3, 4, 5, 6}},
+    {3, {3, 2, 1, 6, 5, 4}},
+    {3, {6, 5, 4, 3, 2, 1}},
+    {3, {4, 5, 6, 1, 2, 3}},
+    {2, {1, 4, 2, 5, 3, 6}},
+    {2, {4, 1, 5, 2, 6, 3}},
+    {2, {6, 3, 5, 2, 4, 1}},
+    {2, {3, 6, 2, 5, 1, 4}},
+};
+
+static void orientation_is_applied(void **state)
+{
+    (void)state;
+#ifdef HAVE_PNG
+    static const uint16_t coded[6] = {1, 2, 3, 4, 5, 6};
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    for (int orientation = 1; orientation <= 8; orientation++) {
+        struct sample_png options = {3, 2, 0, 8, false, -1, orientation, coded};
+        struct dl2_decode_options keep = DL2_DECODE_DEFAULTS;
+        sample_png(&options, &file);
+        decode_ok(&file, &as_is, &image);
+        assert_int_equal(image.width, upright[orientation].width);
+        assert_int_equal(image.height, 6 / upright[orientation].width);
+        assert_memory_equal(image.data, upright[orientation].pixels, 6);
+        keep.keep_orientation = true;
+        decode_ok(&file, &keep, &image);
+        assert_int_equal(image.width, 3);
+        assert_memory_equal(image.data, upright[1].pixels, 6);
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+#else
+    skip();
+#endif
+}
+
+static void orientation_of_jpeg_is_found(void **state)
+{
+    (void)state;
+    const struct dl2_codec *jpeg = dl2_codec_find("jpeg");
+    if (!jpeg)
+        skip();
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes plain = DL2_BYTES_INIT, file = DL2_BYTES_INIT;
+    for (int orientation = 1; orientation <= 8; orientation++) {
+        struct dl2_image_info info;
+        sample_picture(&image, 20, 10, 3);
+        encode_ok(jpeg, &image, 75, &plain);
+        sample_jpeg_with_exif(&plain, orientation, &file);
+        assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
+        assert_int_equal(info.orientation, orientation);
+        assert_int_equal(info.width, 20);
+        decode_ok(&file, &as_is, &image);
+        assert_int_equal(image.width, orientation >= 5 ? 10 : 20);
+        assert_int_equal(image.height, orientation >= 5 ? 20 : 10);
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&plain);
+    dl2_bytes_free(&file);
+}
+
+static int blend(int value, int alpha, int background)
+{
+    return (int)floor((value * alpha + background * (255 - alpha)) / 255.0 + 0.5);
+}
+
+static void alpha_lies_over_the_background(void **state)
+{
+    (void)state;
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_decode_options options = {0, 0, {10, 200, 30}, false};
+#ifdef HAVE_PNG
+    static const uint16_t rgba[8] = {255, 128, 0, 100, 20, 40, 60, 0};
+    for (int interlaced = 0; interlaced < 2; interlaced++) {
+        struct sample_png png = {2, 1, 6, 8, interlaced, -1, 0, rgba};
+        sample_png(&png, &file);
+        decode_ok(&file, &options, &image);
+        assert_int_equal(image.channels, 3);
+        for (int p = 0; p < 2; p++) {
+            for (int c = 0; c < 3; c++)
+                assert_int_equal(image.data[3 * p + c],
+                                 blend(rgba[4 * p + c], rgba[4 * p + 3], options.background[c]));
+        }
+    }
+    /* By default on white, as viewers show it. */
+    decode_ok(&file, &as_is, &image);
+    assert_int_equal(image.data[5], 255);
+    /* Gray with alpha stays gray, over the background's luma. */
+    static const uint16_t gray[4] = {80, 255, 80, 0};
+    struct sample_png png = {2, 1, 4, 8, false, -1, 0, gray};
+    sample_png(&png, &file);
+    decode_ok(&file, &options, &image);
+    assert_int_equal(image.channels, 1);
+    assert_int_equal(image.data[0], 80);
+    assert_int_equal(image.data[1], (int)floor(0.299 * 10 + 0.587 * 200 + 0.114 * 30 + 0.5));
+#endif
+#ifdef HAVE_WEBP
+    static const uint8_t webp[8] = {255, 128, 0, 100, 20, 40, 60, 255};
+    sample_webp_with_alpha(webp, 2, 1, &file);
+    decode_ok(&file, &options, &image);
+    for (int c = 0; c < 3; c++) {
+        assert_int_equal(image.data[c], blend(webp[c], 100, options.background[c]));
+        assert_int_equal(image.data[3 + c], webp[4 + c]);
+    }
+#endif
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+}
+
+static void png_of_every_kind_becomes_8_bits(void **state)
+{
+    (void)state;
+#ifdef HAVE_PNG
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    uint16_t samples[10 * 9];
+    static const int depths[] = {1, 2, 4, 8, 16};
+    for (int interlaced = 0; interlaced < 2; interlaced++) {
+        for (size_t d = 0; d < 5; d++) {
+            int bits = depths[d], maximum = (1 << bits) - 1;
+            for (int i = 0; i < 90; i++)
+                samples[i] = (uint16_t)((i * 7919) & maximum);
+            struct sample_png png = {10, 9, 0, bits, interlaced, -1, 0, samples};
+            sample_png(&png, &file);
+            struct dl2_image_info info;
+            assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
+            assert_int_equal(info.bits, bits);
+            decode_ok(&file, &as_is, &image);
+            assert_int_equal(image.channels, 1);
+            for (int i = 0; i < 90; i++)
+                assert_int_equal(image.data[i], (int)floor(samples[i] * 255.0 / maximum + 0.5));
+            if (bits == 16)
+                continue;
+            png.color_type = 3;
+            png.transparent = 1;
+            sample_png(&png, &file);
+            struct dl2_decode_options options = {0, 0, {1, 2, 3}, false};
+            decode_ok(&file, &options, &image);
+            assert_int_equal(image.channels, 3);
+            for (int i = 0; i < 90; i++) {
+                int p = samples[i];
+                assert_int_equal(image.data[3 * i], p == 1 ? 1 : p);
+                assert_int_equal(image.data[3 * i + 1], p == 1 ? 2 : 2 * p & 255);
+                assert_int_equal(image.data[3 * i + 2], p == 1 ? 3 : 255 - p);
+            }
+        }
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+#else
+    skip();
+#endif
+}
+
+static void cmyk_is_converted(void **state)
+{
+    (void)state;
+#ifdef HAVE_JPEG
+    static const struct {
+        uint8_t inks[4], rgb[3];
+    } cases[] = {{{255, 0, 0, 0}, {0, 255, 255}},
+                 {{0, 255, 255, 0}, {255, 0, 0}},
+                 {{0, 0, 0, 255}, {0, 0, 0}},
+                 {{0, 0, 0, 0}, {255, 255, 255}},
+                 {{0, 0, 128, 100}, {155, 155, 77}}};
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    for (int adobe = 0; adobe < 2; adobe++) {
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            sample_cmyk_jpeg(cases[i].inks, adobe, &file);
+            decode_ok(&file, &as_is, &image);
+            assert_int_equal(image.channels, 3);
+            for (int c = 0; c < 3; c++)
+                assert_in_range(image.data[c] + 3, cases[i].rgb[c], cases[i].rgb[c] + 6);
+        }
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+#else
+    skip();
+#endif
+}
+
+static void pnm_headers(void **state)
+{
+    (void)state;
+    struct dl2_image image = DL2_IMAGE_INIT;
+    static const char deep[] = "P6\n#one\n 1 # two\n1\n#three\r1000\n\0\0\1\xf4\3\xe8";
+    static const char shallow[] = "P5 3 1 15 \0\007\017";
+    struct dl2_bytes file = {(uint8_t *)(uintptr_t)deep, sizeof deep - 1, 0};
+    decode_ok(&file, &as_is, &image);
+    assert_memory_equal(image.data, "\0\200\377", 3);
+    file = (struct dl2_bytes){(uint8_t *)(uintptr_t)shallow, sizeof shallow - 1, 0};
+    decode_ok(&file, &as_is, &image);
+    assert_memory_equal(image.data, "\0\167\377", 3);
+    static const char *const bad[] = {"P5 3 1 15 \1\2", "P5 1 1 15 \20",  "P5 0 1 255 \1",
+                                      "P5 1 1 0 \1",    "P5 1 1 65536 1", "P5 99999999999 1 255 1",
+                                      "P5 1 1 255",     "P5 x 1 255 1",   "P6 # never ends"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(decode_status((const uint8_t *)bad[i], strlen(bad[i]), &as_is),
+                         DL2_ERR_FORMAT);
+    dl2_image_free(&image);
+}
+
+static void channels_are_converted_on_request(void **state)
+{
+    (void)state;
+    struct dl2_image image = DL2_IMAGE_INIT;
+    static const char colour[] = "P6 2 1 255\n\377\0\0\12\24\36";
+    static const char gray[] = "P5 2 1 255\n\7\377";
+    struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+    struct dl2_bytes file = {(uint8_t *)(uintptr_t)colour, sizeof colour - 1, 0};
+    options.channels = 1;
+    decode_ok(&file, &options, &image);
+    assert_int_equal(image.channels, 1);
+    assert_int_equal(image.stride, 2);
+    assert_int_equal(image.data[0], 76); /* .299 * 255 */
+    assert_int_equal(image.data[1], 18); /* .299 * 10 + .587 * 20 + .114 * 30 */
+    file = (struct dl2_bytes){(uint8_t *)(uintptr_t)gray, sizeof gray - 1, 0};
+    options.channels = 3;
+    decode_ok(&file, &options, &image);
+    assert_int_equal(image.channels, 3);
+    assert_memory_equal(image.data, "\7\7\7\377\377\377", 6);
+    options.channels = 2;
+    assert_int_equal(decode_status(file.data, file.size, &options), DL2_ERR_ARGUMENT);
+    dl2_image_free(&image);
+}
+
+static void memory_is_reused(void **state)
+{
+    (void)state;
+    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        sample_picture(&in, 64, 64, 3);
+        encode_ok(dl2_codec_at(i), &in, 50, &file);
+        decode_ok(&file, &as_is, &out);
+        const uint8_t *block = out.data;
+        sample_picture(&in, 32, 48, 3);
+        encode_ok(dl2_codec_at(i), &in, 50, &file);
+        decode_ok(&file, &as_is, &out);
+        assert_ptr_equal(out.data, block);
+    }
+    dl2_image_free(&in);
+    dl2_image_free(&out);
+    dl2_bytes_free(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_is_consistent),
+        cmocka_unit_test(lossless_codecs_keep_every_sample),
+        cmocka_unit_test(quality_rises_with_quality),
+        cmocka_unit_test(every_size_can_be_encoded),
+        cmocka_unit_test(parameters_say_what_quality_came_to),
+        cmocka_unit_test(jp2_meets_its_target),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(jpeg_is_what_others_make),
+        cmocka_unit_test(a_truncated_file_is_an_error),
+        cmocka_unit_test(jpeg_without_end_marker),
+        cmocka_unit_test(limits_hold),
+        cmocka_unit_test(what_is_no_image_is_named),
+        cmocka_unit_test(exif_is_read_with_care),
+        cmocka_unit_test(orientation_is_applied),
+        cmocka_unit_test(orientation_of_jpeg_is_found),
+        cmocka_unit_test(alpha_lies_over_the_background),
+        cmocka_unit_test(png_of_every_kind_becomes_8_bits),
+        cmocka_unit_test(cmyk_is_converted),
+        cmocka_unit_test(pnm_headers),
+        cmocka_unit_test(channels_are_converted_on_request),
+        cmocka_unit_test(memory_is_reused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
