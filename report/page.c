@@ -531,7 +531,8 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
     dl2_html_markup(html, "<p class='lead'>");
     const size_t raw = dl2_study_find(study, "raw");
     char text[32];
-    if (raw < study->variant_count && isfinite(study->variants[raw].bytes))
+    if (raw < study->variant_count && isfinite(study->variants[raw].bytes) &&
+        isfinite(study->variants[raw].images))
         dl2_html_format(html, "%.0f images of %s, ", study->variants[raw].images,
                         human_bytes(study->variants[raw].bytes, text));
     if (study->variant_count)
@@ -554,7 +555,7 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
     write_variants(html, page);
     write_plots(
         html, page, DL2_PLOT_ACCURACY, "Accuracy",
-        "Bars are 95% intervals over seeds, of each variant by itself. Dashed: the original; "
+        "Bars are 95% intervals over seeds, of each variant by itself. The line: the original; "
         "shaded: the tolerance below it. Numbers are qualities.");
     write_plots(html, page, DL2_PLOT_RATE_DISTORTION, "Rate and distortion", NULL);
     if (page->plots->problem[0])

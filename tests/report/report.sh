@@ -1,0 +1,141 @@
+#!/bin/sh
+# dl2-report on studies that are whole, partial and broken.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/report/make_study.sh"
+study=$work/study page=$work/page/report.html
+
+says() { # FILE WORDS...: the page's text
+    said=$1; shift
+    for words in "$@"; do grep -qF -- "$words" "$said" || fail "$said does not say '$words'"; done
+}
+well_formed() { # closed tags, escaped text, no id twice, nothing from outside
+    [ -n "${PYTHON3:-}" ] || return 0
+    "$PYTHON3" - "$1" <<'PY' || fail "$1: see above"
+import re, sys, xml.etree.ElementTree as tree
+text = open(sys.argv[1], encoding="utf-8").read()
+ids = [e.get("id") for e in tree.fromstring(text).iter() if e.get("id")]
+twice = {i for i in ids if ids.count(i) > 1}
+assert not twice, "ids twice: %s" % twice
+refs = re.findall(r"(?:href|src)=['\"]([^'\"]*)", text) + re.findall(r"url\(([^)]*)", text)
+outside = [r for r in refs if not r.startswith("#")]
+assert not outside, "not in the page: %s" % outside
+dangling = [r for r in refs if r[1:] not in ids]
+assert not dangling, "links to nothing: %s" % dangling
+PY
+}
+
+# A whole study: two codecs, three seeds.
+load "$study" raw 900
+variant "$study" jpeg-10 jpeg 10 700000 26.125 0.78 3300
+variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900 \
+    '{"path": "train/rose/<7>.png", "error": "not a \"PNG\" & nothing else"}'
+variant "$study" webp-50 webp 50 1300000 31.9 0.925 500
+for seed in 1 2 3; do
+    training "$study" raw small "$seed" "0.70$seed"
+    training "$study" jpeg-10 small "$seed" "0.60$seed"
+    training "$study" jpeg-50 small "$seed" "0.70$((seed % 3))"
+    training "$study" webp-50 small "$seed" "0.70$seed"
+done
+expect 0 dl2-report "$study" -o "$page" --title "A <title> & more" --command "make study 'X=<1>'"
+says "$work/out" "webp-50 is the smallest variant within 1 point" "jpeg-50 is the fastest variant"
+well_formed "$page"
+says "$page" "A &lt;title&gt; &amp; more" "make study &#39;X=&lt;1&gt;&#39;" "26.12" "3.5 %" \
+    "train/rose/&lt;7&gt;.png: not a &quot;PNG&quot; &amp; nothing else" \
+    "A &lt;fast&gt; &amp; &quot;quoted&quot; processor" "webp-50" "within tolerance" "Wang 2004"
+says "$page" '−10.0 <small>' 'badge beyond'
+for plot in rate-psnr rate-ssim accuracy-bytes-small accuracy-load-small accuracy-train-small \
+    curves-small-jpeg curves-small-webp; do
+    for part in dat gp; do
+        [ -s "$work/page/plots/$plot.$part" ] || fail "no plots/$plot.$part"
+    done
+done
+says "$work/page/plots/rate-psnr.dat" "0.56 26.125 10 jpeg-10"
+
+# The same results give the same bytes.
+cp "$page" "$work/first.html"
+expect 0 dl2-report --quiet "$study" -o "$page" --title "A <title> & more" --command "make study 'X=<1>'"
+[ ! -s "$work/out" ] || fail "--quiet isn't"
+cmp "$page" "$work/first.html" || fail "not reproducible"
+
+if command -v gnuplot >/dev/null 2>&1; then
+    says "$page" "<svg"
+    # The scripts can be run by hand.
+    rm "$work/page/plots/rate-psnr.svg"
+    (cd "$work/page/plots" && gnuplot rate-psnr.gp) || fail "rate-psnr.gp can't be run by hand"
+    [ -s "$work/page/plots/rate-psnr.svg" ] || fail "rate-psnr.gp makes nothing"
+else
+    echo "gnuplot is not installed (Debian: gnuplot-nox): pictures not tested"
+fi
+
+# Without gnuplot: the tables, and what is missing.
+expect 0 dl2-report --gnuplot "$work/no such gnuplot" "$study" -o "$work/bare.html"
+says "$work/err" "gnuplot-nox"
+says "$work/bare.html" "gnuplot-nox" "webp-50 is the smallest"
+grep -q "<svg" "$work/bare.html" && fail "pictures without gnuplot"
+well_formed "$work/bare.html"
+
+# Nothing trained yet, and nothing at all.
+cp -R "$study" "$work/untrained"; rm -r "$work/untrained/train"
+expect 0 dl2-report "$work/untrained" -o "$work/untrained.html"
+says "$work/untrained.html" "Nothing was trained yet" "26.12"
+well_formed "$work/untrained.html"
+mkdir "$work/empty"
+expect 0 dl2-report "$work/empty" -o "$work/empty.html"
+says "$work/empty.html" "no results here yet"
+well_formed "$work/empty.html"
+
+# A training that was cut short doesn't count, and is named.
+training "$study" raw small 4 0.1 false
+expect 0 dl2-report "$study" -o "$page"
+says "$work/err" "train/raw/small/seed-4/experiment_report.json: cut short"
+says "$page" "seed-4/experiment_report.json"
+rm -r "$study/train/raw/small/seed-4"
+
+# Wrong usage.
+expect 2 dl2-report
+expect 2 dl2-report --tolerance -1 "$study"
+expect 1 dl2-report "$work/nowhere" -o "$work/nowhere.html"
+says "$work/err" "$work/nowhere is not a folder"
+
+# Each file broken in each of several ways: never a crash, always named, and the page still written.
+spoil() { # FILE KIND
+    case $2 in
+    empty) : >"$1" ;;
+    cut) head -c 100 "$1" >"$1.tmp"; mv "$1.tmp" "$1" ;;
+    array) echo '[]' >"$1" ;;
+    schema) echo '{"schema": "other/1"}' >"$1" ;;
+    deep) awk 'BEGIN { for (i = 0; i < 100000; i++) printf "[" }' >"$1" ;;
+    esac
+}
+for file in variants/jpeg-50/dl2-variant.json quality/jpeg-50.json load/raw.json \
+    train/raw/small/seed-2/experiment_report.json; do
+    cp "$study/$file" "$work/kept"
+    for kind in empty cut array schema deep; do
+        spoil "$study/$file" "$kind"
+        expect 1 dl2-report "$study" -o "$page"
+        says "$work/err" "$file"
+        says "$page" "$file" "webp-50"
+        well_formed "$page"
+    done
+    # Of the right schema, and nothing else in it, or all of it of the wrong type.
+    schema=$(sed -n 's/.*"schema": "\([^"]*\)".*/\1/p' "$work/kept" | head -n 1)
+    echo "{\"schema\": \"$schema\"}" >"$study/$file"
+    dl2-report "$study" -o "$page" >/dev/null 2>&1
+    [ $? -le 1 ] || fail "$file with only a schema"
+    well_formed "$page"
+    for value in '"text"' '[1]' '{"a": 1}' '-1e308' null; do
+        awk -v s="$schema" -v v="$value" 'BEGIN {
+            n = split("variant codec quality complete source options encoder libraries images " \
+                "pixels bytes bits_per_pixel source_bytes encode_cpu_seconds failed variants " \
+                "definitions images_per_core_second bad machine versions epochs final arguments seed", k)
+            printf "{\"schema\": \"%s\", \"completed\": true", s
+            for (i = 1; i <= n; i++) printf ", \"%s\": %s", k[i], v
+            print "}" }' >"$study/$file"
+        dl2-report "$study" -o "$page" >/dev/null 2>&1
+        [ $? -le 1 ] || fail "$file with $value everywhere"
+        well_formed "$page"
+    done
+    cp "$work/kept" "$study/$file"
+done
+expect 0 dl2-report "$study" -o "$page"
+exit 0
