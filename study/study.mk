@@ -20,12 +20,13 @@
 #   OUT          where all results go: study-out/DATASET
 #   CODECS       jpeg webp avif jp2, or some of them
 #   QUALITIES    1 to 100, higher is better, the same for all codecs
+#   TRAIN_ON     variants to train on, all unless named: jpeg-10 webp-50 ...
 #   ARCHS        networks, as dl2-train --help lists them
 #   EPOCHS       of each training
 #   SEEDS        of the trainings; two at least, so that chance can be told from effect
 #   IMAGE_SIZE   pixels that the networks see, squared
 #   BATCH        images a step
-#   DEVICE       cpu, ref or what dl2-train --help lists
+#   DEVICE       auto, or what dl2-train --help lists
 #   JOBS         threads in all
 #   TRAINERS     trainings at once; each has JOBS / TRAINERS threads
 #   TOLERANCE    points of top-1 accuracy that may be lost, for the report's recommendation
@@ -38,19 +39,28 @@
 
 DATASET ?= demo
 OUT ?= study-out/$(notdir $(abspath $(DATASET)))
-CODECS ?= jpeg
-QUALITIES ?= 10 25 50 75 85
-ARCHS ?= cifar
-EPOCHS ?= 15
-SEEDS ?= 1 2
+CODECS ?= $(or $(codecs_$(DATASET)),jpeg)
+QUALITIES ?= $(or $(qualities_$(DATASET)),10 25 50 75 85)
+TRAIN_ON ?= $(variants)
+ARCHS ?= $(or $(archs_$(DATASET)),resnet10)
+EPOCHS ?= $(or $(epochs_$(DATASET)),30)
+SEEDS ?= $(or $(seeds_$(DATASET)),1 2)
 IMAGE_SIZE ?= $(or $(image_size_$(DATASET)),64)
 BATCH ?= 64
-DEVICE ?= cpu
+DEVICE ?= auto
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
-TRAINERS ?= $(if $(filter ref cpu,$(DEVICE)),$(shell \
+TRAINERS ?= $(if $(filter auto ref cpu,$(DEVICE)),$(shell \
     seeds=$(words $(SEEDS)); [ $$seeds -lt $(JOBS) ] && echo $$seeds || echo $(JOBS)),1)
 TOLERANCE ?= 1
 
+# The demo is to end within minutes on two processors, and yet to say something.
+codecs_demo := jpeg webp
+qualities_demo := 5 25 75
+archs_demo := convnet
+epochs_demo := 3
+seeds_demo := 1 2 3
+archs_fashion-mnist := convnet
+epochs_fashion-mnist := 5
 image_size_fashion-mnist := 28
 
 here := $(dir $(lastword $(MAKEFILE_LIST)))
@@ -103,7 +113,9 @@ two_digits = $(if $(filter 1 2 3 4 5 6 7 8 9,$1),0$1,$1)
 variants := $(foreach c,$(CODECS),$(if $(filter png ppm,$c),$c,$(foreach \
     q,$(QUALITIES),$c-$(call two_digits,$q))))
 names := raw $(variants)
-runs := $(foreach n,$(names),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$n/$a/seed-$s)))
+strangers := $(filter-out $(variants),$(TRAIN_ON))
+$(if $(strangers),$(error TRAIN_ON names $(strangers): not among the variants $(variants)))
+runs := $(foreach n,raw $(TRAIN_ON),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$n/$a/seed-$s)))
 folder_of = $(if $(filter raw,$1),$(data),$(out)/variants/$1)
 
 variant_files := $(variants:%=$(out)/variants/%/dl2-variant.json)
@@ -143,7 +155,7 @@ options_transcode := $(TRANSCODE_FLAGS)
 options_quality := $(QUALITY_FLAGS)
 options_load := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(LOAD_FLAGS)
 options_train := $(EPOCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
-options_report := $(TOLERANCE) $(names) $(ARCHS) $(SEEDS) $(REPORT_FLAGS)
+options_report := $(TOLERANCE) $(names) $(runs) $(REPORT_FLAGS)
 stages := transcode quality load train report
 same = $(and $(findstring [$1],[$2]),$(findstring [$2],[$1]))
 $(foreach s,$(stages),$(if $(call same,$(strip $(options_$s)),$(strip $(file <$(made)/$s))),$(if \
@@ -242,9 +254,10 @@ $(out)/load/raw.json: $(made)/dataset
 $(variants:%=$(out)/load/%.json): $(out)/load/%.json: $(out)/variants/%/dl2-variant.json
 $(load_files): $(out)/load/%.json:
 	@mkdir -p $(@D)
-	$(Q)$(alone) && $(call program,dl2-load) bench -j $(JOBS) --image-size $(IMAGE_SIZE) \
-	    --batch $(BATCH) --json $@ $(LOAD_FLAGS) $(call folder_of,$*) || [ $$? -eq 1 ]
-	@test -e $@
+	$(Q)$(alone) && echo 'Loading $*' && rm -f $@ && { $(call program,dl2-load) -j $(JOBS) \
+	    --image-size $(IMAGE_SIZE) --batch $(BATCH) --name $* --json $@ --quiet $(LOAD_FLAGS) \
+	    bench $(call folder_of,$*) >$(made)/load.log 2>&1 || [ $$? -eq 1 ]; } && test -e $@ || \
+	    { cat $(made)/load.log >&2; exit 1; }
 
 # ---- Training
 
@@ -260,21 +273,35 @@ $(foreach r,$(runs),$(eval turns := $(or $(turns),$(shell seq $(TRAINERS))))$(ev
     $(out)/train/$r/experiment_report.json: trainer := $(firstword $(turns)))$(eval \
     turns := $(wordlist 2,$(words $(turns)),$(turns))))
 
+# Validates on the variant itself, which is what counts, and on the original. What was interrupted is
+# resumed, unless options or images have changed since.
 part = $(word $2,$(subst /, ,$1))
+variant = $(call part,$*,1)
 $(run_files): $(out)/train/%/experiment_report.json:
 	@mkdir -p $(@D)
-	$(Q)$(share) && echo 'Training $*' && { $(call program,dl2-train) -d $(call folder_of,$(call part,$*,1)) \
-	    -a $(call part,$*,2) --seed $(patsubst seed-%,%,$(call part,$*,3)) -e $(EPOCHS) \
-	    -b $(BATCH) --image-size $(IMAGE_SIZE) --device $(DEVICE) -j $(threads) -o $(@D) --quiet \
-	    $(TRAIN_FLAGS) >$(@D)/log 2>&1 || [ $$? -eq 1 ]; } && grep -qs '"completed": *true' $@ || { \
+	$(Q)$(share) && echo 'Training $*' && how=--restart && \
+	if grep -qs '"completed": *false' $@; then how=--resume; \
+	    for than in $(filter-out FORCE,$^); do [ ! $@ -ot $$than ] || how=--restart; done; fi && \
+	{ $(call program,dl2-train) $$how --data $(call folder_of,$(variant)) \
+	    --val $(call folder_of,$(variant)) $(if $(filter raw,$(variant)),,--val $(data)) \
+	    --arch $(call part,$*,2) --seed $(patsubst seed-%,%,$(call part,$*,3)) \
+	    --epochs $(EPOCHS) --batch $(BATCH) --image-size $(IMAGE_SIZE) --device $(DEVICE) \
+	    --threads $(threads) -j $(threads) --out $(@D) --quiet $(TRAIN_FLAGS) \
+	    >$(@D)/log 2>&1 || [ $$? -eq 1 ]; } && grep -qs '"completed": *true' $@ || { \
 	    cat $(@D)/log; echo 'Training $* failed: its output is above, and in $(@D)/log'; exit 1; } >&2
 
 # ---- The report
 
+command = make $(if $(wildcard $(here)../configure.ac),,-f $(here)study.mk )study$(foreach \
+    v,DATASET OUT CODECS QUALITIES TRAIN_ON ARCHS EPOCHS SEEDS IMAGE_SIZE BATCH DEVICE TOLERANCE,$(call \
+    assignment,$v))$(foreach v,TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS,$(if \
+    $($v),$(call assignment,$v)))
+assignment = $(if $(word 2,$($1)), $1="$($1)", $1=$($1))
 # A report that names broken results isn't up to date.
 $(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(made)/report
 	@mkdir -p $(@D)
-	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) $(REPORT_FLAGS) -o $@ $(out) || \
+	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) --title '$(notdir $(abspath $(DATASET)))' \
+	    --command '$(subst ','\'',$(command))' $(REPORT_FLAGS) -o $@ $(out) || \
 	    { status=$$?; test ! -e $@ || touch -d @0 $@; exit $$status; }
 
 variants: $(variant_files)

@@ -1,1 +1,4 @@
 # tests of study
+STUDY_TESTS = tests/study/packages.sh tests/study/demo_dataset.sh
+TESTS += $(STUDY_TESTS)
+EXTRA_DIST += $(STUDY_TESTS)

@@ -1,0 +1,131 @@
+#!/bin/sh
+# study.mk with the real programs on a tiny dataset: what is made, and what is not made again.
+. "$srcdir/tests/lib.sh"
+for convert in /usr/bin/convert convert none; do
+    "$convert" -version 2>/dev/null | grep -q ImageMagick && break
+done
+[ "$convert" != none ] || skip "ImageMagick is not installed (Debian: imagemagick)"
+make --version 2>/dev/null | grep -q 'GNU Make' || skip "make is not GNU Make (Debian: make)"
+for program in dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
+    [ -x "$builddir/$program" ] || fail "$program is not built"
+done
+
+# Two classes of noise, of two sizes so that they differ.
+cd "$work" || exit 99
+for split in train val; do
+    for class in fine coarse; do
+        mkdir -p "data/$split/$class"
+        for i in 1 2 3 4 5 6 7 8; do
+            [ $class = fine ] && size=40x40 || size=10x10
+            "$convert" -size $size -seed "$i" xc:gray +noise Random -scale 40x40! -depth 8 \
+                "PNG24:data/$split/$class/$i.png" || fail "convert"
+        done
+    done
+done
+
+# MAKEFLAGS of the make that runs this test isn't the study's.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+unset DATASET OUT CODECS QUALITIES TRAIN_ON ARCHS EPOCHS SEEDS IMAGE_SIZE BATCH DEVICE JOBS TRAINERS
+study() {
+    make -f "$srcdir/study/study.mk" PROGRAMS="$builddir" DATASET=data OUT=results CODECS=jpeg ARCHS=convnet \
+        EPOCHS=1 SEEDS='1 2' IMAGE_SIZE=16 BATCH=8 JOBS=2 "$@"
+}
+# What was made since `mark`, without logs and locks.
+news() {
+    find results -newer mark -type f ! -path '*/.make/*' ! -name log ! -name '*.safetensors' | LC_ALL=C sort
+}
+mark() { sleep 0.05; touch mark; sleep 0.05; }
+
+# Stage by stage, then all.
+expect 0 study QUALITIES='10 50' variants
+[ -f results/variants/jpeg-10/val/fine/3.jpg ] || fail "no variant"
+[ ! -e results/quality ] || fail "variants doesn't stop there"
+expect 0 study QUALITIES='10 50' quality
+[ -f results/quality/jpeg-50.json ] || fail "no scores"
+[ ! -e results/load ] && [ ! -e results/train ] || fail "quality doesn't stop there"
+expect 0 study QUALITIES='10 50' -j2
+for file in load/raw.json load/jpeg-10.json train/raw/convnet/seed-1/experiment_report.json \
+    train/jpeg-50/convnet/seed-2/experiment_report.json report/report.html; do
+    [ -f "results/$file" ] || fail "no $file"
+done
+grep -qF "The report: $work/results/report/report.html" "$work/out" || fail "the report's path isn't said"
+
+# Nothing twice.
+mark
+expect 0 study QUALITIES='10 50' -j2
+[ -z "$(news)" ] || fail "made again: $(news)"
+expect 0 study QUALITIES='10 50' -q report
+
+# An added quality: that variant, its score, its speed, its trainings, and the report.
+expect 0 study QUALITIES='10 30 50'
+cat >expected <<LIST
+results/load/jpeg-30.json
+results/quality/jpeg-30.json
+results/train/jpeg-30/convnet/seed-1/experiment_report.json
+results/train/jpeg-30/convnet/seed-2/experiment_report.json
+LIST
+news | grep -v -e '^results/report/' -e '^results/variants/jpeg-30/' >made
+cmp -s made expected || { cat made; fail "an added quality made the above"; }
+[ -f results/variants/jpeg-30/train/fine/1.jpg ] || fail "no jpeg-30"
+
+# An added seed: its trainings.
+mark
+expect 0 study QUALITIES='10 50' SEEDS='1 2 3' train
+[ "$(news | grep -c seed-3/experiment_report.json)" -eq 3 ] && [ "$(news | wc -l)" -eq 3 ] ||
+    fail "an added seed made $(news)"
+
+# Longer trainings: all of them, and nothing before them.
+mark
+expect 0 study QUALITIES=50 EPOCHS=2 train
+[ "$(news | wc -l)" -eq 4 ] || fail "longer trainings made $(news)"
+[ "$(grep -c '"lr":' results/train/raw/convnet/seed-1/experiment_report.json)" -ge 2 ] || fail "one epoch"
+
+# Other encoder options: every variant.
+mark
+expect 0 study QUALITIES=50 TRANSCODE_FLAGS='--subsampling 444' variants
+news | grep -qx results/variants/jpeg-50/train/fine/1.jpg || fail "options don't count"
+
+# A variant that was cut short, and one that lost its file.
+sed 's/"complete": *true/"complete": false/' results/variants/jpeg-10/dl2-variant.json >cut
+mv cut results/variants/jpeg-10/dl2-variant.json
+expect 0 study QUALITIES='10 50' TRANSCODE_FLAGS='--subsampling 444' variants
+grep -q '"complete": *true' results/variants/jpeg-10/dl2-variant.json || fail "not completed"
+
+# A new image in the dataset: in every variant.
+cp data/train/fine/1.png data/train/fine/9.png
+expect 0 study QUALITIES='10 50' TRANSCODE_FLAGS='--subsampling 444' variants
+[ -f results/variants/jpeg-50/train/fine/9.jpg ] || fail "a new image isn't seen"
+
+# An image that can't be read doesn't end the study; the report names it.
+echo 'not an image' >data/train/fine/bad.png
+expect 0 study QUALITIES=50 SEEDS=1
+grep -q 'train/fine/bad' results/report/report.html || fail "the bad image isn't in the report"
+
+# Lossless variants have no quality.
+expect 0 study CODECS=png QUALITIES=50 OUT=lossless quality
+[ -f lossless/variants/png/train/fine/1.png ] || fail "no png"
+[ -f lossless/quality/png.json ] || fail "png isn't scored"
+
+# Without train/ and val/: the programs split.
+cp -R data/train tree
+expect 0 study DATASET=tree OUT=tree-out QUALITIES=50 SEEDS=1
+
+# What can't be done is said.
+said() { grep -qF -- "$1" "$work/err" || { cat "$work/err"; fail "no word of: $1"; }; }
+expect 2 study DATASET=nowhere
+said 'DATASET is "nowhere", which is neither a folder'
+mkdir 'with blank'
+expect 2 study DATASET='with blank'
+said "make can't work with blanks"
+expect 2 study DATASET=tree
+said "holds a study of $work/data"
+expect 2 study PROGRAMS="$work/no-such-folder"
+said "dl2's programs"
+expect 2 study TRAIN_ON=jpeg-99
+said "TRAIN_ON names jpeg-99"
+mkdir keep
+expect 2 study OUT=keep clean-study
+[ -d keep ] || fail "clean-study took a folder that isn't a study"
+expect 0 study clean-study
+[ ! -e results ] || fail "clean-study left the study"
+exit 0
