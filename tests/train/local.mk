@@ -26,3 +26,15 @@ tests_train_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_train_test_device_LDADD = libtrain.la $(CMOCKA_LIBS)
 TESTS += tests/train/test_device
 endif
+check_PROGRAMS += tests/train/make_images
+tests_train_make_images_SOURCES = tests/train/make_images.c
+tests_train_make_images_LDADD = libcommon.la
+train_tests = \
+	tests/train/test_budget.sh \
+	tests/train/test_data.sh \
+	tests/train/test_fuzz_checkpoint.sh \
+	tests/train/test_options.sh \
+	tests/train/test_resume.sh \
+	tests/train/test_signal.sh
+TESTS += $(train_tests)
+EXTRA_DIST += $(train_tests) tests/train/train_lib.sh

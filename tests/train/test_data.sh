@@ -1,0 +1,98 @@
+# Stages, several validation sets, splits, gray images, bad samples, synthetic data, and how missing or
+# wrong data is answered.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/train/train_lib.sh"
+make_images data 3 16 5 8
+make_images other 3 16 4 8 colour 9
+make_images flat 3 20 0 8
+make_images gray 3 16 4 8 gray
+make_images four 4 8 2 8
+
+# It learns: three mean colours are easy.
+expect 0 run -d data -e 12 --out easy
+"${PYTHON3:-python3}" - easy/$REPORT <<'PY' || fail "it does not learn"
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["schema"] == "dl2-experiment/1" and report["completed"] is True
+assert report["final"][0]["top1"] > 0.8, report["final"]
+assert report["epochs"][-1]["train"]["loss"] < report["epochs"][0]["train"]["loss"]
+assert report["classes"] == 3 and report["train_images"] == 48 and report["val_images"] == 15
+assert len(report["epochs"]) == 12 and report["resources"] and report["machine"]["cores"] >= 1
+for epoch in report["epochs"]:
+    assert epoch["val"][0]["images"] == 15
+    assert epoch["val"][0]["top5"] == 1.0
+    assert abs(epoch["seconds"] - epoch["data_wait_seconds"] - epoch["compute_seconds"]) < 1e-9
+PY
+
+# Validation on several sets doesn't touch the weights, nor does leaving it out.
+expect 0 run -d data --out one
+expect 0 run -d data --out two --val other --val data --validate-every 2
+same one/$CK two/$CK "validation sets"
+[ "$(grep -c '"name": "other"' two/$REPORT)" -ge 2 ] || fail "no validation on the second set"
+expect 0 run -d data --out none --skip-validation
+same one/$CK none/$CK "validation left out"
+grep -q '"final": null' none/$REPORT || fail "--skip-validation validates"
+
+# Two stages of the same data are one run; of other data, another. Epochs need not be whole.
+expect 0 run -d data -e 2.5 --out run
+expect 0 dl2-train --quiet -a convnet --image-size 8 -b 8 --threads 1 --stages data:1,data:1.5 --out same
+same run/$CK same/$CK "stages of the same data"
+expect 0 dl2-train --quiet -a convnet --image-size 8 -b 8 --threads 1 --stages data:1,other:1.5 --out staged
+differ run/$CK staged/$CK "stages of other data"
+[ "$(field staged/$REPORT variant)" = data+other ] || fail "the stages' names"
+expect 0 dl2-train --quiet -a convnet --image-size 8 -b 8 --threads 1 --stages data:1,other:1.5 --out cut \
+    --run-epochs 1.2
+expect 0 dl2-train --quiet -a convnet --image-size 8 -b 8 --threads 1 --stages data:1,other:1.5 --out cut \
+    --resume
+same staged/$CK cut/$CK "stages, resumed"
+
+# One tree is split, by part and seed.
+expect 0 run -d flat --out flat
+[ "$(field flat/$REPORT val_images)" = 12 ] || fail "a fifth of sixty is not kept for validation"
+expect 0 run -d flat --out flat3 --val-fraction 0.3
+[ "$(field flat3/$REPORT val_images)" = 18 ] || fail "--val-fraction does nothing"
+expect 0 run -d flat --out flat-seed --split-seed 5
+differ flat/$CK flat-seed/$CK "--split-seed"
+
+# Gray images make a network of one channel, unless told otherwise.
+expect 0 run -d gray --out gray
+[ "$(field gray/$REPORT channels)" = 1 ] || fail "gray images were not noticed"
+expect 0 run -d gray --out gray3 --channels 3
+[ "$(field gray3/$REPORT channels)" = 3 ] || fail "--channels does nothing"
+
+# Bad samples are named, counted once, and left out.
+cp -r data bad
+printf 'P6\n8 8\n255\nshort' >bad/train/c1/003.ppm
+printf 'P6\n8 8\n255\nshort' >bad/val/c2/001.ppm
+expect 0 run -d bad --out bad
+[ "$(grep -c 'c1/003.ppm' "$work/err")" = 1 ] || fail "the bad training sample is not named once"
+[ "$(grep -c 'c2/001.ppm' "$work/err")" = 1 ] || fail "the bad validation sample is not named once"
+"${PYTHON3:-python3}" - bad/$REPORT <<'PY' || fail "bad samples in the report"
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert len(report["bad"]) == 2, report["bad"]
+assert report["final"][0]["images"] == 14, report["final"]
+PY
+
+# Noise, with and without a dataset that says how much.
+expect 0 run --loader synthetic --images 20 --classes 4 --out noise
+[ "$(field noise/$REPORT classes)" = 4 ] || fail "--classes does nothing"
+[ "$(grep -c '"images": 16' noise/$REPORT)" -ge 3 ] || fail "--images: not two batches of eight"
+expect 0 run --loader synthetic -d data --out noise-data
+[ "$(field noise-data/$REPORT train_images)" = 48 ] || fail "synthetic data of a dataset's size"
+
+# What can't be trained on.
+expect 1 run -d nowhere --out x
+grep -q nowhere "$work/err" || fail "a missing folder is not named"
+mkdir empty
+expect 1 run -d empty --out x
+expect 1 run -d data --val four --out x
+grep -q "classes of four" "$work/err" || fail "other classes are not called so"
+cp -r data renamed
+mv renamed/train/c2 renamed/train/zz && mv renamed/val/c2 renamed/val/zz
+expect 1 run -d data --val renamed --out x
+grep -q "'zz' where that has 'c2'" "$work/err" || fail "the class that differs is not named"
+mkdir -p single && cp -r data/train single/train && rm -r single/train/c1 single/train/c2
+expect 1 run -d single --skip-validation --out x
+[ ! -e x/$REPORT ] || fail "a run that never began left a report"
+exit 0

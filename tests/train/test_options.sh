@@ -1,0 +1,93 @@
+# Every option acts: where it should change the weights it does, where it shouldn't it doesn't; all are in
+# the report; wrong usage is status 2.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/train/train_lib.sh"
+make_images data 3 11 4 12
+base="-d data --skip-validation"
+expect 0 run $base --out base
+other() {
+    expect 0 run $base --out changed --restart "$@"
+    differ base/$CK changed/$CK "$*"
+}
+unlike() { # compares with another run than the base
+    reference=$1
+    shift
+    expect 0 run $base --out changed --restart "$@"
+    differ $reference/$CK changed/$CK "$*"
+}
+alike() {
+    expect 0 run $base --out changed --restart "$@"
+    same base/$CK changed/$CK "$*"
+}
+other -a resnet10 --image-size 32 -e 0.5
+other -b 6
+other -e 2
+other --lr 0.02
+other --lr-policy step
+other --lr-policy linear
+other --lr-policy exponential
+other --lr-per-epoch
+other --warmup 1
+other --warmup 0
+other --end-lr 0.001
+other --momentum 0.8
+other --nesterov
+other --weight-decay 0.01
+other --bn-weight-decay
+other --label-smoothing 0
+other --mixup 0.2
+other --accumulate 2
+other --image-size 9
+other --channels 1
+other --mean 100
+other --std 50,51,52
+other --crop-area 0.5,1
+other --crop-aspect 1,1
+other --no-flip
+other --seed 1
+other --loader synthetic
+alike --lr 0.00625 --lr-policy cosine --warmup 0.3 --momentum 0.9 --weight-decay 5e-4 --label-smoothing 0.1
+alike --mean 122.655,116.535,104.04 --std 59.415,58.395,58.65 --crop-area 0.08,1
+alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --accumulate 1 --seed 0
+alike --device auto --name "a name" --checkpoint-every 0.4
+[ "$(field changed/$REPORT name)" = "a name" ] || fail "--name does nothing"
+expect 0 run $base --out policy --lr-policy exponential
+unlike policy --lr-policy exponential --end-lr 0.001
+expect 0 run $base --out ref --device ref --threads 2
+[ "$(field ref/$REPORT device)" = ref ] || fail "--device does nothing"
+
+# --val-resize is validation's.
+expect 0 run -d data --out v1
+expect 0 run -d data --out v2 --val-resize 20
+same v1/$CK v2/$CK --val-resize
+[ "$(grep '"loss"' v1/$REPORT)" != "$(grep '"loss"' v2/$REPORT)" ] || fail "--val-resize does nothing"
+
+# The default folder is made from variant, architecture and seed.
+expect 0 run $base --seed 3
+[ -s experiments/data-convnet-seed-3/$REPORT ] || fail "no report in the default folder"
+
+# Every option of --help is in the report.
+dl2-train --help | sed -n 's/^.* --\([a-z-]*\).*/\1/p' |
+    grep -v -x -e help -e usage -e version -e quiet |
+    while read -r name; do
+        grep -q "\"$name\":" base/$REPORT || { echo "FAIL: the report has no '$name'" >&2; exit 1; }
+    done || exit 1
+
+# Wrong usage.
+for wrong in "" "-d data stray" "-d data -e 0" "-d data -e x" "-d data --lr-policy cosinus" \
+    "-d data --arch vgg" "-d data --device gpu9" "-d data --loader fast" "-d data --mean 1,2" \
+    "-d data --std 0" "-d data --crop-area 1,0.5" "-d data --crop-area 0.5,2" \
+    "-d data --crop-aspect 0,1" "-d data --time-budget 10x" "-d data --time-budget -5s" \
+    "-d data --time-budget 5s7" "-d data --stages data:1" "--stages data" "--stages data:0" \
+    "--stages data:1,:2" "-d data --resume --restart" "-d data --channels 2" \
+    "-d data --end-lr 9" "-d data --warmup 3" "-d data --val data --skip-validation" \
+    "-d data --classes 3" "--loader synthetic --val data" "-d data --momentum 0 --nesterov" \
+    "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
+    expect 2 run $wrong --out wrong
+    [ -s "$work/err" ] || fail "no word about: $wrong"
+done
+[ ! -e wrong ] || fail "wrong usage made a folder"
+
+# A rate that is far too high ends with advice, not with a checkpoint full of nothing.
+expect 1 run -d data --skip-validation --lr 1e6 --warmup 0 -e 30 --momentum 0.99 --out diverged
+grep -q 'lower --lr' "$work/err" || fail "no advice on a run that diverged"

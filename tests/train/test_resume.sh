@@ -1,0 +1,63 @@
+# A run that was stopped anywhere, by whatever, ends with the very weights of one that wasn't.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/train/train_lib.sh"
+make_images data 3 15 3 8
+
+# Five batches an epoch of eight; mixup and accumulation have numbers of their own to keep.
+options="-d data --mixup 0.3 --accumulate 2 --nesterov"
+expect 0 run $options --out whole
+expect 0 run $options --out workers1 -j 1
+expect 0 run $options --out workers5 -j 5
+same whole/$CK workers1/$CK "the number of workers"
+same whole/$CK workers5/$CK "the number of workers"
+expect 0 run $options --out seed --seed 7
+differ whole/$CK seed/$CK "the seed"
+
+# Stopped in the middle of an epoch, at an epoch's end, and again and again.
+expect 0 run $options --out parts --run-epochs 1.3
+[ "$(field parts/$REPORT completed)" = false ] || fail "a stopped run calls itself completed"
+differ whole/$CK parts/$CK "a part of the run"
+expect 1 run $options --out parts
+grep -q -e --resume "$work/err" || fail "an unfinished run would be overwritten without a word"
+expect 0 run $options --out parts --resume --run-epochs 0.7
+expect 0 run $options --out parts --resume --run-epochs 0.2 -j 1
+expect 0 run $options --out parts --resume
+same whole/$CK parts/$CK "a run in four parts"
+[ "$(field parts/$REPORT completed)" = true ] || fail "the resumed run is not completed"
+# The report has every epoch once, with the same losses.
+for report in whole parts; do
+    sed -n 's/^ *"loss": \([0-9.]\{12\}\).*/\1/p' $report/$REPORT >$report.losses
+done
+cmp whole.losses parts.losses || fail "the resumed run's report has other losses"
+[ "$(grep -c '"data_wait_seconds"' parts/$REPORT)" = 3 ] || fail "not three epochs in the report"
+
+# A finished run is left alone.
+cp parts/$REPORT before
+expect 0 run $options --out parts --resume
+cmp before parts/$REPORT || fail "resuming a finished run changed its report"
+
+# Other settings are another run; --restart gives the old one up.
+expect 0 run $options --out other --run-epochs 1
+expect 1 run $options --out other --resume --lr 0.5
+grep -q 'lr was' "$work/err" || fail "the message doesn't name the setting that differs"
+expect 1 run $options --out other --resume -e 4
+make_images more 3 16 3 8
+expect 1 run -d more --mixup 0.3 --accumulate 2 --nesterov --out other --resume
+expect 0 run $options --out other --restart
+same whole/$CK other/$CK "a run begun anew"
+
+# A damaged checkpoint is refused, and left as it is.
+expect 0 run $options --out broken --run-epochs 1
+size=$(wc -c <broken/$CK)
+printf 'X' | dd of=broken/$CK bs=1 seek=$((size - 9)) conv=notrunc 2>/dev/null
+cp broken/$CK before
+expect 1 run $options --out broken --resume
+grep -q checksum "$work/err" || fail "a damaged checkpoint is not called so"
+cmp before broken/$CK || fail "a damaged checkpoint was touched"
+head -c 1000 before >broken/$CK
+expect 1 run $options --out broken --resume
+
+# --checkpoint names the file; --checkpoint-every 0 leaves only the last.
+expect 0 run $options --out named --checkpoint elsewhere.bin --checkpoint-every 0
+same whole/$CK elsewhere.bin
+[ ! -e named/$CK ] || fail "--checkpoint left a file at the default place too"

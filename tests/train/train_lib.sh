@@ -1,0 +1,18 @@
+# Sourced by the tests of dl2-train, after lib.sh.
+cd "$work" || exit 99
+make_images() { "$builddir/tests/train/make_images" "$@" || exit 99; }
+# The smallest run there is: a net for 8 pixels. Later options win.
+smallest="--quiet -j 2 --threads 1 -a convnet --image-size 8 -b 8 -e 3"
+run() { dl2-train $smallest "$@"; }
+# weights FILE: a checksum of a checkpoint's tensors, without its header (which holds times).
+weights() {
+    [ -f "$1" ] || fail "there is no checkpoint $1"
+    header=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
+    tail -c +$((header + 9)) "$1" | cksum
+}
+same() { [ "$(weights "$1")" = "$(weights "$2")" ] || fail "$1 and $2 differ${3:+: $3}"; }
+differ() { [ "$(weights "$1")" != "$(weights "$2")" ] || fail "$1 and $2 are the same${3:+: $3}"; }
+# field FILE NAME: the first value of a field in a report.
+field() { sed -n "s/^ *\"$2\": \"*\([^\",]*\).*/\1/p" "$1" | head -n 1; }
+CK=checkpoint.safetensors
+REPORT=experiment_report.json
