@@ -199,6 +199,8 @@ static int add_tensor(struct dl2_builder *b, const char *layer, const char *part
     snprintf(t->name, length, "%s.%s", layer, part);
     t->info.name = t->name;
     t->info.count = (size_t)t->out * t->height * t->width * t->in;
+    if (net->config.norm_decay)
+        t->info.decays = t->info.parameter;
     return (int)net->tensor_count - 1;
 }
 
