@@ -587,7 +587,7 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     char *dest = NULL;
     const char *inside = NULL;
     if (!dl2_is_folder(run->options->source))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: no such folder", run->options->source);
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no such folder", run->options->source);
     DL2_TRY(init_variants(run, error));
     DL2_TRY(dl2_make_folders(run->options->dest, error));
     int status = check_places(run, &dest, &inside, error);

@@ -1,3 +1,10 @@
+check_PROGRAMS += tests/transcode/images
+tests_transcode_images_SOURCES = tests/transcode/images.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_transcode_images_CFLAGS = $(sample_cflags)
+tests_transcode_images_LDADD = libcodec.la $(sample_libs)
+TESTS += tests/transcode/transcode.sh tests/transcode/kill.sh
+EXTRA_DIST += tests/transcode/transcode.sh tests/transcode/kill.sh
+
 # Not a test: tests/transcode/bench_transcode.sh says how to run it.
 if HAVE_JPEG
 EXTRA_PROGRAMS += tests/transcode/bench_transcode

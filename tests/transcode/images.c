@@ -1,0 +1,129 @@
+/*
+ * What the shell tests make their input with and look at results through.
+ *
+ *   images tree FOLDER COUNT    COUNT small PPM files, gray and colour, in {train,val}/{rose,tulip}
+ *   images special FOLDER       one file of each awkward kind
+ *   images show FILE            "WIDTH HEIGHT CHANNELS R G B", the last three of the first pixel
+ */
+#include "config.h"
+
+#include "codec/codec.h"
+#include "common/file.h"
+#include "tests/codec/sample_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check(int status, const struct dl2_error *error)
+{
+    if (status < 0) {
+        fprintf(stderr, "%s\n", error->message);
+        exit(1);
+    }
+}
+
+static void save(const char *path, const struct dl2_bytes *bytes)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    char *folder = strdup(path);
+    if (!folder)
+        exit(1);
+    *strrchr(folder, '/') = '\0';
+    check(dl2_make_folders(folder, &error), &error);
+    check(dl2_file_write(path, bytes->data, bytes->size, &error), &error);
+    free(folder);
+}
+
+static void save_picture(const char *path, const char *codec, uint32_t width, uint32_t height,
+                         uint32_t channels)
+{
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    struct dl2_error error = DL2_ERROR_INIT;
+    sample_picture(&image, width, height, channels);
+    check(dl2_image_encode(dl2_codec_find(codec), &image, &options, &bytes, &error), &error);
+    save(path, &bytes);
+    dl2_image_free(&image);
+    dl2_bytes_free(&bytes);
+}
+
+static void make_tree(const char *root, unsigned count)
+{
+    char path[4096];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s/%s/%04u.ppm", root, i % 5 ? "train" : "val",
+                 i % 2 ? "rose" : "tulip", i);
+        save_picture(path, "ppm", 40 + i % 61, 30 + i % 47, i % 7 ? 3 : 1);
+    }
+}
+
+static void make_special(const char *root)
+{
+    char path[4096];
+    struct dl2_bytes plain = DL2_BYTES_INIT, out = DL2_BYTES_INIT;
+    snprintf(path, sizeof path, "%s/gray.ppm", root);
+    save_picture(path, "ppm", 31, 20, 1);
+#ifdef HAVE_JPEG
+    struct dl2_image image = DL2_IMAGE_INIT;
+    sample_picture(&image, 32, 20, 3);
+    sample_plain_jpeg(&image, 90, &plain);
+    for (int orientation = 1; orientation <= 8; orientation++) {
+        sample_jpeg_with_exif(&plain, orientation, &out);
+        snprintf(path, sizeof path, "%s/exif-%d.jpg", root, orientation);
+        save(path, &out);
+    }
+    snprintf(path, sizeof path, "%s/called-png.png", root);
+    save(path, &plain);
+    snprintf(path, sizeof path, "%s/no-extension", root);
+    save(path, &plain);
+    plain.size /= 2;
+    snprintf(path, sizeof path, "%s/cut-short.jpg", root);
+    save(path, &plain);
+    static const uint8_t cyan[4] = {255, 0, 0, 0};
+    sample_cmyk_jpeg(cyan, true, &out);
+    snprintf(path, sizeof path, "%s/cmyk.jpg", root);
+    save(path, &out);
+    dl2_image_free(&image);
+#endif
+#ifdef HAVE_PNG
+    uint16_t clear[16 * 16 * 4] = {0};
+    struct sample_png png = {16, 16, 6, 8, false, -1, 0, clear};
+    sample_png(&png, &out);
+    snprintf(path, sizeof path, "%s/clear.png", root);
+    save(path, &out);
+#endif
+    dl2_bytes_free(&plain);
+    dl2_bytes_free(&out);
+}
+
+static void show(const char *path)
+{
+    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+    struct dl2_error error = DL2_ERROR_INIT;
+    check(dl2_file_read(path, UINT64_C(1) << 30, &bytes, &error), &error);
+    check(dl2_image_decode(bytes.data, bytes.size, &options, &image, &scratch, &error), &error);
+    bool gray = image.channels == 1;
+    printf("%u %u %u %u %u %u\n", (unsigned)image.width, (unsigned)image.height,
+           (unsigned)image.channels, image.data[0], image.data[gray ? 0 : 1],
+           image.data[gray ? 0 : 2]);
+    dl2_image_free(&image);
+    dl2_image_free(&scratch);
+    dl2_bytes_free(&bytes);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && !strcmp(argv[1], "tree"))
+        make_tree(argv[2], (unsigned)atoi(argv[3]));
+    else if (argc == 3 && !strcmp(argv[1], "special"))
+        make_special(argv[2]);
+    else if (argc == 3 && !strcmp(argv[1], "show"))
+        show(argv[2]);
+    else
+        return 2;
+    return 0;
+}

@@ -1,0 +1,225 @@
+#!/bin/sh
+# dl2-transcode from the outside: what it writes, what it leaves alone, what it says.
+. "$srcdir/tests/lib.sh"
+grep -q 'define HAVE_JPEG 1' "$builddir/config.h" || skip "this build has no JPEG"
+grep -q 'define HAVE_PNG 1' "$builddir/config.h" || skip "this build has no PNG"
+images=$builddir/tests/transcode/images
+run() { # STATUS ARGUMENTS...
+    status=$1
+    shift
+    expect "$status" dl2-transcode --quiet -j 2 "$@"
+}
+# How many images of a variant the last run made; what it says of them in all.
+made() { awk -v v="$1" '$1 == v { print $3 }' "$work/out"; }
+# is TEXT TEXT WHAT
+is() { [ "$1" = "$2" ] || fail "$3: '$1', not '$2'"; }
+said() { grep -q -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
+# field VARIANT NAME: a number or word of its dl2-variant.json
+field() { sed -n 's/^  "'"$2"'": \(.*[^,]\),\{0,1\}$/\1/p' "$work/$1/dl2-variant.json"; }
+same_images() { # A B
+    diff -r -x 'dl2-variant.json*' "$1" "$2" >"$work/diff" || { cat "$work/diff" >&2; fail "$1 and $2 differ"; }
+}
+
+"$images" tree "$work/src" 40 || exit 99
+echo 'not an image' >"$work/src/README.txt"
+
+# ---- Variants mirror the tree; names, extensions, sums
+run 0 --codec jpeg,png,ppm --q 5,50 "$work/src" "$work/a"
+is "$(ls "$work/a" | tr '\n' ' ')" 'jpeg-05 jpeg-50 png ppm ' 'variants'
+(cd "$work/src" && find . -name '*.ppm' | sed 's/ppm$/jpg/' | sort) >"$work/want"
+(cd "$work/a/jpeg-05" && find . -name '*.jpg' | sort) >"$work/have"
+cmp "$work/want" "$work/have" || fail 'the tree is not mirrored'
+(cd "$work/a/ppm" && find . -type f -name '*.ppm' -exec cmp {} "$work/src/"{} \;) >"$work/diff"
+[ ! -s "$work/diff" ] || { cat "$work/diff"; fail 'PPM is not lossless'; }
+is "$(field a/jpeg-50 variant)" '"jpeg-50"' 'variant'
+is "$(field a/jpeg-50 quality)" 50 'quality'
+is "$(field a/png quality)" null 'quality of a lossless codec'
+is "$(field a/jpeg-50 complete)" true 'complete'
+is "$(field a/jpeg-50 images)" 40 'images'
+is "$(field a/jpeg-50 ignored)" 1 'ignored'
+is "$(field a/jpeg-50 failed)" '[]' 'failed'
+is "$(field a/jpeg-50 bytes)" \
+    "$(find "$work/a/jpeg-50" -name '*.jpg' -exec cat {} + | wc -c | tr -d ' ')" 'bytes'
+is "$(field a/jpeg-50 source_bytes)" \
+    "$(find "$work/src" -name '*.ppm' -exec cat {} + | wc -c | tr -d ' ')" 'source bytes'
+is "$(wc -l <"$work/a/jpeg-50/dl2-variant.jsonl" | tr -d ' ')" 40 'lines'
+is "$(sed -n 's/^{"key":"\([^"]*\)".*/\1/p' "$work/a/png/dl2-variant.jsonl")" \
+    "$(cd "$work/src" && find . -name '*.ppm' | sed 's/^..//; s/.ppm$//' | LC_ALL=C sort)" 'keys in order'
+
+# ---- Any number of jobs gives the same bytes
+expect 0 dl2-transcode --quiet -j 1 --codec jpeg,png --q 50 "$work/src" "$work/b"
+expect 0 dl2-transcode --quiet -j 4 --codec jpeg,png --q 50 "$work/src" "$work/c"
+for variant in jpeg-50 png; do
+    same_images "$work/b/$variant" "$work/c/$variant"
+    same_images "$work/a/$variant" "$work/c/$variant"
+done
+
+# ---- A rerun does nothing at all
+touch -d '2001-01-01' "$work/a/jpeg-50/dl2-variant.json" "$work/a/jpeg-50/dl2-variant.jsonl"
+before=$(cd "$work/a/jpeg-50" && find . -type f -exec stat -c '%n %y %i' {} + | sort)
+run 0 --codec jpeg,png,ppm --q 5,50 "$work/src" "$work/a"
+is "$(made jpeg-50)" 0 'made again'
+is "$(cd "$work/a/jpeg-50" && find . -type f -exec stat -c '%n %y %i' {} + | sort)" "$before" 'a rerun'
+
+# ---- An added quality makes only that one
+run 0 --q 5,50,75 "$work/src" "$work/a"
+is "$(made jpeg-50) $(made jpeg-75)" '0 40' 'made for an added quality'
+is "$(stat -c %Y "$work/a/jpeg-50/dl2-variant.json")" "$(date -d 2001-01-01 +%s)" "the others' time"
+
+# ---- What is missing, cut, or older than its source is made again, nothing else
+rm "$work/a/jpeg-50/train/rose/0001.jpg"
+: >"$work/a/jpeg-50/train/rose/0003.jpg"
+touch -d '2030-01-01' "$work/src/train/rose/0007.ppm"
+run 0 --q 50 "$work/src" "$work/a"
+is "$(made jpeg-50)" 3 'made again'
+same_images "$work/a/jpeg-50" "$work/c/jpeg-50"
+is "$(wc -l <"$work/a/jpeg-50/dl2-variant.jsonl" | tr -d ' ')" 40 'lines'
+is "$(field a/jpeg-50 images)" 40 'images'
+
+# ---- Other options make everything again; so does --force; a damaged record does too
+run 0 --q 50 --effort 1 "$work/src" "$work/a"
+is "$(made jpeg-50)" 40 'made with other options'
+run 0 --q 50 "$work/src" "$work/a"
+same_images "$work/a/jpeg-50" "$work/c/jpeg-50"
+run 0 --q 50 --force "$work/src" "$work/a"
+is "$(made jpeg-50)" 40 'made by --force'
+echo '{' >"$work/a/jpeg-50/dl2-variant.json"
+run 0 --q 50 "$work/src" "$work/a"
+is "$(made jpeg-50)" 40 'made after a damaged dl2-variant.json'
+
+# ---- Files whose source is gone are named, and removed on request
+mv "$work/src/val/tulip" "$work/tulip"
+run 0 --q 50 "$work/src" "$work/a"
+said 'jpeg-50/val/tulip/0000.jpg: no source image'
+[ -e "$work/a/jpeg-50/val/tulip/0000.jpg" ] || fail 'removed without --prune'
+is "$(field a/jpeg-50 images)" 36 'images'
+echo mine >"$work/a/jpeg-50/note.txt"
+run 0 --q 50 --prune "$work/src" "$work/a"
+[ ! -e "$work/a/jpeg-50/val/tulip" ] || fail '--prune left files'
+[ -e "$work/a/jpeg-50/note.txt" ] || fail '--prune removed what is not its own'
+mv "$work/tulip" "$work/src/val/tulip"
+
+# ---- DEST inside SOURCE doesn't feed on itself; places in each other's way are refused
+cp -R "$work/src" "$work/nested"
+run 0 --q 50 "$work/nested" "$work/nested/variants"
+run 0 --q 50 "$work/nested" "$work/nested/variants"
+is "$(made jpeg-50) $(field nested/variants/jpeg-50 images)" '0 40' 'a nested DEST'
+run 2 --q 50 "$work/src" "$work/src"
+said 'DEST is SOURCE'
+run 2 --q 50 "$work/a/jpeg-50" "$work/a"
+said 'its own source'
+run 0 --q 40 "$work/a/jpeg-50" "$work/a"
+is "$(made jpeg-40)" 36 'a variant of a variant'
+
+# ---- Images of every kind
+"$images" special "$work/odd" || exit 99
+echo 'no image' >"$work/odd/text.jpg"
+echo 'no image' >"$work/odd/text.txt"
+: >"$work/odd/empty.png"
+run 1 --codec png,jpeg --q 90 --background 102030 "$work/odd" "$work/o"
+said 'odd/cut-short.jpg: JPEG: '
+said 'odd/text.jpg: not an image'
+said 'odd/empty.png: '
+said '3 of 16 images failed'
+is "$(grep -c . "$work/err")" 4 'lines on stderr'
+is "$(field o/png images) $(field o/png ignored)" '13 1' 'images, ignored'
+grep -q '"path": "cut-short.jpg"' "$work/o/png/dl2-variant.json" || fail 'the failed file is not in the report'
+is "$(field o/png complete)" true 'complete, though some failed'
+is "$("$images" show "$work/o/png/clear.png")" '16 16 3 16 32 48' 'alpha over a background'
+is "$("$images" show "$work/o/png/gray.png" | cut -d' ' -f3)" 1 'channels of gray'
+is "$("$images" show "$work/o/jpeg-90/gray.jpg" | cut -d' ' -f3)" 1 'channels of gray'
+"$images" show "$work/o/png/cmyk.png" | grep -q '^16 16 3 [0-3] 25[2-5] 25[2-5]$' || fail 'CMYK'
+for o in 1 2 3 4; do
+    is "$("$images" show "$work/o/png/exif-$o.png" | cut -d' ' -f1,2)" '32 20' "orientation $o"
+done
+for o in 5 6 7 8; do
+    is "$("$images" show "$work/o/png/exif-$o.png" | cut -d' ' -f1,2)" '20 32' "orientation $o"
+done
+# Upright: turning back gives the picture whose corner is known.
+corner=$("$images" show "$work/odd/exif-1.jpg" | cut -d' ' -f4-)
+is "$("$images" show "$work/o/png/exif-5.png" | cut -d' ' -f4-)" "$corner" 'corner of orientation 5'
+is "$("$images" show "$work/o/jpeg-90/exif-6.jpg" | cut -d' ' -f1,2)" '20 32' 'orientation in a JPEG variant'
+[ -e "$work/o/png/called-png.png" ] && [ -e "$work/o/png/no-extension.png" ] || fail 'names don’t decide'
+touch -d '2001-01-01' "$work/o/png/dl2-variant.json"
+run 1 --codec png,jpeg --q 90 --background 102030 "$work/odd" "$work/o"
+is "$(made png)" 0 'made again beside failures'
+is "$(stat -c %Y "$work/o/png/dl2-variant.json")" "$(date -d 2001-01-01 +%s)" 'an unchanged report'
+# What once could be read and no longer can has no output any more.
+head -c 100 "$work/odd/exif-2.jpg" >"$work/odd/new" && mv "$work/odd/new" "$work/odd/exif-2.jpg"
+run 1 --codec png --background 102030 "$work/odd" "$work/o"
+[ ! -e "$work/o/png/exif-2.png" ] || fail 'the output of a source that became unreadable stayed'
+run 1 --codec png --max-pixels 600 "$work/odd" "$work/limited"
+said 'exif-1.jpg: 32x20 pixels pass the limit of 600'
+
+# ---- Two sources that would be written to one name
+mkdir "$work/twins"
+cp "$work/src/train/rose/0001.ppm" "$work/twins/a.pgm"
+cp "$work/src/train/rose/0003.ppm" "$work/twins/a.ppm"
+run 1 --q 50 "$work/twins" "$work/t"
+said 'twins/a.ppm: would be written to the same name as a.pgm'
+cmp "$work/t/jpeg-50/a.jpg" "$work/c/jpeg-50/train/rose/0001.jpg" || fail 'the first must win'
+is "$(field t/jpeg-50 images)" 1 'images'
+
+# ---- IDX files
+mkdir "$work/idx"
+printf '\0\0\010\003\0\0\0\002\0\0\0\002\0\0\0\003\1\2\3\4\5\6\7\7\7\7\7\7' >"$work/idx/train-images-idx3-ubyte"
+printf '\0\0\010\001\0\0\0\002\001\000' >"$work/idx/train-labels-idx1-ubyte"
+run 0 --codec png "$work/idx" "$work/i"
+is "$(field i/png images)" 2 'images of an IDX file'
+is "$(find "$work/i/png" -name '*.png' | xargs -n1 "$images" show | sort | tr '\n' ';')" \
+    '3 2 1 1 1 1;3 2 1 7 7 7;' 'pixels of an IDX file'
+
+# ---- Odd names
+mkdir -p "$work/names/a \"quoted\" \\ class"
+cp "$work/src/train/rose/0001.ppm" "$work/names/a \"quoted\" \\ class/x
+y.ppm"
+cp "$work/src/train/rose/0001.ppm" "$work/names/$(printf 'latin-\351').ppm"
+run 0 --q 50 "$work/names" "$work/n"
+run 0 --q 50 "$work/names" "$work/n"
+is "$(made jpeg-50) $(field n/jpeg-50 images)" '0 2' 'odd names'
+
+# ---- When writing fails
+: >"$work/file"
+run 1 --q 50 "$work/src" "$work/file/below"
+said 'file'
+# A size limit instead of a full disk: the same way out.
+(trap '' XFSZ; ulimit -f 1; PATH=$PATH dl2-transcode --quiet -j 2 --codec png "$work/src" "$work/full") \
+    >"$work/out" 2>"$work/err"
+is "$?" 1 'exit status with a full disk'
+said "can't be written"
+find "$work/full" -name '*.png' | while read -r file; do
+    cmp -s "$file" "$work/c/png/${file#"$work/full/png/"}" || echo "$file"
+done >"$work/diff"
+[ ! -s "$work/diff" ] || { cat "$work/diff" >&2; fail 'half-written files'; }
+run 0 --codec png "$work/src" "$work/full"
+same_images "$work/full/png" "$work/c/png"
+[ -z "$(find "$work/full" -name '*.dl2-tmp')" ] || fail 'temporary files are left'
+
+# ---- Two at once on one DEST
+dl2-transcode --quiet --q 50 "$work/src" "$work/two" >"$work/out1" 2>&1 &
+first=$!
+run 0 --q 50 "$work/src" "$work/two"
+wait "$first" || fail 'the other of two runs'
+same_images "$work/two/jpeg-50" "$work/c/jpeg-50"
+is "$(field two/jpeg-50 complete)" true 'complete'
+
+# ---- Usage
+run 2 --codec nothing "$work/src" "$work/x"
+run 2 --q 0 "$work/src" "$work/x"
+run 2 --q 101 "$work/src" "$work/x"
+run 2 --q ten "$work/src" "$work/x"
+run 2 --effort 3 "$work/src" "$work/x"
+run 2 --effort png=3 "$work/src" "$work/x"
+run 2 --codec png --subsampling 444 "$work/src" "$work/x"
+run 2 --background mauve "$work/src" "$work/x"
+run 2 "$work/src"
+run 1 "$work/nowhere" "$work/x"
+said nowhere
+mkdir "$work/empty"
+run 1 "$work/empty" "$work/x"
+expect 0 dl2-transcode --help
+for codec in JPEG:jpeg WEBP:webp AVIF:avif JP2:jp2 PNG:png; do
+    built=0
+    grep -q "define HAVE_${codec%%:*} 1" "$builddir/config.h" && built=1
+    is "$(grep -c "^  ${codec#*:} *\(quality\|lossless\)" "$work/out")" $built "${codec#*:} in --help"
+done
