@@ -1,0 +1,124 @@
+/*
+ * Peak signal-to-noise ratio, 10 log10(255^2 / MSE). The sums of squares are whole numbers, so that
+ * every path and any order of summing gives the same figure.
+ */
+#include "quality/scorer.h"
+
+#include <math.h>
+
+double dl2_psnr_of_mse(double mse)
+{
+    return mse > 0 ? 10 * log10(255.0 * 255.0 / mse) : INFINITY;
+}
+
+static void set_score(struct dl2_score *score, double mse)
+{
+    score->mse = mse;
+    if (mse > 0)
+        score->value = dl2_psnr_of_mse(mse);
+    else
+        score->gap = DL2_SCORE_IDENTICAL;
+}
+
+uint64_t dl2_byte_error_c(const uint8_t *a, const uint8_t *b, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        int difference = a[i] - b[i];
+        sum += (uint64_t)(difference * difference);
+    }
+    return sum;
+}
+
+uint64_t dl2_luma_error_c(const float *a, const float *b, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t difference = (int64_t)(a[i] - b[i]);
+        sum += (uint64_t)(difference * difference);
+    }
+    return sum;
+}
+
+void dl2_luma_c(const uint8_t *pixels, size_t count, uint32_t channels, float *luma)
+{
+    if (channels == 1) {
+        for (size_t i = 0; i < count; i++)
+            luma[i] = (float)(1000 * pixels[i]);
+        return;
+    }
+    for (size_t i = 0; i < count; i++, pixels += 3)
+        luma[i] = (float)(299 * pixels[0] + 587 * pixels[1] + 114 * pixels[2]);
+}
+
+/* A gray row against a colour one, each gray sample three times. */
+static uint64_t mixed_error(const uint8_t *gray, const uint8_t *colour, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < 3 * count; i++) {
+        int difference = gray[i / 3] - colour[i];
+        sum += (uint64_t)(difference * difference);
+    }
+    return sum;
+}
+
+static int score_rgb(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                     struct dl2_score *score, struct dl2_error *error)
+{
+    (void)error;
+    const struct dl2_image *reference = scorer->reference;
+    const bool mixed = reference->channels != variant->channels;
+    const struct dl2_image *gray = variant->channels == 1 ? variant : reference;
+    const struct dl2_image *colour = gray == variant ? reference : variant;
+    double sum = 0; /* exact below 2^53 */
+    for (uint32_t y = 0; y < variant->height; y++) {
+        const uint8_t *a = gray->data + y * gray->stride, *b = colour->data + y * colour->stride;
+        sum += (double)(mixed ? mixed_error(a, b, variant->width)
+                              : scorer->kernels->byte_error(
+                                    a, b, (size_t)variant->width * variant->channels));
+    }
+    const double samples =
+        (double)variant->width * variant->height * (mixed ? 3 : variant->channels);
+    set_score(score, sum / samples);
+    return DL2_OK;
+}
+
+static int score_luma(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                      struct dl2_score *score, struct dl2_error *error)
+{
+    const float *reference;
+    DL2_TRY(dl2_scorer_reference_luma(scorer, &reference, error));
+    double sum = 0; /* of whole numbers; in the same order on every path, should it pass 2^53 */
+    for (uint32_t y = 0; y < variant->height; y++) {
+        const uint8_t *row = variant->data + y * variant->stride;
+        for (size_t x = 0, count; x < variant->width; x += count) {
+            count = variant->width - x < DL2_LUMA_CHUNK ? variant->width - x : DL2_LUMA_CHUNK;
+            scorer->kernels->luma(row + x * variant->channels, count, variant->channels,
+                                  scorer->luma);
+            sum += (double)scorer->kernels->luma_error(reference + (size_t)y * variant->width + x,
+                                                       scorer->luma, count);
+        }
+    }
+    set_score(score, sum / 1e6 / ((double)variant->width * variant->height));
+    return DL2_OK;
+}
+
+const struct dl2_metric dl2_metric_psnr_rgb = {
+    .name = "psnr_rgb",
+    .title = "PSNR RGB",
+    .unit = "dB",
+    .definition = "10 log10(255^2 / MSE), MSE over all samples of R, G and B as coded; a gray "
+                  "image counts as R = G = B",
+    .from_mse = true,
+    .score = score_rgb,
+};
+
+const struct dl2_metric dl2_metric_psnr_y = {
+    .name = "psnr_y",
+    .title = "PSNR Y",
+    .unit = "dB",
+    .definition = "10 log10(255^2 / MSE) of luma 0.299 R + 0.587 G + 0.114 B (BT.601, full range, "
+                  "not rounded)",
+    .from_mse = true,
+    .score = score_luma,
+};

@@ -1,0 +1,188 @@
+/*
+ * SSIM after Wang, Bovik, Sheikh, Simoncelli: "Image quality assessment: from error visibility to
+ * structural similarity", IEEE TIP 13(4), 2004, as their ssim_index.m has it.
+ *
+ * With the sum s = x + y and the difference d = x - y of both images, the paper's formula (13)
+ * becomes
+ *
+ *            mean(s)^2 - mean(d)^2 + 2 C1     var(s) - var(d) + 2 C2
+ *     SSIM = ---------------------------- x ------------------------
+ *            mean(s)^2 + mean(d)^2 + 2 C1     var(s) + var(d) + 2 C2
+ *
+ * which needs two means and two variances a window where the textbook needs five sums, and in which
+ * identical images give exactly 1. (Nothing of the reference's would be worth keeping from one
+ * variant to the next but its luma: its own mean and variance, cached, would save none of these
+ * four filters.)
+ *
+ * Floats suffice because no variance is a difference of large numbers: each is taken about a value
+ * close by, first down the columns, then, by the law of total variance, along the rows. Against
+ * double precision the mean is off by less than 1e-7.
+ */
+#include "quality/scorer.h"
+
+#include <string.h>
+
+static const float weights[DL2_SSIM_TAPS / 2 + 1] = DL2_SSIM_WEIGHTS;
+
+static float weight(int tap)
+{
+    return weights[tap <= DL2_SSIM_TAPS / 2 ? tap : DL2_SSIM_TAPS - 1 - tap];
+}
+
+void dl2_sum_difference_c(const float *a, const float *b, size_t count, float *sum,
+                          float *difference)
+{
+    for (size_t i = 0; i < count; i++) {
+        sum[i] = a[i] + b[i];
+        difference[i] = a[i] - b[i];
+    }
+}
+
+/* Columns that are worked on together: a length that is known lets a compiler use vectors. */
+enum { BLOCK = 16 };
+
+void dl2_ssim_columns_c(const float *const *rows, size_t width, float (*mean)[DL2_SSIM_STRIDE],
+                        float (*variance)[DL2_SSIM_STRIDE])
+{
+    for (size_t x = 0; x < width; x += BLOCK) {
+        const float *centre = rows[DL2_SSIM_ROWS / 2] + x;
+        for (int r = 0; r < DL2_SSIM_GROUP; r++) {
+            float m[BLOCK] = {0}, q[BLOCK] = {0};
+            for (int tap = 0; tap < DL2_SSIM_TAPS; tap++) {
+                const float w = weight(tap), *row = rows[r + tap] + x;
+                for (int i = 0; i < BLOCK; i++) {
+                    float t = row[i] - centre[i];
+                    m[i] += w * t;
+                    q[i] += w * (t * t);
+                }
+            }
+            for (int i = 0; i < BLOCK; i++) {
+                mean[r][x + i] = centre[i] + m[i];
+                variance[r][x + i] = q[i] - m[i] * m[i];
+            }
+        }
+    }
+}
+
+/* The moments of BLOCK windows from the moments of the columns. */
+static void along_row(const float *column_mean, const float *column_variance, float *mean,
+                      float *variance)
+{
+    float m[BLOCK] = {0}, q[BLOCK] = {0};
+    const float *centre = column_mean + DL2_SSIM_TAPS / 2;
+    for (int tap = 0; tap < DL2_SSIM_TAPS; tap++) {
+        const float w = weight(tap);
+        for (int i = 0; i < BLOCK; i++) {
+            float t = column_mean[tap + i] - centre[i];
+            m[i] += w * t;
+            q[i] += w * (t * t + column_variance[tap + i]);
+        }
+    }
+    for (int i = 0; i < BLOCK; i++) {
+        mean[i] = centre[i] + m[i];
+        variance[i] = q[i] - m[i] * m[i];
+    }
+}
+
+double dl2_ssim_row_c(const struct dl2_ssim_moments *moments, size_t count)
+{
+    double sum = 0;
+    for (size_t x = 0; x < count; x += BLOCK) {
+        float ms[BLOCK], vs[BLOCK], md[BLOCK], vd[BLOCK], ssim[BLOCK];
+        along_row(moments->sum_mean + x, moments->sum_variance + x, ms, vs);
+        along_row(moments->difference_mean + x, moments->difference_variance + x, md, vd);
+        for (int i = 0; i < BLOCK; i++) {
+            float s = ms[i] * ms[i] + DL2_SSIM_2C1, d = md[i] * md[i], v = vs[i] + DL2_SSIM_2C2;
+            ssim[i] = (s - d) * (v - vd[i]) / ((s + d) * (v + vd[i]));
+        }
+        for (size_t i = 0; i < BLOCK && x + i < count; i++)
+            sum += (double)ssim[i];
+    }
+    return sum;
+}
+
+/* Rows that are called for before they are needed: a strip's lie too far apart for a processor to
+ * see them coming. */
+enum { AHEAD = 8 };
+
+/* Row y of the strip that starts at column x: sum and difference into their rings. */
+static void load_row(struct dl2_scorer *scorer, const float *reference,
+                     const struct dl2_image *variant, size_t x, size_t y, size_t columns)
+{
+    struct dl2_ssim_strip *strip = &scorer->strip;
+    float *sum = strip->sum[y % DL2_SSIM_ROWS], *difference = strip->difference[y % DL2_SSIM_ROWS];
+    const float *a = reference + y * variant->width + x;
+    const uint8_t *b = variant->data + y * variant->stride + x * variant->channels;
+    if (y + AHEAD < variant->height) {
+        for (size_t i = 0; i < columns; i += 16)
+            __builtin_prefetch(a + AHEAD * (size_t)variant->width + i);
+        for (size_t i = 0; i < columns * variant->channels; i += 64)
+            __builtin_prefetch(b + AHEAD * variant->stride + i);
+    }
+    scorer->kernels->luma(b, columns, variant->channels, scorer->luma);
+    scorer->kernels->sum_difference(a, scorer->luma, columns, sum, difference);
+}
+
+/* The sum of SSIM over all windows whose left column lies in [x, x + count). */
+static double score_strip(struct dl2_scorer *scorer, const float *reference,
+                          const struct dl2_image *variant, size_t x, size_t count)
+{
+    struct dl2_ssim_strip *strip = &scorer->strip;
+    const size_t columns = count + DL2_SSIM_TAPS - 1, height = variant->height;
+    const size_t windows = height - (DL2_SSIM_TAPS - 1);
+    size_t loaded = 0;
+    double sum = 0;
+    for (size_t y = 0; y < windows; y += DL2_SSIM_GROUP) {
+        for (; loaded < height && loaded < y + DL2_SSIM_ROWS; loaded++)
+            load_row(scorer, reference, variant, x, loaded, columns);
+        const float *sums[DL2_SSIM_ROWS], *differences[DL2_SSIM_ROWS];
+        for (size_t r = 0; r < DL2_SSIM_ROWS; r++) {
+            /* Below the last row it doesn't matter: no window that counts reaches there. */
+            size_t row = y + r < height ? y + r : height - 1;
+            sums[r] = strip->sum[row % DL2_SSIM_ROWS];
+            differences[r] = strip->difference[row % DL2_SSIM_ROWS];
+        }
+        scorer->kernels->ssim_columns(sums, columns, strip->sum_mean, strip->sum_variance);
+        scorer->kernels->ssim_columns(differences, columns, strip->difference_mean,
+                                      strip->difference_variance);
+        for (size_t r = 0; r < DL2_SSIM_GROUP && y + r < windows; r++) {
+            const struct dl2_ssim_moments moments = {strip->sum_mean[r], strip->sum_variance[r],
+                                                     strip->difference_mean[r],
+                                                     strip->difference_variance[r]};
+            sum += scorer->kernels->ssim_row(&moments, count);
+        }
+    }
+    return sum;
+}
+
+static int score_ssim(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                      struct dl2_score *score, struct dl2_error *error)
+{
+    if (variant->width < DL2_SSIM_TAPS || variant->height < DL2_SSIM_TAPS) {
+        score->gap = DL2_SCORE_TOO_SMALL;
+        return DL2_OK;
+    }
+    const float *reference;
+    DL2_TRY(dl2_scorer_reference_luma(scorer, &reference, error));
+    const size_t windows = variant->width - (DL2_SSIM_TAPS - 1);
+    const size_t most = DL2_SSIM_STRIP - (DL2_SSIM_TAPS - 1);
+    /* Strips of equal width, so that the last isn't a sliver. */
+    const size_t strips = (windows + most - 1) / most, width = (windows + strips - 1) / strips;
+    double sum = 0;
+    for (size_t x = 0; x < windows; x += width)
+        sum +=
+            score_strip(scorer, reference, variant, x, windows - x < width ? windows - x : width);
+    score->value = sum / ((double)windows * (variant->height - (DL2_SSIM_TAPS - 1)));
+    return DL2_OK;
+}
+
+const struct dl2_metric dl2_metric_ssim = {
+    .name = "ssim",
+    .title = "SSIM Y",
+    .unit = "",
+    .definition = "Wang et al. 2004 as ssim_index.m: 11x11 Gaussian window, sigma 1.5, K1 0.01, K2 "
+                  "0.03, L 255, population "
+                  "covariance, valid region, no downsampling; luma BT.601, full range, not rounded",
+    .from_mse = false,
+    .score = score_ssim,
+};
