@@ -20,3 +20,10 @@ libquality_avx512_la_SOURCES = quality/kernel_avx512.c quality/kernel_simd.inc
 libquality_avx512_la_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
 libquality_la_LIBADD += libquality_avx512.la
 endif
+
+bin_PROGRAMS += dl2-quality
+dl2_quality_SOURCES = \
+	quality/dl2_quality.c \
+	quality/output.c quality/output.h \
+	quality/score.c quality/score.h
+dl2_quality_LDADD = libquality.la libdataset.la libcodec.la libcommon.la

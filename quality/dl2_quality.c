@@ -1,0 +1,154 @@
+/* dl2-quality: how far image variants are from their reference. */
+#include "codec/codec.h"
+#include "common/error.h"
+#include "common/file.h"
+#include "common/option.h"
+#include "common/progress.h"
+#include "quality/output.h"
+#include "quality/score.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arguments {
+    const char *json, *json_folder, *csv;
+    uint64_t max_pixels;
+    uint8_t background[3];
+};
+
+/* "RRGGBB" */
+static int parse_background(const char *text, void *value, struct dl2_error *error)
+{
+    uint8_t *background = value;
+    char *end;
+    unsigned long colour = strtoul(text, &end, 16);
+    if (strlen(text) != 6 || *end || strspn(text, "0123456789abcdefABCDEF") != 6)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is not a colour of six hexadecimal digits", text);
+    for (int i = 0; i < 3; i++)
+        background[i] = (uint8_t)(colour >> (16 - 8 * i));
+    return DL2_OK;
+}
+
+static void show_progress(void *context, size_t done, size_t total)
+{
+    (void)total;
+    dl2_progress_update(context, done, NULL);
+}
+
+static int write_files(const struct arguments *arguments, const struct dl2_scoring *scoring,
+                       struct dl2_error *error)
+{
+    if (arguments->json)
+        DL2_TRY(dl2_scoring_write_json(scoring, arguments->json, error));
+    if (arguments->json_folder)
+        DL2_TRY(dl2_scoring_write_json_folder(scoring, arguments->json_folder, error));
+    if (arguments->csv)
+        DL2_TRY(dl2_scoring_write_csv(scoring, arguments->csv, error));
+    return DL2_OK;
+}
+
+static int score(const struct arguments *arguments, const struct dl2_common_options *common,
+                 char **paths, size_t count, struct dl2_error *error)
+{
+    struct dl2_progress progress;
+    dl2_progress_begin(&progress, "quality", "images", 0, common->quiet);
+    struct dl2_scoring_options options = {.jobs = common->jobs,
+                                          .max_pixels = arguments->max_pixels,
+                                          .progress = show_progress,
+                                          .context = &progress};
+    memcpy(options.background, arguments->background, sizeof options.background);
+    struct dl2_scoring scoring;
+    int status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, &options,
+                                 &scoring, error);
+    dl2_progress_end(&progress);
+    if (status < 0)
+        return status;
+    dl2_scoring_print(&scoring, stdout);
+    fflush(stdout);
+    dl2_scoring_print_faults(&scoring, stderr);
+    status = write_files(arguments, &scoring, error);
+    if (status == DL2_OK && dl2_scoring_has_faults(&scoring))
+        status = 1;
+    dl2_scoring_free(&scoring);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS,
+                                  .background = {255, 255, 255}};
+    const struct dl2_option options[] = {
+        {.type = DL2_OPTION_TEXT,
+         .name = "json",
+         .metavar = "FILE",
+         .value = &arguments.json,
+         .help = "write everything to FILE: aggregates, each image's figures, and what could not "
+                 "be scored"},
+        {.type = DL2_OPTION_TEXT,
+         .name = "json-dir",
+         .metavar = "DIR",
+         .value = &arguments.json_folder,
+         .help = "the same with a file for each variant, DIR/NAME.json"},
+        {.type = DL2_OPTION_TEXT,
+         .name = "csv",
+         .metavar = "FILE",
+         .value = &arguments.csv,
+         .help = "write a line for each image of each variant to FILE"},
+        {.type = DL2_OPTION_PARSE,
+         .name = "background",
+         .metavar = "RRGGBB",
+         .value = arguments.background,
+         .parse = parse_background,
+         .help = "what shows through transparent pixels (default: ffffff, white); as it was given "
+                 "to dl2-transcode"},
+        {.type = DL2_OPTION_UINT64,
+         .name = "max-pixels",
+         .metavar = "N",
+         .value = &arguments.max_pixels,
+         .min = 1,
+         .max = 1e15,
+         .help = "refuse larger images (default: 134217728)"},
+        {.type = DL2_OPTION_END},
+    };
+    const struct dl2_program program = {
+        .name = "dl2-quality",
+        .synopsis = "REFERENCE VARIANT...",
+        .summary = "Score image variants against their reference with PSNR and SSIM.",
+        .details = "REFERENCE and each VARIANT are folders of images, which are paired by their "
+                   "path without extension, or image "
+                   "files.\n\n"
+                   "SSIM is that of Wang et al. 2004 as in ssim_index.m: 11x11 Gaussian window "
+                   "with sigma 1.5, K1 0.01, K2 0.03, "
+                   "population covariance, valid region, no downsampling, of BT.601 full-range "
+                   "luma that is not rounded. PSNR is "
+                   "of R, G and B together, and of the same luma. Gray images count as R = G = B. "
+                   "Identical images have no PSNR; "
+                   "images with a side below 11 pixels have no SSIM.\n\n"
+                   "Figures are given as mean, median, 5th percentile and minimum over the images; "
+                   "for PSNR also as the dB of the "
+                   "mean MSE.\n\n"
+                   "Exit status: 0 all well; 1 something was missing, unreadable, of another size, "
+                   "or had no reference (each is "
+                   "named, and all else is scored); 2 wrong usage.",
+        .options = options,
+        .print_versions = dl2_codec_print_versions,
+        .min_arguments = 2,
+    };
+    struct dl2_common_options common = {0};
+    char **paths;
+    size_t count;
+    dl2_program_parse(&program, argc, argv, &common, &paths, &count);
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (arguments.json_folder &&
+        dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0) {
+        free(paths);
+        return dl2_program_usage_error(&program, "--json-dir: %s", error.message);
+    }
+    int status = score(&arguments, &common, paths, count, &error);
+    if (status < 0)
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    free(paths);
+    return status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}

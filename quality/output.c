@@ -1,0 +1,424 @@
+#include "quality/output.h"
+
+#include "common/file.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "dataset/dataset.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const state_names[DL2_PAIR_STATES] = {"missing", "failed", "mismatched",
+                                                         "scored"};
+
+static double bits_per_pixel(uint64_t bytes, uint64_t pixels)
+{
+    return pixels ? 8.0 * (double)bytes / (double)pixels : NAN;
+}
+
+/* The table. */
+
+static void print_bytes(FILE *out, uint64_t bytes)
+{
+    if (bytes < 10000)
+        fprintf(out, "%7" PRIu64 " B ", bytes);
+    else if (bytes < 10000000)
+        fprintf(out, "%7.1f kB", (double)bytes / 1e3);
+    else if (bytes < (uint64_t)10000000000)
+        fprintf(out, "%7.1f MB", (double)bytes / 1e6);
+    else
+        fprintf(out, "%7.1f GB", (double)bytes / 1e9);
+}
+
+static void print_figure(FILE *out, const struct dl2_metric *metric, double value)
+{
+    if (isnan(value))
+        fprintf(out, " %9s", "-");
+    else
+        fprintf(out, metric->from_mse ? " %9.3f" : " %9.6f", value);
+}
+
+static void print_notes(FILE *out, const struct dl2_scored_variant *variant)
+{
+    const struct {
+        size_t count;
+        const char *text;
+    } notes[] = {
+        {variant->identical, "identical to the reference"},
+        {variant->aggregates[DL2_METRIC_COUNT - 1].too_small, "too small for SSIM"},
+        {variant->states[DL2_PAIR_MISSING], "missing"},
+        {variant->states[DL2_PAIR_MISMATCHED], "of another size"},
+        {variant->states[DL2_PAIR_FAILED], "failed"},
+        {variant->extra_count, "without a reference"},
+    };
+    const char *separator = "  ";
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+        if (notes[i].count) {
+            fprintf(out, "%s%zu %s", separator, notes[i].count, notes[i].text);
+            separator = ", ";
+        }
+    if (*separator == ',')
+        fprintf(out, "\n");
+}
+
+static void print_variant(FILE *out, const struct dl2_scored_variant *variant, int width)
+{
+    fprintf(out, "\n%-*s %7zu ", width, variant->name, variant->states[DL2_PAIR_SCORED]);
+    print_bytes(out, variant->bytes);
+    const double bpp = bits_per_pixel(variant->bytes, variant->pixels);
+    if (isnan(bpp))
+        fprintf(out, " %8s", "-");
+    else
+        fprintf(out, " %8.4f", bpp);
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
+        const struct dl2_metric *metric = dl2_metric_at(i);
+        const struct dl2_aggregate *a = &variant->aggregates[i];
+        if (i)
+            fprintf(out, "%*s", width + 27, "");
+        fprintf(out, "  %-8s", metric->title);
+        print_figure(out, metric, a->mean);
+        print_figure(out, metric, a->median);
+        print_figure(out, metric, a->p5);
+        print_figure(out, metric, a->min);
+        if (metric->from_mse)
+            print_figure(out, metric, a->of_mean_mse);
+        fprintf(out, "\n");
+    }
+    print_notes(out, variant);
+}
+
+void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
+{
+    int width = (int)strlen("variant");
+    for (size_t i = 0; i < scoring->variant_count; i++) {
+        const size_t length = strlen(scoring->variants[i].name);
+        if (length > (size_t)width)
+            width = length < 40 ? (int)length : 40;
+    }
+    fprintf(out, "Reference: %s, %zu image%s\n\n", scoring->reference, scoring->count,
+            scoring->count == 1 ? "" : "s");
+    fprintf(out, "%-*s %7s %10s %8s  %-8s %9s %9s %9s %9s %9s\n", width, "variant", "images",
+            "size  ", "bpp", "metric", "mean", "median", "5%", "min", "mean MSE");
+    for (size_t i = 0; i < scoring->variant_count; i++)
+        print_variant(out, &scoring->variants[i], width);
+    fprintf(out, "\n");
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
+        const struct dl2_metric *metric = dl2_metric_at(i);
+        fprintf(out, "%-8s  %s%s%s\n", metric->title, metric->unit, *metric->unit ? ": " : "",
+                metric->definition);
+    }
+    fprintf(out, "mean MSE  the dB of the mean MSE, identical images' zero included; they have no "
+                 "dB of their own, so the\n"
+                 "          other figures leave them out\n");
+}
+
+/* Faults. */
+
+static void print_clean(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+}
+
+static void print_fault(FILE *out, const char *variant, const char *key, const char *what)
+{
+    print_clean(out, variant);
+    fputs(": ", out);
+    if (*key) {
+        print_clean(out, key);
+        fputs(": ", out);
+    }
+    print_clean(out, what);
+    putc('\n', out);
+}
+
+void dl2_scoring_print_faults(const struct dl2_scoring *scoring, FILE *out)
+{
+    for (size_t v = 0; v < scoring->variant_count; v++) {
+        const struct dl2_scored_variant *variant = &scoring->variants[v];
+        if (variant->error) {
+            print_fault(out, variant->name, "", variant->error);
+            continue; /* naming every image as missing would tell no more */
+        }
+        for (size_t i = 0; i < scoring->count; i++) {
+            const struct dl2_pair *pair = &variant->pairs[i];
+            if (pair->state == DL2_PAIR_MISSING)
+                print_fault(out, variant->name, scoring->keys[i], "missing");
+            else if (pair->state != DL2_PAIR_SCORED)
+                print_fault(out, variant->name, scoring->keys[i], pair->error);
+        }
+        for (size_t i = 0; i < variant->extra_count; i++)
+            print_fault(out, variant->name, variant->extra[i], "has no reference");
+    }
+}
+
+/* JSON. Jansson's functions accept NULL, so that one check at the end finds what ran out of memory
+ * on the way. */
+
+static json_t *score_json(const struct dl2_scoring *scoring,
+                          const struct dl2_scored_variant *variant, size_t index)
+{
+    const struct dl2_pair *pair = &variant->pairs[index];
+    json_t *json = json_object();
+    json_object_set_new(json, "key", dl2_json_text(scoring->keys[index]));
+    json_object_set_new(json, "width", json_integer(pair->width));
+    json_object_set_new(json, "height", json_integer(pair->height));
+    json_object_set_new(json, "bytes", json_integer((json_int_t)pair->bytes));
+    json_object_set_new(json, "reference_bytes", json_integer((json_int_t)pair->reference_bytes));
+    json_object_set_new(
+        json, "bits_per_pixel",
+        dl2_json_real(bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height)));
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        json_object_set_new(json, dl2_metric_at(i)->name, dl2_json_real(pair->scores[i].value));
+    if (pair->identical)
+        json_object_set_new(json, "lossless", json_true());
+    return json;
+}
+
+static json_t *aggregate_json(const struct dl2_scored_variant *variant, unsigned index)
+{
+    const struct dl2_aggregate *aggregate = &variant->aggregates[index];
+    json_t *json = json_object();
+    json_object_set_new(json, "mean", dl2_json_real(aggregate->mean));
+    json_object_set_new(json, "median", dl2_json_real(aggregate->median));
+    json_object_set_new(json, "p5", dl2_json_real(aggregate->p5));
+    json_object_set_new(json, "min", dl2_json_real(aggregate->min));
+    if (dl2_metric_at(index)->from_mse)
+        json_object_set_new(json, "of_mean_mse", dl2_json_real(aggregate->of_mean_mse));
+    json_object_set_new(json, "images", json_integer((json_int_t)aggregate->values));
+    if (dl2_metric_at(index)->from_mse) {
+        json_object_set_new(json, "identical", json_integer((json_int_t)aggregate->identical));
+        if (aggregate->identical && !aggregate->values)
+            json_object_set_new(json, "lossless", json_true());
+    } else {
+        json_object_set_new(json, "too_small", json_integer((json_int_t)aggregate->too_small));
+    }
+    return json;
+}
+
+static json_t *variant_json(const struct dl2_scoring *scoring,
+                            const struct dl2_scored_variant *variant)
+{
+    json_t *metrics = json_object(), *missing = json_array(), *mismatched = json_array(),
+           *failed = json_array(), *extra = json_array(), *images = json_array();
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        json_object_set_new(metrics, dl2_metric_at(i)->name, aggregate_json(variant, i));
+    for (size_t i = 0; i < scoring->count; i++) {
+        const struct dl2_pair *pair = &variant->pairs[i];
+        if (pair->state == DL2_PAIR_SCORED) {
+            json_array_append_new(images, score_json(scoring, variant, i));
+            continue;
+        }
+        if (pair->state == DL2_PAIR_MISSING) {
+            json_array_append_new(missing, dl2_json_text(scoring->keys[i]));
+            continue;
+        }
+        json_t *fault = json_object();
+        json_object_set_new(fault, "key", dl2_json_text(scoring->keys[i]));
+        json_object_set_new(fault, "error", dl2_json_text(pair->error));
+        json_array_append_new(pair->state == DL2_PAIR_FAILED ? failed : mismatched, fault);
+    }
+    for (size_t i = 0; i < variant->extra_count; i++)
+        json_array_append_new(extra, dl2_json_text(variant->extra[i]));
+    json_t *json = json_object();
+    json_object_set_new(json, "variant", dl2_json_text(variant->name));
+    json_object_set_new(json, "path", dl2_json_text(variant->path));
+    json_object_set_new(json, "codec",
+                        variant->codec ? dl2_json_text(variant->codec) : json_null());
+    json_object_set_new(json, "quality",
+                        variant->quality >= 0 ? json_integer(variant->quality) : json_null());
+    if (variant->error)
+        json_object_set_new(json, "error", dl2_json_text(variant->error));
+    json_object_set_new(json, "images", json_integer((json_int_t)variant->states[DL2_PAIR_SCORED]));
+    json_object_set_new(json, "pixels", json_integer((json_int_t)variant->pixels));
+    json_object_set_new(json, "bytes", json_integer((json_int_t)variant->bytes));
+    json_object_set_new(json, "bits_per_pixel",
+                        dl2_json_real(bits_per_pixel(variant->bytes, variant->pixels)));
+    json_object_set_new(json, "reference_bytes",
+                        json_integer((json_int_t)variant->reference_bytes));
+    json_object_set_new(json, "identical", json_integer((json_int_t)variant->identical));
+    json_object_set_new(json, "metrics", metrics);
+    json_object_set_new(json, "missing", missing);
+    json_object_set_new(json, "mismatched", mismatched);
+    json_object_set_new(json, "failed", failed);
+    json_object_set_new(json, "extra", extra);
+    json_object_set_new(json, "cpu_seconds", dl2_json_real(variant->cpu_seconds));
+    json_object_set_new(json, "per_image", images);
+    return json;
+}
+
+/* The variants from `first` on, `count` of them, as a document. */
+static int write_document(const struct dl2_scoring *scoring, size_t first, size_t count,
+                          const char *path, struct dl2_error *error)
+{
+    json_t *definitions = json_object(), *variants = json_array(), *json = json_object();
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        json_object_set_new(definitions, dl2_metric_at(i)->name,
+                            json_string(dl2_metric_at(i)->definition));
+    for (size_t i = first; i < first + count; i++)
+        json_array_append_new(variants, variant_json(scoring, &scoring->variants[i]));
+    json_object_set_new(json, "schema", json_string("dl2-quality/1"));
+    json_object_set_new(json, "reference", dl2_json_text(scoring->reference));
+    json_object_set_new(json, "reference_cpu_seconds",
+                        dl2_json_real(scoring->reference_cpu_seconds));
+    json_object_set_new(json, "definitions", definitions);
+    int status = json_object_set_new(json, "variants", variants) < 0
+                     ? dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", path)
+                     : dl2_json_save(path, json, error);
+    json_decref(json);
+    return status;
+}
+
+int dl2_scoring_write_json(const struct dl2_scoring *scoring, const char *path,
+                           struct dl2_error *error)
+{
+    return write_document(scoring, 0, scoring->variant_count, path, error);
+}
+
+/* FOLDER/NAME.json, to be freed. */
+static char *document_path(const char *folder, const char *name)
+{
+    char *file = dl2_calloc(strlen(name) + sizeof ".json", 1);
+    if (!file)
+        return NULL;
+    strcat(strcpy(file, name), ".json");
+    char *path = dl2_path_join(folder, file);
+    free(file);
+    return path;
+}
+
+int dl2_scoring_write_json_folder(const struct dl2_scoring *scoring, const char *folder,
+                                  struct dl2_error *error)
+{
+    DL2_TRY(dl2_make_folders(folder, error));
+    for (size_t i = 0; i < scoring->variant_count; i++) {
+        char *path = document_path(folder, scoring->variants[i].name);
+        int status = path ? write_document(scoring, i, 1, path, error)
+                          : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a path");
+        free(path);
+        DL2_TRY(status);
+    }
+    return DL2_OK;
+}
+
+int dl2_check_variant_names(const char *const *paths, size_t count, struct dl2_error *error)
+{
+    char **names = dl2_calloc(count, sizeof *names);
+    int status =
+        names ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu names", count);
+    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+        if (!(names[i] = dl2_dataset_variant_name(paths[i])))
+            status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a name");
+        else if (!names[i][0] || names[i][0] == '.' || strchr(names[i], '/'))
+            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "%s: its variant's name, '%s', can't be a file's", paths[i],
+                                   names[i]);
+        for (size_t j = 0; status == DL2_OK && j < i; j++)
+            if (!strcmp(names[i], names[j]))
+                status =
+                    dl2_error_set(error, DL2_ERR_ARGUMENT, "%s and %s have the same name, '%s'",
+                                  paths[j], paths[i], names[i]);
+    }
+    for (size_t i = 0; names && i < count; i++)
+        free(names[i]);
+    free(names);
+    return status;
+}
+
+/* CSV. */
+
+struct csv {
+    struct dl2_bytes bytes;
+    struct dl2_error *error;
+    int status; /* the first failure; nothing is appended after it */
+};
+
+static void csv_raw(struct csv *csv, const char *text, size_t length)
+{
+    if (csv->status == DL2_OK)
+        csv->status = dl2_bytes_append(&csv->bytes, text, length, csv->error);
+}
+
+static void csv_format(struct csv *csv, const char *format, ...) DL2_PRINTF(2, 3);
+
+static void csv_format(struct csv *csv, const char *format, ...)
+{
+    char text[64];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    csv_raw(csv, text, (size_t)length);
+}
+
+/* A field, in quotes where it needs them. */
+static void csv_text(struct csv *csv, const char *text)
+{
+    if (!strpbrk(text, "\",\r\n")) {
+        csv_raw(csv, text, strlen(text));
+        return;
+    }
+    csv_raw(csv, "\"", 1);
+    for (; *text; text++)
+        csv_raw(csv, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
+    csv_raw(csv, "\"", 1);
+}
+
+static void csv_pair(struct csv *csv, const struct dl2_pair *pair)
+{
+    const bool scored = pair->state == DL2_PAIR_SCORED;
+    if (scored)
+        csv_format(csv, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.17g,%d", pair->width,
+                   pair->height, pair->bytes, pair->reference_bytes,
+                   bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height),
+                   pair->identical);
+    else
+        csv_format(csv, ",,,,,,");
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
+        csv_raw(csv, ",", 1);
+        if (scored && !isnan(pair->scores[i].value))
+            csv_format(csv, "%.17g", pair->scores[i].value);
+    }
+    csv_raw(csv, ",", 1);
+    csv_text(csv, pair->error ? pair->error : "");
+    csv_raw(csv, "\r\n", 2);
+}
+
+static void csv_row(struct csv *csv, const char *variant, const char *key, const char *state,
+                    const struct dl2_pair *pair)
+{
+    csv_text(csv, variant);
+    csv_raw(csv, ",", 1);
+    csv_text(csv, key);
+    csv_raw(csv, ",", 1);
+    csv_text(csv, state);
+    csv_pair(csv, pair);
+}
+
+int dl2_scoring_write_csv(const struct dl2_scoring *scoring, const char *path,
+                          struct dl2_error *error)
+{
+    struct csv csv = {DL2_BYTES_INIT, error, DL2_OK};
+    csv_format(&csv, "variant,key,state,width,height,bytes,");
+    csv_format(&csv, "reference_bytes,bits_per_pixel,lossless");
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        csv_format(&csv, ",%s", dl2_metric_at(i)->name);
+    csv_format(&csv, ",error\r\n");
+    const struct dl2_pair extra = {.state = DL2_PAIR_FAILED};
+    for (size_t v = 0; v < scoring->variant_count; v++) {
+        const struct dl2_scored_variant *variant = &scoring->variants[v];
+        for (size_t i = 0; i < scoring->count; i++)
+            csv_row(&csv, variant->name, scoring->keys[i], state_names[variant->pairs[i].state],
+                    &variant->pairs[i]);
+        for (size_t i = 0; i < variant->extra_count; i++)
+            csv_row(&csv, variant->name, variant->extra[i], "extra", &extra);
+    }
+    int status = csv.status;
+    if (status == DL2_OK)
+        status = dl2_file_write(path, csv.bytes.data, csv.bytes.size, error);
+    dl2_bytes_free(&csv.bytes);
+    return status;
+}

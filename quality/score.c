@@ -1,0 +1,531 @@
+#include "quality/score.h"
+
+#include "codec/codec.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/stats.h"
+#include "common/thread.h"
+#include "dataset/dataset.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Largest encoded file that is read, bytes. */
+#define MAX_FILE_BYTES ((uint64_t)1 << 31)
+
+/* Encoded images by number: a dataset, or a single file. */
+struct source {
+    struct dl2_dataset *dataset; /* NULL for a file */
+    const char *file;
+    size_t count;
+    size_t *by_key; /* sample numbers in the order of their keys */
+};
+
+/* What a worker keeps from image to image. */
+struct worker {
+    struct dl2_scorer *scorer;
+    struct dl2_image reference, variant, scratch;
+    struct dl2_bytes bytes;
+    double reference_cpu_seconds;
+    double *cpu_seconds; /* by variant */
+};
+
+struct run {
+    const struct dl2_scoring_options *options;
+    struct dl2_scoring *scoring;
+    struct source reference;
+    struct source *variants;
+    struct worker *workers;
+    unsigned worker_count;
+};
+
+/* The files of a folder that are images: by their extension, else by their first bytes. */
+static bool is_image(const char *path)
+{
+    if (dl2_codec_is_image_extension(dl2_path_extension(path)))
+        return true;
+    uint8_t start[64];
+    FILE *file = fopen(path, "rb");
+    size_t size = file ? fread(start, 1, sizeof start, file) : 0;
+    if (file)
+        fclose(file);
+    return dl2_codec_sniff(start, size) != NULL;
+}
+
+static void sample_of(const struct source *source, size_t index, struct dl2_sample *sample)
+{
+    if (source->dataset) {
+        dl2_dataset_sample(source->dataset, index, sample);
+        return;
+    }
+    *sample = (struct dl2_sample){
+        .key = "", .path = source->file, .name = dl2_path_base(source->file), .label = -1};
+}
+
+static const char *key_of(const struct source *source, size_t index)
+{
+    struct dl2_sample sample;
+    sample_of(source, index, &sample);
+    return sample.key;
+}
+
+struct keyed {
+    const char *key;
+    size_t index;
+};
+
+static int compare_keyed(const void *left, const void *right)
+{
+    const struct keyed *a = left, *b = right;
+    int order = strcmp(a->key, b->key);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static int sort_keys(struct source *source, struct dl2_error *error)
+{
+    struct keyed *list = dl2_calloc(source->count, sizeof *list);
+    source->by_key = dl2_calloc(source->count, sizeof *source->by_key);
+    if (!list || !source->by_key) {
+        free(list);
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu keys", source->count);
+    }
+    for (size_t i = 0; i < source->count; i++)
+        list[i] = (struct keyed){key_of(source, i), i};
+    qsort(list, source->count, sizeof *list, compare_keyed);
+    for (size_t i = 0; i < source->count; i++)
+        source->by_key[i] = list[i].index;
+    free(list);
+    return DL2_OK;
+}
+
+static int source_open(const char *path, struct source *source, struct dl2_error *error)
+{
+    *source = (struct source){.file = path, .count = 1};
+    if (!dl2_is_file(path)) {
+        struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+        options.keep = is_image;
+        DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
+        source->count = dl2_dataset_count(source->dataset);
+    }
+    return sort_keys(source, error);
+}
+
+static void source_close(struct source *source)
+{
+    dl2_dataset_close(source->dataset);
+    free(source->by_key);
+}
+
+/* Where the samples of this key begin in by_key, and how many they are. */
+static size_t find_key(const struct source *source, const char *key, size_t *count)
+{
+    size_t low = 0, high = source->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(key_of(source, source->by_key[middle]), key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *count = 0;
+    while (low + *count < source->count &&
+           !strcmp(key_of(source, source->by_key[low + *count]), key))
+        ++*count;
+    return low;
+}
+
+/* The one sample of this key; an error where it is the key of several. *found is false where there
+ * is none. */
+static int find_sample(const struct source *source, const char *key, bool *found, size_t *index,
+                       struct dl2_error *error)
+{
+    size_t count, first = find_key(source, key, &count);
+    *found = count > 0;
+    if (!count)
+        return DL2_OK;
+    *index = source->by_key[first];
+    if (count == 1)
+        return DL2_OK;
+    struct dl2_sample one, other;
+    sample_of(source, source->by_key[first], &one);
+    sample_of(source, source->by_key[first + 1], &other);
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "%s and %s differ in their extensions alone, so neither can be paired",
+                         one.path, other.path);
+}
+
+static int decode(const struct run *run, struct worker *worker, const struct source *source,
+                  size_t index, struct dl2_image *image, uint64_t *bytes, struct dl2_error *error)
+{
+    struct dl2_sample sample;
+    sample_of(source, index, &sample);
+    const uint8_t *data;
+    size_t size;
+    int status;
+    if (source->dataset) {
+        status = dl2_dataset_read(source->dataset, index, &worker->bytes, &data, &size, error);
+    } else {
+        status = dl2_file_read(source->file, MAX_FILE_BYTES, &worker->bytes, error);
+        data = worker->bytes.data;
+        size = worker->bytes.size;
+    }
+    if (status < 0)
+        return status;
+    *bytes = size;
+    struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+    options.max_pixels = run->options->max_pixels;
+    memcpy(options.background, run->options->background, sizeof options.background);
+    status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
+    if (status < 0)
+        dl2_error_prefix(error, "%s", sample.path);
+    return status;
+}
+
+static int set_error(struct dl2_pair *pair, enum dl2_pair_state state, const struct dl2_error *why,
+                     struct dl2_error *error)
+{
+    pair->state = state;
+    pair->error = strdup(why->message);
+    return pair->error ? DL2_OK
+                       : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a message");
+}
+
+/* Decodes the variant's image and scores it against the scorer's reference. */
+static int score_pair(const struct run *run, struct worker *worker, const struct source *source,
+                      size_t index, struct dl2_pair *pair, struct dl2_error *error)
+{
+    struct dl2_error why = DL2_ERROR_INIT;
+    const struct dl2_image *reference = &worker->reference, *variant = &worker->variant;
+    int status = decode(run, worker, source, index, &worker->variant, &pair->bytes, &why);
+    if (status < 0)
+        return status == DL2_ERR_MEMORY ? dl2_error_set(error, status, "%s", why.message)
+                                        : set_error(pair, DL2_PAIR_FAILED, &why, error);
+    if (reference->width != variant->width || reference->height != variant->height) {
+        struct dl2_sample sample;
+        sample_of(source, index, &sample);
+        dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %ux%u pixels, its reference %ux%u",
+                      sample.path, (unsigned)variant->width, (unsigned)variant->height,
+                      (unsigned)reference->width, (unsigned)reference->height);
+        return set_error(pair, DL2_PAIR_MISMATCHED, &why, error);
+    }
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        DL2_TRY(
+            dl2_scorer_score(worker->scorer, dl2_metric_at(i), variant, &pair->scores[i], error));
+    pair->identical = dl2_images_equal(reference, variant);
+    pair->width = variant->width;
+    pair->height = variant->height;
+    pair->state = DL2_PAIR_SCORED;
+    return DL2_OK;
+}
+
+/* An image of the reference against all variants. */
+static int work(void *context, unsigned worker_index, size_t slot, size_t item,
+                struct dl2_error *error)
+{
+    struct run *run = context;
+    struct worker *worker = &run->workers[worker_index];
+    struct dl2_error why = DL2_ERROR_INIT;
+    (void)slot;
+    double start = dl2_clock_thread_cpu(), now;
+    const char *key = key_of(&run->reference, item);
+    bool found;
+    size_t index;
+    uint64_t bytes = 0;
+    int status = find_sample(&run->reference, key, &found, &index, &why);
+    if (status == DL2_OK)
+        status = decode(run, worker, &run->reference, item, &worker->reference, &bytes, &why);
+    if (status == DL2_ERR_MEMORY)
+        return dl2_error_set(error, status, "%s", why.message);
+    if (status < 0)
+        dl2_error_prefix(&why, "reference");
+    dl2_scorer_set_reference(worker->scorer, &worker->reference);
+    now = dl2_clock_thread_cpu();
+    worker->reference_cpu_seconds += now - start;
+    const int reference_status = status;
+    for (size_t i = 0; i < run->scoring->variant_count; i++) {
+        const struct source *variant = &run->variants[i];
+        struct dl2_pair *pair = &run->scoring->variants[i].pairs[item];
+        struct dl2_error pair_why = DL2_ERROR_INIT;
+        start = now;
+        pair->reference_bytes = bytes;
+        if (reference_status < 0) {
+            DL2_TRY(set_error(pair, DL2_PAIR_FAILED, &why, error));
+        } else if (!variant->count) {
+            pair->state = DL2_PAIR_MISSING;
+        } else if (find_sample(variant, variant->dataset ? key : "", &found, &index, &pair_why) <
+                   0) {
+            DL2_TRY(set_error(pair, DL2_PAIR_FAILED, &pair_why, error));
+        } else if (!found) {
+            pair->state = DL2_PAIR_MISSING;
+        } else {
+            DL2_TRY(score_pair(run, worker, variant, index, pair, error));
+        }
+        now = dl2_clock_thread_cpu();
+        worker->cpu_seconds[i] += now - start;
+    }
+    return DL2_OK;
+}
+
+static int emit(void *context, size_t slot, size_t item, struct dl2_error *error)
+{
+    const struct run *run = context;
+    (void)slot;
+    (void)error;
+    if (run->options->progress)
+        run->options->progress(run->options->context, item + 1, run->scoring->count);
+    return DL2_OK;
+}
+
+static int aggregate(const struct dl2_scoring *scoring, const struct dl2_scored_variant *variant,
+                     unsigned metric, struct dl2_aggregate *out, struct dl2_error *error)
+{
+    double *values = dl2_calloc(scoring->count, sizeof *values), mse = 0;
+    if (!values)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu scores", scoring->count);
+    *out = (struct dl2_aggregate){
+        .mean = NAN, .median = NAN, .p5 = NAN, .min = NAN, .of_mean_mse = NAN};
+    for (size_t i = 0; i < scoring->count; i++) {
+        const struct dl2_score *score = &variant->pairs[i].scores[metric];
+        if (variant->pairs[i].state != DL2_PAIR_SCORED)
+            continue;
+        if (score->gap == DL2_SCORE_PRESENT)
+            values[out->values++] = score->value;
+        out->identical += score->gap == DL2_SCORE_IDENTICAL;
+        out->too_small += score->gap == DL2_SCORE_TOO_SMALL;
+        mse += score->mse;
+    }
+    if (out->values) {
+        struct dl2_summary summary;
+        dl2_summarize(values, out->values, &summary);
+        out->mean = summary.mean;
+        out->median = summary.median;
+        out->p5 = summary.p5;
+        out->min = summary.min;
+        if (dl2_metric_at(metric)->from_mse)
+            out->of_mean_mse = dl2_psnr_of_mse(mse / (double)(out->values + out->identical));
+    }
+    free(values);
+    return DL2_OK;
+}
+
+static int sum_up(const struct dl2_scoring *scoring, struct dl2_scored_variant *variant,
+                  struct dl2_error *error)
+{
+    for (size_t i = 0; i < scoring->count; i++) {
+        const struct dl2_pair *pair = &variant->pairs[i];
+        variant->states[pair->state]++;
+        if (pair->state != DL2_PAIR_SCORED)
+            continue;
+        variant->pixels += (uint64_t)pair->width * pair->height;
+        variant->bytes += pair->bytes;
+        variant->reference_bytes += pair->reference_bytes;
+        variant->identical += pair->identical;
+    }
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        DL2_TRY(aggregate(scoring, variant, i, &variant->aggregates[i], error));
+    return DL2_OK;
+}
+
+/* Keys of the variant that the reference lacks. */
+static int find_extra(const struct source *reference, const struct source *source,
+                      struct dl2_scored_variant *variant, struct dl2_error *error)
+{
+    if (!source->dataset)
+        return DL2_OK;
+    variant->extra = dl2_calloc(source->count, sizeof *variant->extra);
+    if (!variant->extra)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu keys", source->count);
+    for (size_t i = 0; i < source->count; i++) {
+        const char *key = key_of(source, source->by_key[i]);
+        size_t count;
+        find_key(reference, key, &count);
+        if (count || (i && !strcmp(key, key_of(source, source->by_key[i - 1]))))
+            continue;
+        if (!(variant->extra[variant->extra_count] = strdup(key)))
+            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a key");
+        variant->extra_count++;
+    }
+    return DL2_OK;
+}
+
+/* Codec and quality, where the variant's own file tells them. */
+static void describe(struct dl2_scored_variant *variant)
+{
+    json_t *json = NULL;
+    char *file = dl2_path_join(variant->path, "dl2-variant.json");
+    variant->quality = -1;
+    if (file && dl2_is_file(file) && dl2_json_load(file, NULL, &json, NULL) == DL2_OK) {
+        const char *codec = dl2_json_get_text(json, "codec", NULL);
+        variant->codec = codec ? strdup(codec) : NULL;
+        variant->quality = (int)dl2_json_get_integer(json, "quality", -1);
+        json_decref(json);
+    }
+    free(file);
+}
+
+static int open_variant(struct run *run, size_t index, const char *path, struct dl2_error *error)
+{
+    struct dl2_scored_variant *variant = &run->scoring->variants[index];
+    struct source *source = &run->variants[index];
+    variant->path = path;
+    variant->name = dl2_dataset_variant_name(path);
+    variant->pairs = dl2_calloc(run->scoring->count, sizeof *variant->pairs);
+    if (!variant->name || !variant->pairs)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu pairs",
+                             run->scoring->count);
+    describe(variant);
+    struct dl2_error why = DL2_ERROR_INIT;
+    int status = source_open(path, source, &why);
+    if (status == DL2_OK && !source->dataset != !run->reference.dataset)
+        status = dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %s, the reference %s", path,
+                               source->dataset ? "a dataset" : "a file",
+                               source->dataset ? "a file" : "a dataset");
+    if (status == DL2_ERR_MEMORY)
+        return dl2_error_set(error, status, "%s", why.message);
+    if (status == DL2_OK)
+        return find_extra(&run->reference, source, variant, error);
+    source_close(source);
+    *source = (struct source){.count = 0};
+    variant->error = strdup(why.message);
+    return variant->error ? DL2_OK
+                          : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a message");
+}
+
+static int open_reference(struct run *run, struct dl2_error *error)
+{
+    struct dl2_scoring *scoring = run->scoring;
+    int status = source_open(scoring->reference, &run->reference, error);
+    if (status < 0) {
+        dl2_error_prefix(error, "reference");
+        return status;
+    }
+    scoring->keys = dl2_calloc(run->reference.count, sizeof *scoring->keys);
+    if (!scoring->keys)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu keys",
+                             run->reference.count);
+    for (size_t i = 0; i < run->reference.count; i++) {
+        struct dl2_sample sample;
+        sample_of(&run->reference, i, &sample);
+        const char *name = run->reference.dataset ? sample.key : sample.name;
+        if (!(scoring->keys[i] = strdup(name)))
+            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a key");
+        scoring->count++;
+    }
+    return DL2_OK;
+}
+
+static int create_workers(struct run *run, unsigned count, struct dl2_error *error)
+{
+    run->workers = dl2_calloc(count, sizeof *run->workers);
+    if (!run->workers)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u workers", count);
+    run->worker_count = count;
+    for (unsigned i = 0; i < count; i++) {
+        struct worker *worker = &run->workers[i];
+        worker->cpu_seconds = dl2_calloc(run->scoring->variant_count, sizeof *worker->cpu_seconds);
+        if (!worker->cpu_seconds)
+            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a worker");
+        DL2_TRY(dl2_scorer_create(&worker->scorer, error));
+    }
+    return DL2_OK;
+}
+
+static int score_all(struct run *run, const char *const *variants, struct dl2_error *error)
+{
+    struct dl2_scoring *scoring = run->scoring;
+    DL2_TRY(open_reference(run, error));
+    for (size_t i = 0; i < scoring->variant_count; i++)
+        DL2_TRY(open_variant(run, i, variants[i], error));
+    struct dl2_parallel loop = {.jobs = run->options->jobs,
+                                .count = scoring->count,
+                                .work = work,
+                                .emit = emit,
+                                .context = run};
+    dl2_parallel_resolve(&loop);
+    DL2_TRY(create_workers(run, loop.jobs, error));
+    DL2_TRY(dl2_parallel_run(&loop, error));
+    for (unsigned i = 0; i < run->worker_count; i++) {
+        scoring->reference_cpu_seconds += run->workers[i].reference_cpu_seconds;
+        for (size_t v = 0; v < scoring->variant_count; v++)
+            scoring->variants[v].cpu_seconds += run->workers[i].cpu_seconds[v];
+    }
+    for (size_t i = 0; i < scoring->variant_count; i++)
+        DL2_TRY(sum_up(scoring, &scoring->variants[i], error));
+    return DL2_OK;
+}
+
+static void free_run(struct run *run)
+{
+    for (unsigned i = 0; i < run->worker_count; i++) {
+        struct worker *worker = &run->workers[i];
+        dl2_scorer_free(worker->scorer);
+        dl2_image_free(&worker->reference);
+        dl2_image_free(&worker->variant);
+        dl2_image_free(&worker->scratch);
+        dl2_bytes_free(&worker->bytes);
+        free(worker->cpu_seconds);
+    }
+    free(run->workers);
+    for (size_t i = 0; run->variants && i < run->scoring->variant_count; i++)
+        source_close(&run->variants[i]);
+    free(run->variants);
+    source_close(&run->reference);
+}
+
+int dl2_scoring_run(const char *reference, const char *const *variants, size_t variant_count,
+                    const struct dl2_scoring_options *options, struct dl2_scoring *scoring,
+                    struct dl2_error *error)
+{
+    *scoring = (struct dl2_scoring){.reference = reference};
+    struct run run = {.options = options, .scoring = scoring};
+    scoring->variants = dl2_calloc(variant_count, sizeof *scoring->variants);
+    run.variants = dl2_calloc(variant_count, sizeof *run.variants);
+    int status = DL2_OK;
+    if (!scoring->variants || !run.variants)
+        status =
+            dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu variants", variant_count);
+    else
+        scoring->variant_count = variant_count;
+    if (status == DL2_OK)
+        status = score_all(&run, variants, error);
+    free_run(&run);
+    if (status < 0)
+        dl2_scoring_free(scoring);
+    return status;
+}
+
+void dl2_scoring_free(struct dl2_scoring *scoring)
+{
+    for (size_t i = 0; i < scoring->variant_count; i++) {
+        struct dl2_scored_variant *variant = &scoring->variants[i];
+        for (size_t p = 0; variant->pairs && p < scoring->count; p++)
+            free(variant->pairs[p].error);
+        for (size_t e = 0; e < variant->extra_count; e++)
+            free(variant->extra[e]);
+        free(variant->pairs);
+        free(variant->extra);
+        free(variant->name);
+        free(variant->codec);
+        free(variant->error);
+    }
+    for (size_t i = 0; i < scoring->count; i++)
+        free(scoring->keys[i]);
+    free(scoring->keys);
+    free(scoring->variants);
+    *scoring = (struct dl2_scoring){.count = 0};
+}
+
+bool dl2_scoring_has_faults(const struct dl2_scoring *scoring)
+{
+    for (size_t i = 0; i < scoring->variant_count; i++) {
+        const struct dl2_scored_variant *variant = &scoring->variants[i];
+        if (variant->error || variant->extra_count ||
+            variant->states[DL2_PAIR_SCORED] != scoring->count)
+            return true;
+    }
+    return false;
+}
