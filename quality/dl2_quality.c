@@ -33,8 +33,9 @@ static int parse_background(const char *text, void *value, struct dl2_error *err
 
 static void show_progress(void *context, size_t done, size_t total)
 {
-    (void)total;
-    dl2_progress_update(context, done, NULL);
+    struct dl2_progress *progress = context;
+    progress->total = total;
+    dl2_progress_update(progress, done, NULL);
 }
 
 static int write_files(const struct arguments *arguments, const struct dl2_scoring *scoring,

@@ -77,7 +77,7 @@ static void print_variant(FILE *out, const struct dl2_scored_variant *variant, i
         const struct dl2_metric *metric = dl2_metric_at(i);
         const struct dl2_aggregate *a = &variant->aggregates[i];
         if (i)
-            fprintf(out, "%*s", width + 27, "");
+            fprintf(out, "%*s", width + 28, "");
         fprintf(out, "  %-8s", metric->title);
         print_figure(out, metric, a->mean);
         print_figure(out, metric, a->median);
@@ -88,6 +88,24 @@ static void print_variant(FILE *out, const struct dl2_scored_variant *variant, i
         fprintf(out, "\n");
     }
     print_notes(out, variant);
+}
+
+/* "title     text", broken into lines of at most 100 columns. */
+static void print_note(FILE *out, const char *title, const char *text)
+{
+    enum { INDENT = 10, WIDTH = 100 };
+    int column = fprintf(out, "%-*s", INDENT, title);
+    while (*text) {
+        const int length = (int)strcspn(text, " ");
+        if (column > INDENT && column + 1 + length > WIDTH)
+            column = fprintf(out, "\n%*s", INDENT, "") - 1;
+        else if (column > INDENT)
+            column += fprintf(out, " ");
+        column += fprintf(out, "%.*s", length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+    fprintf(out, "\n");
 }
 
 void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
@@ -105,14 +123,11 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
     for (size_t i = 0; i < scoring->variant_count; i++)
         print_variant(out, &scoring->variants[i], width);
     fprintf(out, "\n");
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
-        const struct dl2_metric *metric = dl2_metric_at(i);
-        fprintf(out, "%-8s  %s%s%s\n", metric->title, metric->unit, *metric->unit ? ": " : "",
-                metric->definition);
-    }
-    fprintf(out, "mean MSE  the dB of the mean MSE, identical images' zero included; they have no "
-                 "dB of their own, so the\n"
-                 "          other figures leave them out\n");
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        print_note(out, dl2_metric_at(i)->title, dl2_metric_at(i)->definition);
+    print_note(out, "mean MSE",
+               "the dB of the mean MSE, in which identical images count with 0; having no dB of "
+               "their own, they are left out of the other figures");
 }
 
 /* Faults. */
