@@ -641,7 +641,8 @@ const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count
     *count = texts ? shared->bad_count : 0;
     if (texts) {
         shared->bad_texts = texts;
-        qsort(shared->bad, shared->bad_count, sizeof *shared->bad, compare_bad);
+        if (shared->bad_count)
+            qsort(shared->bad, shared->bad_count, sizeof *shared->bad, compare_bad);
         for (size_t i = 0; i < shared->bad_count; i++)
             texts[i] = shared->bad[i].text;
     }

@@ -107,7 +107,8 @@ int dl2_checkpoint_add(struct dl2_checkpoint *checkpoint, const char *name, cons
     tensor->name = name;
     tensor->dtype = dtype;
     tensor->dims = dims;
-    memcpy(tensor->shape, shape, dims * sizeof *shape);
+    for (unsigned i = 0; i < dims; i++)
+        tensor->shape[i] = shape[i];
     tensor->data = data;
     tensor->bytes = bytes;
     return DL2_OK;
@@ -376,8 +377,10 @@ int dl2_checkpoint_copy(const struct dl2_checkpoint *checkpoint, const char *nam
 {
     const struct dl2_checkpoint_tensor *tensor = dl2_checkpoint_find(checkpoint, name);
     char wanted[256], found[256] = "nothing";
-    if (tensor && strcmp(tensor->dtype, dtype) == 0 && tensor->dims == dims &&
-        memcmp(tensor->shape, shape, dims * sizeof *shape) == 0) {
+    bool fits = tensor && strcmp(tensor->dtype, dtype) == 0 && tensor->dims == dims;
+    for (unsigned i = 0; fits && i < dims; i++)
+        fits = tensor->shape[i] == shape[i];
+    if (fits) {
         if (tensor->bytes)
             memcpy(data, tensor->data, tensor->bytes);
         return DL2_OK;
