@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* argp wants a number per option: its letter where it has one, else one above all letters. */
 enum { KEY_JOBS = 'j', KEY_QUIET = 0x1000, KEY_VERSION = 'V', FIRST_KEY = 0x10000 };
@@ -266,4 +267,26 @@ void dl2_free_list(char **list)
     for (char **p = list; p && *p; p++)
         free(*p);
     free(list);
+}
+
+int dl2_parse_colour(const char *text, void *value, struct dl2_error *error)
+{
+    static const struct {
+        const char *name;
+        uint8_t rgb[3];
+    } names[] = {{"white", {255, 255, 255}}, {"black", {0, 0, 0}}, {"gray", {128, 128, 128}}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcasecmp(text, names[i].name)) {
+            memcpy(value, names[i].rgb, 3);
+            return DL2_OK;
+        }
+    }
+    const char *digits = text + (*text == '#');
+    if (strlen(digits) != 6 || strspn(digits, "0123456789abcdefABCDEF") != 6)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is no colour: RRGGBB (hexadecimal), white, black or gray", text);
+    unsigned long number = strtoul(digits, NULL, 16);
+    for (int c = 0; c < 3; c++)
+        ((uint8_t *)value)[c] = (uint8_t)(number >> (16 - 8 * c));
+    return DL2_OK;
 }

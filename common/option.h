@@ -77,4 +77,7 @@ int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned *
 int dl2_parse_name_list(const char *text, char ***out, size_t *count, struct dl2_error *error);
 void dl2_free_list(char **list);
 
+/* "RRGGBB" or "#RRGGBB", hexadecimal, white, black or gray, into a uint8_t[3]; a DL2_OPTION_PARSE. */
+int dl2_parse_colour(const char *text, void *value, struct dl2_error *error);
+
 #endif

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 enum { MAX_CODECS = 32 };
@@ -20,28 +19,6 @@ struct arguments {
     uint64_t max_pixels, memory_mib;
     bool force, prune;
 };
-
-static int parse_background(const char *text, void *value, struct dl2_error *error)
-{
-    static const struct {
-        const char *name;
-        uint8_t rgb[3];
-    } names[] = {{"white", {255, 255, 255}}, {"black", {0, 0, 0}}, {"gray", {128, 128, 128}}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcasecmp(text, names[i].name)) {
-            memcpy(value, names[i].rgb, 3);
-            return DL2_OK;
-        }
-    }
-    const char *digits = text + (*text == '#');
-    if (strlen(digits) != 6 || strspn(digits, "0123456789abcdefABCDEF") != 6)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "'%s' is no colour: RRGGBB (hexadecimal), white, black or gray", text);
-    unsigned long number = strtoul(digits, NULL, 16);
-    for (int c = 0; c < 3; c++)
-        ((uint8_t *)value)[c] = (uint8_t)(number >> (16 - 8 * c));
-    return DL2_OK;
-}
 
 static int parse_subsampling(const char *text, void *value, struct dl2_error *error)
 {
@@ -322,7 +299,7 @@ int main(int argc, char **argv)
         {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N,...",
          "an encoder's effort, for what it means see below", &arguments.efforts, 0, 0, NULL},
         {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "what is under alpha (default: white)",
-         arguments.background, 0, 0, parse_background},
+         arguments.background, 0, 0, dl2_parse_colour},
         {DL2_OPTION_UINT64, "max-pixels", 0, "N", "refuse larger images (default: 134217728)",
          &arguments.max_pixels, 1, 4294967295.0, NULL},
         {DL2_OPTION_UINT64, "memory", 0, "MIB",
