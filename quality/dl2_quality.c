@@ -17,20 +17,6 @@ struct arguments {
     uint8_t background[3];
 };
 
-/* "RRGGBB" */
-static int parse_background(const char *text, void *value, struct dl2_error *error)
-{
-    uint8_t *background = value;
-    char *end;
-    unsigned long colour = strtoul(text, &end, 16);
-    if (strlen(text) != 6 || *end || strspn(text, "0123456789abcdefABCDEF") != 6)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "'%s' is not a colour of six hexadecimal digits", text);
-    for (int i = 0; i < 3; i++)
-        background[i] = (uint8_t)(colour >> (16 - 8 * i));
-    return DL2_OK;
-}
-
 static void show_progress(void *context, size_t done, size_t total)
 {
     struct dl2_progress *progress = context;
@@ -80,60 +66,43 @@ int main(int argc, char **argv)
 {
     struct arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS,
                                   .background = {255, 255, 255}};
-    const struct dl2_option options[] = {
-        {.type = DL2_OPTION_TEXT,
-         .name = "json",
-         .metavar = "FILE",
-         .value = &arguments.json,
-         .help = "write everything to FILE: aggregates, each image's figures, and what could not "
-                 "be scored"},
-        {.type = DL2_OPTION_TEXT,
-         .name = "json-dir",
-         .metavar = "DIR",
-         .value = &arguments.json_folder,
-         .help = "the same with a file for each variant, DIR/NAME.json"},
-        {.type = DL2_OPTION_TEXT,
-         .name = "csv",
-         .metavar = "FILE",
-         .value = &arguments.csv,
-         .help = "write a line for each image of each variant to FILE"},
-        {.type = DL2_OPTION_PARSE,
-         .name = "background",
-         .metavar = "RRGGBB",
-         .value = arguments.background,
-         .parse = parse_background,
-         .help = "what shows through transparent pixels (default: ffffff, white); as it was given "
-                 "to dl2-transcode"},
-        {.type = DL2_OPTION_UINT64,
-         .name = "max-pixels",
-         .metavar = "N",
-         .value = &arguments.max_pixels,
-         .min = 1,
-         .max = 1e15,
-         .help = "refuse larger images (default: 134217728)"},
-        {.type = DL2_OPTION_END},
+    const struct dl2_option table[] = {
+        {DL2_OPTION_TEXT, "json", 0, "FILE",
+         "write everything to FILE: aggregates, each image's figures, what could not be scored",
+         &arguments.json, 0, 0, NULL},
+        {DL2_OPTION_TEXT, "json-dir", 0, "DIR",
+         "the same with a file for each variant, DIR/NAME.json", &arguments.json_folder, 0, 0,
+         NULL},
+        {DL2_OPTION_TEXT, "csv", 0, "FILE", "write a line for each image of each variant to FILE",
+         &arguments.csv, 0, 0, NULL},
+        {DL2_OPTION_PARSE, "background", 'b', "RRGGBB",
+         "what is under alpha, as dl2-transcode was told (default: white)", arguments.background, 0,
+         0, dl2_parse_colour},
+        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "refuse larger images (default: 134217728)",
+         &arguments.max_pixels, 1, 4294967295.0, NULL},
+        {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
     };
     const struct dl2_program program = {
         .name = "dl2-quality",
         .synopsis = "REFERENCE VARIANT...",
-        .summary = "Score image variants against their reference with PSNR and SSIM.",
+        .summary = "score variants of images against their reference by PSNR and SSIM",
         .details = "REFERENCE and each VARIANT are folders of images, which are paired by their "
-                   "path without extension, or image "
-                   "files.\n\n"
+                   "paths without extension, or "
+                   "image files.\n\n"
                    "SSIM is that of Wang et al. 2004 as in ssim_index.m: 11x11 Gaussian window "
                    "with sigma 1.5, K1 0.01, K2 0.03, "
                    "population covariance, valid region, no downsampling, of BT.601 full-range "
                    "luma that is not rounded. PSNR is "
                    "of R, G and B together, and of the same luma. Gray images count as R = G = B. "
-                   "Identical images have no PSNR; "
-                   "images with a side below 11 pixels have no SSIM.\n\n"
+                   "Identical images have no PSNR, "
+                   "images with a side below 11 pixels no SSIM.\n\n"
                    "Figures are given as mean, median, 5th percentile and minimum over the images; "
-                   "for PSNR also as the dB of the "
+                   "PSNR also as the dB of the "
                    "mean MSE.\n\n"
                    "Exit status: 0 all well; 1 something was missing, unreadable, of another size, "
-                   "or had no reference (each is "
-                   "named, and all else is scored); 2 wrong usage.",
-        .options = options,
+                   "or without a reference (each "
+                   "is named, and all else is scored); 2 wrong usage.",
+        .options = table,
         .print_versions = dl2_codec_print_versions,
         .min_arguments = 2,
     };

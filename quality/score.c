@@ -10,7 +10,6 @@
 #include "dataset/dataset.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,19 +41,6 @@ struct run {
     struct worker *workers;
     unsigned worker_count;
 };
-
-/* The files of a folder that are images: by their extension, else by their first bytes. */
-static bool is_image(const char *path)
-{
-    if (dl2_codec_is_image_extension(dl2_path_extension(path)))
-        return true;
-    uint8_t start[64];
-    FILE *file = fopen(path, "rb");
-    size_t size = file ? fread(start, 1, sizeof start, file) : 0;
-    if (file)
-        fclose(file);
-    return dl2_codec_sniff(start, size) != NULL;
-}
 
 static void sample_of(const struct source *source, size_t index, struct dl2_sample *sample)
 {
@@ -107,7 +93,7 @@ static int source_open(const char *path, struct source *source, struct dl2_error
     *source = (struct source){.file = path, .count = 1};
     if (!dl2_is_file(path)) {
         struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-        options.keep = is_image;
+        options.keep = dl2_codec_is_image_file;
         DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
         source->count = dl2_dataset_count(source->dataset);
     }
