@@ -1,1 +1,13 @@
-# tests of quality
+if HAVE_CMOCKA
+check_PROGRAMS += tests/quality/test_metric
+tests_quality_test_metric_SOURCES = tests/quality/test_metric.c tests/quality/pattern.h tests/quality/golden.inc
+tests_quality_test_metric_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_quality_test_metric_LDADD = libquality.la libcommon.la $(CMOCKA_LIBS)
+TESTS += tests/quality/test_metric
+endif
+EXTRA_DIST += tests/quality/make_golden.py
+
+check_PROGRAMS += tests/quality/make_image
+tests_quality_make_image_SOURCES = tests/quality/make_image.c tests/quality/pattern.h
+TESTS += tests/quality/quality.sh
+EXTRA_DIST += tests/quality/quality.sh

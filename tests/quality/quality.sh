@@ -1,0 +1,117 @@
+#!/bin/sh
+# dl2-quality from the outside: what it pairs, what it names, what it writes.
+. "$srcdir/tests/lib.sh"
+make=$builddir/tests/quality/make_image
+image() { "$make" "$@" || exit 99; }
+run() { # STATUS ARGUMENTS...
+    status=$1
+    shift
+    expect "$status" dl2-quality --quiet "$@"
+}
+said() { grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
+is() { [ "$1" = "$2" ] || fail "$3: '$1', not '$2'"; }
+# Everything but the times, which are never the same.
+figures() { grep -v cpu_seconds "$1"; }
+
+mkdir -p "$work/ref/a" "$work/ref/b c" "$work/fine/a" "$work/fine/b c" "$work/bad/a" "$work/same" || exit 99
+for i in 1 2 3 4 5 6 7 8; do
+    image "$work/ref/a/$i.ppm" $((20 + 13 * i)) 40 3 0 0
+    image "$work/fine/a/$i.ppm" $((20 + 13 * i)) 40 3 $((3 * i)) 0
+done
+# Odd names, gray, a gray variant of a colour image, smaller than SSIM's window; and a file that is no image.
+image "$work/ref/b c/q\"uo,te.v2.ppm" 30 30 3 0 0
+image "$work/fine/b c/q\"uo,te.v2.pgm" 30 30 1 5 0
+image "$work/ref/b c/-.pgm" 25 35 1 0 0
+image "$work/fine/b c/-.pgm" 25 35 1 9 1
+image "$work/ref/tiny.ppm" 7 50 3 0 0
+image "$work/fine/tiny.ppm" 7 50 3 2 0
+echo 'not an image' >"$work/ref/README.txt"
+
+# ---- All is well
+run 0 -j 1 --json "$work/1.json" --csv "$work/1.csv" "$work/ref" "$work/fine"
+[ ! -s "$work/err" ] || fail "quiet, but: $(cat "$work/err")"
+grep -q 'Wang et al. 2004' "$work/out" || fail 'the table does not name its SSIM'
+grep -q '1 too small for SSIM' "$work/out" || fail 'the table does not say what has no SSIM'
+is "$(wc -l <"$work/1.csv")" 12 'lines of CSV'
+grep -q '^fine,"b c/q""uo,te.v2",scored,30,30,' "$work/1.csv" || fail "CSV quotes: $(cat "$work/1.csv")"
+grep -q '^fine,tiny,scored,7,50,.*,0,[0-9.]*,[0-9.]*,,'"$(printf '\r')"'$' "$work/1.csv" || fail 'tiny in the CSV'
+grep -q '"schema": "dl2-quality/1"' "$work/1.json" || fail 'no schema'
+grep -q '"too_small": 1' "$work/1.json" || fail 'too small for SSIM, not counted'
+
+# ---- The same figures for any number of jobs
+for jobs in 2 7; do
+    run 0 -j $jobs --json "$work/$jobs.json" --csv "$work/$jobs.csv" "$work/ref" "$work/fine"
+    cmp "$work/1.csv" "$work/$jobs.csv" || fail "-j $jobs makes another CSV"
+    figures "$work/1.json" >"$work/x"
+    figures "$work/$jobs.json" | cmp - "$work/x" || fail "-j $jobs makes other JSON"
+done
+
+# ---- Missing, of another size, unreadable, twice there, without a reference
+cp -r "$work/fine/a/." "$work/bad/a/" || exit 99
+rm "$work/bad/a/1.ppm"
+image "$work/bad/a/2.ppm" 5 5 3 0 0
+head -c 100 "$work/fine/a/3.ppm" >"$work/bad/a/3.ppm"
+: >"$work/bad/a/4.ppm"
+image "$work/bad/a/5.pgm" 85 40 1 0 0
+image "$work/bad/extra.ppm" 20 20 3 0 0
+run 1 --json-dir "$work/json" --csv "$work/bad.csv" "$work/ref" "$work/fine" "$work/bad"
+said 'bad: a/1: missing'
+said 'bad: tiny: missing'
+said 'is 5x5 pixels, its reference 46x40'
+said 'bad: a/3: '
+said 'bad: a/4: '
+said 'differ in their extensions alone'
+said 'bad: extra: has no reference'
+[ "$(grep -c . "$work/err")" -eq 9 ] || { cat "$work/err" >&2; fail 'not nine lines on stderr'; }
+is "$(ls "$work/json" | tr '\n' ' ')" 'bad.json fine.json ' '--json-dir'
+for state in 'extra 1' 'failed 3' 'mismatched 1' 'missing 4' 'scored 14'; do
+    is "$(grep -c ",${state% *}," "$work/bad.csv")" "${state#* }" "${state% *} in the CSV"
+done
+figures "$work/json/fine.json" | sed 's/"reference.*//' >"$work/x"
+figures "$work/1.json" | sed 's/"reference.*//' | cmp - "$work/x" || fail 'a bad variant changes a good one'
+
+# An unreadable reference is nobody's gap but its own.
+head -c 50 "$work/ref/a/8.ppm" >"$work/x" && mv "$work/x" "$work/ref/a/8.ppm"
+run 1 "$work/ref" "$work/fine"
+said 'fine: a/8: reference: '
+is "$(grep -c . "$work/err")" 1 'lines on stderr'
+
+# ---- Identical images
+run 0 --json "$work/same.json" "$work/fine" "$work/fine/."
+grep -q '11 identical' "$work/out" || { cat "$work/out" >&2; fail 'identical images are not counted'; }
+is "$(grep -c '"lossless": true' "$work/same.json")" 13 'lossless images and metrics'
+grep -q '"psnr_rgb": null' "$work/same.json" || fail 'PSNR of identical images is not null'
+grep -q '"of_mean_mse": null' "$work/same.json" || fail 'PSNR of no error is not null'
+grep -Eq '(inf|nan)' "$work/same.json" && fail 'no JSON: inf or nan'
+
+# ---- Files, and what can't be paired
+run 0 "$work/ref/a/2.ppm" "$work/fine/a/2.ppm"
+run 1 "$work/ref/a/2.ppm" "$work/fine"
+said 'is a dataset, the reference a file'
+run 1 "$work/ref/a/2.ppm" "$work/fine/a/3.ppm"
+run 1 "$work/ref" "$work/nowhere"
+said 'nowhere'
+mkdir "$work/empty"
+run 1 "$work/ref" "$work/empty"
+run 1 "$work/empty" "$work/fine"
+run 2 "$work/ref"
+run 2 --json-dir "$work/json" "$work/fine" "$work/fine" "$work/fine/../fine"
+said 'have the same name'
+run 2 --background puce "$work/ref" "$work/fine"
+run 1 --json "$work/nowhere/x.json" "$work/fine" "$work/fine"
+said 'nowhere/x.json'
+
+# ---- Names that a file system allows and a terminal, JSON or a file name doesn't
+mkdir -p "$work/odd" "$work/odd2" || exit 99
+odd=$(printf 'new\nline \033[31m \377')
+if cp "$work/fine/a/2.ppm" "$work/odd/$odd.ppm" 2>/dev/null; then
+    cp "$work/fine/a/2.ppm" "$work/odd2/x.ppm"
+    run 1 --json "$work/odd.json" --csv "$work/odd.csv" "$work/odd" "$work/odd2"
+    is "$(grep -c . "$work/err")" 2 'lines on stderr'
+    LC_ALL=C grep -q "$(printf '\033')" "$work/err" && fail 'a control character reaches the terminal'
+    grep -q 'new\\nline' "$work/odd.json" || fail 'an odd name is not in the JSON'
+fi
+mkdir "$work/climb" && cp "$work/fine/a/2.ppm" "$work/climb/"
+echo '{"schema": "dl2-variant/1", "variant": "../../climbed"}' >"$work/climb/dl2-variant.json"
+run 2 --json-dir "$work/json" "$work/fine/a" "$work/climb"
+exit 0

@@ -1,0 +1,385 @@
+#include "common/simd.h"
+#include "quality/metric.h"
+#include "quality/scorer.h"
+#include "tests/quality/pattern.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_close_at(double value, double truth, double tolerance, int line)
+{
+    if (fabs(value - truth) <= tolerance)
+        return;
+    print_error("line %d: %.12g is not %.12g (off by %.3g)\n", line, value, truth, value - truth);
+    fail();
+}
+
+#define assert_close(value, truth, tolerance) assert_close_at(value, truth, tolerance, __LINE__)
+
+/* Every table that was built and that this processor can run; DL2_SIMD has no say here. */
+static const struct dl2_kernels *paths[3];
+static size_t path_count;
+
+static void find_paths(void)
+{
+    unsetenv("DL2_SIMD");
+    const unsigned have = dl2_simd_flags(),
+                   levels[] = {0, DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
+    for (size_t i = 0; i < 3; i++) {
+        const struct dl2_kernels *kernels = dl2_kernels_for(levels[i] & have);
+        if (!path_count || kernels != paths[path_count - 1])
+            paths[path_count++] = kernels;
+    }
+    for (size_t i = 0; i < path_count; i++)
+        print_message("path: %s\n", paths[i]->name);
+}
+
+static struct dl2_scorer *scorer_for(size_t path)
+{
+    struct dl2_scorer *scorer;
+    assert_int_equal(dl2_scorer_create(&scorer, NULL), DL2_OK);
+    scorer->kernels = paths[path];
+    return scorer;
+}
+
+static struct dl2_image new_image(uint32_t width, uint32_t height, uint32_t channels)
+{
+    struct dl2_image image = DL2_IMAGE_INIT;
+    assert_int_equal(dl2_image_reshape(&image, width, height, channels, NULL), DL2_OK);
+    return image;
+}
+
+static struct dl2_image flat_image(uint32_t width, uint32_t height, uint32_t channels, int value)
+{
+    struct dl2_image image = new_image(width, height, channels);
+    memset(image.data, value, image.stride * height);
+    return image;
+}
+
+static struct dl2_score score(struct dl2_scorer *scorer, const char *metric,
+                              const struct dl2_image *reference, const struct dl2_image *variant)
+{
+    struct dl2_score result;
+    dl2_scorer_set_reference(scorer, reference);
+    assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find(metric), variant, &result, NULL),
+                     DL2_OK);
+    return result;
+}
+
+static double luma_at(const struct dl2_image *image, uint32_t x, uint32_t y)
+{
+    const uint8_t *p = image->data + y * image->stride + (size_t)x * image->channels;
+    return image->channels == 1 ? p[0] : 0.299 * p[0] + 0.587 * p[1] + 0.114 * p[2];
+}
+
+/* The paper's formulae as they stand, in double precision, a window at a time. */
+static double textbook_ssim(const struct dl2_image *a, const struct dl2_image *b)
+{
+    double w[11], total = 0, sum = 0;
+    for (int i = 0; i < 11; i++)
+        sum += w[i] = exp(-(i - 5) * (i - 5) / (2 * 1.5 * 1.5));
+    for (uint32_t y = 0; y + 10 < a->height; y++)
+        for (uint32_t x = 0; x + 10 < a->width; x++) {
+            double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
+            for (uint32_t j = 0; j < 11; j++)
+                for (uint32_t i = 0; i < 11; i++) {
+                    const double weight = w[i] * w[j] / (sum * sum);
+                    const double u = luma_at(a, x + i, y + j), v = luma_at(b, x + i, y + j);
+                    mx += weight * u;
+                    my += weight * v;
+                    xx += weight * u * u;
+                    yy += weight * v * v;
+                    xy += weight * u * v;
+                }
+            const double c1 = 0.01 * 255 * 0.01 * 255, c2 = 0.03 * 255 * 0.03 * 255;
+            total += (2 * mx * my + c1) * (2 * (xy - mx * my) + c2) /
+                     ((mx * mx + my * my + c1) * (xx - mx * mx + yy - my * my + c2));
+        }
+    return total / ((a->width - 10.0) * (a->height - 10.0));
+}
+
+static void scikit_image_agrees(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t width, height, channels, strength;
+        int shift;
+        double psnr_rgb, psnr_y, ssim;
+    } golden[] = {
+#include "tests/quality/golden.inc"
+    };
+    for (size_t p = 0; p < path_count; p++) {
+        struct dl2_scorer *scorer = scorer_for(p);
+        for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+            struct dl2_image a = new_image(golden[i].width, golden[i].height, golden[i].channels);
+            struct dl2_image b = new_image(golden[i].width, golden[i].height, golden[i].channels);
+            pattern_fill(&a, 0, 0);
+            pattern_fill(&b, golden[i].strength, golden[i].shift);
+            assert_close(score(scorer, "psnr_rgb", &a, &b).value, golden[i].psnr_rgb, 1e-9);
+            assert_close(score(scorer, "psnr_y", &a, &b).value, golden[i].psnr_y, 1e-9);
+            assert_close(score(scorer, "ssim", &a, &b).value, golden[i].ssim, 2e-7);
+            dl2_image_free(&a);
+            dl2_image_free(&b);
+        }
+        dl2_scorer_free(scorer);
+    }
+}
+
+/* Fills an image with one of a few hard kinds of content. */
+static void fill_hard(struct dl2_image *image, int kind, uint32_t seed)
+{
+    for (uint32_t y = 0; y < image->height; y++)
+        for (uint32_t x = 0; x < image->width; x++)
+            for (uint32_t c = 0; c < image->channels; c++) {
+                const uint32_t noise = pattern_hash(x, y, c, seed);
+                uint32_t v = 0;
+                switch (kind) {
+                case 0: /* nothing but noise */
+                    v = noise % 256;
+                    break;
+                case 1: /* bright and almost flat: the worst for E[x^2] - E[x]^2 */
+                    v = 250 + noise % 3;
+                    break;
+                case 2: /* black beside white, with a little noise */
+                    v = (x < image->width / 2 ? 0 : 252) + noise % 4;
+                    break;
+                case 3: /* one or the other */
+                    v = noise % 2 ? 255 : 0;
+                    break;
+                }
+                image->data[y * image->stride + x * image->channels + c] = (uint8_t)v;
+            }
+}
+
+static void textbook_agrees(void **state)
+{
+    (void)state;
+    /* Around the widths of vectors and strips, and heights that leave a group of rows unfinished.
+     */
+    static const uint32_t sizes[][2] = {{11, 11}, {13, 12},  {18, 15},  {25, 11},
+                                        {26, 14}, {27, 31},  {42, 17},  {43, 13},
+                                        {91, 19}, {192, 12}, {193, 13}, {375, 11}};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (int kind = 0; kind < 4; kind++) {
+            struct dl2_image a = new_image(sizes[s][0], sizes[s][1], 3),
+                             b = new_image(sizes[s][0], sizes[s][1], 3);
+            fill_hard(&a, kind, 1);
+            fill_hard(&b, kind, 2);
+            const double truth = textbook_ssim(&a, &b);
+            for (size_t p = 0; p < path_count; p++) {
+                struct dl2_scorer *scorer = scorer_for(p);
+                assert_close(score(scorer, "ssim", &a, &b).value, truth, 5e-7);
+                dl2_scorer_free(scorer);
+            }
+            dl2_image_free(&a);
+            dl2_image_free(&b);
+        }
+}
+
+/* PSNR is whole-number arithmetic: the same bits. SSIM differs by the rounding of fused
+ * multiply-adds. */
+static void simd_equals_c(void **state)
+{
+    (void)state;
+    for (size_t p = 1; p < path_count; p++)
+        for (uint32_t width = 1; width < 420; width += width < 80 ? 1 : 23)
+            for (uint32_t channels = 1; channels <= 3; channels += 2) {
+                struct dl2_image a = new_image(width, 11 + width % 7, channels);
+                struct dl2_image b = new_image(width, 11 + width % 7, channels);
+                fill_hard(&a, 0, 1);
+                pattern_fill(&b, 50, 0);
+                struct dl2_scorer *plain = scorer_for(0), *simd = scorer_for(p);
+                for (unsigned m = 0; m < DL2_METRIC_COUNT; m++) {
+                    const char *name = dl2_metric_at(m)->name;
+                    const struct dl2_score one = score(plain, name, &a, &b),
+                                           other = score(simd, name, &a, &b);
+                    assert_int_equal(one.gap, other.gap);
+                    if (one.gap)
+                        continue;
+                    if (dl2_metric_at(m)->from_mse)
+                        assert_memory_equal(&one.mse, &other.mse, sizeof one.mse);
+                    else
+                        assert_close(one.value, other.value, 5e-7);
+                }
+                dl2_scorer_free(plain);
+                dl2_scorer_free(simd);
+                dl2_image_free(&a);
+                dl2_image_free(&b);
+            }
+}
+
+/* Sums of many large squares: a lane of 32 bits would overflow. */
+static void long_sums_are_exact(void **state)
+{
+    (void)state;
+    const size_t count = 3000017;
+    uint8_t *a = calloc(count, 1), *b = malloc(count);
+    assert_true(a && b);
+    memset(b, 255, count);
+    for (size_t p = 0; p < path_count; p++)
+        assert_int_equal(paths[p]->byte_error(a, b, count), (uint64_t)count * 255 * 255);
+    free(a);
+    free(b);
+}
+
+static void identical_images(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < path_count; p++) {
+        struct dl2_scorer *scorer = scorer_for(p);
+        struct dl2_image a = new_image(83, 29, 3), b = new_image(83, 29, 3);
+        pattern_fill(&a, 0, 0);
+        pattern_fill(&b, 0, 0);
+        assert_true(dl2_images_equal(&a, &b));
+        for (int i = 0; i < 2; i++) {
+            const struct dl2_score psnr = score(scorer, i ? "psnr_y" : "psnr_rgb", &a, &b);
+            assert_int_equal(psnr.gap, DL2_SCORE_IDENTICAL);
+            assert_true(isnan(psnr.value) && psnr.mse == 0);
+        }
+        assert_true(score(scorer, "ssim", &a, &b).value == 1);
+        b.data[b.stride * b.height - 1] ^= 1;
+        assert_false(dl2_images_equal(&a, &b));
+        assert_int_equal(score(scorer, "psnr_rgb", &a, &b).gap, DL2_SCORE_PRESENT);
+        dl2_image_free(&a);
+        dl2_image_free(&b);
+        dl2_scorer_free(scorer);
+    }
+}
+
+static void black_and_white(void **state)
+{
+    (void)state;
+    struct dl2_image black = flat_image(100, 40, 3, 0), white = flat_image(100, 40, 3, 255);
+    for (size_t p = 0; p < path_count; p++) {
+        struct dl2_scorer *scorer = scorer_for(p);
+        assert_true(score(scorer, "psnr_rgb", &black, &white).value == 0);
+        assert_true(score(scorer, "psnr_y", &black, &white).value == 0);
+        /* No structure at all: C1 / (255^2 + C1), times 1. What is left of a difference in floats.
+         */
+        assert_close(score(scorer, "ssim", &black, &white).value, 6.5025 / (65025 + 6.5025), 1e-8);
+        dl2_scorer_free(scorer);
+    }
+    dl2_image_free(&black);
+    dl2_image_free(&white);
+}
+
+static void small_images_have_no_ssim(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[][2] = {{1, 1}, {10, 11}, {11, 10}, {1, 500}, {500, 1}};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (size_t p = 0; p < path_count; p++) {
+            struct dl2_scorer *scorer = scorer_for(p);
+            struct dl2_image a = flat_image(sizes[s][0], sizes[s][1], 3, 10);
+            struct dl2_image b = flat_image(sizes[s][0], sizes[s][1], 3, 20);
+            const struct dl2_score ssim = score(scorer, "ssim", &a, &b);
+            assert_int_equal(ssim.gap, DL2_SCORE_TOO_SMALL);
+            assert_true(isnan(ssim.value));
+            assert_non_null(dl2_score_gap_text(ssim.gap));
+            assert_close(score(scorer, "psnr_rgb", &a, &b).mse, 100, 0);
+            assert_close(score(scorer, "psnr_y", &a, &b).mse, 100, 0);
+            dl2_image_free(&a);
+            dl2_image_free(&b);
+            dl2_scorer_free(scorer);
+        }
+}
+
+/* A gray image is the same as R = G = B, on either side. */
+static void gray_against_colour(void **state)
+{
+    (void)state;
+    struct dl2_image gray = new_image(50, 30, 1), same = new_image(50, 30, 3),
+                     colour = new_image(50, 30, 3);
+    pattern_fill(&gray, 0, 0);
+    pattern_fill(&colour, 20, 0);
+    for (size_t i = 0; i < 50 * 30; i++)
+        memset(same.data + 3 * i, gray.data[i], 3);
+    assert_true(dl2_images_equal(&gray, &same) && dl2_images_equal(&same, &gray));
+    assert_false(dl2_images_equal(&gray, &colour));
+    for (size_t p = 0; p < path_count; p++) {
+        struct dl2_scorer *scorer = scorer_for(p);
+        for (unsigned m = 0; m < DL2_METRIC_COUNT; m++) {
+            const char *name = dl2_metric_at(m)->name;
+            const double truth = score(scorer, name, &same, &colour).value;
+            assert_true(score(scorer, name, &gray, &colour).value == truth);
+            assert_true(score(scorer, name, &colour, &gray).value ==
+                        score(scorer, name, &colour, &same).value);
+        }
+        assert_int_equal(score(scorer, "psnr_rgb", &gray, &same).gap, DL2_SCORE_IDENTICAL);
+        dl2_scorer_free(scorer);
+    }
+    dl2_image_free(&gray);
+    dl2_image_free(&same);
+    dl2_image_free(&colour);
+}
+
+/* A scorer's memory is reused: what it scored before must not show, and a second variant costs no
+ * allocation. */
+static void scorers_are_reusable(void **state)
+{
+    (void)state;
+    struct dl2_scorer *scorer = scorer_for(path_count - 1);
+    struct dl2_image large = new_image(400, 90, 3), noise = new_image(400, 90, 3);
+    struct dl2_image small = new_image(33, 21, 3), other = new_image(33, 21, 3),
+                     another = new_image(33, 21, 3);
+    fill_hard(&noise, 3, 7);
+    pattern_fill(&large, 0, 0);
+    pattern_fill(&small, 0, 0);
+    pattern_fill(&other, 9, 0);
+    pattern_fill(&another, 30, 5);
+    const double first = score(scorer, "ssim", &small, &other).value;
+    const double second = score(scorer, "ssim", &small, &another).value;
+    score(scorer, "ssim", &large, &noise);
+    const float *plane = scorer->reference_luma;
+    assert_true(score(scorer, "ssim", &small, &other).value == first);
+    struct dl2_score again;
+    assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find("ssim"), &another, &again, NULL),
+                     DL2_OK);
+    assert_true(again.value == second);
+    assert_ptr_equal(scorer->reference_luma, plane);
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find("ssim"), &large, &again, &error),
+                     DL2_ERR_ARGUMENT);
+    dl2_scorer_set_reference(scorer, NULL);
+    assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find("ssim"), &large, &again, NULL),
+                     DL2_ERR_ARGUMENT);
+    dl2_image_free(&large);
+    dl2_image_free(&noise);
+    dl2_image_free(&small);
+    dl2_image_free(&other);
+    dl2_image_free(&another);
+    dl2_scorer_free(scorer);
+}
+
+static void registry(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        assert_ptr_equal(dl2_metric_find(dl2_metric_at(i)->name), dl2_metric_at(i));
+    assert_null(dl2_metric_at(DL2_METRIC_COUNT));
+    assert_null(dl2_metric_find("vmaf"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(registry),
+        cmocka_unit_test(scikit_image_agrees),
+        cmocka_unit_test(textbook_agrees),
+        cmocka_unit_test(simd_equals_c),
+        cmocka_unit_test(long_sums_are_exact),
+        cmocka_unit_test(identical_images),
+        cmocka_unit_test(black_and_white),
+        cmocka_unit_test(small_images_have_no_ssim),
+        cmocka_unit_test(gray_against_colour),
+        cmocka_unit_test(scorers_are_reusable),
+    };
+    find_paths();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
