@@ -11,3 +11,5 @@ check_PROGRAMS += tests/quality/make_image
 tests_quality_make_image_SOURCES = tests/quality/make_image.c tests/quality/pattern.h
 TESTS += tests/quality/quality.sh
 EXTRA_DIST += tests/quality/quality.sh
+TESTS += tests/quality/skimage.sh tests/quality/kodak.sh
+EXTRA_DIST += tests/quality/skimage.sh tests/quality/compare_skimage.py tests/quality/kodak.sh
