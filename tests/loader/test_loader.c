@@ -1,0 +1,677 @@
+/* The pipeline: the same bytes for any number of workers, exact restarts, bad samples, no hangs. */
+#include "common/file.h"
+#include "common/random.h"
+#include "loader/loader.h"
+#include "loader/sampler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { SIZE = 16, COUNT = 61 };
+
+static char root[256];
+
+static void put(const char *name, const void *data, size_t size)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    char *path = dl2_path_join(root, name);
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    if (dl2_make_folders(path, &error) < 0)
+        fail_msg("%s", error.message);
+    *slash = '/';
+    if (dl2_file_write(path, data, size, &error) < 0)
+        fail_msg("%s", error.message);
+    free(path);
+}
+
+/* A picture of noise whose size and pixels `number` decides; every seventh is gray. */
+static void put_picture(const char *name, unsigned number)
+{
+    struct dl2_random random;
+    dl2_random_init(&random, number, DL2_RANDOM_TEST, 0, 0);
+    const unsigned width = 3 + dl2_random_below(&random, 60);
+    const unsigned height = 3 + dl2_random_below(&random, 60);
+    const unsigned channels = number % 7 == 3 ? 1 : 3;
+    static uint8_t data[64 + 64 * 64 * 3];
+    size_t size = (size_t)snprintf((char *)data, 64, "P%c\n%u %u\n255\n", channels == 3 ? '6' : '5',
+                                   width, height);
+    for (unsigned i = 0; i < width * height * channels; i++)
+        data[size++] = (uint8_t)dl2_random_u32(&random);
+    put(name, data, size);
+}
+
+static void name_of(unsigned number, char *name)
+{
+    sprintf(name, "class%u/%03u.ppm", number % 3, number);
+}
+
+static int make_root(void **state)
+{
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/dl2-loader.XXXXXX", base ? base : "/tmp");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int make_pictures(void **state)
+{
+    if (make_root(state) != 0)
+        return -1;
+    for (unsigned i = 0; i < COUNT; i++) {
+        char name[32];
+        name_of(i, name);
+        put_picture(name, i);
+    }
+    return 0;
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    char command[320];
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    return system(command);
+}
+
+/* Damages a picture: cut short, so that reading its header still works. */
+static void spoil(unsigned number)
+{
+    char name[32];
+    name_of(number, name);
+    put(name, "P6\n40 40\n255\nshort", 18);
+}
+
+static struct dl2_dataset *open_all(void)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *dataset;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_dataset_open(root, &options, &dataset, &error) < 0)
+        fail_msg("%s", error.message);
+    return dataset;
+}
+
+static struct dl2_loader_config config_for(bool train, unsigned workers)
+{
+    struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
+    config.batch = 8;
+    config.image_size = SIZE;
+    config.train = train;
+    config.workers = workers;
+    config.depth = 2;
+    config.seed = 5;
+    return config;
+}
+
+static struct dl2_loader *create(const struct dl2_dataset *dataset,
+                                 const struct dl2_loader_config *config)
+{
+    struct dl2_loader *loader;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_loader_create(dataset, config, &loader, &error) < 0)
+        fail_msg("%s", error.message);
+    return loader;
+}
+
+static void start(struct dl2_loader *loader, uint64_t epoch, uint64_t step)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_loader_start_epoch(loader, epoch, step, &error) < 0)
+        fail_msg("%s", error.message);
+}
+
+/* All of an epoch's batches from a step on, copied one after the other. */
+struct epoch {
+    uint8_t images[COUNT * SIZE * SIZE * 3];
+    int32_t labels[COUNT];
+    uint32_t indices[COUNT];
+    size_t count;
+    uint64_t steps;
+};
+
+static struct epoch *load_epoch(struct dl2_loader *loader, unsigned channels, uint64_t epoch,
+                                uint64_t step)
+{
+    struct epoch *all = calloc(1, sizeof *all);
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_batch *batch;
+    const size_t bytes = (size_t)SIZE * SIZE * channels;
+    start(loader, epoch, step);
+    int status;
+    while ((status = dl2_loader_next(loader, &batch, &error)) == 1) {
+        assert_int_equal(batch->epoch, epoch);
+        assert_int_equal(batch->step, step + all->steps);
+        assert_true(all->count + batch->count <= COUNT);
+        memcpy(all->images + all->count * bytes, batch->images, batch->count * bytes);
+        memcpy(all->labels + all->count, batch->labels, batch->count * sizeof *batch->labels);
+        memcpy(all->indices + all->count, batch->indices, batch->count * sizeof *batch->indices);
+        all->count += batch->count;
+        all->steps++;
+        dl2_loader_release(loader, batch);
+    }
+    if (status < 0)
+        fail_msg("%s", error.message);
+    return all;
+}
+
+static void expect_same(const struct epoch *a, const struct epoch *b)
+{
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->steps, b->steps);
+    assert_memory_equal(a->indices, b->indices, sizeof a->indices);
+    assert_memory_equal(a->labels, b->labels, sizeof a->labels);
+    assert_memory_equal(a->images, b->images, sizeof a->images);
+}
+
+static void check_workers(bool train, unsigned channels)
+{
+    struct dl2_dataset *dataset = open_all();
+    struct epoch *expected = NULL;
+    static const unsigned workers[] = {1, 2, 3, 5, 8};
+    for (size_t i = 0; i < sizeof workers / sizeof *workers; i++) {
+        struct dl2_loader_config config = config_for(train, workers[i]);
+        config.channels = channels;
+        config.depth = 2 + (unsigned)i % 3;
+        struct dl2_loader *loader = create(dataset, &config);
+        assert_int_equal(dl2_loader_steps(loader), 8);
+        struct epoch *epoch = load_epoch(loader, channels, 4, 0);
+        assert_int_equal(epoch->count, COUNT);
+        if (expected)
+            expect_same(expected, epoch);
+        struct dl2_loader_stats stats;
+        dl2_loader_get_stats(loader, &stats);
+        assert_int_equal(stats.images, COUNT);
+        assert_int_equal(stats.bad, 0);
+        assert_true(stats.bytes > COUNT && stats.decode > 0 && stats.transform > 0);
+        dl2_loader_destroy(loader);
+        if (expected)
+            free(epoch);
+        else
+            expected = epoch;
+    }
+    free(expected);
+    dl2_dataset_close(dataset);
+}
+
+static void test_any_number_of_workers(void **state)
+{
+    (void)state;
+    check_workers(true, 3);
+    check_workers(true, 1);
+    check_workers(false, 3);
+    check_workers(false, 1);
+}
+
+static int compare_u32(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Each sample comes once, with its label; training shuffles anew each epoch, validation doesn't. */
+static void test_each_sample_once(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    for (int train = 0; train < 2; train++) {
+        struct dl2_loader_config config = config_for(train, 2);
+        struct dl2_loader *loader = create(dataset, &config);
+        struct epoch *first = load_epoch(loader, 3, 0, 0), *second = load_epoch(loader, 3, 1, 0);
+        for (size_t i = 0; i < COUNT; i++) {
+            struct dl2_sample sample;
+            dl2_dataset_sample(dataset, first->indices[i], &sample);
+            assert_int_equal(first->labels[i], sample.label);
+        }
+        const bool same_order = !memcmp(first->indices, second->indices, sizeof first->indices);
+        assert_int_equal(same_order, !train);
+        if (!train)
+            expect_same(first, second);
+        qsort(first->indices, COUNT, sizeof *first->indices, compare_u32);
+        for (uint32_t i = 0; i < COUNT; i++)
+            assert_int_equal(first->indices[i], i);
+        free(first);
+        free(second);
+        dl2_loader_destroy(loader);
+    }
+    dl2_dataset_close(dataset);
+}
+
+/* Another seed, another order. */
+static void test_seed(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config config = config_for(true, 2);
+    struct dl2_loader *loader = create(dataset, &config);
+    config.seed++;
+    struct dl2_loader *other = create(dataset, &config);
+    struct epoch *a = load_epoch(loader, 3, 0, 0), *b = load_epoch(other, 3, 0, 0);
+    assert_memory_not_equal(a->indices, b->indices, sizeof a->indices);
+    free(a);
+    free(b);
+    dl2_loader_destroy(loader);
+    dl2_loader_destroy(other);
+    dl2_dataset_close(dataset);
+}
+
+static void test_restart_anywhere(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config config = config_for(true, 3);
+    struct dl2_loader *whole = create(dataset, &config);
+    struct epoch *epoch = load_epoch(whole, 3, 7, 0);
+    dl2_loader_destroy(whole);
+    const size_t bytes = (size_t)SIZE * SIZE * 3;
+    struct dl2_loader *loader = create(dataset, &config);
+    for (uint64_t step = 0; step <= 9; step++) {
+        /* First something else, left in the middle. */
+        struct dl2_batch *batch;
+        start(loader, step, step % 3);
+        for (uint64_t i = 0; i < step % 4; i++) {
+            assert_int_equal(dl2_loader_next(loader, &batch, NULL), 1);
+            dl2_loader_release(loader, batch);
+        }
+        struct epoch *rest = load_epoch(loader, 3, 7, step);
+        const size_t skipped = step < 8 ? (size_t)step * 8 : COUNT;
+        assert_int_equal(rest->count, COUNT - skipped);
+        assert_memory_equal(rest->indices, epoch->indices + skipped,
+                            rest->count * sizeof(uint32_t));
+        assert_memory_equal(rest->images, epoch->images + skipped * bytes, rest->count * bytes);
+        free(rest);
+    }
+    free(epoch);
+    dl2_loader_destroy(loader);
+    dl2_dataset_close(dataset);
+}
+
+/* Stopped at once, while busy, with batches ready, with a batch taken: nothing hangs or leaks. */
+static void test_destroy_at_any_time(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    for (unsigned workers = 1; workers <= 8; workers++)
+        for (unsigned taken = 0; taken < 4; taken++) {
+            struct dl2_loader_config config = config_for(true, workers);
+            config.depth = 2 + workers % 2;
+            struct dl2_loader *loader = create(dataset, &config);
+            struct dl2_batch *batch;
+            if (taken > 0)
+                start(loader, 0, 0);
+            if (taken > 1)
+                assert_int_equal(dl2_loader_next(loader, &batch, NULL), 1);
+            if (taken > 2)
+                dl2_loader_release(loader, batch);
+            dl2_loader_destroy(loader);
+        }
+    dl2_dataset_close(dataset);
+}
+
+static void test_misuse_is_an_error(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config config = config_for(true, 2);
+    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_batch *a, *b, *c;
+    assert_int_equal(dl2_loader_next(loader, &a, NULL), DL2_ERR_ARGUMENT); /* no epoch */
+    start(loader, 0, 0);
+    assert_int_equal(dl2_loader_next(loader, &a, NULL), 1);
+    assert_int_equal(dl2_loader_next(loader, &b, NULL), 1);
+    assert_ptr_not_equal(a->images, b->images);
+    assert_int_equal(dl2_loader_next(loader, &c, NULL), DL2_ERR_ARGUMENT); /* both are taken */
+    assert_null(c);
+    assert_int_equal(dl2_loader_start_epoch(loader, 1, 0, NULL), DL2_ERR_ARGUMENT);
+    dl2_loader_release(loader, b); /* in another order than they came */
+    dl2_loader_release(loader, a);
+    assert_int_equal(dl2_loader_next(loader, &c, NULL), 1);
+    assert_int_equal(c->step, 2);
+    dl2_loader_release(loader, c);
+    start(loader, 1, 0);
+    dl2_loader_destroy(loader);
+
+    struct dl2_loader_config wrong = config_for(true, 1);
+    wrong.depth = 1;
+    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
+    wrong = config_for(true, 1);
+    wrong.channels = 2;
+    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
+    wrong = config_for(true, 1);
+    wrong.batch = 0;
+    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
+    wrong = config_for(true, 1);
+    wrong.area_min = 1.5;
+    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
+    wrong = config_for(true, 1);
+    wrong.aspect_max = 0.1;
+    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
+    wrong = config_for(false, 1);
+    wrong.resize = SIZE - 1;
+    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
+    assert_null(loader);
+    dl2_dataset_close(dataset);
+}
+
+static void test_drop_last(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config config = config_for(true, 2);
+    config.drop_last = true;
+    struct dl2_loader *loader = create(dataset, &config);
+    assert_int_equal(dl2_loader_steps(loader), 7);
+    struct epoch *epoch = load_epoch(loader, 3, 0, 0);
+    assert_int_equal(epoch->count, 56);
+    free(epoch);
+    dl2_loader_destroy(loader);
+    config.batch = COUNT + 1;
+    assert_int_equal(dl2_loader_create(dataset, &config, &loader, NULL), DL2_ERR_ARGUMENT);
+    config.drop_last = false;
+    loader = create(dataset, &config);
+    assert_int_equal(dl2_loader_steps(loader), 1);
+    epoch = load_epoch(loader, 3, 0, 0);
+    assert_int_equal(epoch->count, COUNT);
+    free(epoch);
+    dl2_loader_destroy(loader);
+    dl2_dataset_close(dataset);
+}
+
+static void expect_bad(const struct dl2_loader *loader, const char *const *names, size_t expected)
+{
+    size_t count;
+    const char *const *bad = dl2_loader_bad(loader, &count);
+    assert_int_equal(count, expected);
+    for (size_t i = 0; i < count; i++) {
+        if (!strstr(bad[i], names[i]) || !strstr(bad[i], ": decode: "))
+            fail_msg("\"%s\" does not name %s and its stage", bad[i], names[i]);
+    }
+}
+
+/* A bad sample's place goes to the next good one in the epoch's order, with that one's crop. */
+static void test_bad_in_training(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"class0/003", "class0/030", "class2/008"};
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config config = config_for(true, 1);
+    struct dl2_loader *loader = create(dataset, &config);
+    struct epoch *good = load_epoch(loader, 3, 2, 0);
+    dl2_loader_destroy(loader);
+    spoil(3);
+    spoil(8);
+    spoil(30);
+    struct epoch *first = NULL;
+    for (unsigned workers = 1; workers <= 8; workers += 3) {
+        config.workers = workers;
+        loader = create(dataset, &config);
+        struct epoch *epoch = load_epoch(loader, 3, 2, 0);
+        expect_bad(loader, names, 3);
+        struct dl2_loader_stats stats;
+        dl2_loader_get_stats(loader, &stats);
+        assert_int_equal(stats.bad, 3);
+        assert_int_equal(stats.images, COUNT);
+        const size_t bytes = (size_t)SIZE * SIZE * 3;
+        unsigned refilled = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            size_t from = i;
+            for (;; from = (from + 1) % COUNT) {
+                struct dl2_sample sample;
+                dl2_dataset_sample(dataset, good->indices[from], &sample);
+                bool is_bad = false;
+                for (int b = 0; b < 3; b++)
+                    is_bad |= strstr(sample.path, names[b]) != NULL;
+                if (!is_bad)
+                    break;
+                refilled++;
+            }
+            assert_int_equal(epoch->indices[i], good->indices[from]);
+            assert_int_equal(epoch->labels[i], good->labels[from]);
+            assert_memory_equal(epoch->images + i * bytes, good->images + from * bytes, bytes);
+        }
+        assert_true(refilled >= 3);
+        if (first)
+            expect_same(first, epoch);
+        /* In the next epoch they are known, and named no second time. */
+        struct epoch *again = load_epoch(loader, 3, 3, 0);
+        expect_bad(loader, names, 3);
+        free(again);
+        dl2_loader_destroy(loader);
+        if (first)
+            free(epoch);
+        else
+            first = epoch;
+    }
+    free(first);
+    free(good);
+    dl2_dataset_close(dataset);
+}
+
+static void test_bad_in_validation(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    spoil(0); /* the first in the dataset's order */
+    struct dl2_loader_config config = config_for(false, 3);
+    struct dl2_loader *loader = create(dataset, &config);
+    struct epoch *epoch = load_epoch(loader, 3, 0, 0);
+    static const uint8_t zero[SIZE * SIZE * 3];
+    assert_int_equal(epoch->count, COUNT);
+    assert_int_equal(epoch->indices[0], 0);
+    assert_int_equal(epoch->labels[0], -1);
+    assert_memory_equal(epoch->images, zero, sizeof zero);
+    for (size_t i = 1; i < COUNT; i++)
+        assert_true(epoch->labels[i] >= 0);
+    static const char *const names[] = {"class0/000"};
+    expect_bad(loader, names, 1);
+    free(epoch);
+    dl2_loader_destroy(loader);
+    dl2_dataset_close(dataset);
+}
+
+/* The batches before the first bad one come out, then its error, again and again. */
+static void test_stop_on_bad(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    spoil(42);
+    spoil(57); /* numbers 14 and 19 of the dataset: in steps 1 and 2 */
+    for (unsigned workers = 1; workers <= 8; workers++) {
+        struct dl2_loader_config config = config_for(false, workers);
+        config.stop_on_bad = true;
+        struct dl2_loader *loader = create(dataset, &config);
+        struct dl2_batch *batch;
+        for (int round = 0; round < 2; round++) {
+            struct dl2_error error = DL2_ERROR_INIT;
+            start(loader, 0, 0);
+            assert_int_equal(dl2_loader_next(loader, &batch, &error), 1);
+            dl2_loader_release(loader, batch);
+            assert_int_equal(dl2_loader_next(loader, &batch, &error), DL2_ERR_FORMAT);
+            assert_non_null(strstr(error.message, "class0/042.ppm: decode: "));
+            assert_int_equal(dl2_loader_next(loader, &batch, NULL), DL2_ERR_FORMAT);
+        }
+        start(loader, 0, 3); /* behind both */
+        assert_int_equal(dl2_loader_next(loader, &batch, NULL), 1);
+        dl2_loader_release(loader, batch);
+        dl2_loader_destroy(loader);
+    }
+    dl2_dataset_close(dataset);
+}
+
+static void test_all_bad(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < COUNT; i++)
+        spoil(i);
+    struct dl2_dataset *dataset = open_all();
+    for (unsigned workers = 1; workers <= 8; workers += 7) {
+        struct dl2_loader_config config = config_for(true, workers);
+        struct dl2_loader *loader = create(dataset, &config);
+        struct dl2_batch *batch;
+        struct dl2_error error = DL2_ERROR_INIT;
+        start(loader, 0, 0);
+        assert_int_equal(dl2_loader_next(loader, &batch, &error), DL2_ERR_FORMAT);
+        assert_non_null(strstr(error.message, "none of the 61 samples"));
+        assert_non_null(strstr(error.message, "class0/000.ppm"));
+        dl2_loader_destroy(loader);
+
+        config.train = false;
+        dl2_error_clear(&error);
+        loader = create(dataset, &config);
+        start(loader, 0, 0);
+        int status;
+        unsigned steps = 0;
+        while ((status = dl2_loader_next(loader, &batch, &error)) == 1) {
+            for (unsigned i = 0; i < batch->count; i++)
+                assert_int_equal(batch->labels[i], -1);
+            dl2_loader_release(loader, batch);
+            steps++;
+        }
+        assert_int_equal(steps, 8);
+        assert_int_equal(status, DL2_ERR_FORMAT);
+        assert_non_null(strstr(error.message, "class0/000.ppm"));
+        dl2_loader_destroy(loader);
+    }
+    dl2_dataset_close(dataset);
+}
+
+/* A file that is gone, and one above the limit of pixels, are bad samples too. */
+static void test_other_ways_to_be_bad(void **state)
+{
+    (void)state;
+    put("huge/1.ppm", "P6\n60000 60000\n255\n", 19);
+    put("huge/2.ppm", "", 0);
+    put_picture("huge/3.ppm", 3);
+    struct dl2_dataset *dataset = open_all();
+    char *path = dl2_path_join(root, "class1/001.ppm");
+    unlink(path);
+    free(path);
+    struct dl2_loader_config config = config_for(false, 2);
+    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_batch *batch;
+    start(loader, 0, 0);
+    while (dl2_loader_next(loader, &batch, NULL) == 1)
+        dl2_loader_release(loader, batch);
+    size_t count;
+    const char *const *bad = dl2_loader_bad(loader, &count);
+    assert_int_equal(count, 3);
+    assert_non_null(strstr(bad[0], "class1/001.ppm"));
+    assert_non_null(strstr(bad[1], "huge/1.ppm: decode: "));
+    assert_non_null(strstr(bad[1], "limit"));
+    assert_non_null(strstr(bad[2], "huge/2.ppm: decode: "));
+    dl2_loader_destroy(loader);
+    dl2_dataset_close(dataset);
+}
+
+/* Gray becomes three equal channels, whatever the other images are. */
+static void test_gray_in_colour(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config config = config_for(true, 2);
+    struct dl2_loader *loader = create(dataset, &config);
+    struct epoch *epoch = load_epoch(loader, 3, 0, 0);
+    unsigned gray = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        const uint8_t *image = epoch->images + i * SIZE * SIZE * 3;
+        bool equal = true;
+        for (size_t p = 0; p < SIZE * SIZE; p++)
+            equal &= image[3 * p] == image[3 * p + 1] && image[3 * p] == image[3 * p + 2];
+        gray += equal;
+    }
+    assert_int_equal(gray, (COUNT + 3) / 7);
+    free(epoch);
+    dl2_loader_destroy(loader);
+    dl2_dataset_close(dataset);
+}
+
+struct allocations {
+    unsigned made, freed;
+};
+
+static void *count_alloc(void *context, size_t bytes)
+{
+    struct allocations *counts = context;
+    counts->made++;
+    return malloc(bytes);
+}
+
+static void count_free(void *context, void *slot)
+{
+    struct allocations *counts = context;
+    counts->freed++;
+    free(slot);
+}
+
+static void *refuse_alloc(void *context, size_t bytes)
+{
+    struct allocations *counts = context;
+    return counts->made == 2 ? NULL : count_alloc(context, bytes);
+}
+
+static void test_slot_memory(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct allocations counts = {0, 0};
+    struct dl2_loader_config config = config_for(true, 2);
+    config.depth = 4;
+    config.slot_alloc = count_alloc;
+    config.slot_free = count_free;
+    config.slot_context = &counts;
+    struct dl2_loader *loader = create(dataset, &config);
+    free(load_epoch(loader, 3, 0, 0));
+    dl2_loader_destroy(loader);
+    assert_int_equal(counts.made, 4);
+    assert_int_equal(counts.freed, 4);
+    counts = (struct allocations){0, 0};
+    config.slot_alloc = refuse_alloc;
+    assert_int_equal(dl2_loader_create(dataset, &config, &loader, NULL), DL2_ERR_MEMORY);
+    assert_int_equal(counts.freed, 2);
+    dl2_dataset_close(dataset);
+}
+
+static void test_sampler(void **state)
+{
+    (void)state;
+    struct dl2_sampler sampler;
+    assert_int_equal(dl2_sampler_init(&sampler, 100, true, 1, NULL), 0);
+    uint32_t first[100];
+    dl2_sampler_set_epoch(&sampler, 3);
+    memcpy(first, sampler.order, sizeof first);
+    dl2_sampler_set_epoch(&sampler, 4);
+    assert_memory_not_equal(first, sampler.order, sizeof first);
+    dl2_sampler_set_epoch(&sampler, 3); /* not what came before, only the epoch matters */
+    assert_memory_equal(first, sampler.order, sizeof first);
+    dl2_sampler_free(&sampler);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_pictures, remove_root)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_any_number_of_workers),
+        TEST(test_each_sample_once),
+        TEST(test_seed),
+        TEST(test_restart_anywhere),
+        TEST(test_destroy_at_any_time),
+        TEST(test_misuse_is_an_error),
+        TEST(test_drop_last),
+        TEST(test_bad_in_training),
+        TEST(test_bad_in_validation),
+        TEST(test_stop_on_bad),
+        TEST(test_all_bad),
+        TEST(test_other_ways_to_be_bad),
+        TEST(test_gray_in_colour),
+        TEST(test_slot_memory),
+        cmocka_unit_test(test_sampler),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
