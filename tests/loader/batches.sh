@@ -1,0 +1,7 @@
+#!/bin/sh
+# Batches are what Pillow and torchvision make of the same images, within one grey level.
+. "$srcdir/tests/lib.sh"
+need_python PIL python3-pil
+mkdir "$work/images"
+expect 0 "$PYTHON3" "$srcdir/tests/loader/compare_batches.py" "$builddir/tests/loader/show_batches" "$work/images"
+cat "$work/out"

@@ -1,0 +1,46 @@
+#!/usr/bin/python3
+"""Makes resize_golden.h: what Pillow's Image.resize(BILINEAR, box=) makes of a known pattern.
+
+Usage: /usr/bin/python3 gen_resize.py >resize_golden.h
+"""
+import PIL
+from PIL import Image
+
+# width, height, channels, box, output width, output height; boxes are exact in Pillow's 32-bit floats
+CASES = [
+    (20, 17, 3, (0, 0, 20, 17), 8, 8),
+    (20, 17, 1, (0, 0, 20, 17), 8, 8),
+    (20, 17, 3, (3, 2, 16, 15), 7, 5),
+    (20, 17, 3, (2.25, 1.5, 17.75, 16.125), 6, 7),
+    (9, 5, 3, (0, 0, 9, 5), 12, 11),
+    (9, 5, 1, (0.5, 0.25, 3.75, 4.5), 11, 6),
+    (8, 8, 3, (0, 0, 8, 8), 8, 8),
+    (1, 1, 3, (0, 0, 1, 1), 4, 3),
+    (31, 1, 1, (0, 0, 31, 1), 5, 2),
+    (2, 40, 3, (0, 0, 2, 40), 3, 4),
+    (40, 40, 1, (39, 39, 40, 40), 3, 3),
+]
+
+
+def pattern(size):
+    """Numerical Recipes' generator, its high byte; the test makes the same."""
+    state, out = 1, bytearray()
+    for _ in range(size):
+        state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
+        out.append(state >> 24)
+    return bytes(out)
+
+
+print(f"/* Made by gen_resize.py with Pillow {PIL.__version__}. */")
+for i, (width, height, channels, box, out_width, out_height) in enumerate(CASES):
+    image = Image.frombytes("RGB" if channels == 3 else "L", (width, height), pattern(width * height * channels))
+    pixels = image.resize((out_width, out_height), Image.Resampling.BILINEAR, box=box).tobytes()
+    print(f"static const uint8_t golden_{i}[] = {{")
+    for row in range(0, len(pixels), 16):
+        print("    " + " ".join(f"{value}," for value in pixels[row : row + 16]))
+    print("};")
+print("static const struct golden goldens[] = {")
+for i, (width, height, channels, box, out_width, out_height) in enumerate(CASES):
+    sides = ", ".join(str(side) for side in box)
+    print(f"    {{{width}, {height}, {channels}, {{{sides}}}, {out_width}, {out_height}, golden_{i}}},")
+print("};")

@@ -1,0 +1,66 @@
+#!/bin/sh
+# dl2-load: the same batches for every number of workers, its report, bad images, wrong usage.
+. "$srcdir/tests/lib.sh"
+
+# picture FILE WIDTH HEIGHT: a PPM whose pixels its name decides
+picture() {
+    mkdir -p "${1%/*}"
+    {
+        printf 'P6\n%d %d\n255\n' "$2" "$3"
+        awk -v n=$(($2 * $3 * 3)) -v seed="${#1}$2" 'BEGIN {
+            srand(seed); for (i = 0; i < n; i++) printf "%c", 33 + int(rand() * 90) }'
+    } >"$1"
+}
+for class in aster rose; do
+    for n in 01 02 03 04 05 06 07 08 09 10; do
+        picture "$work/flowers/train/$class/$n.ppm" $((20 + ${n#0} * 5)) $((90 - ${n#0} * 7))
+    done
+    picture "$work/flowers/val/$class/01.ppm" 40 30
+done
+echo 'not an image' >"$work/flowers/train/rose/README.txt"
+
+for mode in --train --val; do
+    first=
+    for jobs in 1 2 8; do
+        expect 0 dl2-load bench "$work/flowers" $mode --split all -j $jobs --batch 7 --image-size 24 \
+            --epochs 2 --seed 3 --digest --quiet
+        [ ! -s "$work/err" ] || fail "--quiet, but: $(cat "$work/err")"
+        digest=$(sed -n 's/^digest //p' "$work/out")
+        [ -n "$digest" ] || fail "no digest"
+        [ "$digest" = "${first:=$digest}" ] || fail "$mode: $digest with $jobs workers, $first with one"
+    done
+done
+expect 0 dl2-load bench "$work/flowers" --split all -b 7 -i 24 -e 2 --seed 4 --digest --quiet
+[ "$(sed -n 's/^digest //p' "$work/out")" != "$digest" ] || fail "another seed gives the same batches"
+
+expect 0 dl2-load bench "$work/flowers" -b 8 -i 16 -e 2 -j 2 --json "$work/load.json"
+grep -q '^  decode .* us an image$' "$work/out" || fail "no table of stages"
+for field in '"schema": "dl2-load/1"' '"variant": "flowers"' '"images": 20' '"epochs": 2' '"batch": 8' \
+    '"image_size": 16' '"workers": 2' '"bad": \[\]' '"images_per_core_second": [0-9]' '"transform": [0-9]'; do
+    grep -q "$field" "$work/load.json" || fail "no $field in $(cat "$work/load.json")"
+done
+expect 0 dl2-load bench "$work/flowers" --val -e 1 --name other --json "$work/load.json"
+grep -q '"variant": "other"' "$work/load.json" || fail "--name is not heard"
+grep -q '"images": 2,' "$work/load.json" || fail "--val loads something else than val/"
+
+expect 0 dl2-load check "$work/flowers"
+grep -q ': 22 images, 0 bad' "$work/out" || fail "$(cat "$work/out")"
+head -c 100 "$work/flowers/train/rose/04.ppm" >"$work/short" && mv "$work/short" "$work/flowers/train/rose/04.ppm"
+expect 1 dl2-load check "$work/flowers" -j 3
+grep -q 'train/rose/04.ppm: decode: ' "$work/err" || fail "check does not name the bad image"
+grep -q ': 22 images, 1 bad' "$work/out" || fail "$(cat "$work/out")"
+expect 1 dl2-load bench "$work/flowers" -e 2 -i 16 --json "$work/load.json"
+[ "$(grep -c 'train/rose/04.ppm: decode: ' "$work/err")" = 1 ] || fail "a bad image is not named once"
+grep -q 'train/rose/04.ppm: decode: ' "$work/load.json" || fail "the report does not name the bad image"
+
+expect 1 dl2-load bench "$work/absent"
+grep -q absent "$work/err" || fail "the missing folder is not named"
+expect 1 dl2-load bench "$work/flowers" --drop-last -b 64
+expect 2 dl2-load bench
+expect 2 dl2-load
+expect 2 dl2-load fill "$work/flowers"
+expect 2 dl2-load bench "$work/flowers" --split test
+expect 2 dl2-load bench "$work/flowers" --batch 0
+expect 0 dl2-load --version
+grep -q zlib "$work/out" || fail "--version does not list the libraries"
+exit 0
