@@ -340,9 +340,15 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
                      study->arch_count > 1 ? ": " : "",
                      study->arch_count > 1 ? study->archs[a] : "");
     dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th>trained on</th>");
-    for (size_t set = 0; set < columns; set++)
-        dl2_html_element(html, "th", "%s",
-                         set ? dl2_json_get_text(validated(widest, set), "name", "?") : "itself");
+    for (size_t set = 0; set < columns; set++) {
+        const char *name = dl2_json_get_text(validated(widest, set), "name", "?");
+        /* A study validates on the variant itself, then on the dataset as it was given. */
+        if (set == 0)
+            name = "itself";
+        else if (dl2_study_find(study, name) == study->variant_count)
+            name = "the original";
+        dl2_html_element(html, "th", "%s", name);
+    }
     dl2_html_markup(html, "</tr></thead><tbody>\n");
     for (size_t v = 0; v < study->variant_count; v++) {
         bool any = false;

@@ -46,19 +46,25 @@ ARCHS ?= $(or $(archs_$(DATASET)),resnet10)
 EPOCHS ?= $(or $(epochs_$(DATASET)),30)
 SEEDS ?= $(or $(seeds_$(DATASET)),1 2)
 IMAGE_SIZE ?= $(or $(image_size_$(DATASET)),64)
-BATCH ?= 64
+BATCH ?= $(or $(batch_$(DATASET)),64)
 DEVICE ?= auto
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 TRAINERS ?= $(if $(filter auto ref cpu,$(DEVICE)),$(shell \
     seeds=$(words $(SEEDS)); [ $$seeds -lt $(JOBS) ] && echo $$seeds || echo $(JOBS)),1)
-TOLERANCE ?= 1
+TOLERANCE ?= $(or $(tolerance_$(DATASET)),1)
+TRAIN_FLAGS ?= $(train_flags_$(DATASET))
 
-# The demo is to end within minutes on two processors, and yet to say something.
+# The demo is to end within minutes on two processors, and yet to say something: small images, crops
+# that keep most of one, and a tolerance that 447 validation images can tell.
 codecs_demo := jpeg webp
 qualities_demo := 5 25 75
 archs_demo := convnet
-epochs_demo := 3
+epochs_demo := 6
 seeds_demo := 1 2 3
+image_size_demo := 32
+batch_demo := 32
+train_flags_demo := --crop-area 0.3,1
+tolerance_demo := 2
 archs_fashion-mnist := convnet
 epochs_fashion-mnist := 5
 image_size_fashion-mnist := 28

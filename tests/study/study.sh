@@ -54,7 +54,7 @@ grep -qF "The report: $work/results/report/report.html" "$work/out" || fail "the
 mark
 expect 0 study QUALITIES='10 50' -j2
 [ -z "$(news)" ] || fail "made again: $(news)"
-expect 0 study QUALITIES='10 50' -q report
+expect 0 study QUALITIES='10 50' -q results/report/report.html
 
 # An added quality: that variant, its score, its speed, its trainings, and the report.
 expect 0 study QUALITIES='10 30 50'
