@@ -61,7 +61,8 @@ static const char style[] =
     "figure a{font-size:.8rem}"
     "pre,code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.85rem}"
     "pre{background:var(--code);border-radius:10px;padding:.9rem 1.1rem;overflow-x:auto;"
-    "line-height:1.5;margin:.5rem 0}"
+    "line-height:1.5;margin:.5rem 0;"
+    "white-space:pre-wrap}"
     "details{border-top:1px solid var(--line);padding:.7rem 0;margin-top:1.5rem}"
     "details+details{margin-top:0}details .scroll{margin-top:.7rem}"
     "summary{cursor:pointer;font-weight:600}"
@@ -325,6 +326,7 @@ static const json_t *validated(const struct dl2_study_run *run, size_t set)
 static void write_matrix(struct dl2_html *html, const struct dl2_page *page, size_t a)
 {
     const struct dl2_study *study = page->study;
+    const size_t raw = dl2_study_find(study, "raw");
     size_t columns = 0;
     const struct dl2_study_run *widest = NULL;
     for (size_t i = 0; i < study->run_count; i++) {
@@ -357,7 +359,8 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
             size_t count = 0;
             for (size_t i = 0; values && i < study->run_count; i++) {
                 const struct dl2_study_run *run = &study->runs[i];
-                const double top1 = dl2_json_get_real(validated(run, set), "top1", NAN);
+                const json_t *own = validated(run, v == raw ? 0 : set); /* itself is the original */
+                const double top1 = dl2_json_get_real(own, "top1", NAN);
                 if (run->variant == v && strcmp(run->arch, study->archs[a]) == 0 && isfinite(top1))
                     values[count++] = 100 * top1;
             }

@@ -298,11 +298,11 @@ $(run_files): $(out)/train/%/experiment_report.json:
 
 # ---- The report
 
-command = make $(if $(wildcard $(here)../configure.ac),,-f $(here)study.mk )study$(foreach \
-    v,DATASET OUT CODECS QUALITIES TRAIN_ON ARCHS EPOCHS SEEDS IMAGE_SIZE BATCH DEVICE TOLERANCE,$(call \
-    assignment,$v))$(foreach v,TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS,$(if \
-    $($v),$(call assignment,$v)))
-assignment = $(if $(word 2,$($1)), $1="$($1)", $1=$($1))
+said := DATASET OUT CODECS QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
+    SEEDS IMAGE_SIZE BATCH DEVICE TOLERANCE \
+    $(foreach v,TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS,$(if $($v),$v))
+command = $(strip make $(if $(wildcard $(here)../configure.ac),,-f $(here)study.mk) study \
+    $(foreach v,$(said),$v=$(if $(word 2,$($v)),"$(strip $($v))",$(strip $($v)))))
 # A report that names broken results isn't up to date.
 $(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(made)/report
 	@mkdir -p $(@D)
