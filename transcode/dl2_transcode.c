@@ -247,7 +247,7 @@ static char *describe_codecs(void)
             fprintf(out, ", effort 0-%d (%s)", codec->max_effort, codec->effort_help);
         fprintf(out, "\n");
     }
-    fprintf(out, "\nMakes DEST/jpeg-50, DEST/webp-10 and so on, each with the tree of SOURCE, a "
+    fprintf(out, "\nMakes DEST/CODEC-QUALITY for each, with the tree of SOURCE, a "
                  "dl2-variant.json with what it "
                  "is, and a dl2-variant.jsonl with a line an image. EXIF orientation is applied, "
                  "gray stays gray where "
@@ -282,14 +282,17 @@ static uint64_t default_memory_mib(void)
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {.codecs = "jpeg",
+    const char *default_codec = dl2_codec_at(0)->name;
+    char codec_help[128];
+    snprintf(codec_help, sizeof codec_help, "codecs to encode with, of those below (default: %s)",
+             default_codec);
+    struct arguments arguments = {.codecs = default_codec,
                                   .qualities = "75",
                                   .background = {255, 255, 255},
                                   .max_pixels = DL2_DEFAULT_MAX_PIXELS,
                                   .memory_mib = default_memory_mib()};
     const struct dl2_option table[] = {
-        {DL2_OPTION_TEXT, "codec", 'c', "LIST",
-         "codecs to encode with, of those below (default: jpeg)", &arguments.codecs, 0, 0, NULL},
+        {DL2_OPTION_TEXT, "codec", 'c', "LIST", codec_help, &arguments.codecs, 0, 0, NULL},
         {DL2_OPTION_TEXT, "q", 'q', "LIST",
          "qualities, 1 to 100, higher is better, as 10,25,50 (default: 75)", &arguments.qualities,
          0, 0, NULL},
