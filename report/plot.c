@@ -480,8 +480,10 @@ static bool add_curve_points(struct sheet *sheet, const struct dl2_study *study,
                 count++;
             }
         }
+        if (count == 0) /* not validated after this one */
+            continue;
         add(&sheet->data, "%zu ", e + 1);
-        add_number(&sheet->data, count ? 100 * sum / (double)count : NAN);
+        add_number(&sheet->data, 100 * sum / (double)count);
         add(&sheet->data, "\n");
     }
     return true;

@@ -59,11 +59,11 @@ TRAIN_FLAGS ?= $(train_flags_$(DATASET))
 codecs_demo := jpeg webp
 qualities_demo := 5 25 75
 archs_demo := convnet
-epochs_demo := 6
+epochs_demo := 8
 seeds_demo := 1 2 3
 image_size_demo := 32
 batch_demo := 32
-train_flags_demo := --crop-area 0.3,1
+train_flags_demo := --crop-area 0.3,1 --validate-every 2
 tolerance_demo := 2
 archs_fashion-mnist := convnet
 epochs_fashion-mnist := 5
@@ -268,7 +268,8 @@ $(load_files): $(out)/load/%.json:
 # ---- Training
 
 $(call cut_short,completed,$(run_files)): FORCE
-$(run_files): $(made)/train
+# Trainings come last: what is measured or waited for shouldn't stand in their queue.
+$(run_files): $(made)/train | $(if $(filter study report,$(goals)),$(quality_files) $(load_files))
 $(filter $(out)/train/raw/%,$(run_files)): $(made)/dataset
 $(foreach v,$(variants),$(eval \
     $(filter $(out)/train/$v/%,$(run_files)): $(out)/variants/$v/dl2-variant.json))
@@ -285,7 +286,7 @@ part = $(word $2,$(subst /, ,$1))
 variant = $(call part,$*,1)
 $(run_files): $(out)/train/%/experiment_report.json:
 	@mkdir -p $(@D)
-	$(Q)$(share) && echo 'Training $*' && how=--restart && \
+	$(Q)$(share) && how=--restart && \
 	if grep -qs '"completed": *false' $@; then how=--resume; \
 	    for than in $(filter-out FORCE,$^); do [ ! $@ -ot $$than ] || how=--restart; done; fi && \
 	{ $(call program,dl2-train) $$how --data $(call folder_of,$(variant)) \
@@ -293,7 +294,8 @@ $(run_files): $(out)/train/%/experiment_report.json:
 	    --arch $(call part,$*,2) --seed $(patsubst seed-%,%,$(call part,$*,3)) \
 	    --epochs $(EPOCHS) --batch $(BATCH) --image-size $(IMAGE_SIZE) --device $(DEVICE) \
 	    --threads $(threads) -j $(threads) --out $(@D) --quiet $(TRAIN_FLAGS) \
-	    >$(@D)/log 2>&1 || [ $$? -eq 1 ]; } && grep -qs '"completed": *true' $@ || { \
+	    >$(@D)/log 2>&1 || [ $$? -eq 1 ]; } && grep -qs '"completed": *true' $@ && \
+	echo "Trained $*: $$(sed -n 's/^.*: \(top-1 [0-9.]*%\).*/\1/p' $(@D)/log | head -n 1)" || { \
 	    cat $(@D)/log; echo 'Training $* failed: its output is above, and in $(@D)/log'; exit 1; } >&2
 
 # ---- The report
