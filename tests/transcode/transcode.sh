@@ -86,6 +86,21 @@ is "$(made jpeg-50)" 40 'made by --force'
 echo '{' >"$work/a/jpeg-50/dl2-variant.json"
 run 0 --q 50 "$work/src" "$work/a"
 is "$(made jpeg-50)" 40 'made after a damaged dl2-variant.json'
+# Lines that are none, or lie, are not believed: of 40, twenty are left as they were.
+run 0 --q 50 "$work/src" "$work/c"
+lines=$work/c/jpeg-50/dl2-variant.jsonl
+{
+    head -n 20 "$lines"
+    printf '\0\377\n{\n[]\n{"key":5}\n{"key":"nobody","bytes":1}\n\n'
+    sed -n '21,30s/"bytes":/"bytes":1/p' "$lines"
+    sed -n '31,35s/"source_mtime_ns":/"source_mtime_ns":-/p' "$lines"
+    sed -n '36s/,"source_bytes":.*//p' "$lines"
+} >"$work/lines"
+cp "$work/lines" "$lines"
+run 0 --q 50 "$work/src" "$work/c"
+is "$(made jpeg-50)" 20 'made after damaged lines'
+same_images "$work/a/jpeg-50" "$work/c/jpeg-50"
+is "$(wc -l <"$lines" | tr -d ' ')" 40 'lines'
 
 # ---- Files whose source is gone are named, and removed on request
 mv "$work/src/val/tulip" "$work/tulip"
