@@ -787,7 +787,7 @@ struct dl2_norm {
     struct cpu *cpu;
     struct dl2_norm_shape s;
     size_t period;
-    /* [period] each: y = a * x + b; mean; dx = p * g + q * x + r. */
+    /* [period] each: y = a * (x - mean) + b; dx = p * g + q * (x - mean) + r. */
     float *a, *b, *mean, *p, *q, *r;
     double *inverse; /* [channels] 1 / sqrt(var + epsilon) */
     /* Of the call that runs. */
@@ -890,8 +890,8 @@ static void norm_apply_part(void *context, unsigned part, size_t begin, size_t e
     size_t at = begin * norm->s.channels;
     (void)part;
     norm->cpu->kernels->norm_apply(norm->x + at, norm->residual ? norm->residual + at : NULL,
-                                   (end - begin) * norm->s.channels, norm->a, norm->b, norm->period,
-                                   norm->s.relu, norm->y + at);
+                                   (end - begin) * norm->s.channels, norm->mean, norm->a, norm->b,
+                                   norm->period, norm->s.relu, norm->y + at);
 }
 
 static void norm_apply(struct dl2_norm *norm, const float *x, const float *residual,
@@ -899,8 +899,9 @@ static void norm_apply(struct dl2_norm *norm, const float *x, const float *resid
 {
     for (size_t c = 0; c < norm->s.channels; c++) {
         norm->a[c] = (float)(gamma[c] * norm->inverse[c]);
-        norm->b[c] = (float)(beta[c] - gamma[c] * norm->inverse[c] * norm->mean[c]);
+        norm->b[c] = beta[c];
     }
+    repeat(norm, norm->mean);
     repeat(norm, norm->a);
     repeat(norm, norm->b);
     norm->x = x;
@@ -932,7 +933,6 @@ static void cpu_norm_train(struct dl2_norm *norm, const float *x, const float *r
         running_mean[c] = (float)((1 - momentum) * running_mean[c] + momentum * mean);
         running_var[c] = (float)((1 - momentum) * running_var[c] + momentum * unbiased);
     }
-    repeat(norm, norm->mean);
     norm_apply(norm, x, residual, gamma, beta, y);
 }
 
@@ -964,8 +964,8 @@ static void norm_backward_sums_part(void *context, unsigned part, size_t begin, 
     size_t channels = norm->s.channels, at = begin * channels;
     struct dl2_masked gradient = masked_from(&norm->gradient, at);
     double *sums = part_sums(norm, part);
-    norm->cpu->kernels->norm_backward_sums(&gradient, (end - begin) * channels, norm->mean,
-                                           norm->period, sums, sums + norm->period,
+    norm->cpu->kernels->norm_backward_sums(&gradient, (end - begin) * channels, norm->period, sums,
+                                           sums + norm->period,
                                            norm->dresidual ? norm->dresidual + at : NULL);
 }
 
@@ -994,6 +994,7 @@ static void cpu_norm_backward(struct dl2_norm *norm, const float *x, const float
         .dy2 = dy2,
         .x = x,
         .y = y,
+        .mean = norm->mean,
         .a = norm->a,
         .b = norm->b,
         /* Without a residual, x tells the mask, and y need not be read. */
@@ -1006,10 +1007,10 @@ static void cpu_norm_backward(struct dl2_norm *norm, const float *x, const float
     for (size_t c = 0; c < s->channels; c++) {
         double sum, product, inverse = norm->inverse[c];
         total(norm, parts, c, &sum, &product);
-        double q = -gamma[c] * inverse * inverse * inverse * product / rows;
+
         norm->p[c] = (float)(gamma[c] * inverse);
-        norm->q[c] = (float)q;
-        norm->r[c] = (float)(-gamma[c] * inverse * sum / rows - q * norm->mean[c]);
+        norm->q[c] = (float)(-gamma[c] * inverse * inverse * inverse * product / rows);
+        norm->r[c] = (float)(-gamma[c] * inverse * sum / rows);
         dgamma[c] = (float)(product * inverse + (accumulate ? dgamma[c] : 0));
         dbeta[c] = (float)(sum + (accumulate ? dbeta[c] : 0));
     }
@@ -1017,7 +1018,7 @@ static void cpu_norm_backward(struct dl2_norm *norm, const float *x, const float
     repeat(norm, norm->q);
     repeat(norm, norm->r);
     if (dresidual) /* holds the masked gradient by now */
-        norm->gradient = (struct dl2_masked){.dy = dresidual, .x = x, .y = y};
+        norm->gradient = (struct dl2_masked){.dy = dresidual, .x = x, .y = y, .mean = norm->mean};
     share_out(norm->cpu, s->rows, row_grain(s->channels), norm_backward_data_part, norm);
 }
 

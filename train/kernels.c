@@ -50,8 +50,8 @@ static void norm_sums(const float *x, size_t count, const float *shift, size_t p
     }
 }
 
-static void norm_apply(const float *x, const float *residual, size_t count, const float *a,
-                       const float *b, size_t period, int relu, float *y)
+static void norm_apply(const float *x, const float *residual, size_t count, const float *mean,
+                       const float *a, const float *b, size_t period, int relu, float *y)
 {
     for (size_t at = 0; at < count; at += period) {
         size_t n = count - at < period ? count - at : period;
@@ -60,19 +60,19 @@ static void norm_apply(const float *x, const float *residual, size_t count, cons
         if (more && relu) {
 #pragma omp simd
             for (size_t i = 0; i < n; i++) {
-                float v = a[i] * in[i] + b[i] + more[i];
+                float v = a[i] * (in[i] - mean[i]) + b[i] + more[i];
                 out[i] = v > 0 ? v : 0;
             }
         } else if (relu) {
 #pragma omp simd
             for (size_t i = 0; i < n; i++) {
-                float v = a[i] * in[i] + b[i];
+                float v = a[i] * (in[i] - mean[i]) + b[i];
                 out[i] = v > 0 ? v : 0;
             }
         } else {
 #pragma omp simd
             for (size_t i = 0; i < n; i++)
-                out[i] = a[i] * in[i] + b[i] + (more ? more[i] : 0);
+                out[i] = a[i] * (in[i] - mean[i]) + b[i] + (more ? more[i] : 0);
         }
     }
 }
@@ -91,10 +91,11 @@ static const float *masked(const struct dl2_masked *gradient, size_t at, size_t 
         g = tile;
     }
     if (gradient->mask == DL2_MASK_X) {
-        const float *x = gradient->x + at, *a = gradient->a + column, *b = gradient->b + column;
+        const float *x = gradient->x + at, *mean = gradient->mean + column;
+        const float *a = gradient->a + column, *b = gradient->b + column;
 #pragma omp simd
         for (size_t i = 0; i < n; i++)
-            tile[i] = a[i] * x[i] + b[i] > 0 ? g[i] : 0;
+            tile[i] = a[i] * (x[i] - mean[i]) + b[i] > 0 ? g[i] : 0;
         g = tile;
     } else if (gradient->mask == DL2_MASK_Y) {
         const float *y = gradient->y + at;
@@ -106,8 +107,8 @@ static const float *masked(const struct dl2_masked *gradient, size_t at, size_t 
     return g;
 }
 
-static void norm_backward_sums(const struct dl2_masked *gradient, size_t count, const float *mean,
-                               size_t period, double *sum, double *product, float *out)
+static void norm_backward_sums(const struct dl2_masked *gradient, size_t count, size_t period,
+                               double *sum, double *product, float *out)
 {
     for (size_t column = 0; column < period; column += TILE) {
         size_t width = tile_width(column, period);
@@ -118,11 +119,11 @@ static void norm_backward_sums(const struct dl2_masked *gradient, size_t count, 
         for (size_t at = column; at < count; at += period) {
             size_t n = count - at < width ? count - at : width;
             const float *g = masked(gradient, at, column, n, tile);
-            const float *x = gradient->x + at;
+            const float *x = gradient->x + at, *mean = gradient->mean + column;
 #pragma omp simd
             for (size_t i = 0; i < n; i++) {
                 s[i] += g[i];
-                q[i] += g[i] * (x[i] - mean[column + i]);
+                q[i] += g[i] * (x[i] - mean[i]);
             }
             if (out) {
 #pragma omp simd
@@ -150,11 +151,11 @@ static void norm_backward_data(const struct dl2_masked *gradient, size_t count, 
             n = count - at < n ? count - at : n;
             float tile[TILE];
             const float *g = masked(gradient, at, column, n, tile);
-            const float *x = gradient->x + at;
+            const float *x = gradient->x + at, *mean = gradient->mean + column;
             float *to = dx + at;
 #pragma omp simd
             for (size_t i = 0; i < n; i++)
-                to[i] = p[column + i] * g[i] + (q[column + i] * x[i] + r[column + i]);
+                to[i] = p[column + i] * g[i] + (q[column + i] * (x[i] - mean[i]) + r[column + i]);
         }
 }
 

@@ -15,7 +15,7 @@
 /* How batch norm's backward knows where its ReLU was open. */
 enum dl2_mask {
     DL2_MASK_NONE, /* there is no ReLU */
-    DL2_MASK_X,    /* where a * x + b > 0 */
+    DL2_MASK_X,    /* where a * (x - mean) + b > 0 */
     DL2_MASK_Y,    /* where y > 0 */
 };
 
@@ -23,6 +23,7 @@ enum dl2_mask {
 struct dl2_masked {
     const float *dy, *dy2; /* dy2 may be NULL */
     const float *x, *y;
+    const float *mean;  /* [period] */
     const float *a, *b; /* [period], DL2_MASK_X */
     enum dl2_mask mask;
 };
@@ -33,14 +34,14 @@ struct dl2_kernels {
     /* sum[i] += x - shift, squares[i] += (x - shift)^2, by position in the period. */
     void (*norm_sums)(const float *x, size_t count, const float *shift, size_t period, double *sum,
                       double *squares);
-    /* y = a * x + b, + residual where not NULL, then ReLU where asked. y may be x. */
-    void (*norm_apply)(const float *x, const float *residual, size_t count, const float *a,
-                       const float *b, size_t period, int relu, float *y);
+    /* y = a * (x - mean) + b, + residual where not NULL, then ReLU where asked. y may be x. */
+    void (*norm_apply)(const float *x, const float *residual, size_t count, const float *mean,
+                       const float *a, const float *b, size_t period, int relu, float *y);
     /* sum += g, product += g * (x - mean); g, the masked gradient, is left in `out` where not NULL.
      */
-    void (*norm_backward_sums)(const struct dl2_masked *gradient, size_t count, const float *mean,
-                               size_t period, double *sum, double *product, float *out);
-    /* dx = p * g + q * x + r; dx may be any of the inputs. */
+    void (*norm_backward_sums)(const struct dl2_masked *gradient, size_t count, size_t period,
+                               double *sum, double *product, float *out);
+    /* dx = p * g + q * (x - mean) + r; dx may be any of the inputs. */
     void (*norm_backward_data)(const struct dl2_masked *gradient, size_t count, const float *p,
                                const float *q, const float *r, size_t period, float *dx);
 
