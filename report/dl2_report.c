@@ -146,7 +146,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
 
 int main(int argc, char **argv)
 {
-    struct dl2_common_options common;
+    struct dl2_common_options common = {0};
     char **arguments;
     size_t count;
     dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
