@@ -24,8 +24,19 @@ check_PROGRAMS += tests/train/test_device
 tests_train_test_device_SOURCES = tests/train/test_device.c
 tests_train_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_train_test_device_LDADD = libtrain.la $(CMOCKA_LIBS)
-TESTS += tests/train/test_device
+check_PROGRAMS += tests/train/test_network
+tests_train_test_network_SOURCES = tests/train/test_network.c
+tests_train_test_network_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_train_test_network_LDADD = libtrain.la $(CMOCKA_LIBS)
+TESTS += tests/train/test_device tests/train/test_network
 endif
+EXTRA_DIST += tests/train/make_vectors.py tests/train/vectors.txt
+
+# How fast the cpu device trains beside PyTorch: a benchmark, run by hand (docs/performance.md).
+EXTRA_PROGRAMS += tests/bench/bench_train
+tests_bench_bench_train_SOURCES = tests/bench/bench_train.c
+tests_bench_bench_train_LDADD = libtrain.la
+EXTRA_DIST += tests/bench/bench_train.py tests/bench/compare_train.sh
 check_PROGRAMS += tests/train/make_images
 tests_train_make_images_SOURCES = tests/train/make_images.c
 tests_train_make_images_LDADD = libcommon.la

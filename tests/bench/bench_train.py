@@ -1,0 +1,94 @@
+"""Training steps a second in PyTorch, channels last, for comparison with bench_train.c:
+
+    bench_train.py ARCH PIXELS BATCH THREADS STEPS
+
+The same networks as train/arch.c, the same work: bytes to normalised floats, forward, backward, SGD, the loss's value.
+"""
+import sys
+import time
+
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, fan_in, out, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(fan_in, out, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(out)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(out)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = None
+        if stride != 1 or fan_in != out:
+            self.downsample = nn.Sequential(
+                nn.Conv2d(fan_in, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        y += x if self.downsample is None else self.downsample(x)
+        return self.relu(y)
+
+
+def small_resnet(width, stem_stride, pool, blocks, classes):
+    layers = [nn.Conv2d(3, width, 3, stem_stride, 1, bias=False), nn.BatchNorm2d(width),
+              nn.ReLU(inplace=True)]
+    if pool:
+        layers.append(nn.MaxPool2d(3, 2, 1))
+    fan_in = width
+    for stage, count in enumerate(blocks):
+        for i in range(count):
+            layers.append(Block(fan_in, width << stage, 2 if stage and not i else 1))
+            fan_in = width << stage
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(fan_in, classes))
+
+
+def convnet(classes):
+    layers, fan_in = [], 3
+    for stage in range(3):
+        for _ in range(2):
+            out = 32 << stage
+            layers += [nn.Conv2d(fan_in, out, 3, 1, 1, bias=False), nn.BatchNorm2d(out),
+                       nn.ReLU(inplace=True)]
+            fan_in = out
+        layers.append(nn.MaxPool2d(2, 2))
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(fan_in, classes))
+
+
+def network(arch, classes):
+    if arch == "resnet10":
+        return small_resnet(32, 2, True, [1, 1, 1, 1], classes)
+    if arch == "resnet20":
+        return small_resnet(16, 1, False, [3, 3, 3], classes)
+    if arch == "convnet":
+        return convnet(classes)
+    import torchvision
+    return getattr(torchvision.models, arch)(num_classes=classes)
+
+
+def main():
+    arch = sys.argv[1]
+    pixels, batch, threads, steps = map(int, sys.argv[2:6])
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    net = network(arch, 10).to(memory_format=torch.channels_last).train()
+    optimiser = torch.optim.SGD(net.parameters(), 0.01, 0.9, weight_decay=1e-4, nesterov=True)
+    images = torch.randint(0, 256, (batch, pixels, pixels, 3), dtype=torch.uint8)
+    labels = torch.randint(0, 10, (batch,))
+    mean = torch.tensor([122.655, 116.535, 104.04]).view(1, 3, 1, 1)
+    std = torch.tensor([59.415, 58.395, 58.65]).view(1, 3, 1, 1)
+    started = 0
+    for i in range(steps + 3):
+        if i == 3:
+            started = time.perf_counter()
+        x = images.permute(0, 3, 1, 2).float().sub_(mean).div_(std)
+        optimiser.zero_grad(set_to_none=True)
+        loss = nn.functional.cross_entropy(net(x), labels)
+        loss.backward()
+        optimiser.step()
+        value = loss.item()
+    seconds = time.perf_counter() - started
+    print("%.2f images/s, loss %.4f" % (steps * batch / seconds, value))
+
+
+main()
