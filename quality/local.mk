@@ -22,6 +22,7 @@ libquality_la_LIBADD += libquality_avx512.la
 endif
 
 bin_PROGRAMS += dl2-quality
+dl2_commands += dl2-quality
 dl2_quality_SOURCES = \
 	quality/dl2_quality.c \
 	quality/output.c quality/output.h \

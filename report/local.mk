@@ -9,5 +9,6 @@ libreport_la_SOURCES = \
 libreport_la_LIBADD = libcommon.la
 
 bin_PROGRAMS += dl2-report
+dl2_commands += dl2-report
 dl2_report_SOURCES = report/dl2_report.c
 dl2_report_LDADD = libreport.la

@@ -48,5 +48,6 @@ libtrainer_la_SOURCES = \
 libtrainer_la_LIBADD = libtrain.la libloader.la $(ZLIB_LIBS)
 
 bin_PROGRAMS += dl2-train
+dl2_commands += dl2-train
 dl2_train_SOURCES = train/dl2_train.c
 dl2_train_LDADD = libtrainer.la
