@@ -58,10 +58,11 @@ static int reader_take(struct reader *reader, uint8_t *out, uint64_t size, uint6
     *got = 0;
     if (!reader->packed) {
         uint64_t part = size < stream->avail_in ? size : stream->avail_in;
-        if (part)
+        if (part) {
             memcpy(out, stream->next_in, part);
-        stream->next_in += part;
-        stream->avail_in -= (uInt)part;
+            stream->next_in += part;
+            stream->avail_in -= (uInt)part;
+        }
         *got = part;
         return DL2_OK;
     }
