@@ -103,7 +103,9 @@ static void *monitor_main(void *argument)
     do {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        double wake = (double)until.tv_sec + (double)until.tv_nsec * 1e-9 + monitor->period;
+        /* The first one soon, so that a short run has one, too. */
+        double wait = monitor->count ? monitor->period : monitor->period / 10;
+        double wake = (double)until.tv_sec + (double)until.tv_nsec * 1e-9 + wait;
         until.tv_sec = (time_t)wake;
         until.tv_nsec = (long)((wake - (double)until.tv_sec) * 1e9);
         while (!monitor->stop &&
