@@ -17,7 +17,7 @@ enum {
     DL2_SSIM_ROWS = DL2_SSIM_GROUP + DL2_SSIM_TAPS - 1,
     /* Most columns of a strip, and what a row of its buffers holds: kernels work on whole vectors.
      */
-    DL2_SSIM_STRIP = 192,
+    DL2_SSIM_STRIP = 352,
     DL2_SSIM_STRIDE = DL2_SSIM_STRIP + 32,
 };
 

@@ -13,3 +13,8 @@ TESTS += tests/quality/quality.sh
 EXTRA_DIST += tests/quality/quality.sh
 TESTS += tests/quality/skimage.sh tests/quality/kodak.sh
 EXTRA_DIST += tests/quality/skimage.sh tests/quality/compare_skimage.py tests/quality/kodak.sh
+
+# Not a test: `make tests/bench/bench_metrics && ./tests/bench/bench_metrics`.
+EXTRA_PROGRAMS += tests/bench/bench_metrics
+tests_bench_bench_metrics_SOURCES = tests/bench/bench_metrics.c tests/quality/pattern.h
+tests_bench_bench_metrics_LDADD = libquality.la libcommon.la
