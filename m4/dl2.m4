@@ -19,14 +19,21 @@ AC_DEFUN([DL2_WITH_PKG], [
   DL2_SUMMARY_ADD([`printf '%-26s' "$4"` $dl2_found])
 ])
 
-# DL2_WITH_LIB(option, VARIABLE, header, library, function, description, Debian package)
-# For libraries without a pkg-config file.
+# DL2_WITH_LIB(option, VARIABLE, header, library, function, description, Debian package, preprocessor condition)
+# For libraries without a pkg-config file. One whose header does not meet the condition counts as not found.
 AC_DEFUN([DL2_WITH_LIB], [
   AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=auto|yes|no], [$6 (default: auto)])], [], [with_$1=auto])
   have_$1=no
   AS_VAR_IF([with_$1], [no], [],
-    [AC_CHECK_HEADER([$3], [AC_CHECK_LIB([$4], [$5], [have_$1=yes; $2_LIBS=-l$4])])
-     AS_CASE([$with_$1:$have_$1], [yes:no], [AC_MSG_ERROR([--with-$1: $3 or lib$4 not found (Debian: $7)])])])
+    [AC_CHECK_HEADER([$3],
+      [AC_MSG_CHECKING([whether $3 has $8])
+       AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#include <$3>
+#if !($8)
+#error another version
+#endif]])], [dl2_version=yes], [dl2_version=no])
+       AC_MSG_RESULT([$dl2_version])
+       AS_VAR_IF([dl2_version], [yes], [AC_CHECK_LIB([$4], [$5], [have_$1=yes; $2_LIBS=-l$4])])])
+     AS_CASE([$with_$1:$have_$1], [yes:no], [AC_MSG_ERROR([--with-$1: no $3 with $8, or no lib$4 (Debian: $7)])])])
   AC_SUBST([$2_LIBS])
   AS_VAR_IF([have_$1], [yes],
     [AC_DEFINE([HAVE_$2], [1], [Define to 1 for $6])

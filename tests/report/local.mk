@@ -8,3 +8,10 @@ TESTS += tests/report/test_analysis
 endif
 TESTS += tests/report/report.sh
 EXTRA_DIST += tests/report/report.sh tests/report/make_study.sh
+
+check_PROGRAMS += tests/report/fuzz_study
+tests_report_fuzz_study_SOURCES = tests/report/fuzz_study.c
+tests_report_fuzz_study_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_report_fuzz_study_LDADD = $(FUZZ_LIBS) libreport.la
+TESTS += tests/report/fuzz_study.sh
+EXTRA_DIST += tests/report/fuzz_study.sh

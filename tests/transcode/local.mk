@@ -5,6 +5,13 @@ tests_transcode_images_LDADD = libcodec.la $(sample_libs)
 TESTS += tests/transcode/transcode.sh tests/transcode/kill.sh
 EXTRA_DIST += tests/transcode/transcode.sh tests/transcode/kill.sh
 
+check_PROGRAMS += tests/transcode/fuzz_variant
+tests_transcode_fuzz_variant_SOURCES = tests/transcode/fuzz_variant.c
+tests_transcode_fuzz_variant_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_transcode_fuzz_variant_LDADD = $(FUZZ_LIBS) libtranscode.la
+TESTS += tests/transcode/fuzz_variant.sh
+EXTRA_DIST += tests/transcode/fuzz_variant.sh
+
 # Not a test: tests/transcode/bench_transcode.sh says how to run it.
 if HAVE_JPEG
 EXTRA_PROGRAMS += tests/transcode/bench_transcode

@@ -1,0 +1,85 @@
+/*
+ * A study's result files on any bytes: the first byte says which of the four kinds the rest is; it
+ * is read, analysed and made a page (without plots, which are gnuplot's work).
+ */
+#include "common/file.h"
+#include "report/analysis.h"
+#include "report/collect.h"
+#include "report/page.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const folders[] = {"variants/jpeg-50", "quality", "load",
+                                      "train/jpeg-50/convnet/seed-1"};
+static const char *const names[] = {"dl2-variant.json", "jpeg-50.json", "jpeg-50.json",
+                                    "experiment_report.json"};
+enum { KINDS = sizeof names / sizeof *names };
+
+static char root[] = "/tmp/dl2-fuzz-study.XXXXXX";
+static char *folder_paths[KINDS], *paths[KINDS];
+
+static void must(bool well)
+{
+    if (!well)
+        abort();
+}
+
+static void remove_study(void)
+{
+    char command[sizeof root + 16];
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    if (system(command) != 0)
+        perror(root);
+}
+
+static void make_study(void)
+{
+    must(mkdtemp(root));
+    atexit(remove_study);
+    for (int kind = 0; kind < KINDS; kind++) {
+        folder_paths[kind] = dl2_path_join(root, folders[kind]);
+        must(folder_paths[kind] && dl2_make_folders(folder_paths[kind], NULL) == DL2_OK);
+        paths[kind] = dl2_path_join(folder_paths[kind], names[kind]);
+        must(paths[kind]);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!paths[0])
+        make_study();
+    if (size == 0)
+        return 0;
+    const char *path = paths[data[0] % KINDS];
+    must(dl2_file_write(path, data + 1, size - 1, NULL) == DL2_OK);
+
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_study study;
+    must(dl2_study_collect(root, &study, &error) == DL2_OK);
+    struct dl2_analysis *analyses = calloc(study.arch_count + 1, sizeof *analyses);
+    must(analyses);
+    for (size_t a = 0; a < study.arch_count; a++)
+        must(dl2_analyse(&study, study.archs[a], 1, &analyses[a], &error) == DL2_OK);
+    struct dl2_plots plots = {NULL, 0, ""};
+    const struct dl2_page page = {.title = "fuzz",
+                                  .folder = root,
+                                  .study = &study,
+                                  .analyses = analyses,
+                                  .plots = &plots,
+                                  .tolerance = 1};
+    struct dl2_html html = DL2_HTML_INIT(&error);
+    dl2_page_write(&page, &html);
+    must(html.status == DL2_OK);
+    dl2_bytes_free(&html.bytes);
+    for (size_t a = 0; a < study.arch_count; a++)
+        dl2_analysis_free(&analyses[a]);
+    free(analyses);
+    dl2_study_free(&study);
+    must(unlink(path) == 0);
+    return 0;
+}

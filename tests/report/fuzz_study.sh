@@ -1,0 +1,21 @@
+#!/bin/sh
+# Replays result files, good and damaged, through the report.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/report/make_study.sh"
+variant "$work/study" jpeg-50 jpeg 50 1000000 32 0.93 900
+training "$work/study" jpeg-50 convnet 1 0.81
+mkdir "$work/corpus"
+study=$work/study kind=0
+for file in variants/jpeg-50/dl2-variant.json quality/jpeg-50.json load/jpeg-50.json \
+    train/jpeg-50/convnet/seed-1/experiment_report.json; do
+    { printf "\\00$kind"; cat "$study/$file"; } >"$work/corpus/$kind-whole" || fail "no $file"
+    # The right schema, and everything else of another type than expected.
+    sed -e 's/\("[a-z_0-9]*"\): *-\{0,1\}[0-9][0-9.]*/\1: "text"/g' "$study/$file" >"$work/typed"
+    { printf "\\00$kind"; cat "$work/typed"; } >"$work/corpus/$kind-text"
+    sed -e 's/\[.*\]/7/g' -e 's/: *-\{0,1\}[0-9][0-9.]*/: -1e308/g' "$study/$file" >"$work/typed"
+    { printf "\\00$kind"; cat "$work/typed"; } >"$work/corpus/$kind-extreme"
+    kind=$((kind + 1))
+done
+DL2_FUZZ_SECONDS=4; export DL2_FUZZ_SECONDS
+cd "$work" || exit 99
+expect 0 "$builddir/tests/report/fuzz_study" -runs=0 corpus
