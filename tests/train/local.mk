@@ -30,7 +30,7 @@ tests_train_test_network_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_train_test_network_LDADD = libtrain.la $(CMOCKA_LIBS)
 TESTS += tests/train/test_device tests/train/test_network
 endif
-EXTRA_DIST += tests/train/make_vectors.py tests/train/vectors.txt
+EXTRA_DIST += tests/train/make_vectors.py tests/train/vectors-convnet.txt tests/train/vectors-resnet20.txt
 
 # How fast the cpu device trains beside PyTorch: a benchmark, run by hand (docs/performance.md).
 EXTRA_PROGRAMS += tests/bench/bench_train
