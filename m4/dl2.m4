@@ -60,13 +60,16 @@ AC_DEFUN([DL2_SIMD_FLAGS], [
 ])
 
 # DL2_OPENMP: OPENMP_CFLAGS and OPENMP_LIBS for the same OpenMP runtime as oneDNN's, GCC's. Clang would bring a second
-# one into the process; it links GCC's instead, and runs our own loops on one thread.
+# one into the process; it links GCC's instead, and runs our own loops on one thread. So does a build under ThreadSanitizer,
+# which can't see GCC's runtime hand over work and takes every loop for a race.
 AC_DEFUN([DL2_OPENMP], [
   AC_MSG_CHECKING([for the flags of GCC's OpenMP runtime])
   dl2_saved_cflags=$CFLAGS
   dl2_saved_libs=$LIBS
   dl2_openmp=no
-  for dl2_try in "-fopenmp=libgomp:-lgomp" "-fopenmp:" ":-lgomp"; do
+  dl2_ways="-fopenmp=libgomp:-lgomp -fopenmp: :-lgomp"
+  AS_CASE([$enable_sanitize], [*thread*], [dl2_ways=":-lgomp"])
+  for dl2_try in $dl2_ways; do
     OPENMP_CFLAGS=${dl2_try%%:*}
     OPENMP_LIBS=${dl2_try#*:}
     CFLAGS="$dl2_saved_cflags $OPENMP_CFLAGS"
