@@ -1,5 +1,5 @@
 /*
- * Threads: a bounded queue, and a loop over numbered items that many workers share.
+ * Threads: a loop over numbered items that many workers share.
  *
  * Nothing here changes a result with the number of threads: work is numbered, and what must come
  * out in order does.
@@ -14,27 +14,6 @@
 
 /* Processors this process may run on (its affinity mask), at least 1. */
 unsigned dl2_cpu_count(void);
-
-/*
- * A bounded first-in first-out queue of pointers for any number of producers and consumers. An
- * item belongs to the producer until push returns true and to the consumer from pop on.
- */
-struct dl2_queue;
-
-/* NULL when memory runs out. `capacity` is at least 1. */
-struct dl2_queue *dl2_queue_create(size_t capacity);
-
-/* Waits while the queue is full. False, with the item still the caller's, once it is closed. */
-bool dl2_queue_push(struct dl2_queue *queue, void *item);
-
-/* Waits while the queue is empty. NULL once it is closed and drained. */
-void *dl2_queue_pop(struct dl2_queue *queue);
-
-/* Wakes all who wait; no push succeeds from here on. Items inside can still be popped. */
-void dl2_queue_close(struct dl2_queue *queue);
-
-/* Nobody may be waiting. Items still inside are the caller's to have drained. */
-void dl2_queue_destroy(struct dl2_queue *queue);
 
 /*
  * Work on items 0 .. count-1.

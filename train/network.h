@@ -4,9 +4,9 @@
  *
  * A step's life:
  *
- *     dl2_network_train(network, &input, &step, error);    (several, with accumulate, for one
- * update) dl2_network_update(network, &sgd, error); dl2_network_take_sums(network, &sums, error);
- * (when wanted: it waits for the device)
+ *     dl2_network_train(network, &input, &step, error);  several, with accumulate, for one update
+ *     dl2_network_update(network, &sgd, error);
+ *     dl2_network_take_sums(network, &sums, error);      when wanted: it waits for the device
  *
  * A batch may be smaller than the network's: plans are made for that count at its first use and
  * kept (a few of them), so that batch norm sees real samples only. Samples with label -1 go

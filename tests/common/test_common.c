@@ -11,7 +11,6 @@
 #include "common/thread.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -218,46 +217,6 @@ static void parallel_stops_at_an_error(void **state)
     assert_int_equal(dl2_parallel_run(&loop, NULL), DL2_OK);
 }
 
-static void *produce(void *queue)
-{
-    for (size_t i = 1; i <= 1000; i++)
-        if (!dl2_queue_push(queue, (void *)i))
-            break;
-    return NULL;
-}
-
-static void *consume(void *queue)
-{
-    size_t sum = 0, item;
-    while ((item = (size_t)dl2_queue_pop(queue)))
-        sum += item;
-    return (void *)sum;
-}
-
-static void queue_hands_over_each_item_once(void **state)
-{
-    (void)state;
-    struct dl2_queue *queue = dl2_queue_create(3);
-    pthread_t producers[2], consumers[3];
-    for (int i = 0; i < 2; i++)
-        pthread_create(&producers[i], NULL, produce, queue);
-    for (int i = 0; i < 3; i++)
-        pthread_create(&consumers[i], NULL, consume, queue);
-    for (int i = 0; i < 2; i++)
-        pthread_join(producers[i], NULL);
-    dl2_queue_close(queue);
-    size_t sum = 0;
-    for (int i = 0; i < 3; i++) {
-        void *part;
-        pthread_join(consumers[i], &part);
-        sum += (size_t)part;
-    }
-    assert_int_equal(sum, 2 * 1000 * 1001 / 2);
-    assert_false(dl2_queue_push(queue, queue));
-    assert_null(dl2_queue_pop(queue));
-    dl2_queue_destroy(queue);
-}
-
 /* NumPy: np.percentile([3, 1, 4, 1, 5, 9, 2, 6], [5, 50, 95]) = 1.0, 3.5, 7.95; std(ddof=1)
  * = 2.7484 */
 static void statistics_match_numpy(void **state)
@@ -439,7 +398,6 @@ int main(void)
         cmocka_unit_test(streams_differ_and_repeat),
         cmocka_unit_test(parallel_emits_in_order),
         cmocka_unit_test(parallel_stops_at_an_error),
-        cmocka_unit_test(queue_hands_over_each_item_once),
         cmocka_unit_test(statistics_match_numpy),
         cmocka_unit_test(paths),
         cmocka_unit_test_setup_teardown(files_are_written_whole_and_listed, make_scratch,
