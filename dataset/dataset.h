@@ -83,6 +83,27 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
                      const uint8_t **data, size_t *size, struct dl2_error *error);
 
 /*
+ * Where a sample's encoded bytes lie, for those who read ahead or in part: `bytes` of them from
+ * `offset` on, in the file `path`; `fd` is open for reading (the dataset's own, shared; pread only),
+ * or -1 where the file is to be opened. False where they lie nowhere as they are (compressed IDX).
+ */
+struct dl2_location {
+    const char *path;
+    int fd;
+    uint64_t offset, bytes;
+};
+bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
+                        struct dl2_location *location);
+
+/*
+ * Holds a sample's bytes against the check sum that the container has of it: DL2_OK where they agree
+ * or it has none, DL2_ERR_FORMAT, naming the sample, where they don't. dl2_dataset_read() does so
+ * itself; whoever reads by dl2_dataset_locate() calls this.
+ */
+int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
+                       size_t size, struct dl2_error *error);
+
+/*
  * What a dataset is called in reports: "variant" of its dl2-variant.json if there is one at
  * its root, else the last part of its path. A new string to free.
  */

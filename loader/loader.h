@@ -1,13 +1,15 @@
 /*
  * The input pipeline: samples of a dataset, decoded, cropped, resized and flipped, in batches.
  *
- * Batches are the same bytes for any number of workers: order comes from (seed, epoch), each
- * sample's random numbers from (seed, epoch, index). Batch slots are a fixed ring, allocated once.
+ * Order comes from (seed, epoch), each sample's random numbers from (seed, epoch, index), so in
+ * strict order batches are the same bytes for any number of workers. Batch slots are a fixed ring,
+ * allocated once; in steady state nothing is allocated for a JPEG.
  *
  * Training: area fraction uniform in [area_min, area_max], log aspect uniform in [log aspect_min,
  * log aspect_max], ten tries, then the central crop (Inception's rule as torchvision has it);
  * antialiased bilinear resize; flip with probability 1/2. Validation: antialiased resize of the
- * shorter side to `resize`, central crop of image_size.
+ * shorter side to `resize`, central crop of image_size. Only the part of an image that the crop
+ * needs is decoded, at the coarsest resolution that is of use.
  *
  * A sample that can't be read or decoded is counted and named once. In training its slot is
  * refilled by the next good sample in the epoch's order (its random numbers keyed by that one's
@@ -21,10 +23,47 @@
 #define DL2_LOADER_LOADER_H
 
 #include "common/error.h"
+#include "common/random.h"
 #include "dataset/dataset.h"
+#include "loader/fetch.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+enum dl2_dtype {
+    DL2_UINT8,   /* 0 to 255 */
+    DL2_FLOAT32, /* (value / 255 - mean) / std */
+    DL2_BFLOAT16 /* the same, rounded to nearest even; two bytes each */
+};
+
+enum dl2_layout { DL2_NHWC, DL2_NCHW };
+
+/* Which finished samples make a batch. In all three each index comes once an epoch. */
+enum dl2_batching {
+    /* The epoch's order; a batch waits for its slowest sample. */
+    DL2_BATCHING_STRICT,
+    /* Whatever is finished first, with no regard to how long anything takes. */
+    DL2_BATCHING_COMPLETION,
+    /*
+     * Sample-aware (MinatoLoader): a sample whose operations take longer than a percentile of what
+     * samples lately took is put aside at the next operation, with its random state, and finished
+     * by side workers; it joins a later batch.
+     */
+    DL2_BATCHING_AWARE
+};
+
+/*
+ * One more operation on each sample, after the resize and before the sample enters its batch, on
+ * its uint8 NHWC pixels in place: an augmentation of the caller's. Runs on any worker, many at
+ * once; `random` goes on where the sample's own operations left off. Negative: the sample is bad,
+ * for the reason in `error`.
+ */
+struct dl2_operation {
+    const char *name;
+    int (*run)(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
+               unsigned width, unsigned height, unsigned channels, struct dl2_error *error);
+    void *context;
+};
 
 struct dl2_loader_config {
     unsigned batch;      /* samples a batch */
@@ -44,6 +83,29 @@ struct dl2_loader_config {
     void *(*slot_alloc)(void *context, size_t bytes);
     void (*slot_free)(void *context, void *slot);
     void *slot_context;
+
+    /* What comes out; mean and std per channel, for the float types (std 0: 1). */
+    enum dl2_dtype dtype;
+    enum dl2_layout layout;
+    float mean[3], std[3];
+
+    /* Order. Ranks share an epoch without overlap, and all have the same number of steps. */
+    unsigned rank, world; /* world 0: 1 */
+    /*
+     * 0: a uniform shuffle of all samples. Else quasi-random, for spinning disks: runs of
+     * shuffle_chunk neighbours in random order, shuffled among shuffle_window chunks at a time.
+     */
+    unsigned shuffle_chunk, shuffle_window;
+
+    enum dl2_batching batching;
+    double slow_percentile; /* of DL2_BATCHING_AWARE; 0: 75 */
+    unsigned side_workers;  /* at most so many of DL2_BATCHING_AWARE; 0: as many as workers */
+    const struct dl2_operation *operations; /* copied; the contexts stay the caller's */
+    unsigned operation_count;
+
+    /* Storage: how bytes are read, and how much is kept of encoded and of decoded samples. */
+    struct dl2_fetch_config fetch;
+    uint64_t decoded_cache_bytes; /* 0: none. Fills and stays, as the cache of encoded bytes does */
 };
 
 #define DL2_LOADER_DEFAULTS                                                                        \

@@ -9,6 +9,8 @@
 
 #include "common/error.h"
 #include "common/memory.h"
+#include "common/raster.h"
+#include "loader/loader.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +55,28 @@ struct dl2_resizer {
 int dl2_resize(struct dl2_resizer *resizer, const struct dl2_pixels *in, const struct dl2_box *box,
                bool flip, uint32_t width, uint32_t height, uint32_t channels, uint8_t *out,
                struct dl2_error *error);
+
+/* Where the output of dl2_resize_raster() goes, and as what. */
+struct dl2_resize_output {
+    void *data; /* height x width x channels of dtype, in `layout`, no padding */
+    uint32_t width, height, channels;
+    enum dl2_dtype dtype;
+    enum dl2_layout layout;
+    float mean[3], std[3]; /* of the float types, as in struct dl2_loader_config */
+    bool flip;             /* mirrored left to right */
+};
+
+/*
+ * The fused transform: each plane is resized at its own resolution, antialiased as above, then
+ * colours are converted for the output pixels alone, mirrored and written in their final type and
+ * place. `limit` is the rectangle whose pixels may have a part in the output (a training crop shuts
+ * out what lies beyond it), `box` what is shown of it; both in pixels of the whole upright image.
+ *
+ * Integer arithmetic throughout (16-bit weights), so every SIMD path gives the bytes of plain C.
+ */
+int dl2_resize_raster(struct dl2_resizer *resizer, const struct dl2_raster *raster,
+                      const struct dl2_box *limit, const struct dl2_box *box,
+                      const struct dl2_resize_output *out, struct dl2_error *error);
 
 void dl2_resizer_free(struct dl2_resizer *resizer);
 

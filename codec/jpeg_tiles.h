@@ -1,0 +1,56 @@
+/*
+ * Crop-addressable JPEG: a baseline JPEG whose restart intervals (ITU-T T.81, B.2.4.4 and E.1.4)
+ * are a few MCUs long, so that the entropy-coded segments that cover a rectangle can be found by
+ * their markers and copied, undecoded, behind a patched header: a small JPEG that any decoder
+ * opens. Nothing in the file is private: any decoder opens it, and files of other makers that have
+ * restart markers are addressed alike.
+ *
+ * Segment s holds MCUs s * interval .. (s + 1) * interval - 1 in raster order. Where the interval
+ * doesn't divide the MCUs of a row, segments begin at another column in each row, and a row of the
+ * small JPEG is shifted against the next one by whole MCUs: dl2_jpeg_splice.shift says by how many.
+ */
+#ifndef DL2_CODEC_JPEG_TILES_H
+#define DL2_CODEC_JPEG_TILES_H
+
+#include "common/error.h"
+#include "common/memory.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The interval, in MCUs, for an image whose MCU rows are so many MCUs wide; 0: none pays. */
+unsigned dl2_jpeg_tile_interval(uint32_t mcus_per_row);
+
+/* A small JPEG that shows part of a larger one. */
+struct dl2_jpeg_splice {
+    struct dl2_bytes jpeg;  /* the file; memory is reused from splice to splice */
+    uint32_t x, y;          /* where its first row's first pixel lies in the whole image */
+    uint32_t width, height; /* pixels of it, whole MCUs where the image doesn't end before */
+    uint32_t mcu_width, mcu_height; /* pixels */
+    /*
+     * Of each MCU row: how many MCUs left of `x` it begins (0 in all where the interval divides the
+     * image's MCU rows). `rows` of them, uint32_t.
+     */
+    struct dl2_bytes shift;
+    uint32_t rows;
+    bool shifted; /* is any of them not 0? */
+    /* Marker positions of the image, kept so that memory is reused. */
+    struct dl2_bytes segments;
+};
+
+#define DL2_JPEG_SPLICE_INIT                                                                       \
+    {                                                                                              \
+        .jpeg = DL2_BYTES_INIT                                                                     \
+    }
+
+/*
+ * Splices the segments that cover a rectangle (pixels as coded, within the image). 1: done; 0: this
+ * file has no restart intervals that would save anything, or is not baseline, or its markers are
+ * not what its header says, and is to be decoded as a whole; negative: out of memory.
+ */
+int dl2_jpeg_splice(struct dl2_jpeg_splice *splice, const uint8_t *data, size_t size, uint32_t x,
+                    uint32_t y, uint32_t width, uint32_t height, struct dl2_error *error);
+
+void dl2_jpeg_splice_free(struct dl2_jpeg_splice *splice);
+
+#endif

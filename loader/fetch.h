@@ -1,0 +1,77 @@
+/*
+ * Encoded bytes, ahead of those who decode them: reads of the samples that come next are issued
+ * early (io_uring where the kernel has it, threads otherwise), neighbours in one packed file in one
+ * read, and what fits is kept in memory.
+ *
+ * The cache of encoded bytes fills until its limit and then stays as it is: samples are visited
+ * once an epoch in random order, so evicting one for another gains nothing and costs the hits that
+ * least recently used would have thrown away (CoorDL's MinIO: Mohan et al., "Analyzing and
+ * mitigating data stalls in DNN training", VLDB 2021, section 4.1). It is plain memory of this
+ * process, so nothing is left behind by a crash.
+ *
+ * Threads: start on one while no take is under way; take and give on any number at once.
+ */
+#ifndef DL2_LOADER_FETCH_H
+#define DL2_LOADER_FETCH_H
+
+#include "common/error.h"
+#include "dataset/dataset.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum dl2_io {
+    DL2_IO_AUTO, /* uring where present, else threads; workers read themselves while that is fast */
+    DL2_IO_DIRECT,  /* each worker reads what it needs when it needs it */
+    DL2_IO_THREADS, /* read-ahead by threads */
+    DL2_IO_URING,   /* read-ahead by io_uring; DL2_ERR_UNSUPPORTED where the kernel refuses */
+};
+
+struct dl2_fetch_config {
+    enum dl2_io io;
+    unsigned ahead;       /* samples read ahead at most; 0: a default */
+    uint64_t ahead_bytes; /* and bytes; 0: a default */
+    uint64_t cache_bytes; /* limit of the cache of encoded bytes; 0: none */
+    bool drop_behind;     /* evict what was read from the page cache, so that every epoch is cold */
+};
+
+struct dl2_fetch_stats {
+    uint64_t bytes_read; /* from the dataset */
+    uint64_t requests;   /* reads that were issued to the system */
+    uint64_t cache_hits, cached, cached_bytes;
+    double wait; /* wall seconds that takes waited for bytes, summed */
+};
+
+struct dl2_fetch;
+
+/* The dataset must outlive it. */
+int dl2_fetch_create(const struct dl2_dataset *dataset, const struct dl2_fetch_config *config,
+                     struct dl2_fetch **out, struct dl2_error *error);
+void dl2_fetch_destroy(struct dl2_fetch *fetch);
+
+/* What comes next: samples order[0 .. count-1], which stays the caller's and must stay as it is
+ * until the next start or destroy. What was left of the last order is dropped. */
+void dl2_fetch_start(struct dl2_fetch *fetch, const uint32_t *order, size_t count);
+
+/* The bytes of one sample, while they are held. Zeroed at first; one for each thread, reused. */
+struct dl2_fetched {
+    const uint8_t *data;
+    size_t size;
+    struct dl2_bytes scratch;
+    void *slot; /* private */
+};
+
+/*
+ * Sample `index`, wanted as number `position` of the order; blocks until it is there. Positions may
+ * be taken in any order, about one after the other; a sample that stands elsewhere in the order, or
+ * that was taken already, is read at once (a bad one's place is filled so). A position that is
+ * never taken is dropped once later ones need its room. The error names the sample.
+ */
+int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
+                   struct dl2_fetched *fetched, struct dl2_error *error);
+/* Gives the bytes back; after an error too. */
+void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched);
+
+void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats);
+
+#endif
