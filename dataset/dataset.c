@@ -113,6 +113,19 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
     return dataset->source->read(dataset, index, scratch, data, size, error);
 }
 
+bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
+                        struct dl2_location *location)
+{
+    return dataset->source->locate && dataset->source->locate(dataset, index, location);
+}
+
+int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
+                       size_t size, struct dl2_error *error)
+{
+    return dataset->source->verify ? dataset->source->verify(dataset, index, data, size, error)
+                                   : DL2_OK;
+}
+
 int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,
                             struct dl2_error *error)
 {

@@ -85,7 +85,7 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
 /*
  * Where a sample's encoded bytes lie, for those who read ahead or in part: `bytes` of them from
  * `offset` on, in the file `path`; `fd` is open for reading (the dataset's own, shared; pread only),
- * or -1 where the file is to be opened. False where they lie nowhere as they are (compressed IDX).
+ * or -1 where the file is to be opened. False where they lie nowhere as they are (IDX).
  */
 struct dl2_location {
     const char *path;

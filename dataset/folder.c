@@ -305,6 +305,15 @@ static int read_from_folder(const struct dl2_dataset *dataset, size_t index,
     return DL2_OK;
 }
 
+static bool locate_in_folder(const struct dl2_dataset *dataset, size_t index,
+                             struct dl2_location *location)
+{
+    const struct folder *folder = dataset->state;
+    const struct entry *entry = &folder->entries[index];
+    *location = (struct dl2_location){entry->path, -1, 0, entry->bytes};
+    return true;
+}
+
 const struct dl2_source dl2_source_folder = {
     .name = "folder",
     .looks_for = "a folder of images, CLASS/FILE or {train,val}/CLASS/FILE",
@@ -313,4 +322,5 @@ const struct dl2_source dl2_source_folder = {
     .close = close_folder,
     .sample = sample_of_folder,
     .read = read_from_folder,
+    .locate = locate_in_folder,
 };

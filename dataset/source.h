@@ -22,6 +22,10 @@ struct dl2_source {
     void (*sample)(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample);
     int (*read)(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
                 const uint8_t **data, size_t *size, struct dl2_error *error);
+    /* NULL where samples lie nowhere as they are, and where there are no check sums. */
+    bool (*locate)(const struct dl2_dataset *dataset, size_t index, struct dl2_location *location);
+    int (*verify)(const struct dl2_dataset *dataset, size_t index, const uint8_t *data, size_t size,
+                  struct dl2_error *error);
 };
 
 struct dl2_dataset {

@@ -181,6 +181,13 @@ static void test_sample_fields(void **state)
     assert_int_equal(dl2_dataset_read(dataset, 0, &scratch, &data, &size, &error), 0);
     assert_int_equal(size, strlen("c/one.tar.jpg"));
     assert_memory_equal(data, "c/one.tar.jpg", size);
+    struct dl2_location location;
+    assert_true(dl2_dataset_locate(dataset, 0, &location));
+    assert_string_equal(location.path, path);
+    assert_int_equal(location.fd, -1);
+    assert_int_equal(location.offset, 0);
+    assert_int_equal(location.bytes, size);
+    assert_int_equal(dl2_dataset_verify(dataset, 0, data, size, &error), 0);
     unlink(path);
     assert_int_equal(dl2_dataset_read(dataset, 0, &scratch, &data, &size, &error), DL2_ERR_SYSTEM);
     assert_non_null(strstr(error.message, "one.tar.jpg"));
@@ -536,6 +543,8 @@ static void check_idx(bool packed)
     assert_int_equal(size, sizeof expected - 1);
     assert_int_equal(sample.bytes, size);
     assert_memory_equal(data, expected, size);
+    struct dl2_location location;
+    assert_false(dl2_dataset_locate(dataset, 2, &location));
     dl2_bytes_free(&scratch);
     dl2_dataset_close(dataset);
 }
