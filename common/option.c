@@ -67,6 +67,8 @@ static int apply(const struct dl2_option *option, const char *text, struct dl2_e
     case DL2_OPTION_TEXT:
         *(const char **)option->value = text;
         return DL2_OK;
+    case DL2_OPTION_SIZE:
+        return dl2_parse_size(text, option->value, error);
     case DL2_OPTION_PARSE:
         return option->parse(text, option->value, error);
     default:
@@ -267,6 +269,27 @@ void dl2_free_list(char **list)
     for (char **p = list; p && *p; p++)
         free(*p);
     free(list);
+}
+
+int dl2_parse_size(const char *text, uint64_t *out, struct dl2_error *error)
+{
+    static const char letters[] = "kmgt";
+    char *end = NULL;
+    double bytes = isdigit((unsigned char)*text) ? strtod(text, &end) : NAN;
+    const char *letter = end && *end ? strchr(letters, tolower((unsigned char)*end)) : NULL;
+    if (letter) {
+        bytes *= pow(1024, (double)(letter - letters + 1));
+        end++;
+        if (!strcasecmp(end, "b") || !strcasecmp(end, "ib"))
+            end += strlen(end);
+    }
+    if (!end || *end || !isfinite(bytes))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is no size: bytes, or a number and K, M, G or T", text);
+    if (bytes >= 0x1p63)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is too large", text);
+    *out = (uint64_t)bytes;
+    return DL2_OK;
 }
 
 int dl2_parse_colour(const char *text, void *value, struct dl2_error *error)

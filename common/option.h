@@ -19,6 +19,7 @@ enum dl2_option_type {
     DL2_OPTION_UINT,   /* unsigned *value, within [min, max] */
     DL2_OPTION_UINT64, /* uint64_t *value, within [min, max] */
     DL2_OPTION_REAL,   /* double *value, within [min, max] */
+    DL2_OPTION_SIZE,   /* uint64_t *value in bytes: see dl2_parse_size() */
     DL2_OPTION_TEXT,   /* const char **value, pointing into argv */
     DL2_OPTION_PARSE,  /* parse() puts what it finds where value points; may come several times */
 };
@@ -77,7 +78,11 @@ int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned *
 int dl2_parse_name_list(const char *text, char ***out, size_t *count, struct dl2_error *error);
 void dl2_free_list(char **list);
 
-/* "RRGGBB" or "#RRGGBB", hexadecimal, white, black or gray, into a uint8_t[3]; a DL2_OPTION_PARSE. */
+/* "512M", "1.5G": bytes, with K, M, G or T for powers of 1024 (any case, also as MB or MiB). */
+int dl2_parse_size(const char *text, uint64_t *out, struct dl2_error *error);
+
+/* "RRGGBB" or "#RRGGBB", hexadecimal, white, black or gray, into a uint8_t[3]; a DL2_OPTION_PARSE.
+ */
 int dl2_parse_colour(const char *text, void *value, struct dl2_error *error);
 
 #endif

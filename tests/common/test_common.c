@@ -362,6 +362,25 @@ static void lists_of_numbers_and_names(void **state)
     assert_int_equal(dl2_parse_name_list("jpeg,", &names, &count, &error), DL2_ERR_ARGUMENT);
 }
 
+static void sizes_in_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } right[] = {{"0", 0},           {"123", 123},       {"2K", 2048},      {"512M", 512u << 20},
+                 {"1.5g", 3u << 29}, {"1MiB", 1u << 20}, {"1kb", 1u << 10}, {"1T", 1ull << 40}};
+    static const char *const wrong[] = {"",    "-1",  "M",   "1Q",      "1MM",
+                                        "1Mi", "1 M", "nan", "8388608T"};
+    uint64_t bytes = 7;
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        assert_int_equal(dl2_parse_size(right[i].text, &bytes, NULL), DL2_OK);
+        assert_int_equal(bytes, right[i].bytes);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(dl2_parse_size(wrong[i], &bytes, NULL), DL2_ERR_ARGUMENT);
+}
+
 static void monitor_samples_the_process(void **state)
 {
     (void)state;
@@ -404,6 +423,7 @@ int main(void)
                                         drop_scratch),
         cmocka_unit_test_setup_teardown(json_round_trip, make_scratch, drop_scratch),
         cmocka_unit_test(lists_of_numbers_and_names),
+        cmocka_unit_test(sizes_in_words),
         cmocka_unit_test(monitor_samples_the_process),
     };
     return cmocka_run_group_tests_name("common", tests, NULL, NULL);
