@@ -600,6 +600,7 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
     if (status == 1) {
         struct slot *slot = &loader->slots[loader->next_step++ % loader->config.depth];
         slot->state = SLOT_TAKEN;
+        loader->stats.batches++;
         *out = &slot->batch;
     }
     const bool all_bad = loader->bad_count == loader->sampler.count;

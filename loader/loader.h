@@ -122,13 +122,22 @@ struct dl2_batch {
     uint64_t epoch, step; /* step within the epoch */
 };
 
-/* Where the time went, in wall seconds, since the last dl2_loader_stats_reset(). */
+/* Since the last dl2_loader_stats_reset(), but for `memory`. Times are wall seconds. */
 struct dl2_loader_stats {
-    double read, decode, transform; /* of the workers, by stage, summed over them */
-    double worker_wait;             /* workers without a free slot, summed over them */
-    double consumer_wait;           /* dl2_loader_next() without a ready batch */
-    uint64_t images, bytes;         /* good samples; encoded bytes read, of bad ones too */
-    uint64_t bad;                   /* samples found to be bad */
+    /* The workers' time by stage, summed over them; what is left of workers x time, they waited. */
+    double read, decode, transform;
+    double operations;             /* the caller's, all together */
+    double worker_wait;            /* workers without a free place in a batch, summed over them */
+    double consumer_wait;          /* dl2_loader_next() without a ready batch */
+    uint64_t images, bytes;        /* good samples; encoded bytes taken, of bad ones too */
+    uint64_t bad;                  /* samples found to be bad */
+    uint64_t batches;              /* handed out */
+    uint64_t bytes_read, requests; /* from the dataset, and in how many reads */
+    uint64_t encoded_hits;         /* samples whose encoded bytes were in the cache */
+    uint64_t decoded_hits;         /* samples that were there decoded */
+    uint64_t aside;                /* DL2_BATCHING_AWARE: samples finished by side workers */
+    double threshold;              /* a sample is slow above it, in seconds; 0: not known yet */
+    uint64_t memory;               /* bytes held at most so far: slots, buffers, caches, order */
 };
 
 struct dl2_loader;
