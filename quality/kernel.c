@@ -5,7 +5,6 @@
 
 const struct dl2_kernels dl2_kernels_c = {
     .name = "c",
-    .luma = dl2_luma_c,
     .byte_error = dl2_byte_error_c,
     .luma_error = dl2_luma_error_c,
     .sum_difference = dl2_sum_difference_c,

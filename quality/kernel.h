@@ -15,9 +15,12 @@ enum {
     DL2_SSIM_TAPS = 11,
     DL2_SSIM_GROUP = 4,
     DL2_SSIM_ROWS = DL2_SSIM_GROUP + DL2_SSIM_TAPS - 1,
-    /* Most columns of a strip, and what a row of its buffers holds: kernels work on whole vectors.
+    /*
+     * Most columns of a strip, and what a row of its buffers holds: kernels work on whole vectors.
+     * Each row of a strip touches other pages of both images; with narrower strips that costs more
+     * than buffers that fit a first-level cache gain.
      */
-    DL2_SSIM_STRIP = 352,
+    DL2_SSIM_STRIP = 4096,
     DL2_SSIM_STRIDE = DL2_SSIM_STRIP + 32,
 };
 
@@ -38,20 +41,24 @@ struct dl2_ssim_moments {
     const float *sum_mean, *sum_variance, *difference_mean, *difference_variance;
 };
 
+/* Pixels of a row, of 1 or 3 channels. */
+struct dl2_pixels {
+    const uint8_t *data;
+    uint32_t channels;
+};
+
 struct dl2_kernels {
     const char *name; /* "c", "avx2", "avx512" */
-
-    /* `count` pixels of 1 or 3 channels to luma in thousandths, exact. */
-    void (*luma)(const uint8_t *pixels, size_t count, uint32_t channels, float *luma);
 
     /* Sum of (a - b)^2 over bytes. */
     uint64_t (*byte_error)(const uint8_t *a, const uint8_t *b, size_t count);
 
-    /* Sum of (a - b)^2 over luma in thousandths, exact; count at most 2^24. */
-    uint64_t (*luma_error)(const float *a, const float *b, size_t count);
+    /* Sum of (a - b)^2 over the luma of `count` pixels in thousandths, exact; count at most 2^24.
+     */
+    uint64_t (*luma_error)(struct dl2_pixels a, struct dl2_pixels b, size_t count);
 
-    /* a + b and a - b; the outputs are aligned to 64 bytes. */
-    void (*sum_difference)(const float *a, const float *b, size_t count, float *sum,
+    /* a + b and a - b of the luma of `count` pixels in thousandths, exact. */
+    void (*sum_difference)(struct dl2_pixels a, struct dl2_pixels b, size_t count, float *sum,
                            float *difference);
 
     /*
@@ -75,11 +82,16 @@ const struct dl2_kernels *dl2_kernels_for(unsigned simd_flags);
 
 extern const struct dl2_kernels dl2_kernels_c, dl2_kernels_avx2, dl2_kernels_avx512;
 
+/* 299 R + 587 G + 114 B of a pixel. */
+static inline int32_t dl2_luma_of(const uint8_t *pixel, uint32_t channels)
+{
+    return channels == 1 ? 1000 * pixel[0] : 299 * pixel[0] + 587 * pixel[1] + 114 * pixel[2];
+}
+
 /* The plain C twins, each in its metric's file. */
-void dl2_luma_c(const uint8_t *pixels, size_t count, uint32_t channels, float *luma);
 uint64_t dl2_byte_error_c(const uint8_t *a, const uint8_t *b, size_t count);
-uint64_t dl2_luma_error_c(const float *a, const float *b, size_t count);
-void dl2_sum_difference_c(const float *a, const float *b, size_t count, float *sum,
+uint64_t dl2_luma_error_c(struct dl2_pixels a, struct dl2_pixels b, size_t count);
+void dl2_sum_difference_c(struct dl2_pixels a, struct dl2_pixels b, size_t count, float *sum,
                           float *difference);
 void dl2_ssim_columns_c(const float *const *rows, size_t width, float (*mean)[DL2_SSIM_STRIDE],
                         float (*variance)[DL2_SSIM_STRIDE]);

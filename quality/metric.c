@@ -56,44 +56,12 @@ int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error)
 
 void dl2_scorer_free(struct dl2_scorer *scorer)
 {
-    if (!scorer)
-        return;
-    free(scorer->reference_luma);
     free(scorer);
 }
 
 void dl2_scorer_set_reference(struct dl2_scorer *scorer, const struct dl2_image *reference)
 {
     scorer->reference = reference;
-    scorer->luma_ready = false;
-}
-
-int dl2_scorer_reference_luma(struct dl2_scorer *scorer, const float **plane,
-                              struct dl2_error *error)
-{
-    const struct dl2_image *image = scorer->reference;
-    *plane = scorer->reference_luma;
-    if (scorer->luma_ready)
-        return DL2_OK;
-    size_t count;
-    if (!dl2_size_mul(image->width, image->height, &count))
-        return dl2_error_set(error, DL2_ERR_LIMIT, "the image is too large for a luma plane");
-    if (count > scorer->luma_capacity) {
-        float *larger = dl2_alloc_aligned(count, sizeof *larger);
-        if (!larger)
-            return dl2_error_set(error, DL2_ERR_MEMORY,
-                                 "out of memory for a luma plane of %" PRIu32 "x%" PRIu32,
-                                 image->width, image->height);
-        free(scorer->reference_luma);
-        scorer->reference_luma = larger;
-        scorer->luma_capacity = count;
-    }
-    for (uint32_t y = 0; y < image->height; y++)
-        scorer->kernels->luma(image->data + y * image->stride, image->width, image->channels,
-                              scorer->reference_luma + (size_t)y * image->width);
-    scorer->luma_ready = true;
-    *plane = scorer->reference_luma;
-    return DL2_OK;
 }
 
 int dl2_scorer_score(struct dl2_scorer *scorer, const struct dl2_metric *metric,

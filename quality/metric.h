@@ -4,9 +4,9 @@
  *
  *     struct dl2_scorer *scorer;
  *     dl2_scorer_create(&scorer, &error);
- *     dl2_scorer_set_reference(scorer, &reference, &error);
- *     dl2_scorer_score(scorer, dl2_metric_find("ssim"), &variant, &score, &error);   ... as often
- * as you like dl2_scorer_free(scorer);
+ *     dl2_scorer_set_reference(scorer, &reference);
+ *     dl2_scorer_score(scorer, dl2_metric_find("ssim"), &variant, &score, &error);   ... any number
+ *     dl2_scorer_free(scorer);
  *
  * Luma is BT.601, full range, not rounded: 0.299 R + 0.587 G + 0.114 B, of the samples as coded. It
  * is held in thousandths (299 R + 587 G + 114 B), which is a whole number below 2^18 and so exact
@@ -15,8 +15,8 @@
  * Where one image is gray and the other colour, the gray one stands for R = G = B; its luma is its
  * gray.
  *
- * Threads: the registry is constant. A scorer belongs to one thread at a time; it keeps its memory,
- * so that in steady state (no image larger than one before) nothing is allocated.
+ * Threads: the registry is constant. A scorer belongs to one thread at a time; its memory is
+ * of one size (730 kB) whatever the images', and scoring allocates nothing.
  */
 #ifndef DL2_QUALITY_METRIC_H
 #define DL2_QUALITY_METRIC_H
@@ -69,11 +69,7 @@ double dl2_psnr_of_mse(double mse);
 int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error);
 void dl2_scorer_free(struct dl2_scorer *scorer);
 
-/*
- * All following scores are against this image, which stays the caller's and must stay as it is.
- * What metrics need of the reference alone (its luma plane, 4 bytes a pixel) is made once, when
- * first asked for.
- */
+/* All following scores are against this image, which stays the caller's. */
 void dl2_scorer_set_reference(struct dl2_scorer *scorer, const struct dl2_image *reference);
 
 /* DL2_ERR_ARGUMENT where the sizes differ, DL2_ERR_MEMORY. A gap is no error. */

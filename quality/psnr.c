@@ -30,25 +30,14 @@ uint64_t dl2_byte_error_c(const uint8_t *a, const uint8_t *b, size_t count)
     return sum;
 }
 
-uint64_t dl2_luma_error_c(const float *a, const float *b, size_t count)
+uint64_t dl2_luma_error_c(struct dl2_pixels a, struct dl2_pixels b, size_t count)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        int64_t difference = (int64_t)(a[i] - b[i]);
+    for (size_t i = 0; i < count; i++, a.data += a.channels, b.data += b.channels) {
+        int64_t difference = dl2_luma_of(a.data, a.channels) - dl2_luma_of(b.data, b.channels);
         sum += (uint64_t)(difference * difference);
     }
     return sum;
-}
-
-void dl2_luma_c(const uint8_t *pixels, size_t count, uint32_t channels, float *luma)
-{
-    if (channels == 1) {
-        for (size_t i = 0; i < count; i++)
-            luma[i] = (float)(1000 * pixels[i]);
-        return;
-    }
-    for (size_t i = 0; i < count; i++, pixels += 3)
-        luma[i] = (float)(299 * pixels[0] + 587 * pixels[1] + 114 * pixels[2]);
 }
 
 /* A gray row against a colour one, each gray sample three times. */
@@ -83,22 +72,19 @@ static int score_rgb(struct dl2_scorer *scorer, const struct dl2_image *variant,
     return DL2_OK;
 }
 
+/* Pixels of a row that are summed at a time, in 64 bits. */
+enum { MOST = 1 << 24 };
+
 static int score_luma(struct dl2_scorer *scorer, const struct dl2_image *variant,
                       struct dl2_score *score, struct dl2_error *error)
 {
-    const float *reference;
-    DL2_TRY(dl2_scorer_reference_luma(scorer, &reference, error));
+    (void)error;
     double sum = 0; /* of whole numbers; in the same order on every path, should it pass 2^53 */
-    for (uint32_t y = 0; y < variant->height; y++) {
-        const uint8_t *row = variant->data + y * variant->stride;
-        for (size_t x = 0, count; x < variant->width; x += count) {
-            count = variant->width - x < DL2_LUMA_CHUNK ? variant->width - x : DL2_LUMA_CHUNK;
-            scorer->kernels->luma(row + x * variant->channels, count, variant->channels,
-                                  scorer->luma);
-            sum += (double)scorer->kernels->luma_error(reference + (size_t)y * variant->width + x,
-                                                       scorer->luma, count);
-        }
-    }
+    for (uint32_t y = 0; y < variant->height; y++)
+        for (size_t x = 0; x < variant->width; x += MOST)
+            sum += (double)scorer->kernels->luma_error(
+                dl2_pixels_at(scorer->reference, x, y), dl2_pixels_at(variant, x, y),
+                variant->width - x < MOST ? variant->width - x : MOST);
     set_score(score, sum / 1e6 / ((double)variant->width * variant->height));
     return DL2_OK;
 }

@@ -6,11 +6,8 @@
 #include "quality/kernel.h"
 #include "quality/metric.h"
 
-/* Pixels whose luma is made at a time where no plane is needed. */
-enum { DL2_LUMA_CHUNK = 2048 };
-
-/* SSIM's strip of columns, worked through from top to bottom: small enough for a first-level cache.
- */
+/* SSIM's strip of columns, worked through from top to bottom: at most 730 kB, for a second-level
+ * cache. */
 struct dl2_ssim_strip {
     /* Input rows, sum and difference, in rings: row y lies at y % DL2_SSIM_ROWS. Aligned, as all
      * rows here are. */
@@ -25,16 +22,14 @@ struct dl2_ssim_strip {
 struct dl2_scorer {
     const struct dl2_kernels *kernels;
     const struct dl2_image *reference;
-    float *reference_luma; /* its plane, rows of `width` */
-    size_t luma_capacity;  /* floats */
-    bool luma_ready;       /* it is this reference's */
-    float luma[DL2_LUMA_CHUNK];
     struct dl2_ssim_strip strip;
 };
 
-/* The reference's luma plane, made when first asked for. */
-int dl2_scorer_reference_luma(struct dl2_scorer *scorer, const float **plane,
-                              struct dl2_error *error);
+static inline struct dl2_pixels dl2_pixels_at(const struct dl2_image *image, size_t x, size_t y)
+{
+    return (struct dl2_pixels){image->data + y * image->stride + x * image->channels,
+                               image->channels};
+}
 
 extern const struct dl2_metric dl2_metric_psnr_rgb, dl2_metric_psnr_y, dl2_metric_ssim;
 

@@ -10,9 +10,9 @@
  *            mean(s)^2 + mean(d)^2 + 2 C1     var(s) + var(d) + 2 C2
  *
  * which needs two means and two variances a window where the textbook needs five sums, and in which
- * identical images give exactly 1. (Nothing of the reference's would be worth keeping from one
- * variant to the next but its luma: its own mean and variance, cached, would save none of these
- * four filters.)
+ * identical images give exactly 1. (Nothing of the reference's is worth keeping from one variant to
+ * the next: its own mean and variance, cached, would save none of these four filters, and its luma,
+ * as floats, is more to read than its pixels are.)
  *
  * Floats suffice because no variance is a difference of large numbers: each is taken about a value
  * close by, first down the columns, then, by the law of total variance, along the rows. Against
@@ -29,12 +29,13 @@ static float weight(int tap)
     return weights[tap <= DL2_SSIM_TAPS / 2 ? tap : DL2_SSIM_TAPS - 1 - tap];
 }
 
-void dl2_sum_difference_c(const float *a, const float *b, size_t count, float *sum,
+void dl2_sum_difference_c(struct dl2_pixels a, struct dl2_pixels b, size_t count, float *sum,
                           float *difference)
 {
-    for (size_t i = 0; i < count; i++) {
-        sum[i] = a[i] + b[i];
-        difference[i] = a[i] - b[i];
+    for (size_t i = 0; i < count; i++, a.data += a.channels, b.data += b.channels) {
+        const int32_t x = dl2_luma_of(a.data, a.channels), y = dl2_luma_of(b.data, b.channels);
+        sum[i] = (float)(x + y);
+        difference[i] = (float)(x - y);
     }
 }
 
@@ -101,31 +102,19 @@ double dl2_ssim_row_c(const struct dl2_ssim_moments *moments, size_t count)
     return sum;
 }
 
-/* Rows that are called for before they are needed: a strip's lie too far apart for a processor to
- * see them coming. */
-enum { AHEAD = 8 };
-
 /* Row y of the strip that starts at column x: sum and difference into their rings. */
-static void load_row(struct dl2_scorer *scorer, const float *reference,
-                     const struct dl2_image *variant, size_t x, size_t y, size_t columns)
+static void load_row(struct dl2_scorer *scorer, const struct dl2_image *variant, size_t x, size_t y,
+                     size_t columns)
 {
     struct dl2_ssim_strip *strip = &scorer->strip;
-    float *sum = strip->sum[y % DL2_SSIM_ROWS], *difference = strip->difference[y % DL2_SSIM_ROWS];
-    const float *a = reference + y * variant->width + x;
-    const uint8_t *b = variant->data + y * variant->stride + x * variant->channels;
-    if (y + AHEAD < variant->height) {
-        for (size_t i = 0; i < columns; i += 16)
-            __builtin_prefetch(a + AHEAD * (size_t)variant->width + i);
-        for (size_t i = 0; i < columns * variant->channels; i += 64)
-            __builtin_prefetch(b + AHEAD * variant->stride + i);
-    }
-    scorer->kernels->luma(b, columns, variant->channels, scorer->luma);
-    scorer->kernels->sum_difference(a, scorer->luma, columns, sum, difference);
+    scorer->kernels->sum_difference(
+        dl2_pixels_at(scorer->reference, x, y), dl2_pixels_at(variant, x, y), columns,
+        strip->sum[y % DL2_SSIM_ROWS], strip->difference[y % DL2_SSIM_ROWS]);
 }
 
 /* The sum of SSIM over all windows whose left column lies in [x, x + count). */
-static double score_strip(struct dl2_scorer *scorer, const float *reference,
-                          const struct dl2_image *variant, size_t x, size_t count)
+static double score_strip(struct dl2_scorer *scorer, const struct dl2_image *variant, size_t x,
+                          size_t count)
 {
     struct dl2_ssim_strip *strip = &scorer->strip;
     const size_t columns = count + DL2_SSIM_TAPS - 1, height = variant->height;
@@ -134,7 +123,7 @@ static double score_strip(struct dl2_scorer *scorer, const float *reference,
     double sum = 0;
     for (size_t y = 0; y < windows; y += DL2_SSIM_GROUP) {
         for (; loaded < height && loaded < y + DL2_SSIM_ROWS; loaded++)
-            load_row(scorer, reference, variant, x, loaded, columns);
+            load_row(scorer, variant, x, loaded, columns);
         const float *sums[DL2_SSIM_ROWS], *differences[DL2_SSIM_ROWS];
         for (size_t r = 0; r < DL2_SSIM_ROWS; r++) {
             /* Below the last row it doesn't matter: no window that counts reaches there. */
@@ -158,20 +147,18 @@ static double score_strip(struct dl2_scorer *scorer, const float *reference,
 static int score_ssim(struct dl2_scorer *scorer, const struct dl2_image *variant,
                       struct dl2_score *score, struct dl2_error *error)
 {
+    (void)error;
     if (variant->width < DL2_SSIM_TAPS || variant->height < DL2_SSIM_TAPS) {
         score->gap = DL2_SCORE_TOO_SMALL;
         return DL2_OK;
     }
-    const float *reference;
-    DL2_TRY(dl2_scorer_reference_luma(scorer, &reference, error));
     const size_t windows = variant->width - (DL2_SSIM_TAPS - 1);
     const size_t most = DL2_SSIM_STRIP - (DL2_SSIM_TAPS - 1);
     /* Strips of equal width, so that the last isn't a sliver. */
     const size_t strips = (windows + most - 1) / most, width = (windows + strips - 1) / strips;
     double sum = 0;
     for (size_t x = 0; x < windows; x += width)
-        sum +=
-            score_strip(scorer, reference, variant, x, windows - x < width ? windows - x : width);
+        sum += score_strip(scorer, variant, x, windows - x < width ? windows - x : width);
     score->value = sum / ((double)windows * (variant->height - (DL2_SSIM_TAPS - 1)));
     return DL2_OK;
 }

@@ -1,9 +1,8 @@
 /*
  * How fast the metrics are, and whether the fast code says what the plain code says. Every path is
  * forced through DL2_SIMD, in a process of its own; for each image size it prints megapixels a
- * second of one core for the whole metric: from two 8-bit RGB images, the reference's luma made
- * anew each time ("pair"), and with the reference kept, as when many variants are scored against it
- * ("more"). Exit status 1 where a path differs from plain C.
+ * second of one core for the whole metric, from two 8-bit RGB images. Exit status 1 where a path
+ * differs from plain C.
  *
  *     make tests/bench/bench_metrics && ./tests/bench/bench_metrics [SECONDS]
  */
@@ -23,7 +22,7 @@ static const uint32_t sizes[][2] = {{128, 128}, {500, 375}, {768, 512}, {4000, 3
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 struct figures {
-    double value, pair, more; /* the score; MP/s */
+    double value, rate; /* the score; MP/s */
 };
 
 struct results {
@@ -32,8 +31,7 @@ struct results {
 };
 
 static double best_rate(struct dl2_scorer *scorer, const struct dl2_metric *metric,
-                        const struct dl2_image *reference, const struct dl2_image *variant,
-                        bool keep, double seconds)
+                        const struct dl2_image *variant, double seconds)
 {
     const double pixels = (double)variant->width * variant->height;
     const int rounds = 1 + (int)(1e6 / pixels);
@@ -42,11 +40,8 @@ static double best_rate(struct dl2_scorer *scorer, const struct dl2_metric *metr
     struct dl2_score score;
     do {
         const double start = dl2_clock_thread_cpu();
-        for (int i = 0; i < rounds; i++) {
-            if (!keep)
-                dl2_scorer_set_reference(scorer, reference);
+        for (int i = 0; i < rounds; i++)
             dl2_scorer_score(scorer, metric, variant, &score, NULL);
-        }
         const double took = (dl2_clock_thread_cpu() - start) / rounds;
         best = took < best ? took : best;
     } while (dl2_clock_thread_cpu() < end);
@@ -74,8 +69,7 @@ static int measure(struct results *results, double seconds)
             if (dl2_scorer_score(scorer, metric, &variant, &score, NULL) < 0)
                 return 1;
             figures->value = score.value;
-            figures->pair = best_rate(scorer, metric, &reference, &variant, false, seconds);
-            figures->more = best_rate(scorer, metric, &reference, &variant, true, seconds);
+            figures->rate = best_rate(scorer, metric, &variant, seconds);
         }
         dl2_image_free(&reference);
         dl2_image_free(&variant);
@@ -113,8 +107,7 @@ int main(int argc, char **argv)
     const double seconds = argc > 1 ? atof(argv[1]) : 0.2;
     struct results plain, results;
     int status = 0;
-    printf("%-7s %10s  %-9s %10s %10s  %s\n", "path", "size", "metric", "pair MP/s", "more MP/s",
-           "off plain C by");
+    printf("%-7s %10s  %-9s %10s  %s\n", "path", "size", "metric", "MP/s", "off plain C by");
     for (size_t p = 0; p < sizeof paths / sizeof paths[0]; p++) {
         if (!measure_path(paths[p], &results, seconds)) {
             fprintf(stderr, "bench_metrics: %s could not be measured\n", paths[p]);
@@ -130,9 +123,8 @@ int main(int argc, char **argv)
             for (size_t s = 0; s < SIZES; s++) {
                 const struct figures *figures = &results.figures[s][m];
                 const double off = fabs(figures->value - plain.figures[s][m].value);
-                printf("%-7s %5ux%-4u  %-9s %10.0f %10.0f  %.1e\n", paths[p], (unsigned)sizes[s][0],
-                       (unsigned)sizes[s][1], dl2_metric_at(m)->name, figures->pair, figures->more,
-                       off);
+                printf("%-7s %5ux%-4u  %-9s %10.0f  %.1e\n", paths[p], (unsigned)sizes[s][0],
+                       (unsigned)sizes[s][1], dl2_metric_at(m)->name, figures->rate, off);
                 if (!(off <= (dl2_metric_at(m)->from_mse ? 0 : 5e-7)))
                     status = 1;
             }

@@ -162,9 +162,9 @@ static void textbook_agrees(void **state)
     (void)state;
     /* Around the widths of vectors and strips, and heights that leave a group of rows unfinished.
      */
-    static const uint32_t sizes[][2] = {{11, 11}, {13, 12},  {18, 15},  {25, 11},
-                                        {26, 14}, {27, 31},  {42, 17},  {43, 13},
-                                        {91, 19}, {352, 12}, {353, 13}, {375, 11}};
+    static const uint32_t sizes[][2] = {{11, 11}, {13, 12},   {18, 15},   {25, 11},
+                                        {26, 14}, {27, 31},   {42, 17},   {43, 13},
+                                        {91, 19}, {4096, 12}, {4097, 13}, {8183, 11}};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (int kind = 0; kind < 4; kind++) {
             struct dl2_image a = new_image(sizes[s][0], sizes[s][1], 3),
@@ -319,8 +319,7 @@ static void gray_against_colour(void **state)
     dl2_image_free(&colour);
 }
 
-/* A scorer's memory is reused: what it scored before must not show, and a second variant costs no
- * allocation. */
+/* A scorer's memory is reused: what it scored before must not show. */
 static void scorers_are_reusable(void **state)
 {
     (void)state;
@@ -336,13 +335,11 @@ static void scorers_are_reusable(void **state)
     const double first = score(scorer, "ssim", &small, &other).value;
     const double second = score(scorer, "ssim", &small, &another).value;
     score(scorer, "ssim", &large, &noise);
-    const float *plane = scorer->reference_luma;
     assert_true(score(scorer, "ssim", &small, &other).value == first);
     struct dl2_score again;
     assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find("ssim"), &another, &again, NULL),
                      DL2_OK);
     assert_true(again.value == second);
-    assert_ptr_equal(scorer->reference_luma, plane);
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find("ssim"), &large, &again, &error),
                      DL2_ERR_ARGUMENT);
