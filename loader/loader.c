@@ -1,352 +1,15 @@
-/*
- * The pipeline. Workers claim an epoch's positions strictly in order, work on them in any order,
- * and put each where it belongs:
- *
- *     position p  ->  step p / batch, place p % batch  ->  slot step % depth
- *
- *     slot:  FREE --first claim--> FILLING --last sample--> READY --next()--> TAKEN --release()-->
- * FREE
- *
- * A position can be claimed only while its slot is FREE or already FILLING for its step, which
- * bounds the ring. One mutex guards all that is shared; samples are worked on outside it.
- *
- * The first error in the epoch's order wins, whoever meets it first: claiming stops behind it, all
- * before it were claimed already and are finished, so the batches before it still come out.
- */
-#include "loader/loader.h"
+/* The loader as its users see it: settings, epochs, and the consumer's side. */
+#include "loader/pipeline.h"
 
-#include "codec/codec.h"
 #include "common/clock.h"
 #include "common/thread.h"
-#include "loader/sampler.h"
-#include "loader/transform.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_IMAGE_SIZE 65536
-#define NOWHERE        UINT64_MAX
-
-enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_TAKEN };
-
-struct slot {
-    struct dl2_batch batch; /* first, so that a batch given back leads to its slot */
-    enum slot_state state;
-    unsigned missing; /* samples that are not there yet */
-};
-
-struct worker {
-    struct dl2_loader *loader;
-    pthread_t thread;
-    struct dl2_bytes encoded;
-    struct dl2_image image, turned;
-    struct dl2_resizer resizer;
-    struct dl2_loader_stats stats; /* of one sample, added to the loader's when it is put */
-};
-
-struct bad_sample {
-    uint32_t index;
-    char *text;
-};
-
-struct dl2_loader {
-    const struct dl2_dataset *dataset;
-    struct dl2_loader_config config;
-    struct dl2_sampler sampler; /* changes only while no worker is busy */
-    uint64_t steps, positions;  /* of an epoch */
-    size_t sample_bytes;
-
-    pthread_mutex_t mutex;
-    pthread_cond_t work, progress; /* for workers, for the consumer */
-    struct slot *slots;
-    struct worker *workers;
-    unsigned worker_count; /* whose threads run */
-    unsigned busy;
-    bool started, closing;
-    uint64_t epoch, next_step;
-    uint64_t next_position, end_position;
-    uint64_t fail_position; /* NOWHERE, or what `error` is about */
-    struct dl2_error error;
-    struct dl2_loader_stats stats;
-
-    atomic_bool canceled;    /* what is being worked on is no longer wanted */
-    atomic_uchar *known_bad; /* per sample, so that it is tried once */
-    struct bad_sample *bad;  /* in the order they were met */
-    const char **bad_texts;  /* the consumer's view: by sample number */
-    size_t bad_count, bad_capacity;
-};
-
-struct task {
-    uint64_t position;
-    struct slot *slot;
-};
-
-/* ---- one sample ---- */
-
-/* The upright size, from the header. */
-static int read_size(const struct dl2_loader *loader, const uint8_t *data, size_t size,
-                     struct dl2_image_info *info, uint32_t *width, uint32_t *height,
-                     struct dl2_error *error)
-{
-    const uint64_t limit =
-        loader->config.max_pixels ? loader->config.max_pixels : DL2_DEFAULT_MAX_PIXELS;
-    DL2_TRY(dl2_image_read_info(data, size, info, error));
-    DL2_TRY(dl2_image_check_size(info->width, info->height, limit, error));
-    const bool turned = info->orientation >= 5;
-    *width = turned ? info->height : info->width;
-    *height = turned ? info->width : info->height;
-    return DL2_OK;
-}
-
-static void choose_view(const struct dl2_loader *loader, uint32_t index, uint32_t width,
-                        uint32_t height, struct dl2_view *view)
-{
-    const struct dl2_loader_config *config = &loader->config;
-    if (config->train) {
-        struct dl2_random random;
-        dl2_random_init(&random, config->seed, DL2_RANDOM_AUGMENT, loader->epoch, index);
-        dl2_view_for_training(config, &random, width, height, view);
-    } else {
-        dl2_view_for_validation(config, width, height, view);
-    }
-}
-
-/* Header, crop, pixels. Gray stays gray until it is resized: that is a third of the work. */
-static int decode(struct worker *worker, uint32_t index, const uint8_t *data, size_t size,
-                  struct dl2_view *view, struct dl2_error *error)
-{
-    const struct dl2_loader *loader = worker->loader;
-    struct dl2_image_info info;
-    uint32_t width, height;
-    DL2_TRY(read_size(loader, data, size, &info, &width, &height, error));
-    choose_view(loader, index, width, height, view);
-    struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
-    options.max_pixels = loader->config.max_pixels;
-    options.channels = loader->config.channels == 1 ? 1 : 0;
-    DL2_TRY(dl2_image_decode(data, size, &options, &worker->image, &worker->turned, error));
-    if (worker->image.width != width || worker->image.height != height)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%" PRIu32 "x%" PRIu32 " pixels where the header speaks of %" PRIu32
-                             "x%" PRIu32,
-                             worker->image.width, worker->image.height, width, height);
-    return DL2_OK;
-}
-
-static int load_sample(struct worker *worker, uint32_t index, uint8_t *out, struct dl2_error *error)
-{
-    const struct dl2_loader *loader = worker->loader;
-    const uint8_t *data;
-    size_t size;
-    struct dl2_view view;
-    const char *stage = NULL;
-    const double start = dl2_clock_wall();
-    int status = dl2_dataset_read(loader->dataset, index, &worker->encoded, &data, &size, error);
-    const double was_read = dl2_clock_wall();
-    worker->stats.read += was_read - start;
-    if (status == DL2_OK) {
-        worker->stats.bytes += size;
-        stage = "decode";
-        status = decode(worker, index, data, size, &view, error);
-        const double decoded = dl2_clock_wall();
-        worker->stats.decode += decoded - was_read;
-        if (status == DL2_OK) {
-            stage = "resize";
-            status =
-                dl2_transform(&worker->resizer, &worker->image, &view, &loader->config, out, error);
-            worker->stats.transform += dl2_clock_wall() - decoded;
-        }
-    }
-    if (status < 0 && stage) { /* what reads already names the file */
-        struct dl2_sample sample;
-        dl2_dataset_sample(loader->dataset, index, &sample);
-        dl2_error_prefix(error, "%s: %s", sample.path, stage);
-    }
-    return status;
-}
-
-/* ---- bad samples ---- */
-
-static bool is_known_bad(struct dl2_loader *loader, uint32_t index)
-{
-    return atomic_load_explicit(&loader->known_bad[index], memory_order_relaxed);
-}
-
-/* Counts and names a sample unless another worker just did. Copies the text. */
-static int note_bad(struct dl2_loader *loader, uint32_t index, const char *text,
-                    struct dl2_error *error)
-{
-    int status = DL2_OK;
-    pthread_mutex_lock(&loader->mutex);
-    if (!is_known_bad(loader, index)) {
-        if (loader->bad_count == loader->bad_capacity) {
-            const size_t capacity = loader->bad_capacity ? 2 * loader->bad_capacity : 16;
-            struct bad_sample *grown = dl2_realloc(loader->bad, capacity, sizeof *grown);
-            if (grown) {
-                loader->bad = grown;
-                loader->bad_capacity = capacity;
-            }
-        }
-        char *copy = strdup(text);
-        if (copy && loader->bad_count < loader->bad_capacity) {
-            loader->bad[loader->bad_count++] = (struct bad_sample){index, copy};
-            loader->stats.bad++;
-            atomic_store_explicit(&loader->known_bad[index], 1, memory_order_relaxed);
-        } else {
-            free(copy);
-            status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to name a bad sample");
-        }
-    }
-    pthread_mutex_unlock(&loader->mutex);
-    return status;
-}
-
-static int compare_bad(const void *left, const void *right)
-{
-    const struct bad_sample *a = left, *b = right;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-static int nothing_can_be_read(struct dl2_loader *loader, struct dl2_error *error)
-{
-    pthread_mutex_lock(&loader->mutex);
-    qsort(loader->bad, loader->bad_count, sizeof *loader->bad, compare_bad);
-    int status = dl2_error_set(
-        error, DL2_ERR_FORMAT, "none of the %" PRIu32 " samples can be read; the first: %s",
-        loader->sampler.count, loader->bad_count ? loader->bad[0].text : "?");
-    pthread_mutex_unlock(&loader->mutex);
-    return status;
-}
-
-/* Is this the fault of the sample, rather than of the machine or of whoever stopped us? */
-static bool is_samples_fault(int status)
-{
-    return status != DL2_ERR_MEMORY && status != DL2_ERR_CANCELED;
-}
-
-/* The sample at a position, or in training the next good one in the epoch's order. */
-static int fill(struct worker *worker, const struct task *task, struct dl2_error *error)
-{
-    struct dl2_loader *loader = worker->loader;
-    const struct dl2_loader_config *config = &loader->config;
-    struct dl2_batch *batch = &task->slot->batch;
-    const unsigned place = (unsigned)(task->position % config->batch);
-    const uint32_t count = loader->sampler.count;
-    uint8_t *out = batch->images + place * loader->sample_bytes;
-    const uint32_t tries = config->train ? count : 1;
-    for (uint32_t i = 0; i < tries; i++) {
-        const uint32_t index = loader->sampler.order[(task->position + i) % count];
-        if (atomic_load_explicit(&loader->canceled, memory_order_relaxed))
-            return DL2_ERR_CANCELED;
-        if (!config->stop_on_bad && is_known_bad(loader, index))
-            continue;
-        struct dl2_error reason = DL2_ERROR_INIT;
-        const int status = load_sample(worker, index, out, &reason);
-        if (status == DL2_OK) {
-            struct dl2_sample sample;
-            dl2_dataset_sample(loader->dataset, index, &sample);
-            batch->labels[place] = sample.label;
-            batch->indices[place] = index;
-            worker->stats.images++;
-            return DL2_OK;
-        }
-        if (is_samples_fault(status))
-            DL2_TRY(note_bad(loader, index, reason.message, error));
-        if (!is_samples_fault(status) || config->stop_on_bad)
-            return dl2_error_set(error, status, "%s", reason.message);
-    }
-    if (config->train)
-        return nothing_can_be_read(loader, error);
-    memset(out, 0, loader->sample_bytes);
-    batch->labels[place] = -1;
-    batch->indices[place] = loader->sampler.order[task->position];
-    return DL2_OK;
-}
-
-/* ---- workers; those that say so are called with the mutex held ---- */
-
-static void begin_slot(struct dl2_loader *loader, struct slot *slot, uint64_t step)
-{
-    const uint64_t left = loader->positions - step * loader->config.batch;
-    slot->batch.count = left < loader->config.batch ? (unsigned)left : loader->config.batch;
-    slot->batch.epoch = loader->epoch;
-    slot->batch.step = step;
-    slot->missing = slot->batch.count;
-    slot->state = SLOT_FILLING;
-}
-
-/* Held. False when the loader closes. */
-static bool claim(struct dl2_loader *loader, struct task *task)
-{
-    while (!loader->closing) {
-        const uint64_t position = loader->next_position;
-        bool wanted = position < loader->end_position && position < loader->fail_position;
-        if (wanted) {
-            const uint64_t step = position / loader->config.batch;
-            struct slot *slot = &loader->slots[step % loader->config.depth];
-            if (slot->state == SLOT_FREE)
-                begin_slot(loader, slot, step);
-            if (slot->state == SLOT_FILLING && slot->batch.step == step) {
-                *task = (struct task){position, slot};
-                loader->next_position++;
-                loader->busy++;
-                return true;
-            }
-        }
-        const double start = dl2_clock_wall();
-        pthread_cond_wait(&loader->work, &loader->mutex);
-        if (wanted)
-            loader->stats.worker_wait += dl2_clock_wall() - start;
-    }
-    return false;
-}
-
-/* Held. */
-static void add_stats(struct dl2_loader_stats *sum, const struct dl2_loader_stats *part)
-{
-    sum->read += part->read;
-    sum->decode += part->decode;
-    sum->transform += part->transform;
-    sum->images += part->images;
-    sum->bytes += part->bytes;
-}
-
-/* Held. */
-static void finish(struct worker *worker, const struct task *task, int status,
-                   const struct dl2_error *error)
-{
-    struct dl2_loader *loader = worker->loader;
-    add_stats(&loader->stats, &worker->stats);
-    worker->stats = (struct dl2_loader_stats){0};
-    loader->busy--;
-    if (status == DL2_OK && --task->slot->missing == 0)
-        task->slot->state = SLOT_READY;
-    if (status < 0 && status != DL2_ERR_CANCELED && task->position < loader->fail_position) {
-        loader->fail_position = task->position;
-        loader->error = *error;
-    }
-    if (task->slot->state == SLOT_READY || loader->busy == 0)
-        pthread_cond_signal(&loader->progress);
-}
-
-static void *run_worker(void *context)
-{
-    struct worker *worker = context;
-    struct dl2_loader *loader = worker->loader;
-    struct task task;
-    pthread_mutex_lock(&loader->mutex);
-    while (claim(loader, &task)) {
-        pthread_mutex_unlock(&loader->mutex);
-        struct dl2_error error = DL2_ERROR_INIT;
-        const int status = fill(worker, &task, &error);
-        pthread_mutex_lock(&loader->mutex);
-        finish(worker, &task, status, &error);
-    }
-    pthread_mutex_unlock(&loader->mutex);
-    return NULL;
-}
 
 /* ---- making and unmaking ---- */
 
@@ -372,81 +35,143 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
           config->aspect_max < 1e6))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a crop's aspect can't be %g to %g",
                              config->aspect_min, config->aspect_max);
+    if (!(config->slow_percentile >= 0 && config->slow_percentile < 100))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no percentile %g",
+                             config->slow_percentile);
+    if (config->batching > DL2_BATCHING_AWARE || config->dtype > DL2_BFLOAT16 ||
+        config->layout > DL2_NCHW)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no such batching, type or layout");
+    if (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "images come as uint8 NHWC so far");
+    for (unsigned i = 0; i < config->operation_count; i++)
+        if (!config->operations[i].run || !config->operations[i].name)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "operation %u has no function or no name",
+                                 i + 1);
     return DL2_OK;
 }
 
-static int count_steps(struct dl2_loader *loader, struct dl2_error *error)
+static int out_of_memory(struct dl2_error *error)
 {
-    const unsigned batch = loader->config.batch;
-    loader->positions = dl2_dataset_count(loader->dataset);
-    loader->steps = (loader->positions + batch - 1) / batch;
-    if (loader->config.drop_last) {
-        loader->steps = loader->positions / batch;
-        if (!loader->steps)
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "%" PRIu64 " samples don't fill one batch of %u, and batches that "
-                                 "are not full are left out",
-                                 loader->positions, batch);
-        loader->positions = loader->steps * batch;
-    }
-    return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a loader");
 }
 
-static int make_slots(struct dl2_loader *loader, struct dl2_error *error)
+static int set_sizes(struct dl2_loader *loader, struct dl2_error *error)
 {
+    static const size_t sizes[] = {[DL2_UINT8] = 1, [DL2_FLOAT32] = 4, [DL2_BFLOAT16] = 2};
     const struct dl2_loader_config *config = &loader->config;
     size_t bytes = config->image_size;
-    bool fits = dl2_size_mul(bytes, config->image_size, &bytes) &&
-                dl2_size_mul(bytes, config->channels, &bytes);
-    loader->sample_bytes = bytes;
-    fits = fits && dl2_size_mul(bytes, config->batch, &bytes);
-    loader->slots = dl2_calloc(config->depth, sizeof *loader->slots);
-    fits = fits && loader->slots;
-    for (unsigned i = 0; fits && i < config->depth; i++) {
-        struct dl2_batch *batch = &loader->slots[i].batch;
-        batch->images = config->slot_alloc ? config->slot_alloc(config->slot_context, bytes)
-                                           : dl2_alloc_aligned(bytes, 1);
-        batch->labels = dl2_calloc(config->batch, sizeof *batch->labels);
-        batch->indices = dl2_calloc(config->batch, sizeof *batch->indices);
-        fits = batch->images && batch->labels && batch->indices;
-    }
-    if (!fits)
-        return dl2_error_set(
-            error, DL2_ERR_MEMORY, "out of memory for %u batches of %u images of %ux%ux%u",
-            config->depth, config->batch, config->image_size, config->image_size, config->channels);
+    if (!dl2_size_mul(bytes, config->image_size, &bytes) ||
+        !dl2_size_mul(bytes, config->channels, &bytes) ||
+        !dl2_size_mul(bytes, sizes[config->dtype], &bytes))
+        return out_of_memory(error);
+    loader->recipe =
+        (struct dl2_recipe){.dataset = loader->dataset, .config = config, .sample_bytes = bytes};
     return DL2_OK;
 }
 
-static int start_workers(struct dl2_loader *loader, struct dl2_error *error)
+static int copy_operations(struct dl2_loader *loader, struct dl2_error *error)
+{
+    struct dl2_loader_config *config = &loader->config;
+    if (!config->operation_count)
+        return DL2_OK;
+    loader->operations = dl2_calloc(config->operation_count, sizeof *loader->operations);
+    if (!loader->operations)
+        return out_of_memory(error);
+    memcpy(loader->operations, config->operations,
+           config->operation_count * sizeof *loader->operations);
+    config->operations = loader->operations;
+    return DL2_OK;
+}
+
+static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &loader->config;
+    const size_t count = dl2_dataset_count(loader->dataset);
+    if (count > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples are more than a loader can count",
+                             count);
+    const struct dl2_sampler_config order = {
+        .count = (uint32_t)count,
+        .batch = config->batch,
+        .shuffle = config->train,
+        .drop_last = config->drop_last,
+        .seed = config->seed,
+        .rank = config->rank,
+        .world = config->world,
+        .chunk = config->shuffle_chunk,
+        .window = config->shuffle_window,
+    };
+    DL2_TRY(dl2_sampler_init(&loader->sampler, &order, error));
+    loader->delivered = dl2_calloc(loader->sampler.positions / 64 + 1, sizeof *loader->delivered);
+    if (!loader->delivered)
+        return out_of_memory(error);
+    loader->memory += (uint64_t)count * 5 + loader->sampler.positions / 8;
+    return dl2_bad_init(&loader->bad, (uint32_t)count, error);
+}
+
+/* What DL2_BATCHING_AWARE needs. */
+static int make_side(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &loader->config;
+    const uint32_t count = loader->sampler.config.count;
+    if (!loader->aware)
+        return DL2_OK;
+    const unsigned wanted = config->side_workers ? config->side_workers : config->workers / 2;
+    loader->side_most = wanted < config->workers ? wanted : config->workers - 1;
+    loader->side_now = 1;
+    loader->aside_capacity = config->workers;
+    loader->aside = dl2_calloc(loader->aside_capacity, sizeof *loader->aside);
+    if (!loader->aside)
+        return out_of_memory(error);
+    loader->memory += count;
+    return dl2_pace_init(&loader->pace, count,
+                         config->slow_percentile > 0 ? config->slow_percentile : 75, error);
+}
+
+static int make_tasks(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const unsigned count = loader->config.workers + loader->aside_capacity;
+    loader->tasks = dl2_calloc(count, sizeof *loader->tasks);
+    loader->free_tasks = dl2_calloc(count, sizeof *loader->free_tasks);
+    if (!loader->tasks || !loader->free_tasks)
+        return out_of_memory(error);
+    for (loader->task_count = 0; loader->task_count < count; loader->task_count++) {
+        struct dl2_task *task = &loader->tasks[loader->task_count];
+        DL2_TRY(dl2_work_init(&task->work, &loader->recipe, error));
+        task->memory = dl2_work_memory(&task->work, &loader->recipe);
+        loader->memory += task->memory;
+        loader->free_tasks[loader->free_count++] = task;
+    }
+    return DL2_OK;
+}
+
+static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
 {
     const unsigned count = loader->config.workers;
-    loader->workers = dl2_calloc(count, sizeof *loader->workers);
-    if (!loader->workers)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u workers", count);
+    loader->threads = dl2_calloc(count, sizeof *loader->threads);
+    if (!loader->threads)
+        return out_of_memory(error);
     for (unsigned i = 0; i < count; i++) {
-        struct worker *worker = &loader->workers[i];
-        worker->loader = loader;
-        const int reason = pthread_create(&worker->thread, NULL, run_worker, worker);
+        const int reason = pthread_create(&loader->threads[i], NULL, dl2_worker_run, loader);
         if (reason)
             return dl2_error_set(error, DL2_ERR_SYSTEM, "can't start worker %u of %u: %s", i + 1,
                                  count, strerror(reason));
-        loader->worker_count++;
+        loader->thread_count++;
     }
     return DL2_OK;
 }
 
 static int set_up(struct dl2_loader *loader, struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = &loader->config;
-    DL2_TRY(check_config(config, error));
-    DL2_TRY(count_steps(loader, error));
-    const uint32_t count = (uint32_t)dl2_dataset_count(loader->dataset);
-    DL2_TRY(dl2_sampler_init(&loader->sampler, count, config->train, config->seed, error));
-    loader->known_bad = dl2_calloc(count, sizeof *loader->known_bad);
-    if (!loader->known_bad)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u samples", count);
-    DL2_TRY(make_slots(loader, error));
-    return start_workers(loader, error);
+    DL2_TRY(check_config(&loader->config, error));
+    DL2_TRY(copy_operations(loader, error));
+    DL2_TRY(set_sizes(loader, error));
+    DL2_TRY(make_sampler(loader, error));
+    DL2_TRY(make_side(loader, error));
+    DL2_TRY(make_tasks(loader, error));
+    DL2_TRY(dl2_batcher_init(loader, error));
+    loader->stats.memory = loader->memory;
+    return start_threads(loader, error);
 }
 
 int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
@@ -455,16 +180,19 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
     *out = NULL;
     struct dl2_loader *loader = dl2_calloc(1, sizeof *loader);
     if (!loader)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a loader");
+        return out_of_memory(error);
     loader->dataset = dataset;
     loader->config = *config;
-    loader->fail_position = NOWHERE;
+    loader->fail_claim = DL2_NOWHERE;
     if (!config->resize)
         loader->config.resize = (unsigned)(((uint64_t)config->image_size * 256 + 112) / 224);
     if (!config->workers)
         loader->config.workers = dl2_cpu_count();
+    loader->strict = config->batching == DL2_BATCHING_STRICT;
+    loader->aware = config->batching == DL2_BATCHING_AWARE && loader->config.workers > 1;
     pthread_mutex_init(&loader->mutex, NULL);
     pthread_cond_init(&loader->work, NULL);
+    pthread_cond_init(&loader->room, NULL);
     pthread_cond_init(&loader->progress, NULL);
     const int status = set_up(loader, error);
     if (status < 0) {
@@ -475,22 +203,14 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
     return DL2_OK;
 }
 
-static void free_worker(struct worker *worker)
+/* Held. What is under way is given up as soon as may be. */
+static void cancel(struct dl2_loader *loader)
 {
-    dl2_bytes_free(&worker->encoded);
-    dl2_image_free(&worker->image);
-    dl2_image_free(&worker->turned);
-    dl2_resizer_free(&worker->resizer);
-}
-
-static void free_slot(const struct dl2_loader_config *config, struct slot *slot)
-{
-    if (config->slot_free && slot->batch.images)
-        config->slot_free(config->slot_context, slot->batch.images);
-    else if (!config->slot_free)
-        free(slot->batch.images);
-    free(slot->batch.labels);
-    free(slot->batch.indices);
+    atomic_store_explicit(&loader->canceled, true, memory_order_relaxed);
+    loader->end_claim = 0;
+    dl2_worker_drop_aside(loader);
+    pthread_cond_broadcast(&loader->work);
+    pthread_cond_broadcast(&loader->room);
 }
 
 void dl2_loader_destroy(struct dl2_loader *loader)
@@ -499,86 +219,189 @@ void dl2_loader_destroy(struct dl2_loader *loader)
         return;
     pthread_mutex_lock(&loader->mutex);
     loader->closing = true;
-    atomic_store_explicit(&loader->canceled, true, memory_order_relaxed);
-    pthread_cond_broadcast(&loader->work);
+    cancel(loader);
     pthread_mutex_unlock(&loader->mutex);
-    for (unsigned i = 0; i < loader->worker_count; i++) {
-        pthread_join(loader->workers[i].thread, NULL);
-        free_worker(&loader->workers[i]);
-    }
-    for (unsigned i = 0; loader->slots && i < loader->config.depth; i++)
-        free_slot(&loader->config, &loader->slots[i]);
-    for (size_t i = 0; i < loader->bad_count; i++)
-        free(loader->bad[i].text);
+    for (unsigned i = 0; i < loader->thread_count; i++)
+        pthread_join(loader->threads[i], NULL);
+    for (unsigned i = 0; i < loader->task_count; i++)
+        dl2_work_free(&loader->tasks[i].work, &loader->recipe);
+    dl2_batcher_free(loader);
     pthread_cond_destroy(&loader->progress);
+    pthread_cond_destroy(&loader->room);
     pthread_cond_destroy(&loader->work);
     pthread_mutex_destroy(&loader->mutex);
     dl2_sampler_free(&loader->sampler);
-    free(loader->known_bad);
-    free(loader->bad);
-    free(loader->bad_texts);
-    free(loader->slots);
-    free(loader->workers);
+    dl2_pace_free(&loader->pace);
+    dl2_bad_free(&loader->bad);
+    free(loader->operations);
+    free(loader->delivered);
+    free(loader->pending);
+    free(loader->missing);
+    free(loader->aside);
+    free(loader->free_tasks);
+    free(loader->tasks);
+    free(loader->threads);
     free(loader);
 }
 
-/* ---- the consumer's side ---- */
+/* ---- epochs ---- */
 
 uint64_t dl2_loader_steps(const struct dl2_loader *loader)
 {
-    return loader->steps;
+    return loader->sampler.steps;
 }
 
-/* Held. Drops what is left of an epoch; on return no worker is busy and all slots are free. */
+/* Held. Drops what is left of an epoch; on return nothing is in flight and all slots are free. */
 static int stop_epoch(struct dl2_loader *loader, struct dl2_error *error)
 {
     for (unsigned i = 0; i < loader->config.depth; i++)
-        if (loader->slots[i].state == SLOT_TAKEN)
+        if (loader->slots[i].state == DL2_SLOT_TAKEN)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "a batch was not given back before the next epoch");
-    atomic_store_explicit(&loader->canceled, true, memory_order_relaxed);
-    loader->end_position = 0;
-    while (loader->busy)
+    cancel(loader);
+    while (loader->in_flight)
         pthread_cond_wait(&loader->progress, &loader->mutex);
     atomic_store_explicit(&loader->canceled, false, memory_order_relaxed);
     for (unsigned i = 0; i < loader->config.depth; i++)
-        loader->slots[i].state = SLOT_FREE;
+        loader->slots[i].state = DL2_SLOT_FREE;
     return DL2_OK;
+}
+
+static void set_delivered(struct dl2_loader *loader, uint32_t position, bool delivered)
+{
+    const uint64_t bit = (uint64_t)1 << position % 64;
+    if (delivered)
+        loader->delivered[position / 64] |= bit;
+    else
+        loader->delivered[position / 64] &= ~bit;
+}
+
+static int keep_pending(struct dl2_loader *loader, const uint32_t *missing, uint32_t count,
+                        struct dl2_error *error)
+{
+    if (count > loader->pending_capacity) {
+        uint32_t *grown = dl2_realloc(loader->pending, count, sizeof *grown);
+        if (!grown)
+            return out_of_memory(error);
+        loader->pending = grown;
+        loader->pending_capacity = count;
+    }
+    if (count)
+        memmove(loader->pending, missing, count * sizeof *missing);
+    loader->pending_count = count;
+    return DL2_OK;
+}
+
+/* Held, nothing in flight. */
+static int start_at(struct dl2_loader *loader, const struct dl2_loader_position *at,
+                    struct dl2_error *error)
+{
+    const uint32_t positions = loader->sampler.positions;
+    DL2_TRY(keep_pending(loader, at->missing, at->missing_count, error));
+    memset(loader->delivered, 0, (positions / 64 + 1) * sizeof *loader->delivered);
+    for (uint32_t i = 0; i < at->next; i++)
+        set_delivered(loader, i, true);
+    for (uint32_t i = 0; i < at->missing_count; i++)
+        set_delivered(loader, loader->pending[i], false);
+    dl2_sampler_set_epoch(&loader->sampler, at->epoch);
+    loader->recipe.epoch = at->epoch;
+    loader->resumed_at = at->next;
+    loader->next_step = at->step;
+    loader->first_place = loader->next_place = at->next - at->missing_count;
+    loader->next_claim = 0;
+    loader->end_claim = positions - loader->first_place;
+    loader->fail_claim = DL2_NOWHERE;
+    loader->started = true;
+    dl2_error_clear(&loader->error);
+    pthread_cond_broadcast(&loader->work);
+    return DL2_OK;
+}
+
+/* Samples in the steps before this one. */
+static uint32_t samples_before(const struct dl2_loader *loader, uint64_t step)
+{
+    const uint64_t samples = step * loader->config.batch;
+    const uint32_t positions = loader->sampler.positions;
+    return samples < positions ? (uint32_t)samples : positions;
 }
 
 int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t first_step,
                            struct dl2_error *error)
 {
+    const uint64_t step = first_step < loader->sampler.steps ? first_step : loader->sampler.steps;
+    const struct dl2_loader_position at = {
+        .epoch = epoch, .step = step, .next = samples_before(loader, step)};
     pthread_mutex_lock(&loader->mutex);
-    const int status = stop_epoch(loader, error);
-    if (status == DL2_OK) {
-        dl2_sampler_set_epoch(&loader->sampler, epoch);
-        loader->started = true;
-        loader->epoch = epoch;
-        loader->next_step = first_step < loader->steps ? first_step : loader->steps;
-        loader->next_position = loader->next_step * loader->config.batch;
-        loader->end_position = loader->positions;
-        loader->fail_position = NOWHERE;
-        dl2_error_clear(&loader->error);
-        pthread_cond_broadcast(&loader->work);
-    }
+    int status = stop_epoch(loader, error);
+    if (status == DL2_OK)
+        status = start_at(loader, &at, error);
     pthread_mutex_unlock(&loader->mutex);
     return status;
+}
+
+int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_position *position,
+                      struct dl2_error *error)
+{
+    const struct dl2_loader_position *at = position;
+    bool fits = at->step <= loader->sampler.steps && at->next <= loader->sampler.positions &&
+                at->missing_count <= at->next &&
+                at->next - at->missing_count == samples_before(loader, at->step);
+    for (uint32_t i = 0; fits && i < at->missing_count; i++)
+        fits = at->missing[i] < at->next && (i == 0 || at->missing[i] > at->missing[i - 1]);
+    if (!fits)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "step %" PRIu64 " with %" PRIu32 " of %" PRIu32
+                             " samples missing is no position of this loader's epochs",
+                             at->step, at->missing_count, at->next);
+    pthread_mutex_lock(&loader->mutex);
+    int status = stop_epoch(loader, error);
+    if (status == DL2_OK)
+        status = start_at(loader, at, error);
+    pthread_mutex_unlock(&loader->mutex);
+    return status;
+}
+
+/* ---- the consumer's side ---- */
+
+/* Held. A step in which this rank has nothing: an empty batch keeps it in step with the others. */
+static void make_empty(struct dl2_loader *loader, struct dl2_slot *slot)
+{
+    slot->batch.epoch = loader->recipe.epoch;
+    slot->batch.step = loader->next_step;
+    slot->batch.count = 0;
+    slot->state = DL2_SLOT_READY;
 }
 
 /* Held. 1: the next batch is there; 0: not yet; or why it never will be. */
 static int look_for_next(struct dl2_loader *loader, struct dl2_error *error)
 {
-    const struct slot *slot = &loader->slots[loader->next_step % loader->config.depth];
-    if (slot->state == SLOT_TAKEN)
+    const struct dl2_loader_config *config = &loader->config;
+    struct dl2_slot *slot = &loader->slots[loader->next_step % config->depth];
+    if (slot->state == DL2_SLOT_TAKEN)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "all %u batches are taken: give one back before the next",
-                             loader->config.depth);
-    if (slot->state == SLOT_READY && slot->batch.step == loader->next_step)
+                             config->depth);
+    if (slot->state == DL2_SLOT_FREE && dl2_batcher_size(loader, loader->next_step) == 0)
+        make_empty(loader, slot);
+    if (slot->state == DL2_SLOT_READY && slot->batch.step == loader->next_step)
         return 1;
-    if (loader->fail_position / loader->config.batch == loader->next_step && !loader->busy)
+    if (loader->fail_claim == DL2_NOWHERE || loader->in_flight)
+        return 0;
+    const uint64_t failed = (loader->first_place + loader->fail_claim) / config->batch;
+    if (!loader->strict || failed == loader->next_step)
         return dl2_error_set(error, loader->error.status, "%s", loader->error.message);
     return 0;
+}
+
+/* Held. */
+static struct dl2_batch *hand_out(struct dl2_loader *loader)
+{
+    struct dl2_slot *slot = &loader->slots[loader->next_step++ % loader->config.depth];
+    slot->state = DL2_SLOT_TAKEN;
+    for (unsigned i = 0; i < slot->batch.count; i++)
+        set_delivered(loader, slot->positions[i], true);
+    loader->stats.batches++;
+    return &slot->batch;
 }
 
 int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl2_error *error)
@@ -586,7 +409,7 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
     *out = NULL;
     pthread_mutex_lock(&loader->mutex);
     int status = 0;
-    bool ended = loader->next_step >= loader->steps;
+    const bool ended = loader->next_step >= loader->sampler.steps;
     if (!loader->started)
         status = dl2_error_set(error, DL2_ERR_ARGUMENT, "no epoch was started");
     while (status == 0 && !ended) {
@@ -597,26 +420,66 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
         pthread_cond_wait(&loader->progress, &loader->mutex);
         loader->stats.consumer_wait += dl2_clock_wall() - start;
     }
-    if (status == 1) {
-        struct slot *slot = &loader->slots[loader->next_step++ % loader->config.depth];
-        slot->state = SLOT_TAKEN;
-        loader->stats.batches++;
-        *out = &slot->batch;
-    }
-    const bool all_bad = loader->bad_count == loader->sampler.count;
+    if (status == 1)
+        *out = hand_out(loader);
+    const bool all_bad = loader->sampler.size && loader->bad.count == loader->sampler.size;
     pthread_mutex_unlock(&loader->mutex);
     if (status == 0 && ended && all_bad)
-        return nothing_can_be_read(loader, error);
+        return dl2_loader_nothing_can_be_read(loader, error);
     return status;
 }
 
 void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch)
 {
-    struct slot *slot = (struct slot *)batch;
+    struct dl2_slot *slot = (struct dl2_slot *)batch;
     pthread_mutex_lock(&loader->mutex);
-    slot->state = SLOT_FREE;
-    pthread_cond_broadcast(&loader->work);
+    slot->state = DL2_SLOT_FREE;
+    pthread_cond_broadcast(loader->strict ? &loader->work : &loader->room);
     pthread_mutex_unlock(&loader->mutex);
+}
+
+/* Held. Is a position below the end of what was handed out among what was not? */
+static bool is_missing(const struct dl2_loader *loader, uint32_t position)
+{
+    return !(loader->delivered[position / 64] >> position % 64 & 1);
+}
+
+int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_position *position,
+                            struct dl2_error *error)
+{
+    *position = (struct dl2_loader_position){0};
+    if (!loader->started)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no epoch was started");
+    pthread_mutex_lock(&loader->mutex);
+    const uint32_t done = samples_before(loader, loader->next_step);
+    /* `done` of them were handed out, so the last is where so many were counted. */
+    uint32_t next = 0, missing = 0;
+    for (uint32_t counted = 0; counted < done; next++) {
+        counted += !is_missing(loader, next);
+        missing += is_missing(loader, next);
+    }
+    int status = DL2_OK;
+    if (missing > loader->missing_capacity) {
+        uint32_t *grown = dl2_realloc(loader->missing, missing, sizeof *grown);
+        if (grown) {
+            loader->missing = grown;
+            loader->missing_capacity = missing;
+        } else {
+            status = out_of_memory(error);
+        }
+    }
+    for (uint32_t i = 0, filled = 0; status == DL2_OK && filled < missing; i++)
+        if (is_missing(loader, i))
+            loader->missing[filled++] = i;
+    *position = (struct dl2_loader_position){
+        .epoch = loader->recipe.epoch,
+        .step = loader->next_step,
+        .next = next,
+        .missing_count = missing,
+        .missing = loader->missing,
+    };
+    pthread_mutex_unlock(&loader->mutex);
+    return status;
 }
 
 void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_stats *stats)
@@ -624,13 +487,15 @@ void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_sta
     struct dl2_loader *shared = (struct dl2_loader *)loader; /* to lock; nothing else changes */
     pthread_mutex_lock(&shared->mutex);
     *stats = shared->stats;
+    if (shared->aware && shared->pace.threshold < HUGE_VAL)
+        stats->threshold = shared->pace.threshold;
     pthread_mutex_unlock(&shared->mutex);
 }
 
 void dl2_loader_stats_reset(struct dl2_loader *loader)
 {
     pthread_mutex_lock(&loader->mutex);
-    loader->stats = (struct dl2_loader_stats){0};
+    loader->stats = (struct dl2_loader_stats){.memory = loader->stats.memory};
     pthread_mutex_unlock(&loader->mutex);
 }
 
@@ -638,15 +503,8 @@ const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count
 {
     struct dl2_loader *shared = (struct dl2_loader *)loader; /* sorted in place, under the lock */
     pthread_mutex_lock(&shared->mutex);
-    const char **texts = dl2_realloc(shared->bad_texts, shared->bad_count, sizeof *texts);
-    *count = texts ? shared->bad_count : 0;
-    if (texts) {
-        shared->bad_texts = texts;
-        if (shared->bad_count)
-            qsort(shared->bad, shared->bad_count, sizeof *shared->bad, compare_bad);
-        for (size_t i = 0; i < shared->bad_count; i++)
-            texts[i] = shared->bad[i].text;
-    }
+    const char *const *texts = dl2_bad_texts(&shared->bad);
+    *count = texts ? shared->bad.count : 0;
     pthread_mutex_unlock(&shared->mutex);
     return texts;
 }

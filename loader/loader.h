@@ -38,16 +38,22 @@ enum dl2_dtype {
 
 enum dl2_layout { DL2_NHWC, DL2_NCHW };
 
-/* Which finished samples make a batch. In all three each index comes once an epoch. */
+/*
+ * Which finished samples make a batch. In all three each index comes once an epoch, with the same
+ * pixels; but which batch it is in depends on the machine's mood in the last two.
+ */
 enum dl2_batching {
     /* The epoch's order; a batch waits for its slowest sample. */
     DL2_BATCHING_STRICT,
     /* Whatever is finished first, with no regard to how long anything takes. */
     DL2_BATCHING_COMPLETION,
     /*
-     * Sample-aware (MinatoLoader): a sample whose operations take longer than a percentile of what
-     * samples lately took is put aside at the next operation, with its random state, and finished
-     * by side workers; it joins a later batch.
+     * Sample-aware (MinatoLoader): a sample that takes longer than a percentile of what samples
+     * lately took is put aside at its next operation (decoding and resizing are operations, too),
+     * with its buffers and random state; one that was slow in an earlier epoch at once. Some of the
+     * workers finish these on the side, how many depends on how full the ring of batches is; they
+     * join a later batch. At most as many samples as there are workers are aside at a time, and
+     * whatever is idle helps. With a single worker the same as DL2_BATCHING_COMPLETION.
      */
     DL2_BATCHING_AWARE
 };
@@ -99,7 +105,9 @@ struct dl2_loader_config {
 
     enum dl2_batching batching;
     double slow_percentile; /* of DL2_BATCHING_AWARE; 0: 75 */
-    unsigned side_workers;  /* at most so many of DL2_BATCHING_AWARE; 0: as many as workers */
+    /* Of the workers, at most so many are on the side while others can begin new samples; 0: half.
+     */
+    unsigned side_workers;
     const struct dl2_operation *operations; /* copied; the contexts stay the caller's */
     unsigned operation_count;
 
@@ -115,7 +123,9 @@ struct dl2_loader_config {
     }
 
 struct dl2_batch {
-    uint8_t *images;   /* [count][image_size][image_size][channels] */
+    /* [count][image_size][image_size][channels], or with DL2_NCHW [count][channels][image_size]
+     * [image_size]; bytes, or floats in the machine's order */
+    uint8_t *images;
     int32_t *labels;   /* [count]; -1: not to be counted */
     uint32_t *indices; /* [count] sample numbers in the dataset */
     unsigned count;
@@ -152,10 +162,37 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
 /* Batches in an epoch. */
 uint64_t dl2_loader_steps(const struct dl2_loader *loader);
 
-/* Begins an epoch at a step (0, or where a run is resumed); what was left of the last one is
- * dropped. */
+/*
+ * Begins an epoch at a step; what was left of the last one is dropped. A step other than 0 means
+ * that the first step * batch samples of the epoch's order are left out, which resumes a run in
+ * strict order exactly; in the other orders use dl2_loader_resume().
+ */
 int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t first_step,
                            struct dl2_error *error);
+
+/*
+ * Where an epoch stands, to go on from there: all samples at positions below `next` of the epoch's
+ * order have been handed out by dl2_loader_next(), the `missing` ones aside. In strict order
+ * nothing is missing, and `step` says it all.
+ */
+struct dl2_loader_position {
+    uint64_t epoch, step;
+    uint32_t next;
+    uint32_t missing_count;  /* next - missing_count is step * batch, or the epoch's end */
+    const uint32_t *missing; /* ascending */
+};
+
+/* `missing` points at memory of the loader's that is valid until the next call here. */
+int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_position *position,
+                            struct dl2_error *error);
+
+/*
+ * Goes on with an epoch: exactly the samples come that had not been handed out. Any batching may
+ * go on with what another one began, as long as dataset, seed, ranks, batch and shuffle are the
+ * same. DL2_ERR_ARGUMENT for a position that is none of this loader's.
+ */
+int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_position *position,
+                      struct dl2_error *error);
 
 /*
  * 1 and the next batch, in order; 0 at the epoch's end; an error otherwise. DL2_ERR_ARGUMENT where

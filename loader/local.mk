@@ -1,9 +1,15 @@
 noinst_LTLIBRARIES += libloader.la
 libloader_la_SOURCES = \
+	loader/bad.c loader/bad.h \
+	loader/batcher.c \
 	loader/loader.c loader/loader.h \
+	loader/pace.c loader/pace.h \
+	loader/pipeline.h \
 	loader/resize.c loader/resize.h \
+	loader/sample.c loader/sample.h \
 	loader/sampler.c loader/sampler.h \
-	loader/transform.c loader/transform.h
+	loader/transform.c loader/transform.h \
+	loader/worker.c
 libloader_la_LIBADD = libdataset.la libcodec.la libcommon.la
 
 bin_PROGRAMS += dl2-load

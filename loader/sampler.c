@@ -4,30 +4,152 @@
 #include "common/random.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-int dl2_sampler_init(struct dl2_sampler *sampler, uint32_t count, bool shuffle, uint64_t seed,
+/* The steps that are full on every rank, and what this rank has of the one behind them. */
+struct share {
+    uint64_t full;
+    uint32_t first, count; /* within the last step's part of the epoch's order */
+};
+
+static struct share share_of(const struct dl2_sampler_config *config)
+{
+    const uint64_t global = (uint64_t)config->batch * config->world;
+    struct share share = {.full = config->count / global};
+    const uint64_t rest = config->count % global;
+    if (config->shuffle) { /* equal parts */
+        share.count = (uint32_t)(rest / config->world);
+        share.first = config->rank * share.count;
+    } else {
+        share.first = (uint32_t)(rest * config->rank / config->world);
+        share.count = (uint32_t)(rest * (config->rank + 1) / config->world) - share.first;
+    }
+    return share;
+}
+
+static int count_steps(struct dl2_sampler *sampler, struct dl2_error *error)
+{
+    const struct dl2_sampler_config *config = &sampler->config;
+    if (config->rank >= config->world)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "there is no rank %u among %u: they count from 0", config->rank,
+                             config->world);
+    if (config->count == 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the dataset is empty");
+    if (config->shuffle && config->count < config->world)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%u samples are too few for %u ranks",
+                             config->count, config->world);
+    const struct share share = share_of(config);
+    const uint64_t global = (uint64_t)config->batch * config->world;
+    const bool part = config->shuffle ? share.count > 0 : config->count % global > 0;
+    sampler->steps = share.full + (part && !config->drop_last);
+    sampler->size = (uint32_t)(share.full * config->batch) + share.count;
+    sampler->positions = config->drop_last ? sampler->size - share.count : sampler->size;
+    if (sampler->steps == 0)
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "%u samples make no full batch of %u%s, and the last is to be left out", config->count,
+            config->batch, config->world > 1 ? " on every rank" : "");
+    return DL2_OK;
+}
+
+static int allocate(struct dl2_sampler *sampler, struct dl2_error *error)
+{
+    const struct dl2_sampler_config *config = &sampler->config;
+    sampler->all = dl2_realloc(NULL, config->count, sizeof *sampler->all);
+    sampler->order = config->world == 1
+                         ? sampler->all
+                         : dl2_calloc(sampler->size ? sampler->size : 1, sizeof *sampler->order);
+    if (config->shuffle && config->chunk)
+        sampler->chunks =
+            dl2_calloc((config->count - 1) / config->chunk + 1, sizeof *sampler->chunks);
+    if (!sampler->all || !sampler->order || (config->shuffle && config->chunk && !sampler->chunks))
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u samples", config->count);
+    return DL2_OK;
+}
+
+int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_sampler_config *config,
                      struct dl2_error *error)
 {
-    *sampler = (struct dl2_sampler){.count = count, .shuffle = shuffle, .seed = seed};
-    sampler->order = dl2_realloc(NULL, count, sizeof *sampler->order);
-    if (!sampler->order)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u samples", count);
-    for (uint32_t i = 0; i < count; i++)
-        sampler->order[i] = i;
-    return DL2_OK;
+    *sampler = (struct dl2_sampler){.config = *config};
+    if (!sampler->config.world)
+        sampler->config.world = 1;
+    if (!sampler->config.window)
+        sampler->config.window = 1;
+    int status = count_steps(sampler, error);
+    if (status == DL2_OK)
+        status = allocate(sampler, error);
+    if (status < 0)
+        dl2_sampler_free(sampler);
+    else
+        dl2_sampler_set_epoch(sampler, 0);
+    return status;
+}
+
+static void shuffle(struct dl2_random *random, uint32_t *items, uint32_t count)
+{
+    for (uint32_t i = count; i > 1; i--) {
+        const uint32_t other = dl2_random_below(random, i);
+        const uint32_t item = items[i - 1];
+        items[i - 1] = items[other];
+        items[other] = item;
+    }
+}
+
+/* Chunks in random order; then the samples of so many of them at a time. */
+static void shuffle_by_chunks(struct dl2_sampler *sampler, struct dl2_random *random)
+{
+    const struct dl2_sampler_config *config = &sampler->config;
+    const uint32_t chunks = (config->count - 1) / config->chunk + 1;
+    dl2_random_permutation(random, sampler->chunks, chunks);
+    uint32_t done = 0, window_start = 0;
+    for (uint32_t i = 0; i < chunks; i++) {
+        const uint32_t first = sampler->chunks[i] * config->chunk;
+        const uint32_t left = config->count - first;
+        const uint32_t length = left < config->chunk ? left : config->chunk;
+        for (uint32_t k = 0; k < length; k++)
+            sampler->all[done++] = first + k;
+        if ((i + 1) % config->window == 0 || i + 1 == chunks) {
+            shuffle(random, sampler->all + window_start, done - window_start);
+            window_start = done;
+        }
+    }
+}
+
+static void take_share(struct dl2_sampler *sampler)
+{
+    const struct dl2_sampler_config *config = &sampler->config;
+    const struct share share = share_of(config);
+    const uint64_t global = (uint64_t)config->batch * config->world;
+    uint32_t *to = sampler->order;
+    for (uint64_t step = 0; step < share.full; step++, to += config->batch)
+        memcpy(to, sampler->all + step * global + (uint64_t)config->rank * config->batch,
+               config->batch * sizeof *to);
+    if (share.count)
+        memcpy(to, sampler->all + share.full * global + share.first, share.count * sizeof *to);
 }
 
 void dl2_sampler_set_epoch(struct dl2_sampler *sampler, uint64_t epoch)
 {
-    if (!sampler->shuffle)
-        return;
+    const struct dl2_sampler_config *config = &sampler->config;
     struct dl2_random random;
-    dl2_random_init(&random, sampler->seed, DL2_RANDOM_SHUFFLE, epoch, 0);
-    dl2_random_permutation(&random, sampler->order, sampler->count);
+    dl2_random_init(&random, config->seed, DL2_RANDOM_SHUFFLE, epoch, 0);
+    if (!config->shuffle)
+        for (uint32_t i = 0; i < config->count; i++)
+            sampler->all[i] = i;
+    else if (config->chunk)
+        shuffle_by_chunks(sampler, &random);
+    else
+        dl2_random_permutation(&random, sampler->all, config->count);
+    if (config->world > 1)
+        take_share(sampler);
 }
 
 void dl2_sampler_free(struct dl2_sampler *sampler)
 {
-    free(sampler->order);
-    sampler->order = NULL;
+    if (sampler->order != sampler->all)
+        free(sampler->order);
+    free(sampler->all);
+    free(sampler->chunks);
+    sampler->order = sampler->all = sampler->chunks = NULL;
 }

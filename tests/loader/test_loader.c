@@ -641,7 +641,8 @@ static void test_sampler(void **state)
 {
     (void)state;
     struct dl2_sampler sampler;
-    assert_int_equal(dl2_sampler_init(&sampler, 100, true, 1, NULL), 0);
+    const struct dl2_sampler_config config = {.count = 100, .batch = 7, .shuffle = true, .seed = 1};
+    assert_int_equal(dl2_sampler_init(&sampler, &config, NULL), 0);
     uint32_t first[100];
     dl2_sampler_set_epoch(&sampler, 3);
     memcpy(first, sampler.order, sizeof first);

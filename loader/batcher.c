@@ -1,0 +1,96 @@
+/* Batches, and the places in them. */
+#include "loader/pipeline.h"
+
+#include <stdlib.h>
+
+unsigned dl2_batcher_size(const struct dl2_loader *loader, uint64_t step)
+{
+    const uint64_t before = step * loader->config.batch, all = loader->sampler.positions;
+    const uint64_t left = all > before ? all - before : 0;
+    return left < loader->config.batch ? (unsigned)left : loader->config.batch;
+}
+
+static struct dl2_slot *slot_of(const struct dl2_loader *loader, uint64_t number)
+{
+    return &loader->slots[number / loader->config.batch % loader->config.depth];
+}
+
+bool dl2_batcher_has(const struct dl2_loader *loader, uint64_t number)
+{
+    const struct dl2_slot *slot = slot_of(loader, number);
+    return slot->state == DL2_SLOT_FREE ||
+           (slot->state == DL2_SLOT_FILLING && slot->batch.step == number / loader->config.batch);
+}
+
+bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place)
+{
+    struct dl2_slot *slot = slot_of(loader, number);
+    if (!dl2_batcher_has(loader, number))
+        return false;
+    if (slot->state == DL2_SLOT_FREE) {
+        slot->batch.epoch = loader->recipe.epoch;
+        slot->batch.step = number / loader->config.batch;
+        slot->batch.count = dl2_batcher_size(loader, slot->batch.step);
+        slot->missing = slot->batch.count;
+        slot->state = DL2_SLOT_FILLING;
+    }
+    *place = (struct dl2_place){slot, (unsigned)(number % loader->config.batch)};
+    return true;
+}
+
+bool dl2_batcher_fill(struct dl2_loader *loader, const struct dl2_place *place)
+{
+    (void)loader;
+    if (--place->slot->missing > 0)
+        return false;
+    place->slot->state = DL2_SLOT_READY;
+    return true;
+}
+
+unsigned dl2_batcher_ready(const struct dl2_loader *loader)
+{
+    unsigned ready = 0;
+    for (unsigned i = 0; i < loader->config.depth; i++)
+        ready += loader->slots[i].state == DL2_SLOT_READY;
+    return ready;
+}
+
+int dl2_batcher_init(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &loader->config;
+    size_t bytes;
+    loader->slots = dl2_calloc(config->depth, sizeof *loader->slots);
+    if (!loader->slots || !dl2_size_mul(loader->recipe.sample_bytes, config->batch, &bytes))
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u batches", config->depth);
+    for (unsigned i = 0; i < config->depth; i++) {
+        struct dl2_slot *slot = &loader->slots[i];
+        slot->batch.images = config->slot_alloc ? config->slot_alloc(config->slot_context, bytes)
+                                                : dl2_alloc_aligned(bytes, 1);
+        slot->batch.labels = dl2_calloc(config->batch, sizeof *slot->batch.labels);
+        slot->batch.indices = dl2_calloc(config->batch, sizeof *slot->batch.indices);
+        slot->positions = dl2_calloc(config->batch, sizeof *slot->positions);
+        if (!slot->batch.images || !slot->batch.labels || !slot->batch.indices || !slot->positions)
+            return dl2_error_set(error, DL2_ERR_MEMORY,
+                                 "out of memory for %u batches of %u images, %zu bytes each",
+                                 config->depth, config->batch, bytes);
+        loader->memory += sizeof *slot + bytes + (uint64_t)config->batch * 3 * sizeof(uint32_t);
+    }
+    return DL2_OK;
+}
+
+void dl2_batcher_free(struct dl2_loader *loader)
+{
+    const struct dl2_loader_config *config = &loader->config;
+    for (unsigned i = 0; loader->slots && i < config->depth; i++) {
+        struct dl2_slot *slot = &loader->slots[i];
+        if (config->slot_free && slot->batch.images)
+            config->slot_free(config->slot_context, slot->batch.images);
+        else if (!config->slot_free)
+            free(slot->batch.images);
+        free(slot->batch.labels);
+        free(slot->batch.indices);
+        free(slot->positions);
+    }
+    free(loader->slots);
+    loader->slots = NULL;
+}

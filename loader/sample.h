@@ -1,0 +1,77 @@
+/*
+ * One sample's way: bytes, header, view, pixels, transform, the caller's operations, its place in a
+ * batch. A dl2_work is one sample under way with everything that it needs, its random state too, so
+ * that between two stages another thread can take it over.
+ *
+ *     READ -> DECODE -> TRANSFORM -> OPERATION 0, 1... -> PUT -> DONE
+ *
+ * Without operations TRANSFORM writes into the place itself and there is no PUT.
+ *
+ * Threads: one at a time per work; works share nothing but the recipe, which nobody changes.
+ */
+#ifndef DL2_LOADER_SAMPLE_H
+#define DL2_LOADER_SAMPLE_H
+
+#include "common/image.h"
+#include "loader/loader.h"
+#include "loader/resize.h"
+#include "loader/transform.h"
+
+/* What all samples have in common. */
+struct dl2_recipe {
+    const struct dl2_dataset *dataset;
+    const struct dl2_loader_config *config;
+    uint64_t epoch;
+    size_t sample_bytes; /* in the batch */
+};
+
+enum dl2_stage {
+    DL2_STAGE_READ,
+    DL2_STAGE_DECODE,
+    DL2_STAGE_TRANSFORM,
+    DL2_STAGE_OPERATION,
+    DL2_STAGE_PUT,
+    DL2_STAGE_DONE
+};
+
+struct dl2_work {
+    uint32_t index;
+    size_t position;      /* in the order that the bytes are fetched in */
+    enum dl2_stage stage; /* the next */
+    unsigned operation;   /* the next */
+    double seconds;       /* that its stages took so far */
+    struct dl2_random random;
+    struct dl2_view view;
+    struct dl2_loader_stats stats; /* for the caller to add up and clear */
+
+    const uint8_t *data; /* encoded */
+    size_t size;
+    struct dl2_bytes encoded;
+    struct dl2_image image, turned;
+    struct dl2_resizer resizer;
+    uint8_t *pixels; /* what operations work on */
+};
+
+/* Zeroed memory becomes a work. */
+int dl2_work_init(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error);
+void dl2_work_free(struct dl2_work *work, const struct dl2_recipe *recipe);
+/* Bytes that it holds. */
+size_t dl2_work_memory(const struct dl2_work *work, const struct dl2_recipe *recipe);
+
+void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint32_t index,
+                    size_t position);
+
+/* Will the next stage write to the sample's place? */
+bool dl2_work_needs_place(const struct dl2_work *work, const struct dl2_recipe *recipe);
+
+/*
+ * The next stage; `out` is the sample's place, recipe->sample_bytes of it, where one is needed. On
+ * an error, which names the sample and the stage, the work is to begin anew with whatever sample.
+ */
+int dl2_work_step(struct dl2_work *work, const struct dl2_recipe *recipe, void *out,
+                  struct dl2_error *error);
+
+/* Gives up what is under way. */
+void dl2_work_drop(struct dl2_work *work, const struct dl2_recipe *recipe);
+
+#endif
