@@ -7,6 +7,7 @@
 #ifndef DL2_CODEC_CODEC_H
 #define DL2_CODEC_CODEC_H
 
+#include "codec/image_file.h"
 #include "common/error.h"
 #include "common/image.h"
 #include "common/memory.h"
@@ -76,14 +77,6 @@ const struct dl2_codec *dl2_codec_at(size_t index);
 const struct dl2_codec *dl2_codec_find(const char *name);
 /* By the first bytes, whatever the file's name says; NULL if none knows it. */
 const struct dl2_codec *dl2_codec_sniff(const uint8_t *data, size_t size);
-/* Is this (without dot, any case) a usual extension of an image file, of these codecs or others? */
-bool dl2_codec_is_image_extension(const char *extension);
-/*
- * The same for a file, for dl2_dataset_options.keep: where its name says nothing, do its first bytes
- * say that one of these codecs can read it?
- */
-bool dl2_codec_is_image_file(const char *path);
-
 /* Sniffs, then reads the header. DL2_ERR_UNSUPPORTED when no codec knows the bytes. */
 int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
                         struct dl2_error *error);

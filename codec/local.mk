@@ -3,7 +3,8 @@ noinst_LTLIBRARIES += libcodec.la
 libcodec_la_SOURCES = \
 	codec/codec.c codec/codec.h codec/codecs.h \
 	codec/codec_pnm.c \
-	codec/exif.c codec/exif.h
+	codec/exif.c codec/exif.h \
+	codec/image_file.h
 libcodec_la_LIBADD = libcommon.la
 
 if HAVE_JPEG

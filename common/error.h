@@ -14,6 +14,10 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #if defined(__GNUC__)
 #define DL2_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
@@ -60,5 +64,9 @@ void dl2_error_clear(struct dl2_error *error);
         if (dl2_try_status_ < 0)                                                                   \
             return dl2_try_status_;                                                                \
     } while (0)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What images, tensors and SIMD loads are aligned to, in bytes. */
 #define DL2_ALIGNMENT 64
 
@@ -49,5 +53,9 @@ int dl2_bytes_append(struct dl2_bytes *bytes, const void *data, size_t size,
                      struct dl2_error *error);
 
 void dl2_bytes_free(struct dl2_bytes *bytes);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,6 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The bare function: ten rounds over `counter` with `key`. */
 void dl2_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
@@ -47,5 +51,9 @@ double dl2_random_normal(struct dl2_random *random);                /* mean 0, v
 
 /* Fisher-Yates over order[0 .. count-1], which becomes a permutation of 0 .. count-1. */
 void dl2_random_permutation(struct dl2_random *random, uint32_t *order, uint32_t count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

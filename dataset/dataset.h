@@ -25,6 +25,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum dl2_split { DL2_SPLIT_ALL, DL2_SPLIT_TRAIN, DL2_SPLIT_VAL };
 
 struct dl2_dataset_options {
@@ -108,5 +112,9 @@ int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const ui
  * its root, else the last part of its path. A new string to free.
  */
 char *dl2_dataset_variant_name(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -18,6 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum dl2_container { DL2_CONTAINER_FOLDER, DL2_CONTAINER_GULP, DL2_CONTAINER_TAR };
 
 struct dl2_writer_options {
@@ -44,5 +48,9 @@ int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *exten
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error);
 /* Frees it; without finish, removes what was written. */
 void dl2_writer_close(struct dl2_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

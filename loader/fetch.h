@@ -20,6 +20,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum dl2_io {
     DL2_IO_AUTO, /* uring where present, else threads; workers read themselves while that is fast */
     DL2_IO_DIRECT,  /* each worker reads what it needs when it needs it */
@@ -73,5 +77,9 @@ int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
 void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched);
 
 void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -18,6 +18,11 @@
  * in training at once, in validation at the epoch's end.
  *
  * Threads: one consumer thread calls everything here; workers are inside.
+ *
+ * Installed as libdl2.so with the headers that this one includes (pkg-config: dl2). The structs
+ * that callers fill in or read may grow in any release, and the library's number (libdl2.so.N) then
+ * rises: a program runs with the library that it was compiled for, or not at all. Begin from
+ * DL2_LOADER_DEFAULTS (C, C++20): what a release adds starts out as what was before.
  */
 #ifndef DL2_LOADER_LOADER_H
 #define DL2_LOADER_LOADER_H
@@ -29,6 +34,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum dl2_dtype {
     DL2_UINT8,   /* 0 to 255 */
@@ -212,5 +221,9 @@ void dl2_loader_stats_reset(struct dl2_loader *loader);
 const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count);
 
 void dl2_loader_destroy(struct dl2_loader *loader);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,7 @@
 AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; export srcdir; \
 	builddir='$(abs_top_builddir)'; export builddir; \
+	CC='$(CC) $(DL2_SANITIZE)'; export CC; \
 	PYTHON3='$(PYTHON3)'; export PYTHON3; \
 	ASAN_OPTIONS=allocator_may_return_null=1; export ASAN_OPTIONS; \
 	TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1; export TSAN_OPTIONS; \
@@ -33,3 +34,4 @@ include tests/loader/local.mk
 include tests/train/local.mk
 include tests/report/local.mk
 include tests/study/local.mk
+include tests/install/local.mk

@@ -1,0 +1,78 @@
+#!/bin/sh
+# What `make install` gives to others: each header compiles alone, as C and as C++; the library exports what they
+# declare and nothing else; the example builds with pkg-config and loads the batches that dl2-load does.
+. "$srcdir/tests/lib.sh"
+need pkg-config pkg-config
+root=$work/root
+(cd "$builddir" && unset MAKEFLAGS MFLAGS && make -s install DESTDIR="$root") >"$work/log" 2>&1 ||
+    { cat "$work/log" >&2; fail "make install"; }
+pc=$(find "$root" -name dl2.pc)
+libdir=${pc%/pkgconfig/dl2.pc}
+PKG_CONFIG_PATH=${pc%/dl2.pc}:${PKG_CONFIG_PATH:-}
+PKG_CONFIG_SYSROOT_DIR=$root # also goes before the -I of what the system has: dl2 needs nothing of that
+LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+cflags=$(pkg-config --cflags dl2) && libs=$(pkg-config --libs dl2) || fail "pkg-config knows no dl2"
+headers=${cflags#-I} && headers=${headers%% *}
+
+# Each alone.
+strict='-Wall -Wextra -Wpedantic -Werror'
+cxx=$(command -v c++ || command -v g++ || command -v clang++) || echo "no C++ compiler: the headers are tried as C only"
+tried=0
+for header in $(cd "$headers" && find . -name '*.h'); do
+    printf '#include <%s>\nint main(void) { return 0; }\n' "${header#./}" | tee "$work/alone.c" >"$work/alone.cc"
+    expect 0 $CC -std=c11 $strict $cflags -fsyntax-only "$work/alone.c"
+    [ -z "$cxx" ] || expect 0 "$cxx" -std=c++11 $strict $cflags -fsyntax-only "$work/alone.cc"
+    tried=$((tried + 1))
+done
+[ $tried -ge 7 ] || fail "only $tried headers in $headers"
+
+# Exported is what they declare.
+(cd "$headers" && for header in $(find . -name '*.h'); do echo "#include <${header#./}>"; done) >"$work/all.c"
+$CC $cflags -E "$work/all.c" | grep -o '\<dl2_[a-z0-9_]* *(' | tr -d ' (' | sort -u >"$work/declared"
+nm -D --defined-only "$libdir/libdl2.so" | sed -n 's/.* [TDBR] //p' | sort >"$work/exported"
+sed -i "/^dl2_fetch_/d" "$work/declared" # not built yet
+diff "$work/declared" "$work/exported" >&2 || fail "declared (<) is not what is exported (>)"
+
+# The example, on twenty pictures.
+for class in aster rose; do
+    mkdir -p "$work/flowers/train/$class"
+    for n in 1 2 3 4 5 6 7 8 9; do
+        { printf 'P6\n%d %d\n255\n' $((40 + n)) $((90 - n))
+          awk -v n=$(((40 + n) * (90 - n) * 3)) -v seed=$n 'BEGIN {
+              srand(seed); for (i = 0; i < n; i++) printf "%c", 33 + int(rand() * 90) }'
+        } >"$work/flowers/train/$class/$n.ppm"
+    done
+done
+echo 'not an image' >"$work/flowers/train/rose/README.txt"
+expect 0 $CC -std=c11 $strict "$srcdir/examples/load_batches.c" -o "$work/load_batches" $cflags $libs -lz
+expect 0 dl2-load bench --digest --quiet -i 224 -e 2 "$work/flowers"
+wanted=$(grep '^digest' "$work/out")
+expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/load_batches" "$work/flowers"
+[ "$(cat "$work/out")" = "$wanted" ] || fail "$(cat "$work/out") where dl2-load has $wanted"
+expect 1 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/load_batches" "$work/nothing"
+grep -q "^load_batches: .*$work/nothing" "$work/err" || fail "the error: $(cat "$work/err")"
+
+# C++, with all the headers and the library.
+if [ -n "$cxx" ]; then
+    cat "$work/all.c" - >"$work/user.cc" <<'END'
+#include <cstdio>
+int main(int, char **argv)
+{
+    dl2_error error = DL2_ERROR_INIT;
+    dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    dl2_loader_config config = DL2_LOADER_DEFAULTS;
+    dl2_dataset *dataset;
+    dl2_loader *loader;
+    if (dl2_dataset_open(argv[1], &options, &dataset, &error) < 0 || dl2_loader_create(dataset, &config, &loader, &error) < 0)
+        return std::puts(error.message), 1;
+    std::printf("%u\n", (unsigned)dl2_loader_steps(loader));
+    dl2_loader_destroy(loader);
+    dl2_dataset_close(dataset);
+}
+END
+    sanitize=$(printf '%s\n' $CC | grep '^-fsanitize' | tr '\n' ' ')
+    expect 0 "$cxx" -std=c++20 -Wall -Werror $sanitize "$work/user.cc" -o "$work/user" $cflags $libs
+    expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/user" "$work/flowers"
+    [ "$(cat "$work/out")" = 1 ] || fail "from C++: $(cat "$work/out")"
+fi
