@@ -88,38 +88,78 @@ int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
     return status;
 }
 
-int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_error *error)
+static bool write_all(int file, const char *data, size_t size)
 {
-    const char *base = dl2_path_base(path);
-    size_t folder = (size_t)(base - path), name = strlen(base);
-    char *temporary = dl2_calloc(folder + name + sizeof "." DL2_TEMPORARY_SUFFIX, 1);
-    if (!temporary)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
-    memcpy(temporary, path, folder);
-    temporary[folder] = '.';
-    memcpy(temporary + folder + 1, base, name);
-    memcpy(temporary + folder + 1 + name, DL2_TEMPORARY_SUFFIX, sizeof DL2_TEMPORARY_SUFFIX);
+    while (size) {
+        ssize_t count = write(file, data, size);
+        if (count < 0 && errno != EINTR)
+            return false;
+        if (count > 0) {
+            data += count;
+            size -= (size_t)count;
+        }
+    }
+    return true;
+}
 
-    int status = DL2_OK;
+/* Gives an open file without a name one; the second way is for kernels where the first takes a
+ * capability. */
+static bool name_file(int file, const char *path)
+{
+    char self[32];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", file);
+    return linkat(file, "", AT_FDCWD, path, AT_EMPTY_PATH) == 0 ||
+           (errno == ENOENT && linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0);
+}
+
+/*
+ * Into a file that has no name before it is whole: cheaper than a rename, and nothing is left of it
+ * after a kill. False where that can't be done, for whatever reason.
+ */
+static bool write_unnamed(const char *folder, const char *temporary, const char *path,
+                          const void *data, size_t size)
+{
+    int file = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    if (file < 0)
+        return false;
+    bool written = write_all(file, data, size);
+    if (written && !name_file(file, path))
+        written = errno == EEXIST && name_file(file, temporary) && rename(temporary, path) == 0;
+    return close(file) == 0 && written;
+}
+
+static int write_named(const char *temporary, const char *path, const void *data, size_t size,
+                       struct dl2_error *error)
+{
     int file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0) {
+    if (file < 0)
+        return dl2_error_system(error, "%s: can't be written", path);
+    int status = DL2_OK;
+    if (!write_all(file, data, size))
         status = dl2_error_system(error, "%s: can't be written", path);
-        free(temporary);
-        return status;
-    }
-    for (size_t put = 0; status == DL2_OK && put < size;) {
-        ssize_t count = write(file, (const char *)data + put, size - put);
-        if (count >= 0)
-            put += (size_t)count;
-        else if (errno != EINTR)
-            status = dl2_error_system(error, "%s: can't be written", path);
-    }
-    if (close(file) != 0)
+    if (close(file) != 0 && status == DL2_OK)
         status = dl2_error_system(error, "%s: can't be written", path);
     if (status == DL2_OK && rename(temporary, path) != 0)
         status = dl2_error_system(error, "%s: can't be put in its place", path);
     if (status != DL2_OK)
         unlink(temporary);
+    return status;
+}
+
+int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_error *error)
+{
+    const char *base = dl2_path_base(path);
+    char *folder = base > path ? strndup(path, (size_t)(base - path)) : strdup(".");
+    char *temporary = NULL;
+    int status = DL2_OK;
+    if (!folder ||
+        asprintf(&temporary, "%.*s.%s" DL2_TEMPORARY_SUFFIX, (int)(base - path), path, base) < 0) {
+        status = dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
+        temporary = NULL;
+    } else if (!write_unnamed(folder, temporary, path, data, size)) {
+        status = write_named(temporary, path, data, size, error);
+    }
+    free(folder);
     free(temporary);
     return status;
 }

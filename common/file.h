@@ -28,10 +28,11 @@ int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
                   struct dl2_error *error);
 
 /*
- * Writes under the temporary name "FOLDER/.NAME.dl2-tmp", then renames: at no moment does `path`
- * hold half a file, even if the process is killed. (No fsync: a power cut may lose what was written
- * last.) The temporary name is fixed, so what a killed run left behind is overwritten by the next;
- * two writers of one path at once must be kept apart by the caller.
+ * Writes a file without a name, where the file system has such (O_TMPFILE), and names it; else, or
+ * to take an old file's place, under the temporary name "FOLDER/.NAME.dl2-tmp", then renames. At no
+ * moment does `path` hold half a file, even if the process is killed. (No fsync: a power cut may
+ * lose what was written last.) The temporary name is fixed, so what a killed run left behind is
+ * overwritten by the next; two writers of one path at once must be kept apart by the caller.
  */
 int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_error *error);
 

@@ -282,6 +282,17 @@ static void files_are_written_whole_and_listed(void **state)
     assert_memory_equal(bytes.data, "hi", 2);
     assert_int_equal(dl2_file_read(file, 1, &bytes, &error), DL2_ERR_LIMIT);
     dl2_error_clear(&error);
+
+    /* What a killed writer left is overwritten, and gone. */
+    char *left = dl2_path_join(deep, ".x.txt" DL2_TEMPORARY_SUFFIX);
+    FILE *killed = fopen(left, "w");
+    assert_true(killed && fputs("half a f", killed) >= 0 && fclose(killed) == 0);
+    assert_int_equal(dl2_file_write(file, "yo", 2, &error), DL2_OK);
+    assert_int_equal(dl2_file_read(file, 100, &bytes, &error), DL2_OK);
+    assert_int_equal(bytes.size, 2);
+    assert_memory_equal(bytes.data, "yo", 2);
+    assert_false(dl2_is_file(left));
+    free(left);
     dl2_bytes_free(&bytes);
 
     char *hidden = dl2_path_join(*state, ".hidden"), *other = dl2_path_join(*state, "a/b-z");
