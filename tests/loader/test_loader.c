@@ -1,131 +1,8 @@
 /* The pipeline: the same bytes for any number of workers, exact restarts, bad samples, no hangs. */
 #include "common/file.h"
-#include "common/random.h"
-#include "loader/loader.h"
-#include "loader/sampler.h"
+#include "tests/loader/pictures.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-enum { SIZE = 16, COUNT = 61 };
-
-static char root[256];
-
-static void put(const char *name, const void *data, size_t size)
-{
-    struct dl2_error error = DL2_ERROR_INIT;
-    char *path = dl2_path_join(root, name);
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    if (dl2_make_folders(path, &error) < 0)
-        fail_msg("%s", error.message);
-    *slash = '/';
-    if (dl2_file_write(path, data, size, &error) < 0)
-        fail_msg("%s", error.message);
-    free(path);
-}
-
-/* A picture of noise whose size and pixels `number` decides; every seventh is gray. */
-static void put_picture(const char *name, unsigned number)
-{
-    struct dl2_random random;
-    dl2_random_init(&random, number, DL2_RANDOM_TEST, 0, 0);
-    const unsigned width = 3 + dl2_random_below(&random, 60);
-    const unsigned height = 3 + dl2_random_below(&random, 60);
-    const unsigned channels = number % 7 == 3 ? 1 : 3;
-    static uint8_t data[64 + 64 * 64 * 3];
-    size_t size = (size_t)snprintf((char *)data, 64, "P%c\n%u %u\n255\n", channels == 3 ? '6' : '5',
-                                   width, height);
-    for (unsigned i = 0; i < width * height * channels; i++)
-        data[size++] = (uint8_t)dl2_random_u32(&random);
-    put(name, data, size);
-}
-
-static void name_of(unsigned number, char *name)
-{
-    sprintf(name, "class%u/%03u.ppm", number % 3, number);
-}
-
-static int make_root(void **state)
-{
-    (void)state;
-    const char *base = getenv("TMPDIR");
-    snprintf(root, sizeof root, "%s/dl2-loader.XXXXXX", base ? base : "/tmp");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int make_pictures(void **state)
-{
-    if (make_root(state) != 0)
-        return -1;
-    for (unsigned i = 0; i < COUNT; i++) {
-        char name[32];
-        name_of(i, name);
-        put_picture(name, i);
-    }
-    return 0;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    char command[320];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
-}
-
-/* Damages a picture: cut short, so that reading its header still works. */
-static void spoil(unsigned number)
-{
-    char name[32];
-    name_of(number, name);
-    put(name, "P6\n40 40\n255\nshort", 18);
-}
-
-static struct dl2_dataset *open_all(void)
-{
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    struct dl2_dataset *dataset;
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_dataset_open(root, &options, &dataset, &error) < 0)
-        fail_msg("%s", error.message);
-    return dataset;
-}
-
-static struct dl2_loader_config config_for(bool train, unsigned workers)
-{
-    struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
-    config.batch = 8;
-    config.image_size = SIZE;
-    config.train = train;
-    config.workers = workers;
-    config.depth = 2;
-    config.seed = 5;
-    return config;
-}
-
-static struct dl2_loader *create(const struct dl2_dataset *dataset,
-                                 const struct dl2_loader_config *config)
-{
-    struct dl2_loader *loader;
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_loader_create(dataset, config, &loader, &error) < 0)
-        fail_msg("%s", error.message);
-    return loader;
-}
-
-static void start(struct dl2_loader *loader, uint64_t epoch, uint64_t step)
-{
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_loader_start_epoch(loader, epoch, step, &error) < 0)
-        fail_msg("%s", error.message);
-}
 
 /* All of an epoch's batches from a step on, copied one after the other. */
 struct epoch {
@@ -637,22 +514,6 @@ static void test_slot_memory(void **state)
     dl2_dataset_close(dataset);
 }
 
-static void test_sampler(void **state)
-{
-    (void)state;
-    struct dl2_sampler sampler;
-    const struct dl2_sampler_config config = {.count = 100, .batch = 7, .shuffle = true, .seed = 1};
-    assert_int_equal(dl2_sampler_init(&sampler, &config, NULL), 0);
-    uint32_t first[100];
-    dl2_sampler_set_epoch(&sampler, 3);
-    memcpy(first, sampler.order, sizeof first);
-    dl2_sampler_set_epoch(&sampler, 4);
-    assert_memory_not_equal(first, sampler.order, sizeof first);
-    dl2_sampler_set_epoch(&sampler, 3); /* not what came before, only the epoch matters */
-    assert_memory_equal(first, sampler.order, sizeof first);
-    dl2_sampler_free(&sampler);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_pictures, remove_root)
 
 int main(void)
@@ -672,7 +533,6 @@ int main(void)
         TEST(test_other_ways_to_be_bad),
         TEST(test_gray_in_colour),
         TEST(test_slot_memory),
-        cmocka_unit_test(test_sampler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,437 @@
+/*
+ * Completion order and sample-aware batching: each sample once, with the pixels that strict order
+ * gives, whatever goes aside, fails, or is stopped and resumed; and the same over ranks.
+ */
+#include "common/random.h"
+#include "tests/loader/pictures.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+static const enum dl2_batching modes[] = {DL2_BATCHING_STRICT, DL2_BATCHING_COMPLETION,
+                                          DL2_BATCHING_AWARE};
+enum { MODES = 3, BYTES = SIZE * SIZE * 3 };
+
+/* Each sample's pixels by its number, from however many batches. */
+struct album {
+    uint8_t images[COUNT][BYTES];
+    int32_t labels[COUNT];
+    unsigned seen[COUNT];
+    unsigned total, batches;
+};
+
+static void add_batch(struct album *album, const struct dl2_batch *batch)
+{
+    for (unsigned i = 0; i < batch->count; i++) {
+        const uint32_t index = batch->indices[i];
+        assert_true(index < COUNT);
+        memcpy(album->images[index], batch->images + (size_t)i * BYTES, BYTES);
+        album->labels[index] = batch->labels[i];
+        album->seen[index]++;
+    }
+    album->total += batch->count;
+    album->batches++;
+}
+
+/* Up to `limit` batches. */
+static int take(struct dl2_loader *loader, struct album *album, unsigned limit)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_batch *batch;
+    int status = 1;
+    while (limit-- && (status = dl2_loader_next(loader, &batch, &error)) == 1) {
+        add_batch(album, batch);
+        dl2_loader_release(loader, batch);
+    }
+    if (status < 0)
+        fail_msg("%s", error.message);
+    return status;
+}
+
+static void expect_each_once(const struct album *album)
+{
+    assert_int_equal(album->total, COUNT);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(album->seen[i], 1);
+}
+
+static void expect_same_pixels(const struct album *a, const struct album *b)
+{
+    assert_memory_equal(a->labels, b->labels, sizeof a->labels);
+    assert_memory_equal(a->images, b->images, sizeof a->images);
+}
+
+/* An operation that draws from the sample's stream, and takes its time with every fourth sample. */
+struct noise {
+    long slow_ns;
+    atomic_uint calls;
+};
+
+static int add_noise(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
+                     unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
+{
+    (void)error;
+    struct noise *noise = context;
+    atomic_fetch_add(&noise->calls, 1);
+    if (index % 4 == 0 && noise->slow_ns) {
+        const struct timespec time = {0, noise->slow_ns};
+        nanosleep(&time, NULL);
+    }
+    const unsigned shift = 1 + dl2_random_below(random, 255);
+    for (unsigned i = 0; i < width * height * channels; i++)
+        pixels[i] = (uint8_t)(pixels[i] + shift + (dl2_random_u32(random) & 7));
+    return 0;
+}
+
+static struct dl2_operation noise_operations[3];
+
+static void use_operations(struct dl2_loader_config *config, struct noise *noise, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        noise_operations[i] = (struct dl2_operation){"noise", add_noise, noise};
+    config->operations = noise_operations;
+    config->operation_count = count;
+}
+
+/* The same samples with the same pixels in all modes, for any number of workers, also in epochs
+ * where it is known who is slow. */
+static void test_same_pixels_in_all_modes(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    for (unsigned operations = 0; operations <= 3; operations += 3)
+        for (int train = 0; train < 2; train++) {
+            struct album *expected = NULL;
+            for (unsigned mode = 0; mode < MODES; mode++)
+                for (unsigned workers = 1; workers <= 9; workers += 4) {
+                    struct noise noise = {mode ? 300000 : 0, 0};
+                    struct dl2_loader_config config = config_for(train, workers);
+                    config.batching = modes[mode];
+                    config.batch = 4 + workers;
+                    use_operations(&config, &noise, operations);
+                    struct dl2_loader *loader = create(dataset, &config);
+                    for (unsigned epoch = 0; epoch < 4; epoch++) {
+                        struct album *album = calloc(1, sizeof *album);
+                        start(loader, epoch, 0);
+                        take(loader, album, UINT32_MAX);
+                        expect_each_once(album);
+                        assert_int_equal(album->batches, dl2_loader_steps(loader));
+                        if (epoch == 3 && expected)
+                            expect_same_pixels(expected, album);
+                        if (epoch == 3 && !expected)
+                            expected = album;
+                        else
+                            free(album);
+                    }
+                    assert_int_equal(atomic_load(&noise.calls), 4 * operations * COUNT);
+                    struct dl2_loader_stats stats;
+                    dl2_loader_get_stats(loader, &stats);
+                    assert_int_equal(stats.images, 4 * COUNT);
+                    assert_int_equal(stats.batches, 4 * dl2_loader_steps(loader));
+                    assert_true(stats.memory > (uint64_t)config.batch * BYTES * config.depth);
+                    assert_int_equal(stats.operations > 0, operations > 0);
+                    dl2_loader_destroy(loader);
+                }
+            free(expected);
+        }
+    dl2_dataset_close(dataset);
+}
+
+/* Samples that take a hundred times as long as others do go aside, in the first epoch in the middle
+ * of their operations. */
+static void test_slow_samples_go_aside(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct noise noise = {5000000, 0};
+    struct dl2_loader_config config = config_for(true, 4);
+    config.batching = DL2_BATCHING_AWARE;
+    config.slow_percentile = 60; /* of 61 samples 16 are slow */
+    use_operations(&config, &noise, 3);
+    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_loader_stats stats;
+    for (unsigned epoch = 0; epoch < 4; epoch++) {
+        struct album *album = calloc(1, sizeof *album);
+        start(loader, epoch, 0);
+        take(loader, album, UINT32_MAX);
+        expect_each_once(album);
+        free(album);
+    }
+    dl2_loader_get_stats(loader, &stats);
+    assert_true(stats.threshold > 0);
+    assert_true(stats.aside > 0);
+    assert_int_equal(atomic_load(&noise.calls), 4 * 3 * COUNT); /* no operation ran twice */
+    dl2_loader_destroy(loader);
+    dl2_dataset_close(dataset);
+}
+
+/* Stopped after any step and resumed, by another loader with another batching: what had not come
+ * comes, and nothing else. */
+static void test_resume(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct noise noise = {200000, 0};
+    struct dl2_loader_config config = config_for(true, 5);
+    use_operations(&config, &noise, 2);
+    struct dl2_loader *strict = create(dataset, &config);
+    struct album *expected = calloc(1, sizeof *expected);
+    start(strict, 6, 0);
+    take(strict, expected, UINT32_MAX);
+    dl2_loader_destroy(strict);
+    unsigned out_of_order = 0;
+    for (unsigned mode = 0; mode < MODES; mode++)
+        for (unsigned next_mode = 0; next_mode < MODES; next_mode++)
+            for (unsigned step = 0; step <= 8; step++) {
+                struct album *album = calloc(1, sizeof *album);
+                config.batching = modes[mode];
+                struct dl2_loader *loader = create(dataset, &config);
+                start(loader, 6, 0);
+                take(loader, album, step / 2);
+                /* Saved twice: what is resumed can be saved again. */
+                struct dl2_loader_position at;
+                assert_int_equal(dl2_loader_get_position(loader, &at, NULL), 0);
+                assert_int_equal(dl2_loader_resume(loader, &at, NULL), 0);
+                take(loader, album, step - step / 2);
+                assert_int_equal(dl2_loader_get_position(loader, &at, NULL), 0);
+                assert_int_equal(at.step, step);
+                assert_int_equal(at.next - at.missing_count, step < 8 ? 8 * step : COUNT);
+                if (mode == 0)
+                    assert_int_equal(at.missing_count, 0);
+                out_of_order += at.missing_count;
+                config.batching = modes[next_mode];
+                struct dl2_loader *other = create(dataset, &config);
+                assert_int_equal(dl2_loader_resume(other, &at, NULL), 0);
+                dl2_loader_destroy(loader);
+                take(other, album, UINT32_MAX);
+                expect_each_once(album);
+                expect_same_pixels(expected, album);
+                dl2_loader_destroy(other);
+                free(album);
+            }
+    assert_true(out_of_order > 0);
+    free(expected);
+    dl2_dataset_close(dataset);
+}
+
+static void test_positions_that_are_none(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config config = config_for(true, 2);
+    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_loader_position at;
+    assert_int_equal(dl2_loader_get_position(loader, &at, NULL), DL2_ERR_ARGUMENT);
+    static const uint32_t beyond[] = {3, 10}, twice[] = {3, 3}, good[] = {0, 9};
+    const struct dl2_loader_position wrong[] = {
+        {0, 1, 9, 0, NULL},           /* no whole batches */
+        {0, 9, COUNT, 0, NULL},       /* no such step */
+        {0, 8, COUNT + 1, 1, beyond}, /* nor such a sample */
+        {0, 1, 10, 2, beyond},        {0, 1, 10, 2, twice}, {0, 0, 1, 2, good},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(dl2_loader_resume(loader, &wrong[i], NULL), DL2_ERR_ARGUMENT);
+    const struct dl2_loader_position right = {0, 1, 10, 2, good};
+    assert_int_equal(dl2_loader_resume(loader, &right, NULL), 0);
+    struct album *album = calloc(1, sizeof *album);
+    take(loader, album, UINT32_MAX);
+    assert_int_equal(album->total, COUNT - 8);
+    free(album);
+    dl2_loader_destroy(loader);
+    dl2_dataset_close(dataset);
+}
+
+/* Stopped at any moment, with samples aside or waiting for a place, and begun again: no hang. */
+static void test_stop_at_any_time(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    for (unsigned mode = 1; mode < MODES; mode++)
+        for (unsigned workers = 1; workers <= 16; workers += 3)
+            for (unsigned taken = 0; taken < 6; taken++) {
+                struct noise noise = {1000000, 0};
+                struct dl2_loader_config config = config_for(true, workers);
+                config.batching = modes[mode];
+                config.batch = 3;
+                config.slow_percentile = 60;
+                use_operations(&config, &noise, 2);
+                struct dl2_loader *loader = create(dataset, &config);
+                struct album *album = calloc(1, sizeof *album);
+                struct dl2_batch *batch;
+                for (unsigned epoch = 0; epoch < 3; epoch++) {
+                    start(loader, epoch, 0);
+                    take(loader, album, 7 * taken);
+                }
+                if (taken == 5) {
+                    start(loader, 3, 0);
+                    assert_int_equal(dl2_loader_next(loader, &batch, NULL), 1);
+                }
+                dl2_loader_destroy(loader);
+                free(album);
+            }
+    dl2_dataset_close(dataset);
+}
+
+/* A bad sample's place is filled by the next good one, in any mode; in validation it is blank. */
+static void test_bad_samples(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    spoil(3);
+    spoil(8);
+    spoil(30);
+    for (unsigned mode = 0; mode < MODES; mode++)
+        for (int train = 0; train < 2; train++)
+            for (unsigned workers = 1; workers <= 7; workers += 3) {
+                struct noise noise = {100000, 0};
+                struct dl2_loader_config config = config_for(train, workers);
+                config.batching = modes[mode];
+                use_operations(&config, &noise, 2);
+                struct dl2_loader *loader = create(dataset, &config);
+                for (unsigned epoch = 0; epoch < 2; epoch++) {
+                    struct album *album = calloc(1, sizeof *album);
+                    start(loader, epoch, 0);
+                    take(loader, album, UINT32_MAX);
+                    assert_int_equal(album->total, COUNT);
+                    unsigned absent = 0, blank = 0;
+                    for (unsigned i = 0; i < COUNT; i++) {
+                        absent += album->seen[i] == 0;
+                        blank += album->seen[i] && album->labels[i] == -1;
+                        if (album->seen[i] && album->labels[i] == -1)
+                            for (unsigned k = 0; k < BYTES; k++)
+                                assert_int_equal(album->images[i][k], 0);
+                    }
+                    assert_int_equal(absent, train ? 3 : 0);
+                    assert_int_equal(blank, train ? 0 : 3);
+                    free(album);
+                }
+                struct dl2_loader_stats stats;
+                dl2_loader_get_stats(loader, &stats);
+                assert_int_equal(stats.bad, 3);
+                dl2_loader_destroy(loader);
+            }
+    dl2_dataset_close(dataset);
+}
+
+static int refuse_some(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
+                       unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
+{
+    (void)random;
+    (void)width;
+    (void)height;
+    (void)channels;
+    pixels[0] = 77;
+    if (index == *(const uint32_t *)context)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "not to my taste");
+    return 0;
+}
+
+/* With stop_on_bad the epoch ends with the error, whoever waits for what; an operation may fail. */
+static void test_stop_on_bad(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    uint32_t disliked = 20;
+    const struct dl2_operation operation = {"taste", refuse_some, &disliked};
+    for (unsigned mode = 0; mode < MODES; mode++)
+        for (unsigned workers = 1; workers <= 16; workers += 5)
+            for (unsigned batch = 2; batch < 9; batch += 3) {
+                struct dl2_loader_config config = config_for(false, workers);
+                config.batching = modes[mode];
+                config.batch = batch;
+                config.stop_on_bad = true;
+                config.operations = &operation;
+                config.operation_count = 1;
+                struct dl2_loader *loader = create(dataset, &config);
+                for (unsigned round = 0; round < 2; round++) {
+                    struct dl2_error error = DL2_ERROR_INIT;
+                    struct dl2_batch *got;
+                    int status;
+                    start(loader, round, 0);
+                    while ((status = dl2_loader_next(loader, &got, &error)) == 1) {
+                        for (unsigned i = 0; i < got->count; i++) {
+                            assert_int_not_equal(got->indices[i], disliked);
+                            assert_int_equal(got->images[i * (size_t)BYTES], 77);
+                        }
+                        dl2_loader_release(loader, got);
+                    }
+                    assert_int_equal(status, DL2_ERR_FORMAT);
+                    assert_non_null(strstr(error.message, ": taste: not to my taste"));
+                }
+                dl2_loader_destroy(loader);
+            }
+    dl2_dataset_close(dataset);
+}
+
+/* Over all ranks each sample comes once in validation, and at most once in training; all ranks
+ * have the same steps, with empty batches where there is nothing left. */
+static void test_ranks(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    for (unsigned mode = 0; mode < MODES; mode++)
+        for (int train = 0; train < 2; train++)
+            for (unsigned world = 2; world <= 32; world *= 2) {
+                struct album *album = calloc(1, sizeof *album);
+                uint64_t steps = 0;
+                for (unsigned rank = 0; rank < world; rank++) {
+                    struct dl2_loader_config config = config_for(train, 3);
+                    config.batching = modes[mode];
+                    config.batch = 3;
+                    config.rank = rank;
+                    config.world = world;
+                    struct dl2_loader *loader = create(dataset, &config);
+                    const unsigned before = album->batches;
+                    start(loader, 2, 0);
+                    take(loader, album, UINT32_MAX);
+                    if (rank == 0)
+                        steps = dl2_loader_steps(loader);
+                    assert_int_equal(dl2_loader_steps(loader), steps);
+                    assert_int_equal(album->batches - before, steps);
+                    dl2_loader_destroy(loader);
+                }
+                assert_int_equal(album->total, train ? COUNT - COUNT % world : COUNT);
+                for (unsigned i = 0; i < COUNT; i++)
+                    assert_true(album->seen[i] <= 1);
+                free(album);
+            }
+    dl2_dataset_close(dataset);
+}
+
+static void test_misuse_is_an_error(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader *loader;
+    const struct dl2_operation nameless = {NULL, refuse_some, NULL}, empty = {"empty", NULL, NULL};
+    struct dl2_loader_config wrong[5];
+    for (unsigned i = 0; i < 5; i++)
+        wrong[i] = config_for(true, 2);
+    wrong[0].slow_percentile = 100;
+    wrong[1].rank = 1;
+    wrong[2].world = COUNT + 1;
+    wrong[3].operations = &nameless;
+    wrong[4].operations = &empty;
+    wrong[3].operation_count = wrong[4].operation_count = 1;
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(dl2_loader_create(dataset, &wrong[i], &loader, NULL), DL2_ERR_ARGUMENT);
+    dl2_dataset_close(dataset);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_pictures, remove_root)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_same_pixels_in_all_modes),
+        TEST(test_slow_samples_go_aside),
+        TEST(test_resume),
+        TEST(test_positions_that_are_none),
+        TEST(test_stop_at_any_time),
+        TEST(test_bad_samples),
+        TEST(test_stop_on_bad),
+        TEST(test_ranks),
+        TEST(test_misuse_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* The order: every sample once over all ranks, whatever the shuffle, and the same for any world. */
+#include "loader/sampler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void init(struct dl2_sampler *sampler, const struct dl2_sampler_config *config)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_sampler_init(sampler, config, &error) < 0)
+        fail_msg("%s", error.message);
+}
+
+static void test_epoch_alone_matters(void **state)
+{
+    (void)state;
+    for (uint32_t chunk = 0; chunk < 10; chunk += 9) {
+        struct dl2_sampler sampler;
+        const struct dl2_sampler_config config = {
+            .count = 100, .batch = 7, .shuffle = true, .seed = 1, .chunk = chunk, .window = 2};
+        init(&sampler, &config);
+        uint32_t first[100];
+        dl2_sampler_set_epoch(&sampler, 3);
+        memcpy(first, sampler.order, sizeof first);
+        dl2_sampler_set_epoch(&sampler, 4);
+        assert_memory_not_equal(first, sampler.order, sizeof first);
+        dl2_sampler_set_epoch(&sampler, 3); /* not what came before */
+        assert_memory_equal(first, sampler.order, sizeof first);
+        dl2_sampler_free(&sampler);
+    }
+}
+
+/* How often each sample comes over all ranks; checks that all ranks have the same steps. */
+static void count_all(struct dl2_sampler_config config, uint64_t epoch, unsigned *seen)
+{
+    memset(seen, 0, config.count * sizeof *seen);
+    uint64_t steps = 0;
+    for (config.rank = 0; config.rank < config.world; config.rank++) {
+        struct dl2_sampler sampler;
+        init(&sampler, &config);
+        dl2_sampler_set_epoch(&sampler, epoch);
+        if (config.rank == 0)
+            steps = sampler.steps;
+        assert_int_equal(sampler.steps, steps);
+        assert_true(sampler.positions <= steps * config.batch);
+        if (config.shuffle && !config.drop_last)
+            assert_int_equal(sampler.size, config.count / config.world);
+        for (uint32_t i = 0; i < sampler.positions; i++) {
+            assert_true(sampler.order[i] < config.count);
+            seen[sampler.order[i]]++;
+        }
+        dl2_sampler_free(&sampler);
+    }
+}
+
+static void test_once_over_ranks(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {1, 2, 7, 61, 64, 100, 257};
+    static unsigned seen[257];
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (uint32_t world = 1; world <= 9; world++)
+            for (uint32_t batch = 1; batch <= 33; batch += 4)
+                for (int mode = 0; mode < 6; mode++) {
+                    struct dl2_sampler_config config = {
+                        .count = counts[c],
+                        .batch = batch,
+                        .world = world,
+                        .shuffle = mode % 2,
+                        .seed = 9,
+                        .chunk = mode < 2   ? 0
+                                 : mode < 4 ? 5
+                                            : 300,
+                        .window = 3,
+                    };
+                    if (config.shuffle && config.count < world)
+                        continue;
+                    count_all(config, 2, seen);
+                    uint32_t once = 0;
+                    for (uint32_t i = 0; i < config.count; i++) {
+                        assert_true(seen[i] <= 1);
+                        once += seen[i];
+                    }
+                    assert_int_equal(once, config.shuffle ? config.count - config.count % world
+                                                          : config.count);
+                }
+}
+
+/* The remainder that doesn't go round is another one each epoch. */
+static void test_remainder_changes(void **state)
+{
+    (void)state;
+    static unsigned first[61], second[61];
+    const struct dl2_sampler_config config = {
+        .count = 61, .batch = 4, .world = 7, .shuffle = true, .seed = 3};
+    count_all(config, 0, first);
+    count_all(config, 1, second);
+    assert_memory_not_equal(first, second, sizeof first);
+}
+
+/* With the same global batch, a step has the same samples in the same order for any world. */
+static void test_same_steps_for_any_world(void **state)
+{
+    (void)state;
+    enum { COUNT = 240, GLOBAL = 24 };
+    struct dl2_sampler one;
+    const struct dl2_sampler_config whole = {
+        .count = COUNT, .batch = GLOBAL, .shuffle = true, .seed = 4};
+    init(&one, &whole);
+    dl2_sampler_set_epoch(&one, 5);
+    for (uint32_t world = 2; world <= 8; world += world == 4 ? 2 : world == 6 ? 2 : 1)
+        for (uint32_t rank = 0; rank < world; rank++) {
+            struct dl2_sampler part;
+            struct dl2_sampler_config config = whole;
+            config.world = world;
+            config.rank = rank;
+            config.batch = GLOBAL / world;
+            init(&part, &config);
+            dl2_sampler_set_epoch(&part, 5);
+            assert_int_equal(part.steps, one.steps);
+            for (uint64_t step = 0; step < one.steps; step++)
+                assert_memory_equal(part.order + step * config.batch,
+                                    one.order + step * GLOBAL + rank * config.batch,
+                                    config.batch * sizeof(uint32_t));
+            dl2_sampler_free(&part);
+        }
+    dl2_sampler_free(&one);
+}
+
+/* Samples of one window come from window * chunk neighbours at most, in another order than theirs.
+ */
+static void test_quasi_random(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000, CHUNK = 10, WINDOW = 4 };
+    struct dl2_sampler sampler;
+    const struct dl2_sampler_config config = {
+        .count = COUNT, .batch = 8, .shuffle = true, .seed = 6, .chunk = CHUNK, .window = WINDOW};
+    init(&sampler, &config);
+    unsigned in_order = 0, chunk_order = 0;
+    for (uint32_t start = 0; start < COUNT; start += CHUNK * WINDOW) {
+        unsigned chunks[COUNT / CHUNK] = {0}, different = 0;
+        for (uint32_t i = start; i < start + CHUNK * WINDOW; i++) {
+            different += chunks[sampler.order[i] / CHUNK]++ == 0;
+            in_order += i > start && sampler.order[i] == sampler.order[i - 1] + 1;
+            chunk_order += sampler.order[i] / CHUNK == i / CHUNK;
+        }
+        assert_int_equal(different, WINDOW);
+    }
+    assert_true(in_order < COUNT / 10);    /* 1 in 40 are by chance */
+    assert_true(chunk_order < COUNT / 10); /* 1 in 100 */
+    dl2_sampler_free(&sampler);
+}
+
+static void test_drop_last(void **state)
+{
+    (void)state;
+    struct dl2_sampler sampler;
+    struct dl2_sampler_config config = {
+        .count = 61, .batch = 8, .world = 2, .rank = 1, .shuffle = true, .drop_last = true};
+    init(&sampler, &config);
+    assert_int_equal(sampler.steps, 3);
+    assert_int_equal(sampler.positions, 24);
+    assert_int_equal(sampler.size, 30); /* those left out may still stand in for bad ones */
+    dl2_sampler_free(&sampler);
+    config.shuffle = false;
+    init(&sampler, &config);
+    assert_int_equal(sampler.steps, 3);
+    assert_int_equal(sampler.positions, 24);
+    dl2_sampler_free(&sampler);
+}
+
+static void test_misuse_is_an_error(void **state)
+{
+    (void)state;
+    static const struct dl2_sampler_config wrong[] = {
+        {.count = 10, .batch = 2, .rank = 2, .world = 2},
+        {.count = 10, .batch = 2, .rank = 1},
+        {.count = 3, .batch = 2, .world = 4, .shuffle = true},
+        {.count = 7, .batch = 2, .world = 4, .drop_last = true},
+        {.count = 7, .batch = 8, .drop_last = true, .shuffle = true},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct dl2_sampler sampler;
+        struct dl2_error error = DL2_ERROR_INIT;
+        assert_int_equal(dl2_sampler_init(&sampler, &wrong[i], &error), DL2_ERR_ARGUMENT);
+        assert_true(error.message[0]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_epoch_alone_matters), cmocka_unit_test(test_once_over_ranks),
+        cmocka_unit_test(test_remainder_changes),   cmocka_unit_test(test_same_steps_for_any_world),
+        cmocka_unit_test(test_quasi_random),        cmocka_unit_test(test_drop_last),
+        cmocka_unit_test(test_misuse_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
