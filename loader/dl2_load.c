@@ -1,45 +1,182 @@
-/* dl2-load: measures and checks the input pipeline alone. */
+/* dl2-load: measures and checks the input pipeline alone, and tells what training will come to. */
 #include "codec/codec.h"
-#include "common/clock.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/machine.h"
 #include "common/option.h"
-#include "common/progress.h"
 #include "common/thread.h"
-#include "loader/loader.h"
+#include "loader/load.h"
 
 #include "config.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-struct settings {
+static struct dl2_load_options settings = {.loader = DL2_LOADER_DEFAULTS,
+                                           .dataset = DL2_DATASET_DEFAULTS,
+                                           .epochs = 3,
+                                           .seconds = 3,
+                                           .within = 5};
+static struct {
     struct dl2_common_options common;
-    struct dl2_loader_config loader;
-    struct dl2_dataset_options dataset;
-    unsigned epochs;
-    bool split_is_given, gray, digest;
-    const char *json_path, *name;
-};
+    bool split, gray, image_size, batch, area;
+} given;
 
-static struct settings settings = {
-    .loader = DL2_LOADER_DEFAULTS, .dataset = DL2_DATASET_DEFAULTS, .epochs = 3};
+/* ---- values of options that are words ---- */
+
+static const char *const splits[] = {
+    [DL2_SPLIT_ALL] = "all", [DL2_SPLIT_TRAIN] = "train", [DL2_SPLIT_VAL] = "val", NULL};
+static const char *const dtypes[] = {
+    [DL2_UINT8] = "uint8", [DL2_FLOAT32] = "float32", [DL2_BFLOAT16] = "bfloat16", NULL};
+static const char *const layouts[] = {[DL2_NHWC] = "nhwc", [DL2_NCHW] = "nchw", NULL};
+static const char *const batchings[] = {[DL2_BATCHING_STRICT] = "strict",
+                                        [DL2_BATCHING_COMPLETION] = "completion",
+                                        [DL2_BATCHING_AWARE] = "aware",
+                                        NULL};
+static const char *const ios[] = {[DL2_IO_AUTO] = "auto",
+                                  [DL2_IO_DIRECT] = "direct",
+                                  [DL2_IO_THREADS] = "threads",
+                                  [DL2_IO_URING] = "uring",
+                                  NULL};
+static const char *const devices[] = {[DL2_DEVICE_UNKNOWN] = "",
+                                      [DL2_DEVICE_SEPARATE] = "separate",
+                                      [DL2_DEVICE_SHARED] = "shared",
+                                      NULL};
+
+const char *dl2_load_dtype_name(enum dl2_dtype dtype)
+{
+    return dtypes[dtype];
+}
+
+const char *dl2_load_layout_name(enum dl2_layout layout)
+{
+    return layouts[layout];
+}
+
+const char *dl2_load_batching_name(enum dl2_batching batching)
+{
+    return batchings[batching];
+}
+
+const char *dl2_load_io_name(enum dl2_io io)
+{
+    return ios[io];
+}
+
+/* The number of the word, or an error that tells them all. */
+static int choose(const char *text, const char *const *words, struct dl2_error *error)
+{
+    char all[128] = "";
+    for (int i = 0; words[i]; i++) {
+        if (*words[i] && !strcmp(text, words[i]))
+            return i;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", *all ? ", " : "", words[i]);
+    }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of %s", text, all);
+}
 
 static int parse_split(const char *text, void *value, struct dl2_error *error)
 {
-    static const char *const names[] = {
-        [DL2_SPLIT_ALL] = "all", [DL2_SPLIT_TRAIN] = "train", [DL2_SPLIT_VAL] = "val"};
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(text, names[i])) {
-            *(enum dl2_split *)value = (enum dl2_split)i;
-            settings.split_is_given = true;
-            return DL2_OK;
-        }
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of all, train and val", text);
+    const int choice = choose(text, splits, error);
+    DL2_TRY(choice);
+    *(enum dl2_split *)value = (enum dl2_split)choice;
+    given.split = true;
+    return DL2_OK;
 }
+
+static int parse_dtype(const char *text, void *value, struct dl2_error *error)
+{
+    const int choice = choose(text, dtypes, error);
+    DL2_TRY(choice);
+    *(enum dl2_dtype *)value = (enum dl2_dtype)choice;
+    return DL2_OK;
+}
+
+static int parse_layout(const char *text, void *value, struct dl2_error *error)
+{
+    const int choice = choose(text, layouts, error);
+    DL2_TRY(choice);
+    *(enum dl2_layout *)value = (enum dl2_layout)choice;
+    return DL2_OK;
+}
+
+static int parse_batching(const char *text, void *value, struct dl2_error *error)
+{
+    const int choice = choose(text, batchings, error);
+    DL2_TRY(choice);
+    *(enum dl2_batching *)value = (enum dl2_batching)choice;
+    return DL2_OK;
+}
+
+static int parse_io(const char *text, void *value, struct dl2_error *error)
+{
+    const int choice = choose(text, ios, error);
+    DL2_TRY(choice);
+    *(enum dl2_io *)value = (enum dl2_io)choice;
+    return DL2_OK;
+}
+
+static int parse_on_bad(const char *text, void *value, struct dl2_error *error)
+{
+    static const char *const words[] = {"skip", "stop", NULL};
+    const int choice = choose(text, words, error);
+    DL2_TRY(choice);
+    *(bool *)value = choice == 1;
+    return DL2_OK;
+}
+
+static int parse_device(const char *text, void *value, struct dl2_error *error)
+{
+    const int choice = choose(text, devices, error);
+    DL2_TRY(choice);
+    *(enum dl2_load_device *)value = (enum dl2_load_device)choice;
+    return DL2_OK;
+}
+
+static int parse_area(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_loader_config *loader = value;
+    double min, max;
+    char rest;
+    if (sscanf(text, "%lf,%lf%c", &min, &max, &rest) != 2 || !(min > 0 && min <= max && max <= 1))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is not MIN,MAX with 0 < MIN <= MAX <= 1", text);
+    loader->area_min = min;
+    loader->area_max = max;
+    given.area = true;
+    return DL2_OK;
+}
+
+static int parse_scaling(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_load_options *options = value;
+    free(options->scaling);
+    options->scaling = NULL;
+    options->scaling_count = 0;
+    if (strcmp(text, "auto"))
+        return dl2_parse_uint_list(text, 1, 1024, &options->scaling, &options->scaling_count,
+                                   error);
+    const unsigned cores = dl2_cpu_count();
+    options->scaling = dl2_calloc(34, sizeof *options->scaling);
+    if (!options->scaling)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    unsigned workers = 1;
+    for (; workers < cores; workers *= 2)
+        options->scaling[options->scaling_count++] = workers;
+    options->scaling[options->scaling_count++] = cores;
+    return DL2_OK;
+}
+
+static int parse_quality(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_load_options *options = value;
+    const char **grown = dl2_realloc(options->quality, options->quality_count + 1, sizeof *grown);
+    if (!grown)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    options->quality = grown;
+    options->quality[options->quality_count++] = text;
+    return DL2_OK;
+}
+
+/* ---- */
 
 static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "What is loaded:"},
@@ -52,32 +189,109 @@ static const struct dl2_option options[] = {
      .value = &settings.loader.train},
     {DL2_OPTION_UINT, "image-size", 'i', "PIXELS", "Side of the images that come out (default: 64)",
      .value = &settings.loader.image_size, .min = 1, .max = 65536},
+    {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
+     "With --train: parts of the image's area that a crop may have (default: 0.08,1)",
+     .value = &settings.loader, .parse = parse_area},
     {DL2_OPTION_UINT, "resize", 0, "PIXELS",
      "With --val: the shorter side before the crop (default: 256/224 of the image size)",
      .value = &settings.loader.resize, .min = 1, .max = 65536},
-    {DL2_OPTION_FLAG, "gray", 0, NULL, "One channel instead of three", .value = &settings.gray},
+    {DL2_OPTION_FLAG, "gray", 0, NULL, "One channel instead of three", .value = &given.gray},
+    {DL2_OPTION_PARSE, "dtype", 0, "TYPE",
+     "What pixels come out as: uint8, float32 or bfloat16 (default: uint8)",
+     .value = &settings.loader.dtype, .parse = parse_dtype},
+    {DL2_OPTION_PARSE, "layout", 0, "LAYOUT",
+     "nhwc (a pixel's channels together) or nchw (planes) (default: nhwc)",
+     .value = &settings.loader.layout, .parse = parse_layout},
     {DL2_OPTION_UINT, "batch", 'b', "IMAGES", "Images a batch (default: 64)",
      .value = &settings.loader.batch, .min = 1, .max = 1048576},
     {DL2_OPTION_FLAG, "drop-last", 0, NULL, "Leave out a last batch that is not full",
      .value = &settings.loader.drop_last},
-    {DL2_OPTION_UINT, "depth", 0, "BATCHES", "Batches held in memory (default: 3)",
-     .value = &settings.loader.depth, .min = 2, .max = 1024},
-    {DL2_OPTION_UINT, "epochs", 'e', "N", "How often all images are loaded (default: 3)",
-     .value = &settings.epochs, .min = 1, .max = 1000000},
-    {DL2_OPTION_UINT64, "seed", 0, "N", "Of the order, crops and flips (default: 0)",
-     .value = &settings.loader.seed},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N",
      "Images with more pixels are counted as bad (default: 134217728)",
      .value = &settings.loader.max_pixels},
-    {DL2_OPTION_GROUP, .help = "What is reported:"},
-    {DL2_OPTION_TEXT, "json", 0, "FILE", "Write the figures to FILE (dl2-load/1)",
-     .value = &settings.json_path},
-    {DL2_OPTION_TEXT, "name", 0, "NAME",
-     "What to call the dataset (default: its variant's name, or the last part of DIR)",
-     .value = &settings.name},
+    {DL2_OPTION_PARSE, "on-bad", 0, "skip|stop",
+     "skip: name a bad image and put the next good one in its place (with --val, zeros that count "
+     "for nothing); stop: end with the error (default: skip)",
+     .value = &settings.loader.stop_on_bad, .parse = parse_on_bad},
+
+    {DL2_OPTION_GROUP, .help = "In which order:"},
+    {DL2_OPTION_UINT64, "seed", 0, "N", "Of the order, crops and flips (default: 0)",
+     .value = &settings.loader.seed},
+    {DL2_OPTION_UINT, "shuffle-chunk", 0, "N",
+     "Shuffle runs of N neighbours, for disks that seek slowly (default: shuffle all)",
+     .value = &settings.loader.shuffle_chunk, .min = 1, .max = 4294967295.0},
+    {DL2_OPTION_UINT, "shuffle-window", 0, "N",
+     "With --shuffle-chunk: runs whose images are mixed with each other (default: 1)",
+     .value = &settings.loader.shuffle_window, .min = 1, .max = 4294967295.0},
+    {DL2_OPTION_UINT, "rank", 0, "N", "The part of an epoch that this process loads (default: 0)",
+     .value = &settings.loader.rank},
+    {DL2_OPTION_UINT, "world", 0, "N", "Parts that an epoch is cut into (default: 1)",
+     .value = &settings.loader.world, .min = 1, .max = 65536},
+    {DL2_OPTION_PARSE, "batching", 0, "MODE",
+     "strict: batches in the epoch's order; completion: of whatever is ready first; aware: slow "
+     "images are put aside and join a later batch (default: strict)",
+     .value = &settings.loader.batching, .parse = parse_batching},
+    {DL2_OPTION_UINT, "depth", 0, "BATCHES", "Batches held in memory (default: 3)",
+     .value = &settings.loader.depth, .min = 2, .max = 1024},
+
+    {DL2_OPTION_GROUP, .help = "How files are read:"},
+    {DL2_OPTION_PARSE, "io", 0, "WAY",
+     "auto, direct (each worker reads what it needs), threads or uring (ahead of the workers) "
+     "(default: auto)",
+     .value = &settings.loader.fetch.io, .parse = parse_io},
+    {DL2_OPTION_UINT, "ahead", 0, "IMAGES", "Images read ahead at most (default: the loader's)",
+     .value = &settings.loader.fetch.ahead, .min = 1, .max = 1048576},
+    {DL2_OPTION_SIZE, "cache", 0, "SIZE",
+     "Keep up to SIZE of encoded images in memory, as 512M or 2G (default: none)",
+     .value = &settings.loader.fetch.cache_bytes},
+    {DL2_OPTION_SIZE, "cache-decoded", 0, "SIZE",
+     "Keep up to SIZE of decoded images in memory (default: none)",
+     .value = &settings.loader.decoded_cache_bytes},
+
+    {DL2_OPTION_GROUP, .help = "Of bench:"},
+    {DL2_OPTION_UINT, "epochs", 'e', "N", "How often all images are loaded (default: 3)",
+     .value = &settings.epochs, .min = 1, .max = 1000000},
+    {DL2_OPTION_FLAG, "cold", 0, NULL,
+     "Take the files out of the system's page cache before each epoch", .value = &settings.cold},
+    {DL2_OPTION_PARSE, "scaling", 0, "N,...",
+     "Then compare these numbers of workers, an epoch of each in turn; auto: 1, 2, 4... up to the "
+     "processors",
+     .value = &settings, .parse = parse_scaling},
     {DL2_OPTION_FLAG, "digest", 0, NULL,
      "Also print a check sum over every batch's images and labels (slows down a little)",
      .value = &settings.digest},
+
+    {DL2_OPTION_GROUP, .help = "Of analyze:"},
+    {DL2_OPTION_REAL, "device-rate", 0, "IMAGES/S",
+     "What the device trains a second when it never waits for data", .value = &settings.device_rate,
+     .min = 1e-3, .max = 1e9},
+    {DL2_OPTION_TEXT, "device-report", 0, "FILE",
+     "The same from an experiment_report.json of dl2-train --loader synthetic; its image size, "
+     "batch, channels and crops hold here, too",
+     .value = &settings.device_report},
+    {DL2_OPTION_PARSE, "device", 0, "KIND",
+     "separate: the loader has the processors for itself, as beside a GPU; shared: training runs "
+     "on them, too (default: what the report's device is; else separate)",
+     .value = &settings.device, .parse = parse_device},
+    {DL2_OPTION_REAL, "seconds", 0, "S", "Time for each of the two runs of a dataset (default: 3)",
+     .value = &settings.seconds, .min = 0.05, .max = 86400},
+    {DL2_OPTION_REAL, "within", 0, "PERCENT",
+     "How much slower than the fastest a smaller dataset may be (default: 5)",
+     .value = &settings.within, .min = 0, .max = 99},
+    {DL2_OPTION_SIZE, "memory", 0, "SIZE",
+     "What memory can keep of the files from epoch to epoch (default: what is available now)",
+     .value = &settings.memory},
+    {DL2_OPTION_PARSE, "quality", 0, "FILE",
+     "A JSON file of dl2-quality, whose figures stand beside the datasets'; may come several times",
+     .value = &settings, .parse = parse_quality},
+
+    {DL2_OPTION_GROUP, .help = "What is reported:"},
+    {DL2_OPTION_TEXT, "json", 0, "FILE",
+     "Write the figures to FILE (dl2-load/1, dl2-load-check/1, dl2-load-analysis/1)",
+     .value = &settings.json_path},
+    {DL2_OPTION_TEXT, "name", 0, "NAME",
+     "Of bench: what to call the dataset (default: its variant's name, or the last part of DIR)",
+     .value = &settings.name},
     {.type = DL2_OPTION_END},
 };
 
@@ -89,332 +303,90 @@ static void print_versions(FILE *out)
 
 static const struct dl2_program program = {
     .name = "dl2-load",
-    .synopsis = "bench DIR\ncheck DIR",
+    .synopsis = "bench DIR\ncheck DIR\nanalyze DIR...",
     .summary = "Measure or check the input pipeline of training: read, decode, crop, resize.",
     .details =
         "bench loads all images as training would and says how fast that went, and where the time "
         "went. An image's share of a core is CPU time, of user and system, of the whole "
-        "process.\n\n"
+        "process. Heap allocations are those of the whole process, libraries included.\n\n"
         "check reads and decodes every image and names the bad ones.\n\n"
+        "analyze tells for each DIR how fast a device would train from it, and what it would wait "
+        "for: storage, preprocessing or itself (the differential runs of DS-Analyzer: Mohan et "
+        "al., VLDB 2021). It reads a part of the images cold, loads the same part with the files "
+        "in memory, and sets that beside the device's own rate. Then it says which DIR to choose. "
+        "It takes about 2 * --seconds for each.\n\n"
         "DIR is a folder of images, {train,val}/CLASS/FILE or CLASS/FILE, or one that holds "
         "MNIST's "
-        "IDX files. The batches are the same bytes for every number of workers.\n\n"
+        "IDX files. With --batching=strict the batches are the same bytes for every number of "
+        "workers.\n\n"
         "Exit status: 0 all well, 1 an image or something else failed, 2 wrong usage.",
     .options = options,
     .print_versions = print_versions,
     .min_arguments = 2,
-    .max_arguments = 2,
 };
-
-/* ---- bench ---- */
-
-struct bench {
-    char *name;
-    const char *path;
-    unsigned workers;
-    uint64_t samples;
-    double seconds, cpu_seconds;
-    double *epoch_seconds;
-    uint64_t *epoch_images;
-    struct dl2_loader_stats stats;
-    uint32_t digest;
-};
-
-/* The workers' time that no stage took: they waited for a free slot or for the epoch to end. */
-static double waited(const struct bench *bench)
-{
-    const struct dl2_loader_stats *stats = &bench->stats;
-    const double rest =
-        bench->workers * bench->seconds - stats->read - stats->decode - stats->transform;
-    return rest > 0 ? rest : 0;
-}
-
-static uint32_t digest_batch(uint32_t digest, const struct dl2_batch *batch)
-{
-    const struct dl2_loader_config *config = &settings.loader;
-    const size_t size = (size_t)config->image_size * config->image_size * config->channels;
-    for (unsigned i = 0; i < batch->count; i++)
-        digest = (uint32_t)crc32_z(digest, batch->images + i * size, size);
-    return (uint32_t)crc32_z(digest, (const Bytef *)batch->labels,
-                             batch->count * sizeof *batch->labels);
-}
-
-static int run_epoch(struct dl2_loader *loader, struct bench *bench, unsigned epoch,
-                     struct dl2_progress *progress, struct dl2_error *error)
-{
-    const double start = dl2_clock_wall();
-    DL2_TRY(dl2_loader_start_epoch(loader, epoch, 0, error));
-    struct dl2_batch *batch;
-    int status;
-    while ((status = dl2_loader_next(loader, &batch, error)) == 1) {
-        if (settings.digest)
-            bench->digest = digest_batch(bench->digest, batch);
-        bench->epoch_images[epoch] += batch->count;
-        dl2_progress_update(progress, progress->done + batch->count, NULL);
-        dl2_loader_release(loader, batch);
-    }
-    bench->epoch_seconds[epoch] = dl2_clock_wall() - start;
-    bench->seconds += bench->epoch_seconds[epoch];
-    return status;
-}
-
-static int run_epochs(struct dl2_loader *loader, struct bench *bench, struct dl2_error *error)
-{
-    struct dl2_progress progress;
-    dl2_progress_begin(&progress, "load", "images", bench->samples * settings.epochs,
-                       settings.common.quiet);
-    const double cpu = dl2_clock_process_cpu();
-    int status = DL2_OK;
-    for (unsigned epoch = 0; epoch < settings.epochs && status == DL2_OK; epoch++)
-        status = run_epoch(loader, bench, epoch, &progress, error);
-    bench->cpu_seconds = dl2_clock_process_cpu() - cpu;
-    dl2_progress_end(&progress);
-    dl2_loader_get_stats(loader, &bench->stats);
-    return status;
-}
-
-static void print_stage(const char *name, double seconds, const struct bench *bench)
-{
-    const double total = bench->workers * bench->seconds;
-    const double images = bench->stats.images ? (double)bench->stats.images : 1;
-    printf("  %-10s %9.2f s %7.1f %% %10.1f us an image\n", name, seconds,
-           total > 0 ? 100 * seconds / total : 0, 1e6 * seconds / images);
-}
-
-static double rate(double amount, double seconds)
-{
-    return seconds > 0 ? amount / seconds : 0;
-}
-
-static void print_bench(const struct bench *bench)
-{
-    const struct dl2_loader_config *config = &settings.loader;
-    const struct dl2_loader_stats *stats = &bench->stats;
-    printf("%s: %" PRIu64 " images for %s, %ux%ux%u in batches of %u, %u worker%s\n", bench->name,
-           bench->samples, config->train ? "training" : "validation", config->image_size,
-           config->image_size, config->channels, config->batch, bench->workers,
-           bench->workers == 1 ? "" : "s");
-    for (unsigned i = 0; settings.epochs > 1 && i < settings.epochs; i++)
-        printf("  epoch %-6u %7.2f s %9.0f images/s\n", i + 1, bench->epoch_seconds[i],
-               rate((double)bench->epoch_images[i], bench->epoch_seconds[i]));
-    printf("  %-21s %10.0f\n", "images/s", rate((double)stats->images, bench->seconds));
-    printf("  %-21s %10.0f\n", "images/s a core", rate((double)stats->images, bench->cpu_seconds));
-    printf("  %-21s %10.1f\n", "MB/s read", rate((double)stats->bytes / 1e6, bench->seconds));
-    printf("Where the workers' time went:\n");
-    print_stage("read", stats->read, bench);
-    print_stage("decode", stats->decode, bench);
-    print_stage("transform", stats->transform, bench);
-    print_stage("wait", waited(bench), bench);
-    if (settings.digest)
-        printf("digest %08" PRIx32 "\n", bench->digest);
-}
-
-static json_t *epochs_json(const struct bench *bench)
-{
-    json_t *list = json_array();
-    for (unsigned i = 0; i < settings.epochs; i++)
-        json_array_append_new(list, json_pack("{s:f, s:I}", "seconds", bench->epoch_seconds[i],
-                                              "images", (json_int_t)bench->epoch_images[i]));
-    return list;
-}
-
-static json_t *bench_json(const struct bench *bench, const char *const *bad, size_t bad_count)
-{
-    const struct dl2_loader_config *config = &settings.loader;
-    const struct dl2_loader_stats *stats = &bench->stats;
-    json_t *names = json_array();
-    for (size_t i = 0; i < bad_count; i++)
-        json_array_append_new(names, dl2_json_text(bad[i]));
-    json_t *versions = dl2_codec_versions();
-    json_object_set_new(versions, "dl2", json_string(PACKAGE_VERSION));
-    return json_pack("{s:s, s:o, s:o, s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f,"
-                     " s:{s:f, s:f, s:f, s:f}, s:I, s:o, s:o, s:o, s:o}",
-                     "schema", "dl2-load/1", "variant", dl2_json_text(bench->name), "path",
-                     dl2_json_text(bench->path), "mode", config->train ? "train" : "val", "images",
-                     (json_int_t)bench->samples, "epochs", (int)settings.epochs, "batch",
-                     (int)config->batch, "image_size", (int)config->image_size, "channels",
-                     (int)config->channels, "workers", (int)bench->workers, "seconds",
-                     bench->seconds, "cpu_seconds", bench->cpu_seconds, "images_per_second",
-                     rate((double)stats->images, bench->seconds), "images_per_core_second",
-                     rate((double)stats->images, bench->cpu_seconds), "stages", "read", stats->read,
-                     "decode", stats->decode, "transform", stats->transform, "wait", waited(bench),
-                     "bytes_read", (json_int_t)stats->bytes, "per_epoch", epochs_json(bench), "bad",
-                     names, "machine", dl2_machine_describe(), "versions", versions);
-}
-
-static int save_json(const struct bench *bench, const char *const *bad, size_t bad_count,
-                     struct dl2_error *error)
-{
-    json_t *json = bench_json(bench, bad, bad_count);
-    if (!json)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", settings.json_path);
-    const int status = dl2_json_save(settings.json_path, json, error);
-    json_decref(json);
-    return status;
-}
-
-/* Returns how many bad samples were named, or an error. */
-static int bench_loader(struct dl2_loader *loader, struct bench *bench, struct dl2_error *error)
-{
-    int status = run_epochs(loader, bench, error);
-    size_t count;
-    const char *const *bad = dl2_loader_bad(loader, &count);
-    for (size_t i = 0; i < count; i++)
-        fprintf(stderr, "dl2-load: %s\n", bad[i]);
-    DL2_TRY(status);
-    print_bench(bench);
-    if (settings.json_path)
-        DL2_TRY(save_json(bench, bad, count, error));
-    return count > INT32_MAX ? INT32_MAX : (int)count;
-}
-
-static int bench_dataset(const struct dl2_dataset *dataset, const char *path,
-                         struct dl2_error *error)
-{
-    struct bench bench = {
-        .name = settings.name ? strdup(settings.name) : dl2_dataset_variant_name(path),
-        .path = path,
-        .workers = settings.loader.workers,
-        .samples = dl2_dataset_count(dataset),
-        .epoch_seconds = dl2_calloc(settings.epochs, sizeof(double)),
-        .epoch_images = dl2_calloc(settings.epochs, sizeof(uint64_t)),
-    };
-    struct dl2_loader *loader = NULL;
-    int status = DL2_OK;
-    if (!bench.name || !bench.epoch_seconds || !bench.epoch_images)
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
-    if (status == DL2_OK)
-        status = dl2_loader_create(dataset, &settings.loader, &loader, error);
-    if (status == DL2_OK)
-        status = bench_loader(loader, &bench, error);
-    dl2_loader_destroy(loader);
-    free(bench.name);
-    free(bench.epoch_seconds);
-    free(bench.epoch_images);
-    return status;
-}
-
-/* ---- check ---- */
-
-struct checker {
-    struct dl2_bytes encoded;
-    struct dl2_image image, turned;
-};
-
-struct check {
-    const struct dl2_dataset *dataset;
-    struct checker *checkers;  /* a worker each */
-    struct dl2_error *results; /* a slot each */
-    struct dl2_progress progress;
-    int bad;
-};
-
-static int check_sample(void *context, unsigned worker, size_t slot, size_t item,
-                        struct dl2_error *error)
-{
-    struct check *check = context;
-    struct checker *checker = &check->checkers[worker];
-    struct dl2_error *result = &check->results[slot];
-    const uint8_t *data;
-    size_t size;
-    dl2_error_clear(result);
-    int status = dl2_dataset_read(check->dataset, item, &checker->encoded, &data, &size, result);
-    if (status == DL2_OK) {
-        struct dl2_decode_options how = DL2_DECODE_DEFAULTS;
-        how.max_pixels = settings.loader.max_pixels;
-        status = dl2_image_decode(data, size, &how, &checker->image, &checker->turned, result);
-        if (status < 0) {
-            struct dl2_sample sample;
-            dl2_dataset_sample(check->dataset, item, &sample);
-            dl2_error_prefix(result, "%s: decode", sample.path);
-        }
-    }
-    if (status == DL2_ERR_MEMORY)
-        return dl2_error_set(error, status, "%s", result->message);
-    return DL2_OK;
-}
-
-static int tell_result(void *context, size_t slot, size_t item, struct dl2_error *error)
-{
-    (void)error;
-    struct check *check = context;
-    if (check->results[slot].status < 0) {
-        dl2_progress_message(&check->progress, "%s", check->results[slot].message);
-        check->bad++;
-    }
-    dl2_progress_update(&check->progress, item + 1, NULL);
-    return DL2_OK;
-}
-
-static int check_dataset(const struct dl2_dataset *dataset, const char *path,
-                         struct dl2_error *error)
-{
-    struct check check = {.dataset = dataset};
-    struct dl2_parallel loop = {
-        .jobs = settings.common.jobs,
-        .count = dl2_dataset_count(dataset),
-        .work = check_sample,
-        .emit = tell_result,
-        .context = &check,
-    };
-    dl2_parallel_resolve(&loop);
-    check.checkers = dl2_calloc(loop.jobs, sizeof *check.checkers);
-    check.results = dl2_calloc(loop.window, sizeof *check.results);
-    int status = check.checkers && check.results
-                     ? DL2_OK
-                     : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
-    if (status == DL2_OK) {
-        dl2_progress_begin(&check.progress, "check", "images", loop.count, settings.common.quiet);
-        status = dl2_parallel_run(&loop, error);
-        dl2_progress_end(&check.progress);
-    }
-    for (unsigned i = 0; check.checkers && i < loop.jobs; i++) {
-        dl2_bytes_free(&check.checkers[i].encoded);
-        dl2_image_free(&check.checkers[i].image);
-        dl2_image_free(&check.checkers[i].turned);
-    }
-    free(check.checkers);
-    free(check.results);
-    if (status < 0)
-        return status;
-    printf("%s: %zu images, %d bad\n", path, loop.count, check.bad);
-    return check.bad;
-}
 
 /* ---- */
 
-static int run(const char *command, const char *path, struct dl2_error *error)
+enum command { BENCH, CHECK, ANALYZE };
+
+static int run(enum command command, const char *const *paths, size_t count,
+               struct dl2_error *error)
 {
-    const bool bench = !strcmp(command, "bench");
-    if (!settings.split_is_given && bench)
+    if (!given.split && command != CHECK)
         settings.dataset.split = settings.loader.train ? DL2_SPLIT_TRAIN : DL2_SPLIT_VAL;
     settings.dataset.keep = dl2_codec_is_image_file;
-    settings.loader.workers = settings.common.jobs;
-    settings.loader.channels = settings.gray ? 1 : 3;
-    struct dl2_dataset *dataset;
-    DL2_TRY(dl2_dataset_open(path, &settings.dataset, &dataset, error));
-    const int status =
-        bench ? bench_dataset(dataset, path, error) : check_dataset(dataset, path, error);
-    dl2_dataset_close(dataset);
-    return status;
+    settings.loader.workers = given.common.jobs;
+    settings.loader.channels = given.gray ? 1 : 3;
+    settings.quiet = given.common.quiet;
+    switch (command) {
+    case BENCH:
+        return dl2_load_bench(&settings, paths[0], stdout, error);
+    case CHECK:
+        return dl2_load_check(&settings, paths[0], stdout, error);
+    default:
+        return dl2_load_analyze(&settings, paths, count, stdout, error);
+    }
+}
+
+/* An exit status where the arguments make no sense, else 0. */
+static int check_usage(int command, size_t paths)
+{
+    if (command < 0)
+        return dl2_program_usage_error(&program, "the command is bench, check or analyze");
+    if (command != ANALYZE && paths > 1)
+        return dl2_program_usage_error(&program, "bench and check take one DIR");
+    if (settings.loader.shuffle_window && !settings.loader.shuffle_chunk)
+        return dl2_program_usage_error(&program, "--shuffle-window is of use with --shuffle-chunk");
+    if (settings.loader.rank >= (settings.loader.world ? settings.loader.world : 1))
+        return dl2_program_usage_error(&program, "--rank counts from 0 up to --world");
+    if (command != ANALYZE)
+        return 0;
+    if (!settings.device_rate == !settings.device_report)
+        return dl2_program_usage_error(
+            &program, "analyze needs the device's rate: --device-rate or --device-report, one of "
+                      "them. For the latter: dl2-train --loader synthetic --data DIR --epochs 3");
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
+    static const char *const commands[] = {
+        [BENCH] = "bench", [CHECK] = "check", [ANALYZE] = "analyze", NULL};
     char **arguments;
     size_t count;
-    dl2_program_parse(&program, argc, argv, &settings.common, &arguments, &count);
-    int exit_status;
-    if (strcmp(arguments[0], "bench") && strcmp(arguments[0], "check")) {
-        exit_status =
-            dl2_program_usage_error(&program, "'%s' is neither bench nor check", arguments[0]);
-    } else {
+    dl2_program_parse(&program, argc, argv, &given.common, &arguments, &count);
+    const int command = choose(arguments[0], commands, NULL);
+    int exit_status = check_usage(command, count - 1);
+    if (!exit_status) {
         struct dl2_error error = DL2_ERROR_INIT;
-        const int status = run(arguments[0], arguments[1], &error);
+        const int status =
+            run((enum command)command, (const char *const *)arguments + 1, count - 1, &error);
         if (status < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
         exit_status = status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     }
+    free(settings.scaling);
+    free(settings.quality);
     free(arguments);
     return exit_status;
 }

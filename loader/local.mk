@@ -14,6 +14,7 @@ libloader_la_LIBADD = libdataset.la libcodec.la libcommon.la
 
 bin_PROGRAMS += dl2-load
 dl2_commands += dl2-load
-dl2_load_SOURCES = loader/dl2_load.c
+dl2_load_SOURCES = loader/dl2_load.c loader/load.h loader/load_analyze.c loader/load_bench.c \
+	loader/load_check.c loader/load_heap.c loader/load_run.c
 dl2_load_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
 dl2_load_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(ZLIB_LIBS)

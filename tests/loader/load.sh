@@ -53,6 +53,33 @@ expect 1 dl2-load bench "$work/flowers" -e 2 -i 16 --json "$work/load.json"
 [ "$(grep -c 'train/rose/04.ppm: decode: ' "$work/err")" = 1 ] || fail "a bad image is not named once"
 grep -q 'train/rose/04.ppm: decode: ' "$work/load.json" || fail "the report does not name the bad image"
 
+grep -q 'heap allocations' "$work/out" || fail "nothing of heap allocations"
+grep -q '^With more workers' "$work/out" && fail "a scaling table that nobody asked for"
+
+# check's own report, written also where something is bad
+expect 1 dl2-load check "$work/flowers" --json "$work/check.json"
+for field in '"schema": "dl2-load-check/1"' '"images": 22' 'rose/04.ppm: decode: '; do
+    grep -q "$field" "$work/check.json" || fail "no $field in $(cat "$work/check.json")"
+done
+expect 1 dl2-load bench "$work/flowers" -e 1 --on-bad stop --batch 4
+grep -q 'train/rose/04.ppm: decode: ' "$work/err" || fail "--on-bad=stop does not name the image"
+rm "$work/flowers/train/rose/04.ppm"
+
+# each number of workers has its row, the first is what others are held against
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --scaling 1,3 --json "$work/load.json" --cold
+grep -Eq '^ +1 +[0-9]+ +[0-9]+ +100.0%$' "$work/out" || fail "no row of one worker: $(cat "$work/out")"
+grep -Eq '^ +3 +[0-9]+ +[0-9]+ +[0-9.]+%$' "$work/out" || fail "no row of three workers"
+for field in '"efficiency": 1.0' '"workers": 3' '"cold": true' '"allocations_per_image": ' '"peak_rss_bytes": [1-9]'; do
+    grep -q "$field" "$work/load.json" || fail "no $field in $(cat "$work/load.json")"
+done
+# what is measured doesn't change what comes out
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --scaling 1,2
+digest=$(sed -n 's/^digest //p' "$work/out")
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --cold --depth 5
+[ "$(sed -n 's/^digest //p' "$work/out")" = "$digest" ] || fail "--scaling, --cold or --depth changes the batches"
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --crop-area 0.5,0.6
+[ "$(sed -n 's/^digest //p' "$work/out")" != "$digest" ] || fail "--crop-area changes nothing"
+
 expect 1 dl2-load bench "$work/absent"
 grep -q absent "$work/err" || fail "the missing folder is not named"
 expect 1 dl2-load bench "$work/flowers" --drop-last -b 64
@@ -61,6 +88,14 @@ expect 2 dl2-load
 expect 2 dl2-load fill "$work/flowers"
 expect 2 dl2-load bench "$work/flowers" --split test
 expect 2 dl2-load bench "$work/flowers" --batch 0
+for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching random" "--on-bad ask" \
+    "--crop-area 0.5" "--crop-area 0.5,0.4" "--scaling 1,x" "--rank 1" "--shuffle-window 4" "--device gpu"; do
+    expect 2 dl2-load bench "$work/flowers" $wrong
+    grep -q -e "${wrong%% *}" "$work/err" || fail "$wrong: $(cat "$work/err")"
+done
+expect 2 dl2-load bench "$work/flowers" "$work/flowers"
+expect 2 dl2-load analyze "$work/flowers"
+expect 2 dl2-load analyze "$work/flowers" --device-rate 5 --device-report x
 expect 0 dl2-load --version
 grep -q zlib "$work/out" || fail "--version does not list the libraries"
 exit 0

@@ -1,0 +1,99 @@
+#!/bin/sh
+# dl2-load analyze: where training's time goes for devices slow and fast, which dataset it chooses, and what
+# it says where it can't. No rate is checked against a clock: only against each other, where they differ a lot.
+. "$srcdir/tests/lib.sh"
+
+# pictures FOLDER WIDTH HEIGHT: twelve of them in two classes, the same names everywhere
+pictures() {
+    for class in a b; do
+        mkdir -p "$1/train/$class"
+        for n in 1 2 3 4 5 6; do
+            {
+                printf 'P6\n%d %d\n255\n' "$2" "$3"
+                head -c $(($2 * $3 * 3)) /dev/zero | tr '\0' "$n"
+            } >"$1/train/$class/$n.ppm"
+        done
+    done
+}
+# value FIELD: the first of that name in the report
+value() { sed -n "s/^ *\"$1\": \"*\([^\",]*\).*/\1/p" "$work/a.json" | head -n 1; }
+analyze() { dl2-load analyze --quiet --seconds 0.2 -b 4 -i 16 --json "$work/a.json" "$@"; }
+
+pictures "$work/small" 30 20
+pictures "$work/large" 640 480
+
+# A device that is slower than anything: it never waits, whatever the dataset, and the smallest will do.
+expect 0 analyze "$work/large" "$work/small" --device-rate 5
+[ "$(grep -c 'the device never waits' "$work/out")" = 2 ] || fail "$(cat "$work/out")"
+grep -q '^The smallest within 5% of it is small: ' "$work/out" || fail "$(cat "$work/out")"
+[ "$(value schema)" = dl2-load-analysis/1 ] || fail "schema"
+[ "$(value kind)" = separate ] || fail "kind"
+[ "$(value bottleneck)" = device ] || fail "bottleneck"
+grep -q '"smallest": "small"' "$work/a.json" || fail "choice"
+awk -F'[:,]' '/"predicted"/ { getline; getline; if ($2 + 0 != 5) exit 1 }' "$work/a.json" ||
+    fail "more than the device can do, or less"
+
+# One that is faster than anything waits for the loader; the dataset of small images is far faster.
+expect 0 analyze "$work/large" "$work/small" --device-rate 1e8
+grep -q '^The fastest is small: ' "$work/out" || fail "$(cat "$work/out")"
+[ "$(value bottleneck)" != device ] || fail "bottleneck"
+grep -q '^large: decoding and cropping take most of an epoch' "$work/out" || fail "$(cat "$work/out")"
+grep -q 'What would help most: ' "$work/out" || fail "no advice"
+
+# On the same processors the device and the loader add up: 1 / (1 / device + cpu / cores).
+expect 0 analyze "$work/large" --device-rate 300 --device shared
+[ "$(value kind)" = shared ] || fail "kind"
+awk -F'[:,]' '
+    /"threads"/ { t = $2 } /"cores"/ && !n { n = $2 } /"cpu_seconds_per_image"/ { getline; c = $2 }
+    /"preprocessing": {/ { getline; getline; p = p ? p : $2 }
+    /"predicted"/ { getline; getline; got = $2 }
+    END { want = n / (t / 300 + c); if (p < want) want = p; if (want > 300) want = 300
+          if (got < want * 0.7 || got > want * 1.3) { print got, want; exit 1 } }' "$work/a.json" >&2 ||
+    fail "processors don't add up"
+
+# Memory that holds nothing of the files: storage counts in every epoch.
+expect 0 analyze "$work/large" --device-rate 1e8 --memory 1
+grep -Eq '"cached": [0-9.]+e-' "$work/a.json" || fail "--memory is not heard"
+
+# The report of a device brings its settings with it; one that waited for images is refused.
+cat >"$work/device.json" <<'EOF'
+{"schema": "dl2-experiment/1", "arch": "resnet10", "device": "cpu",
+ "arguments": {"loader": "synthetic", "image-size": 24, "batch": 3, "channels": 1, "threads": 0,
+  "crop-area": [0.5, 1.0], "crop-aspect": [1.0, 1.0]},
+ "epochs": [{"images_per_second": 1.0}, {"images_per_second": 6.5}, {"images_per_second": 7.5}]}
+EOF
+expect 0 analyze "$work/small" --device-report "$work/device.json"
+grep -q 'The device trains 7 images/s (resnet10, cpu)' "$work/out" || fail "$(cat "$work/out")"
+for field in '"image_size": 24' '"batch": 3' '"channels": 1' '"kind": "shared"'; do
+    grep -q "$field" "$work/a.json" || fail "no $field in $(cat "$work/a.json")"
+done
+expect 0 analyze "$work/small" --device-report "$work/device.json" --device separate
+[ "$(value kind)" = separate ] || fail "--device is not heard"
+sed 's/synthetic/real/' "$work/device.json" >"$work/real.json"
+expect 1 analyze "$work/small" --device-report "$work/real.json"
+grep -q 'real.json: .*--loader synthetic' "$work/err" || fail "$(cat "$work/err")"
+sed 's/"batch": 3/"batch": -3/' "$work/device.json" >"$work/odd.json"
+expect 1 analyze "$work/small" --device-report "$work/odd.json"
+grep -q 'odd.json: ' "$work/err" || fail "$(cat "$work/err")"
+expect 1 analyze "$work/small" --device-report "$work/absent.json"
+
+# Figures of quality stand beside the dataset's.
+cat >"$work/quality.json" <<'EOF'
+{"schema": "dl2-quality/1", "variants": [{"variant": "small", "metrics": {"psnr_rgb": {"mean": 31.25},
+ "ssim": {"mean": 0.9125}}}]}
+EOF
+expect 0 analyze "$work/small" "$work/large" --device-rate 5 --quality "$work/quality.json"
+grep -q '^small .* 31.25  0.9125$' "$work/out" || fail "no quality in $(cat "$work/out")"
+grep -q 'PSNR 31.25 dB, SSIM 0.9125' "$work/out" || fail "the choice doesn't tell the quality"
+
+# A bad image is named, and the rest is measured all the same; sets of one image, of none.
+printf 'P6\n640 480\n255\n' >"$work/large/train/a/3.ppm"
+expect 1 analyze "$work/large" --device-rate 5
+grep -q 'train/a/3.ppm: decode: ' "$work/err" || fail "the bad image is not named"
+grep -q 'train/a/3.ppm: decode: ' "$work/a.json" || fail "the report doesn't name it"
+mkdir -p "$work/one/a" "$work/none"
+cp "$work/small/train/a/1.ppm" "$work/one/a"
+expect 0 analyze "$work/one" --device-rate 5 --split all
+expect 1 analyze "$work/none" --device-rate 5
+grep -q none "$work/err" || fail "the empty folder is not named"
+exit 0
