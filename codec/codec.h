@@ -44,6 +44,27 @@ struct dl2_encode_options {
 
 #define DL2_ENCODE_DEFAULTS {75, NULL, -1}
 
+struct dl2_decode_request;
+struct dl2_raster;
+
+/*
+ * What a codec has that can decode part of an image; codec/decoder.h is how it is used. The state is
+ * one thread's and keeps its memory from image to image. Coordinates here are pixels as coded: the
+ * decoder deals with orientation.
+ */
+struct dl2_region_codec {
+    int (*create)(void **state, struct dl2_error *error);
+    void (*destroy)(void *state);
+    /* Reads the header; `info` comes with orientation 1. The bytes stay where they are until
+     * decode(). After an error the state is as good as new. */
+    int (*open)(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
+                struct dl2_error *error);
+    /* What open() opened, once: the checked rectangle, or more, in memory of the state. Colour
+     * planes only where the request welcomes them; gray alone where it has one channel. */
+    int (*decode)(void *state, const struct dl2_decode_request *request, struct dl2_raster *raster,
+                  struct dl2_error *error);
+};
+
 struct dl2_codec {
     const char *name;      /* "jpeg": on command lines and in variant names */
     const char *extension; /* "jpg": of the files that are written */
@@ -64,6 +85,8 @@ struct dl2_codec {
     /* The whole first image as coded: no orientation, channels as dl2_image_info says, alpha flattened. */
     int (*decode)(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
                   struct dl2_image *image, struct dl2_error *error);
+    /* Decoding of a part; NULL: only as a whole. */
+    const struct dl2_region_codec *region;
     /* Replaces out's contents. The same input gives the same bytes, always. NULL: decode only. */
     int (*encode)(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error);
