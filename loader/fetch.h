@@ -1,13 +1,7 @@
 /*
  * Encoded bytes, ahead of those who decode them: reads of the samples that come next are issued
  * early (io_uring where the kernel has it, threads otherwise), neighbours in one packed file in one
- * read, and what fits is kept in memory.
- *
- * The cache of encoded bytes fills until its limit and then stays as it is: samples are visited
- * once an epoch in random order, so evicting one for another gains nothing and costs the hits that
- * least recently used would have thrown away (CoorDL's MinIO: Mohan et al., "Analyzing and
- * mitigating data stalls in DNN training", VLDB 2021, section 4.1). It is plain memory of this
- * process, so nothing is left behind by a crash.
+ * read, and what fits is kept in memory (loader/cache.h).
  *
  * Threads: start on one while no take is under way; take and give on any number at once.
  */
@@ -31,19 +25,25 @@ enum dl2_io {
     DL2_IO_URING,   /* read-ahead by io_uring; DL2_ERR_UNSUPPORTED where the kernel refuses */
 };
 
+struct dl2_cache; /* loader/cache.h */
+
 struct dl2_fetch_config {
     enum dl2_io io;
     unsigned ahead;       /* samples read ahead at most; 0: a default */
     uint64_t ahead_bytes; /* and bytes; 0: a default */
     uint64_t cache_bytes; /* limit of the cache of encoded bytes; 0: none */
     bool drop_behind;     /* evict what was read from the page cache, so that every epoch is cold */
+    /* Samples that are in it won't be asked for, so they are not read ahead; NULL: none. */
+    const struct dl2_cache *decoded;
 };
 
 struct dl2_fetch_stats {
     uint64_t bytes_read; /* from the dataset */
-    uint64_t requests;   /* reads that were issued to the system */
-    uint64_t cache_hits, cached, cached_bytes;
-    double wait; /* wall seconds that takes waited for bytes, summed */
+    uint64_t requests;   /* reads that were issued, neighbours in one file together being one */
+    uint64_t ahead;      /* samples that were read ahead of the one who took them */
+    uint64_t cache_hits, cached, cached_bytes; /* bytes: exactly what it takes of its limit */
+    uint64_t memory; /* bytes held: buffers, tables, and of the cache what is filled */
+    double wait;     /* wall seconds that takes read or waited for bytes, summed */
 };
 
 struct dl2_fetch;
@@ -77,6 +77,15 @@ int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
 void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched);
 
 void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats);
+
+/*
+ * Evicts the files of a dataset from the page cache, without root, so that what is measured next is
+ * cold. *resident is the part of their pages, 0 to 1, that is still there afterwards, as mincore()
+ * has it: pages that somebody else maps or locks stay, and for files that are neither ours nor ours
+ * to write the kernel won't tell and all count as there. DL2_ERR_UNSUPPORTED where a dataset lies
+ * in memory as a whole (IDX).
+ */
+int dl2_fetch_evict(const struct dl2_dataset *dataset, double *resident, struct dl2_error *error);
 
 #ifdef __cplusplus
 }

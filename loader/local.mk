@@ -2,6 +2,9 @@ noinst_LTLIBRARIES += libloader.la
 libloader_la_SOURCES = \
 	loader/bad.c loader/bad.h \
 	loader/batcher.c \
+	loader/cache.c loader/cache.h \
+	loader/evict.c \
+	loader/fetch.c loader/fetch.h \
 	loader/loader.c loader/loader.h \
 	loader/pace.c loader/pace.h \
 	loader/pipeline.h \

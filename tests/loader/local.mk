@@ -27,3 +27,11 @@ tests_loader_test_resize_LDADD = libloader.la libdataset.la libcodec.la libcommo
 TESTS += tests/loader/test_batching tests/loader/test_loader tests/loader/test_resize \
 	tests/loader/test_sampler
 endif
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/loader/test_fetch
+tests_loader_test_fetch_SOURCES = tests/loader/test_fetch.c
+tests_loader_test_fetch_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_loader_test_fetch_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
+TESTS += tests/loader/test_fetch
+endif

@@ -1,0 +1,120 @@
+/*
+ * One mapping of the size of the limit, handed out from front to back:
+ *
+ *     | block pointers, one a sample | header, data | header, data | ... not touched yet ... |
+ *                                                                  ^ used            limit ^
+ *
+ * Pages that were never written cost nothing, so there is no second level of slabs to manage, and
+ * what is left at the end goes to samples that are small enough.
+ */
+#include "loader/cache.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+struct dl2_cache {
+    uint8_t *memory;
+    size_t count, limit;
+    _Atomic(struct dl2_cache_block *) *blocks; /* at the start of `memory` */
+    atomic_size_t used, published;
+};
+
+/* Stands in the table while somebody fills the block; nothing is ever read from it. */
+static struct dl2_cache_block being_filled;
+
+static size_t round_up(size_t size)
+{
+    return (size + DL2_ALIGNMENT - 1) / DL2_ALIGNMENT * DL2_ALIGNMENT;
+}
+
+int dl2_cache_create(size_t count, uint64_t limit, struct dl2_cache **out, struct dl2_error *error)
+{
+    *out = NULL;
+    size_t table;
+    if (limit > SIZE_MAX / 2)
+        limit = SIZE_MAX / 2;
+    if (!dl2_size_mul(count, sizeof(struct dl2_cache_block *), &table) || table > limit)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "a cache of %" PRIu64 " bytes can't even hold the table of its %zu "
+                             "samples",
+                             limit, count);
+    struct dl2_cache *cache = dl2_calloc(1, sizeof *cache);
+    if (!cache)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a cache");
+    cache->count = count;
+    cache->limit = (size_t)limit;
+    cache->memory = mmap(NULL, cache->limit ? cache->limit : 1, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (cache->memory == MAP_FAILED) {
+        free(cache);
+        return dl2_error_set(error, DL2_ERR_MEMORY,
+                             "no address space for a cache of %" PRIu64 " bytes", limit);
+    }
+    /* Fresh pages are zero, which is what null pointers are here. */
+    cache->blocks = (_Atomic(struct dl2_cache_block *) *)(void *)cache->memory;
+    atomic_init(&cache->used, round_up(table));
+    *out = cache;
+    return DL2_OK;
+}
+
+void dl2_cache_destroy(struct dl2_cache *cache)
+{
+    if (!cache)
+        return;
+    munmap(cache->memory, cache->limit ? cache->limit : 1);
+    free(cache);
+}
+
+const struct dl2_cache_block *dl2_cache_find(const struct dl2_cache *cache, size_t index)
+{
+    if (index >= cache->count)
+        return NULL;
+    struct dl2_cache_block *block =
+        atomic_load_explicit(&cache->blocks[index], memory_order_acquire);
+    return block == &being_filled ? NULL : block;
+}
+
+struct dl2_cache_block *dl2_cache_offer(struct dl2_cache *cache, size_t index, size_t size)
+{
+    size_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
+    if (index >= cache->count || size > cache->limit)
+        return NULL;
+    const size_t room = round_up(sizeof(struct dl2_cache_block) + size);
+    struct dl2_cache_block *none = NULL;
+    if (used > cache->limit || room > cache->limit - used ||
+        !atomic_compare_exchange_strong(&cache->blocks[index], &none, &being_filled))
+        return NULL;
+    do {
+        if (used > cache->limit || room > cache->limit - used) {
+            atomic_store(&cache->blocks[index], NULL);
+            return NULL;
+        }
+    } while (!atomic_compare_exchange_weak(&cache->used, &used, used + room));
+    struct dl2_cache_block *block = (struct dl2_cache_block *)(void *)(cache->memory + used);
+    *block = (struct dl2_cache_block){.size = size};
+    return block;
+}
+
+void dl2_cache_publish(struct dl2_cache *cache, size_t index, struct dl2_cache_block *block)
+{
+    atomic_fetch_add_explicit(&cache->published, 1, memory_order_relaxed);
+    atomic_store_explicit(&cache->blocks[index], block, memory_order_release);
+}
+
+void dl2_cache_withdraw(struct dl2_cache *cache, size_t index, struct dl2_cache_block *block)
+{
+    const size_t start = (size_t)((uint8_t *)block - cache->memory);
+    size_t end = start + round_up(sizeof *block + block->size);
+    atomic_compare_exchange_strong(&cache->used, &end, start);
+    atomic_store(&cache->blocks[index], NULL);
+}
+
+void dl2_cache_get_stats(const struct dl2_cache *cache, struct dl2_cache_stats *stats)
+{
+    stats->count = atomic_load_explicit(&cache->published, memory_order_relaxed);
+    stats->bytes = atomic_load_explicit(&cache->used, memory_order_relaxed);
+    if (stats->bytes > cache->limit) /* the table's padding, where nothing else fits */
+        stats->bytes = cache->limit;
+}

@@ -1,0 +1,112 @@
+#include "loader/fetch.h"
+
+#include "common/memory.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Pages that are looked at in one go, and the room for what mincore() says of them. */
+#define PAGES_AT_ONCE 65536
+
+struct pages {
+    uint64_t all, resident;
+};
+
+/* Only clean pages can be dropped, so what is not on the disk yet is written first. */
+static void drop(int fd, uint64_t size)
+{
+    sync_file_range(fd, 0, (off_t)size,
+                    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                        SYNC_FILE_RANGE_WAIT_AFTER);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static int count_pages(const char *path, int fd, uint64_t size, unsigned char *resident,
+                       struct pages *pages, struct dl2_error *error)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t part = PAGES_AT_ONCE * page;
+    for (uint64_t at = 0; at < size; at += part) {
+        const size_t bytes = (size_t)(size - at < part ? size - at : part);
+        const size_t count = (bytes + (size_t)page - 1) / (size_t)page;
+        void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)at);
+        if (memory == MAP_FAILED)
+            return dl2_error_system(error, "%s: can't be mapped", path);
+        const int failed = mincore(memory, bytes, resident);
+        int status = DL2_OK;
+        if (failed)
+            status = dl2_error_system(error, "%s: its pages can't be counted", path);
+        munmap(memory, bytes);
+        DL2_TRY(status);
+        pages->all += count;
+        for (size_t i = 0; i < count; i++)
+            pages->resident += resident[i] & 1;
+    }
+    return DL2_OK;
+}
+
+static int evict_file(const char *path, unsigned char *resident, struct pages *pages,
+                      struct dl2_error *error)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return dl2_error_system(error, "%s: can't be opened", path);
+    struct stat info;
+    int status = DL2_OK;
+    if (fstat(fd, &info) != 0) {
+        status = dl2_error_system(error, "%s: can't be looked at", path);
+    } else if (info.st_size > 0) {
+        drop(fd, (uint64_t)info.st_size);
+        status = count_pages(path, fd, (uint64_t)info.st_size, resident, pages, error);
+    }
+    close(fd);
+    return status;
+}
+
+static int compare_paths(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* The files that samples lie in; those of one shard name it one after the other, mostly. */
+static size_t list_paths(const struct dl2_dataset *dataset, const char **paths)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        struct dl2_location location;
+        if (!dl2_dataset_locate(dataset, i, &location))
+            continue;
+        if (!count || paths[count - 1] != location.path)
+            paths[count++] = location.path;
+    }
+    qsort(paths, count, sizeof *paths, compare_paths);
+    return count;
+}
+
+int dl2_fetch_evict(const struct dl2_dataset *dataset, double *resident, struct dl2_error *error)
+{
+    *resident = 1;
+    const char **paths = dl2_calloc(dl2_dataset_count(dataset), sizeof *paths);
+    unsigned char *map = dl2_calloc(PAGES_AT_ONCE, 1);
+    int status = DL2_OK;
+    if (!paths || !map)
+        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for names of files");
+    const size_t count = status == DL2_OK ? list_paths(dataset, paths) : 0;
+    struct pages pages = {0};
+    for (size_t i = 0; status == DL2_OK && i < count; i++)
+        if (i == 0 || strcmp(paths[i], paths[i - 1]))
+            status = evict_file(paths[i], map, &pages, error);
+    if (status == DL2_OK && !count)
+        status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                               "this kind of dataset lies in memory as a whole: there is nothing "
+                               "to evict");
+    if (status == DL2_OK)
+        *resident = pages.all ? (double)pages.resident / (double)pages.all : 0;
+    free(paths);
+    free(map);
+    return status;
+}
