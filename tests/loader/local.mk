@@ -35,3 +35,8 @@ tests_loader_test_fetch_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_fetch_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
 TESTS += tests/loader/test_fetch
 endif
+
+# Not a test: `make tests/bench/bench_batching && ./tests/bench/bench_batching`.
+EXTRA_PROGRAMS += tests/bench/bench_batching
+tests_bench_bench_batching_SOURCES = tests/bench/bench_batching.c
+tests_bench_bench_batching_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
