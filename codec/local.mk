@@ -5,7 +5,8 @@ libcodec_la_SOURCES = \
 	codec/codec_pnm.c \
 	codec/decoder.c codec/decoder.h \
 	codec/exif.c codec/exif.h \
-	codec/image_file.h
+	codec/image_file.h \
+	codec/jpeg_tiles.c codec/jpeg_tiles.h
 libcodec_la_LIBADD = libcommon.la
 
 if HAVE_JPEG
