@@ -281,8 +281,10 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_SIZE, "memory", 0, "SIZE",
      "What memory can keep of the files from epoch to epoch (default: what is available now)",
      .value = &settings.memory},
-    {DL2_OPTION_PARSE, "quality", 0, "FILE",
-     "A JSON file of dl2-quality, whose figures stand beside the datasets'; may come several times",
+    {DL2_OPTION_PARSE, "quality", 0, "PATH",
+     "A JSON file of dl2-quality, or a folder of them, whose figures stand beside the datasets'; "
+     "may "
+     "come several times",
      .value = &settings, .parse = parse_quality},
 
     {DL2_OPTION_GROUP, .help = "What is reported:"},

@@ -22,6 +22,7 @@
  */
 #include "codec/codec.h"
 #include "common/clock.h"
+#include "common/file.h"
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/stats.h"
@@ -93,7 +94,7 @@ struct analysis {
     uint64_t memory;
     struct subject *subjects;
     size_t count, fastest, smallest; /* smallest: of those that are nearly as fast */
-    json_t **quality;
+    json_t *quality;                 /* the variants of all files of dl2-quality, in one array */
     json_t *bad;
     int bad_count;
 };
@@ -214,15 +215,51 @@ static double decoded_bytes(const struct subject *subject)
     return read ? sum / read * (double)subject->images : 0;
 }
 
-static const json_t *find_quality(const struct analysis *analysis, const char *name)
+static int read_quality_file(json_t *list, const char *path, struct dl2_error *error)
+{
+    json_t *file;
+    DL2_TRY(dl2_json_load(path, "dl2-quality/1", &file, error));
+    json_array_extend(list, json_object_get(file, "variants"));
+    json_decref(file);
+    return DL2_OK;
+}
+
+static int read_quality_folder(json_t *list, const char *folder, struct dl2_error *error)
+{
+    struct dl2_file_list files;
+    DL2_TRY(dl2_list_files(folder, &files, error));
+    int status = DL2_OK;
+    for (size_t i = 0; i < files.count && status == DL2_OK; i++) {
+        if (strcmp(dl2_path_extension(files.paths[i]), "json"))
+            continue;
+        char *path = dl2_path_join(folder, files.paths[i]);
+        status = path ? read_quality_file(list, path, error)
+                      : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        free(path);
+    }
+    dl2_file_list_free(&files);
+    return status;
+}
+
+static int read_quality(struct analysis *analysis, struct dl2_error *error)
 {
     for (size_t i = 0; i < analysis->options->quality_count; i++) {
-        const json_t *variants = json_object_get(analysis->quality[i], "variants");
-        for (size_t k = 0; k < json_array_size(variants); k++) {
-            const json_t *variant = json_array_get(variants, k);
-            if (!strcmp(dl2_json_get_text(variant, "variant", ""), name))
-                return json_object_get(variant, "metrics");
-        }
+        const char *path = analysis->options->quality[i];
+        DL2_TRY(dl2_is_folder(path) ? read_quality_folder(analysis->quality, path, error)
+                                    : read_quality_file(analysis->quality, path, error));
+    }
+    return DL2_OK;
+}
+
+/* The metrics of the variant of that name, or NULL. */
+static const json_t *find_quality(const struct analysis *analysis, const char *name)
+{
+    size_t i;
+    const json_t *variant;
+    json_array_foreach(analysis->quality, i, variant)
+    {
+        if (!strcmp(dl2_json_get_text(variant, "variant", ""), name))
+            return json_object_get(variant, "metrics");
     }
     return NULL;
 }
@@ -778,13 +815,12 @@ static int prepare(struct analysis *analysis, const char *const *paths, struct d
     analysis->config = options->loader;
     analysis->bad = json_array();
     analysis->subjects = dl2_calloc(count, sizeof *analysis->subjects);
-    analysis->quality = dl2_calloc(options->quality_count + 1, sizeof *analysis->quality);
+    analysis->quality = json_array();
     if (!analysis->bad || !analysis->subjects || !analysis->quality)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
     DL2_TRY(find_device(analysis, error));
     analysis->memory = options->memory ? options->memory : dl2_memory_available();
-    for (size_t i = 0; i < options->quality_count; i++)
-        DL2_TRY(dl2_json_load(options->quality[i], "dl2-quality/1", &analysis->quality[i], error));
+    DL2_TRY(read_quality(analysis, error));
     for (size_t i = 0; i < count; i++)
         DL2_TRY(open_subject(analysis, &analysis->subjects[i], paths[i], error));
     return DL2_OK;
@@ -812,10 +848,8 @@ int dl2_load_analyze(const struct dl2_load_options *options, const char *const *
     const int status = analyze(&analysis, paths, out, error);
     for (size_t i = 0; analysis.subjects && i < count; i++)
         close_subject(&analysis.subjects[i]);
-    for (size_t i = 0; analysis.quality && i < options->quality_count; i++)
-        json_decref(analysis.quality[i]);
     free(analysis.subjects);
-    free(analysis.quality);
+    json_decref(analysis.quality);
     json_decref(analysis.bad);
     json_decref(analysis.device.report);
     return status < 0 ? status : analysis.bad_count;

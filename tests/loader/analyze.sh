@@ -84,7 +84,13 @@ cat >"$work/quality.json" <<'EOF'
 EOF
 expect 0 analyze "$work/small" "$work/large" --device-rate 5 --quality "$work/quality.json"
 grep -q '^small .* 31.25  0.9125$' "$work/out" || fail "no quality in $(cat "$work/out")"
+mkdir "$work/scores" && cp "$work/quality.json" "$work/scores/a.json"
+expect 0 analyze "$work/small" "$work/large" --device-rate 5 --quality "$work/scores"
+grep -q '^small .* 31.25  0.9125$' "$work/out" || fail "no quality from a folder in $(cat "$work/out")"
 grep -q 'PSNR 31.25 dB, SSIM 0.9125' "$work/out" || fail "the choice doesn't tell the quality"
+
+expect 1 analyze "$work/small" --device-rate 5 --quality "$work/device.json"
+grep -q 'device.json' "$work/err" || fail "what is no file of dl2-quality is not named"
 
 # A bad image is named, and the rest is measured all the same; sets of one image, of none.
 printf 'P6\n640 480\n255\n' >"$work/large/train/a/3.ppm"
