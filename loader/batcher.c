@@ -10,22 +10,28 @@ unsigned dl2_batcher_size(const struct dl2_loader *loader, uint64_t step)
     return left < loader->config.batch ? (unsigned)left : loader->config.batch;
 }
 
-static struct dl2_slot *slot_of(const struct dl2_loader *loader, uint64_t number)
+struct dl2_slot *dl2_batcher_slot(const struct dl2_loader *loader, uint64_t step)
 {
-    return &loader->slots[number / loader->config.batch % loader->config.depth];
+    struct dl2_slot *unused = NULL;
+    for (unsigned i = 0; i < loader->config.depth; i++) {
+        struct dl2_slot *slot = &loader->slots[i];
+        if (slot->state == DL2_SLOT_FREE)
+            unused = unused ? unused : slot;
+        else if (slot->state != DL2_SLOT_TAKEN && slot->batch.step == step)
+            return slot;
+    }
+    return unused;
 }
 
 bool dl2_batcher_has(const struct dl2_loader *loader, uint64_t number)
 {
-    const struct dl2_slot *slot = slot_of(loader, number);
-    return slot->state == DL2_SLOT_FREE ||
-           (slot->state == DL2_SLOT_FILLING && slot->batch.step == number / loader->config.batch);
+    return dl2_batcher_slot(loader, number / loader->config.batch);
 }
 
 bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place)
 {
-    struct dl2_slot *slot = slot_of(loader, number);
-    if (!dl2_batcher_has(loader, number))
+    struct dl2_slot *slot = dl2_batcher_slot(loader, number / loader->config.batch);
+    if (!slot)
         return false;
     if (slot->state == DL2_SLOT_FREE) {
         slot->batch.epoch = loader->recipe.epoch;

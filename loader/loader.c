@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_IMAGE_SIZE 65536
 
@@ -174,6 +175,16 @@ static int set_up(struct dl2_loader *loader, struct dl2_error *error)
     return start_threads(loader, error);
 }
 
+/* A condition whose waits may end by CLOCK_MONOTONIC. */
+static void init_clocked(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
                       struct dl2_loader **out, struct dl2_error *error)
 {
@@ -193,7 +204,7 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
     pthread_mutex_init(&loader->mutex, NULL);
     pthread_cond_init(&loader->work, NULL);
     pthread_cond_init(&loader->room, NULL);
-    pthread_cond_init(&loader->progress, NULL);
+    init_clocked(&loader->progress);
     const int status = set_up(loader, error);
     if (status < 0) {
         dl2_loader_destroy(loader);
@@ -251,20 +262,17 @@ uint64_t dl2_loader_steps(const struct dl2_loader *loader)
     return loader->sampler.steps;
 }
 
-/* Held. Drops what is left of an epoch; on return nothing is in flight and all slots are free. */
-static int stop_epoch(struct dl2_loader *loader, struct dl2_error *error)
+/* Held. Drops what is left of an epoch; on return nothing is in flight and all slots are free but
+ * those that the consumer has. */
+static void stop_epoch(struct dl2_loader *loader)
 {
-    for (unsigned i = 0; i < loader->config.depth; i++)
-        if (loader->slots[i].state == DL2_SLOT_TAKEN)
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "a batch was not given back before the next epoch");
     cancel(loader);
     while (loader->in_flight)
         pthread_cond_wait(&loader->progress, &loader->mutex);
     atomic_store_explicit(&loader->canceled, false, memory_order_relaxed);
     for (unsigned i = 0; i < loader->config.depth; i++)
-        loader->slots[i].state = DL2_SLOT_FREE;
-    return DL2_OK;
+        if (loader->slots[i].state != DL2_SLOT_TAKEN)
+            loader->slots[i].state = DL2_SLOT_FREE;
 }
 
 static void set_delivered(struct dl2_loader *loader, uint32_t position, bool delivered)
@@ -332,9 +340,8 @@ int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t f
     const struct dl2_loader_position at = {
         .epoch = epoch, .step = step, .next = samples_before(loader, step)};
     pthread_mutex_lock(&loader->mutex);
-    int status = stop_epoch(loader, error);
-    if (status == DL2_OK)
-        status = start_at(loader, &at, error);
+    stop_epoch(loader);
+    const int status = start_at(loader, &at, error);
     pthread_mutex_unlock(&loader->mutex);
     return status;
 }
@@ -354,9 +361,8 @@ int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_positio
                              " samples missing is no position of this loader's epochs",
                              at->step, at->missing_count, at->next);
     pthread_mutex_lock(&loader->mutex);
-    int status = stop_epoch(loader, error);
-    if (status == DL2_OK)
-        status = start_at(loader, at, error);
+    stop_epoch(loader);
+    const int status = start_at(loader, at, error);
     pthread_mutex_unlock(&loader->mutex);
     return status;
 }
@@ -373,17 +379,17 @@ static void make_empty(struct dl2_loader *loader, struct dl2_slot *slot)
 }
 
 /* Held. 1: the next batch is there; 0: not yet; or why it never will be. */
-static int look_for_next(struct dl2_loader *loader, struct dl2_error *error)
+static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
-    struct dl2_slot *slot = &loader->slots[loader->next_step % config->depth];
-    if (slot->state == DL2_SLOT_TAKEN)
+    struct dl2_slot *slot = *out = dl2_batcher_slot(loader, loader->next_step);
+    if (!slot) /* batches are begun in the order of their steps, so none is of a later one */
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "all %u batches are taken: give one back before the next",
                              config->depth);
     if (slot->state == DL2_SLOT_FREE && dl2_batcher_size(loader, loader->next_step) == 0)
         make_empty(loader, slot);
-    if (slot->state == DL2_SLOT_READY && slot->batch.step == loader->next_step)
+    if (slot->state == DL2_SLOT_READY)
         return 1;
     if (loader->fail_claim == DL2_NOWHERE || loader->in_flight)
         return 0;
@@ -393,10 +399,27 @@ static int look_for_next(struct dl2_loader *loader, struct dl2_error *error)
     return 0;
 }
 
-/* Held. */
-static struct dl2_batch *hand_out(struct dl2_loader *loader)
+/* Held. look_for_next(), waiting until `deadline` (NULL: for ever) where it says 0. */
+static int wait_for_next(struct dl2_loader *loader, const struct timespec *deadline,
+                         struct dl2_slot **out, struct dl2_error *error)
 {
-    struct dl2_slot *slot = &loader->slots[loader->next_step++ % loader->config.depth];
+    int status;
+    bool late = false;
+    while ((status = look_for_next(loader, out, error)) == 0 && !late) {
+        const double start = dl2_clock_wall();
+        if (deadline)
+            late = pthread_cond_timedwait(&loader->progress, &loader->mutex, deadline) != 0;
+        else
+            pthread_cond_wait(&loader->progress, &loader->mutex);
+        loader->stats.consumer_wait += dl2_clock_wall() - start;
+    }
+    return status;
+}
+
+/* Held. */
+static struct dl2_batch *hand_out(struct dl2_loader *loader, struct dl2_slot *slot)
+{
+    loader->next_step++;
     slot->state = DL2_SLOT_TAKEN;
     for (unsigned i = 0; i < slot->batch.count; i++)
         set_delivered(loader, slot->positions[i], true);
@@ -404,24 +427,43 @@ static struct dl2_batch *hand_out(struct dl2_loader *loader)
     return &slot->batch;
 }
 
+static bool has_ended(const struct dl2_loader *loader)
+{
+    return loader->next_step >= loader->sampler.steps;
+}
+
+int dl2_loader_wait(struct dl2_loader *loader, double seconds)
+{
+    struct timespec deadline;
+    struct dl2_slot *slot;
+    const double wait = fmax(0, fmin(seconds, 1e9)), whole = floor(wait);
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += (time_t)whole;
+    deadline.tv_nsec += (long)((wait - whole) * 1e9);
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_sec++;
+        deadline.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&loader->mutex);
+    const bool ready =
+        !loader->started || has_ended(loader) || wait_for_next(loader, &deadline, &slot, NULL) != 0;
+    pthread_mutex_unlock(&loader->mutex);
+    return ready;
+}
+
 int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl2_error *error)
 {
+    struct dl2_slot *slot;
     *out = NULL;
     pthread_mutex_lock(&loader->mutex);
     int status = 0;
-    const bool ended = loader->next_step >= loader->sampler.steps;
+    const bool ended = has_ended(loader);
     if (!loader->started)
         status = dl2_error_set(error, DL2_ERR_ARGUMENT, "no epoch was started");
-    while (status == 0 && !ended) {
-        status = look_for_next(loader, error);
-        if (status != 0)
-            break;
-        const double start = dl2_clock_wall();
-        pthread_cond_wait(&loader->progress, &loader->mutex);
-        loader->stats.consumer_wait += dl2_clock_wall() - start;
-    }
+    else if (!ended)
+        status = wait_for_next(loader, NULL, &slot, error);
     if (status == 1)
-        *out = hand_out(loader);
+        *out = hand_out(loader, slot);
     const bool all_bad = loader->sampler.size && loader->bad.count == loader->sampler.size;
     pthread_mutex_unlock(&loader->mutex);
     if (status == 0 && ended && all_bad)

@@ -17,7 +17,8 @@
  * error instead, after the batches before it. A dataset of which nothing can be read is an error:
  * in training at once, in validation at the epoch's end.
  *
- * Threads: one consumer thread calls everything here; workers are inside.
+ * Threads: one consumer thread calls everything here, but dl2_loader_release() and
+ * dl2_loader_get_stats(), which any may; workers are inside.
  *
  * Installed as libdl2.so with the headers that this one includes (pkg-config: dl2). The structs
  * that callers fill in or read may grow in any release, and the library's number (libdl2.so.N) then
@@ -208,7 +209,17 @@ int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_positio
  * all `depth` batches are taken: waiting would never end.
  */
 int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl2_error *error);
-/* Gives the slot back. Every batch must come back before the next epoch starts. */
+
+/*
+ * Waits at most so many seconds until dl2_loader_next() has an answer, whichever: 1, it would not
+ * block now; 0, it still would. For those who have signals or other things to look after.
+ */
+int dl2_loader_wait(struct dl2_loader *loader, double seconds);
+
+/*
+ * Gives the slot back, which is filled anew then. In any order, on any thread, and in a later
+ * epoch, too: until then there is one batch less to fill.
+ */
 void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch);
 
 void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_stats *stats);

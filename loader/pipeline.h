@@ -5,14 +5,15 @@
  * Workers claim an epoch's samples strictly in order, and work on them in any order. Each sample
  * takes one place, and places are numbered through the epoch:
  *
- *     place n  ->  step n / batch, place n % batch of its batch  ->  slot step % depth
+ *     place n  ->  step n / batch, place n % batch of its batch  ->  a slot that was free
  *
  *     slot:  FREE --first place--> FILLING --last sample--> READY --next()--> TAKEN --release()-->
  * FREE
  *
- * A place can be taken only while its slot is FREE or already FILLING for its step, which bounds
- * the ring. In strict order a sample takes its place when it is claimed, so that places follow the
- * order; else at the moment when its pixels are ready to be written, so that nothing waits for it.
+ * A place can be taken only while a slot is FREE or already FILLING for its step, which bounds the
+ * memory; what the consumer keeps of an earlier epoch is merely missing. In strict order a sample
+ * takes its place when it is claimed, so that places follow the order; else at the moment when its
+ * pixels are ready to be written, so that nothing waits for it.
  *
  * One mutex guards all that is shared; samples are worked on outside it. A task belongs to one
  * worker, to the side's queue, or to the pile of free ones.
@@ -112,6 +113,8 @@ struct dl2_loader {
 
 /* ---- batcher.c; the mutex is held ---- */
 
+/* The slot of a step, else a free one for it; NULL where all are taken or of other steps. */
+struct dl2_slot *dl2_batcher_slot(const struct dl2_loader *loader, uint64_t step);
 /* Place number `number`; false while its slot isn't to be had. */
 bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place);
 bool dl2_batcher_has(const struct dl2_loader *loader, uint64_t number);

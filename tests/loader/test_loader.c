@@ -191,6 +191,45 @@ static void test_destroy_at_any_time(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* Batches that are kept, in a later epoch, too, stay as they are and take nothing from the rest. */
+static void test_kept_batches(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    const size_t bytes = (size_t)8 * SIZE * SIZE * 3;
+    for (unsigned kept = 1; kept < 4; kept++) {
+        struct dl2_loader_config config = config_for(true, 3);
+        config.depth = 4;
+        struct dl2_loader *loader = create(dataset, &config);
+        struct epoch *expected = load_epoch(loader, 3, 1, 0);
+        struct dl2_batch *batches[3];
+        uint8_t *copy = malloc(kept * bytes);
+        start(loader, 0, 3);
+        for (unsigned i = 0; i < kept; i++) {
+            assert_int_equal(dl2_loader_wait(loader, 1e9), 1);
+            assert_int_equal(dl2_loader_next(loader, &batches[i], NULL), 1);
+            memcpy(copy + i * bytes, batches[i]->images, bytes);
+        }
+        struct epoch *epoch = load_epoch(loader, 3, 1, 0);
+        expect_same(expected, epoch);
+        assert_int_equal(dl2_loader_wait(loader, 0), 1); /* the epoch has ended */
+        for (unsigned i = 0; i < kept; i++) {
+            assert_memory_equal(batches[i]->images, copy + i * bytes, bytes);
+            assert_int_equal(batches[i]->step, 3 + i);
+            if (i == 1)
+                dl2_loader_release(loader, batches[i]);
+        }
+        free(epoch);
+        epoch = load_epoch(loader, 3, 1, 0);
+        expect_same(expected, epoch);
+        free(epoch);
+        free(expected);
+        free(copy);
+        dl2_loader_destroy(loader);
+    }
+    dl2_dataset_close(dataset);
+}
+
 static void test_misuse_is_an_error(void **state)
 {
     (void)state;
@@ -205,8 +244,8 @@ static void test_misuse_is_an_error(void **state)
     assert_ptr_not_equal(a->images, b->images);
     assert_int_equal(dl2_loader_next(loader, &c, NULL), DL2_ERR_ARGUMENT); /* both are taken */
     assert_null(c);
-    assert_int_equal(dl2_loader_start_epoch(loader, 1, 0, NULL), DL2_ERR_ARGUMENT);
-    dl2_loader_release(loader, b); /* in another order than they came */
+    assert_int_equal(dl2_loader_wait(loader, 1e9), 1); /* next() says at once that it's so */
+    dl2_loader_release(loader, b);                     /* in another order than they came */
     dl2_loader_release(loader, a);
     assert_int_equal(dl2_loader_next(loader, &c, NULL), 1);
     assert_int_equal(c->step, 2);
@@ -524,6 +563,7 @@ int main(void)
         TEST(test_seed),
         TEST(test_restart_anywhere),
         TEST(test_destroy_at_any_time),
+        TEST(test_kept_batches),
         TEST(test_misuse_is_an_error),
         TEST(test_drop_last),
         TEST(test_bad_in_training),
