@@ -8,7 +8,7 @@ RUN_STUDY = cd '$(STUDY_FOLDER)' && \
 	$(MAKE) --no-print-directory -f '$(abs_top_srcdir)/study/study.mk' PROGRAMS='$(abs_top_builddir)'
 
 
-STUDY_GOALS = study variants quality load train report
+STUDY_GOALS = study variants quality load analyze train report
 .PHONY: $(STUDY_GOALS) clean-study run-study
 $(STUDY_GOALS): run-study
 run-study: all

@@ -7,6 +7,8 @@
 #   variants     the dataset transcoded with every codec at every quality
 #   quality      PSNR and SSIM of every variant
 #   load         the input pipeline's speed on every variant and on the original
+#   analyze      what training from each variant would wait for, without training: storage, decoding or
+#                the device (OUT/analysis/NETWORK.txt); not a part of `study`
 #   train        every network, from every seed, on every variant and on the original
 #   report       OUT/report/report.html and the plots beside it
 #   clean-study  deletes OUT
@@ -72,7 +74,7 @@ image_size_fashion-mnist := 28
 here := $(dir $(lastword $(MAKEFILE_LIST)))
 goals := $(or $(MAKECMDGOALS),study)
 
-.PHONY: study variants quality load train report clean-study help FORCE
+.PHONY: study variants quality load analyze train report clean-study help FORCE
 .SUFFIXES:
 study: report
 
@@ -127,6 +129,7 @@ folder_of = $(if $(filter raw,$1),$(data),$(out)/variants/$1)
 variant_files := $(variants:%=$(out)/variants/%/dl2-variant.json)
 quality_files := $(variants:%=$(out)/quality/%.json)
 load_files := $(names:%=$(out)/load/%.json)
+analysis_files := $(ARCHS:%=$(out)/analysis/%.json)
 run_files := $(runs:%=$(out)/train/%/experiment_report.json)
 report_file := $(out)/report/report.html
 
@@ -160,9 +163,10 @@ installed = { $(install) $1 || [ $$? -eq 3 ]; }
 options_transcode := $(TRANSCODE_FLAGS)
 options_quality := $(QUALITY_FLAGS)
 options_load := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(LOAD_FLAGS)
+options_analyze := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(DEVICE) $(TRAIN_FLAGS)
 options_train := $(EPOCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
 options_report := $(TOLERANCE) $(names) $(runs) $(REPORT_FLAGS)
-stages := transcode quality load train report
+stages := transcode quality load analyze train report
 same = $(and $(findstring [$1],[$2]),$(findstring [$2],[$1]))
 $(foreach s,$(stages),$(if $(call same,$(strip $(options_$s)),$(strip $(file <$(made)/$s))),$(if \
     $(wildcard $(made)/$s),,$(eval $(made)/$s: FORCE)),$(eval $(made)/$s: FORCE)))
@@ -265,6 +269,20 @@ $(load_files): $(out)/load/%.json:
 	    bench $(call folder_of,$*) >$(made)/load.log 2>&1 || [ $$? -eq 1 ]; } && test -e $@ || \
 	    { cat $(made)/load.log >&2; exit 1; }
 
+# ---- What training would wait for
+
+# The device's rate from noise, of which thirty batches do; the first of four passes does not count.
+$(analysis_files): $(variant_files) $(quality_files) $(made)/analyze
+$(analysis_files): $(out)/analysis/%.json:
+	@mkdir -p $(out)/analysis/$*
+	$(Q)$(alone) && echo 'Analyzing $*' && rm -f $@ && { $(call program,dl2-train) --restart \
+	    --loader synthetic --images $$((30 * $(BATCH))) --arch $* --epochs 4 --batch $(BATCH) \
+	    --image-size $(IMAGE_SIZE) --device $(DEVICE) --threads $(JOBS) --out $(out)/analysis/$* \
+	    --quiet $(TRAIN_FLAGS) && { $(call program,dl2-load) analyze -j $(JOBS) --quiet --device-report \
+	    $(out)/analysis/$*/experiment_report.json --quality $(out)/quality --json $@ $(data) \
+	    $(variants:%=$(out)/variants/%) >$(@:.json=.txt) || [ $$? -eq 1 ]; }; \
+	} >$(out)/analysis/$*/log 2>&1 && test -e $@ || { cat $(out)/analysis/$*/log >&2; exit 1; }
+
 # ---- Training
 
 $(call cut_short,completed,$(run_files)): FORCE
@@ -315,6 +333,8 @@ $(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(m
 variants: $(variant_files)
 quality: $(quality_files)
 load: $(load_files)
+analyze: $(analysis_files)
+	@cat $(^:.json=.txt)
 train: $(run_files)
 report: $(report_file)
 	@echo 'The report: $(abspath $<)'

@@ -56,6 +56,14 @@ expect 0 study QUALITIES='10 50' -j2
 [ -z "$(news)" ] || fail "made again: $(news)"
 expect 0 study QUALITIES='10 50' -q results/report/report.html
 
+# What training would wait for: beside the study, and once.
+expect 0 study QUALITIES='10 50' analyze
+grep -q '^jpeg-10 .* [0-9.]*$' "$work/out" || fail "no table of what training would wait for"
+grep -q '"psnr_rgb"' results/analysis/convnet.json || fail "no quality in the analysis"
+mark
+expect 0 study QUALITIES='10 50' analyze
+[ -z "$(news)" ] || fail "analyzed again: $(news)"
+
 # An added quality: that variant, its score, its speed, its trainings, and the report.
 expect 0 study QUALITIES='10 30 50'
 cat >expected <<LIST
