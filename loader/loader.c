@@ -110,6 +110,17 @@ static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
     return dl2_bad_init(&loader->bad, (uint32_t)count, error);
 }
 
+static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &loader->config;
+    if (config->decoded_cache_bytes)
+        DL2_TRY(dl2_cache_create(loader->sampler.config.count, config->decoded_cache_bytes,
+                                 &loader->recipe.decoded, error));
+    struct dl2_fetch_config fetch = config->fetch;
+    fetch.decoded = loader->recipe.decoded;
+    return dl2_fetch_create(loader->dataset, &fetch, &loader->recipe.fetch, error);
+}
+
 /* What DL2_BATCHING_AWARE needs. */
 static int make_side(struct dl2_loader *loader, struct dl2_error *error)
 {
@@ -168,6 +179,7 @@ static int set_up(struct dl2_loader *loader, struct dl2_error *error)
     DL2_TRY(copy_operations(loader, error));
     DL2_TRY(set_sizes(loader, error));
     DL2_TRY(make_sampler(loader, error));
+    DL2_TRY(make_storage(loader, error));
     DL2_TRY(make_side(loader, error));
     DL2_TRY(make_tasks(loader, error));
     DL2_TRY(dl2_batcher_init(loader, error));
@@ -236,6 +248,8 @@ void dl2_loader_destroy(struct dl2_loader *loader)
         pthread_join(loader->threads[i], NULL);
     for (unsigned i = 0; i < loader->task_count; i++)
         dl2_work_free(&loader->tasks[i].work, &loader->recipe);
+    dl2_fetch_destroy(loader->recipe.fetch);
+    dl2_cache_destroy(loader->recipe.decoded);
     dl2_batcher_free(loader);
     pthread_cond_destroy(&loader->progress);
     pthread_cond_destroy(&loader->room);
@@ -247,6 +261,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     free(loader->operations);
     free(loader->delivered);
     free(loader->pending);
+    free(loader->queue);
     free(loader->missing);
     free(loader->aside);
     free(loader->free_tasks);
@@ -287,17 +302,28 @@ static void set_delivered(struct dl2_loader *loader, uint32_t position, bool del
 static int keep_pending(struct dl2_loader *loader, const uint32_t *missing, uint32_t count,
                         struct dl2_error *error)
 {
-    if (count > loader->pending_capacity) {
-        uint32_t *grown = dl2_realloc(loader->pending, count, sizeof *grown);
-        if (!grown)
+    if (count && !loader->queue) {
+        loader->queue = dl2_calloc(loader->sampler.positions, sizeof *loader->queue);
+        loader->pending = dl2_calloc(loader->sampler.positions, sizeof *loader->pending);
+        if (!loader->queue || !loader->pending)
             return out_of_memory(error);
-        loader->pending = grown;
-        loader->pending_capacity = count;
+        loader->memory += (uint64_t)loader->sampler.positions * 2 * sizeof *loader->queue;
     }
     if (count)
         memmove(loader->pending, missing, count * sizeof *missing);
     loader->pending_count = count;
     return DL2_OK;
+}
+
+/* The epoch's samples by claim. */
+static const uint32_t *fill_queue(struct dl2_loader *loader)
+{
+    const uint32_t *order = loader->sampler.order;
+    if (!loader->pending_count)
+        return order + loader->resumed_at;
+    for (uint32_t claim = 0; claim < loader->end_claim; claim++)
+        loader->queue[claim] = order[dl2_claim_position(loader, claim)];
+    return loader->queue;
 }
 
 /* Held, nothing in flight. */
@@ -321,6 +347,7 @@ static int start_at(struct dl2_loader *loader, const struct dl2_loader_position 
     loader->fail_claim = DL2_NOWHERE;
     loader->started = true;
     dl2_error_clear(&loader->error);
+    dl2_fetch_start(loader->recipe.fetch, fill_queue(loader), loader->end_claim);
     pthread_cond_broadcast(&loader->work);
     return DL2_OK;
 }
@@ -524,6 +551,22 @@ int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_positio
     return status;
 }
 
+/* Held. What the storage below counts since it was made. */
+static void add_storage(const struct dl2_loader *loader, struct dl2_loader_stats *stats)
+{
+    struct dl2_fetch_stats fetch;
+    dl2_fetch_get_stats(loader->recipe.fetch, &fetch);
+    stats->bytes_read = fetch.bytes_read - loader->fetch_before.bytes_read;
+    stats->requests = fetch.requests - loader->fetch_before.requests;
+    stats->encoded_hits = fetch.cache_hits - loader->fetch_before.cache_hits;
+    stats->memory += fetch.memory;
+    if (loader->recipe.decoded) {
+        struct dl2_cache_stats cache;
+        dl2_cache_get_stats(loader->recipe.decoded, &cache);
+        stats->memory += cache.bytes;
+    }
+}
+
 void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_stats *stats)
 {
     struct dl2_loader *shared = (struct dl2_loader *)loader; /* to lock; nothing else changes */
@@ -531,6 +574,7 @@ void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_sta
     *stats = shared->stats;
     if (shared->aware && shared->pace.threshold < HUGE_VAL)
         stats->threshold = shared->pace.threshold;
+    add_storage(shared, stats);
     pthread_mutex_unlock(&shared->mutex);
 }
 
@@ -538,6 +582,7 @@ void dl2_loader_stats_reset(struct dl2_loader *loader)
 {
     pthread_mutex_lock(&loader->mutex);
     loader->stats = (struct dl2_loader_stats){.memory = loader->stats.memory};
+    dl2_fetch_get_stats(loader->recipe.fetch, &loader->fetch_before);
     pthread_mutex_unlock(&loader->mutex);
 }
 

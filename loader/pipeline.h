@@ -93,7 +93,8 @@ struct dl2_loader {
 
     /* Claim c is position pending[c] first, then position resumed_at + c - pending_count. */
     uint32_t *pending;
-    size_t pending_count, pending_capacity;
+    uint32_t *queue; /* sample numbers by claim, where there are pending ones */
+    size_t pending_count;
     uint32_t resumed_at;
     uint64_t *delivered; /* a bit for each position */
     uint32_t *missing;   /* what dl2_loader_get_position() gave last */
@@ -106,8 +107,9 @@ struct dl2_loader {
     struct dl2_pace pace;
 
     struct dl2_loader_stats stats;
-    uint64_t memory;      /* held now, without the caches */
-    atomic_bool canceled; /* what is being worked on is no longer wanted */
+    struct dl2_fetch_stats fetch_before; /* at the last reset */
+    uint64_t memory;                     /* held now, without the caches */
+    atomic_bool canceled;                /* what is being worked on is no longer wanted */
     struct dl2_bad_list bad;
 };
 

@@ -1,15 +1,14 @@
 #include "loader/sample.h"
 
-#include "codec/codec.h"
 #include "common/clock.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 int dl2_work_init(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = recipe->config;
+    DL2_TRY(dl2_decoder_create(&work->decoder, error));
     if (!config->operation_count)
         return DL2_OK;
     const size_t side = config->image_size;
@@ -23,9 +22,9 @@ int dl2_work_init(struct dl2_work *work, const struct dl2_recipe *recipe, struct
 void dl2_work_free(struct dl2_work *work, const struct dl2_recipe *recipe)
 {
     dl2_work_drop(work, recipe);
-    dl2_bytes_free(&work->encoded);
-    dl2_image_free(&work->image);
-    dl2_image_free(&work->turned);
+    dl2_bytes_free(&work->fetched.scratch);
+    dl2_decoder_destroy(work->decoder);
+    work->decoder = NULL;
     dl2_resizer_free(&work->resizer);
     free(work->pixels);
     work->pixels = NULL;
@@ -35,8 +34,7 @@ size_t dl2_work_memory(const struct dl2_work *work, const struct dl2_recipe *rec
 {
     const struct dl2_loader_config *config = recipe->config;
     const size_t pixels = (size_t)config->image_size * config->image_size * config->channels;
-    return sizeof *work + work->encoded.capacity + work->image.capacity + work->turned.capacity +
-           (work->pixels ? pixels : 0);
+    return sizeof *work + work->fetched.scratch.capacity + (work->pixels ? pixels : 0);
 }
 
 void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint32_t index,
@@ -58,8 +56,9 @@ bool dl2_work_needs_place(const struct dl2_work *work, const struct dl2_recipe *
 
 void dl2_work_drop(struct dl2_work *work, const struct dl2_recipe *recipe)
 {
-    (void)recipe;
-    work->data = NULL;
+    if (work->holds_bytes)
+        dl2_fetch_give(recipe->fetch, &work->fetched);
+    work->holds_bytes = false;
 }
 
 /* ---- the stages ---- */
@@ -67,53 +66,121 @@ void dl2_work_drop(struct dl2_work *work, const struct dl2_recipe *recipe)
 static int read_bytes(struct dl2_work *work, const struct dl2_recipe *recipe,
                       struct dl2_error *error)
 {
-    DL2_TRY(dl2_dataset_read(recipe->dataset, work->index, &work->encoded, &work->data, &work->size,
-                             error));
-    work->stats.bytes += work->size;
+    work->cached = recipe->decoded ? dl2_cache_find(recipe->decoded, work->index) : NULL;
+    if (work->cached)
+        return DL2_OK;
+    work->holds_bytes = true; /* to be given back after an error, too */
+    DL2_TRY(dl2_fetch_take(recipe->fetch, work->position, work->index, &work->fetched, error));
+    work->stats.bytes += work->fetched.size;
     return DL2_OK;
 }
 
-/* The upright size, from the header. */
-static int read_size(const struct dl2_work *work, const struct dl2_recipe *recipe, uint32_t *width,
-                     uint32_t *height, struct dl2_error *error)
+static void choose_view(struct dl2_work *work, const struct dl2_recipe *recipe, uint32_t width,
+                        uint32_t height)
 {
-    struct dl2_image_info info;
-    const uint64_t limit =
-        recipe->config->max_pixels ? recipe->config->max_pixels : DL2_DEFAULT_MAX_PIXELS;
-    DL2_TRY(dl2_image_read_info(work->data, work->size, &info, error));
-    DL2_TRY(dl2_image_check_size(info.width, info.height, limit, error));
-    const bool turned = info.orientation >= 5;
-    *width = turned ? info.height : info.width;
-    *height = turned ? info.width : info.height;
-    return DL2_OK;
+    if (recipe->config->train)
+        dl2_view_for_training(recipe->config, &work->random, width, height, &work->view);
+    else
+        dl2_view_for_validation(recipe->config, width, height, &work->view);
+}
+
+/* A block as a raster of one plane. */
+static void look_at(struct dl2_work *work, const struct dl2_cache_block *block)
+{
+    work->raster = (struct dl2_raster){
+        .color = block->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
+        .planes[0] = {.data = block->data,
+                      .stride = (size_t)block->width * block->channels,
+                      .width = block->width,
+                      .height = block->height,
+                      .step_x = 1,
+                      .step_y = 1},
+    };
+}
+
+/* Decodes the whole image and keeps it where the cache has room: 1, or 0 where it has none. */
+static int decode_into_cache(struct dl2_work *work, const struct dl2_recipe *recipe,
+                             struct dl2_decode_request *request, uint32_t width, uint32_t height,
+                             uint32_t channels, struct dl2_error *error)
+{
+    const size_t row = (size_t)width * channels;
+    struct dl2_cache_block *block = dl2_cache_offer(recipe->decoded, work->index, row * height);
+    if (!block)
+        return 0;
+    request->x = request->y = 0;
+    request->width = width;
+    request->height = height;
+    int status = dl2_decoder_decode(work->decoder, request, &work->raster, error);
+    const struct dl2_plane *plane = &work->raster.planes[0];
+    if (status == DL2_OK && dl2_raster_channels(&work->raster) != channels)
+        status = dl2_error_set(error, DL2_ERR_FORMAT, "%u channels where the header speaks of %u",
+                               dl2_raster_channels(&work->raster), channels);
+    if (status < 0) {
+        dl2_cache_withdraw(recipe->decoded, work->index, block);
+        return status;
+    }
+    for (uint32_t y = 0; y < height; y++)
+        memcpy(block->data + y * row, plane->data + y * plane->stride, row);
+    block->width = width;
+    block->height = height;
+    block->channels = channels;
+    dl2_cache_publish(recipe->decoded, work->index, block);
+    look_at(work, block);
+    return 1;
 }
 
 /* Header, view, pixels. Gray stays gray until it is resized: that is a third of the work. */
 static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = recipe->config;
-    uint32_t width, height;
-    DL2_TRY(read_size(work, recipe, &width, &height, error));
-    if (config->train)
-        dl2_view_for_training(config, &work->random, width, height, &work->view);
-    else
-        dl2_view_for_validation(config, width, height, &work->view);
-    struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
-    options.max_pixels = config->max_pixels;
-    options.channels = config->channels == 1 ? 1 : 0;
-    DL2_TRY(dl2_image_decode(work->data, work->size, &options, &work->image, &work->turned, error));
-    if (work->image.width != width || work->image.height != height)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%" PRIu32 "x%" PRIu32 " pixels where the header speaks of %" PRIu32
-                             "x%" PRIu32,
-                             work->image.width, work->image.height, width, height);
-    return DL2_OK;
+    if (work->cached) {
+        choose_view(work, recipe, work->cached->width, work->cached->height);
+        look_at(work, work->cached);
+        work->stats.decoded_hits++;
+        return DL2_OK;
+    }
+    struct dl2_image_info info;
+    DL2_TRY(dl2_decoder_open(work->decoder, work->fetched.data, work->fetched.size,
+                             config->max_pixels, &info, error));
+    const bool turned = info.orientation >= 5;
+    const uint32_t width = turned ? info.height : info.width;
+    const uint32_t height = turned ? info.width : info.height;
+    choose_view(work, recipe, width, height);
+    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+    request.channels = config->channels == 1 ? 1 : 0;
+    request.planes = false;
+    int status = 0;
+    if (recipe->decoded)
+        status = decode_into_cache(work, recipe, &request, width, height,
+                                   config->channels == 1 ? 1 : info.channels, error);
+    if (status == 0) {
+        request.x = work->view.x;
+        request.y = work->view.y;
+        request.width = work->view.width;
+        request.height = work->view.height;
+        status = dl2_decoder_decode(work->decoder, &request, &work->raster, error);
+    }
+    dl2_work_drop(work, recipe);
+    return status < 0 ? status : DL2_OK;
 }
 
 static int transform(struct dl2_work *work, const struct dl2_recipe *recipe, void *out,
                      struct dl2_error *error)
 {
-    return dl2_transform(&work->resizer, &work->image, &work->view, recipe->config, out, error);
+    const struct dl2_loader_config *config = recipe->config;
+    const struct dl2_view *view = &work->view;
+    const struct dl2_plane *plane = &work->raster.planes[0];
+    const uint32_t channels = dl2_raster_channels(&work->raster);
+    const struct dl2_pixels pixels = {
+        .data = plane->data + (view->y - plane->y) * plane->stride +
+                (size_t)(view->x - plane->x) * channels,
+        .width = view->width,
+        .height = view->height,
+        .channels = channels,
+        .stride = plane->stride,
+    };
+    return dl2_resize(&work->resizer, &pixels, &view->box, view->flip, config->image_size,
+                      config->image_size, config->channels, out, error);
 }
 
 static int operate(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error)

@@ -12,7 +12,9 @@
 #ifndef DL2_LOADER_SAMPLE_H
 #define DL2_LOADER_SAMPLE_H
 
-#include "common/image.h"
+#include "codec/decoder.h"
+#include "loader/cache.h"
+#include "loader/fetch.h"
 #include "loader/loader.h"
 #include "loader/resize.h"
 #include "loader/transform.h"
@@ -21,6 +23,13 @@
 struct dl2_recipe {
     const struct dl2_dataset *dataset;
     const struct dl2_loader_config *config;
+    struct dl2_fetch *fetch;
+    /*
+     * NULL: none. Where there is one, all samples are decoded to gray or RGB at full resolution,
+     * also those that find no room in it: which do depends on who comes first, and the pixels
+     * mustn't.
+     */
+    struct dl2_cache *decoded;
     uint64_t epoch;
     size_t sample_bytes; /* in the batch */
 };
@@ -44,10 +53,11 @@ struct dl2_work {
     struct dl2_view view;
     struct dl2_loader_stats stats; /* for the caller to add up and clear */
 
-    const uint8_t *data; /* encoded */
-    size_t size;
-    struct dl2_bytes encoded;
-    struct dl2_image image, turned;
+    struct dl2_fetched fetched; /* encoded; given back once it is decoded */
+    bool holds_bytes;
+    const struct dl2_cache_block *cached; /* decoded; NULL: not */
+    struct dl2_decoder *decoder;
+    struct dl2_raster raster; /* of the decoder's memory, or the cache's */
     struct dl2_resizer resizer;
     uint8_t *pixels; /* what operations work on */
 };
@@ -63,6 +73,12 @@ void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint
 
 /* Will the next stage write to the sample's place? */
 bool dl2_work_needs_place(const struct dl2_work *work, const struct dl2_recipe *recipe);
+
+/* Is there work left to be put off? Not with encoded bytes in hand, which others wait to follow. */
+static inline bool dl2_work_may_rest(const struct dl2_work *work)
+{
+    return work->stage == DL2_STAGE_TRANSFORM || work->stage == DL2_STAGE_OPERATION;
+}
 
 /*
  * The next stage; `out` is the sample's place, recipe->sample_bytes of it, where one is needed. On

@@ -155,7 +155,7 @@ static int go_on(struct dl2_loader *loader, struct dl2_task *task, struct dl2_er
             return DL2_OK;
         }
         if (task->may_leave && task->begun && !task->place.slot &&
-            task->work.seconds > task->threshold && task->work.stage != DL2_STAGE_PUT)
+            task->work.seconds > task->threshold && dl2_work_may_rest(&task->work))
             return SLOW;
     }
 }

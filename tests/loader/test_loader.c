@@ -485,6 +485,52 @@ static void test_other_ways_to_be_bad(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* The caches change nothing but the speed, whatever fits in them and whoever fills them. */
+static void test_caches(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    static const uint64_t limits[] = {0, 60000, 1 << 24};
+    struct dl2_loader_config config = config_for(true, 1);
+    struct dl2_loader *plain = create(dataset, &config);
+    struct epoch *encoded_only = load_epoch(plain, 3, 4, 0), *expected = NULL;
+    dl2_loader_destroy(plain);
+    for (size_t encoded = 0; encoded < 3; encoded++)
+        for (size_t decoded = 0; decoded < 3; decoded++)
+            for (unsigned workers = 1; workers <= 5; workers += 4) {
+                config = config_for(true, workers);
+                config.fetch.cache_bytes = limits[encoded];
+                config.decoded_cache_bytes = limits[decoded];
+                struct dl2_loader *loader = create(dataset, &config);
+                for (uint64_t number = 0; number < 4; number++)
+                    free(load_epoch(loader, 3, number, 0));
+                dl2_loader_stats_reset(loader);
+                struct epoch *epoch = load_epoch(loader, 3, 4, 0);
+                struct dl2_loader_stats stats;
+                dl2_loader_get_stats(loader, &stats);
+                assert_int_equal(stats.images, COUNT);
+                if (limits[decoded] == 1 << 24)
+                    assert_int_equal(stats.decoded_hits, COUNT);
+                else if (limits[encoded] == 1 << 24)
+                    assert_int_equal(stats.encoded_hits + stats.decoded_hits, COUNT);
+                assert_int_equal(stats.decoded_hits > 0, limits[decoded] > 0);
+                assert_int_equal(stats.requests + stats.encoded_hits + stats.decoded_hits, COUNT);
+                /* Decoded images are kept at full resolution, which may give other pixels. */
+                if (!limits[decoded])
+                    expect_same(encoded_only, epoch);
+                else if (expected)
+                    expect_same(expected, epoch);
+                dl2_loader_destroy(loader);
+                if (limits[decoded] && !expected)
+                    expected = epoch;
+                else
+                    free(epoch);
+            }
+    free(expected);
+    free(encoded_only);
+    dl2_dataset_close(dataset);
+}
+
 /* Gray becomes three equal channels, whatever the other images are. */
 static void test_gray_in_colour(void **state)
 {
@@ -571,6 +617,7 @@ int main(void)
         TEST(test_stop_on_bad),
         TEST(test_all_bad),
         TEST(test_other_ways_to_be_bad),
+        TEST(test_caches),
         TEST(test_gray_in_colour),
         TEST(test_slot_memory),
     };
