@@ -34,6 +34,7 @@ static struct dl2_train_config config = {
     .aspect_min = 3.0 / 4,
     .aspect_max = 4.0 / 3,
     .flip = true,
+    .loader.depth = 3,
     .mean = {122.655, 116.535, 104.04},
     .std = {59.415, 58.395, 58.65},
     .arch = "resnet10",
@@ -66,6 +67,47 @@ static int add_val(const char *text, void *value, struct dl2_error *error)
     if (!copy)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
     given.val[given.val_count++] = copy;
+    return DL2_OK;
+}
+
+static int parse_choice(const char *text, const char *const *names, unsigned count,
+                        unsigned *number, struct dl2_error *error)
+{
+    for (*number = 0; *number < count; ++*number)
+        if (!strcmp(text, names[*number]))
+            return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of its values", text);
+}
+
+static int parse_batching(const char *text, void *value, struct dl2_error *error)
+{
+    static const char *const names[] = {[DL2_BATCHING_STRICT] = "strict",
+                                        [DL2_BATCHING_COMPLETION] = "completion",
+                                        [DL2_BATCHING_AWARE] = "aware"};
+    unsigned number;
+    DL2_TRY(parse_choice(text, names, 3, &number, error));
+    *(enum dl2_batching *)value = (enum dl2_batching)number;
+    return DL2_OK;
+}
+
+static int parse_io(const char *text, void *value, struct dl2_error *error)
+{
+    static const char *const names[] = {[DL2_IO_AUTO] = "auto",
+                                        [DL2_IO_DIRECT] = "direct",
+                                        [DL2_IO_THREADS] = "threads",
+                                        [DL2_IO_URING] = "uring"};
+    unsigned number;
+    DL2_TRY(parse_choice(text, names, 4, &number, error));
+    *(enum dl2_io *)value = (enum dl2_io)number;
+    return DL2_OK;
+}
+
+static int parse_on_bad(const char *text, void *value, struct dl2_error *error)
+{
+    static const char *const names[] = {"skip", "stop"};
+    unsigned number;
+    DL2_TRY(parse_choice(text, names, 2, &number, error));
+    *(bool *)value = number == 1;
     return DL2_OK;
 }
 
@@ -117,6 +159,36 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT64, "images", 0, "N",
      "Images of synthetic data without --data (default: 10000)", .value = &config.synthetic_images,
      .min = 1, .max = 1e12},
+
+    {DL2_OPTION_GROUP, .help = "How images are loaded (-j: the number of workers):"},
+    {DL2_OPTION_PARSE, "batching", 0, "MODE",
+     "strict: batches in the epoch's order, the same in every run; completion: of whatever is "
+     "ready "
+     "first; aware: slow images are put aside and join a later batch (default: strict)",
+     .value = &config.loader.batching, .parse = parse_batching},
+    {DL2_OPTION_PARSE, "on-bad", 0, "skip|stop",
+     "skip: name an image that can't be read and put the next good one in its place; stop: end "
+     "with "
+     "the error (default: skip)",
+     .value = &config.loader.stop_on_bad, .parse = parse_on_bad},
+    {DL2_OPTION_PARSE, "io", 0, "WAY",
+     "auto, direct (each worker reads what it needs), threads or uring (ahead of the workers) "
+     "(default: auto)",
+     .value = &config.loader.io, .parse = parse_io},
+    {DL2_OPTION_SIZE, "cache", 0, "SIZE",
+     "Keep up to SIZE of encoded training images in memory, as 512M or 2G (default: none)",
+     .value = &config.loader.cache_bytes},
+    {DL2_OPTION_SIZE, "cache-decoded", 0, "SIZE",
+     "Keep up to SIZE of decoded training images in memory (default: none)",
+     .value = &config.loader.decoded_cache_bytes},
+    {DL2_OPTION_UINT, "shuffle-chunk", 0, "N",
+     "Shuffle runs of N neighbours, for disks that seek slowly (default: shuffle all)",
+     .value = &config.loader.shuffle_chunk, .min = 1, .max = 4294967295.0},
+    {DL2_OPTION_UINT, "shuffle-window", 0, "N",
+     "With --shuffle-chunk: runs whose images are mixed with each other (default: 1)",
+     .value = &config.loader.shuffle_window, .min = 1, .max = 4294967295.0},
+    {DL2_OPTION_UINT, "depth", 0, "BATCHES", "Batches held in memory (default: 3)",
+     .value = &config.loader.depth, .min = 2, .max = 1024},
 
     {DL2_OPTION_GROUP, .help = "Network:"},
     {DL2_OPTION_TEXT, "arch", 'a', "NAME",
@@ -225,7 +297,9 @@ static const struct dl2_program program = {
         "  dl2-train --stages 'variants/jpeg-10:45,raw:45' -a resnet50 --image-size 224 -b 256\n"
         "  dl2-train -d photos --time-budget 10m\n\n"
         "SIGINT and SIGTERM end a run after its step, with a checkpoint and a report from which "
-        "--resume goes on to the same weights, bit for bit.\n\n"
+        "--resume goes on to the same weights, bit for bit; with another --batching than strict, "
+        "where "
+        "the order is the machine's, to exactly the images that the epoch had not had.\n\n"
         "Exit status: 0 the run ended, or stopped where --run-epochs told it to; 1 something "
         "failed, or a signal stopped it; 2 wrong usage.",
     .options = options,

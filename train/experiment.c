@@ -36,6 +36,23 @@ static json_t *stage_list(const struct dl2_run *run, bool with_paths)
     return array;
 }
 
+static const char *batching_name(enum dl2_batching batching)
+{
+    static const char *const names[] = {[DL2_BATCHING_STRICT] = "strict",
+                                        [DL2_BATCHING_COMPLETION] = "completion",
+                                        [DL2_BATCHING_AWARE] = "aware"};
+    return names[batching];
+}
+
+static const char *io_name(enum dl2_io io)
+{
+    static const char *const names[] = {[DL2_IO_AUTO] = "auto",
+                                        [DL2_IO_DIRECT] = "direct",
+                                        [DL2_IO_THREADS] = "threads",
+                                        [DL2_IO_URING] = "uring"};
+    return names[io];
+}
+
 /* Every option of dl2-train under its long name, with the value that it came to. */
 json_t *dl2_run_arguments(const struct dl2_run *run)
 {
@@ -52,6 +69,15 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "classes", json_integer(run->classes));
     json_object_set_new(a, "images", json_integer((json_int_t)run->stages[0].images));
     json_object_set_new(a, "jobs", json_integer(c->workers));
+    json_object_set_new(a, "depth", json_integer(c->loader.depth));
+    json_object_set_new(a, "batching", json_string(batching_name(c->loader.batching)));
+    json_object_set_new(a, "shuffle-chunk", json_integer(c->loader.shuffle_chunk));
+    json_object_set_new(a, "shuffle-window", json_integer(c->loader.shuffle_window));
+    json_object_set_new(a, "on-bad", json_string(c->loader.stop_on_bad ? "stop" : "skip"));
+    json_object_set_new(a, "io", json_string(io_name(c->loader.io)));
+    json_object_set_new(a, "cache", json_integer((json_int_t)c->loader.cache_bytes));
+    json_object_set_new(a, "cache-decoded",
+                        json_integer((json_int_t)c->loader.decoded_cache_bytes));
     json_object_set_new(a, "channels", json_integer(run->channels));
     json_object_set_new(a, "image-size", json_integer(c->image_size));
     json_object_set_new(a, "val-resize", json_integer(c->val_resize));
@@ -99,17 +125,20 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
  */
 json_t *dl2_run_identity(const struct dl2_run *run)
 {
-    static const char *const free_to_change[] = {"data",       "stages",
-                                                 "val",        "jobs",
-                                                 "device",     "threads",
-                                                 "run-epochs", "skip-validation",
-                                                 "checkpoint", "checkpoint-every",
-                                                 "resume",     "restart",
-                                                 "name",       "out",
-                                                 "val-resize", "validate-every"};
+    static const char *const free_to_change[] = {
+        "data",       "stages",          "val",        "jobs",
+        "depth",      "on-bad",          "io",         "cache",
+        "batching",   "cache-decoded",   "device",     "threads",
+        "run-epochs", "skip-validation", "checkpoint", "checkpoint-every",
+        "resume",     "restart",         "name",       "out",
+        "val-resize", "validate-every"};
     json_t *identity = json_deep_copy(run->arguments);
     for (size_t i = 0; i < sizeof free_to_change / sizeof *free_to_change; i++)
         json_object_del(identity, free_to_change[i]);
+    /* Not how much of it, but that there is a cache of decoded images decides how they are decoded.
+     */
+    json_object_set_new(identity, "cache-decoded",
+                        json_boolean(run->config->loader.decoded_cache_bytes > 0));
     json_object_set_new(identity, "training data", stage_list(run, false));
     json_t *names = json_array();
     for (unsigned i = 0; run->stages[0].dataset && i < run->classes; i++)

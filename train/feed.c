@@ -108,6 +108,23 @@ int dl2_feed_start_epoch(struct dl2_feed *feed, uint64_t epoch, uint64_t first_s
     return DL2_OK;
 }
 
+int dl2_feed_get_position(struct dl2_feed *feed, struct dl2_loader_position *position,
+                          struct dl2_error *error)
+{
+    if (feed->loader)
+        return dl2_loader_get_position(feed->loader, position, error);
+    *position = (struct dl2_loader_position){.epoch = feed->noise.epoch, .step = feed->step};
+    return DL2_OK;
+}
+
+int dl2_feed_resume(struct dl2_feed *feed, const struct dl2_loader_position *position,
+                    struct dl2_error *error)
+{
+    if (feed->loader)
+        return dl2_loader_resume(feed->loader, position, error);
+    return dl2_feed_start_epoch(feed, position->epoch, position->step, error);
+}
+
 int dl2_feed_next(struct dl2_feed *feed, struct dl2_batch **out, struct dl2_error *error)
 {
     if (feed->loader)

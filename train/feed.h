@@ -25,6 +25,10 @@ void dl2_feed_destroy(struct dl2_feed *feed);
 uint64_t dl2_feed_steps(const struct dl2_feed *feed);
 int dl2_feed_start_epoch(struct dl2_feed *feed, uint64_t epoch, uint64_t first_step,
                          struct dl2_error *error);
+int dl2_feed_get_position(struct dl2_feed *feed, struct dl2_loader_position *position,
+                          struct dl2_error *error);
+int dl2_feed_resume(struct dl2_feed *feed, const struct dl2_loader_position *position,
+                    struct dl2_error *error);
 int dl2_feed_next(struct dl2_feed *feed, struct dl2_batch **out, struct dl2_error *error);
 void dl2_feed_release(struct dl2_feed *feed, struct dl2_batch *batch);
 void dl2_feed_get_stats(const struct dl2_feed *feed, struct dl2_loader_stats *stats);

@@ -290,6 +290,7 @@ void dl2_run_close(struct dl2_run *run)
     json_decref(run->report);
     json_decref(run->bad);
     json_decref(run->state.epochs);
+    json_decref(run->state.missing);
 }
 
 static struct dl2_loader_config loader_config(const struct dl2_run *run, bool train)
@@ -308,6 +309,16 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run, bool tr
     loader.flip = config->flip;
     loader.seed = config->seed;
     loader.workers = config->workers;
+    loader.depth = config->loader.depth;
+    loader.batching = train ? config->loader.batching : DL2_BATCHING_STRICT;
+    loader.shuffle_chunk = config->loader.shuffle_chunk;
+    loader.shuffle_window = config->loader.shuffle_window;
+    loader.stop_on_bad = config->loader.stop_on_bad;
+    loader.fetch.io = config->loader.io;
+    if (train) { /* a validation set is opened anew for each validation */
+        loader.fetch.cache_bytes = config->loader.cache_bytes;
+        loader.decoded_cache_bytes = config->loader.decoded_cache_bytes;
+    }
     return loader;
 }
 

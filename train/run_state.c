@@ -19,7 +19,7 @@ static char *dump(const json_t *json)
 
 static json_t *state_to_json(const struct dl2_run_state *state)
 {
-    return json_pack(
+    json_t *json = json_pack(
         "{s:I, s:I, s:f, s:I, s:b, s:b, s:I, s:f, s:{s:f, s:I, s:I, s:I}, s:f, s:f, s:f, "
         "s:I, s:O}",
         "pass", (json_int_t)state->pass, "stage", (json_int_t)state->stage, "pass_start",
@@ -29,6 +29,29 @@ static json_t *state_to_json(const struct dl2_run_state *state)
         (json_int_t)state->sums.top1, "top5", (json_int_t)state->sums.top5, "seconds",
         state->seconds, "data_wait", state->data_wait, "lr", state->lr, "images",
         (json_int_t)state->images, "epochs", state->epochs);
+    if (json && state->missing) {
+        json_object_set_new(json, "next", json_integer(state->next));
+        json_object_set(json, "missing", state->missing);
+    }
+    return json;
+}
+
+/* The loader checks whether they make sense. */
+static int missing_from_json(const json_t *json, struct dl2_run_state *state,
+                             struct dl2_error *error)
+{
+    json_t *missing = json_object_get(json, "missing"), *position;
+    const json_int_t next = json_integer_value(json_object_get(json, "next"));
+    bool valid = !missing || (json_is_array(missing) && next >= 0 && next <= UINT32_MAX);
+    size_t i;
+    json_array_foreach(missing, i, position) valid &= json_is_integer(position) &&
+                                                      json_integer_value(position) >= 0 &&
+                                                      json_integer_value(position) <= UINT32_MAX;
+    if (!valid)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "its position within the epoch makes no sense");
+    state->missing = json_incref(missing);
+    state->next = (uint32_t)next;
+    return DL2_OK;
 }
 
 static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2_error *error)
@@ -50,6 +73,7 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     if (pass < 0 || stage < 0 || batch < 0 || step < 0 || counted < 0 || images < 0 ||
         !(state->pass_start >= 0) || !json_is_array(epochs))
         return dl2_error_set(error, DL2_ERR_FORMAT, "its position makes no sense");
+    DL2_TRY(missing_from_json(json, state, error));
     state->pass = (uint64_t)pass;
     state->stage = (size_t)stage;
     state->batch = (uint64_t)batch;
@@ -279,6 +303,7 @@ bool dl2_run_state_unfinished(const char *path)
         state_from_json(json, &state, NULL) == DL2_OK)
         unfinished = !state.completed;
     json_decref(state.epochs);
+    json_decref(state.missing);
     json_decref(json);
     dl2_checkpoint_free(&checkpoint);
     return unfinished;

@@ -18,10 +18,13 @@ struct dl2_run_state {
     size_t stage;      /* that it belongs to */
     double pass_start; /* position where it began, epochs */
     uint64_t batch;    /* batches of it that are done */
-    bool trained;      /* its training is done; validation comes next */
-    bool completed;    /* the run has come to its end */
-    uint64_t step;     /* batches in all: names mixup's and dropout's random numbers */
-    double elapsed;    /* seconds, over all parts of the run */
+    /* Where they were not the first ones in the pass's order: see struct dl2_loader_position. */
+    uint32_t next;
+    json_t *missing; /* positions below `next`, ascending; NULL: none */
+    bool trained;    /* its training is done; validation comes next */
+    bool completed;  /* the run has come to its end */
+    uint64_t step;   /* batches in all: names mixup's and dropout's random numbers */
+    double elapsed;  /* seconds, over all parts of the run */
     /* Of this pass so far. */
     struct dl2_loss_sums sums;
     double seconds, data_wait, lr;

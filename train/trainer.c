@@ -146,8 +146,31 @@ static int train_step(struct dl2_run *run, double lr, struct dl2_error *error)
 
 /* -- writing -- */
 
+/* In the middle of a pass: which samples it had, where that isn't a matter of the batches' number.
+ */
+static int note_position(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    struct dl2_loader_position at;
+    json_decref(state->missing);
+    state->missing = NULL;
+    if (!run->feed || state->batch == 0 || state->trained)
+        return DL2_OK;
+    DL2_TRY(dl2_feed_get_position(run->feed, &at, error));
+    if (at.missing_count == 0)
+        return DL2_OK;
+    state->next = at.next;
+    state->missing = json_array();
+    for (uint32_t i = 0; i < at.missing_count; i++)
+        json_array_append_new(state->missing, json_integer(at.missing[i]));
+    return json_array_size(state->missing) == at.missing_count
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
+}
+
 static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
+    DL2_TRY(note_position(run, error));
     double began = dl2_clock_wall();
     run->state.elapsed = dl2_run_elapsed(run);
     DL2_TRY(dl2_run_state_save(&run->state, run->identity, run->network, run->checkpoint, error));
@@ -162,6 +185,28 @@ static bool checkpoint_due(const struct dl2_run *run, double before, double afte
 }
 
 /* -- a pass -- */
+
+/* Begins the pass, or goes on where the checkpoint left it. */
+static int start_feed(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_run_state *state = &run->state;
+    const size_t count = json_array_size(state->missing);
+    if (!count)
+        return dl2_feed_start_epoch(run->feed, state->pass, state->batch, error);
+    uint32_t *missing = dl2_calloc(count, sizeof *missing);
+    if (!missing)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to go on with an epoch");
+    for (size_t i = 0; i < count; i++)
+        missing[i] = (uint32_t)json_integer_value(json_array_get(state->missing, i));
+    const struct dl2_loader_position at = {.epoch = state->pass,
+                                           .step = state->batch,
+                                           .next = state->next,
+                                           .missing_count = (uint32_t)count,
+                                           .missing = missing};
+    const int status = dl2_feed_resume(run->feed, &at, error);
+    free(missing);
+    return status;
+}
 
 /* Trains to the end of the pass, of its stage, of the run or of this part, whichever comes first.
  */
@@ -178,7 +223,7 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
                              (unsigned long long)state->batch, (unsigned long long)steps);
     double last = dl2_clock_wall();
     uint64_t updates = 0;
-    DL2_TRY(dl2_feed_start_epoch(run->feed, state->pass, state->batch, error));
+    DL2_TRY(start_feed(run, error));
     for (;;) {
         double length = run_length(run), before = position(run);
         if (state->batch >= steps || reached(run, length) ||
@@ -371,6 +416,8 @@ static int end_pass(struct dl2_run *run, struct dl2_error *error)
         state->pass++;
         state->pass_start = end;
         state->batch = 0;
+        json_decref(state->missing);
+        state->missing = NULL;
         state->trained = false;
         memset(&state->sums, 0, sizeof state->sums);
         state->seconds = state->data_wait = 0;

@@ -14,6 +14,7 @@
 #define DL2_TRAIN_TRAINER_H
 
 #include "common/error.h"
+#include "loader/loader.h"
 #include "train/schedule.h"
 
 #include <jansson.h>
@@ -41,7 +42,15 @@ struct dl2_train_config {
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
     unsigned synthetic_classes; /* where no dataset says */
     uint64_t synthetic_images;
-    unsigned workers;  /* of the loader; 0: one a processor */
+    unsigned workers; /* of the loader; 0: one a processor */
+    struct {          /* as in struct dl2_loader_config */
+        unsigned depth;
+        enum dl2_batching batching;
+        unsigned shuffle_chunk, shuffle_window;
+        bool stop_on_bad;
+        enum dl2_io io;
+        uint64_t cache_bytes, decoded_cache_bytes; /* for training images */
+    } loader;
     unsigned channels; /* 1, 3, or 0: 1 where a sample of the training images is all gray */
     unsigned image_size, val_resize; /* pixels; val_resize 0: see loader.h */
     double area_min, area_max, aspect_min, aspect_max;

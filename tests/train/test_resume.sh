@@ -31,6 +31,33 @@ done
 cmp whole.losses parts.losses || fail "the resumed run's report has other losses"
 [ "$(grep -c '"data_wait_seconds"' parts/$REPORT)" = 3 ] || fail "not three epochs in the report"
 
+# Where the order is the machine's, too, each epoch has every image once, over all the parts of a run;
+# images that are kept in memory change nothing.
+for mode in completion aware; do
+    expect 0 run $options --out $mode --batching $mode -j 5 --run-epochs 0.4
+    expect 0 run $options --out $mode --batching $mode -j 3 --resume --run-epochs 0.8
+    expect 0 run $options --out $mode --batching $mode --resume
+    [ "$(field $mode/$REPORT completed)" = true ] || fail "--batching $mode: not completed"
+    for report in whole $mode; do
+        sed -n '/"train": {/,/}/s/^ *"images": //p' $report/$REPORT >$report.images
+    done
+    [ "$(wc -l <$mode.images)" = 3 ] || fail "--batching $mode: not three epochs in the report"
+    cmp whole.images $mode.images || fail "--batching $mode: other numbers of images"
+done
+expect 0 run $options --out cached --cache 10M --run-epochs 1.3
+expect 0 run $options --out cached --cache 1K --io direct --depth 5 --resume
+same whole/$CK cached/$CK "the cache"
+expect 0 run $options --out decoded1 --cache-decoded 10M --run-epochs 1.3
+expect 1 run $options --out decoded1 --resume
+grep -q 'cache-decoded was' "$work/err" || fail "the message doesn't name the cache"
+expect 0 run $options --out decoded1 --cache-decoded 2K -j 1 --resume
+expect 0 run $options --out decoded2 --cache-decoded 2K -j 5
+same decoded1/$CK decoded2/$CK "what fits in the cache"
+expect 0 run $options --out chunks --shuffle-chunk 4 --shuffle-window 3 --run-epochs 1
+expect 1 run $options --out chunks --shuffle-chunk 5 --shuffle-window 3 --resume
+expect 0 run $options --out chunks --shuffle-chunk 4 --shuffle-window 3 --resume
+differ whole/$CK chunks/$CK "the order"
+
 # A finished run is left alone.
 cp parts/$REPORT before
 expect 0 run $options --out parts --resume
