@@ -156,8 +156,10 @@ int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info 
 }
 
 /* BT.601 luma, in place: a gray pixel never lies behind the colour pixel that it comes from. */
-static int convert_to_gray(struct dl2_image *image, struct dl2_error *error)
+int dl2_image_to_gray(struct dl2_image *image, struct dl2_error *error)
 {
+    if (image->channels == 1)
+        return DL2_OK;
     size_t pixels = (size_t)image->width * image->height;
     const uint8_t *in = image->data;
     uint8_t *out = image->data;
@@ -190,8 +192,8 @@ static int decode(const uint8_t *data, size_t size, const struct dl2_decode_opti
     DL2_TRY(read_info(codec, data, size, &info, error));
     DL2_TRY(dl2_image_check_size(info.width, info.height, options->max_pixels, error));
     DL2_TRY(codec->decode(data, size, options, image, error));
-    if (options->channels == 1 && image->channels == 3)
-        DL2_TRY(convert_to_gray(image, error));
+    if (options->channels == 1)
+        DL2_TRY(dl2_image_to_gray(image, error));
     if (!options->keep_orientation)
         DL2_TRY(dl2_image_orient(image, info.orientation, scratch, error));
     if (options->channels == 3 && image->channels == 1)

@@ -98,11 +98,8 @@ static uint32_t channels_of(const avifImage *image)
     return image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400 ? 1 : 3;
 }
 
-static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
-                     struct dl2_error *error)
+static void fill_info(const avifDecoder *decoder, struct dl2_image_info *info)
 {
-    avifDecoder *decoder;
-    DL2_TRY(open_decoder(data, size, UINT64_MAX, &decoder, error));
     const avifImage *image = decoder->image;
     *info = (struct dl2_image_info){.width = image->width,
                                     .height = image->height,
@@ -110,7 +107,29 @@ static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *in
                                     .bits = image->depth,
                                     .alpha = decoder->alphaPresent,
                                     .orientation = orientation_of(image)};
+}
+
+static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
+                     struct dl2_error *error)
+{
+    avifDecoder *decoder;
+    DL2_TRY(open_decoder(data, size, UINT64_MAX, &decoder, error));
+    fill_info(decoder, info);
     avifDecoderDestroy(decoder);
+    return DL2_OK;
+}
+
+/* The first image, which must be what the header announced. */
+static int next_image(avifDecoder *decoder, struct dl2_error *error)
+{
+    const avifImage *yuv = decoder->image;
+    const uint32_t width = yuv->width, height = yuv->height, channels = channels_of(yuv);
+    avifResult result = avifDecoderNextImage(decoder);
+    if (result != AVIF_RESULT_OK)
+        return fail(result, &decoder->diag, error);
+    if (yuv->width != width || yuv->height != height || channels_of(yuv) != channels)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "AVIF: the image is not what the file's header says");
     return DL2_OK;
 }
 
@@ -132,59 +151,177 @@ static void take_pixels(const uint8_t *in, bool alpha, const uint8_t background[
     }
 }
 
-static int convert(const avifImage *yuv, const struct dl2_decode_options *options,
+static bool is_plain_gray(const avifImage *yuv)
+{
+    return channels_of(yuv) == 1 && !yuv->alphaPlane && yuv->depth == 8 &&
+           yuv->yuvRange == AVIF_RANGE_FULL;
+}
+
+/* `block` is memory for what libavif can't write into `image` itself. */
+static int convert(const avifImage *yuv, const uint8_t background[3], struct dl2_bytes *block,
                    struct dl2_image *image, struct dl2_error *error)
 {
     bool alpha = yuv->alphaPlane;
     DL2_TRY(dl2_image_reshape(image, yuv->width, yuv->height, channels_of(yuv), error));
-    if (image->channels == 1 && !alpha && yuv->depth == 8 && yuv->yuvRange == AVIF_RANGE_FULL) {
+    if (is_plain_gray(yuv)) {
         for (uint32_t y = 0; y < image->height; y++)
             memcpy(image->data + y * image->stride,
                    yuv->yuvPlanes[0] + (size_t)y * yuv->yuvRowBytes[0], image->width);
         return DL2_OK;
     }
-    struct dl2_bytes block = DL2_BYTES_INIT;
     bool direct = image->channels == 3 && !alpha;
     size_t row = direct ? image->stride : (size_t)image->width * (alpha ? 4 : 3);
     if (row > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT, "AVIF: too wide");
     if (!direct)
-        DL2_TRY(dl2_bytes_resize(&block, row * image->height, error));
+        DL2_TRY(dl2_bytes_resize(block, row * image->height, error));
     avifRGBImage rgb;
     avifRGBImageSetDefaults(&rgb, yuv);
     rgb.depth = 8;
     rgb.format = alpha ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
-    rgb.pixels = direct ? image->data : block.data;
+    rgb.pixels = direct ? image->data : block->data;
     rgb.rowBytes = (uint32_t)row;
     avifResult result = avifImageYUVToRGB(yuv, &rgb);
-    if (result == AVIF_RESULT_OK && !direct)
-        take_pixels(block.data, alpha, options->background, image);
-    dl2_bytes_free(&block);
-    return result == AVIF_RESULT_OK ? DL2_OK : fail(result, NULL, error);
+    if (result != AVIF_RESULT_OK)
+        return fail(result, NULL, error);
+    if (!direct)
+        take_pixels(block->data, alpha, background, image);
+    return DL2_OK;
 }
 
 static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
                   struct dl2_image *image, struct dl2_error *error)
 {
     uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    struct dl2_bytes block = DL2_BYTES_INIT;
     avifDecoder *decoder;
     DL2_TRY(open_decoder(data, size, max_pixels, &decoder, error));
-    const avifImage *yuv = decoder->image;
-    uint32_t width = yuv->width, height = yuv->height, channels = channels_of(yuv);
-    int status = dl2_image_check_size(width, height, max_pixels, error);
-    if (status == DL2_OK) {
-        avifResult result = avifDecoderNextImage(decoder);
-        if (result != AVIF_RESULT_OK)
-            status = fail(result, &decoder->diag, error);
-        else if (yuv->width != width || yuv->height != height || channels_of(yuv) != channels)
-            status = dl2_error_set(error, DL2_ERR_FORMAT,
-                                   "AVIF: the image is not what the file's header says");
-        else
-            status = convert(yuv, options, image, error);
-    }
+    int status =
+        dl2_image_check_size(decoder->image->width, decoder->image->height, max_pixels, error);
+    if (status == DL2_OK)
+        status = next_image(decoder, error);
+    if (status == DL2_OK)
+        status = convert(decoder->image, options->background, &block, image, error);
     avifDecoderDestroy(decoder);
+    dl2_bytes_free(&block);
     return status;
 }
+
+/* ---- A part: libavif decodes the whole, but only what is asked for is converted, or nothing */
+
+struct region {
+    avifDecoder *decoder; /* of the open file; owns the planes */
+    avifImage *view;      /* of a part of them */
+    struct dl2_image image;
+    struct dl2_bytes block;
+};
+
+static void region_destroy(void *state)
+{
+    struct region *region = state;
+    if (region->decoder)
+        avifDecoderDestroy(region->decoder);
+    if (region->view)
+        avifImageDestroy(region->view);
+    dl2_image_free(&region->image);
+    dl2_bytes_free(&region->block);
+    free(region);
+}
+
+static int region_create(void **state, struct dl2_error *error)
+{
+    struct region *region = dl2_calloc(1, sizeof *region);
+    if (region && (region->view = avifImageCreateEmpty())) {
+        *state = region;
+        return DL2_OK;
+    }
+    free(region);
+    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libavif");
+}
+
+static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
+                       struct dl2_error *error)
+{
+    struct region *region = state;
+    if (region->decoder)
+        avifDecoderDestroy(region->decoder);
+    region->decoder = NULL;
+    DL2_TRY(open_decoder(data, size, UINT64_MAX, &region->decoder, error));
+    fill_info(region->decoder, info);
+    return DL2_OK;
+}
+
+/* Are these planes that a raster can be: 8 bits, opaque, BT.601 (which is also what libavif takes
+ * an unnamed matrix for)? */
+static bool is_plain_ycbcr(const avifImage *yuv)
+{
+    return channels_of(yuv) == 3 && !yuv->alphaPlane && yuv->depth == 8 &&
+           (yuv->matrixCoefficients == AVIF_MATRIX_COEFFICIENTS_BT601 ||
+            yuv->matrixCoefficients == AVIF_MATRIX_COEFFICIENTS_BT470BG ||
+            yuv->matrixCoefficients == AVIF_MATRIX_COEFFICIENTS_UNSPECIFIED);
+}
+
+static void set_planes(const avifImage *yuv, struct dl2_raster *raster)
+{
+    avifPixelFormatInfo format;
+    avifGetPixelFormatInfo(yuv->yuvFormat, &format);
+    raster->color = channels_of(yuv) == 1              ? DL2_COLOR_GRAY
+                    : yuv->yuvRange == AVIF_RANGE_FULL ? DL2_COLOR_YCBCR
+                                                       : DL2_COLOR_YCBCR_LIMITED;
+    for (unsigned i = 0; i < dl2_raster_planes(raster); i++) {
+        const uint32_t shift_x = i ? (uint32_t)format.chromaShiftX : 0,
+                       shift_y = i ? (uint32_t)format.chromaShiftY : 0;
+        raster->planes[i] = (struct dl2_plane){.data = yuv->yuvPlanes[i],
+                                               .stride = yuv->yuvRowBytes[i],
+                                               .width = (yuv->width + shift_x) >> shift_x,
+                                               .height = (yuv->height + shift_y) >> shift_y,
+                                               .step_x = 1u << shift_x,
+                                               .step_y = 1u << shift_y};
+    }
+}
+
+/* Chroma is upsampled from its neighbours: a margin makes the rectangle's the whole image's. */
+enum { MARGIN = 2 };
+
+static avifCropRect with_margin(const avifImage *yuv, const struct dl2_decode_request *request)
+{
+    avifCropRect rect = {.x = request->x > MARGIN ? (request->x - MARGIN) & ~1u : 0,
+                         .y = request->y > MARGIN ? (request->y - MARGIN) & ~1u : 0};
+    const uint32_t right = request->x + request->width + MARGIN,
+                   bottom = request->y + request->height + MARGIN;
+    rect.width = (right < yuv->width ? right : yuv->width) - rect.x;
+    rect.height = (bottom < yuv->height ? bottom : yuv->height) - rect.y;
+    return rect;
+}
+
+static int region_decode(void *state, const struct dl2_decode_request *request,
+                         struct dl2_raster *raster, struct dl2_error *error)
+{
+    struct region *region = state;
+    DL2_TRY(next_image(region->decoder, error));
+    const avifImage *yuv = region->decoder->image;
+    if (is_plain_gray(yuv) || (request->planes && request->channels != 1 && is_plain_ycbcr(yuv))) {
+        set_planes(yuv, raster);
+        return DL2_OK;
+    }
+    const avifCropRect rect = with_margin(yuv, request);
+    avifResult result = avifImageSetViewRect(region->view, yuv, &rect);
+    if (result != AVIF_RESULT_OK)
+        return fail(result, NULL, error);
+    DL2_TRY(convert(region->view, request->background, &region->block, &region->image, error));
+    if (request->channels == 1)
+        DL2_TRY(dl2_image_to_gray(&region->image, error));
+    *raster = dl2_raster_of(&region->image, rect.x, rect.y);
+    dl2_raster_narrow(raster, request);
+    return DL2_OK;
+}
+
+static const struct dl2_region_codec region_codec = {
+    .create = region_create,
+    .destroy = region_destroy,
+    .open = region_open,
+    .decode = region_decode,
+};
 
 static int cq_level_of(const struct dl2_encode_options *options)
 {
@@ -302,6 +439,7 @@ const struct dl2_codec dl2_codec_avif = {
     .sniff = sniff,
     .read_info = read_info,
     .decode = decode,
+    .region = &region_codec,
     .encode = encode,
     .encoder_parameters = encoder_parameters,
 };

@@ -64,6 +64,7 @@ struct header {
     uint32_t components; /* after the palette, where there is one */
     uint32_t bits;
     bool cmyk;
+    bool plain; /* at the grid's origin, all components at full resolution: parts can be decoded */
 };
 
 /* The box at *at, which moves behind it; false at the end or where it is damaged. */
@@ -142,6 +143,9 @@ static int read_siz(const uint8_t *data, size_t size, struct header *header,
     header->width = divide_up(right, dx) - divide_up(left, dx);
     header->height = divide_up(bottom, dy) - divide_up(top, dy);
     header->bits = (data[42] & 0x7fu) + 1;
+    header->plain = !left && !top && size >= 42 + 3 * (size_t)components;
+    for (uint32_t c = 0; header->plain && c < components; c++)
+        header->plain = data[43 + 3 * c] == 1 && data[44 + 3 * c] == 1;
     if (!header->components)
         header->components = components;
     return DL2_OK;
@@ -174,19 +178,25 @@ static uint32_t channels_of(const struct header *header)
     return header->components >= 3 ? 3 : 1;
 }
 
+static int open_header(const uint8_t *data, size_t size, struct header *header,
+                       struct dl2_image_info *info, struct dl2_error *error)
+{
+    DL2_TRY(read_header(data, size, header, error));
+    DL2_TRY(dl2_image_check_size(header->width, header->height, UINT64_MAX, error));
+    *info = (struct dl2_image_info){.width = (uint32_t)header->width,
+                                    .height = (uint32_t)header->height,
+                                    .channels = channels_of(header),
+                                    .bits = header->bits,
+                                    .alpha = has_alpha(header),
+                                    .orientation = 1};
+    return DL2_OK;
+}
+
 static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
                      struct dl2_error *error)
 {
     struct header header;
-    DL2_TRY(read_header(data, size, &header, error));
-    DL2_TRY(dl2_image_check_size(header.width, header.height, UINT64_MAX, error));
-    *info = (struct dl2_image_info){.width = (uint32_t)header.width,
-                                    .height = (uint32_t)header.height,
-                                    .channels = channels_of(&header),
-                                    .bits = header.bits,
-                                    .alpha = has_alpha(&header),
-                                    .orientation = 1};
-    return DL2_OK;
+    return open_header(data, size, &header, info, error);
 }
 
 static void on_error(const char *message, void *error)
@@ -238,6 +248,11 @@ static OPJ_OFF_T source_skip(OPJ_OFF_T count, void *user)
     return count;
 }
 
+static uint8_t clamp(int value)
+{
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
 /* A component as 8-bit samples of the image's size, rows of `stride`, every `step` bytes. */
 static int take_component(const opj_image_comp_t *component, uint32_t width, uint32_t height,
                           uint8_t *out, size_t step, struct dl2_error *error)
@@ -249,9 +264,15 @@ static int take_component(const opj_image_comp_t *component, uint32_t width, uin
     if (component->prec < 1 || component->prec > MAX_BITS)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG 2000: %u bits a sample",
                              (unsigned)component->prec);
+    bool same = component->w == width && component->h == height;
+    if (same && component->prec == 8 && !component->sgnd) {
+        const OPJ_INT32 *in = component->data;
+        for (size_t left = (size_t)width * height; left; left--, in++, out += step)
+            *out = clamp(*in);
+        return DL2_OK;
+    }
     int64_t maximum = ((int64_t)1 << component->prec) - 1;
     int64_t offset = component->sgnd ? (int64_t)1 << (component->prec - 1) : 0;
-    bool same = component->w == width && component->h == height;
     for (uint32_t y = 0; y < height; y++) {
         uint32_t from_y = same ? y : (uint32_t)((uint64_t)y * component->h / height);
         const OPJ_INT32 *in = component->data + (size_t)from_y * component->w;
@@ -262,11 +283,6 @@ static int take_component(const opj_image_comp_t *component, uint32_t width, uin
         }
     }
     return DL2_OK;
-}
-
-static uint8_t clamp(int value)
-{
-    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
 /* BT.601, full range, in place. */
@@ -307,9 +323,10 @@ static bool is_ycc(const opj_image_t *decoded)
             components[2].dx > components[0].dx);
 }
 
-static int take_image(const opj_image_t *decoded, const struct header *header,
-                      const struct dl2_decode_options *options, struct dl2_image *image,
-                      struct dl2_error *error)
+/* `last` is memory for opacities or black. */
+static int take_image(const opj_image_t *decoded, const struct header *header, uint32_t width,
+                      uint32_t height, const uint8_t background[3], struct dl2_bytes *last,
+                      struct dl2_image *image, struct dl2_error *error)
 {
     if (decoded->numcomps != header->components)
         return dl2_error_set(error, DL2_ERR_FORMAT,
@@ -318,7 +335,6 @@ static int take_image(const opj_image_t *decoded, const struct header *header,
     if (decoded->color_space == OPJ_CLRSPC_EYCC)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "JPEG 2000: e-YCC colour is not supported");
-    uint32_t width = (uint32_t)header->width, height = (uint32_t)header->height;
     DL2_TRY(dl2_image_reshape(image, width, height, channels_of(header), error));
     for (uint32_t c = 0; c < image->channels; c++)
         DL2_TRY(take_component(&decoded->comps[c], width, height, image->data + c, image->channels,
@@ -327,24 +343,49 @@ static int take_image(const opj_image_t *decoded, const struct header *header,
         ycc_to_rgb(image->data, (size_t)width * height);
     if (decoded->numcomps == image->channels)
         return DL2_OK;
-    struct dl2_bytes last = DL2_BYTES_INIT;
-    DL2_TRY(dl2_bytes_resize(&last, (size_t)width * height, error));
-    int status =
-        take_component(&decoded->comps[image->channels], width, height, last.data, 1, error);
-    if (status == DL2_OK)
-        apply_last_component(image, last.data, header->cmyk, options->background);
-    dl2_bytes_free(&last);
-    return status;
+    DL2_TRY(dl2_bytes_resize(last, (size_t)width * height, error));
+    DL2_TRY(take_component(&decoded->comps[image->channels], width, height, last->data, 1, error));
+    apply_last_component(image, last->data, header->cmyk, background);
+    return DL2_OK;
 }
 
-static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
-                  struct dl2_image *image, struct dl2_error *error)
-{
-    uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
-    struct header header;
-    DL2_TRY(read_header(data, size, &header, error));
-    DL2_TRY(dl2_image_check_size(header.width, header.height, max_pixels, error));
+/* What OpenJPEG decodes: pixels [left, right) x [top, bottom), 2^reduction times coarser. */
+struct part {
+    uint32_t left, top, right, bottom, reduction;
+};
 
+/* The levels of resolution that every component has. */
+static uint32_t resolutions(opj_codec_t *codec, uint32_t components)
+{
+    opj_codestream_info_v2_t *info = opj_get_cstr_info(codec);
+    uint32_t least = info && info->m_default_tile_info.tccp_info ? UINT32_MAX : 1;
+    for (uint32_t c = 0; least > 1 && c < components && c < info->nbcomps; c++) {
+        uint32_t levels = info->m_default_tile_info.tccp_info[c].numresolutions;
+        least = levels < least ? levels : least;
+    }
+    if (info)
+        opj_destroy_cstr_info(&info);
+    return least;
+}
+
+/* Tells OpenJPEG what is wanted; lowers the reduction to what the file has. */
+static bool choose_part(opj_codec_t *codec, opj_image_t *image, const struct header *header,
+                        struct part *part)
+{
+    const uint32_t levels = resolutions(codec, header->components);
+    if (part->reduction >= levels)
+        part->reduction = levels ? levels - 1 : 0;
+    if (part->reduction && !opj_set_decoded_resolution_factor(codec, part->reduction))
+        return false;
+    return opj_set_decode_area(codec, image, (OPJ_INT32)part->left, (OPJ_INT32)part->top,
+                               (OPJ_INT32)part->right, (OPJ_INT32)part->bottom);
+}
+
+/* `part` NULL: the whole image. */
+static int run(const uint8_t *data, size_t size, const struct header *header, struct part *part,
+               const uint8_t background[3], struct dl2_bytes *last, struct dl2_image *image,
+               struct dl2_error *error)
+{
     struct source source = {data, size, 0};
     struct dl2_error own =
         DL2_ERROR_INIT; /* so that a message of OpenJPEG's counts even if error is NULL */
@@ -367,10 +408,19 @@ static int decode(const uint8_t *data, size_t size, const struct dl2_decode_opti
     opj_stream_set_seek_function(stream, source_seek);
     opj_stream_set_skip_function(stream, source_skip);
     if (!opj_setup_decoder(codec, &parameters) || !opj_read_header(stream, codec, &decoded) ||
-        !opj_decode(codec, stream, decoded) || !opj_end_decompress(codec, stream))
+        (part && !choose_part(codec, decoded, header, part)) ||
+        !opj_decode(codec, stream, decoded) || (!part && !opj_end_decompress(codec, stream))) {
         dl2_error_set(&own, DL2_ERR_FORMAT, "JPEG 2000: OpenJPEG can't decode it");
-    else
-        take_image(decoded, &header, options, image, &own);
+    } else if (part) {
+        const uint32_t up = (1u << part->reduction) - 1;
+        take_image(decoded, header,
+                   ((part->right + up) >> part->reduction) - (part->left >> part->reduction),
+                   ((part->bottom + up) >> part->reduction) - (part->top >> part->reduction),
+                   background, last, image, &own);
+    } else {
+        take_image(decoded, header, (uint32_t)header->width, (uint32_t)header->height, background,
+                   last, image, &own);
+    }
 done:
     opj_image_destroy(decoded);
     opj_stream_destroy(stream);
@@ -380,6 +430,91 @@ done:
         dl2_error_set(error, own.status, "%s", own.message);
     return own.status;
 }
+
+static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
+                  struct dl2_image *image, struct dl2_error *error)
+{
+    uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    struct header header;
+    DL2_TRY(read_header(data, size, &header, error));
+    DL2_TRY(dl2_image_check_size(header.width, header.height, max_pixels, error));
+    struct dl2_bytes last = DL2_BYTES_INIT;
+    int status = run(data, size, &header, NULL, options->background, &last, image, error);
+    dl2_bytes_free(&last);
+    return status;
+}
+
+/* ---- A part, perhaps reduced */
+
+struct region {
+    const uint8_t *data;
+    size_t size;
+    struct header header;
+    struct dl2_image image;
+    struct dl2_bytes last;
+};
+
+static int region_create(void **state, struct dl2_error *error)
+{
+    *state = dl2_calloc(1, sizeof(struct region));
+    return *state ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for JPEG 2000");
+}
+
+static void region_destroy(void *state)
+{
+    struct region *region = state;
+    dl2_image_free(&region->image);
+    dl2_bytes_free(&region->last);
+    free(region);
+}
+
+static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
+                       struct dl2_error *error)
+{
+    struct region *region = state;
+    region->data = data;
+    region->size = size;
+    return open_header(data, size, &region->header, info, error);
+}
+
+static int decode_part(struct region *region, const struct dl2_decode_request *request,
+                       struct part *part, struct dl2_error *error)
+{
+    const uint32_t whole = ~((1u << part->reduction) - 1);
+    part->left = request->x & whole;
+    part->top = request->y & whole;
+    part->right = request->x + request->width;
+    part->bottom = request->y + request->height;
+    return run(region->data, region->size, &region->header, part, request->background,
+               &region->last, &region->image, error);
+}
+
+static int region_decode(void *state, const struct dl2_decode_request *request,
+                         struct dl2_raster *raster, struct dl2_error *error)
+{
+    struct region *region = state;
+    struct part part = {0};
+    if (region->header.plain) {
+        while (part.reduction < 3 && 2u << part.reduction <= request->reduction)
+            part.reduction++;
+        DL2_TRY(decode_part(region, request, &part, error));
+    } else {
+        DL2_TRY(run(region->data, region->size, &region->header, NULL, request->background,
+                    &region->last, &region->image, error));
+    }
+    if (request->channels == 1)
+        DL2_TRY(dl2_image_to_gray(&region->image, error));
+    *raster = dl2_raster_of(&region->image, part.left, part.top);
+    raster->planes[0].step_x = raster->planes[0].step_y = 1u << part.reduction;
+    return DL2_OK;
+}
+
+static const struct dl2_region_codec region_codec = {
+    .create = region_create,
+    .destroy = region_destroy,
+    .open = region_open,
+    .decode = region_decode,
+};
 
 /* OpenJPEG goes back to fill in lengths, so this is a file in memory, with a position. */
 struct sink {
@@ -548,6 +683,7 @@ const struct dl2_codec dl2_codec_jp2 = {
     .sniff = sniff,
     .read_info = read_info,
     .decode = decode,
+    .region = &region_codec,
     .encode = encode,
     .encoder_parameters = encoder_parameters,
 };

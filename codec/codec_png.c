@@ -89,13 +89,14 @@ static void on_warning(png_structp png, png_const_charp message)
     (void)message;
 }
 
-/* What decode() holds, so that a jump out of libpng can let go of it. */
+/* What a decode holds, so that a jump out of libpng can let go of it. */
 struct reader {
     png_structp png;
     png_infop info;
     struct source source;
-    uint8_t *block; /* rows with alpha */
-    uint8_t **rows; /* of an interlaced image */
+    const struct dl2_decode_request *part; /* NULL: the whole image */
+    struct dl2_bytes *block;               /* a row as libpng gives it, or all of them */
+    uint8_t **rows;                        /* of an interlaced image */
     uint8_t background[3];
 };
 
@@ -114,34 +115,51 @@ static void flatten_row(const uint8_t *in, uint8_t *out, uint32_t width, uint32_
     }
 }
 
+/* A row of the image from where libpng's begins to be wanted. */
+static void take_row(const struct reader *reader, const uint8_t *in, struct dl2_image *image,
+                     uint32_t y, bool alpha)
+{
+    uint8_t *out = image->data + y * image->stride;
+    if (reader->part)
+        in += (size_t)reader->part->x * (image->channels + alpha);
+    if (alpha)
+        flatten_row(in, out, image->width, image->channels, reader->background);
+    else
+        memcpy(out, in, image->stride);
+}
+
 static int read_interlaced(struct reader *reader, struct dl2_image *image, size_t row_bytes,
                            bool alpha, struct dl2_error *error)
 {
-    if (alpha)
-        reader->block = dl2_alloc_aligned(image->height, row_bytes);
-    reader->rows = dl2_calloc(image->height, sizeof *reader->rows);
-    if (!reader->rows || (alpha && !reader->block))
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a PNG image of %ux%u",
-                             (unsigned)image->width, (unsigned)image->height);
-    for (uint32_t y = 0; y < image->height; y++)
-        reader->rows[y] = alpha ? reader->block + y * row_bytes : image->data + y * image->stride;
+    const uint32_t height = png_get_image_height(reader->png, reader->info);
+    size_t bytes;
+    if (!dl2_size_mul(height, row_bytes, &bytes))
+        return dl2_error_set(error, DL2_ERR_LIMIT, "PNG: too large");
+    DL2_TRY(dl2_bytes_resize(reader->block, bytes, error));
+    reader->rows = dl2_calloc(height, sizeof *reader->rows);
+    if (!reader->rows)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a PNG image of %u rows",
+                             (unsigned)height);
+    for (uint32_t y = 0; y < height; y++)
+        reader->rows[y] = reader->block->data + y * row_bytes;
     png_read_image(reader->png, reader->rows);
-    for (uint32_t y = 0; alpha && y < image->height; y++)
-        flatten_row(reader->rows[y], image->data + y * image->stride, image->width, image->channels,
-                    reader->background);
+    for (uint32_t y = 0; y < image->height; y++)
+        take_row(reader, reader->rows[y + (reader->part ? reader->part->y : 0)], image, y, alpha);
     return DL2_OK;
 }
 
 static int read_in_order(struct reader *reader, struct dl2_image *image, size_t row_bytes,
                          bool alpha, struct dl2_error *error)
 {
-    if (alpha && !(reader->block = dl2_alloc_aligned(row_bytes, 1)))
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a row of a PNG image");
+    DL2_TRY(dl2_bytes_resize(reader->block, row_bytes, error));
+    for (uint32_t y = 0; reader->part && y < reader->part->y; y++)
+        png_read_row(reader->png, reader->block->data, NULL);
     for (uint32_t y = 0; y < image->height; y++) {
-        uint8_t *out = image->data + y * image->stride;
-        png_read_row(reader->png, alpha ? reader->block : out, NULL);
-        if (alpha)
-            flatten_row(reader->block, out, image->width, image->channels, reader->background);
+        const bool direct = !alpha && !reader->part;
+        png_read_row(reader->png, direct ? image->data + y * image->stride : reader->block->data,
+                     NULL);
+        if (!direct)
+            take_row(reader, reader->block->data, image, y, alpha);
     }
     return DL2_OK;
 }
@@ -171,40 +189,102 @@ static int read_pixels(struct reader *reader, uint64_t max_pixels, struct dl2_im
     uint32_t channels = type & PNG_COLOR_MASK_COLOR ? 3 : 1;
     if (png_get_bit_depth(png, info) != 8 || png_get_channels(png, info) != channels + alpha)
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent colour type");
-    DL2_TRY(dl2_image_reshape(image, png_get_image_width(png, info),
-                              png_get_image_height(png, info), channels, error));
+    DL2_TRY(dl2_image_reshape(
+        image, reader->part ? reader->part->width : png_get_image_width(png, info),
+        reader->part ? reader->part->height : png_get_image_height(png, info), channels, error));
     size_t row_bytes = png_get_rowbytes(png, info);
     if (passes > 1)
         DL2_TRY(read_interlaced(reader, image, row_bytes, alpha, error));
     else
         DL2_TRY(read_in_order(reader, image, row_bytes, alpha, error));
-    png_read_end(png, NULL); /* the last checksum */
+    if (!reader->part)
+        png_read_end(png, NULL); /* the last checksum */
     return DL2_OK;
+}
+
+static int run_reader(struct reader *reader, uint64_t max_pixels, struct dl2_image *image,
+                      struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT; /* whose status must be seen even where error is NULL */
+    reader->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &own, on_error, on_warning);
+    if (reader->png)
+        reader->info = png_create_info_struct(reader->png);
+    if (!reader->info)
+        dl2_error_set(&own, DL2_ERR_MEMORY, "out of memory for libpng");
+    else if (!setjmp(png_jmpbuf(reader->png)))
+        read_pixels(reader, max_pixels, image, &own);
+    if (own.status < 0)
+        dl2_error_set(error, own.status, "%s", own.message);
+    png_destroy_read_struct(&reader->png, &reader->info, NULL);
+    free(reader->rows);
+    return own.status;
 }
 
 static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
                   struct dl2_image *image, struct dl2_error *error)
 {
-    struct reader reader = {.source = {data, size, 0}};
-    uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
-    struct dl2_error own = DL2_ERROR_INIT; /* whose status must be seen even where error is NULL */
-    int status = DL2_ERR_MEMORY;
+    struct dl2_bytes block = DL2_BYTES_INIT;
+    struct reader reader = {.source = {data, size, 0}, .block = &block};
     memcpy(reader.background, options->background, sizeof reader.background);
-    reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &own, on_error, on_warning);
-    if (reader.png)
-        reader.info = png_create_info_struct(reader.png);
-    if (!reader.info)
-        dl2_error_set(&own, DL2_ERR_MEMORY, "out of memory for libpng");
-    else if (!setjmp(png_jmpbuf(reader.png)))
-        read_pixels(&reader, max_pixels, image, &own);
-    status = own.status;
-    if (status < 0)
-        dl2_error_set(error, own.status, "%s", own.message);
-    png_destroy_read_struct(&reader.png, &reader.info, NULL);
-    free(reader.block);
-    free(reader.rows);
+    int status = run_reader(
+        &reader, options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS, image, error);
+    dl2_bytes_free(&block);
     return status;
 }
+
+/* ---- A part: the rows down to its last */
+
+struct region {
+    const uint8_t *data;
+    size_t size;
+    struct dl2_image image;
+    struct dl2_bytes block;
+};
+
+static int region_create(void **state, struct dl2_error *error)
+{
+    *state = dl2_calloc(1, sizeof(struct region));
+    return *state ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for PNG");
+}
+
+static void region_destroy(void *state)
+{
+    struct region *region = state;
+    dl2_image_free(&region->image);
+    dl2_bytes_free(&region->block);
+    free(region);
+}
+
+static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
+                       struct dl2_error *error)
+{
+    struct region *region = state;
+    region->data = data;
+    region->size = size;
+    return read_info(data, size, info, error);
+}
+
+static int region_decode(void *state, const struct dl2_decode_request *request,
+                         struct dl2_raster *raster, struct dl2_error *error)
+{
+    struct region *region = state;
+    struct reader reader = {
+        .source = {region->data, region->size, 0}, .part = request, .block = &region->block};
+    memcpy(reader.background, request->background, sizeof reader.background);
+    /* The header's size was checked when the file was opened. */
+    DL2_TRY(run_reader(&reader, UINT64_MAX, &region->image, error));
+    if (request->channels == 1)
+        DL2_TRY(dl2_image_to_gray(&region->image, error));
+    *raster = dl2_raster_of(&region->image, request->x, request->y);
+    return DL2_OK;
+}
+
+static const struct dl2_region_codec region_codec = {
+    .create = region_create,
+    .destroy = region_destroy,
+    .open = region_open,
+    .decode = region_decode,
+};
 
 struct sink {
     struct dl2_bytes *out;
@@ -287,6 +367,7 @@ const struct dl2_codec dl2_codec_png = {
     .sniff = sniff,
     .read_info = read_info,
     .decode = decode,
+    .region = &region_codec,
     .encode = encode,
     .encoder_parameters = encoder_parameters,
 };

@@ -7,6 +7,7 @@
 #include "codec/codecs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct header {
@@ -66,16 +67,61 @@ static int read_header(const uint8_t *data, size_t size, struct header *header,
     return DL2_OK;
 }
 
+static void fill_info(const struct header *header, struct dl2_image_info *info)
+{
+    *info = (struct dl2_image_info){.width = header->width,
+                                    .height = header->height,
+                                    .channels = header->channels,
+                                    .bits = header->maximum > 255 ? 16 : 8,
+                                    .orientation = 1};
+}
+
 static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
                      struct dl2_error *error)
 {
     struct header header;
     DL2_TRY(read_header(data, size, &header, error));
-    *info = (struct dl2_image_info){.width = header.width,
-                                    .height = header.height,
-                                    .channels = header.channels,
-                                    .bits = header.maximum > 255 ? 16 : 8,
-                                    .orientation = 1};
+    fill_info(&header, info);
+    return DL2_OK;
+}
+
+static size_t sample_bytes(const struct header *header)
+{
+    return header->maximum > 255 ? 2 : 1;
+}
+
+/* For a size within the limit, so that nothing overflows: at most 2^32 pixels. */
+static int check_length(const struct header *header, size_t size, struct dl2_error *error)
+{
+    uint64_t samples = (uint64_t)header->width * header->height * header->channels;
+    if (samples > (size - header->pixels_at) / sample_bytes(header))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "PNM: the file is cut short");
+    return DL2_OK;
+}
+
+/* The part at (x, y) that fills `image`. */
+static int read_pixels(const struct header *header, const uint8_t *data, uint32_t x, uint32_t y,
+                       struct dl2_image *image, struct dl2_error *error)
+{
+    const uint32_t maximum = header->maximum;
+    const size_t step = sample_bytes(header), pixel = step * header->channels;
+    for (uint32_t row = 0; row < image->height; row++) {
+        const uint8_t *in =
+            data + header->pixels_at + ((uint64_t)(y + row) * header->width + x) * pixel;
+        uint8_t *out = image->data + row * image->stride;
+        if (maximum == 255) {
+            memcpy(out, in, image->stride);
+            continue;
+        }
+        for (size_t i = 0; i < image->stride; i++, in += step) {
+            uint32_t value = step == 2 ? (uint32_t)in[0] << 8 | in[1] : in[0];
+            if (value > maximum)
+                return dl2_error_set(error, DL2_ERR_FORMAT,
+                                     "PNM: a sample of %u is above the maximum of %u",
+                                     (unsigned)value, (unsigned)maximum);
+            out[i] = (uint8_t)((value * 255 + maximum / 2) / maximum);
+        }
+    }
     return DL2_OK;
 }
 
@@ -86,27 +132,78 @@ static int decode(const uint8_t *data, size_t size, const struct dl2_decode_opti
     uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
     DL2_TRY(read_header(data, size, &header, error));
     DL2_TRY(dl2_image_check_size(header.width, header.height, max_pixels, error));
-    size_t sample_bytes = header.maximum > 255 ? 2 : 1;
-    /* Can't overflow: at most max_pixels pixels, and no more than 2^32 of them a side. */
-    uint64_t samples = (uint64_t)header.width * header.height * header.channels;
-    if (samples > (size - header.pixels_at) / sample_bytes)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "PNM: the file is cut short");
+    DL2_TRY(check_length(&header, size, error));
     DL2_TRY(dl2_image_reshape(image, header.width, header.height, header.channels, error));
-    const uint8_t *in = data + header.pixels_at;
-    if (header.maximum == 255) {
-        memcpy(image->data, in, samples);
-        return DL2_OK;
-    }
-    for (uint64_t i = 0; i < samples; i++, in += sample_bytes) {
-        uint32_t value = sample_bytes == 2 ? (uint32_t)in[0] << 8 | in[1] : in[0];
-        if (value > header.maximum)
-            return dl2_error_set(error, DL2_ERR_FORMAT,
-                                 "PNM: a sample of %u is above the maximum of %u", (unsigned)value,
-                                 (unsigned)header.maximum);
-        image->data[i] = (uint8_t)((value * 255 + header.maximum / 2) / header.maximum);
-    }
+    return read_pixels(&header, data, 0, 0, image, error);
+}
+
+/* ---- A part */
+
+struct region {
+    const uint8_t *data;
+    size_t size;
+    struct header header;
+    struct dl2_image image; /* where the file's own bytes won't do */
+};
+
+static int region_create(void **state, struct dl2_error *error)
+{
+    *state = dl2_calloc(1, sizeof(struct region));
+    return *state ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for PNM");
+}
+
+static void region_destroy(void *state)
+{
+    struct region *region = state;
+    dl2_image_free(&region->image);
+    free(region);
+}
+
+static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
+                       struct dl2_error *error)
+{
+    struct region *region = state;
+    region->data = data;
+    region->size = size;
+    DL2_TRY(read_header(data, size, &region->header, error));
+    fill_info(&region->header, info);
     return DL2_OK;
 }
+
+static int region_decode(void *state, const struct dl2_decode_request *request,
+                         struct dl2_raster *raster, struct dl2_error *error)
+{
+    struct region *region = state;
+    const struct header *header = &region->header;
+    DL2_TRY(check_length(header, region->size, error));
+    if (header->maximum == 255 && (header->channels == 1 || request->channels != 1)) {
+        *raster = (struct dl2_raster){
+            .color = header->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
+            .planes[0] = {.data = region->data + header->pixels_at,
+                          .stride = (size_t)header->width * header->channels,
+                          .width = header->width,
+                          .height = header->height,
+                          .step_x = 1,
+                          .step_y = 1},
+        };
+        dl2_raster_narrow(raster, request);
+        return DL2_OK;
+    }
+    DL2_TRY(dl2_image_reshape(&region->image, request->width, request->height, header->channels,
+                              error));
+    DL2_TRY(read_pixels(header, region->data, request->x, request->y, &region->image, error));
+    if (request->channels == 1)
+        DL2_TRY(dl2_image_to_gray(&region->image, error));
+    *raster = dl2_raster_of(&region->image, request->x, request->y);
+    return DL2_OK;
+}
+
+static const struct dl2_region_codec region_codec = {
+    .create = region_create,
+    .destroy = region_destroy,
+    .open = region_open,
+    .decode = region_decode,
+};
 
 static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error)
@@ -148,6 +245,7 @@ const struct dl2_codec dl2_codec_ppm = {
     .sniff = sniff,
     .read_info = read_info,
     .decode = decode,
+    .region = &region_codec,
     .encode = encode,
     .encoder_parameters = encoder_parameters,
 };

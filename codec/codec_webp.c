@@ -83,17 +83,76 @@ static int get_features(const uint8_t *data, size_t size, WebPBitstreamFeatures 
     return DL2_OK;
 }
 
+static void fill_info(const WebPBitstreamFeatures *features, const uint8_t *data, size_t size,
+                      struct dl2_image_info *info)
+{
+    *info = (struct dl2_image_info){.width = (uint32_t)features->width,
+                                    .height = (uint32_t)features->height,
+                                    .channels = 3,
+                                    .bits = 8,
+                                    .alpha = features->has_alpha,
+                                    .orientation = find_orientation(data, size)};
+}
+
 static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
                      struct dl2_error *error)
 {
     WebPBitstreamFeatures features;
     DL2_TRY(get_features(data, size, &features, error));
-    *info = (struct dl2_image_info){.width = (uint32_t)features.width,
-                                    .height = (uint32_t)features.height,
-                                    .channels = 3,
-                                    .bits = 8,
-                                    .alpha = features.has_alpha,
-                                    .orientation = find_orientation(data, size)};
+    fill_info(&features, data, size, info);
+    return DL2_OK;
+}
+
+/* A part of an image, in pixels; left and top even, to which libwebp would snap them. */
+struct window {
+    uint32_t left, top, width, height;
+};
+
+static int run(const uint8_t *data, size_t size, const struct window *window,
+               WebPDecoderConfig *config, struct dl2_error *error)
+{
+    config->options.use_cropping = 1;
+    config->options.crop_left = (int)window->left;
+    config->options.crop_top = (int)window->top;
+    config->options.crop_width = (int)window->width;
+    config->options.crop_height = (int)window->height;
+    config->output.is_external_memory = 1;
+    VP8StatusCode code = WebPDecode(data, size, config);
+    WebPFreeDecBuffer(&config->output);
+    return code == VP8_STATUS_OK ? DL2_OK : fail(code, error);
+}
+
+static int start(const uint8_t *data, size_t size, WebPDecoderConfig *config,
+                 struct dl2_error *error)
+{
+    if (!WebPInitDecoderConfig(config))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "WebP: libwebp is older than the one this was built with");
+    return get_features(data, size, &config->input, error);
+}
+
+/* `block` is memory for pixels with alpha. */
+static int decode_rgb(const uint8_t *data, size_t size, const struct window *window,
+                      const uint8_t background[3], WebPDecoderConfig *config,
+                      struct dl2_bytes *block, struct dl2_image *image, struct dl2_error *error)
+{
+    DL2_TRY(dl2_image_reshape(image, window->width, window->height, 3, error));
+    const bool alpha = config->input.has_alpha;
+    const size_t row = alpha ? (size_t)window->width * 4 : image->stride;
+    if (alpha)
+        DL2_TRY(dl2_bytes_resize(block, row * window->height, error));
+    config->output.colorspace = alpha ? MODE_RGBA : MODE_RGB;
+    config->output.u.RGBA.rgba = alpha ? block->data : image->data;
+    config->output.u.RGBA.stride = (int)row;
+    config->output.u.RGBA.size = row * window->height;
+    DL2_TRY(run(data, size, window, config, error));
+    if (alpha) {
+        const uint8_t *in = block->data;
+        uint8_t *out = image->data;
+        for (size_t left = (size_t)window->width * window->height; left; left--, in += 4, out += 3)
+            for (int c = 0; c < 3; c++)
+                out[c] = dl2_blend(in[c], in[3], background[c]);
+    }
     return DL2_OK;
 }
 
@@ -102,37 +161,146 @@ static int decode(const uint8_t *data, size_t size, const struct dl2_decode_opti
 {
     uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
     WebPDecoderConfig config;
-    if (!WebPInitDecoderConfig(&config))
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "WebP: libwebp is older than the one this was built with");
-    DL2_TRY(get_features(data, size, &config.input, error));
-    uint32_t width = (uint32_t)config.input.width, height = (uint32_t)config.input.height;
-    DL2_TRY(dl2_image_check_size(width, height, max_pixels, error));
-    DL2_TRY(dl2_image_reshape(image, width, height, 3, error));
-
-    bool alpha = config.input.has_alpha;
+    DL2_TRY(start(data, size, &config, error));
+    const struct window all = {.width = (uint32_t)config.input.width,
+                               .height = (uint32_t)config.input.height};
+    DL2_TRY(dl2_image_check_size(all.width, all.height, max_pixels, error));
     struct dl2_bytes block = DL2_BYTES_INIT;
-    size_t row = alpha ? (size_t)width * 4 : image->stride;
-    if (alpha)
-        DL2_TRY(dl2_bytes_resize(&block, row * height, error));
-    config.output.colorspace = alpha ? MODE_RGBA : MODE_RGB;
-    config.output.is_external_memory = 1;
-    config.output.u.RGBA.rgba = alpha ? block.data : image->data;
-    config.output.u.RGBA.stride = (int)row;
-    config.output.u.RGBA.size = row * height;
-    VP8StatusCode code = WebPDecode(data, size, &config);
-    WebPFreeDecBuffer(&config.output);
-    if (code == VP8_STATUS_OK && alpha) {
-        const uint8_t *in = block.data;
-        uint8_t *out = image->data;
-        for (size_t left = (size_t)width * height; left; left--, in += 4, out += 3) {
-            for (int c = 0; c < 3; c++)
-                out[c] = dl2_blend(in[c], in[3], options->background[c]);
-        }
-    }
+    int status = decode_rgb(data, size, &all, options->background, &config, &block, image, error);
     dl2_bytes_free(&block);
-    return code == VP8_STATUS_OK ? DL2_OK : fail(code, error);
+    return status;
 }
+
+/* ---- A part */
+
+struct region {
+    const uint8_t *data;
+    size_t size;
+    WebPDecoderConfig config;
+    struct dl2_image image;
+    struct dl2_bytes block; /* planes, or pixels with alpha */
+};
+
+static int region_create(void **state, struct dl2_error *error)
+{
+    *state = dl2_calloc(1, sizeof(struct region));
+    return *state ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for WebP");
+}
+
+static void region_destroy(void *state)
+{
+    struct region *region = state;
+    dl2_image_free(&region->image);
+    dl2_bytes_free(&region->block);
+    free(region);
+}
+
+static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
+                       struct dl2_error *error)
+{
+    struct region *region = state;
+    region->data = data;
+    region->size = size;
+    DL2_TRY(start(data, size, &region->config, error));
+    fill_info(&region->config.input, data, size, info);
+    return DL2_OK;
+}
+
+/* The even start of an axis' part that keeps `margin` pixels before `start`, where there are any.
+ */
+static uint32_t even_start(uint32_t start, uint32_t margin)
+{
+    return start > margin ? (start - margin) & ~1u : 0;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The rectangle and `margin` pixels around it. */
+static struct window window_of(const struct region *region,
+                               const struct dl2_decode_request *request, uint32_t margin)
+{
+    struct window window = {.left = even_start(request->x, margin),
+                            .top = even_start(request->y, margin)};
+    const uint32_t width = (uint32_t)region->config.input.width,
+                   height = (uint32_t)region->config.input.height;
+    window.width = smaller(request->x + request->width + margin, width) - window.left;
+    window.height = smaller(request->y + request->height + margin, height) - window.top;
+    return window;
+}
+
+/* Luma and chroma as they lie in the file: they need neither a margin nor conversion. */
+static int decode_planes(struct region *region, const struct dl2_decode_request *request,
+                         struct dl2_raster *raster, struct dl2_error *error)
+{
+    const struct window window = window_of(region, request, 0);
+    const uint32_t half_width = (window.width + 1) / 2, half_height = (window.height + 1) / 2;
+    const size_t luma = (size_t)window.width * window.height,
+                 chroma = (size_t)half_width * half_height;
+    DL2_TRY(dl2_bytes_resize(&region->block, luma + 2 * chroma, error));
+    WebPYUVABuffer *planes = &region->config.output.u.YUVA;
+    region->config.output.colorspace = MODE_YUV;
+    planes->y = region->block.data;
+    planes->u = planes->y + luma;
+    planes->v = planes->u + chroma;
+    planes->y_stride = (int)window.width;
+    planes->u_stride = planes->v_stride = (int)half_width;
+    planes->y_size = luma;
+    planes->u_size = planes->v_size = chroma;
+    /* libwebp may change what it is told. */
+    const struct dl2_plane y = {.data = planes->y,
+                                .stride = window.width,
+                                .width = window.width,
+                                .height = window.height,
+                                .x = window.left,
+                                .y = window.top,
+                                .step_x = 1,
+                                .step_y = 1};
+    const struct dl2_plane u = {.data = planes->u,
+                                .stride = half_width,
+                                .width = half_width,
+                                .height = half_height,
+                                .x = window.left,
+                                .y = window.top,
+                                .step_x = 2,
+                                .step_y = 2};
+    struct dl2_plane v = u;
+    v.data = planes->v;
+    *raster = (struct dl2_raster){.color = DL2_COLOR_YCBCR_LIMITED, .planes = {y, u, v}};
+    return run(region->data, region->size, &window, &region->config, error);
+}
+
+/*
+ * libwebp's chroma upsampling takes the window's edge for the image's: two pixels more on each
+ * side, one sample of chroma, make what was asked for the same as in the whole image.
+ */
+enum { LOSSY = 1, MARGIN = 2 };
+
+static int region_decode(void *state, const struct dl2_decode_request *request,
+                         struct dl2_raster *raster, struct dl2_error *error)
+{
+    struct region *region = state;
+    const bool lossy = region->config.input.format == LOSSY;
+    if (lossy && request->planes && request->channels != 1 && !region->config.input.has_alpha)
+        return decode_planes(region, request, raster, error);
+    const struct window window = window_of(region, request, lossy ? MARGIN : 0);
+    DL2_TRY(decode_rgb(region->data, region->size, &window, request->background, &region->config,
+                       &region->block, &region->image, error));
+    if (request->channels == 1)
+        DL2_TRY(dl2_image_to_gray(&region->image, error));
+    *raster = dl2_raster_of(&region->image, window.left, window.top);
+    dl2_raster_narrow(raster, request);
+    return DL2_OK;
+}
+
+static const struct dl2_region_codec region_codec = {
+    .create = region_create,
+    .destroy = region_destroy,
+    .open = region_open,
+    .decode = region_decode,
+};
 
 struct sink {
     struct dl2_bytes *out;
@@ -235,6 +403,7 @@ const struct dl2_codec dl2_codec_webp = {
     .sniff = sniff,
     .read_info = read_info,
     .decode = decode,
+    .region = &region_codec,
     .encode = encode,
     .encoder_parameters = encoder_parameters,
 };

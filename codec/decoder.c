@@ -84,16 +84,6 @@ int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t si
     return status;
 }
 
-/* One interleaved plane whose first sample is the pixel (x, y). */
-static void set_raster(struct dl2_raster *raster, const struct dl2_image *image, uint32_t x,
-                       uint32_t y)
-{
-    *raster = (struct dl2_raster){
-        .color = image->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
-        .planes[0] = {image->data, image->stride, image->width, image->height, x, y, 1, 1},
-    };
-}
-
 static int decode_whole(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
                         struct dl2_raster *raster, struct dl2_error *error)
 {
@@ -112,7 +102,7 @@ static int decode_whole(struct dl2_decoder *decoder, const struct dl2_decode_req
         return dl2_error_set(error, DL2_ERR_FORMAT, "%ux%u pixels where the header speaks of %ux%u",
                              (unsigned)decoder->image.width, (unsigned)decoder->image.height,
                              (unsigned)width, (unsigned)height);
-    set_raster(raster, &decoder->image, 0, 0);
+    *raster = dl2_raster_of(&decoder->image, 0, 0);
     return DL2_OK;
 }
 
@@ -159,7 +149,7 @@ static int decode_turned(struct dl2_decoder *decoder, const struct dl2_decode_re
                    (size_t)(coded.x - plane->x) * channels,
                (size_t)coded.width * channels);
     DL2_TRY(dl2_image_orient(&decoder->image, decoder->info.orientation, &decoder->scratch, error));
-    set_raster(raster, &decoder->image, request->x, request->y);
+    *raster = dl2_raster_of(&decoder->image, request->x, request->y);
     return DL2_OK;
 }
 

@@ -20,5 +20,9 @@ check_PROGRAMS += tests/codec/test_codec
 tests_codec_test_codec_SOURCES = tests/codec/test_codec.c tests/codec/sample_files.c tests/codec/sample_files.h
 tests_codec_test_codec_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_codec_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
-TESTS += tests/codec/test_codec
+check_PROGRAMS += tests/codec/test_region
+tests_codec_test_region_SOURCES = tests/codec/test_region.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_region_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
+tests_codec_test_region_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
+TESTS += tests/codec/test_codec tests/codec/test_region
 endif

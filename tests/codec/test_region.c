@@ -1,0 +1,369 @@
+/*
+ * Decoding of a part, by the codecs beside JPEG: the same pixels, bit for bit, as cropping the
+ * whole decoded image, or the whole image decoded to planes or at the same reduction.
+ */
+#include "codec/codec.h"
+#include "codec/decoder.h"
+#include "tests/codec/sample_files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint32_t sizes[][2] = {{1, 1}, {7, 5}, {40, 33}, {150, 101}, {333, 250}};
+
+static uint32_t random_state;
+
+static uint32_t random_below(uint32_t limit)
+{
+    random_state = random_state * 1664525 + 1013904223;
+    return (random_state >> 8) % limit;
+}
+
+/* Some part; the first ones lie in the corners. */
+static void choose(struct dl2_decode_request *request, uint32_t width, uint32_t height, int round)
+{
+    request->width = 1 + random_below(width);
+    request->height = 1 + random_below(height);
+    request->x = round & 1 ? width - request->width : random_below(width - request->width + 1);
+    request->y = round & 2 ? height - request->height : random_below(height - request->height + 1);
+    if (round == 0)
+        request->x = request->y = 0;
+}
+
+/* The sample of `plane` that covers the pixel (x, y). */
+static const uint8_t *sample_at(const struct dl2_plane *plane, uint32_t x, uint32_t y,
+                                uint32_t channels)
+{
+    assert_true(plane->x % plane->step_x == 0 && plane->y % plane->step_y == 0);
+    assert_true(x >= plane->x && y >= plane->y);
+    const uint32_t i = (x - plane->x) / plane->step_x, j = (y - plane->y) / plane->step_y;
+    assert_true(i < plane->width && j < plane->height);
+    return plane->data + j * plane->stride + (size_t)i * channels;
+}
+
+/* Every pixel of the rectangle is there, and the same in both. */
+static void assert_same(const struct dl2_raster *part, const struct dl2_raster *whole,
+                        const struct dl2_decode_request *request)
+{
+    assert_int_equal(part->color, whole->color);
+    const uint32_t channels = part->color == DL2_COLOR_RGB ? 3 : 1;
+    for (unsigned p = 0; p < dl2_raster_planes(part); p++) {
+        const struct dl2_plane *a = &part->planes[p], *b = &whole->planes[p];
+        assert_int_equal(a->step_x, b->step_x);
+        assert_int_equal(a->step_y, b->step_y);
+        for (uint32_t y = request->y; y < request->y + request->height; y++)
+            for (uint32_t x = request->x; x < request->x + request->width; x++) {
+                const uint8_t *one = sample_at(a, x, y, channels);
+                if (!memcmp(one, sample_at(b, x, y, channels), channels))
+                    continue;
+                fail_msg("plane %u at %u,%u of the part %u,%u %ux%u differs", p, (unsigned)x,
+                         (unsigned)y, (unsigned)request->x, (unsigned)request->y,
+                         (unsigned)request->width, (unsigned)request->height);
+            }
+    }
+}
+
+static void decode_part(struct dl2_decoder *decoder, const struct dl2_bytes *file,
+                        const struct dl2_decode_request *request, struct dl2_raster *raster)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_image_info info;
+    if (dl2_decoder_open(decoder, file->data, file->size, 0, &info, &error) < 0 ||
+        dl2_decoder_decode(decoder, request, raster, &error) < 0)
+        fail_msg("%s", error.message);
+}
+
+static struct dl2_decoder *new_decoder(void)
+{
+    struct dl2_decoder *decoder;
+    assert_int_equal(dl2_decoder_create(&decoder, NULL), DL2_OK);
+    return decoder;
+}
+
+/* Parts of `file` against the whole image of dl2_image_decode(). */
+static void check_pixels(struct dl2_decoder *decoder, const struct dl2_bytes *file,
+                         uint32_t channels, int rounds)
+{
+    struct dl2_image whole = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    const struct dl2_decode_options options = {.channels = channels, .background = {10, 200, 90}};
+    assert_int_equal(dl2_image_decode(file->data, file->size, &options, &whole, &scratch, NULL),
+                     DL2_OK);
+    const struct dl2_raster truth = {
+        .color = whole.channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
+        .planes[0] = {.data = whole.data,
+                      .stride = whole.stride,
+                      .width = whole.width,
+                      .height = whole.height,
+                      .step_x = 1,
+                      .step_y = 1},
+    };
+    for (int round = 0; round < rounds; round++) {
+        struct dl2_decode_request request = {
+            .reduction = 1, .channels = channels, .background = {10, 200, 90}};
+        struct dl2_raster part;
+        choose(&request, whole.width, whole.height, round);
+        decode_part(decoder, file, &request, &part);
+        assert_same(&part, &truth, &request);
+    }
+    dl2_image_free(&whole);
+    dl2_image_free(&scratch);
+}
+
+/* Parts as planes, or reduced, against the whole that is decoded likewise. */
+static void check_planes(struct dl2_decoder *decoder, const struct dl2_bytes *file, uint32_t width,
+                         uint32_t height, uint32_t reduction, int rounds)
+{
+    struct dl2_decoder *other = new_decoder();
+    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+    struct dl2_raster whole, part;
+    request.reduction = reduction;
+    request.width = width;
+    request.height = height;
+    decode_part(other, file, &request, &whole);
+    assert_true(whole.planes[0].step_x <= reduction);
+    for (int round = 0; round < rounds; round++) {
+        choose(&request, width, height, round);
+        decode_part(decoder, file, &request, &part);
+        assert_same(&part, &whole, &request);
+    }
+    dl2_decoder_destroy(other);
+}
+
+static void check_file(struct dl2_decoder *decoder, const struct dl2_bytes *file, int rounds)
+{
+    check_pixels(decoder, file, 0, rounds);
+    check_pixels(decoder, file, 1, rounds);
+}
+
+static void parts_equal_the_whole(void **state)
+{
+    (void)state;
+    static const char *const samplings[] = {"420", "422", "444"};
+    /* One decoder for all: what it keeps of one image must not show in the next. */
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (uint32_t channels = 1; channels <= 3; channels += 2) {
+            sample_picture(&image, sizes[s][0], sizes[s][1], channels);
+            for (size_t i = 0; dl2_codec_at(i); i++) {
+                const struct dl2_codec *codec = dl2_codec_at(i);
+                if (!strcmp(codec->name, "jpeg"))
+                    continue;
+                for (size_t k = 0; k < (codec->has_subsampling ? 3 : 1); k++) {
+                    const struct dl2_encode_options options = {
+                        60, codec->has_subsampling ? samplings[k] : NULL,
+                        strcmp(codec->name, "avif") ? -1 : 10};
+                    assert_int_equal(dl2_image_encode(codec, &image, &options, &file, NULL),
+                                     DL2_OK);
+                    check_file(decoder, &file, 12);
+                    check_planes(decoder, &file, sizes[s][0], sizes[s][1], 1, 12);
+                }
+            }
+        }
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+    dl2_decoder_destroy(decoder);
+}
+
+/* BT.601 luma of what the planes' first means, against that of the RGB image. */
+static double luma_off(const struct dl2_raster *planes, const struct dl2_image *rgb)
+{
+    double sum = 0;
+    for (uint32_t y = 0; y < rgb->height; y++)
+        for (uint32_t x = 0; x < rgb->width; x++) {
+            const uint8_t *p = rgb->data + y * rgb->stride + 3 * (size_t)x;
+            double value = *sample_at(&planes->planes[0], x, y, 1);
+            if (planes->color == DL2_COLOR_YCBCR_LIMITED)
+                value = (value - 16) * 255 / 219;
+            sum += abs((int)(value - (0.299 * p[0] + 0.587 * p[1] + 0.114 * p[2])));
+        }
+    return sum / ((double)rgb->width * rgb->height);
+}
+
+/* Where planes are welcome they come, and mean the same picture. */
+static void planes_are_the_picture(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum dl2_color color;
+    } cases[] = {{"webp", DL2_COLOR_YCBCR_LIMITED}, {"avif", DL2_COLOR_YCBCR}};
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    for (size_t i = 0; i < 2; i++) {
+        const struct dl2_codec *codec = dl2_codec_find(cases[i].name);
+        if (!codec)
+            continue;
+        const struct dl2_encode_options encode = {90, NULL, i ? 10 : -1};
+        const struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
+        struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+        struct dl2_raster raster;
+        sample_picture(&image, 93, 71, 3);
+        assert_int_equal(dl2_image_encode(codec, &image, &encode, &file, NULL), DL2_OK);
+        request.width = 93;
+        request.height = 71;
+        decode_part(decoder, &file, &request, &raster);
+        assert_int_equal(raster.color, cases[i].color);
+        assert_int_equal(raster.planes[1].step_x, 2);
+        assert_int_equal(raster.planes[2].step_y, 2);
+        assert_int_equal(dl2_image_decode(file.data, file.size, &decode, &image, &scratch, NULL),
+                         DL2_OK);
+        /* What clipping at the gamut's edge leaves. */
+        assert_true(luma_off(&raster, &image) < 1);
+    }
+    dl2_image_free(&image);
+    dl2_image_free(&scratch);
+    dl2_bytes_free(&file);
+    dl2_decoder_destroy(decoder);
+}
+
+static void reduced_parts_equal_the_reduced_whole(void **state)
+{
+    (void)state;
+    const struct dl2_codec *codec = dl2_codec_find("jp2");
+    if (!codec)
+        skip();
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    const struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (uint32_t channels = 1; channels <= 3; channels += 2) {
+            const uint32_t width = sizes[s][0], height = sizes[s][1];
+            sample_picture(&image, width, height, channels);
+            assert_int_equal(dl2_image_encode(codec, &image, &options, &file, NULL), DL2_OK);
+            for (uint32_t reduction = 2; reduction <= 8; reduction *= 2)
+                check_planes(decoder, &file, width, height, reduction, 12);
+        }
+    /* Reduced it was, and to something like the mean of what each sample covers. */
+    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+    struct dl2_raster raster;
+    request.reduction = 4;
+    request.width = 333;
+    request.height = 250;
+    sample_picture(&image, 333, 250, 1);
+    assert_int_equal(dl2_image_encode(codec, &image, &options, &file, NULL), DL2_OK);
+    decode_part(decoder, &file, &request, &raster);
+    assert_int_equal(raster.planes[0].step_x, 4);
+    assert_int_equal(raster.planes[0].width, 84);
+    assert_int_equal(raster.planes[0].height, 63);
+    double off = 0;
+    for (uint32_t y = 0; y < 62; y++)
+        for (uint32_t x = 0; x < 83; x++) {
+            int sum = 0;
+            for (uint32_t k = 0; k < 16; k++)
+                sum += image.data[(4 * y + k / 4) * image.stride + 4 * x + k % 4];
+            off += abs(sum / 16 - raster.planes[0].data[y * raster.planes[0].stride + x]);
+        }
+    assert_true(off / (62 * 83) < 8);
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+    dl2_decoder_destroy(decoder);
+}
+
+/* Alpha, 16 bits, palettes, interlacing, other maxima. */
+static void odd_files(void **state)
+{
+    (void)state;
+    enum { WIDTH = 61, HEIGHT = 43 };
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    uint16_t samples[WIDTH * HEIGHT * 4];
+    uint8_t rgba[WIDTH * HEIGHT * 4];
+    for (size_t i = 0; i < WIDTH * HEIGHT * 4; i++) {
+        samples[i] = (uint16_t)random_below(65536);
+        rgba[i] = (uint8_t)random_below(256);
+    }
+    if (dl2_codec_find("webp")) {
+        sample_webp_with_alpha(rgba, WIDTH, HEIGHT, &file);
+        check_file(decoder, &file, 20);
+        check_planes(decoder, &file, WIDTH, HEIGHT, 1, 20);
+    }
+    for (int type = 0; dl2_codec_find("png") && type <= 6; type += 2) {
+        for (int interlaced = 0; interlaced < 2; interlaced++) {
+            const struct sample_png png = {.width = WIDTH,
+                                           .height = HEIGHT,
+                                           .color_type = type,
+                                           .bits = 16,
+                                           .interlaced = interlaced,
+                                           .transparent = -1,
+                                           .samples = samples};
+            sample_png(&png, &file);
+            check_file(decoder, &file, 12);
+        }
+    }
+    for (uint32_t maximum = 100; maximum <= 60000; maximum += 59900)
+        for (int kind = 5; kind <= 6; kind++) {
+            char header[64];
+            const int length = snprintf(header, sizeof header, "P%d %d %d %u\n", kind, (int)WIDTH,
+                                        (int)HEIGHT, (unsigned)maximum);
+            file.size = 0;
+            assert_int_equal(dl2_bytes_append(&file, header, (size_t)length, NULL), DL2_OK);
+            for (size_t i = 0; i < WIDTH * HEIGHT * (kind == 6 ? 3 : 1); i++) {
+                const uint32_t value = random_below(maximum + 1);
+                const uint8_t bytes[2] = {(uint8_t)(value >> 8), (uint8_t)value};
+                const size_t skip = maximum < 256;
+                assert_int_equal(dl2_bytes_append(&file, bytes + skip, 2 - skip, NULL), DL2_OK);
+            }
+            check_file(decoder, &file, 12);
+        }
+    dl2_bytes_free(&file);
+    dl2_decoder_destroy(decoder);
+}
+
+/* Cut files are refused, or their upper part is right; the decoder is as good as new after it. */
+static void cut_files(void **state)
+{
+    (void)state;
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    sample_picture(&image, 80, 60, 3);
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *codec = dl2_codec_at(i);
+        const struct dl2_encode_options options = {60, NULL, strcmp(codec->name, "avif") ? -1 : 10};
+        assert_int_equal(dl2_image_encode(codec, &image, &options, &file, NULL), DL2_OK);
+        if (!strcmp(codec->name, "jpeg"))
+            continue;
+        for (size_t size = 0; size < file.size; size += 1 + file.size / 50) {
+            struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+            struct dl2_image_info info;
+            struct dl2_raster raster;
+            uint8_t *cut = malloc(size ? size : 1);
+            assert_non_null(cut);
+            memcpy(cut, file.data, size);
+            request.x = 20;
+            request.y = 10;
+            request.width = 30;
+            request.height = 45;
+            request.reduction = 2;
+            if (dl2_decoder_open(decoder, cut, size, 0, &info, NULL) == DL2_OK)
+                (void)dl2_decoder_decode(decoder, &request, &raster, NULL);
+            free(cut);
+        }
+        check_file(decoder, &file, 4);
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+    dl2_decoder_destroy(decoder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_equal_the_whole),
+        cmocka_unit_test(planes_are_the_picture),
+        cmocka_unit_test(reduced_parts_equal_the_reduced_whole),
+        cmocka_unit_test(odd_files),
+        cmocka_unit_test(cut_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
