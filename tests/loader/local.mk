@@ -10,22 +10,27 @@ tests_loader_show_batches_LDADD = libloader.la libdataset.la libcodec.la libcomm
 loader_pictures = tests/loader/pictures.c tests/loader/pictures.h
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/loader/test_batching tests/loader/test_loader tests/loader/test_resize \
-	tests/loader/test_sampler
+check_PROGRAMS += tests/loader/test_allocations tests/loader/test_batching \
+	tests/loader/test_loader tests/loader/test_resize tests/loader/test_sampler
 tests_loader_test_loader_SOURCES = tests/loader/test_loader.c $(loader_pictures)
 tests_loader_test_loader_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_loader_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
 tests_loader_test_batching_SOURCES = tests/loader/test_batching.c $(loader_pictures)
 tests_loader_test_batching_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_batching_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
+tests_loader_test_allocations_SOURCES = tests/loader/test_allocations.c loader/load_heap.c \
+	$(loader_pictures)
+tests_loader_test_allocations_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_loader_test_allocations_LDADD = libloader.la libdataset.la libcodec.la libcommon.la \
+	$(CMOCKA_LIBS)
 tests_loader_test_sampler_SOURCES = tests/loader/test_sampler.c
 tests_loader_test_sampler_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_sampler_LDADD = libloader.la libcommon.la $(CMOCKA_LIBS)
 tests_loader_test_resize_SOURCES = tests/loader/test_resize.c tests/loader/resize_golden.h
 tests_loader_test_resize_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_resize_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
-TESTS += tests/loader/test_batching tests/loader/test_loader tests/loader/test_resize \
-	tests/loader/test_sampler
+TESTS += tests/loader/test_allocations tests/loader/test_batching tests/loader/test_loader \
+	tests/loader/test_resize tests/loader/test_sampler
 endif
 
 if HAVE_CMOCKA

@@ -1,0 +1,126 @@
+/*
+ * In steady state an image costs no heap allocation, in any mode and with either kind of order.
+ * Buffers grow with the largest image that each of them has met, so the first epochs have some;
+ * what an image costs would show in every epoch.
+ */
+#include "codec/codec.h"
+#include "common/random.h"
+#include "loader/load.h"
+#include "tests/loader/pictures.h"
+
+enum { IMAGES = 48, MOST_EPOCHS = 80, QUIET_EPOCHS = 3 };
+
+/* A soft pattern. */
+static void fill(struct dl2_image *image, unsigned number)
+{
+    for (uint32_t y = 0; y < image->height; y++)
+        for (uint32_t x = 0; x < image->width * image->channels; x++)
+            image->data[y * image->stride + x] =
+                (uint8_t)((x * (1 + number % 3) + y * (1 + number % 5)) / 4 + (x ^ y) % 16);
+}
+
+static int make_images(void **state, const char *name_of_codec)
+{
+    if (make_root(state) != 0)
+        return -1;
+    const struct dl2_codec *codec = dl2_codec_find(name_of_codec);
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    for (unsigned i = 0; i < IMAGES; i++) {
+        struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+        char name[32];
+        snprintf(name, sizeof name, "class%u/%03u.%s", i % 3, i, codec->extension);
+        options.subsampling = i % 4 == 0 ? "444" : "420";
+        if (dl2_image_reshape(&image, 120 + 13 * (i % 7), 90 + 17 * (i % 5), i % 6 ? 3 : 1,
+                              &error) < 0)
+            fail_msg("%s", error.message);
+        fill(&image, i);
+        if (dl2_image_encode(codec, &image, &options, &file, &error) < 0)
+            fail_msg("%s", error.message);
+        put(name, file.data, file.size);
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+    return 0;
+}
+
+static int make_ppms(void **state)
+{
+    return make_images(state, "ppm");
+}
+
+static void load(struct dl2_loader *loader, uint64_t epoch)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_batch *batch;
+    int status;
+    start(loader, epoch, 0);
+    while ((status = dl2_loader_next(loader, &batch, &error)) == 1)
+        dl2_loader_release(loader, batch);
+    if (status < 0)
+        fail_msg("%s", error.message);
+}
+
+static int brighten(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
+                    unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
+{
+    (void)context;
+    (void)index;
+    (void)error;
+    const uint8_t amount = (uint8_t)dl2_random_below(random, 32);
+    for (unsigned i = 0; i < width * height * channels; i++)
+        pixels[i] = (uint8_t)(pixels[i] > 255 - amount ? 255 : pixels[i] + amount);
+    return 0;
+}
+
+static void expect_quiet(const struct dl2_dataset *dataset, const struct dl2_loader_config *config)
+{
+    struct dl2_loader *loader = create(dataset, config);
+    uint64_t before, after, last = 0;
+    unsigned quiet = 0;
+    if (!dl2_load_allocations(&before)) {
+        dl2_loader_destroy(loader);
+        skip();
+    }
+    for (unsigned epoch = 0; epoch < MOST_EPOCHS && quiet < QUIET_EPOCHS; epoch++) {
+        dl2_load_allocations(&before);
+        load(loader, epoch);
+        dl2_load_allocations(&after);
+        last = after - before;
+        quiet = last ? 0 : quiet + 1;
+    }
+    if (quiet < QUIET_EPOCHS)
+        fail_msg("still %llu allocations in an epoch of %d images after %d epochs",
+                 (unsigned long long)last, IMAGES, MOST_EPOCHS);
+    dl2_loader_destroy(loader);
+}
+
+static void test_no_allocations(void **state)
+{
+    (void)state;
+    static const enum dl2_batching modes[] = {DL2_BATCHING_STRICT, DL2_BATCHING_COMPLETION,
+                                              DL2_BATCHING_AWARE};
+    static const struct dl2_operation operation = {"brighten", brighten, NULL};
+    struct dl2_dataset *dataset = open_all();
+    for (unsigned mode = 0; mode < 3; mode++)
+        for (int train = 0; train < 2; train++) {
+            struct dl2_loader_config config = config_for(train, 3);
+            config.image_size = 48;
+            config.batching = modes[mode];
+            config.fetch.cache_bytes = mode == 1 ? 1 << 16 : 0;
+            config.decoded_cache_bytes = mode == 2 ? 1 << 18 : 0;
+            config.operations = mode == 2 ? &operation : NULL;
+            config.operation_count = mode == 2;
+            expect_quiet(dataset, &config);
+        }
+    dl2_dataset_close(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_no_allocations, make_ppms, remove_root),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
