@@ -10,6 +10,7 @@
 /* The first whose probe() says yes is asked; a folder of anything comes last. */
 static const struct dl2_source *const sources[] = {
     &dl2_source_idx,
+    &dl2_source_packed,
     &dl2_source_folder,
 };
 
@@ -124,6 +125,23 @@ int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const ui
 {
     return dataset->source->verify ? dataset->source->verify(dataset, index, data, size, error)
                                    : DL2_OK;
+}
+
+bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
+                      size_t *count)
+{
+    if (dataset->source->find)
+        return dataset->source->find(dataset, id, first, count);
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct dl2_sample sample;
+        dataset->source->sample(dataset, i, &sample);
+        if (strcmp(sample.key, id) != 0)
+            continue;
+        *first = i;
+        *count = 1;
+        return true;
+    }
+    return false;
 }
 
 int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,

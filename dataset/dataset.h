@@ -3,16 +3,24 @@
  *
  * Sources, told apart by what lies at `path`:
  *   folder   any tree of image files; the class of ROOT/[train/|val/]CLASS/.../FILE is CLASS
+ *   gulp     GulpIO's chunks data_N.gulp with meta_N.gmeta and label2idx.json
+ *   tar      WebDataset's shards *.tar, or one such file; also tar files of class folders
  *   IDX      {train,t10k}-images-idx3-ubyte[.gz] with labels beside them (MNIST's format); a sample
  *            is given as a PGM file in memory, so that it is encoded bytes like any other; t10k is
  *            for validation. Sample 17 of train, labelled 3, is "train/3/00017": what a folder that
  *            the dataset is copied to calls it
  *
- * Samples come in the byte order of their names. What lies in train/ is for training, what lies in
- * val/ for validation; a tree that has neither is split by the rule below. Where there are classes,
- * samples outside every class belong to no split: DL2_SPLIT_ALL alone has them, labelled -1. Names
- * that start with a dot and dl2-variant.json(l) are not samples; every other file is, unless `keep`
- * says otherwise.
+ * Gulp and tar lie at `path` itself or in its train/ and val/; tar files in one folder may have the
+ * word train or val in their names instead. With dl2-index.bin beside them (docs/formats.md)
+ * opening takes milliseconds, and every sample is held against its check sum when it is read;
+ * without it, or where it is out of date, they are gone through. Classes are in the container's own
+ * order.
+ *
+ * Samples come in the byte order of their names; packed ones as they are stored. What lies in
+ * train/ is for training, what lies in val/ for validation; a tree that has neither is split by the
+ * rule below. Where there are classes, samples outside every class belong to no split:
+ * DL2_SPLIT_ALL alone has them, labelled -1. Names that start with a dot and dl2-variant.json(l)
+ * are not samples; every other file is, unless `keep` says otherwise.
  *
  * Threads: open and close on one; everything else on any number at once.
  */
@@ -72,10 +80,11 @@ struct dl2_sample {
     const char *key; /* path from the root without extension: "train/rose/0017" */
     const char
         *path; /* what to call it in a message: the file, or "FILE[17]" within a packed one */
-    const char *name; /* path from the root, with extension where it is a file of its own */
-    int label;        /* 0 .. class_count-1, or -1 */
-    uint64_t bytes;   /* encoded size */
-    int64_t mtime_ns; /* of the file it lies in, since 1970 */
+    const char *name;      /* path from the root, with extension where it is a file of its own */
+    const char *extension; /* "jpg"; "" where it has none or nobody has written it down */
+    int label;             /* 0 .. class_count-1, or -1 */
+    uint64_t bytes;        /* encoded size */
+    int64_t mtime_ns;      /* of the file it lies in, since 1970 */
 };
 void dl2_dataset_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample);
 
@@ -88,8 +97,8 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
 
 /*
  * Where a sample's encoded bytes lie, for those who read ahead or in part: `bytes` of them from
- * `offset` on, in the file `path`; `fd` is open for reading (the dataset's own, shared; pread only),
- * or -1 where the file is to be opened. False where they lie nowhere as they are (IDX).
+ * `offset` on, in the file `path`; `fd` is open for reading (the dataset's own, shared; pread
+ * only), or -1 where the file is to be opened. False where they lie nowhere as they are (IDX).
  */
 struct dl2_location {
     const char *path;
@@ -100,12 +109,26 @@ bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
                         struct dl2_location *location);
 
 /*
- * Holds a sample's bytes against the check sum that the container has of it: DL2_OK where they agree
- * or it has none, DL2_ERR_FORMAT, naming the sample, where they don't. dl2_dataset_read() does so
- * itself; whoever reads by dl2_dataset_locate() calls this.
+ * Holds a sample's bytes against the check sum that the container has of it: DL2_OK where they
+ * agree or it has none, DL2_ERR_FORMAT, naming the sample, where they don't. dl2_dataset_read()
+ * does so itself; whoever reads by dl2_dataset_locate() calls this.
  */
 int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
                        size_t size, struct dl2_error *error);
+
+/*
+ * The samples of an item: GulpIO's items may have several frames, each a sample, one after the
+ * other (frame 7 of "film" is "film/00007"). Anything else is an item by its key. A slice of frames
+ * is so much of first .. first + count - 1. False where no item of this split is called so.
+ */
+bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
+                      size_t *count);
+
+/*
+ * Writes PATH/dl2-index.bin for a packed dataset that others have made, or whose index is out of
+ * date: reads every sample for its check sum. *count: samples.
+ */
+int dl2_dataset_write_index(const char *path, size_t *count, struct dl2_error *error);
 
 /*
  * What a dataset is called in reports: "variant" of its dl2-variant.json if there is one at

@@ -8,6 +8,7 @@
 #include "dataset/source.h"
 
 #include "common/file.h"
+#include "dataset/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +16,12 @@
 /* Largest encoded sample that is read, bytes. */
 #define MAX_SAMPLE_BYTES ((uint64_t)1 << 31)
 
-enum part { PART_NONE, PART_TRAIN, PART_VAL };
-
 struct entry {
     const char *path, *key;
     uint64_t bytes;
     int64_t mtime_ns;
     int label;
-    enum part part;
+    uint8_t part; /* enum dl2_part */
 };
 
 struct folder {
@@ -31,20 +30,6 @@ struct folder {
     char *strings;
     size_t name_offset; /* strlen("ROOT/") */
 };
-
-/* A class name within a path. */
-struct span {
-    const char *text;
-    size_t length;
-};
-
-static int compare_spans(const void *left, const void *right)
-{
-    const struct span *a = left, *b = right;
-    size_t common = a->length < b->length ? a->length : b->length;
-    int order = memcmp(a->text, b->text, common);
-    return order ? order : (a->length > b->length) - (a->length < b->length);
-}
 
 static bool probe(const char *path)
 {
@@ -101,109 +86,30 @@ static int collect(struct folder *folder, const char *root, const struct dl2_fil
     return DL2_OK;
 }
 
-/* The first part of `name` if it is a folder. */
-static struct span first_folder(const char *name)
+/* Parts and labels, and the dataset's classes. */
+static int describe(struct dl2_dataset *dataset, struct folder *folder, bool *has_parts,
+                    struct dl2_error *error)
 {
-    const char *slash = strchr(name, '/');
-    return (struct span){name, slash ? (size_t)(slash - name) : 0};
-}
-
-static bool span_is(struct span span, const char *text)
-{
-    return span.length == strlen(text) && !memcmp(span.text, text, span.length);
-}
-
-/*
- * Is this a tree with train/ and val/? Either both are there, or one of them and no other folder: a
- * dataset of vehicles may well have a class "train".
- */
-static bool find_parts(struct folder *folder)
-{
-    bool train = false, val = false, other = false;
-    for (size_t i = 0; i < folder->count; i++) {
-        struct entry *entry = &folder->entries[i];
-        struct span top = first_folder(name_of(folder, entry));
-        entry->part = span_is(top, "train") ? PART_TRAIN
-                      : span_is(top, "val") ? PART_VAL
-                                            : PART_NONE;
-        train |= entry->part == PART_TRAIN;
-        val |= entry->part == PART_VAL;
-        other |= entry->part == PART_NONE && top.length;
-    }
-    return (train && val) || ((train || val) && !other);
-}
-
-static struct span class_of(const struct folder *folder, const struct entry *entry, bool has_parts)
-{
-    const char *name = name_of(folder, entry);
-    if (!has_parts)
-        return first_folder(name);
-    if (entry->part == PART_NONE)
-        return (struct span){name, 0};
-    return first_folder(strchr(name, '/') + 1);
-}
-
-static int list_classes(struct dl2_dataset *dataset, const struct span *spans, size_t count,
-                        struct dl2_error *error)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < count; i++)
-        size += spans[i].length + 1;
-    char *text = dl2_realloc(NULL, size, 1);
-    const char **names = dl2_calloc(count, sizeof *names);
-    int status = DL2_OK;
-    if (!text || !names || count > INT32_MAX)
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu classes", count);
-    for (size_t i = 0, at = 0; status == DL2_OK && i < count; i++) {
-        names[i] = text + at;
-        memcpy(text + at, spans[i].text, spans[i].length);
-        at += spans[i].length;
-        text[at++] = '\0';
-    }
-    if (status == DL2_OK)
-        status = dl2_dataset_set_classes(dataset, names, (unsigned)count, error);
-    free(names);
-    free(text);
-    return status;
-}
-
-/*
- * Samples come sorted by path, so a class is a run of them, in each of train/ and val/: only the
- * runs are sorted and searched.
- */
-static int label_entries(struct dl2_dataset *dataset, struct folder *folder, bool has_parts,
-                         struct dl2_error *error)
-{
-    struct span *runs = dl2_realloc(NULL, folder->count, sizeof *runs);
-    if (!runs)
+    const char **names = dl2_calloc(folder->count, sizeof *names);
+    if (!names)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for classes");
-    size_t run_count = 0;
-    struct span last = {"", 0};
+    for (size_t i = 0; i < folder->count; i++)
+        names[i] = name_of(folder, &folder->entries[i]);
+    struct dl2_tree tree;
+    int status = dl2_tree_read(names, folder->count, &tree, error);
+    free(names);
+    if (status < 0)
+        return status;
     for (size_t i = 0; i < folder->count; i++) {
-        struct span class = class_of(folder, &folder->entries[i], has_parts);
-        if (class.length && compare_spans(&class, &last))
-            runs[run_count++] = last = class;
+        folder->entries[i].part = tree.parts[i];
+        folder->entries[i].label = tree.labels[i];
     }
-    qsort(runs, run_count, sizeof *runs, compare_spans);
-    size_t classes = 0;
-    for (size_t i = 0; i < run_count; i++)
-        if (!classes || compare_spans(&runs[i], &runs[classes - 1]))
-            runs[classes++] = runs[i];
-    last = (struct span){"", 0};
-    int label = -1;
-    for (size_t i = 0; i < folder->count; i++) {
-        struct span class = class_of(folder, &folder->entries[i], has_parts);
-        if (compare_spans(&class, &last)) {
-            const struct span *found =
-                class.length ? bsearch(&class, runs, classes, sizeof *runs, compare_spans) : NULL;
-            label = found ? (int)(found - runs) : -1;
-            last = class;
-        }
-        folder->entries[i].label = label;
-    }
-    int status = classes ? list_classes(dataset, runs, classes, error) : DL2_OK;
-    free(runs);
-    return status;
+    *has_parts = tree.has_parts;
+    dataset->classes = tree.classes;
+    dataset->class_count = tree.class_count;
+    tree.classes = NULL;
+    dl2_tree_free(&tree);
+    return DL2_OK;
 }
 
 static int split_entries(struct folder *folder, const struct dl2_dataset_options *options,
@@ -222,14 +128,14 @@ static int split_entries(struct folder *folder, const struct dl2_dataset_options
     if (status == DL2_OK)
         status = dl2_split_by_rule(options, keys, labels, folder->count, is_val, error);
     for (size_t i = 0; status == DL2_OK && i < folder->count; i++)
-        folder->entries[i].part = is_val[i] ? PART_VAL : PART_TRAIN;
+        folder->entries[i].part = is_val[i] ? DL2_PART_VAL : DL2_PART_TRAIN;
     free(keys);
     free(labels);
     free(is_val);
     return status;
 }
 
-static void keep_part(struct folder *folder, enum part part, bool classless_too)
+static void keep_part(struct folder *folder, enum dl2_part part, bool classless_too)
 {
     size_t kept = 0;
     for (size_t i = 0; i < folder->count; i++)
@@ -247,12 +153,12 @@ static int open_list(struct dl2_dataset *dataset, const char *path,
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a dataset");
     dataset->state = folder;
     DL2_TRY(collect(folder, path, list, options, error));
-    const bool has_parts = find_parts(folder);
-    DL2_TRY(label_entries(dataset, folder, has_parts, error));
+    bool has_parts = false;
+    DL2_TRY(describe(dataset, folder, &has_parts, error));
     if (options->split != DL2_SPLIT_ALL) {
         if (!has_parts)
             DL2_TRY(split_entries(folder, options, error));
-        keep_part(folder, options->split == DL2_SPLIT_TRAIN ? PART_TRAIN : PART_VAL,
+        keep_part(folder, options->split == DL2_SPLIT_TRAIN ? DL2_PART_TRAIN : DL2_PART_VAL,
                   dataset->class_count == 0);
     }
     dataset->count = folder->count;
@@ -288,6 +194,7 @@ static void sample_of_folder(const struct dl2_dataset *dataset, size_t index,
         .key = entry->key,
         .path = entry->path,
         .name = name_of(folder, entry),
+        .extension = dl2_path_extension(entry->path),
         .label = entry->label,
         .bytes = entry->bytes,
         .mtime_ns = entry->mtime_ns,

@@ -3,6 +3,13 @@ libdataset_la_SOURCES = \
 	dataset/dataset.c dataset/dataset.h dataset/source.h \
 	dataset/folder.c \
 	dataset/idx.c dataset/idx.h \
-	dataset/split.c
-libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
-libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS)
+	dataset/packed.c dataset/packed.h \
+	dataset/index.c dataset/index.h \
+	dataset/scan.c \
+	dataset/gulp.c \
+	dataset/tar.c \
+	dataset/split.c \
+	dataset/tree.c dataset/tree.h \
+	dataset/writer.c dataset/writer.h
+libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
+libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)

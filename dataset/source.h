@@ -26,6 +26,8 @@ struct dl2_source {
     bool (*locate)(const struct dl2_dataset *dataset, size_t index, struct dl2_location *location);
     int (*verify)(const struct dl2_dataset *dataset, size_t index, const uint8_t *data, size_t size,
                   struct dl2_error *error);
+    /* NULL: every sample is an item of its own, found by going through them all. */
+    bool (*find)(const struct dl2_dataset *dataset, const char *id, size_t *first, size_t *count);
 };
 
 struct dl2_dataset {
@@ -38,6 +40,7 @@ struct dl2_dataset {
 
 extern const struct dl2_source dl2_source_folder;
 extern const struct dl2_source dl2_source_idx;
+extern const struct dl2_source dl2_source_packed;
 
 /* Copies the names, in label order, into dataset->classes. */
 int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,

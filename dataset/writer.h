@@ -5,8 +5,9 @@
  *   tar   WebDataset's shards, shard-000000.tar: NAME.jpg and NAME.cls for each sample
  *
  * each with a small binary index, dl2-index.bin (docs/formats.md), that makes opening instant and
- * holds a check sum of every sample. A container is complete or not there: shards and the index are
- * written under temporary names, and the index, which is written last, makes the container.
+ * holds a check sum of every sample. A container is complete or not there: shards are written under
+ * temporary names, the index, which is written last, makes the container, and as long as the file
+ * .dl2-unfinished lies beside it, also after SIGKILL, dl2_dataset_open() refuses it.
  *
  * Threads: one at a time. The same samples in the same order give the same bytes.
  */
@@ -28,18 +29,24 @@ struct dl2_writer_options {
     enum dl2_container container; /* GULP or TAR; folders are written file by file */
     uint64_t shard_bytes;         /* a shard is closed once it holds so much; 0: 256 MiB */
     uint32_t shard_samples;       /* or so many samples; 0: no limit (gulp: 10000) */
+    /* Keys that start with train/ or val/ are of these parts, which become folders of their own. */
+    bool has_parts;
 };
 
 struct dl2_writer;
 
-/* Classes in label order. DL2_ERR_ARGUMENT where `path` holds something else already. */
+/*
+ * Classes in label order. A container that this has written before is removed first; where `path`
+ * holds anything else but dl2-variant.json(l), DL2_ERR_ARGUMENT.
+ */
 int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
                     const char *const *classes, unsigned class_count, struct dl2_writer **out,
                     struct dl2_error *error);
 
 /*
  * Appends one sample. `key` is its path without extension ("train/rose/0017") and must not come
- * twice; `extension` without dot; `label` -1: none.
+ * twice; `extension` without dot, not empty; `label` -1: none. DL2_ERR_UNSUPPORTED for a key that
+ * the container can't hold (gulp's JSON wants UTF-8), before anything is written: one may go on.
  */
 int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *extension, int label,
                    const void *data, size_t size, struct dl2_error *error);

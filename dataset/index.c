@@ -1,0 +1,476 @@
+#include "dataset/index.h"
+
+#include "dataset/tree.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define MAGIC   "DL2INDEX"
+#define VERSION 1
+
+enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2 };
+
+/* The block's own layout; all numbers little-endian. */
+struct header {
+    char magic[8];
+    uint32_t version, kind, flags;
+    uint32_t shard_count, class_count, reserved;
+    uint64_t count, strings_size;
+    uint64_t sum; /* XXH3 of the whole block with this field 0 */
+};
+
+struct shard {
+    uint64_t name; /* in the strings */
+    uint64_t bytes;
+    int64_t mtime_ns;
+};
+
+struct record {
+    uint64_t offset, sum;
+    uint64_t key; /* in the strings; the extension follows it */
+    uint32_t bytes, shard;
+    uint32_t label;
+    uint8_t part, flags;
+    uint8_t reserved[2];
+};
+
+_Static_assert(sizeof(struct header) == 56 && sizeof(struct shard) == 24 &&
+                   sizeof(struct record) == 40,
+               "the layout has no padding");
+
+/* ---- The parts of a block */
+
+struct layout {
+    size_t shards, records, classes, by_key, strings, end;
+};
+
+static bool add_section(size_t *at, uint64_t count, size_t size)
+{
+    size_t bytes;
+    return count <= SIZE_MAX && dl2_size_mul((size_t)count, size, &bytes) &&
+           dl2_size_add(*at, bytes, at);
+}
+
+static bool lay_out(const struct header *header, struct layout *layout)
+{
+    size_t at = sizeof *header;
+    const uint64_t count = le64toh(header->count);
+    layout->shards = at;
+    bool fits = add_section(&at, le32toh(header->shard_count), sizeof(struct shard));
+    layout->records = at;
+    fits = fits && add_section(&at, count, sizeof(struct record));
+    layout->classes = at;
+    fits = fits && add_section(&at, le32toh(header->class_count), sizeof(uint64_t));
+    layout->by_key = at;
+    fits = fits && add_section(&at, count, sizeof(uint32_t));
+    layout->strings = at;
+    fits = fits && add_section(&at, le64toh(header->strings_size), 1);
+    layout->end = at;
+    return fits;
+}
+
+/* The sum of a block as it is while its field for it is 0. */
+static uint64_t sum_of(const uint8_t *data, size_t size, XXH3_state_t *state)
+{
+    struct header header;
+    memcpy(&header, data, sizeof header);
+    header.sum = 0;
+    XXH3_64bits_reset(state);
+    XXH3_64bits_update(state, &header, sizeof header);
+    XXH3_64bits_update(state, data + sizeof header, size - sizeof header);
+    return XXH3_64bits_digest(state);
+}
+
+/* ---- Reading */
+
+static struct record record_at(const struct dl2_index *index, size_t number)
+{
+    struct record record;
+    memcpy(&record, index->records + number * sizeof record, sizeof record);
+    return record;
+}
+
+static uint64_t number_at(const uint8_t *numbers, size_t number)
+{
+    uint64_t value;
+    memcpy(&value, numbers + number * sizeof value, sizeof value);
+    return le64toh(value);
+}
+
+struct dl2_index_entry dl2_index_entry(const struct dl2_index *index, size_t number)
+{
+    const struct record record = record_at(index, number);
+    const char *key = index->strings + le64toh(record.key);
+    return (struct dl2_index_entry){.offset = le64toh(record.offset),
+                                    .sum = le64toh(record.sum),
+                                    .bytes = le32toh(record.bytes),
+                                    .shard = le32toh(record.shard),
+                                    .label = (int32_t)le32toh(record.label),
+                                    .part = record.part,
+                                    .flags = record.flags,
+                                    .key = key,
+                                    .extension = key + strlen(key) + 1};
+}
+
+struct dl2_index_shard dl2_index_shard(const struct dl2_index *index, uint32_t number)
+{
+    struct shard shard;
+    memcpy(&shard, index->shards + number * sizeof shard, sizeof shard);
+    return (struct dl2_index_shard){index->strings + le64toh(shard.name), le64toh(shard.bytes),
+                                    (int64_t)le64toh((uint64_t)shard.mtime_ns)};
+}
+
+const char *dl2_index_class(const struct dl2_index *index, uint32_t number)
+{
+    return index->strings + number_at(index->classes, number);
+}
+
+size_t dl2_index_find(const struct dl2_index *index, const char *key)
+{
+    size_t low = 0, high = index->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        uint32_t number;
+        memcpy(&number, index->by_key + middle * sizeof number, sizeof number);
+        number = le32toh(number);
+        const int order = strcmp(index->strings + le64toh(record_at(index, number).key), key);
+        if (order == 0)
+            return number;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return SIZE_MAX;
+}
+
+bool dl2_index_is_key(const char *key)
+{
+    for (;;) {
+        const char *end = strchrnul(key, '/');
+        const size_t length = (size_t)(end - key);
+        if (length == 0 || (key[0] == '.' && (length == 1 || (length == 2 && key[1] == '.'))))
+            return false;
+        if (!*end)
+            return true;
+        key = end + 1;
+    }
+}
+
+static int check_shards(const struct dl2_index *index, struct dl2_error *error)
+{
+    for (uint32_t i = 0; i < index->shard_count; i++) {
+        struct shard shard;
+        memcpy(&shard, index->shards + i * sizeof shard, sizeof shard);
+        const uint64_t name = le64toh(shard.name);
+        if (name >= index->strings_size || !dl2_index_is_key(index->strings + name))
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "shard %" PRIu32 " has no name that could be", i);
+    }
+    for (uint32_t i = 0; i < index->class_count; i++)
+        if (number_at(index->classes, i) >= index->strings_size)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "class %" PRIu32 " has no name", i);
+    return DL2_OK;
+}
+
+static int check_record(const struct dl2_index *index, const struct record *record, size_t number,
+                        struct dl2_error *error)
+{
+    const uint64_t offset = le64toh(record->offset), key = le64toh(record->key);
+    const uint32_t bytes = le32toh(record->bytes), shard = le32toh(record->shard);
+    const int32_t label = (int32_t)le32toh(record->label);
+    const char *wrong = NULL;
+    if (shard >= index->shard_count)
+        wrong = "lies in no shard";
+    else if (bytes > INT32_MAX || offset > dl2_index_shard(index, shard).bytes ||
+             bytes > dl2_index_shard(index, shard).bytes - offset)
+        wrong = "does not lie within its shard";
+    else if (label < -1 || label >= (int64_t)index->class_count)
+        wrong = "has a label beyond the classes";
+    else if (record->part > DL2_PART_VAL)
+        wrong = "belongs to a part that is neither train nor val";
+    /* The strings end with two zeros, so key and extension end within them. */
+    else if (key >= index->strings_size - 1 || !dl2_index_is_key(index->strings + key))
+        wrong = "has no name that could be";
+    return wrong ? dl2_error_set(error, DL2_ERR_FORMAT, "sample %zu %s", number, wrong) : DL2_OK;
+}
+
+static int check_records(const struct dl2_index *index, struct dl2_error *error)
+{
+    for (size_t i = 0; i < index->count; i++) {
+        const struct record record = record_at(index, i);
+        DL2_TRY(check_record(index, &record, i, error));
+        uint32_t number;
+        memcpy(&number, index->by_key + i * sizeof number, sizeof number);
+        if (le32toh(number) >= index->count)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "the order of keys names no sample");
+    }
+    return DL2_OK;
+}
+
+static int check_sum(const void *data, size_t size, uint64_t wanted, struct dl2_error *error)
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a check sum");
+    const uint64_t sum = sum_of(data, size, state);
+    XXH3_freeState(state);
+    return sum == wanted
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_FORMAT, "its check sum differs: it is damaged");
+}
+
+int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struct dl2_error *error)
+{
+    struct header header;
+    *index = (struct dl2_index){0};
+    if (size < sizeof header)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%zu bytes are no index", size);
+    memcpy(&header, data, sizeof header);
+    if (memcmp(header.magic, MAGIC, sizeof header.magic) != 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "not an index");
+    if (le32toh(header.version) != VERSION)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "an index of version %" PRIu32 ", and this program knows version %d",
+                             le32toh(header.version), VERSION);
+    const uint32_t kind = le32toh(header.kind);
+    if (kind != DL2_INDEX_GULP && kind != DL2_INDEX_TAR)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "an index of no known kind");
+    struct layout layout;
+    if (!lay_out(&header, &layout) || layout.end != size || le64toh(header.count) > UINT32_MAX ||
+        le32toh(header.class_count) > INT32_MAX)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%zu bytes are not what its header speaks of: cut short?", size);
+    DL2_TRY(check_sum(data, size, le64toh(header.sum), error));
+    const uint8_t *bytes = data;
+    *index = (struct dl2_index){.kind = kind,
+                                .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
+                                .is_own = le32toh(header.flags) & HEADER_IS_OWN,
+                                .count = (size_t)le64toh(header.count),
+                                .shard_count = le32toh(header.shard_count),
+                                .class_count = le32toh(header.class_count),
+                                .strings_size = (size_t)le64toh(header.strings_size),
+                                .shards = bytes + layout.shards,
+                                .records = bytes + layout.records,
+                                .classes = bytes + layout.classes,
+                                .by_key = bytes + layout.by_key,
+                                .strings = (const char *)bytes + layout.strings};
+    const size_t n = index->strings_size;
+    int status = n >= 2 && !index->strings[n - 1] && !index->strings[n - 2]
+                     ? check_shards(index, error)
+                     : dl2_error_set(error, DL2_ERR_FORMAT, "its names have no end");
+    if (status == DL2_OK)
+        status = check_records(index, error);
+    if (status < 0)
+        *index = (struct dl2_index){0};
+    return status;
+}
+
+/* ---- Making one */
+
+static int no_memory(struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for an index");
+}
+
+int dl2_index_draft_add_shard(struct dl2_index_draft *draft, const char *name, uint64_t bytes,
+                              int64_t mtime_ns, struct dl2_error *error)
+{
+    struct dl2_index_draft_shard *grown =
+        dl2_realloc(draft->shards, (size_t)draft->shard_count + 1, sizeof *grown);
+    if (!grown)
+        return no_memory(error);
+    draft->shards = grown;
+    grown[draft->shard_count] = (struct dl2_index_draft_shard){strdup(name), bytes, mtime_ns};
+    if (!grown[draft->shard_count].name)
+        return no_memory(error);
+    draft->shard_count++;
+    return DL2_OK;
+}
+
+int dl2_index_draft_add(struct dl2_index_draft *draft, const struct dl2_index_entry *entry,
+                        struct dl2_error *error)
+{
+    const struct dl2_index_draft_entry made = {.offset = entry->offset,
+                                               .sum = entry->sum,
+                                               .key = draft->strings.size,
+                                               .bytes = entry->bytes,
+                                               .shard = entry->shard,
+                                               .label = entry->label,
+                                               .part = entry->part,
+                                               .flags = entry->flags};
+    if (draft->count >= UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "more than 2^32 samples");
+    DL2_TRY(dl2_bytes_append(&draft->strings, entry->key, strlen(entry->key) + 1, error));
+    DL2_TRY(
+        dl2_bytes_append(&draft->strings, entry->extension, strlen(entry->extension) + 1, error));
+    DL2_TRY(dl2_bytes_append(&draft->entries, &made, sizeof made, error));
+    draft->count++;
+    return DL2_OK;
+}
+
+struct dl2_index_draft_entry *dl2_index_draft_entry(const struct dl2_index_draft *draft,
+                                                    size_t number)
+{
+    return (struct dl2_index_draft_entry *)draft->entries.data + number;
+}
+
+const char *dl2_index_draft_key(const struct dl2_index_draft *draft, size_t number)
+{
+    return (const char *)draft->strings.data + dl2_index_draft_entry(draft, number)->key;
+}
+
+int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const *names,
+                                uint32_t count, struct dl2_error *error)
+{
+    draft->classes = dl2_calloc(count, sizeof *draft->classes);
+    if (!draft->classes)
+        return no_memory(error);
+    draft->class_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        if (!(draft->classes[i] = strdup(names[i])))
+            return no_memory(error);
+    return DL2_OK;
+}
+
+static int compare_numbers(const void *left, const void *right, void *context)
+{
+    const struct dl2_index_draft *draft = context;
+    return strcmp(dl2_index_draft_key(draft, *(const uint32_t *)left),
+                  dl2_index_draft_key(draft, *(const uint32_t *)right));
+}
+
+/* Record numbers in the order of their keys, of which none may come twice. */
+static int sort_keys(const struct dl2_index_draft *draft, uint32_t *by_key, struct dl2_error *error)
+{
+    bool sorted = true;
+    for (size_t i = 0; i < draft->count; i++) {
+        by_key[i] = (uint32_t)i;
+        sorted = sorted && (!i || strcmp(dl2_index_draft_key(draft, i - 1),
+                                         dl2_index_draft_key(draft, i)) < 0);
+    }
+    if (!sorted)
+        qsort_r(by_key, draft->count, sizeof *by_key, compare_numbers, (void *)draft);
+    for (size_t i = 1; !sorted && i < draft->count; i++) {
+        const uint32_t a = by_key[i - 1], b = by_key[i];
+        if (strcmp(dl2_index_draft_key(draft, a), dl2_index_draft_key(draft, b)) != 0)
+            continue;
+        const struct dl2_index_draft_entry *first = dl2_index_draft_entry(draft, a < b ? a : b);
+        const struct dl2_index_draft_entry *second = dl2_index_draft_entry(draft, a < b ? b : a);
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "sample \"%s\" comes twice, in %s and in %s; names must differ",
+                             dl2_index_draft_key(draft, a), draft->shards[first->shard].name,
+                             draft->shards[second->shard].name);
+    }
+    return DL2_OK;
+}
+
+static void put_records(const struct dl2_index_draft *draft, uint8_t *out)
+{
+    for (size_t i = 0; i < draft->count; i++) {
+        const struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
+        const struct record record = {.offset = htole64(entry->offset),
+                                      .sum = htole64(entry->sum),
+                                      .key = htole64(entry->key),
+                                      .bytes = htole32(entry->bytes),
+                                      .shard = htole32(entry->shard),
+                                      .label = htole32((uint32_t)entry->label),
+                                      .part = entry->part,
+                                      .flags = entry->flags};
+        memcpy(out + i * sizeof record, &record, sizeof record);
+    }
+}
+
+/* Names of shards and classes behind those of the samples; and two zeros at the end. */
+static uint64_t put_string(char *strings, uint64_t *at, const char *text)
+{
+    const uint64_t start = *at;
+    const size_t size = strlen(text) + 1;
+    memcpy(strings + start, text, size);
+    *at += size;
+    return htole64(start);
+}
+
+static uint64_t strings_size(const struct dl2_index_draft *draft)
+{
+    uint64_t size = draft->strings.size + 2;
+    for (uint32_t i = 0; i < draft->shard_count; i++)
+        size += strlen(draft->shards[i].name) + 1;
+    for (uint32_t i = 0; i < draft->class_count; i++)
+        size += strlen(draft->classes[i]) + 1;
+    return size;
+}
+
+static int fill_in(const struct dl2_index_draft *draft, struct header *header,
+                   const struct layout *layout, uint8_t *block, struct dl2_error *error)
+{
+    char *strings = (char *)block + layout->strings;
+    uint64_t at = draft->strings.size;
+    if (at)
+        memcpy(strings, draft->strings.data, at);
+    for (uint32_t i = 0; i < draft->shard_count; i++) {
+        const struct shard shard = {put_string(strings, &at, draft->shards[i].name),
+                                    htole64(draft->shards[i].bytes),
+                                    (int64_t)htole64((uint64_t)draft->shards[i].mtime_ns)};
+        memcpy(block + layout->shards + i * sizeof shard, &shard, sizeof shard);
+    }
+    for (uint32_t i = 0; i < draft->class_count; i++) {
+        const uint64_t name = put_string(strings, &at, draft->classes[i]);
+        memcpy(block + layout->classes + i * sizeof name, &name, sizeof name);
+    }
+    strings[at] = strings[at + 1] = '\0';
+    put_records(draft, block + layout->records);
+    uint32_t *by_key = dl2_realloc(NULL, draft->count, sizeof *by_key);
+    if (!by_key)
+        return no_memory(error);
+    int status = sort_keys(draft, by_key, error);
+    for (size_t i = 0; status == DL2_OK && i < draft->count; i++) {
+        const uint32_t number = htole32(by_key[i]);
+        memcpy(block + layout->by_key + i * sizeof number, &number, sizeof number);
+    }
+    free(by_key);
+    DL2_TRY(status);
+    memcpy(block, header, sizeof *header);
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return no_memory(error);
+    header->sum = htole64(sum_of(block, layout->end, state));
+    XXH3_freeState(state);
+    memcpy(block, header, sizeof *header);
+    return DL2_OK;
+}
+
+int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes *out,
+                           struct dl2_error *error)
+{
+    struct header header = {.magic = MAGIC,
+                            .version = htole32(VERSION),
+                            .kind = htole32(draft->kind),
+                            .flags = htole32((draft->has_parts ? HEADER_HAS_PARTS : 0u) |
+                                             (draft->is_own ? HEADER_IS_OWN : 0u)),
+                            .shard_count = htole32(draft->shard_count),
+                            .class_count = htole32(draft->class_count),
+                            .count = htole64(draft->count),
+                            .strings_size = htole64(strings_size(draft))};
+    struct layout layout;
+    if (!lay_out(&header, &layout))
+        return dl2_error_set(error, DL2_ERR_LIMIT, "the index would pass the address space");
+    DL2_TRY(dl2_bytes_resize(out, layout.end, error));
+    return fill_in(draft, &header, &layout, out->data, error);
+}
+
+void dl2_index_draft_free(struct dl2_index_draft *draft)
+{
+    for (uint32_t i = 0; i < draft->shard_count; i++)
+        free(draft->shards[i].name);
+    for (uint32_t i = 0; draft->classes && i < draft->class_count; i++)
+        free(draft->classes[i]);
+    free(draft->shards);
+    free(draft->classes);
+    dl2_bytes_free(&draft->entries);
+    dl2_bytes_free(&draft->strings);
+    *draft = (struct dl2_index_draft){0};
+}

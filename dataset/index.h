@@ -1,0 +1,121 @@
+/*
+ * The index of a packed dataset: where every sample lies, what it is called, its label, its part
+ * and its check sum, in one block that is mapped as it is (dl2-index.bin, docs/formats.md). Numbers
+ * are little-endian.
+ *
+ *   header | shards | records, in the dataset's order | classes | record numbers by key | strings
+ *
+ * The same block is made in memory for packed datasets that come without one. Only this room's
+ * files include it.
+ */
+#ifndef DL2_DATASET_INDEX_H
+#define DL2_DATASET_INDEX_H
+
+#include "common/error.h"
+#include "common/memory.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DL2_INDEX_NAME "dl2-index.bin"
+
+enum dl2_index_kind { DL2_INDEX_GULP = 1, DL2_INDEX_TAR = 2 };
+
+enum dl2_entry_flags {
+    DL2_ENTRY_FURTHER = 1, /* a further frame of the item that the entry before belongs to */
+    DL2_ENTRY_SUMMED = 2   /* has a check sum */
+};
+
+/* One sample. */
+struct dl2_index_entry {
+    uint64_t offset; /* in its shard */
+    uint64_t sum;    /* XXH3, 64 bits */
+    uint32_t bytes;
+    uint32_t shard;
+    int32_t label;
+    uint8_t part;  /* enum dl2_part */
+    uint8_t flags; /* enum dl2_entry_flags */
+    const char *key, *extension;
+};
+
+struct dl2_index_shard {
+    const char *name; /* path from the dataset's root */
+    uint64_t bytes;
+    int64_t mtime_ns;
+};
+
+/* Views into a block that was checked: every offset and string lies within it. */
+struct dl2_index {
+    enum dl2_index_kind kind;
+    bool has_parts;
+    bool is_own;  /* writer.c made the container, so it may overwrite it */
+    size_t count; /* of entries */
+    uint32_t shard_count, class_count;
+    size_t strings_size;
+    const uint8_t *shards, *records, *classes, *by_key;
+    const char *strings;
+};
+
+/*
+ * Checks all of a block, which stays the caller's, is aligned to 8 bytes and must outlive the
+ * index. DL2_ERR_FORMAT says what is wrong; a version that is not known is DL2_ERR_UNSUPPORTED.
+ */
+int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struct dl2_error *error);
+
+struct dl2_index_entry dl2_index_entry(const struct dl2_index *index, size_t number);
+struct dl2_index_shard dl2_index_shard(const struct dl2_index *index, uint32_t number);
+const char *dl2_index_class(const struct dl2_index *index, uint32_t number);
+/* The number of the entry that has the key, SIZE_MAX if there is none. */
+size_t dl2_index_find(const struct dl2_index *index, const char *key);
+
+/*
+ * Is this a path that stays below where it starts, and what a folder would call a sample: no part
+ * of it is empty, "." or ".."?
+ */
+bool dl2_index_is_key(const char *key);
+
+/* An index being made. Zeroed at first. */
+struct dl2_index_draft {
+    enum dl2_index_kind kind;
+    bool has_parts, is_own;
+    struct dl2_bytes entries; /* struct dl2_index_draft_entry */
+    size_t count;
+    struct dl2_bytes strings; /* "KEY\0EXTENSION\0" an entry */
+    struct dl2_index_draft_shard {
+        char *name;
+        uint64_t bytes;
+        int64_t mtime_ns;
+    } * shards;
+    uint32_t shard_count;
+    char **classes; /* class_count strings and their array, to be freed */
+    uint32_t class_count;
+};
+
+struct dl2_index_draft_entry {
+    uint64_t offset, sum;
+    uint64_t key; /* in strings */
+    uint32_t bytes, shard;
+    int32_t label;
+    uint8_t part, flags;
+};
+
+/* Copies the name. */
+int dl2_index_draft_add_shard(struct dl2_index_draft *draft, const char *name, uint64_t bytes,
+                              int64_t mtime_ns, struct dl2_error *error);
+/* Copies key and extension. Its shard must be there already. */
+int dl2_index_draft_add(struct dl2_index_draft *draft, const struct dl2_index_entry *entry,
+                        struct dl2_error *error);
+struct dl2_index_draft_entry *dl2_index_draft_entry(const struct dl2_index_draft *draft,
+                                                    size_t number);
+const char *dl2_index_draft_key(const struct dl2_index_draft *draft, size_t number);
+/* Copies the names. */
+int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const *names,
+                                uint32_t count, struct dl2_error *error);
+
+/* Replaces the contents of `out` by the finished block. DL2_ERR_FORMAT names a key that comes
+ * twice. */
+int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes *out,
+                           struct dl2_error *error);
+void dl2_index_draft_free(struct dl2_index_draft *draft);
+
+#endif

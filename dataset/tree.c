@@ -1,0 +1,142 @@
+#include "dataset/tree.h"
+
+#include "common/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A class name within a path. */
+struct span {
+    const char *text;
+    size_t length;
+};
+
+static int compare_spans(const void *left, const void *right)
+{
+    const struct span *a = left, *b = right;
+    size_t common = a->length < b->length ? a->length : b->length;
+    int order = memcmp(a->text, b->text, common);
+    return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+/* The first part of `name` if it is a folder. */
+static struct span first_folder(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    return (struct span){name, slash ? (size_t)(slash - name) : 0};
+}
+
+static bool span_is(struct span span, const char *text)
+{
+    return span.length == strlen(text) && !memcmp(span.text, text, span.length);
+}
+
+/*
+ * Is this a tree with train/ and val/? Either both are there, or one of them and no other folder: a
+ * dataset of vehicles may well have a class "train".
+ */
+static bool find_parts(const char *const *names, size_t count, uint8_t *parts)
+{
+    bool train = false, val = false, other = false;
+    for (size_t i = 0; i < count; i++) {
+        struct span top = first_folder(names[i]);
+        parts[i] = span_is(top, "train") ? DL2_PART_TRAIN
+                   : span_is(top, "val") ? DL2_PART_VAL
+                                         : DL2_PART_NONE;
+        train |= parts[i] == DL2_PART_TRAIN;
+        val |= parts[i] == DL2_PART_VAL;
+        other |= parts[i] == DL2_PART_NONE && top.length;
+    }
+    if ((train && val) || ((train || val) && !other))
+        return true;
+    memset(parts, DL2_PART_NONE, count);
+    return false;
+}
+
+static struct span class_of(const struct dl2_tree *tree, const char *name, size_t index)
+{
+    if (!tree->has_parts)
+        return first_folder(name);
+    if (tree->parts[index] == DL2_PART_NONE)
+        return (struct span){name, 0};
+    return first_folder(strchr(name, '/') + 1);
+}
+
+static int set_classes(struct dl2_tree *tree, const struct span *spans, size_t count,
+                       struct dl2_error *error)
+{
+    size_t size = count * sizeof(char *);
+    for (size_t i = 0; i < count; i++)
+        size += spans[i].length + 1;
+    tree->classes = dl2_calloc(1, size);
+    if (!tree->classes || count > INT32_MAX)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu classes", count);
+    char *text = (char *)(tree->classes + count);
+    for (size_t i = 0; i < count; i++) {
+        tree->classes[i] = memcpy(text, spans[i].text, spans[i].length);
+        text += spans[i].length + 1;
+    }
+    tree->class_count = (unsigned)count;
+    return DL2_OK;
+}
+
+/*
+ * Where samples come sorted by path, a class is a run of them, in each of train/ and val/: only the
+ * runs are sorted and searched.
+ */
+static int label(const char *const *names, size_t count, struct dl2_tree *tree, struct span *runs,
+                 struct dl2_error *error)
+{
+    size_t run_count = 0;
+    struct span last = {"", 0};
+    for (size_t i = 0; i < count; i++) {
+        struct span class = class_of(tree, names[i], i);
+        if (class.length && compare_spans(&class, &last))
+            runs[run_count++] = last = class;
+    }
+    qsort(runs, run_count, sizeof *runs, compare_spans);
+    size_t classes = 0;
+    for (size_t i = 0; i < run_count; i++)
+        if (!classes || compare_spans(&runs[i], &runs[classes - 1]))
+            runs[classes++] = runs[i];
+    last = (struct span){"", 0};
+    int32_t current = -1;
+    for (size_t i = 0; i < count; i++) {
+        struct span class = class_of(tree, names[i], i);
+        if (compare_spans(&class, &last)) {
+            const struct span *found =
+                class.length ? bsearch(&class, runs, classes, sizeof *runs, compare_spans) : NULL;
+            current = found ? (int32_t)(found - runs) : -1;
+            last = class;
+        }
+        tree->labels[i] = current;
+    }
+    return classes ? set_classes(tree, runs, classes, error) : DL2_OK;
+}
+
+int dl2_tree_read(const char *const *names, size_t count, struct dl2_tree *tree,
+                  struct dl2_error *error)
+{
+    *tree = (struct dl2_tree){.parts = dl2_calloc(count, sizeof *tree->parts),
+                              .labels = dl2_calloc(count, sizeof *tree->labels)};
+    struct span *runs = dl2_realloc(NULL, count, sizeof *runs);
+    int status = DL2_OK;
+    if (!tree->parts || !tree->labels || !runs) {
+        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for classes");
+    } else {
+        tree->has_parts = find_parts(names, count, tree->parts);
+        status = label(names, count, tree, runs, error);
+    }
+    free(runs);
+    if (status < 0)
+        dl2_tree_free(tree);
+    return status;
+}
+
+void dl2_tree_free(struct dl2_tree *tree)
+{
+    free(tree->parts);
+    free(tree->labels);
+    free(tree->classes);
+    *tree = (struct dl2_tree){0};
+}

@@ -1,0 +1,748 @@
+/*
+ * Packed datasets: what is written is what a folder of the same samples says, with and without the
+ * index; and what must be refused. GulpIO's own files: gulp_golden.h, made by gen_gulp.py.
+ */
+#include "common/file.h"
+#include "dataset/dataset.h"
+#include "dataset/packed.h"
+#include "dataset/writer.h"
+#include "gulp_golden.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char root[256];
+
+static int make_root(void **state)
+{
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/dl2-packed.XXXXXX", base ? base : "/tmp");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    char command[640];
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    return system(command);
+}
+
+/* A name below root; the next eight calls leave it alone. */
+static const char *at(const char *name)
+{
+    static char paths[8][600];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", root, name);
+    return path;
+}
+
+static void put_bytes(const char *name, const void *data, size_t size)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    char folder[600];
+    snprintf(folder, sizeof folder, "%s", at(name));
+    *strrchr(folder, '/') = '\0';
+    if (dl2_make_folders(folder, &error) < 0 || dl2_file_write(at(name), data, size, &error) < 0)
+        fail_msg("%s", error.message);
+}
+
+static void put(const char *name)
+{
+    put_bytes(name, name, strlen(name));
+}
+
+static struct dl2_dataset *open_split(const char *name, enum dl2_split split)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = split;
+    struct dl2_dataset *dataset;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_dataset_open(at(name), &options, &dataset, &error) < 0)
+        fail_msg("%s", error.message);
+    return dataset;
+}
+
+/* Opening must fail with this status and a message that contains `word` and the place. */
+static void refuse(const char *name, int status, const char *word)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *dataset;
+    struct dl2_error error = DL2_ERROR_INIT;
+    int got = dl2_dataset_open(at(name), &options, &dataset, &error);
+    if (got != status || !strstr(error.message, word) || !strstr(error.message, root))
+        fail_msg("status %d, \"%s\"; wanted %d with \"%s\"", got, error.message, status, word);
+}
+
+static void read_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
+                        const uint8_t **data, size_t *size)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_dataset_read(dataset, index, scratch, data, size, &error) < 0)
+        fail_msg("%s", error.message);
+}
+
+static struct dl2_sample sample_of(const struct dl2_dataset *dataset, size_t index)
+{
+    struct dl2_sample sample;
+    dl2_dataset_sample(dataset, index, &sample);
+    return sample;
+}
+
+/* "key:label key:label ..." */
+static const char *describe(const struct dl2_dataset *dataset)
+{
+    static char text[4096];
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        struct dl2_sample sample = sample_of(dataset, i);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s:%d", i ? " " : "",
+                                 sample.key, sample.label);
+    }
+    return text;
+}
+
+static void expect_split(const char *name, enum dl2_split split, const char *description)
+{
+    struct dl2_dataset *dataset = open_split(name, split);
+    assert_string_equal(describe(dataset), description);
+    dl2_dataset_close(dataset);
+}
+
+/* ---- Pack a folder */
+
+static void pack_with(const char *from, const char *to, const struct dl2_writer_options *options,
+                      bool has_parts)
+{
+    struct dl2_dataset *dataset = open_split(from, DL2_SPLIT_ALL);
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_writer *writer;
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    const char *classes[64];
+    for (unsigned i = 0; i < dl2_dataset_class_count(dataset); i++)
+        classes[i] = dl2_dataset_class_name(dataset, i);
+    struct dl2_writer_options own = *options;
+    own.has_parts = has_parts;
+    int status =
+        dl2_writer_open(at(to), &own, classes, dl2_dataset_class_count(dataset), &writer, &error);
+    for (size_t i = 0; status == DL2_OK && i < dl2_dataset_count(dataset); i++) {
+        const struct dl2_sample sample = sample_of(dataset, i);
+        const uint8_t *data;
+        size_t size;
+        read_sample(dataset, i, &scratch, &data, &size);
+        status =
+            dl2_writer_add(writer, sample.key, sample.extension, sample.label, data, size, &error);
+    }
+    if (status == DL2_OK)
+        status = dl2_writer_finish(writer, &error);
+    dl2_writer_close(writer);
+    if (status < 0)
+        fail_msg("%s", error.message);
+    dl2_bytes_free(&scratch);
+    dl2_dataset_close(dataset);
+}
+
+static void compare_split(const char *a, const char *b, enum dl2_split split)
+{
+    struct dl2_dataset *one = open_split(a, split), *two = open_split(b, split);
+    struct dl2_bytes scratches[2] = {DL2_BYTES_INIT, DL2_BYTES_INIT};
+    assert_int_equal(dl2_dataset_count(one), dl2_dataset_count(two));
+    assert_int_equal(dl2_dataset_class_count(one), dl2_dataset_class_count(two));
+    for (unsigned i = 0; i < dl2_dataset_class_count(one); i++)
+        assert_string_equal(dl2_dataset_class_name(one, i), dl2_dataset_class_name(two, i));
+    for (size_t i = 0; i < dl2_dataset_count(one); i++) {
+        const struct dl2_sample x = sample_of(one, i), y = sample_of(two, i);
+        assert_string_equal(x.key, y.key);
+        assert_int_equal(x.label, y.label);
+        assert_int_equal(x.bytes, y.bytes);
+        const uint8_t *p, *q;
+        size_t m, n;
+        read_sample(one, i, &scratches[0], &p, &m);
+        read_sample(two, i, &scratches[1], &q, &n);
+        assert_int_equal(m, n);
+        assert_memory_equal(p, q, m);
+        size_t first, count;
+        assert_true(dl2_dataset_find(two, x.key, &first, &count));
+        assert_int_equal(first, i);
+        assert_int_equal(count, 1);
+        /* Where it says that it lies it lies. */
+        struct dl2_location location;
+        uint8_t bytes[512];
+        assert_true(dl2_dataset_locate(two, i, &location));
+        assert_int_equal(location.bytes, n);
+        assert_true(location.fd >= 0 && n <= sizeof bytes);
+        assert_int_equal(pread(location.fd, bytes, n, (off_t)location.offset), n);
+        assert_memory_equal(bytes, q, n);
+        assert_int_equal(dl2_dataset_verify(two, i, bytes, n, NULL), DL2_OK);
+        assert_non_null(strstr(y.path, dl2_path_base(location.path)));
+        assert_non_null(strstr(y.path, x.key));
+    }
+    dl2_bytes_free(&scratches[0]);
+    dl2_bytes_free(&scratches[1]);
+    dl2_dataset_close(one);
+    dl2_dataset_close(two);
+}
+
+/* The same samples, labels, order, classes and parts, whether the index is read or made. */
+static void check_pack(const char *from, enum dl2_container container, bool has_parts)
+{
+    const struct dl2_writer_options options = {.container = container, .shard_samples = 3};
+    pack_with(from, "packed", &options, has_parts);
+    for (int index = 1; index >= 0; index--) {
+        if (!index)
+            assert_int_equal(unlink(at("packed/dl2-index.bin")), 0);
+        for (int split = DL2_SPLIT_ALL; split <= DL2_SPLIT_VAL; split++)
+            compare_split(from, "packed", (enum dl2_split)split);
+    }
+    /* An index that is made afterwards says the same. */
+    size_t count;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_dataset_write_index(at("packed"), &count, &error) < 0)
+        fail_msg("%s", error.message);
+    compare_split(from, "packed", DL2_SPLIT_ALL);
+    char command[700];
+    snprintf(command, sizeof command, "rm -r '%s'", at("packed"));
+    assert_int_equal(system(command), 0);
+}
+
+static void put_photos(const char *folder, unsigned classes, unsigned each)
+{
+    for (unsigned c = 0; c < classes; c++)
+        for (unsigned i = 0; i < each; i++) {
+            char name[128];
+            snprintf(name, sizeof name, "%s/class %u/%03u.jpg", folder, c, 7 * i % 101);
+            put(name);
+        }
+}
+
+static void check_container(enum dl2_container container)
+{
+    put_photos("plain", 3, 7);
+    check_pack("plain", container, false);
+    put_photos("parts/train", 3, 5);
+    put_photos("parts/val", 2, 2);
+    put("parts/val/only here/1.jpg");
+    put("parts/train/stray.jpg");
+    put("parts/test/rose/5.jpg");
+    check_pack("parts", container, true);
+    put("flat/a.jpg");
+    put("flat/b.jpg");
+    put("flat/ab.jpg");
+    check_pack("flat", container, false);
+    put("train-is-a-class/train/1.jpg");
+    put("train-is-a-class/train/2.jpg");
+    put("train-is-a-class/plane/1.jpg");
+    check_pack("train-is-a-class", container, false);
+    /* Names that need care: dots, per cent signs, long ones, other scripts. */
+    put("odd/c/a.b.jpg");
+    put("odd/c/a%2Eb.jpg");
+    put("odd/c/100%.png");
+    put("odd/c/a-b.jpg");
+    put("odd/Bl\xc3\xbcte \xf0\x9f\x8c\xb9/\"quoted\" \\ \t.jpg");
+    char name[400] = "odd/";
+    memset(name + 4, 'd', 90);
+    memcpy(name + 94, "/x/", 3);
+    memset(name + 97, 'n', 90);
+    strcpy(name + 187, ".jpg");
+    put(name);
+    memset(name + 97, 'm', 200);
+    strcpy(name + 297, ".jpg");
+    put(name);
+    check_pack("odd", container, false);
+}
+
+static void test_gulp_is_the_folder(void **state)
+{
+    (void)state;
+    check_container(DL2_CONTAINER_GULP);
+}
+
+static void test_tar_is_the_folder(void **state)
+{
+    (void)state;
+    check_container(DL2_CONTAINER_TAR);
+}
+
+/* ---- Golden: GulpIO's own bytes */
+
+static void put_golden(void)
+{
+    put_bytes("gulp/data_0.gulp", gulp_data, sizeof gulp_data);
+    put_bytes("gulp/meta_0.gmeta", gulp_meta, sizeof gulp_meta - 1);
+    put_bytes("gulp/label2idx.json", gulp_labels, sizeof gulp_labels - 1);
+}
+
+static void test_reads_what_gulpio_wrote(void **state)
+{
+    (void)state;
+    put_golden();
+    /* The order of label2idx.json, not of the alphabet. */
+    expect_split("gulp", DL2_SPLIT_ALL, gulp_description);
+    struct dl2_dataset *dataset = open_split("gulp", DL2_SPLIT_ALL);
+    assert_string_equal(dl2_dataset_class_name(dataset, 0), "tulip");
+    assert_string_equal(dl2_dataset_class_name(dataset, 1), "r\xc3\xb6schen");
+    size_t first, count;
+    assert_true(dl2_dataset_find(dataset, "film", &first, &count));
+    assert_int_equal(first, 1);
+    assert_int_equal(count, 3);
+    assert_true(dl2_dataset_find(dataset, "film/00001", &first, &count));
+    assert_int_equal(first, 2);
+    assert_false(dl2_dataset_find(dataset, "fil", &first, &count));
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        const uint8_t *data;
+        size_t size;
+        read_sample(dataset, i, &scratch, &data, &size);
+        assert_int_equal(size, gulp_frames[i].size);
+        assert_memory_equal(data, gulp_data + gulp_frames[i].offset, size);
+    }
+    dl2_bytes_free(&scratch);
+    dl2_dataset_close(dataset);
+    /* Frames of one item are not parted. */
+    struct dl2_dataset *val = open_split("gulp", DL2_SPLIT_VAL);
+    dataset = open_split("gulp", DL2_SPLIT_TRAIN);
+    const bool in_train = dl2_dataset_find(dataset, "film", &first, &count);
+    if (!in_train)
+        assert_true(dl2_dataset_find(val, "film", &first, &count));
+    assert_int_equal(count, 3);
+    dl2_dataset_close(dataset);
+    dl2_dataset_close(val);
+}
+
+/* The same frames, added one by one, make the same two files. */
+static void test_writes_what_gulpio_writes(void **state)
+{
+    (void)state;
+    const struct dl2_writer_options options = {.container = DL2_CONTAINER_GULP};
+    const char *const classes[] = {"tulip", "r\xc3\xb6schen"};
+    struct dl2_writer *writer;
+    assert_int_equal(dl2_writer_open(at("ours"), &options, classes, 2, &writer, NULL), 0);
+    for (size_t i = 0; i < sizeof gulp_singles / sizeof *gulp_singles; i++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        if (dl2_writer_add(writer, gulp_singles[i].id, "jpg", gulp_singles[i].label,
+                           gulp_singles_data + gulp_singles[i].offset, gulp_singles[i].size,
+                           &error) < 0)
+            fail_msg("%s", error.message);
+    }
+    assert_int_equal(dl2_writer_finish(writer, NULL), 0);
+    dl2_writer_close(writer);
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    assert_int_equal(dl2_file_read(at("ours/data_0.gulp"), 1 << 20, &bytes, NULL), 0);
+    assert_int_equal(bytes.size, sizeof gulp_singles_data);
+    assert_memory_equal(bytes.data, gulp_singles_data, bytes.size);
+    assert_int_equal(dl2_file_read(at("ours/meta_0.gmeta"), 1 << 20, &bytes, NULL), 0);
+    assert_int_equal(bytes.size, sizeof gulp_singles_meta - 1);
+    assert_memory_equal(bytes.data, gulp_singles_meta, bytes.size);
+    assert_int_equal(dl2_file_read(at("ours/label2idx.json"), 1 << 20, &bytes, NULL), 0);
+    assert_int_equal(bytes.size, sizeof gulp_labels - 1);
+    assert_memory_equal(bytes.data, gulp_labels, bytes.size);
+    dl2_bytes_free(&bytes);
+}
+
+/* ---- Refusals */
+
+static void put_meta(const char *meta)
+{
+    put_bytes("g/data_0.gulp", "abcdefgh", 8);
+    put_bytes("g/meta_0.gmeta", meta, strlen(meta));
+}
+
+static void refuse_meta(const char *meta, int status, const char *word)
+{
+    put_meta(meta);
+    refuse("g", status, word);
+    refuse("g", status, "meta_0.gmeta");
+}
+
+static void test_gulp_refusals(void **state)
+{
+    (void)state;
+    put_meta("{\"1\": {\"frame_info\": [[0, 1, 4], [4, 3, 4]], \"meta_data\": [{}]}}");
+    expect_split("g", DL2_SPLIT_ALL, "1/00000:-1 1/00001:-1");
+    refuse_meta("", DL2_ERR_FORMAT, "empty");
+    refuse_meta("{}", DL2_ERR_FORMAT, "no items");
+    refuse_meta("[]", DL2_ERR_FORMAT, "no items");
+    refuse_meta("{\"a\": 1, \"a\": 2}", DL2_ERR_FORMAT, "duplicate");
+    refuse_meta("{\"a\": {}}", DL2_ERR_FORMAT, "no frames");
+    refuse_meta("{\"a\": {\"frame_info\": [[0, 0]]}}", DL2_ERR_FORMAT, "not [offset");
+    refuse_meta("{\"a\": {\"frame_info\": [[-4, 0, 4]]}}", DL2_ERR_FORMAT, "not [offset");
+    refuse_meta("{\"a\": {\"frame_info\": [[0, 0, 1.5]]}}", DL2_ERR_FORMAT, "not [offset");
+    refuse_meta("{\"a\": {\"frame_info\": [[8, 0, 4]]}}", DL2_ERR_FORMAT, "cut short");
+    refuse_meta("{\"a\": {\"frame_info\": [[0, 0, 9223372036854775807]]}}", DL2_ERR_FORMAT,
+                "cut short");
+    refuse_meta("{\"a\": {\"frame_info\": [[4, 4, 4]]}}", DL2_ERR_FORMAT, "fill");
+    refuse_meta("{\"a\": {\"frame_info\": [[0, 3, 3]]}}", DL2_ERR_FORMAT, "fill");
+    refuse_meta("{\"a\": {\"frame_info\": [[0, 0, 4]]}}", DL2_ERR_FORMAT, "end at 4");
+    refuse_meta("{\"../a\": {\"frame_info\": [[0, 0, 8]]}}", DL2_ERR_FORMAT, "..");
+    refuse_meta("{\"a//b\": {\"frame_info\": [[0, 0, 8]]}}", DL2_ERR_FORMAT, "empty");
+    put_meta("{\"a\": {\"frame_info\": [[0, 0, 8]]}}");
+    put_bytes("g/data_1.gulp", "abcdefgh", 8);
+    refuse("g", DL2_ERR_FORMAT, "data_1.gulp has no meta");
+    const char *same = "{\"a\": {\"frame_info\": [[0, 0, 8]]}}";
+    put_bytes("g/meta_1.gmeta", same, strlen(same));
+    refuse("g", DL2_ERR_FORMAT, "comes twice");
+    assert_int_equal(unlink(at("g/data_1.gulp")), 0);
+    refuse("g", DL2_ERR_FORMAT, "meta_1.gmeta has no data");
+    assert_int_equal(rename(at("g/meta_1.gmeta"), at("g/meta_01.gmeta")), 0);
+    put_bytes("g/data_1.gulp", "abcdefgh", 8);
+    put_bytes("g/data_001.gulp", "abcdefgh", 8);
+    refuse("g", DL2_ERR_FORMAT, "same number");
+}
+
+/* A tar header as small as it can be. */
+static size_t tar_member(uint8_t *out, const char *name, char type, const void *data, size_t size)
+{
+    memset(out, 0, 512);
+    strncpy((char *)out, name, 100);
+    snprintf((char *)out + 124, 12, "%011o", (unsigned)size & 0xffffff);
+    out[156] = (uint8_t)type;
+    memcpy(out + 257, "ustar\00000", 8);
+    memset(out + 148, ' ', 8);
+    unsigned sum = 0;
+    for (int i = 0; i < 512; i++)
+        sum += out[i];
+    snprintf((char *)out + 148, 8, "%06o", sum);
+    const size_t room = (size + 511) / 512 * 512;
+    memset(out + 512, 0, room);
+    memcpy(out + 512, data, size);
+    return 512 + room;
+}
+
+struct tar {
+    uint8_t bytes[32768];
+    size_t size;
+};
+
+static void tar_add(struct tar *tar, const char *name, const char *text)
+{
+    tar->size += tar_member(tar->bytes + tar->size, name, '0', text, strlen(text));
+}
+
+static void tar_end(struct tar *tar, const char *name)
+{
+    memset(tar->bytes + tar->size, 0, 1024);
+    tar->size += 1024;
+    put_bytes(name, tar->bytes, tar->size);
+    tar->size = 0;
+}
+
+static void test_webdataset_rules(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "a/b/0017.cls", "2\n");
+    tar_add(&tar, "a/b/0017.jpg", "one");
+    tar_add(&tar, "a/b/0017.json", "{}");
+    tar_add(&tar, "a/b/0018.jpg", "two");
+    tar_add(&tar, "a/b/0018.seg.png", "mask");
+    tar_add(&tar, "a/b/0018.cls", " 0 ");
+    tar_add(&tar, "a/b/0019.txt", "no image");
+    tar_add(&tar, "./._a", "apple");
+    tar_add(&tar, "../../etc/passwd.jpg", "up");
+    tar_add(&tar, "//x/./0020.png", "three");
+    tar_end(&tar, "w/x-000000.tar");
+    expect_split("w", DL2_SPLIT_ALL, "a/b/0017:2 a/b/0018:0 x/0020:-1");
+    struct dl2_dataset *dataset = open_split("w", DL2_SPLIT_ALL);
+    assert_int_equal(dl2_dataset_class_count(dataset), 3);
+    assert_string_equal(dl2_dataset_class_name(dataset, 1), "1");
+    assert_string_equal(sample_of(dataset, 1).extension, "jpg");
+    assert_int_equal(sample_of(dataset, 1).bytes, 3);
+    dl2_dataset_close(dataset);
+    put_bytes("w/classes.txt", "tulip\r\nrose\naster", 17);
+    dataset = open_split("w", DL2_SPLIT_ALL);
+    assert_string_equal(describe(dataset), "a/b/0017:2 a/b/0018:0 x/0020:-1");
+    assert_string_equal(dl2_dataset_class_name(dataset, 2), "aster");
+    dl2_dataset_close(dataset);
+    put_bytes("w/classes.txt", "tulip\n", 6);
+    refuse("w", DL2_ERR_FORMAT, "label 2");
+    /* One file by itself, and labels that are words. */
+    tar_add(&tar, "1.cls", "tulip");
+    tar_add(&tar, "1.jpg", "1");
+    tar_add(&tar, "2.jpg", "2");
+    tar_add(&tar, "2.cls", "aster");
+    tar_end(&tar, "one.tar");
+    expect_split("one.tar", DL2_SPLIT_ALL, "1:1 2:0");
+    /* The parts by the shards' names. */
+    tar_add(&tar, "1.cls", "0");
+    tar_add(&tar, "1.jpg", "1");
+    tar_end(&tar, "p/set-train-000000.tar");
+    tar_add(&tar, "1.cls", "1");
+    tar_add(&tar, "1.jpg", "1");
+    tar_end(&tar, "p/set-val-000000.tar");
+    expect_split("p", DL2_SPLIT_TRAIN, "train/1:0");
+    expect_split("p", DL2_SPLIT_VAL, "val/1:1");
+    /* A tree of files: labels by folders, and dots in names. */
+    tar_add(&tar, "rose/img.1.jpg", "1");
+    tar_add(&tar, "rose/img.2.jpg", "2");
+    tar_add(&tar, "aster/x.jpg", "3");
+    tar_end(&tar, "t/tree.tar");
+    expect_split("t", DL2_SPLIT_ALL, "rose/img.1:1 rose/img.2:1 aster/x:0");
+    tar_add(&tar, "train/rose/1.jpg", "1");
+    tar_add(&tar, "val/rose/1.jpg", "2");
+    tar_end(&tar, "t/tree.tar");
+    expect_split("t", DL2_SPLIT_VAL, "val/rose/1:0");
+    /* A tar file beside folders is not what they are about. */
+    put("mixed/rose/1.jpg");
+    tar_end(&tar, "mixed/old.tar");
+    struct dl2_dataset *mixed = open_split("mixed", DL2_SPLIT_ALL);
+    assert_int_equal(sample_of(mixed, dl2_dataset_count(mixed) - 1).label, 0);
+    dl2_dataset_close(mixed);
+}
+
+static void test_tar_extensions(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    char name[200] = "long/";
+    memset(name + 5, 'x', 150);
+    strcpy(name + 155, ".jpg");
+    tar.size += tar_member(tar.bytes, "././@LongLink", 'L', name, strlen(name) + 1);
+    tar_add(&tar, "long/xxx", "gnu");
+    char pax[300];
+    name[5] = 'y';
+    snprintf(pax, sizeof pax, "20 atime=1234567890\n169 path=%s\n", name);
+    tar.size += tar_member(tar.bytes + tar.size, "PaxHeader", 'x', pax, strlen(pax));
+    tar_add(&tar, "long/yyy", "pax");
+    tar.size += tar_member(tar.bytes + tar.size, "folder.jpg/", '5', "", 0);
+    tar.size += tar_member(tar.bytes + tar.size, "link.jpg", '2', "", 0);
+    tar.size += tar_member(tar.bytes + tar.size, "global", 'g', "13 path=g.jpg\n", 14);
+    tar.size += tar_member(tar.bytes + tar.size, "old/1.jpg", '\0', "old", 3);
+    tar_end(&tar, "x.tar");
+    struct dl2_dataset *dataset = open_split("x.tar", DL2_SPLIT_ALL);
+    assert_int_equal(dl2_dataset_count(dataset), 3);
+    name[155] = '\0';
+    assert_string_equal(sample_of(dataset, 1).key, name);
+    name[5] = 'x';
+    assert_string_equal(sample_of(dataset, 0).key, name);
+    assert_string_equal(sample_of(dataset, 2).key, "old/1");
+    dl2_dataset_close(dataset);
+}
+
+static void test_tar_refusals(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    char large[1500];
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    tar_add(&tar, "a/1.jpg", large);
+    tar_add(&tar, "a/2.jpg", large);
+    tar_end(&tar, "s/whole.tar");
+    struct dl2_bytes whole = DL2_BYTES_INIT;
+    assert_int_equal(dl2_file_read(at("s/whole.tar"), 1 << 20, &whole, NULL), 0);
+    assert_int_equal(whole.size, 2 * 2048 + 1024);
+    /* Cut anywhere before the end's mark. */
+    for (size_t size = 0; size < 2 * 2048 + 512; size += size < 512 || size > 4000 ? 1 : 97) {
+        put_bytes("s/whole.tar", whole.data, size);
+        refuse("s", DL2_ERR_FORMAT, "cut short");
+        refuse("s", DL2_ERR_FORMAT, "whole.tar");
+    }
+    whole.data[2048 + 5] ^= 1;
+    put_bytes("s/whole.tar", whole.data, whole.size);
+    refuse("s", DL2_ERR_FORMAT, "2048 is damaged");
+    dl2_bytes_free(&whole);
+    tar_add(&tar, "a/1.jpg", "x");
+    tar_add(&tar, "b/1.jpg", "x");
+    tar_add(&tar, "a/1.jpg", "x");
+    tar_end(&tar, "s/whole.tar");
+    refuse("s", DL2_ERR_FORMAT, "\"a/1\" comes twice");
+    put("s/more.tar.gz");
+    refuse("s", DL2_ERR_UNSUPPORTED, "more.tar.gz");
+    put("z.tgz");
+    refuse("z.tgz", DL2_ERR_UNSUPPORTED, "decompress");
+    tar_add(&tar, "%2E%2E.jpg", "x");
+    tar_end(&tar, "e.tar");
+    refuse("e.tar", DL2_ERR_FORMAT, "no name");
+    tar.size += tar_member(tar.bytes, "s.jpg", 'S', "x", 1);
+    tar_end(&tar, "e.tar");
+    refuse("e.tar", DL2_ERR_UNSUPPORTED, "sparse");
+    tar.size += tar_member(tar.bytes, "p", 'x', "99 path=x\n", 10);
+    tar_end(&tar, "e.tar");
+    refuse("e.tar", DL2_ERR_FORMAT, "pax header");
+    tar_add(&tar, "1.cls", "   ");
+    tar_end(&tar, "e.tar");
+    refuse("e.tar", DL2_ERR_FORMAT, "not a label");
+}
+
+/* ---- The index */
+
+static void pack_plain(enum dl2_container container)
+{
+    put_photos("plain", 2, 4);
+    const struct dl2_writer_options options = {.container = container, .shard_samples = 3};
+    pack_with("plain", "packed", &options, false);
+}
+
+static void load(const char *name, struct dl2_bytes *bytes)
+{
+    assert_int_equal(dl2_file_read(at(name), 1 << 20, bytes, NULL), 0);
+}
+
+static void test_check_sums(void **state)
+{
+    (void)state;
+    pack_plain(DL2_CONTAINER_TAR);
+    struct dl2_dataset *dataset = open_split("packed", DL2_SPLIT_ALL);
+    struct dl2_location location;
+    assert_true(dl2_dataset_locate(dataset, 4, &location));
+    struct stat status;
+    assert_int_equal(stat(location.path, &status), 0);
+    FILE *file = fopen(location.path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)location.offset + 3, SEEK_SET), 0);
+    assert_int_equal(fputc('!', file), '!');
+    assert_int_equal(fclose(file), 0);
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    const uint8_t *data;
+    size_t size;
+    for (int again = 0; again < 3; again++) {
+        for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+            struct dl2_error error = DL2_ERROR_INIT;
+            int got = dl2_dataset_read(dataset, i, &scratch, &data, &size, &error);
+            assert_int_equal(got, i == 4 ? DL2_ERR_FORMAT : DL2_OK);
+            if (i == 4) {
+                assert_non_null(strstr(error.message, sample_of(dataset, i).key));
+                assert_non_null(strstr(error.message, "check sum"));
+            }
+        }
+        dl2_dataset_close(dataset);
+        /* The second time the index is out of date, and the third it isn't. */
+        const struct timespec times[2] = {status.st_atim, status.st_mtim};
+        if (again == 1)
+            assert_int_equal(utimensat(AT_FDCWD, at("packed/shard-000001.tar"), times, 0), 0);
+        else
+            assert_int_equal(utimensat(AT_FDCWD, at("packed/shard-000001.tar"),
+                                       (struct timespec[2]){{1, 0}, {1, 0}}, 0),
+                             0);
+        dataset = open_split("packed", DL2_SPLIT_ALL);
+    }
+    dl2_dataset_close(dataset);
+    dl2_bytes_free(&scratch);
+}
+
+static void test_stale_index(void **state)
+{
+    (void)state;
+    pack_plain(DL2_CONTAINER_TAR);
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "class 0/new.jpg", "new");
+    tar_add(&tar, "class 0/new.cls", "0");
+    tar_end(&tar, "packed/shard-000002.tar");
+    struct dl2_dataset *dataset = open_split("packed", DL2_SPLIT_ALL);
+    assert_int_equal(dl2_dataset_count(dataset), 7); /* 3 + 3 + 1 instead of 3 + 3 + 2 */
+    assert_string_equal(sample_of(dataset, 6).key, "class 0/new");
+    dl2_dataset_close(dataset);
+    tar_add(&tar, "class 1/more.jpg", "more");
+    tar_add(&tar, "class 1/more.cls", "1");
+    tar_end(&tar, "packed/zzz.tar");
+    dataset = open_split("packed", DL2_SPLIT_ALL);
+    assert_int_equal(dl2_dataset_count(dataset), 8);
+    dl2_dataset_close(dataset);
+    assert_int_equal(unlink(at("packed/shard-000000.tar")), 0);
+    dataset = open_split("packed", DL2_SPLIT_ALL);
+    assert_int_equal(dl2_dataset_count(dataset), 5);
+    dl2_dataset_close(dataset);
+}
+
+static void test_damaged_index(void **state)
+{
+    (void)state;
+    pack_plain(DL2_CONTAINER_GULP);
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    load("packed/dl2-index.bin", &bytes);
+    for (size_t i = 0; i < bytes.size; i++) {
+        bytes.data[i] ^= 0x10;
+        put_bytes("packed/dl2-index.bin", bytes.data, bytes.size);
+        struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+        struct dl2_dataset *dataset;
+        struct dl2_error error = DL2_ERROR_INIT;
+        assert_true(dl2_dataset_open(at("packed"), &options, &dataset, &error) < 0);
+        assert_non_null(strstr(error.message, "dl2-index.bin"));
+        bytes.data[i] ^= 0x10;
+    }
+    for (size_t size = 0; size < bytes.size; size++) {
+        put_bytes("packed/dl2-index.bin", bytes.data, size);
+        refuse("packed", DL2_ERR_FORMAT, "dl2-index.bin");
+    }
+    dl2_bytes_free(&bytes);
+}
+
+static void test_unfinished(void **state)
+{
+    (void)state;
+    pack_plain(DL2_CONTAINER_TAR);
+    const struct dl2_writer_options options = {.container = DL2_CONTAINER_GULP};
+    struct dl2_writer *writer;
+    assert_int_equal(dl2_writer_open(at("packed"), &options, NULL, 0, &writer, NULL), 0);
+    refuse("packed", DL2_ERR_FORMAT, "not written to its end");
+    assert_int_equal(dl2_writer_add(writer, "a", "jpg", -1, "x", 1, NULL), 0);
+    refuse("packed", DL2_ERR_FORMAT, "not written to its end");
+    dl2_writer_close(writer);
+    assert_int_equal(rmdir(at("packed")), 0); /* nothing is left */
+    put("packed/rose/1.jpg");
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_writer_open(at("packed"), &options, NULL, 0, &writer, &error),
+                     DL2_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "rose is in the way"));
+    dl2_error_clear(&error);
+    put_golden();
+    assert_int_equal(dl2_writer_open(at("gulp"), &options, NULL, 0, &writer, &error),
+                     DL2_ERR_ARGUMENT);
+    size_t count;
+    assert_int_equal(dl2_dataset_write_index(at("gulp"), &count, NULL), 0);
+    assert_int_equal(count, sizeof gulp_frames / sizeof *gulp_frames);
+    assert_int_equal(dl2_writer_open(at("gulp"), &options, NULL, 0, &writer, NULL),
+                     DL2_ERR_ARGUMENT);
+}
+
+static void test_writer_refusals(void **state)
+{
+    (void)state;
+    const struct dl2_writer_options options = {.container = DL2_CONTAINER_GULP};
+    const char *const classes[] = {"a", "b"};
+    struct dl2_writer *writer;
+    assert_int_equal(dl2_writer_open(at("w"), &options, classes, 2, &writer, NULL), 0);
+    assert_int_equal(dl2_writer_add(writer, "ok", "jpg", 1, "x", 1, NULL), DL2_OK);
+    assert_int_equal(dl2_writer_add(writer, "a", "jpg", 2, "x", 1, NULL), DL2_ERR_ARGUMENT);
+    assert_int_equal(dl2_writer_add(writer, "a", "", 0, "x", 1, NULL), DL2_ERR_ARGUMENT);
+    assert_int_equal(dl2_writer_add(writer, "../a", "jpg", 0, "x", 1, NULL), DL2_ERR_ARGUMENT);
+    assert_int_equal(dl2_writer_add(writer, "\xff", "jpg", 0, "x", 1, NULL), DL2_ERR_UNSUPPORTED);
+    assert_int_equal(dl2_writer_add(writer, "empty", "jpg", 0, "", 0, NULL), DL2_ERR_UNSUPPORTED);
+    assert_int_equal(dl2_writer_finish(writer, NULL), DL2_OK);
+    dl2_writer_close(writer);
+    expect_split("w", DL2_SPLIT_ALL, "ok:1");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_gulp_is_the_folder),
+        TEST(test_tar_is_the_folder),
+        TEST(test_reads_what_gulpio_wrote),
+        TEST(test_writes_what_gulpio_writes),
+        TEST(test_gulp_refusals),
+        TEST(test_webdataset_rules),
+        TEST(test_tar_extensions),
+        TEST(test_tar_refusals),
+        TEST(test_check_sums),
+        TEST(test_stale_index),
+        TEST(test_damaged_index),
+        TEST(test_unfinished),
+        TEST(test_writer_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
