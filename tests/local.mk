@@ -35,3 +35,4 @@ include tests/train/local.mk
 include tests/report/local.mk
 include tests/study/local.mk
 include tests/install/local.mk
+include tests/python/local.mk

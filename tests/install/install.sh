@@ -52,6 +52,19 @@ expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/load_batches" "$work/flow
 expect 1 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/load_batches" "$work/nothing"
 grep -q "^load_batches: .*$work/nothing" "$work/err" || fail "the error: $(cat "$work/err")"
 
+# The Python module, where it was built.
+module=$(find "$root" -name dl2.so)
+case ${module:-none}$CC in
+none*) echo "no Python module was built" ;;
+*-fsanitize*) ;; # tests/python/python.sh knows how to load it
+*)
+    expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" PYTHONPATH="${module%/*}" "$PYTHON3" -c '
+import dl2, sys
+for images, labels in dl2.Loader(sys.argv[1]): print(images, labels)' "$work/flowers"
+    [ "$(cat "$work/out")" = "<dl2.Array uint8 (18, 224, 224, 3)> <dl2.Array int64 (18,)>" ] ||
+        fail "from Python: $(cat "$work/out")" ;;
+esac
+
 # C++, with all the headers and the library.
 if [ -n "$cxx" ]; then
     cat "$work/all.c" - >"$work/user.cc" <<'END'

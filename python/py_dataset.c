@@ -1,0 +1,256 @@
+/* dl2.Dataset: the encoded samples of a dataset, by number. */
+#include "python/py_dl2.h"
+
+bool py_dataset_use(struct py_dataset *self)
+{
+    if (!self->dataset || self->closing) {
+        PyErr_SetString(PyExc_ValueError, "the dataset is closed");
+        return false;
+    }
+    self->users++;
+    return true;
+}
+
+static void close_if_unused(struct py_dataset *self)
+{
+    if (self->users || !self->dataset)
+        return;
+    dl2_dataset_close(self->dataset);
+    self->dataset = NULL;
+}
+
+void py_dataset_leave(struct py_dataset *self)
+{
+    self->users--;
+    if (self->closing)
+        close_if_unused(self);
+}
+
+static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"path", "split", "val_fraction", "split_seed", "images_only", NULL};
+    static const char *const splits[] = {"all", "train", "val", NULL};
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    PyObject *path;
+    const char *split_name = "train";
+    int images_only = 1;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O&|s$dO&p:Dataset", names, PyUnicode_FSConverter, &path, &split_name,
+            &options.val_fraction, py_to_uint64, &options.split_seed, &images_only))
+        return NULL;
+    const int split = py_choice("split", split_name, splits);
+    struct py_dataset *self = split < 0 ? NULL : (struct py_dataset *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    options.split = (enum dl2_split)split;
+    options.keep = images_only ? dl2_codec_is_image_file : NULL;
+    struct dl2_error error = DL2_ERROR_INIT;
+    const char *name = PyBytes_AsString(path);
+    int status;
+    Py_BEGIN_ALLOW_THREADS status = dl2_dataset_open(name, &options, &self->dataset, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    if (status < 0) {
+        Py_DECREF((PyObject *)self);
+        return py_raise(py_state_of(type), &error);
+    }
+    return (PyObject *)self;
+}
+
+static void dataset_dealloc(struct py_dataset *self)
+{
+    PyTypeObject *type = py_type_of(self);
+    close_if_unused(self);
+    PyObject_Free(self);
+    Py_DECREF((PyObject *)type);
+}
+
+static Py_ssize_t dataset_length(struct py_dataset *self)
+{
+    if (!py_dataset_use(self))
+        return -1;
+    const Py_ssize_t count = (Py_ssize_t)dl2_dataset_count(self->dataset);
+    py_dataset_leave(self);
+    return count;
+}
+
+/* Like py_dataset_use(), for a sample; IndexError where there is none of that number. */
+static bool use_sample(struct py_dataset *self, Py_ssize_t index)
+{
+    if (!py_dataset_use(self))
+        return false;
+    if (index >= 0 && (size_t)index < dl2_dataset_count(self->dataset))
+        return true;
+    py_dataset_leave(self);
+    PyErr_SetString(PyExc_IndexError, "the dataset has no sample of that number");
+    return false;
+}
+
+static PyObject *dataset_item(struct py_dataset *self, Py_ssize_t index)
+{
+    if (!use_sample(self, index))
+        return NULL;
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_sample sample;
+    const uint8_t *data;
+    size_t size;
+    int status;
+    Py_BEGIN_ALLOW_THREADS status =
+        dl2_dataset_read(self->dataset, (size_t)index, &scratch, &data, &size, &error);
+    Py_END_ALLOW_THREADS PyObject *item;
+    if (status < 0) {
+        item = py_raise(py_state_of(py_type_of(self)), &error);
+    } else {
+        dl2_dataset_sample(self->dataset, (size_t)index, &sample);
+        item = Py_BuildValue("(y#i)", (const char *)data, (Py_ssize_t)size, sample.label);
+    }
+    dl2_bytes_free(&scratch);
+    py_dataset_leave(self);
+    return item;
+}
+
+static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
+{
+    Py_ssize_t index = PyNumber_AsSsize_t(argument, PyExc_IndexError);
+    if (index == -1 && PyErr_Occurred())
+        return NULL;
+    if (!use_sample(self, index))
+        return NULL;
+    struct dl2_sample sample;
+    dl2_dataset_sample(self->dataset, (size_t)index, &sample);
+    PyObject *fields[] = {py_text(sample.key),
+                          py_text(sample.path),
+                          py_text(sample.name),
+                          PyLong_FromLong(sample.label),
+                          PyLong_FromUnsignedLongLong(sample.bytes),
+                          PyLong_FromLongLong(sample.mtime_ns)};
+    py_dataset_leave(self);
+    PyObject *out = PyStructSequence_New(py_state_of(py_type_of(self))->sample);
+    for (int i = 0; i < 6; i++)
+        if (out && fields[i])
+            PyStructSequence_SetItem(out, i, fields[i]);
+        else
+            Py_XDECREF(fields[i]);
+    if (PyErr_Occurred())
+        Py_CLEAR(out);
+    return out;
+}
+
+static PyObject *dataset_classes(struct py_dataset *self, void *closure)
+{
+    (void)closure;
+    if (!py_dataset_use(self))
+        return NULL;
+    const unsigned count = dl2_dataset_class_count(self->dataset);
+    PyObject *classes = PyTuple_New(count);
+    for (unsigned i = 0; classes && i < count; i++) {
+        PyObject *name = py_text(dl2_dataset_class_name(self->dataset, i));
+        if (!name || PyTuple_SetItem(classes, i, name) < 0)
+            Py_CLEAR(classes);
+    }
+    py_dataset_leave(self);
+    return classes;
+}
+
+static PyObject *dataset_keys(struct py_dataset *self, void *closure)
+{
+    (void)closure;
+    if (!py_dataset_use(self))
+        return NULL;
+    const size_t count = dl2_dataset_count(self->dataset);
+    PyObject *keys = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; keys && i < count; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(self->dataset, i, &sample);
+        PyObject *key = py_text(sample.key);
+        if (!key || PyList_SetItem(keys, (Py_ssize_t)i, key) < 0)
+            Py_CLEAR(keys);
+    }
+    py_dataset_leave(self);
+    return keys;
+}
+
+static PyObject *dataset_close(struct py_dataset *self, PyObject *unused)
+{
+    (void)unused;
+    self->closing = true;
+    close_if_unused(self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dataset_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_NewRef(self);
+}
+
+static PyObject *dataset_exit(struct py_dataset *self, PyObject *args)
+{
+    return dataset_close(self, args);
+}
+
+static PyMethodDef methods[] = {
+    {"sample", (PyCFunction)dataset_sample, METH_O,
+     "sample($self, index, /)\n--\n\n"
+     "What is known of a sample without reading it: a dl2.Sample."},
+    {"close", (PyCFunction)dataset_close, METH_NOARGS,
+     "close($self)\n--\n\n"
+     "Frees the dataset, once the loaders that read it are gone. `with` does it, too."},
+    {"__enter__", dataset_enter, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)dataset_exit, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef attributes[] = {
+    {"classes", (getter)dataset_classes, NULL,
+     "The classes' names, a tuple: label 3 is classes[3]. Empty for a flat folder.", NULL},
+    {"keys", (getter)dataset_keys, NULL,
+     "The samples' keys, a new list: paths from the root without extension.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyDoc_STRVAR(
+    doc, "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True)\n--\n\n"
+         "The encoded samples of a dataset: a folder {train,val}/CLASS/FILE or CLASS/FILE, a\n"
+         "packed dataset that dl2-transcode wrote, or MNIST's IDX files.\n\n"
+         "len(dataset) is the number of samples; dataset[i] is (bytes, label), the file as it is\n"
+         "and its class's number or -1.\n\n"
+         "split         'all', 'train' or 'val'\n"
+         "val_fraction  of each class is for validation where there is no val/\n"
+         "split_seed    of the hash that chooses it\n"
+         "images_only   leave out files that are no images by name or first bytes\n\n"
+         "Any number of threads may use it at once; the GIL is released while it is opened and\n"
+         "read. Raises dl2.Error where no sample is found.");
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, (void *)doc},         {Py_tp_new, dataset_new},
+    {Py_tp_dealloc, dataset_dealloc}, {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},       {Py_sq_length, dataset_length},
+    {Py_sq_item, dataset_item},       {0, NULL},
+};
+
+PyType_Spec py_dataset_spec = {
+    .name = "dl2.Dataset",
+    .basicsize = sizeof(struct py_dataset),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+static PyStructSequence_Field sample_fields[] = {
+    {"key", "path from the root without extension: 'train/rose/0017'"},
+    {"path", "what messages call it: the file, or 'FILE[17]' within a packed one"},
+    {"name", "path from the root, with extension where it is a file of its own"},
+    {"label", "number of its class, or -1"},
+    {"bytes", "encoded size"},
+    {"mtime_ns", "of the file it lies in, nanoseconds since 1970"},
+    {NULL, NULL},
+};
+
+PyStructSequence_Desc py_sample_desc = {
+    .name = "dl2.Sample",
+    .doc = "One sample of a dataset.",
+    .fields = sample_fields,
+    .n_in_sequence = 6,
+};

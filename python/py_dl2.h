@@ -1,0 +1,92 @@
+/*
+ * What the files of the Python module share. The module only translates: everything it does is in
+ * the C library's public headers.
+ *
+ * Built for Python's stable ABI of 3.11, so one build serves that and every later version.
+ */
+#ifndef DL2_PYTHON_PY_DL2_H
+#define DL2_PYTHON_PY_DL2_H
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "codec/image_file.h"
+#include "loader/loader.h"
+
+struct py_state { /* of the module: its types, each a strong reference */
+    PyObject *error;
+    PyTypeObject *array, *batch, *dataset, *epoch, *loader, *sample;
+};
+
+/* Of an object of ours. */
+static inline PyTypeObject *py_type_of(void *self)
+{
+    return Py_TYPE((PyObject *)self);
+}
+
+/* Of the module that a type of ours belongs to. */
+struct py_state *py_state_of(PyTypeObject *type);
+
+/* Raises what `error` says: MemoryError, OSError, ValueError, else dl2.Error. NULL. */
+PyObject *py_raise(const struct py_state *state, const struct dl2_error *error);
+
+/* A string of the library's as Python has file names: bytes that are not UTF-8 survive. */
+PyObject *py_text(const char *text);
+
+/* A name of a table, ended by NULL; the number where it stands, or -1 and ValueError. */
+int py_choice(const char *what, const char *name, const char *const *names);
+
+/* PyArg_Parse's O& for whole numbers that an unsigned or a uint64_t holds. */
+int py_to_unsigned(PyObject *object, void *out);
+int py_to_uint64(PyObject *object, void *out);
+
+/* ---- py_dataset.c ---- */
+
+struct py_dataset {
+    PyObject_HEAD struct dl2_dataset *dataset; /* NULL once closed */
+    unsigned users;                            /* loaders and reads under way */
+    bool closing;                              /* when the last of them ends */
+};
+extern PyType_Spec py_dataset_spec;
+extern PyStructSequence_Desc py_sample_desc;
+/* Counts one more user; false and ValueError where it is closed. */
+bool py_dataset_use(struct py_dataset *self);
+void py_dataset_leave(struct py_dataset *self);
+
+/* ---- py_loader.c ---- */
+
+struct py_loader {
+    PyObject_HEAD struct dl2_loader *loader; /* NULL once closed */
+    struct py_dataset *dataset;
+    struct dl2_loader_config config;
+    uint64_t epoch, step; /* of the batch that comes next */
+    bool begun;           /* the epoch was begun, and nothing taken of it yet */
+    uint64_t begins;      /* epochs begun so far */
+    bool waiting;         /* a thread is inside the library without the GIL */
+    bool closing;         /* when the last array of a batch dies */
+    unsigned taken;       /* batches whose images are alive */
+    long process;         /* that the workers belong to */
+};
+/* What `for` goes through: one epoch, until another is begun. */
+struct py_epoch {
+    PyObject_HEAD struct py_loader *loader;
+    uint64_t number; /* of loader->begins */
+};
+extern PyType_Spec py_loader_spec, py_epoch_spec;
+extern PyStructSequence_Desc py_batch_desc;
+/* The images of a batch have died. */
+void py_loader_give_back(struct py_loader *self, struct dl2_batch *batch);
+
+/* ---- py_array.c ---- */
+
+enum py_type { PY_UINT8, PY_FLOAT32, PY_BFLOAT16, PY_INT64 };
+
+extern PyType_Spec py_array_spec;
+/* The images of a batch, in the loader's memory, which the array gives back when it dies. */
+PyObject *py_array_of_images(const struct py_state *state, struct py_loader *loader,
+                             struct dl2_batch *batch);
+/* A vector of its own; *data is to be filled. */
+PyObject *py_array_of_numbers(const struct py_state *state, Py_ssize_t count, int64_t **data);
+
+#endif

@@ -1,0 +1,623 @@
+/* dl2.Loader: epochs of batches. */
+#include "python/py_dl2.h"
+
+#include <stddef.h>
+#include <unistd.h>
+
+/* How long a wait may last before Python is asked whether a signal (Ctrl-C) has come. */
+#define WAIT_SECONDS 0.1
+
+/* ---- making ---- */
+
+/* The names of the enums in loader.h and fetch.h, in their order. */
+static const char *const dtypes[] = {"uint8", "float32", "bfloat16", NULL};
+static const char *const layouts[] = {"NHWC", "NCHW", NULL};
+static const char *const batchings[] = {"strict", "completion", "aware", NULL};
+static const char *const ios[] = {"auto", "direct", "threads", "uring", NULL};
+
+/* `what` of each channel, from a sequence or None. */
+static bool to_channels(const char *what, PyObject *sequence, unsigned channels, float out[3])
+{
+    if (sequence == Py_None)
+        return true;
+    const Py_ssize_t count = PySequence_Size(sequence);
+    if (count < 0)
+        return false;
+    if (count != (Py_ssize_t)channels) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd numbers for %u channels", what, count, channels);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count && i < 3; i++) {
+        PyObject *item = PySequence_GetItem(sequence, i);
+        out[i] = item ? (float)PyFloat_AsDouble(item) : 0;
+        Py_XDECREF(item);
+        if (PyErr_Occurred())
+            return false;
+    }
+    return true;
+}
+
+static bool parse(struct dl2_loader_config *config, PyObject **dataset, PyObject *args,
+                  PyObject *kwargs)
+{
+    static char *names[] = {"dataset",
+                            "batch",
+                            "image_size",
+                            "train",
+                            "seed",
+                            "workers",
+                            "dtype",
+                            "layout",
+                            "mean",
+                            "std",
+                            "channels",
+                            "resize",
+                            "drop_last",
+                            "area",
+                            "aspect",
+                            "flip",
+                            "depth",
+                            "max_pixels",
+                            "stop_on_bad",
+                            "rank",
+                            "world",
+                            "shuffle_chunk",
+                            "shuffle_window",
+                            "batching",
+                            "slow_percentile",
+                            "side_workers",
+                            "io",
+                            "ahead",
+                            "ahead_bytes",
+                            "cache_bytes",
+                            "drop_behind",
+                            "decoded_cache_bytes",
+                            NULL};
+    const char *dtype = dtypes[0], *layout = layouts[0], *batching = batchings[0], *io = ios[0];
+    PyObject *mean = Py_None, *std = Py_None;
+    int train = 1, drop_last = 0, flip = 1, stop_on_bad = 0, drop_behind = 0;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O|O&O&$pO&O&ssOOO&O&p(dd)(dd)pO&O&pO&O&O&O&sdO&sO&O&O&pO&:Loader", names,
+            dataset, py_to_unsigned, &config->batch, py_to_unsigned, &config->image_size, &train,
+            py_to_uint64, &config->seed, py_to_unsigned, &config->workers, &dtype, &layout, &mean,
+            &std, py_to_unsigned, &config->channels, py_to_unsigned, &config->resize, &drop_last,
+            &config->area_min, &config->area_max, &config->aspect_min, &config->aspect_max, &flip,
+            py_to_unsigned, &config->depth, py_to_uint64, &config->max_pixels, &stop_on_bad,
+            py_to_unsigned, &config->rank, py_to_unsigned, &config->world, py_to_unsigned,
+            &config->shuffle_chunk, py_to_unsigned, &config->shuffle_window, &batching,
+            &config->slow_percentile, py_to_unsigned, &config->side_workers, &io, py_to_unsigned,
+            &config->fetch.ahead, py_to_uint64, &config->fetch.ahead_bytes, py_to_uint64,
+            &config->fetch.cache_bytes, &drop_behind, py_to_uint64, &config->decoded_cache_bytes))
+        return false;
+    config->train = train;
+    config->drop_last = drop_last;
+    config->flip = flip;
+    config->stop_on_bad = stop_on_bad;
+    config->fetch.drop_behind = drop_behind;
+    int dtype_at, layout_at, batching_at, io_at;
+    if ((dtype_at = py_choice("dtype", dtype, dtypes)) < 0 ||
+        (layout_at = py_choice("layout", layout, layouts)) < 0 ||
+        (batching_at = py_choice("batching", batching, batchings)) < 0 ||
+        (io_at = py_choice("io", io, ios)) < 0)
+        return false;
+    config->dtype = (enum dl2_dtype)dtype_at;
+    config->layout = (enum dl2_layout)layout_at;
+    config->batching = (enum dl2_batching)batching_at;
+    config->fetch.io = (enum dl2_io)io_at;
+    return to_channels("mean", mean, config->channels, config->mean) &&
+           to_channels("std", std, config->channels, config->std);
+}
+
+/* `given` itself, or the dataset of that path, for the loader's mode. */
+static struct py_dataset *open_dataset(const struct py_state *state, PyObject *given, bool train)
+{
+    PyObject *dataset = Py_IS_TYPE(given, state->dataset)
+                            ? Py_NewRef(given)
+                            : PyObject_CallFunction((PyObject *)state->dataset, "Os", given,
+                                                    train ? "train" : "val");
+    return (struct py_dataset *)dataset;
+}
+
+static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    const struct py_state *state = py_state_of(type);
+    struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
+    PyObject *given;
+    config.image_size = 224;
+    if (!parse(&config, &given, args, kwargs))
+        return NULL;
+    struct py_dataset *dataset = open_dataset(state, given, config.train);
+    struct py_loader *self = dataset ? (struct py_loader *)PyType_GenericAlloc(type, 0) : NULL;
+    if (!self || !py_dataset_use(dataset)) {
+        Py_XDECREF((PyObject *)dataset);
+        Py_XDECREF((PyObject *)self);
+        return NULL;
+    }
+    self->dataset = dataset;
+    self->config = config;
+    self->process = getpid();
+    struct dl2_error error = DL2_ERROR_INIT;
+    int status;
+    Py_BEGIN_ALLOW_THREADS status =
+        dl2_loader_create(dataset->dataset, &config, &self->loader, &error);
+    Py_END_ALLOW_THREADS if (status < 0)
+    {
+        Py_DECREF((PyObject *)self);
+        return py_raise(state, &error);
+    }
+    return (PyObject *)self;
+}
+
+/* ---- unmaking ---- */
+
+static void destroy(struct py_loader *self)
+{
+    struct dl2_loader *loader = self->loader;
+    self->loader = NULL;
+    if (loader && self->process == getpid()) { /* a fork's child has none of its threads */
+        Py_BEGIN_ALLOW_THREADS dl2_loader_destroy(loader);
+        Py_END_ALLOW_THREADS
+    }
+    if (self->dataset) {
+        py_dataset_leave(self->dataset);
+        Py_CLEAR(self->dataset);
+    }
+}
+
+static void loader_dealloc(struct py_loader *self)
+{
+    PyTypeObject *type = py_type_of(self);
+    destroy(self);
+    PyObject_Free(self);
+    Py_DECREF((PyObject *)type);
+}
+
+void py_loader_give_back(struct py_loader *self, struct dl2_batch *batch)
+{
+    if (self->process == getpid())
+        dl2_loader_release(self->loader, batch);
+    self->taken--;
+    if (self->closing && !self->taken)
+        destroy(self);
+}
+
+/* False and an exception where nothing can be asked of it now. */
+static bool can_use(const struct py_loader *self)
+{
+    if (self->closing || !self->loader)
+        PyErr_SetString(PyExc_ValueError, "the loader is closed");
+    else if (self->process != getpid())
+        PyErr_SetString(PyExc_RuntimeError,
+                        "the loader's threads are in the process that forked this one: make a "
+                        "loader here");
+    else if (self->waiting)
+        PyErr_SetString(PyExc_RuntimeError, "the loader is being used by another thread");
+    else
+        return true;
+    return false;
+}
+
+static PyObject *loader_close(struct py_loader *self, PyObject *unused)
+{
+    (void)unused;
+    if (self->loader && !self->closing) {
+        if (!can_use(self))
+            return NULL;
+        self->closing = true;
+        if (!self->taken)
+            destroy(self);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *loader_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_NewRef(self);
+}
+
+static PyObject *loader_exit(struct py_loader *self, PyObject *args)
+{
+    return loader_close(self, args);
+}
+
+/* ---- epochs ---- */
+
+/* An epoch from a step on; or, with `exactly`, the samples that the position leaves. */
+static bool begin(struct py_loader *self, const struct dl2_loader_position *at, bool exactly)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    int status;
+    self->waiting = true;
+    Py_BEGIN_ALLOW_THREADS status =
+        exactly ? dl2_loader_resume(self->loader, at, &error)
+                : dl2_loader_start_epoch(self->loader, at->epoch, at->step, &error);
+    Py_END_ALLOW_THREADS self->waiting = false;
+    if (status < 0) {
+        py_raise(py_state_of(py_type_of(self)), &error);
+        return false;
+    }
+    self->epoch = at->epoch;
+    self->step = at->step;
+    self->begun = true;
+    self->begins++;
+    return true;
+}
+
+static PyObject *loader_start_epoch(struct py_loader *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"epoch", "step", NULL};
+    struct dl2_loader_position at = {0};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|O&:start_epoch", names, py_to_uint64,
+                                     &at.epoch, py_to_uint64, &at.step) ||
+        !can_use(self) || !begin(self, &at, false))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *loader_iter(struct py_loader *self)
+{
+    if (!can_use(self))
+        return NULL;
+    const struct dl2_loader_position at = {.epoch = self->step ? self->epoch + 1 : self->epoch};
+    if (!self->begun && !begin(self, &at, false))
+        return NULL;
+    struct py_epoch *epoch = PyObject_New(struct py_epoch, py_state_of(py_type_of(self))->epoch);
+    if (!epoch)
+        return NULL;
+    epoch->loader = (struct py_loader *)Py_NewRef((PyObject *)self);
+    epoch->number = self->begins;
+    return (PyObject *)epoch;
+}
+
+/* Until the next batch has an answer; false and an exception where a signal handler raised one. */
+static bool wait_for_next(struct py_loader *self)
+{
+    int ready = dl2_loader_wait(self->loader, 0);
+    bool raised = false;
+    self->waiting = true;
+    while (!ready && !raised) {
+        Py_BEGIN_ALLOW_THREADS ready = dl2_loader_wait(self->loader, WAIT_SECONDS);
+        Py_END_ALLOW_THREADS raised = PyErr_CheckSignals() < 0;
+    }
+    self->waiting = false;
+    return !raised;
+}
+
+static PyObject *make_batch(const struct py_state *state, struct py_loader *self,
+                            struct dl2_batch *batch)
+{
+    int64_t *labels = NULL, *indices = NULL;
+    PyObject *fields[] = {
+        py_array_of_images(state, self, batch), py_array_of_numbers(state, batch->count, &labels),
+        py_array_of_numbers(state, batch->count, &indices),
+        PyLong_FromUnsignedLongLong(batch->epoch), PyLong_FromUnsignedLongLong(batch->step)};
+    for (unsigned i = 0; labels && indices && i < batch->count; i++) {
+        labels[i] = batch->labels[i];
+        indices[i] = batch->indices[i];
+    }
+    PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(state->batch);
+    for (int i = 0; i < 5; i++)
+        if (out)
+            PyStructSequence_SetItem(out, i, fields[i]);
+        else
+            Py_XDECREF(fields[i]);
+    return out;
+}
+
+static PyObject *epoch_next(struct py_epoch *epoch)
+{
+    struct py_loader *self = epoch->loader;
+    if (!can_use(self))
+        return NULL;
+    if (epoch->number != self->begins)
+        return PyErr_Format(PyExc_RuntimeError, "the loader has begun another epoch since");
+    const struct py_state *state = py_state_of(py_type_of(self));
+    if (self->taken == self->config.depth)
+        PyGC_Collect(); /* views in cycles that nobody sees any more */
+    if (self->taken == self->config.depth)
+        return PyErr_Format(state->error,
+                            "all %u batches are still in use: let go of the arrays and tensors "
+                            "that see them, copy what is to be kept, or make the loader with a "
+                            "larger depth",
+                            self->config.depth);
+    if (!wait_for_next(self))
+        return NULL;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_batch *batch;
+    const int status = dl2_loader_next(self->loader, &batch, &error);
+    if (status < 0)
+        return py_raise(state, &error);
+    self->begun = false;
+    if (status == 0) {
+        if (self->step) /* the first to say so */
+            self->epoch++;
+        self->step = 0;
+        return NULL;
+    }
+    self->epoch = batch->epoch;
+    self->step = batch->step + 1;
+    return make_batch(state, self, batch);
+}
+
+static void epoch_dealloc(struct py_epoch *self)
+{
+    PyTypeObject *type = py_type_of(self);
+    Py_DECREF((PyObject *)self->loader);
+    PyObject_Free(self);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyType_Slot epoch_slots[] = {
+    {Py_tp_doc, (void *)"The batches that are left of a loader's epoch."},
+    {Py_tp_dealloc, epoch_dealloc},
+    {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, epoch_next},
+    {0, NULL},
+};
+
+PyType_Spec py_epoch_spec = {
+    .name = "dl2.Epoch",
+    .basicsize = sizeof(struct py_epoch),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = epoch_slots,
+};
+
+static Py_ssize_t loader_length(struct py_loader *self)
+{
+    return can_use(self) ? (Py_ssize_t)dl2_loader_steps(self->loader) : -1;
+}
+
+/* ---- state ---- */
+
+static PyObject *list_of(const uint32_t *numbers, uint32_t count)
+{
+    PyObject *list = PyList_New(count);
+    for (uint32_t i = 0; list && i < count; i++) {
+        PyObject *number = PyLong_FromUnsignedLong(numbers[i]);
+        if (!number || PyList_SetItem(list, i, number) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *loader_state(struct py_loader *self, PyObject *unused)
+{
+    (void)unused;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_loader_position at = {.epoch = self->epoch};
+    if (!can_use(self))
+        return NULL;
+    if (self->step && dl2_loader_get_position(self->loader, &at, &error) < 0)
+        return py_raise(py_state_of(py_type_of(self)), &error);
+    PyObject *missing = list_of(at.missing, at.missing_count);
+    return missing
+               ? Py_BuildValue("{s:K,s:K,s:I,s:N}", "epoch", (unsigned long long)at.epoch, "step",
+                               (unsigned long long)at.step, "next", at.next, "missing", missing)
+               : NULL;
+}
+
+/* The numbers of a list in new memory; NULL and an exception. */
+static uint32_t *numbers_of(PyObject *list, uint32_t *count)
+{
+    const Py_ssize_t length = PySequence_Size(list);
+    uint32_t *numbers = length < 0 || length > UINT32_MAX
+                            ? NULL
+                            : PyMem_Calloc((size_t)length + 1, sizeof *numbers);
+    for (Py_ssize_t i = 0; numbers && i < length; i++) {
+        PyObject *item = PySequence_GetItem(list, i);
+        if (!item || !py_to_unsigned(item, &numbers[i])) {
+            PyMem_Free(numbers);
+            numbers = NULL;
+        }
+        Py_XDECREF(item);
+    }
+    if (!numbers && !PyErr_Occurred())
+        PyErr_NoMemory();
+    *count = (uint32_t)length;
+    return numbers;
+}
+
+static PyObject *loader_resume(struct py_loader *self, PyObject *state)
+{
+    static char *names[] = {"epoch", "step", "next", "missing", NULL};
+    struct dl2_loader_position position = {0};
+    PyObject *missing = NULL, *none = PyTuple_New(0);
+    const bool parsed = none && PyDict_Check(state) &&
+                        PyArg_ParseTupleAndKeywords(
+                            none, state, "O&O&O&O:resume", names, py_to_uint64, &position.epoch,
+                            py_to_uint64, &position.step, py_to_unsigned, &position.next, &missing);
+    Py_XDECREF(none);
+    if (!parsed)
+        return PyErr_Occurred() ? NULL
+                                : PyErr_Format(PyExc_TypeError, "resume() takes what state() gave");
+    uint32_t *numbers = numbers_of(missing, &position.missing_count);
+    position.missing = numbers;
+    const bool done = numbers && can_use(self) && begin(self, &position, true);
+    PyMem_Free(numbers);
+    return done ? Py_NewRef(Py_None) : NULL;
+}
+
+/* ---- what it has seen ---- */
+
+static const struct {
+    const char *name;
+    size_t offset;
+    bool seconds; /* a double, else a uint64_t */
+} stats_fields[] = {
+#define SECONDS(field)                                                                             \
+    {                                                                                              \
+#field, offsetof(struct dl2_loader_stats, field), true                                     \
+    }
+#define NUMBER(field)                                                                              \
+    {                                                                                              \
+#field, offsetof(struct dl2_loader_stats, field), false                                    \
+    }
+    SECONDS(read),        SECONDS(decode),        SECONDS(transform), SECONDS(operations),
+    SECONDS(worker_wait), SECONDS(consumer_wait), NUMBER(images),     NUMBER(bytes),
+    NUMBER(bad),          NUMBER(batches),        NUMBER(bytes_read), NUMBER(requests),
+    NUMBER(encoded_hits), NUMBER(decoded_hits),   NUMBER(aside),      SECONDS(threshold),
+    NUMBER(memory),
+};
+
+static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"reset", NULL};
+    int reset = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:stats", names, &reset) || !can_use(self))
+        return NULL;
+    struct dl2_loader_stats stats;
+    dl2_loader_get_stats(self->loader, &stats);
+    if (reset)
+        dl2_loader_stats_reset(self->loader);
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < sizeof stats_fields / sizeof *stats_fields; i++) {
+        const void *field = (const char *)&stats + stats_fields[i].offset;
+        PyObject *value = stats_fields[i].seconds
+                              ? PyFloat_FromDouble(*(const double *)field)
+                              : PyLong_FromUnsignedLongLong(*(const uint64_t *)field);
+        if (!value || PyDict_SetItemString(dict, stats_fields[i].name, value) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+static PyObject *loader_bad(struct py_loader *self, void *closure)
+{
+    (void)closure;
+    if (!can_use(self))
+        return NULL;
+    size_t count;
+    const char *const *texts = dl2_loader_bad(self->loader, &count);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *text = py_text(texts[i]);
+        if (!text || PyList_SetItem(list, (Py_ssize_t)i, text) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *loader_dataset(struct py_loader *self, void *closure)
+{
+    (void)closure;
+    return Py_NewRef(self->dataset ? (PyObject *)self->dataset : Py_None);
+}
+
+static PyMethodDef methods[] = {
+    {"start_epoch", (PyCFunction)(void (*)(void))loader_start_epoch, METH_VARARGS | METH_KEYWORDS,
+     "start_epoch($self, epoch, step=0)\n--\n\n"
+     "Begins an epoch at a step, at once; the next `for` goes through it. What is left of the\n"
+     "last one is dropped. Where batching is not 'strict', use resume() for steps but 0."},
+    {"state", (PyCFunction)loader_state, METH_NOARGS,
+     "state($self)\n--\n\n"
+     "Where the loader stands, for resume(): a dict of few numbers, 'epoch' and 'step' of the\n"
+     "batch that comes next and, where batching is not 'strict', what was skipped so far."},
+    {"resume", (PyCFunction)loader_resume, METH_O,
+     "resume($self, state, /)\n--\n\n"
+     "Goes on where state() was asked, in this or another process: a loader made with the same\n"
+     "arguments gives the batches that were still to come."},
+    {"stats", (PyCFunction)(void (*)(void))loader_stats, METH_VARARGS | METH_KEYWORDS,
+     "stats($self, *, reset=False)\n--\n\n"
+     "A dict of what was done since the last reset. Seconds: read, decode, transform,\n"
+     "operations, worker_wait (summed over the workers), consumer_wait (this side's),\n"
+     "threshold. Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits,\n"
+     "decoded_hits, aside, memory."},
+    {"close", (PyCFunction)loader_close, METH_NOARGS,
+     "close($self)\n--\n\n"
+     "Ends the workers and frees the memory, once no batch is seen any more. `with` does it,\n"
+     "too."},
+    {"__enter__", loader_enter, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)loader_exit, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef attributes[] = {
+    {"bad", (getter)loader_bad, NULL,
+     "The samples that could not be read or decoded so far, each once: 'path: stage: reason'.",
+     NULL},
+    {"dataset", (getter)loader_dataset, NULL, "The dl2.Dataset that is read.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyDoc_STRVAR(
+    doc,
+    "Loader(dataset, batch=64, image_size=224, *, train=True, seed=0, workers=0, dtype='uint8',\n"
+    "       layout='NHWC', mean=None, std=None, channels=3, resize=0, drop_last=False,\n"
+    "       area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True, depth=3,\n"
+    "       max_pixels=0, stop_on_bad=False, rank=0, world=1, shuffle_chunk=0,\n"
+    "       shuffle_window=0, batching='strict', slow_percentile=0.0, side_workers=0, io='auto',\n"
+    "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0)\n"
+    "--\n\n"
+    "Epochs of batches of a dl2.Dataset, or of the dataset at a path (its split is 'train', or\n"
+    "'val' without `train`).\n\n"
+    "    for images, labels in loader:\n\n"
+    "goes through one epoch: the first time epoch 0, then 1, and so on, also after a `break`;\n"
+    "start_epoch() and resume() say otherwise. len(loader) is an epoch's batches. Each is a\n"
+    "dl2.Batch: images [n, image_size, image_size, channels] (layout 'NHWC') or [n, channels,\n"
+    "image_size, image_size] ('NCHW') and labels, int64 [n], both dl2.Arrays; and .indices,\n"
+    ".epoch, .step. The last batch of an epoch may hold fewer than `batch`, unless drop_last.\n\n"
+    "The loader owns `depth` batches. The images of one are not copied; their memory is filled\n"
+    "anew when the last array, buffer or tensor that sees them is gone. Where all are still in\n"
+    "use, the next batch raises dl2.Error. Labels and indices are copies and may be kept.\n\n"
+    "train         shuffle; crop at random (a part `area` of the image, of this `aspect`),\n"
+    "              resize, flip at random. Else in order: resize the shorter side to `resize`\n"
+    "              (0: image_size * 256 / 224), crop the middle\n"
+    "dtype         'uint8', 0 to 255; or 'float32', 'bfloat16': (value / 255 - mean) / std\n"
+    "mean, std     a number for each channel; None: 0 and 1\n"
+    "seed          of order, crops and flips. The same for any number of workers\n"
+    "workers       threads; 0: one for each core\n"
+    "channels      3 or 1 (gray)\n"
+    "max_pixels    of the largest image decoded; 0: 134 million\n"
+    "stop_on_bad   raise dl2.Error at a sample that can't be read. Else it is named in .bad; in\n"
+    "              training the next good one takes its place, in validation its label is -1\n"
+    "rank, world   this loader's share of each epoch: all ranks have as many batches\n"
+    "shuffle_chunk, shuffle_window\n"
+    "              shuffle runs of so many neighbours, so many runs at a time; 0: everything\n"
+    "batching      'strict': the epoch's order. 'completion': what is finished first. 'aware':\n"
+    "              samples slower than slow_percentile (0: 75) join a later batch, finished by\n"
+    "              at most side_workers (0: half of them)\n"
+    "io            'auto', 'direct', 'threads' or 'uring': how files are read ahead; at most\n"
+    "              `ahead` samples and ahead_bytes (0: a default)\n"
+    "cache_bytes, decoded_cache_bytes\n"
+    "              limits of the caches of encoded and of decoded samples; 0: none\n"
+    "drop_behind   evict what was read from the system's cache, so that every epoch is cold\n\n"
+    "Threads: one at a time. Waiting releases the GIL; Ctrl-C ends it. Arrays may die in any\n"
+    "thread. The child of a fork needs a loader of its own.");
+
+/* clang-format off */
+static PyType_Slot slots[] = {
+    {Py_tp_doc, (void *)doc},
+    {Py_tp_new, loader_new},
+    {Py_tp_dealloc, loader_dealloc},
+    {Py_tp_iter, loader_iter},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {Py_sq_length, loader_length},
+    {0, NULL},
+};
+/* clang-format on */
+
+PyType_Spec py_loader_spec = {
+    .name = "dl2.Loader",
+    .basicsize = sizeof(struct py_loader),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+static PyStructSequence_Field batch_fields[] = {
+    {"images", "dl2.Array [n, height, width, channels] or [n, channels, height, width]"},
+    {"labels", "dl2.Array, int64 [n]; -1: not to be counted"},
+    {"indices", "dl2.Array, int64 [n]: the samples' numbers in the dataset"},
+    {"epoch", "the epoch it belongs to"},
+    {"step", "its number within the epoch"},
+    {NULL, NULL},
+};
+
+PyStructSequence_Desc py_batch_desc = {
+    .name = "dl2.Batch",
+    .doc = "A batch: unpacks into images and labels, and has indices, epoch and step besides.",
+    .fields = batch_fields,
+    .n_in_sequence = 2,
+};

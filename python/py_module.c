@@ -1,0 +1,172 @@
+/* The module dl2: its types, its exception, and the translation of errors, names and numbers. */
+#include "python/py_dl2.h"
+
+#include "config.h"
+
+#include <limits.h>
+#include <string.h>
+
+struct py_state *py_state_of(PyTypeObject *type)
+{
+    return PyType_GetModuleState(type);
+}
+
+PyObject *py_raise(const struct py_state *state, const struct dl2_error *error)
+{
+    PyObject *type = state->error;
+    if (error->status == DL2_ERR_MEMORY)
+        type = PyExc_MemoryError;
+    else if (error->status == DL2_ERR_SYSTEM)
+        type = PyExc_OSError;
+    else if (error->status == DL2_ERR_ARGUMENT)
+        type = PyExc_ValueError;
+    PyObject *text = py_text(error->message); /* may hold a path that is not UTF-8 */
+    if (text)
+        PyErr_SetObject(type, text);
+    Py_XDECREF(text);
+    return NULL;
+}
+
+PyObject *py_text(const char *text)
+{
+    return PyUnicode_DecodeFSDefault(text);
+}
+
+int py_choice(const char *what, const char *name, const char *const *names)
+{
+    for (int i = 0; names[i]; i++)
+        if (!strcmp(name, names[i]))
+            return i;
+    PyObject *all = PyUnicode_FromFormat("'%s'", names[0]);
+    for (int i = 1; all && names[i]; i++) {
+        PyObject *longer = PyUnicode_FromFormat("%U, '%s'", all, names[i]);
+        Py_DECREF(all);
+        all = longer;
+    }
+    if (all)
+        PyErr_Format(PyExc_ValueError, "%s is one of %U, not '%s'", what, all, name);
+    Py_XDECREF(all);
+    return -1;
+}
+
+int py_to_uint64(PyObject *object, void *out)
+{
+    PyObject *number = PyNumber_Index(object);
+    const unsigned long long value = number ? PyLong_AsUnsignedLongLong(number) : 0;
+    Py_XDECREF(number);
+    if (PyErr_Occurred())
+        return 0;
+    *(uint64_t *)out = value;
+    return 1;
+}
+
+int py_to_unsigned(PyObject *object, void *out)
+{
+    uint64_t value;
+    if (!py_to_uint64(object, &value))
+        return 0;
+    if (value > UINT_MAX) {
+        PyErr_Format(PyExc_OverflowError, "%llu is too large", (unsigned long long)value);
+        return 0;
+    }
+    *(unsigned *)out = (unsigned)value;
+    return 1;
+}
+
+/* ---- the module ---- */
+
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    if (type && PyModule_AddType(module, type) < 0)
+        Py_CLEAR(type);
+    return type;
+}
+
+static PyTypeObject *add_struct(PyObject *module, PyStructSequence_Desc *desc)
+{
+    PyTypeObject *type = PyStructSequence_NewType(desc);
+    if (type && PyModule_AddType(module, type) < 0)
+        Py_CLEAR(type);
+    return type;
+}
+
+static int module_exec(PyObject *module)
+{
+    struct py_state *state = PyModule_GetState(module);
+    state->error = PyErr_NewExceptionWithDoc(
+        "dl2.Error",
+        "Something that could not be read, decoded or waited for; the message says what.", NULL,
+        NULL);
+    if (!state->error || PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
+        PyModule_AddStringConstant(module, "__version__", PACKAGE_VERSION) < 0 ||
+        !(state->array = add_type(module, &py_array_spec)) ||
+        !(state->dataset = add_type(module, &py_dataset_spec)) ||
+        !(state->epoch = add_type(module, &py_epoch_spec)) ||
+        !(state->loader = add_type(module, &py_loader_spec)) ||
+        !(state->batch = add_struct(module, &py_batch_desc)) ||
+        !(state->sample = add_struct(module, &py_sample_desc)))
+        return -1;
+    return 0;
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    struct py_state *state = PyModule_GetState(module);
+    Py_VISIT(state->error);
+    Py_VISIT(state->array);
+    Py_VISIT(state->batch);
+    Py_VISIT(state->dataset);
+    Py_VISIT(state->epoch);
+    Py_VISIT(state->loader);
+    Py_VISIT(state->sample);
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    struct py_state *state = PyModule_GetState(module);
+    Py_CLEAR(state->error);
+    Py_CLEAR(state->array);
+    Py_CLEAR(state->batch);
+    Py_CLEAR(state->dataset);
+    Py_CLEAR(state->epoch);
+    Py_CLEAR(state->loader);
+    Py_CLEAR(state->sample);
+    return 0;
+}
+
+static void module_free(void *module)
+{
+    module_clear(module);
+}
+
+PyDoc_STRVAR(doc,
+             "Batches of images for training: read, decoded, cropped, resized and flipped by\n"
+             "threads of the C library, and seen by NumPy and PyTorch without a copy.\n\n"
+             "    for images, labels in dl2.Loader('/data/photos', batch=256):\n"
+             "        images = torch.from_dlpack(images)  # uint8 [256, 224, 224, 3]\n"
+             "        labels = torch.from_dlpack(labels)  # int64 [256]\n\n"
+             "Threads: a loader belongs to one thread at a time; datasets and arrays to any.\n"
+             "While a loader waits, other threads run, and Ctrl-C ends the wait.\n"
+             "Errors: dl2.Error; ValueError for arguments that make no sense; OSError where the\n"
+             "operating system refused.");
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "dl2",
+    .m_doc = doc,
+    .m_size = sizeof(struct py_state),
+    .m_slots = slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit_dl2(void);
+PyMODINIT_FUNC PyInit_dl2(void)
+{
+    return PyModuleDef_Init(&definition);
+}

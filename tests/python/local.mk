@@ -1,0 +1,2 @@
+TESTS += tests/python/python.sh
+EXTRA_DIST += tests/python/python.sh tests/python/test_dl2.py

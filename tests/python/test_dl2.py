@@ -1,0 +1,578 @@
+"""The module dl2 against dl2-load, NumPy and PyTorch: bytes, lifetimes, errors.
+
+Says which tests were left out, and why, for want of PyTorch or torchvision.
+"""
+import ctypes
+import gc
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import weakref
+import zlib
+
+import numpy
+
+try:
+    import torch
+except ImportError:
+    torch = None
+import dl2
+
+SIZE = 32
+NAMES = ["aster", "rose"]
+needs_torch = unittest.skipUnless(torch, "no PyTorch (Debian: python3-torch)")
+
+
+def write_picture(path, width, height, low, high, seed):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    pixels = numpy.random.default_rng(seed).integers(low, high, width * height * 3, dtype=numpy.uint8)
+    with open(path, "wb") as file:
+        file.write(b"P6\n%d %d\n255\n" % (width, height) + pixels.tobytes())
+
+
+def make_flowers(folder):
+    """Asters are dark, roses bright: 22 and 18 for training, 3 each for validation."""
+    for label, name in enumerate(NAMES):
+        for n in range(22 - 4 * label):
+            write_picture(f"{folder}/train/{name}/{n:02}.ppm", 40 + 3 * n, 90 - 2 * n, 120 * label, 120 + 120 * label, n)
+        for n in range(3):
+            write_picture(f"{folder}/val/{name}/{n:02}.ppm", 50, 40 + n, 120 * label, 120 + 120 * label, n)
+    with open(f"{folder}/train/rose/README.txt", "w") as file:
+        file.write("not an image")
+
+
+def setUpModule():
+    global scratch, flowers
+    scratch = tempfile.TemporaryDirectory(prefix="dl2-test.")
+    flowers = f"{scratch.name}/flowers"
+    make_flowers(flowers)
+
+
+def tearDownModule():
+    scratch.cleanup()
+
+
+def loader(path=None, **settings):
+    return dl2.Loader(path or flowers, **{"batch": 8, "image_size": SIZE, "workers": 2, **settings})
+
+
+def epoch_of(batches):
+    """Copies of what came: (images, labels, indices)."""
+    parts = [(numpy.array(b.images), numpy.array(b.labels), numpy.array(b.indices)) for b in batches]
+    return [numpy.concatenate(part) for part in zip(*parts)]
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+class Batches(unittest.TestCase):
+    def test_same_bytes_as_dl2_load(self):
+        for train in True, False:
+            digest = 0
+            with loader(train=train, seed=5) as batches:
+                for _ in range(2):
+                    for images, labels in batches:
+                        digest = zlib.crc32(memoryview(images), digest)
+                        digest = zlib.crc32(numpy.asarray(labels).astype(numpy.int32), digest)
+            said = subprocess.run(
+                ["dl2-load", "bench", flowers, "--train" if train else "--val", "-b", "8", "-i", str(SIZE), "-e", "2",
+                 "--seed", "5", "--digest", "--quiet"], stdout=subprocess.PIPE, check=True, text=True).stdout
+            self.assertIn(f"digest {digest:08x}\n", said)
+
+    def test_shapes_and_labels(self):
+        batches = loader()
+        self.assertEqual(len(batches), 5)
+        seen = []
+        for step, batch in enumerate(batches):
+            images, labels = batch
+            self.assertEqual((images.shape, images.dtype, len(images), images.nbytes),
+                             ((8, SIZE, SIZE, 3), "uint8", 8, 8 * SIZE * SIZE * 3))
+            self.assertEqual((labels.shape, labels.dtype, batch.epoch, batch.step), ((8,), "int64", 0, step))
+            view = memoryview(images)
+            self.assertEqual((view.shape, view.format, view.readonly, view.c_contiguous),
+                             ((8, SIZE, SIZE, 3), "B", False, True))
+            for label, index, image in zip(memoryview(labels), memoryview(batch.indices), numpy.asarray(images)):
+                self.assertEqual(label, batches.dataset.sample(index).label)
+                self.assertEqual(label, int(image.mean() > 120))
+                seen.append(index)
+        self.assertEqual(sorted(seen), list(range(40)))
+        self.assertEqual(batches.bad, [])
+        stats = batches.stats(reset=True)
+        self.assertEqual((stats["images"], stats["batches"], stats["bad"]), (40, 5, 0))
+        self.assertGreater(stats["decode"] + stats["transform"], 0)
+        self.assertEqual(batches.stats()["images"], 0)
+
+    def test_settings(self):
+        self.assertEqual([len(b.labels) for b in loader(batch=12)], [12, 12, 12, 4])
+        self.assertEqual([len(b.labels) for b in loader(batch=12, drop_last=True)], [12, 12, 12])
+        self.assertEqual(next(iter(loader(channels=1))).images.shape, (8, SIZE, SIZE, 1))
+        images, labels, indices = epoch_of(loader(train=False))
+        self.assertEqual((list(labels), list(indices)), ([0, 0, 0, 1, 1, 1], list(range(6))))
+        ranks = [epoch_of(loader(rank=rank, world=2))[2] for rank in range(2)]
+        self.assertEqual(sorted(numpy.concatenate(ranks)), list(range(40)))
+        plain = epoch_of(loader())
+        for same in {"workers": 1}, {"depth": 5}, {"io": "direct"}, {"cache_bytes": 1 << 20}, {"decoded_cache_bytes": 1 << 20}:
+            for a, b in zip(plain, epoch_of(loader(**same))):
+                self.assertTrue((a == b).all(), same)
+        for other in {"seed": 1}, {"shuffle_chunk": 4, "shuffle_window": 2}:
+            self.assertFalse((plain[2] == epoch_of(loader(**other))[2]).all(), other)
+        for other in {"flip": False}, {"area": (0.5, 0.6)}, {"aspect": (1, 1)}:
+            self.assertFalse((plain[0] == epoch_of(loader(**other))[0]).all(), other)
+        for batching in "completion", "aware":
+            images, labels, indices = epoch_of(loader(batching=batching, slow_percentile=50, side_workers=1))
+            order = [list(indices).index(i) for i in plain[2]]
+            self.assertTrue((images[order] == plain[0]).all(), batching)
+
+    def test_a_dataset_of_the_callers(self):
+        with dl2.Dataset(flowers, "all") as dataset, dl2.Loader(dataset, 46, SIZE) as batches:
+            self.assertIs(batches.dataset, dataset)
+            self.assertEqual(len(next(iter(batches)).labels), 46)
+
+    def test_two_at_once(self):
+        alone = [epoch_of(loader(seed=seed)) for seed in range(2)]
+        pairs = list(zip(loader(seed=0, depth=9), loader(seed=1, depth=9)))
+        for seed in range(2):
+            for a, b in zip(alone[seed], epoch_of(pair[seed] for pair in pairs)):
+                self.assertTrue((a == b).all())
+
+
+class Order(unittest.TestCase):
+    def test_epochs(self):
+        batches = loader()
+        epochs = [epoch_of(batches) for _ in range(3)]
+        self.assertEqual(batches.state(), {"epoch": 3, "step": 0, "next": 0, "missing": []})
+        self.assertFalse((epochs[0][2] == epochs[1][2]).all())
+        batches.start_epoch(1)
+        self.assertTrue((epoch_of(batches)[0] == epochs[1][0]).all())
+        batches.start_epoch(epoch=2, step=3)
+        self.assertTrue((epoch_of(batches)[0] == epochs[2][0][24:]).all())
+        running = iter(batches)
+        self.assertEqual([batch.step for batch in running], list(range(5)))
+        self.assertEqual(batches.state()["epoch"], 4)
+        with self.assertRaises(StopIteration):
+            next(running)
+        self.assertEqual(batches.state()["epoch"], 4)
+        batches.start_epoch(2)
+        with self.assertRaisesRegex(RuntimeError, "another epoch"):
+            next(running)
+
+    def test_break(self):
+        batches = loader()
+        whole = [epoch_of(batches) for _ in range(3)]
+        batches = loader()
+        for epoch in range(3):
+            for images, labels in batches:
+                break
+            self.assertTrue((numpy.asarray(images) == whole[epoch][0][:8]).all())
+
+    def test_resume(self):
+        for batching in "strict", "completion", "aware":
+            batches = loader(batching=batching, workers=3)
+            for stop in range(6):
+                batches.start_epoch(4)
+                running = iter(batches)
+                first = [list(memoryview(next(running).indices)) for _ in range(stop)]
+                state = batches.state()
+                self.assertEqual((state["epoch"], state["step"]), (4, stop))
+                again = loader(batching=batching, workers=2)
+                again.resume(state)
+                rest = [list(memoryview(b.indices)) for b in again]
+                self.assertEqual(sorted(sum(first + rest, [])), list(range(40)))
+                if batching == "strict":
+                    self.assertEqual(rest, [list(memoryview(b.indices)) for b in running])
+        with self.assertRaises(ValueError):
+            batches.resume({"epoch": 0, "step": 3, "next": 1, "missing": []})
+        with self.assertRaises(TypeError):
+            batches.resume({"epoch": 0})
+        with self.assertRaises(TypeError):
+            batches.resume(3)
+
+
+class Sharing(unittest.TestCase):
+    def test_no_copies(self):
+        images, labels = next(iter(loader()))
+        first, second = numpy.asarray(images), numpy.asarray(images)
+        self.assertEqual(address(first), address(second))
+        self.assertEqual(address(first), ctypes.addressof(ctypes.c_char.from_buffer(images)))
+        self.assertEqual(address(first), address(numpy.from_dlpack(images)))
+        first[0, 0, 0, 0] ^= 255
+        self.assertEqual(first[0, 0, 0, 0], memoryview(images)[0, 0, 0, 0])
+        self.assertEqual(first[0, 0, 0, 0], numpy.from_dlpack(images)[0, 0, 0, 0])
+        self.assertEqual(numpy.from_dlpack(labels).tolist(), memoryview(labels).tolist())
+
+    @needs_torch
+    def test_no_copies_in_torch(self):
+        images, labels = next(iter(loader()))
+        seen, tensor = numpy.asarray(images), torch.from_dlpack(images)
+        self.assertEqual(tensor.data_ptr(), address(seen))
+        self.assertEqual((tensor.dtype, tensor.shape, tensor.is_contiguous()), (torch.uint8, (8, SIZE, SIZE, 3), True))
+        tensor[1, 2, 3, 0] += 1
+        self.assertEqual(int(tensor[1, 2, 3, 0]), seen[1, 2, 3, 0])
+        self.assertTrue((tensor.numpy() == seen).all())
+        self.assertEqual((torch.from_dlpack(labels).dtype, torch.from_dlpack(labels).tolist()),
+                         (torch.int64, memoryview(labels).tolist()))
+
+    def test_what_dlpack_may_be_asked(self):
+        images = next(iter(loader())).images
+        self.assertEqual(images.__dlpack_device__(), (1, 0))
+        self.assertIn("dltensor", repr(images.__dlpack__(stream=None, max_version=(1, 0), dl_device=(1, 0), copy=False)))
+        for refused in {"stream": 1}, {"dl_device": (2, 0)}, {"copy": True}:
+            with self.assertRaises(BufferError):
+                images.__dlpack__(**refused)
+
+    def views(self, images):
+        """Every way to see a batch's memory."""
+        ways = [lambda: images, lambda: memoryview(images), lambda: numpy.asarray(images)[3:, ::2], lambda: images.__dlpack__(),
+                lambda: numpy.from_dlpack(images)[0]]
+        if torch:
+            ways += [lambda: torch.from_dlpack(images)[2:].permute(3, 0, 1, 2)]
+        return ways
+
+    def test_the_last_view_gives_the_memory_back(self):
+        for way in range(len(self.views(None))):
+            batches = loader(depth=2)
+            running = iter(batches)
+            view = self.views(next(running).images)[way]()
+            other = next(running)
+            with self.assertRaisesRegex(dl2.Error, "all 2 batches are still in use"):
+                next(running)
+            del other
+            self.assertEqual(next(running).step, 2)  # one was free
+            other = next(running)
+            with self.assertRaises(dl2.Error):
+                next(running)
+            del view
+            self.assertEqual(next(running).step, 4)
+            with self.assertRaises(StopIteration):
+                next(running)
+
+    def test_kept_across_epochs(self):
+        batches = loader(depth=3)
+        whole = [epoch_of(batches) for _ in range(4)]
+        batches = loader(depth=3)
+        kept = next(iter(batches)).images
+        copy = numpy.array(kept)
+        for epoch in range(1, 4):
+            for images, labels in batches:  # the last one is still there when the next epoch begins
+                pass
+            self.assertTrue((numpy.asarray(images) == whole[epoch][0][32:]).all())
+        self.assertTrue((numpy.asarray(kept) == copy).all())
+
+    def test_garbage_in_cycles(self):
+        threshold = gc.get_threshold()
+        gc.set_threshold(1000000)
+        try:
+            steps = 0
+            for images, labels in loader(depth=2):
+                cycle = [numpy.asarray(images)]
+                cycle.append(cycle)
+                steps += 1
+            self.assertEqual(steps, 5)
+        finally:
+            gc.set_threshold(*threshold)
+
+    def test_views_outlive_all_else(self):
+        for way in range(len(self.views(None))):
+            for order in range(4):
+                batches = loader()
+                batch = next(iter(batches))
+                copy = numpy.array(batch.images)
+                view = self.views(batch.images)[way]()
+                if order == 1:
+                    batches.close()
+                if order == 2:
+                    del batch
+                del batches
+                if order == 3:
+                    del batch
+                gc.collect()
+                junk = [next(iter(loader())) for _ in range(2)]  # something else where freed memory was
+                if order < 2:
+                    self.assertTrue((numpy.asarray(batch.images) == copy).all())
+                    del batch
+                if way == 2:
+                    self.assertTrue((view == copy[3:, ::2]).all())
+                if way == 4:
+                    self.assertTrue((view == copy[0]).all())
+                del view, junk
+
+    def test_views_may_die_in_any_thread(self):
+        batches = loader(depth=2)
+        for images, labels in batches:
+            held = [numpy.from_dlpack(images)]
+            if torch:
+                held.append(torch.from_dlpack(images))
+            thread = threading.Thread(target=held.clear)
+            del images
+            thread.start()
+            thread.join()
+        self.assertEqual(batches.stats()["batches"], 5)
+
+    def test_labels_may_be_kept(self):
+        batches = loader(depth=2)
+        kept = [(batch.labels, batch.indices) for batch in batches]
+        self.assertEqual([numpy.asarray(labels).tolist() for labels, _ in kept],
+                         [[batches.dataset.sample(i).label for i in memoryview(indices)] for _, indices in kept])
+
+    def test_nothing_leaks(self):
+        dataset = dl2.Dataset(flowers)
+        batches = dl2.Loader(dataset, 8, SIZE)
+
+        def epochs(count):
+            for _ in range(count):
+                for images, labels in batches:
+                    numpy.asarray(images), numpy.from_dlpack(images), images.__dlpack__(), repr(images), images.shape
+                batches.stats(), batches.bad, batches.state(), batches.resume(batches.state())
+                dataset[3], dataset.keys, dataset.classes, dataset.sample(0)
+                for wrong in {"dtype": "int3"}, {"mean": (1,)}, {"batch": 0}:
+                    try:
+                        dl2.Loader(dataset, **wrong)
+                    except ValueError:
+                        pass
+                dl2.Loader(dataset, 8, SIZE).start_epoch(3)
+
+        def counts():
+            gc.collect()
+            return [sys.getrefcount(thing) for thing in (dataset, batches, dl2.Array, dl2.Loader, dl2.Batch, dl2.Sample)]
+
+        epochs(20)
+        before, blocks, memory = counts(), sys.getallocatedblocks(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        epochs(200)
+        self.assertEqual(counts(), before)
+        self.assertLess(sys.getallocatedblocks() - blocks, 100)
+        if "LD_PRELOAD" not in os.environ:  # sanitizers keep freed memory for a while
+            self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory, 4096)  # KiB
+
+    @needs_torch
+    def test_training(self):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(4 * 15 * 15, 2))
+        batches = loader()
+        optimiser = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+        losses = []
+        for epoch in range(8):
+            for images, labels in batches:
+                images = torch.from_dlpack(images).permute(0, 3, 1, 2) / 255 - 0.5
+                loss = torch.nn.functional.cross_entropy(model(images), torch.from_dlpack(labels))
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                losses.append(loss.detach())
+        right = [(model(torch.from_dlpack(b.images).permute(0, 3, 1, 2) / 255 - 0.5).argmax(1) == torch.from_dlpack(b.labels)).all()
+                 for b in loader(train=False)]
+        self.assertLess(sum(losses[-5:]), sum(losses[:5]) / 4)
+        self.assertTrue(all(right))
+
+
+class Samples(unittest.TestCase):
+    def test_dataset(self):
+        with dl2.Dataset(flowers) as train, dl2.Dataset(flowers, split="val") as val:
+            self.assertEqual((len(train), len(val), train.classes), (40, 6, ("aster", "rose")))
+            self.assertEqual(train.keys[:2] + train.keys[-1:], ["train/aster/00", "train/aster/01", "train/rose/17"])
+            for i, (data, label) in enumerate(train):
+                sample = train.sample(i)
+                with open(sample.path, "rb") as file:
+                    self.assertEqual(data, file.read())
+                self.assertEqual((sample.label, sample.bytes, sample.key), (label, len(data), train.keys[i]))
+                self.assertEqual(sample.mtime_ns, os.stat(sample.path).st_mtime_ns)
+                self.assertEqual(sample.name, sample.key + ".ppm")
+            self.assertEqual(train[-1], train[39])
+            for nowhere in 40, -41:
+                with self.assertRaises(IndexError):
+                    train[nowhere]
+            with self.assertRaises(IndexError):
+                train.sample(-1)
+            self.assertEqual(len(dl2.Dataset(flowers, images_only=False)), 41)
+        os.makedirs(f"{scratch.name}/caf\u00e9/a", exist_ok=True)
+        write_picture(os.fsencode(f"{scratch.name}/caf\u00e9/a/").decode() + "1.ppm", 9, 9, 0, 9, 0)
+        write_picture(f"{scratch.name}/caf\u00e9/a/\udcff.ppm", 9, 9, 0, 9, 0)
+        odd = dl2.Dataset(f"{scratch.name}/caf\u00e9", split="all")
+        self.assertEqual(odd.keys, ["a/1", "a/\udcff"])
+
+    def test_closed(self):
+        dataset = dl2.Dataset(flowers)
+        batches = dl2.Loader(dataset, 8, SIZE)
+        dataset.close()
+        for use in (lambda: len(dataset), lambda: dataset[0], lambda: dataset.classes, lambda: dl2.Loader(dataset)):
+            with self.assertRaisesRegex(ValueError, "closed"):
+                use()
+        self.assertEqual(len(list(map(lambda batch: batch.step, batches))), 5)  # it is kept for the loader
+        running = iter(batches)
+        batch = next(running)
+        copy = numpy.array(batch.images)
+        batches.close()
+        batches.close()
+        for use in (lambda: len(batches), lambda: iter(batches), lambda: next(running), lambda: batches.stats()):
+            with self.assertRaisesRegex(ValueError, "closed"):
+                use()
+        self.assertTrue((numpy.asarray(batch.images) == copy).all())
+
+
+class Errors(unittest.TestCase):
+    def test_arguments(self):
+        for wrong, says in (
+                ({"batch": 0}, "no batches of 0"), ({"channels": 2}, "not 2"), ({"depth": 1}, "not 1"),
+                ({"area": (0.5, 2)}, "area"), ({"dtype": "int8"}, "dtype is one of 'uint8', 'float32', 'bfloat16', not 'int8'"),
+                ({"layout": "CHWN"}, "layout"), ({"batching": "none"}, "batching"), ({"io": "tape"}, "io"),
+                ({"mean": (0, 0)}, "mean has 2 numbers for 3 channels"), ({"rank": 3, "world": 2}, "rank")):
+            with self.assertRaisesRegex(ValueError, says, msg=wrong):
+                loader(**wrong)
+        for wrong in {"batch": -1}, {"batch": 1 << 32}, {"seed": 1 << 64}:
+            with self.assertRaises(OverflowError):
+                loader(**wrong)
+        for wrong in {"batch": 1.5}, {"area": 1}, {"mean": 3}, {"colour": 1}, {"std": "abc"}:
+            with self.assertRaises(TypeError):
+                loader(**wrong)
+        with self.assertRaisesRegex(ValueError, "split"):
+            dl2.Dataset(flowers, split="test")
+        for hidden in dl2.Array, dl2.Epoch:
+            with self.assertRaises(TypeError):
+                hidden()
+
+    def test_no_dataset(self):
+        with self.assertRaisesRegex((OSError, dl2.Error), "nowhere"):
+            dl2.Dataset(f"{scratch.name}/nowhere")
+        os.mkdir(f"{scratch.name}/empty")
+        with self.assertRaisesRegex(dl2.Error, "empty"):
+            dl2.Loader(f"{scratch.name}/empty")
+
+    def test_damaged_images(self):
+        folder = f"{scratch.name}/damaged"
+        make_flowers(folder)
+        broken = [f"{folder}/{name}" for name in ("train/aster/07.ppm", "val/rose/01.ppm")]
+        for path in broken:
+            os.truncate(path, 1000)
+        for train, path in zip((True, False), broken):
+            batches = loader(folder, train=train)
+            images, labels, indices = epoch_of(batches)
+            self.assertEqual(len(batches.bad), 1)
+            self.assertTrue(batches.bad[0].startswith(path + ": "), batches.bad)
+            self.assertEqual(batches.stats()["bad"], 1)
+            if train:
+                self.assertNotIn(batches.dataset.keys.index("train/aster/07"), indices)
+                self.assertEqual(len(labels), 40)
+            else:
+                self.assertEqual(list(labels), [0, 0, 0, 1, -1, 1])
+                self.assertFalse(images[4].any())
+            with self.assertRaisesRegex(dl2.Error, path):
+                epoch_of(loader(folder, train=train, stop_on_bad=True))
+
+
+class Waiting(unittest.TestCase):
+    """With batches that take a while: large images, several links to one file."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = f"{scratch.name}/large"
+        os.makedirs(f"{cls.folder}/a")
+        row = random.Random(1).randbytes(3 * 4000)
+        with open(f"{cls.folder}/a/0.ppm", "wb") as file:
+            file.write(b"P6\n4000 4000\n255\n" + row * 4000)
+        for n in range(1, 24):
+            os.link(f"{cls.folder}/a/0.ppm", f"{cls.folder}/a/{n}.ppm")
+
+    def make(self):
+        dataset = dl2.Dataset(self.folder, "all")
+        return dl2.Loader(dataset, 24, 224, workers=1, area=(1, 1))
+
+    def test_other_threads_run(self):
+        batches, counted, done = self.make(), [0], threading.Event()
+
+        def count():
+            while not done.wait(0.005):
+                counted[0] += 1
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        begun = time.monotonic()
+        next(iter(batches))
+        took = time.monotonic() - begun
+        done.set()
+        thread.join()
+        self.assertGreater(counted[0], min(3, took / 0.05))
+
+    def test_one_thread_at_a_time(self):
+        batches, said = self.make(), []
+
+        def wait():
+            next(iter(batches))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while thread.is_alive() and not said:
+            try:
+                batches.stats()
+                time.sleep(0.001)
+            except RuntimeError as error:
+                said.append(str(error))
+        thread.join()
+        self.assertEqual(said, ["the loader is being used by another thread"])
+
+    def test_signals(self):
+        class Alarm(Exception):
+            pass
+
+        def ring(number, frame):
+            raise Alarm
+
+        batches = self.make()
+        expected = numpy.array(next(iter(batches)).images)
+        old = signal.signal(signal.SIGALRM, ring)
+        try:
+            batches.start_epoch(0)
+            running = iter(batches)
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            with self.assertRaises(Alarm):
+                next(running)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, old)
+        self.assertTrue((numpy.asarray(next(running).images) == expected).all())  # as if nothing had been
+
+    @unittest.skipIf("LD_PRELOAD" in os.environ, "sanitizers and fork don't go together")
+    def test_fork(self):
+        batches = loader()
+        running = iter(batches)
+        images, labels = next(running)
+        child = os.fork()
+        if child == 0:
+            try:
+                next(running)
+            except RuntimeError as error:
+                status = 0 if "fork" in str(error) else 2
+            del images, labels, running, batches  # neither waits for threads that aren't here
+            gc.collect()
+            os._exit(status)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(next(running).step, 1)
+
+    def test_end_of_the_interpreter(self):
+        """A loader, views and tensors that are there to the end, in the middle of an epoch."""
+        program = ("import dl2, sys, numpy\n"
+                   "try: import torch\nexcept ImportError: torch = numpy\n"
+                   "loader = dl2.Loader(sys.argv[1], 8, 32)\n"
+                   "images, labels = next(iter(loader))\n"
+                   "view, tensor, other = numpy.asarray(images), torch.from_dlpack(images), numpy.from_dlpack(labels)\n")
+        subprocess.run([sys.executable, "-c", program, flowers], check=True)
+
+
+class Words(unittest.TestCase):
+    def test_everything_has_some(self):
+        for thing in (dl2, dl2.Array, dl2.Batch, dl2.Dataset, dl2.Epoch, dl2.Error, dl2.Loader, dl2.Sample):
+            self.assertGreater(len(thing.__doc__), 15, thing)
+            for name in vars(thing):
+                if not name.startswith("_") and not name.startswith("n_"):
+                    self.assertTrue(getattr(thing, name).__doc__, name)
+        self.assertIn("image_size=224", dl2.Loader.__text_signature__)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
