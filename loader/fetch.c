@@ -2,8 +2,10 @@
 
 #include "common/clock.h"
 #include "loader/cache.h"
+#include "loader/engine.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,10 @@ struct dl2_fetch {
     const struct dl2_dataset *dataset;
     struct dl2_fetch_config config;
     struct dl2_cache *cache; /* of encoded bytes; NULL: none */
-    atomic_uint_fast64_t bytes_read, requests, cache_hits, wait_ns;
+    struct dl2_ahead *ahead; /* NULL: nothing is read ahead */
+    bool advised;
+    int advice; /* that shards were given */
+    atomic_uint_fast64_t bytes_read, requests, taken_ahead, cache_hits, wait_ns;
 };
 
 static void count(atomic_uint_fast64_t *counter, uint64_t amount)
@@ -21,19 +26,15 @@ static void count(atomic_uint_fast64_t *counter, uint64_t amount)
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
-/* Whole pages, those shared with neighbours too: each epoch is to find none of its own. */
 static void evict_behind(const struct dl2_fetch *fetch, size_t index)
 {
-    struct dl2_location location;
-    if (!dl2_dataset_locate(fetch->dataset, index, &location))
+    struct dl2_location at;
+    if (!dl2_dataset_locate(fetch->dataset, index, &at))
         return;
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t start = location.offset / page * page;
-    const uint64_t end = (location.offset + location.bytes + page - 1) / page * page;
-    const int own = location.fd >= 0 ? -1 : open(location.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const int fd = location.fd >= 0 ? location.fd : own;
+    const int own = at.fd >= 0 ? -1 : open(at.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = at.fd >= 0 ? at.fd : own;
     if (fd >= 0)
-        posix_fadvise(fd, (off_t)start, (off_t)(end - start), POSIX_FADV_DONTNEED);
+        dl2_run_evict(fd, at.offset, at.bytes);
     if (own >= 0)
         close(own);
 }
@@ -47,11 +48,37 @@ static int read_now(struct dl2_fetch *fetch, uint32_t index, struct dl2_fetched 
     const double took = dl2_clock_wall() - start;
     count(&fetch->requests, 1);
     count(&fetch->wait_ns, (uint64_t)(took * 1e9));
-    if (status == DL2_OK)
+    if (status == DL2_OK) {
         count(&fetch->bytes_read, fetched->size);
+        if (fetch->config.io == DL2_IO_AUTO)
+            dl2_ahead_saw(fetch->ahead, took, fetched->size);
+    }
     if (fetch->config.drop_behind)
         evict_behind(fetch, index);
     return status;
+}
+
+/*
+ * What was read ahead. Where that went wrong, or isn't what was written, it is tried once more by
+ * the way that says why.
+ */
+static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
+                       struct dl2_fetched *fetched)
+{
+    const double start = dl2_clock_wall();
+    struct dl2_run *run =
+        fetch->ahead ? dl2_ahead_take(fetch->ahead, position, index, &fetched->data, &fetched->size)
+                     : NULL;
+    if (!run)
+        return false;
+    count(&fetch->wait_ns, (uint64_t)((dl2_clock_wall() - start) * 1e9));
+    if (dl2_dataset_verify(fetch->dataset, index, fetched->data, fetched->size, NULL) < 0) {
+        dl2_ahead_give(fetch->ahead, run);
+        return false;
+    }
+    count(&fetch->taken_ahead, 1);
+    fetched->slot = run;
+    return true;
 }
 
 /* Keeps a copy of what was read, where there is still room for it. */
@@ -80,39 +107,65 @@ static bool take_cached(struct dl2_fetch *fetch, uint32_t index, struct dl2_fetc
 int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
                    struct dl2_fetched *fetched, struct dl2_error *error)
 {
-    (void)position;
     fetched->data = NULL;
     fetched->size = 0;
     fetched->slot = NULL;
     if (index >= dl2_dataset_count(fetch->dataset))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %u", index);
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %" PRIu32, index);
     if (take_cached(fetch, index, fetched))
         return DL2_OK;
-    DL2_TRY(read_now(fetch, index, fetched, error));
+    if (!take_ahead(fetch, position, index, fetched))
+        DL2_TRY(read_now(fetch, index, fetched, error));
     keep(fetch, index, fetched);
     return DL2_OK;
 }
 
 void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched)
 {
-    (void)fetch;
+    if (fetched->slot)
+        dl2_ahead_give(fetch->ahead, fetched->slot);
     fetched->data = NULL;
     fetched->size = 0;
+    fetched->slot = NULL;
+}
+
+/*
+ * Shards are read piece by piece. Unless that goes from front to back, what the kernel would read
+ * beyond each piece is a waste, up to several times the piece.
+ */
+static void advise(struct dl2_fetch *fetch, const uint32_t *order, size_t order_count)
+{
+    size_t forward = 0, looked_at = 0;
+    for (; looked_at < 256 && looked_at + 1 < order_count; looked_at++)
+        forward += order[looked_at + 1] == order[looked_at] + 1;
+    const int advice = forward * 10 > looked_at * 9 ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_RANDOM;
+    if (fetch->advised && fetch->advice == advice)
+        return;
+    fetch->advised = true;
+    fetch->advice = advice;
+    int last = -1;
+    for (size_t i = 0; i < dl2_dataset_count(fetch->dataset); i++) {
+        struct dl2_location at;
+        if (!dl2_dataset_locate(fetch->dataset, i, &at) || at.fd < 0)
+            return;
+        if (at.fd != last)
+            posix_fadvise(at.fd, 0, 0, advice);
+        last = at.fd;
+    }
 }
 
 void dl2_fetch_start(struct dl2_fetch *fetch, const uint32_t *order, size_t order_count)
 {
-    (void)fetch;
-    (void)order;
-    (void)order_count;
+    if (order_count)
+        advise(fetch, order, order_count);
+    if (fetch->ahead)
+        dl2_ahead_start(fetch->ahead, order, order_count);
 }
 
 int dl2_fetch_create(const struct dl2_dataset *dataset, const struct dl2_fetch_config *config,
                      struct dl2_fetch **out, struct dl2_error *error)
 {
     *out = NULL;
-    if (config->io == DL2_IO_THREADS || config->io == DL2_IO_URING)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "this build can't read ahead");
     struct dl2_fetch *fetch = dl2_calloc(1, sizeof *fetch);
     if (!fetch)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read samples");
@@ -122,6 +175,8 @@ int dl2_fetch_create(const struct dl2_dataset *dataset, const struct dl2_fetch_c
     if (config->cache_bytes)
         status =
             dl2_cache_create(dl2_dataset_count(dataset), config->cache_bytes, &fetch->cache, error);
+    if (status == DL2_OK && config->io != DL2_IO_DIRECT)
+        status = dl2_ahead_create(dataset, config, fetch->cache, &fetch->ahead, error);
     if (status < 0) {
         dl2_fetch_destroy(fetch);
         return status;
@@ -134,6 +189,7 @@ void dl2_fetch_destroy(struct dl2_fetch *fetch)
 {
     if (!fetch)
         return;
+    dl2_ahead_destroy(fetch->ahead);
     dl2_cache_destroy(fetch->cache);
     free(fetch);
 }
@@ -141,15 +197,19 @@ void dl2_fetch_destroy(struct dl2_fetch *fetch)
 void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats)
 {
     struct dl2_cache_stats cache = {0};
+    struct dl2_ahead_stats ahead = {0};
     if (fetch->cache)
         dl2_cache_get_stats(fetch->cache, &cache);
+    if (fetch->ahead)
+        dl2_ahead_get_stats(fetch->ahead, &ahead);
     *stats = (struct dl2_fetch_stats){
-        .bytes_read = atomic_load(&fetch->bytes_read),
-        .requests = atomic_load(&fetch->requests),
+        .bytes_read = atomic_load(&fetch->bytes_read) + ahead.bytes,
+        .requests = atomic_load(&fetch->requests) + ahead.requests,
+        .ahead = atomic_load(&fetch->taken_ahead),
         .cache_hits = atomic_load(&fetch->cache_hits),
         .cached = cache.count,
         .cached_bytes = cache.bytes,
-        .memory = sizeof *fetch + cache.bytes,
+        .memory = sizeof *fetch + cache.bytes + ahead.memory,
         .wait = (double)atomic_load(&fetch->wait_ns) * 1e-9,
     };
 }

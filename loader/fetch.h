@@ -54,7 +54,8 @@ int dl2_fetch_create(const struct dl2_dataset *dataset, const struct dl2_fetch_c
 void dl2_fetch_destroy(struct dl2_fetch *fetch);
 
 /* What comes next: samples order[0 .. count-1], which stays the caller's and must stay as it is
- * until the next start or destroy. What was left of the last order is dropped. */
+ * until the next start or destroy; to change it in place, start with NULL and 0 before. What was
+ * left of the last order is dropped. */
 void dl2_fetch_start(struct dl2_fetch *fetch, const uint32_t *order, size_t count);
 
 /* The bytes of one sample, while they are held. Zeroed at first; one for each thread, reused. */

@@ -337,6 +337,7 @@ static int start_at(struct dl2_loader *loader, const struct dl2_loader_position 
         set_delivered(loader, i, true);
     for (uint32_t i = 0; i < at->missing_count; i++)
         set_delivered(loader, loader->pending[i], false);
+    dl2_fetch_start(loader->recipe.fetch, NULL, 0); /* lets go of the order that changes now */
     dl2_sampler_set_epoch(&loader->sampler, at->epoch);
     loader->recipe.epoch = at->epoch;
     loader->resumed_at = at->next;

@@ -1,8 +1,10 @@
 noinst_LTLIBRARIES += libloader.la
 libloader_la_SOURCES = \
+	loader/ahead.c loader/ahead.h \
 	loader/bad.c loader/bad.h \
 	loader/batcher.c \
 	loader/cache.c loader/cache.h \
+	loader/engine.h loader/engine_threads.c \
 	loader/evict.c \
 	loader/fetch.c loader/fetch.h \
 	loader/loader.c loader/loader.h \
@@ -14,6 +16,10 @@ libloader_la_SOURCES = \
 	loader/transform.c loader/transform.h \
 	loader/worker.c
 libloader_la_LIBADD = libdataset.la libcodec.la libcommon.la
+if HAVE_LIBURING
+libloader_la_SOURCES += loader/engine_uring.c
+libloader_la_LIBADD += $(LIBURING_LIBS)
+endif
 
 bin_PROGRAMS += dl2-load
 dl2_commands += dl2-load

@@ -1,15 +1,20 @@
 /* Reading samples: the right bytes in every mode, bounded caches, named errors, no leaks. */
 #include "common/file.h"
 #include "common/random.h"
+#include "dataset/source.h"
+#include "loader/ahead.h"
 #include "loader/cache.h"
 #include "loader/fetch.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -323,12 +328,493 @@ static void eviction_is_measured(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* ---- a dataset in one file, with check sums of a kind, and as slow as one likes ---- */
+
+enum { GAP = 100 };
+
+struct pack {
+    int fd;
+    char path[320];
+    uint64_t offsets[COUNT];
+    atomic_uint read, verified;
+    unsigned spoiled; /* its bytes differ from what they should be; COUNT: none's */
+    unsigned delay_us;
+};
+
+static bool locate_in_pack(const struct dl2_dataset *dataset, size_t index,
+                           struct dl2_location *location)
+{
+    const struct pack *pack = dataset->state;
+    *location =
+        (struct dl2_location){pack->path, pack->fd, pack->offsets[index], size_of((unsigned)index)};
+    return true;
+}
+
+static int verify_pack(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
+                       size_t size, struct dl2_error *error)
+{
+    struct pack *pack = dataset->state;
+    atomic_fetch_add(&pack->verified, 1);
+    return is_right((unsigned)index, data, size)
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_FORMAT, "%s[%zu]: another check sum", pack->path,
+                               index);
+}
+
+static int read_pack(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
+                     const uint8_t **data, size_t *size, struct dl2_error *error)
+{
+    struct pack *pack = dataset->state;
+    atomic_fetch_add(&pack->read, 1);
+    const struct timespec delay = {0, (long)pack->delay_us * 1000};
+    if (pack->delay_us)
+        nanosleep(&delay, NULL);
+    DL2_TRY(dl2_bytes_resize(scratch, size_of((unsigned)index), error));
+    if (pread(pack->fd, scratch->data, scratch->size, (off_t)pack->offsets[index]) !=
+        (ssize_t)scratch->size)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s[%zu]: cut short", pack->path, index);
+    *data = scratch->data;
+    *size = scratch->size;
+    return verify_pack(dataset, index, *data, *size, error);
+}
+
+static const struct dl2_source pack_source = {
+    .name = "pack", .read = read_pack, .locate = locate_in_pack, .verify = verify_pack};
+
+static struct dl2_dataset open_pack(struct pack *pack, unsigned spoiled)
+{
+    static const uint8_t zeros[GAP];
+    memset(pack, 0, sizeof *pack);
+    pack->spoiled = spoiled;
+    snprintf(pack->path, sizeof pack->path, "%s/pack", root);
+    pack->fd = open(pack->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(pack->fd >= 0);
+    uint64_t at = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+        uint8_t data[9001];
+        const size_t size = size_of(i);
+        fill(i, data, size);
+        if (i == spoiled)
+            data[0] ^= 1;
+        pack->offsets[i] = at;
+        assert_int_equal(write(pack->fd, data, size), size);
+        assert_int_equal(write(pack->fd, zeros, GAP), GAP);
+        at += size + GAP;
+    }
+    return (struct dl2_dataset){.source = &pack_source, .state = pack, .count = COUNT};
+}
+
+static void close_pack(struct pack *pack)
+{
+    close(pack->fd);
+    unlink(pack->path);
+}
+
+/* ---- read-ahead ---- */
+
+static const enum dl2_io modes[] = {DL2_IO_AUTO, DL2_IO_DIRECT, DL2_IO_THREADS, DL2_IO_URING};
+
+/* NULL where the kernel or the build has no io_uring. */
+static struct dl2_fetch *try_create(const struct dl2_dataset *dataset,
+                                    const struct dl2_fetch_config *config)
+{
+    struct dl2_fetch *fetch = NULL;
+    struct dl2_error error = DL2_ERROR_INIT;
+    const int status = dl2_fetch_create(dataset, config, &fetch, &error);
+    if (status == DL2_ERR_UNSUPPORTED && config->io == DL2_IO_URING) {
+        assert_non_null(strstr(error.message, "io_uring"));
+        print_message("%s\n", error.message);
+        return NULL;
+    }
+    if (status < 0)
+        fail_msg("%s", error.message);
+    return fetch;
+}
+
+struct taker {
+    struct dl2_fetch *fetch;
+    const uint32_t *order;
+    atomic_size_t *next;
+    size_t end;
+    unsigned wrong;
+    pthread_t thread;
+};
+
+/* Like a worker: claims positions one by one, holds two samples at a time. */
+static void *take_all(void *argument)
+{
+    struct taker *taker = argument;
+    struct dl2_fetched held[2] = {{0}};
+    size_t position;
+    for (unsigned n = 0; (position = atomic_fetch_add(taker->next, 1)) < taker->end; n++) {
+        struct dl2_fetched *fetched = &held[n % 2];
+        const uint32_t index = taker->order[position];
+        struct dl2_error error = DL2_ERROR_INIT;
+        dl2_fetch_give(taker->fetch, fetched);
+        if (dl2_fetch_take(taker->fetch, position, index, fetched, &error) < 0) {
+            print_message("%s\n", error.message);
+            taker->wrong++;
+        } else {
+            taker->wrong += !is_right(index, fetched->data, fetched->size);
+        }
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        dl2_fetch_give(taker->fetch, &held[i]);
+        dl2_bytes_free(&held[i].scratch);
+    }
+    return NULL;
+}
+
+static void take_part(struct dl2_fetch *fetch, const uint32_t *order, size_t first, size_t end)
+{
+    atomic_size_t next = first;
+    struct taker takers[THREADS];
+    for (unsigned i = 0; i < THREADS; i++) {
+        takers[i] = (struct taker){.fetch = fetch, .order = order, .next = &next, .end = end};
+        assert_int_equal(pthread_create(&takers[i].thread, NULL, take_all, &takers[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(takers[i].thread, NULL);
+        assert_int_equal(takers[i].wrong, 0);
+    }
+}
+
+/* Whole epochs, one that is left in the middle, one that begins there, and an end with reads under
+ * way. */
+static void use(struct dl2_fetch *fetch)
+{
+    static uint32_t order[COUNT]; /* outlives what is under way at the end */
+    for (unsigned epoch = 0; epoch < 6; epoch++) {
+        dl2_fetch_start(fetch, NULL, 0);
+        shuffle(order, epoch);
+        dl2_fetch_start(fetch, order, COUNT);
+        take_part(fetch, order, epoch == 4 ? COUNT / 2 : 0, epoch % 2 ? COUNT / 3 : COUNT);
+    }
+    dl2_fetch_start(fetch, NULL, 0);
+    shuffle(order, 9);
+    dl2_fetch_start(fetch, order, COUNT);
+    dl2_fetch_start(fetch, order, COUNT);
+}
+
+static void every_mode_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    static const struct dl2_fetch_config shapes[] = {
+        {.ahead = 0},
+        {.ahead = 1},
+        {.ahead = 7, .ahead_bytes = 30000},
+        {.ahead = 64, .cache_bytes = 200000},
+        {.ahead_bytes = 1, .drop_behind = true}, /* in which nothing fits */
+        {.ahead = 300, .cache_bytes = 4000000, .drop_behind = true},
+    };
+    struct pack pack;
+    struct dl2_dataset packed = open_pack(&pack, COUNT);
+    unlink(pack.path); /* so that it is no sample of the folder */
+    struct dl2_dataset *folder = open_all();
+    for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++)
+        for (unsigned i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
+            struct dl2_fetch_config config = shapes[i / 2];
+            config.io = modes[m];
+            struct dl2_fetch *fetch = try_create(i % 2 ? &packed : folder, &config);
+            if (!fetch)
+                break;
+            use(fetch);
+            struct dl2_fetch_stats stats;
+            dl2_fetch_get_stats(fetch, &stats);
+            assert_true(stats.cached_bytes <= config.cache_bytes);
+            dl2_fetch_destroy(fetch);
+        }
+    dl2_dataset_close(folder);
+    close_pack(&pack);
+}
+
+/* Waits until something was read ahead: who comes before it is planned reads himself. */
+static void wait_for_requests(struct dl2_fetch *fetch, uint64_t count)
+{
+    struct dl2_fetch_stats stats;
+    const struct timespec pause = {0, 1000000};
+    for (unsigned i = 0; i < 30000; i++) {
+        dl2_fetch_get_stats(fetch, &stats);
+        if (stats.requests >= count)
+            return;
+        nanosleep(&pause, NULL);
+    }
+    fail_msg("nothing was read ahead for half a minute");
+}
+
+static void neighbours_are_read_together(void **state)
+{
+    (void)state;
+    struct pack pack;
+    struct dl2_dataset packed = open_pack(&pack, COUNT);
+    for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++) {
+        struct dl2_fetch_config config = {.io = modes[m]};
+        if (config.io == DL2_IO_AUTO || config.io == DL2_IO_DIRECT)
+            continue;
+        struct dl2_fetch *fetch = try_create(&packed, &config);
+        if (!fetch)
+            continue;
+        uint32_t order[COUNT];
+        shuffle(order, m);
+        atomic_store(&pack.read, 0);
+        atomic_store(&pack.verified, 0);
+        dl2_fetch_start(fetch, order, COUNT);
+        wait_for_requests(fetch, 1);
+        take_part(fetch, order, 0, COUNT);
+        struct dl2_fetch_stats stats;
+        dl2_fetch_get_stats(fetch, &stats);
+        assert_int_equal(stats.requests, 1); /* all of the window lies within 1 MiB */
+        assert_int_equal(stats.ahead, COUNT);
+        assert_int_equal(stats.bytes_read,
+                         pack.offsets[COUNT - 1] + size_of(COUNT - 1) - pack.offsets[0]);
+        assert_int_equal(pack.read, 0);
+        assert_int_equal(pack.verified, COUNT);
+        dl2_fetch_destroy(fetch);
+    }
+    close_pack(&pack);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+    (void)state;
+    for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++) {
+        struct dl2_fetch_config config = {.io = modes[m]};
+        struct pack pack;
+        struct dl2_dataset packed = open_pack(&pack, 77);
+        uint32_t order[COUNT];
+        struct dl2_fetched fetched = {0};
+        struct dl2_error error = DL2_ERROR_INIT;
+        unlink(pack.path);
+        struct dl2_dataset *folder = open_all();
+        struct dl2_fetch *fetch = try_create(&packed, &config);
+        if (fetch) { /* a check sum that differs, and a shard cut short */
+            shuffle(order, 3);
+            dl2_fetch_start(fetch, order, COUNT);
+            for (unsigned i = 0; i < COUNT; i++) {
+                const int expected = order[i] == 77 ? DL2_ERR_FORMAT : DL2_OK;
+                assert_int_equal(dl2_fetch_take(fetch, i, order[i], &fetched, &error), expected);
+                dl2_fetch_give(fetch, &fetched);
+            }
+            assert_non_null(strstr(error.message, "[77]: another check sum"));
+            dl2_error_clear(&error);
+            assert_int_equal(ftruncate(pack.fd, (off_t)pack.offsets[150]), 0);
+            dl2_fetch_start(fetch, order, COUNT);
+            for (unsigned i = 0; i < COUNT; i++) {
+                const uint32_t index = order[i];
+                const bool bad = index == 77 || (index >= 150 && size_of(index));
+                assert_int_equal(dl2_fetch_take(fetch, i, index, &fetched, &error) < 0, bad);
+                assert_true(bad || is_right(index, fetched.data, fetched.size));
+                dl2_fetch_give(fetch, &fetched);
+            }
+            dl2_fetch_destroy(fetch);
+            dl2_error_clear(&error);
+        }
+        fetch = try_create(folder, &config);
+        if (fetch) { /* files that went, shrank and grew since the dataset was opened */
+            char name[320];
+            name_of(20, name);
+            assert_int_equal(unlink(name), 0);
+            name_of(21, name);
+            assert_int_equal(truncate(name, 10), 0);
+            uint8_t more[12000], expected[12000];
+            fill(22, more, sizeof more);
+            name_of(22, name);
+            assert_int_equal(dl2_file_write(name, more, sizeof more, &error), 0);
+            shuffle(order, 4);
+            dl2_fetch_start(fetch, order, COUNT);
+            for (unsigned i = 0; i < COUNT; i++) {
+                const uint32_t index = order[i];
+                const int status = dl2_fetch_take(fetch, i, index, &fetched, &error);
+                if (index == 20) {
+                    assert_int_equal(status, DL2_ERR_SYSTEM);
+                } else { /* what is there now */
+                    const size_t size = index == 21 ? 10 : index == 22 ? 12000 : size_of(index);
+                    assert_int_equal(status, 0);
+                    assert_int_equal(fetched.size, size);
+                    fill(index, expected, size);
+                    assert_true(!size || !memcmp(fetched.data, expected, size));
+                }
+                dl2_fetch_give(fetch, &fetched);
+            }
+            name_of(20, name);
+            assert_non_null(strstr(error.message, name));
+            dl2_fetch_destroy(fetch);
+            for (unsigned i = 20; i < 23; i++)
+                put(i, size_of(i));
+        }
+        dl2_bytes_free(&fetched.scratch);
+        dl2_dataset_close(folder);
+        close_pack(&pack);
+    }
+}
+
+/* What is not asked for in its turn: samples from elsewhere, twice, and positions that are skipped.
+ */
+static void positions_may_be_skipped(void **state)
+{
+    (void)state;
+    struct dl2_dataset *folder = open_all();
+    for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++) {
+        /* So small that what is skipped would fill it. */
+        struct dl2_fetch_config config = {.io = modes[m], .ahead = 16, .ahead_bytes = 100000};
+        struct dl2_fetch *fetch = try_create(folder, &config);
+        if (!fetch)
+            continue;
+        struct dl2_fetched a = {0}, b = {0};
+        uint32_t order[20 * COUNT];
+        for (unsigned i = 0; i < 20; i++)
+            shuffle(order + (size_t)i * COUNT, i);
+        dl2_fetch_start(fetch, order, 20 * COUNT);
+        wait_for_requests(fetch, config.io >= DL2_IO_THREADS);
+        for (unsigned i = 0; i < 20 * COUNT; i += 1 + i % 3) {
+            take_and_check(fetch, i, order[i], &a);
+            if (i % 5 == 0)
+                take_and_check(fetch, i, order[i], &b);
+            if (i % 7 == 0 && i + 40 < 20 * COUNT)
+                take_and_check(fetch, i, order[i + 40], &b);
+            if (i % 11 == 0)
+                take_and_check(fetch, SIZE_MAX, order[i], &b);
+        }
+        struct dl2_fetch_stats stats;
+        dl2_fetch_get_stats(fetch, &stats);
+        if (config.io >= DL2_IO_THREADS)
+            assert_true(stats.ahead > 0);
+        dl2_bytes_free(&a.scratch);
+        dl2_bytes_free(&b.scratch);
+        dl2_fetch_destroy(fetch);
+    }
+    dl2_dataset_close(folder);
+}
+
+/* Held samples keep their bytes whatever is read meanwhile, across a start too. */
+static void held_samples_stay(void **state)
+{
+    (void)state;
+    struct dl2_dataset *folder = open_all();
+    for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++) {
+        struct dl2_fetch_config config = {.io = modes[m], .ahead = 32, .ahead_bytes = 400000};
+        struct dl2_fetch *fetch = try_create(folder, &config);
+        if (!fetch)
+            continue;
+        struct dl2_fetched held[20] = {{0}}, other = {0};
+        struct dl2_error error = DL2_ERROR_INIT;
+        uint32_t order[COUNT];
+        shuffle(order, 5);
+        dl2_fetch_start(fetch, order, COUNT);
+        wait_for_requests(fetch, config.io >= DL2_IO_THREADS);
+        for (unsigned i = 0; i < 20; i++)
+            assert_int_equal(dl2_fetch_take(fetch, i, order[i], &held[i], &error), 0);
+        for (unsigned i = 20; i < COUNT; i++)
+            take_and_check(fetch, i, order[i], &other);
+        dl2_fetch_start(fetch, order, COUNT);
+        for (unsigned i = 0; i < COUNT; i++)
+            take_and_check(fetch, i, order[i], &other);
+        for (unsigned i = 0; i < 20; i++) {
+            assert_true(is_right(order[i], held[i].data, held[i].size));
+            dl2_fetch_give(fetch, &held[i]);
+            dl2_bytes_free(&held[i].scratch);
+        }
+        dl2_bytes_free(&other.scratch);
+        dl2_fetch_destroy(fetch);
+    }
+    dl2_dataset_close(folder);
+}
+
+static void decoded_samples_are_not_read_ahead(void **state)
+{
+    (void)state;
+    struct dl2_dataset *folder = open_all();
+    struct dl2_cache *decoded;
+    assert_int_equal(dl2_cache_create(COUNT, 1000000, &decoded, NULL), 0);
+    for (unsigned i = 0; i < COUNT; i++)
+        if (i != 7)
+            dl2_cache_publish(decoded, i, dl2_cache_offer(decoded, i, 1));
+    struct dl2_fetch_config config = {.io = DL2_IO_THREADS, .decoded = decoded};
+    struct dl2_fetch *fetch = create(folder, &config);
+    struct dl2_fetched fetched = {0};
+    struct dl2_fetch_stats stats;
+    uint32_t order[COUNT];
+    shuffle(order, 6);
+    dl2_fetch_start(fetch, order, COUNT);
+    wait_for_requests(fetch, 1);
+    for (unsigned i = 0; i < COUNT; i++)
+        if (order[i] == 7)
+            take_and_check(fetch, i, 7, &fetched);
+    dl2_fetch_get_stats(fetch, &stats);
+    assert_int_equal(stats.requests, 1);
+    assert_int_equal(stats.ahead, 1);
+    dl2_bytes_free(&fetched.scratch);
+    dl2_fetch_destroy(fetch);
+    dl2_cache_destroy(decoded);
+    dl2_dataset_close(folder);
+}
+
+/* Goes on when reads are slow, and off again when they are fast. */
+static void auto_follows_the_storage(void **state)
+{
+    (void)state;
+    struct pack pack;
+    struct dl2_dataset packed = open_pack(&pack, COUNT);
+    struct dl2_fetch_config config = {.io = DL2_IO_AUTO};
+    struct dl2_fetch *fetch = create(&packed, &config);
+    uint32_t order[COUNT];
+    struct dl2_fetch_stats stats = {0};
+    pack.delay_us = 2000;
+    for (unsigned i = 0; i < 50 && !stats.ahead; i++) {
+        dl2_fetch_start(fetch, NULL, 0);
+        shuffle(order, i);
+        dl2_fetch_start(fetch, order, COUNT);
+        take_part(fetch, order, 0, COUNT);
+        dl2_fetch_get_stats(fetch, &stats);
+    }
+    assert_true(stats.ahead > 0);
+    dl2_fetch_destroy(fetch);
+
+    /* The other way, where the clock is ours: on by 64 slow ones, off by 16 fast ones. */
+    struct dl2_ahead *ahead;
+    struct dl2_ahead_stats before, after;
+    const struct timespec pause = {0, 1000000};
+    assert_int_equal(dl2_ahead_create(&packed, &config, NULL, &ahead, NULL), 0);
+    shuffle(order, 0);
+    dl2_ahead_start(ahead, order, COUNT);
+    for (unsigned i = 0; i < 63; i++)
+        dl2_ahead_saw(ahead, i % 20 ? 20e-6 : 10e-3, 50000); /* three that were just unlucky */
+    dl2_ahead_saw(ahead, 20e-6, 50000);
+    dl2_ahead_get_stats(ahead, &before);
+    assert_int_equal(before.requests, 0);
+    for (unsigned i = 0; i < 64; i++)
+        dl2_ahead_saw(ahead, 200e-6, 50000);
+    for (unsigned i = 0; i < 30000 && !before.requests; i++, nanosleep(&pause, NULL))
+        dl2_ahead_get_stats(ahead, &before);
+    assert_true(before.requests > 0);
+    for (unsigned i = 0; i < 16; i++)
+        dl2_ahead_saw(ahead, 20e-6, 50000);
+    dl2_ahead_start(ahead, order, COUNT);
+    nanosleep(&pause, NULL);
+    dl2_ahead_get_stats(ahead, &before);
+    dl2_ahead_start(ahead, order, COUNT);
+    nanosleep(&pause, NULL);
+    dl2_ahead_get_stats(ahead, &after);
+    assert_int_equal(after.requests, before.requests);
+    dl2_ahead_destroy(ahead);
+    close_pack(&pack);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cache_is_bounded_exactly), cmocka_unit_test(cache_is_shared_by_threads),
-        cmocka_unit_test(direct_reads_and_caches),  cmocka_unit_test(errors_name_the_file),
+        cmocka_unit_test(cache_is_bounded_exactly),
+        cmocka_unit_test(cache_is_shared_by_threads),
+        cmocka_unit_test(direct_reads_and_caches),
+        cmocka_unit_test(errors_name_the_file),
         cmocka_unit_test(eviction_is_measured),
+        cmocka_unit_test(every_mode_gives_the_same_bytes),
+        cmocka_unit_test(neighbours_are_read_together),
+        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(positions_may_be_skipped),
+        cmocka_unit_test(held_samples_stay),
+        cmocka_unit_test(decoded_samples_are_not_read_ahead),
+        cmocka_unit_test(auto_follows_the_storage),
     };
     return cmocka_run_group_tests(tests, make_samples, remove_samples);
 }
