@@ -11,146 +11,14 @@
  * image (some 6% smaller), effort 2 is progressive (smaller again, several times slower to decode).
  */
 #include "codec/codecs.h"
-#include "codec/exif.h"
+#include "codec/jpeg_common.h"
 
-#include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <jpeglib.h>
-
-#include <jerror.h>
-
 enum {
-    /* Real progressive files have about ten scans; each scan of a large image costs real time. */
-    MAX_SCANS = 100,
     MAX_EFFORT = 2,
     BLOCK = 16384,
 };
-
-/* What is behind cinfo->err and cinfo->client_data. */
-struct trap {
-    struct jpeg_error_mgr manager;
-    jmp_buf jump;
-    struct dl2_error *error;
-    int status;
-    bool end_missing; /* the bytes ended before the end-of-image marker */
-};
-
-static int status_of(int code)
-{
-    switch (code) {
-    case JERR_OUT_OF_MEMORY:
-        return DL2_ERR_MEMORY;
-    case JERR_BAD_PRECISION:
-    case JERR_ARITH_NOTIMPL:
-    case JERR_SOF_UNSUPPORTED:
-    case JERR_CONVERSION_NOTIMPL:
-    case JERR_FRACT_SAMPLE_NOTIMPL:
-    case JERR_CCIR601_NOTIMPL:
-    case JERR_NOTIMPL:
-    case JERR_NOT_COMPILED:
-        return DL2_ERR_UNSUPPORTED;
-    default:
-        return DL2_ERR_FORMAT;
-    }
-}
-
-static void fail_with_message(j_common_ptr cinfo, int status)
-{
-    struct trap *trap = cinfo->client_data;
-    char text[JMSG_LENGTH_MAX];
-    cinfo->err->format_message(cinfo, text);
-    if (cinfo->err->msg_code == JERR_BAD_PRECISION)
-        snprintf(text, sizeof text, "%d bits a sample are not supported, only 8",
-                 cinfo->err->msg_parm.i[0]);
-    else if (cinfo->err->msg_code == JERR_SOF_UNSUPPORTED)
-        snprintf(text, sizeof text,
-                 "lossless or hierarchical JPEG (frame type 0x%02x) is not supported",
-                 (unsigned)cinfo->err->msg_parm.i[0]);
-    trap->status = dl2_error_set(trap->error, status, "JPEG: %s", text);
-    longjmp(trap->jump, 1);
-}
-
-static void on_error(j_common_ptr cinfo)
-{
-    fail_with_message(cinfo, status_of(cinfo->err->msg_code));
-}
-
-/* Level -1 is a warning; the others are traces. */
-static void on_message(j_common_ptr cinfo, int level)
-{
-    struct trap *trap = cinfo->client_data;
-    if (level >= 0)
-        return;
-    switch (cinfo->err->msg_code) {
-    case JWRN_ADOBE_XFORM:
-    case JWRN_JFIF_MAJOR:
-    case JWRN_EXTRANEOUS_DATA: /* padding before a marker; the pixels are all there */
-    case JWRN_BOGUS_PROGRESSION:
-        return;
-    case JWRN_JPEG_EOF: /* decode() judges, when it knows whether all pixels came */
-        trap->end_missing = true;
-        return;
-    default:
-        fail_with_message(cinfo, DL2_ERR_FORMAT);
-    }
-}
-
-static void no_output(j_common_ptr cinfo)
-{
-    (void)cinfo;
-}
-
-static void set_trap(struct trap *trap, struct dl2_error *error)
-{
-    jpeg_std_error(&trap->manager);
-    trap->manager.error_exit = on_error;
-    trap->manager.emit_message = on_message;
-    trap->manager.output_message = no_output;
-    trap->error = error;
-    trap->status = DL2_OK;
-    trap->end_missing = false;
-}
-
-static void count_scans(j_common_ptr common)
-{
-    j_decompress_ptr cinfo = (j_decompress_ptr)common;
-    struct trap *trap = cinfo->client_data;
-    if (cinfo->input_scan_number <= MAX_SCANS)
-        return;
-    trap->status =
-        dl2_error_set(trap->error, DL2_ERR_LIMIT, "JPEG: more than %d scans", (int)MAX_SCANS);
-    longjmp(trap->jump, 1);
-}
-
-static int colour_channels(const struct jpeg_decompress_struct *cinfo)
-{
-    switch (cinfo->jpeg_color_space) {
-    case JCS_GRAYSCALE:
-        return 1;
-    case JCS_RGB:
-    case JCS_YCbCr:
-    case JCS_CMYK:
-    case JCS_YCCK:
-        return 3;
-    default:
-        return 0;
-    }
-}
-
-static int read_header(struct jpeg_decompress_struct *cinfo, const uint8_t *data, size_t size,
-                       struct dl2_error *error)
-{
-    jpeg_mem_src(cinfo, data, size);
-    jpeg_read_header(cinfo, TRUE);
-    if (!colour_channels(cinfo))
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG: %d components of an unknown colour space",
-                             cinfo->num_components);
-    return DL2_OK;
-}
 
 static bool sniff(const uint8_t *data, size_t size)
 {
@@ -161,8 +29,8 @@ static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *in
                      struct dl2_error *error)
 {
     struct jpeg_decompress_struct cinfo;
-    struct trap trap;
-    set_trap(&trap, error);
+    struct dl2_jpeg_trap trap;
+    dl2_jpeg_set_trap(&trap, error);
     memset(&cinfo, 0, sizeof cinfo);
     cinfo.err = &trap.manager;
     cinfo.client_data = &trap;
@@ -172,32 +40,11 @@ static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *in
     }
     jpeg_create_decompress(&cinfo);
     jpeg_save_markers(&cinfo, JPEG_APP0 + 1, 0xffff);
-    int status = read_header(&cinfo, data, size, error);
-    if (status == DL2_OK) {
-        *info = (struct dl2_image_info){.width = cinfo.image_width,
-                                        .height = cinfo.image_height,
-                                        .channels = (uint32_t)colour_channels(&cinfo),
-                                        .bits = (uint32_t)cinfo.data_precision,
-                                        .orientation = 1};
-        for (jpeg_saved_marker_ptr marker = cinfo.marker_list; marker; marker = marker->next) {
-            if (marker->data_length >= 6 && !memcmp(marker->data, "Exif\0\0", 6)) {
-                info->orientation = dl2_exif_orientation(marker->data, marker->data_length);
-                break;
-            }
-        }
-    }
+    int status = dl2_jpeg_read_header(&cinfo, data, size, error);
+    if (status == DL2_OK)
+        dl2_jpeg_describe(&cinfo, info);
     jpeg_destroy_decompress(&cinfo);
     return status;
-}
-
-/* Adobe's programs store inks inverted, and say who they are; others store them as they are. */
-static void cmyk_to_rgb(const uint8_t *in, uint8_t *out, uint32_t width, bool inverted)
-{
-    for (uint32_t x = 0; x < width; x++, in += 4, out += 3) {
-        unsigned flip = inverted ? 0 : 255, k = in[3] ^ flip;
-        for (int c = 0; c < 3; c++)
-            out[c] = (uint8_t)(((in[c] ^ flip) * k + 127) / 255);
-    }
 }
 
 static int decode_rows(struct jpeg_decompress_struct *cinfo,
@@ -206,7 +53,9 @@ static int decode_rows(struct jpeg_decompress_struct *cinfo,
 {
     uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
     DL2_TRY(dl2_image_check_size(cinfo->image_width, cinfo->image_height, max_pixels, error));
-    uint32_t channels = (uint32_t)colour_channels(cinfo);
+    uint32_t channels = (uint32_t)dl2_jpeg_channels(cinfo);
+    if (options->channels == 1 && cinfo->jpeg_color_space == JCS_YCbCr)
+        channels = 1; /* the luma as it is coded, without a detour by RGB */
     DL2_TRY(dl2_image_reshape(image, cinfo->image_width, cinfo->image_height, channels, error));
 
     bool cmyk = cinfo->jpeg_color_space == JCS_CMYK || cinfo->jpeg_color_space == JCS_YCCK;
@@ -219,7 +68,7 @@ static int decode_rows(struct jpeg_decompress_struct *cinfo,
         uint8_t *row = image->data + cinfo->output_scanline * image->stride;
         if (cmyk) {
             jpeg_read_scanlines(cinfo, inks, 1);
-            cmyk_to_rgb(inks[0], row, image->width, cinfo->saw_Adobe_marker);
+            dl2_jpeg_cmyk_to_rgb(inks[0], row, image->width, cinfo->saw_Adobe_marker);
             continue;
         }
         /* As many rows as libjpeg makes at once, at most, and then it needs no buffer of its own.
@@ -237,9 +86,9 @@ static int decode(const uint8_t *data, size_t size, const struct dl2_decode_opti
                   struct dl2_image *image, struct dl2_error *error)
 {
     struct jpeg_decompress_struct cinfo;
-    struct jpeg_progress_mgr progress = {.progress_monitor = count_scans};
-    struct trap trap;
-    set_trap(&trap, error);
+    struct jpeg_progress_mgr progress = {.progress_monitor = dl2_jpeg_count_scans};
+    struct dl2_jpeg_trap trap;
+    dl2_jpeg_set_trap(&trap, error);
     memset(&cinfo, 0, sizeof cinfo);
     cinfo.err = &trap.manager;
     cinfo.client_data = &trap;
@@ -249,20 +98,11 @@ static int decode(const uint8_t *data, size_t size, const struct dl2_decode_opti
     }
     jpeg_create_decompress(&cinfo);
     cinfo.progress = &progress;
-    int status = read_header(&cinfo, data, size, error);
+    int status = dl2_jpeg_read_header(&cinfo, data, size, error);
     if (status == DL2_OK)
         status = decode_rows(&cinfo, options, image, error);
-    if (status == DL2_OK) {
-        /*
-         * Where all components come in one Huffman-coded scan, libjpeg has warned (and we have
-         * left) if even one block was short of bits, and only the end marker is missing. Otherwise
-         * what is missing may be whole scans.
-         */
-        bool one_scan = !cinfo.progressive_mode && !cinfo.arith_code &&
-                        cinfo.comps_in_scan == cinfo.num_components;
-        if (trap.end_missing && !one_scan)
-            status = dl2_error_set(error, DL2_ERR_FORMAT, "JPEG: the file is cut short");
-    }
+    if (status == DL2_OK)
+        status = dl2_jpeg_check_end(&cinfo, error);
     jpeg_destroy_decompress(&cinfo);
     return status;
 }
@@ -283,7 +123,7 @@ static void sink_reset(struct sink *sink)
 static void sink_take(j_compress_ptr cinfo, size_t size)
 {
     struct sink *sink = (struct sink *)cinfo->dest;
-    struct trap *trap = cinfo->client_data;
+    struct dl2_jpeg_trap *trap = cinfo->client_data;
     trap->status = dl2_bytes_append(sink->out, sink->block, size, trap->error);
     if (trap->status < 0)
         longjmp(trap->jump, 1);
@@ -310,12 +150,12 @@ static int encode(const struct dl2_image *image, const struct dl2_encode_options
                   struct dl2_bytes *out, struct dl2_error *error)
 {
     struct jpeg_compress_struct cinfo;
-    struct trap trap;
+    struct dl2_jpeg_trap trap;
     struct sink sink = {.manager = {.init_destination = sink_begin,
                                     .empty_output_buffer = sink_full,
                                     .term_destination = sink_end},
                         .out = out};
-    set_trap(&trap, error);
+    dl2_jpeg_set_trap(&trap, error);
     memset(&cinfo, 0, sizeof cinfo);
     cinfo.err = &trap.manager;
     cinfo.client_data = &trap;
@@ -388,6 +228,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .sniff = sniff,
     .read_info = read_info,
     .decode = decode,
+    .region = &dl2_jpeg_region,
     .encode = encode,
     .encoder_parameters = encoder_parameters,
 };

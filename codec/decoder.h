@@ -4,10 +4,12 @@
  *
  * The result is the same pixels that cropping the whole decoded image (at the same reduction) would
  * give, bit for bit, whichever way was taken:
- *   JPEG with restart intervals  the segments that cover the rectangle are spliced into a small
- * JPEG (codec/jpeg_tiles.h) other JPEG                   rows above are skipped, columns outside
- * left alone, rows below never read WebP, AVIF, JPEG 2000        crop window, reduced resolutions
- * and tiles as the libraries have them anything else                the whole image
+ * - JPEG with restart intervals: the segments that cover the rectangle are spliced into a small
+ *   JPEG (codec/jpeg_tiles.h);
+ * - other JPEG: rows above are skipped, rows below never read;
+ * - WebP, AVIF, JPEG 2000: crop window, reduced resolutions and tiles as the libraries have them;
+ * - anything else: the whole image.
+ * Gray of a colour JPEG is its luma as coded, here and from dl2_image_decode().
  *
  * Threads: one at a time per decoder; decoders share nothing.
  */

@@ -2,287 +2,361 @@
 
 #include <string.h>
 
-unsigned dl2_jpeg_tile_interval(uint32_t mcus_across)
-{
-    /* Four saves most time for its bytes; one that divides the row needs no shifting. */
-    static const unsigned wanted[] = {4, 5, 3, 6};
-    if (mcus_across < 8) /* so few that a crop mostly needs all of them */
-        return mcus_across;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if (mcus_across % wanted[i] == 0)
-            return wanted[i];
-    return 4;
-}
-
-/* What a sequential file's header says that matters here. */
-struct layout {
-    size_t header_size;     /* bytes up to the entropy-coded data */
-    size_t frame_at;        /* of the SOF marker's contents: precision, height, width, ... */
-    uint32_t width, height; /* pixels */
-    uint32_t mcu_width, mcu_height;
-    uint32_t across, down; /* MCUs */
-    uint32_t interval;     /* MCUs */
-    uint32_t segments;
+enum {
+    SOF0 = 0xc0,
+    SOF1 = 0xc1,
+    DHT = 0xc4,
+    SOF15 = 0xcf,
+    DAC = 0xcc,
+    RST0 = 0xd0,
+    RST7 = 0xd7,
+    SOI = 0xd8,
+    EOI = 0xd9,
+    SOS = 0xda,
+    DQT = 0xdb,
+    DRI = 0xdd,
+    APP0 = 0xe0,
+    APP14 = 0xee,
+    APP15 = 0xef,
+    COM = 0xfe,
+    MAX_SIDE = 65500, /* libjpeg's */
+    BLOCK = 8,
 };
 
-static uint32_t be16(const uint8_t *p)
+/* What a header says that matters here. */
+struct header {
+    size_t scan;                    /* where entropy-coded data begin */
+    size_t sof, sos;                /* of the segments' markers */
+    uint32_t width, height;         /* pixels */
+    uint32_t mcu_width, mcu_height; /* pixels */
+    uint32_t mcus_x, mcus_y;
+    uint32_t components;
+    uint32_t interval; /* MCUs, 0: none */
+};
+
+static unsigned read_16(const uint8_t *data)
 {
-    return (uint32_t)p[0] << 8 | p[1];
+    return (unsigned)(data[0] << 8 | data[1]);
 }
 
-/* Sizes and sampling. False for what is not told by a SOF0 or SOF1 of 8 bits. */
-static bool read_frame(struct layout *layout, const uint8_t *p, size_t size)
+static void write_16(uint8_t *data, uint32_t value)
 {
-    if (size < 6 || p[0] != 8)
+    data[0] = (uint8_t)(value >> 8);
+    data[1] = (uint8_t)value;
+}
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* A frame header, `size` bytes behind its length. */
+static bool read_frame(struct header *header, const uint8_t *data, size_t size)
+{
+    if (size < 6 || data[0] != 8)
         return false;
-    const unsigned components = p[5];
-    layout->height = be16(p + 1);
-    layout->width = be16(p + 3);
-    if (!layout->width || !layout->height || size != 6 + 3 * (size_t)components ||
-        (components != 1 && components != 3))
+    header->height = read_16(data + 1);
+    header->width = read_16(data + 3);
+    header->components = data[5];
+    if (!header->width || !header->height || header->components < 1 || header->components > 4 ||
+        size != 6 + 3 * (size_t)header->components)
         return false;
-    unsigned most_h = 1, most_v = 1;
-    for (unsigned i = 0; i < components; i++) {
-        const unsigned h = p[7 + 3 * i] >> 4, v = p[7 + 3 * i] & 15;
-        if (!h || h > 4 || !v || v > 4)
+    unsigned across = 1, down = 1;
+    for (size_t i = 0; i < header->components; i++) {
+        const unsigned h = data[7 + 3 * i] >> 4, v = data[7 + 3 * i] & 15;
+        if (h < 1 || h > 4 || v < 1 || v > 4)
             return false;
-        most_h = h > most_h ? h : most_h;
-        most_v = v > most_v ? v : most_v;
+        across = h > across ? h : across;
+        down = v > down ? v : down;
     }
-    if (components == 1) /* not interleaved: an MCU is a block (T.81, A.2.2) */
-        most_h = most_v = 1;
-    layout->mcu_width = 8 * most_h;
-    layout->mcu_height = 8 * most_v;
-    layout->across = (layout->width + layout->mcu_width - 1) / layout->mcu_width;
-    layout->down = (layout->height + layout->mcu_height - 1) / layout->mcu_height;
+    if (header->components == 1) /* a scan of one component isn't interleaved: MCUs are blocks */
+        across = down = 1;
+    header->mcu_width = BLOCK * across;
+    header->mcu_height = BLOCK * down;
+    header->mcus_x = divide_up(header->width, header->mcu_width);
+    header->mcus_y = divide_up(header->height, header->mcu_height);
     return true;
 }
 
-static bool read_header(struct layout *layout, const uint8_t *data, size_t size)
+/* Up to the entropy-coded data of a baseline file's one scan; false for anything else. */
+static bool read_header(struct header *header, const uint8_t *data, size_t size)
 {
-    *layout = (struct layout){0};
-    unsigned components = 0;
-    if (size < 4 || data[0] != 0xff || data[1] != 0xd8)
+    *header = (struct header){0};
+    if (size < 4 || data[0] != 0xff || data[1] != SOI)
         return false;
-    for (size_t at = 2; at + 4 <= size;) {
-        const unsigned marker = data[at + 1];
-        const size_t length = be16(data + at + 2);
-        if (data[at] != 0xff || marker < 0xc0 || marker == 0xff ||
-            (marker >= 0xd0 && marker <= 0xd9) || length < 2 || length > size - at - 2)
+    size_t at = 2;
+    while (size - at >= 4) {
+        if (data[at] != 0xff)
             return false;
-        const uint8_t *p = data + at + 4;
-        if (marker == 0xc0 || marker == 0xc1) {
-            if (layout->frame_at || !read_frame(layout, p, length - 2))
+        const unsigned marker = data[at + 1];
+        if (marker == 0xff) { /* fill */
+            at++;
+            continue;
+        }
+        const size_t length = read_16(data + at + 2);
+        if (length < 2 || length > size - at - 2)
+            return false;
+        const uint8_t *const body = data + at + 4;
+        if (marker == SOF0 || marker == SOF1) {
+            if (header->sof || !read_frame(header, body, length - 2))
                 return false;
-            layout->frame_at = at + 4;
-            components = p[5];
-        } else if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4) {
-            return false; /* progressive, arithmetic, lossless... */
-        } else if (marker == 0xdd) {
+            header->sof = at;
+        } else if (marker == DRI) {
             if (length != 4)
                 return false;
-            layout->interval = be16(p);
-        } else if (marker == 0xda) { /* one scan has it all, or somebody else decodes it */
-            if (!components || length < 3 || p[0] != components || !layout->interval)
-                return false;
-            layout->header_size = at + 2 + length;
-            const uint64_t mcus = (uint64_t)layout->across * layout->down;
-            layout->segments = (uint32_t)((mcus + layout->interval - 1) / layout->interval);
-            return true;
+            header->interval = read_16(body);
+        } else if (marker == SOS) {
+            header->sos = at;
+            header->scan = at + 2 + length;
+            return header->sof && length > 2 && body[0] == header->components;
+        } else if (marker != DHT && marker != DQT && marker != COM &&
+                   !(marker >= APP0 && marker <= APP15)) {
+            return false; /* other frames, arithmetic coding, lines that come later */
         }
         at += 2 + length;
     }
     return false;
 }
 
-/*
- * marks[s] becomes the offset where segment s begins, marks[segments] that of the end marker.
- * False unless exactly the markers come that the header promises, in their order.
- */
-static bool find_segments(const struct layout *layout, const uint8_t *data, size_t size,
-                          size_t *marks)
+/* Makes room with some to spare, so that a run of images soon needs no more. */
+static int reserve(struct dl2_bytes *bytes, size_t size, struct dl2_error *error)
 {
-    const uint8_t *p = data + layout->header_size, *end = data + size;
-    uint32_t segment = 0;
-    marks[0] = layout->header_size;
-    while ((p = memchr(p, 0xff, (size_t)(end - p))) && end - p >= 2) {
-        const unsigned marker = p[1];
-        if (marker == 0) {
-            p += 2;
-        } else if (marker == 0xd0 + segment % 8 && segment + 1 < layout->segments) {
-            p += 2;
-            marks[++segment] = (size_t)(p - data);
-        } else if (marker == 0xd9 && segment + 1 == layout->segments) {
-            marks[segment + 1] = (size_t)(p - data);
-            return true;
-        } else {
-            return false;
-        }
-    }
-    return false;
+    if (size > bytes->capacity)
+        DL2_TRY(dl2_bytes_resize(bytes, size + size / 2 + 1024, error));
+    bytes->size = size;
+    return DL2_OK;
 }
 
-/* Which segments show the rectangle: in each of its rows of MCUs, `count` from begin(row) on. */
-struct cover {
-    uint32_t left, top, right, bottom; /* MCUs, the last ones included */
-    uint32_t count;
+/*
+ * Where each segment begins, and one more: where the one behind the last would. A segment's marker,
+ * two bytes, is the end of what comes before the next one. 1: found; 0: not what the header says.
+ */
+static int find_segments(struct dl2_bytes *out, const struct header *header, const uint8_t *data,
+                         size_t size, size_t count, struct dl2_error *error)
+{
+    if (count > size / 2) /* each has a marker; checked before memory is taken */
+        return 0;
+    DL2_TRY(reserve(out, (count + 1) * sizeof(size_t), error));
+    size_t *starts = (size_t *)(void *)out->data;
+    const uint8_t *at = data + header->scan, *const end = data + size;
+    starts[0] = header->scan;
+    for (size_t found = 0;;) {
+        at = memchr(at, 0xff, (size_t)(end - at));
+        if (!at)
+            return 0;
+        while (at < end && *at == 0xff)
+            at++;
+        if (at == end)
+            return 0;
+        const unsigned marker = *at++;
+        if (marker == 0) /* a stuffed byte */
+            continue;
+        const bool last = found + 1 == count;
+        starts[++found] = (size_t)(at - data);
+        if (last)
+            return marker == EOI;
+        if (marker != RST0 + ((found - 1) & 7))
+            return 0;
+    }
+}
+
+/* Which MCUs, and in segments of which rows. */
+struct layout {
+    uint32_t left, right, top, bottom; /* MCUs that are needed */
+    uint32_t per_row;                  /* segments of each row of the small JPEG */
+    uint32_t mcus_x;                   /* MCUs of each row */
+    uint64_t usable;                   /* segments that rows may be made of: not a short last one */
 };
 
-static uint32_t first_segment(const struct layout *layout, const struct cover *cover, uint32_t row)
+/* The first of the segments of an MCU row. */
+static uint64_t first_segment(const struct layout *layout, const struct header *header,
+                              uint32_t row)
 {
-    const uint64_t mcu = (uint64_t)row * layout->across + cover->left;
-    const uint32_t first = (uint32_t)(mcu / layout->interval);
-    return first + cover->count > layout->segments ? layout->segments - cover->count : first;
+    const uint64_t first = ((uint64_t)row * header->mcus_x + layout->left) / header->interval;
+    /* At the end of the image a row that needs one less takes it on its left. */
+    return first + layout->per_row > layout->usable ? layout->usable - layout->per_row : first;
 }
 
-static bool choose_cover(const struct layout *layout, uint32_t x, uint32_t y, uint32_t width,
-                         uint32_t height, struct cover *cover)
+static bool plan(struct layout *layout, const struct header *header, uint64_t segments)
 {
-    const uint64_t across = layout->across, interval = layout->interval;
-    *cover = (struct cover){x / layout->mcu_width, y / layout->mcu_height,
-                            (x + width - 1) / layout->mcu_width,
-                            (y + height - 1) / layout->mcu_height, 0};
-    for (uint32_t row = cover->top; row <= cover->bottom; row++) {
-        const uint64_t first = (row * across + cover->left) / interval;
-        const uint64_t last = (row * across + cover->right) / interval;
-        if (last - first + 1 > cover->count)
-            cover->count = (uint32_t)(last - first + 1);
+    const uint64_t interval = header->interval, across = header->mcus_x;
+    const uint32_t rest = (uint32_t)(across * header->mcus_y % interval);
+    layout->usable = segments;
+    if (rest && layout->bottom == header->mcus_y &&
+        ((uint64_t)(header->mcus_y - 1) * across + layout->right - 1) / interval == segments - 1) {
+        /* The last one is short: only a JPEG of one row, which may have any width, can have it. */
+        if (layout->bottom - layout->top > 1)
+            layout->bottom--;
+        else
+            layout->mcus_x = rest;
     }
-    const uint64_t rows = cover->bottom - cover->top + 1, made = rows * cover->count * interval;
-    /* Nothing is saved if all above and beside it could as well be decoded. */
-    if (made >= across * (cover->bottom + 1) || cover->count * interval * layout->mcu_width > 65500)
+    if (rest && !layout->mcus_x)
+        layout->usable--;
+    for (uint32_t row = layout->top; row < layout->bottom; row++) {
+        const uint64_t begin = row * across + layout->left, end = row * across + layout->right;
+        const uint32_t count = (uint32_t)((end - 1) / interval - begin / interval + 1);
+        layout->per_row = count > layout->per_row ? count : layout->per_row;
+    }
+    if (layout->per_row > layout->usable)
         return false;
-    /* A last segment that is shorter than the rest can't stand at a row's end but the image's. */
-    const uint32_t end = first_segment(layout, cover, cover->bottom) + cover->count;
-    return end < layout->segments || across * layout->down % interval == 0;
+    const uint64_t mcus = layout->mcus_x ? (layout->per_row - 1) * interval + layout->mcus_x
+                                         : layout->per_row * interval;
+    if (mcus * header->mcu_width > MAX_SIDE)
+        return false;
+    layout->mcus_x = (uint32_t)mcus;
+    return true;
 }
 
-static bool keep_marker(unsigned marker)
+/* Is the small JPEG less work than the large one up to its last row, which is all that is read? */
+static bool saves(const struct layout *layout, const struct header *header)
 {
-    /* JFIF's and Adobe's say what the colours mean; the rest of APPn and comments do not matter. */
-    return marker == 0xe0 || marker == 0xee || marker < 0xe0 || marker > 0xfe ||
-           (marker >= 0xf0 && marker < 0xfe);
+    const uint64_t small = (uint64_t)layout->mcus_x * (layout->bottom - layout->top);
+    const uint64_t large = (uint64_t)header->mcus_x * layout->bottom;
+    return small * 16 <= large * 15;
 }
 
-static int copy_header(struct dl2_jpeg_splice *splice, const struct layout *layout,
-                       const uint8_t *data, struct dl2_error *error)
+/* Where rows begin, and with it the small image's place. */
+static int place(struct dl2_jpeg_splice *splice, const struct layout *layout,
+                 const struct header *header, struct dl2_error *error)
 {
-    DL2_TRY(dl2_bytes_append(&splice->jpeg, data, 2, error));
-    for (size_t at = 2; at < layout->header_size;) {
-        const size_t length = 2 + be16(data + at + 2);
-        if (keep_marker(data[at + 1])) {
-            DL2_TRY(dl2_bytes_append(&splice->jpeg, data + at, length, error));
-            if (at + 4 == layout->frame_at) {
-                uint8_t *frame = splice->jpeg.data + splice->jpeg.size - length + 4;
-                frame[1] = (uint8_t)(splice->height >> 8);
-                frame[2] = (uint8_t)splice->height;
-                frame[3] = (uint8_t)(splice->width >> 8);
-                frame[4] = (uint8_t)splice->width;
-            }
+    splice->rows = layout->bottom - layout->top;
+    DL2_TRY(reserve(&splice->shift, splice->rows * sizeof(uint32_t), error));
+    int64_t furthest = 0; /* MCU column */
+    for (uint32_t row = layout->top; row < layout->bottom; row++) {
+        const int64_t begin = (int64_t)(first_segment(layout, header, row) * header->interval) -
+                              (int64_t)row * header->mcus_x;
+        furthest = begin > furthest ? begin : furthest;
+    }
+    uint32_t *const shift = (uint32_t *)(void *)splice->shift.data;
+    splice->shifted = furthest + layout->mcus_x > header->mcus_x;
+    for (uint32_t row = layout->top; row < layout->bottom; row++) {
+        const int64_t begin = (int64_t)(first_segment(layout, header, row) * header->interval) -
+                              (int64_t)row * header->mcus_x;
+        shift[row - layout->top] = (uint32_t)(furthest - begin);
+        splice->shifted = splice->shifted || begin != furthest;
+    }
+    splice->mcu_width = header->mcu_width;
+    splice->mcu_height = header->mcu_height;
+    splice->x = (uint32_t)furthest * header->mcu_width;
+    splice->y = layout->top * header->mcu_height;
+    splice->mcus_x = layout->mcus_x;
+    splice->width = layout->mcus_x * header->mcu_width;
+    if (!splice->shifted && splice->width > header->width - splice->x)
+        splice->width = header->width - splice->x;
+    splice->height = splice->rows * header->mcu_height;
+    if (splice->height > header->height - splice->y)
+        splice->height = header->height - splice->y;
+    return DL2_OK;
+}
+
+static uint8_t *copy(uint8_t *out, const uint8_t *data, size_t size)
+{
+    memcpy(out, data, size);
+    return out + size;
+}
+
+/* What decoding needs of the header: tables, the frame with its new size, colour spaces. */
+static uint8_t *write_header(const struct dl2_jpeg_splice *splice, const struct header *header,
+                             const uint8_t *data, uint8_t *out)
+{
+    out = copy(out, data, 2);
+    for (size_t at = 2; at < header->sos;) {
+        const unsigned marker = data[at + 1];
+        if (marker == 0xff) {
+            at++;
+            continue;
+        }
+        const size_t length = 2 + read_16(data + at + 2);
+        const bool jfif = marker == APP0 && length >= 9 && !memcmp(data + at + 4, "JFIF", 5);
+        if (marker == SOF0 || marker == SOF1) {
+            uint8_t *const frame = out;
+            out = copy(out, data + at, length);
+            write_16(frame + 5, splice->height);
+            write_16(frame + 7, splice->width);
+            if (header->components == 1)
+                frame[11] = 0x11;
+        } else if (marker == DHT || marker == DQT || marker == APP14 || jfif) {
+            out = copy(out, data + at, length);
         }
         at += length;
     }
-    return DL2_OK;
+    static const uint8_t restart[] = {0xff, DRI, 0, 4};
+    out = copy(out, restart, sizeof restart);
+    write_16(out, header->interval);
+    return copy(out + 2, data + header->sos, header->scan - header->sos);
 }
 
-/* The rows' segments one behind the other, their restart markers renumbered, and an end. */
-static int copy_segments(struct dl2_jpeg_splice *splice, const struct layout *layout,
-                         const struct cover *cover, const uint8_t *data, const size_t *marks,
-                         struct dl2_error *error)
+static int write_small(struct dl2_jpeg_splice *splice, const struct layout *layout,
+                       const struct header *header, const uint8_t *data, struct dl2_error *error)
 {
-    unsigned number = 0;
-    for (uint32_t row = cover->top; row <= cover->bottom; row++) {
-        const uint32_t first = first_segment(layout, cover, row), end = first + cover->count;
-        const size_t start = splice->jpeg.size;
-        DL2_TRY(
-            dl2_bytes_append(&splice->jpeg, data + marks[first], marks[end] - marks[first], error));
-        /* All but the image's last segment have a marker behind them. */
-        if (end == layout->segments)
-            DL2_TRY(dl2_bytes_append(&splice->jpeg, "\xff\xd0", 2, error));
-        for (uint32_t segment = first; segment < end; segment++) {
-            size_t behind = marks[segment + 1] - marks[first];
-            behind += segment + 1 == layout->segments ? 2 : 0;
-            splice->jpeg.data[start + behind - 1] = (uint8_t)(0xd0 + number++ % 8);
-        }
+    const size_t *const starts = (const size_t *)(const void *)splice->segments.data;
+    size_t size = header->scan + 6;
+    for (uint32_t row = layout->top; row < layout->bottom; row++) {
+        const uint64_t first = first_segment(layout, header, row);
+        size += starts[first + layout->per_row] - starts[first];
     }
-    splice->jpeg.data[splice->jpeg.size - 1] = 0xd9;
+    DL2_TRY(reserve(&splice->jpeg, size, error));
+    uint8_t *out = write_header(splice, header, data, splice->jpeg.data);
+    unsigned count = 0;
+    for (uint32_t row = layout->top; row < layout->bottom; row++) {
+        const size_t *const start = starts + first_segment(layout, header, row);
+        uint8_t *const copied = out;
+        out = copy(out, data + start[0], start[layout->per_row] - start[0]);
+        for (uint32_t i = 1; i <= layout->per_row; i++, count++)
+            copied[start[i] - start[0] - 1] = (uint8_t)(RST0 + (count & 7));
+    }
+    out[-1] = EOI;
+    splice->jpeg.size = (size_t)(out - splice->jpeg.data);
     return 1;
 }
 
-static int place_rows(struct dl2_jpeg_splice *splice, const struct layout *layout,
-                      const struct cover *cover, struct dl2_error *error)
-{
-    splice->rows = cover->bottom - cover->top + 1;
-    DL2_TRY(dl2_bytes_resize(&splice->shifts, splice->rows * sizeof *splice->shift, error));
-    splice->shift = (uint32_t *)splice->shifts.data;
-    uint32_t least = UINT32_MAX, most = 0;
-    for (uint32_t i = 0; i < splice->rows; i++) {
-        const uint64_t row = cover->top + i;
-        const uint64_t begins =
-            (uint64_t)first_segment(layout, cover, (uint32_t)row) * layout->interval;
-        const uint32_t shift = (uint32_t)(row * layout->across + cover->left - begins);
-        splice->shift[i] = shift;
-        least = shift < least ? shift : least;
-        most = shift > most ? shift : most;
-    }
-    for (uint32_t i = 0; i < splice->rows; i++)
-        splice->shift[i] -= least;
-    splice->max_shift = most - least;
-    splice->shifted = most != least;
-    splice->mcu_width = layout->mcu_width;
-    splice->mcu_height = layout->mcu_height;
-    splice->y = cover->top * layout->mcu_height;
-    splice->height = splice->rows * layout->mcu_height;
-    if (splice->height > layout->height - splice->y)
-        splice->height = layout->height - splice->y;
-    splice->width = cover->count * layout->interval * layout->mcu_width;
-    /* Where `least` reaches back beyond the row's beginning, the row before shines in on the left.
-     */
-    if (least > cover->left) {
-        splice->shifted = true;
-        for (uint32_t i = 0; i < splice->rows; i++)
-            splice->shift[i] += least - cover->left;
-        splice->max_shift += least - cover->left;
-        least = cover->left;
-    }
-    splice->x = (cover->left - least) * layout->mcu_width;
-    if (!splice->shifted && splice->width > layout->width - splice->x) {
-        if (cover->left - least + cover->count * layout->interval > layout->across)
-            splice->shifted = true; /* the next row shines in on the right */
-        else
-            splice->width = layout->width - splice->x;
-    }
-    return DL2_OK;
-}
-
 int dl2_jpeg_splice(struct dl2_jpeg_splice *splice, const uint8_t *data, size_t size, uint32_t x,
-                    uint32_t y, uint32_t width, uint32_t height, bool straight,
-                    struct dl2_error *error)
+                    uint32_t y, uint32_t width, uint32_t height, struct dl2_error *error)
 {
-    struct layout layout;
-    struct cover cover;
-    if (!read_header(&layout, data, size) || !width || !height || x >= layout.width ||
-        y >= layout.height || width > layout.width - x || height > layout.height - y ||
-        !choose_cover(&layout, x, y, width, height, &cover))
+    struct header header;
+    /* Intervals of more than a row: rows would share segments. */
+    if (!read_header(&header, data, size) || !header.interval || header.interval > header.mcus_x)
         return 0;
-    if (layout.segments > size / 2) /* each takes two bytes at least */
+    if (!width || !height || x >= header.width || y >= header.height || width > header.width - x ||
+        height > header.height - y)
         return 0;
-    DL2_TRY(place_rows(splice, &layout, &cover, error));
-    if (straight && splice->shifted)
+    struct layout layout = {
+        .left = x / header.mcu_width,
+        .right = divide_up(x + width, header.mcu_width),
+        .top = y / header.mcu_height,
+        .bottom = divide_up(y + height, header.mcu_height),
+    };
+    const uint64_t mcus = (uint64_t)header.mcus_x * header.mcus_y;
+    const uint64_t segments = mcus / header.interval + (mcus % header.interval != 0);
+    if (!plan(&layout, &header, segments) || !saves(&layout, &header))
         return 0;
-    DL2_TRY(
-        dl2_bytes_resize(&splice->marks, (layout.segments + (size_t)1) * sizeof(size_t), error));
-    size_t *marks = (size_t *)splice->marks.data;
-    if (!find_segments(&layout, data, size, marks))
-        return 0;
-    splice->jpeg.size = 0;
-    DL2_TRY(copy_header(splice, &layout, data, error));
-    return copy_segments(splice, &layout, &cover, data, marks, error);
+    const int found = find_segments(&splice->segments, &header, data, size, segments, error);
+    if (found <= 0)
+        return found;
+    DL2_TRY(place(splice, &layout, &header, error));
+    return write_small(splice, &layout, &header, data, error);
 }
 
 void dl2_jpeg_splice_free(struct dl2_jpeg_splice *splice)
 {
     dl2_bytes_free(&splice->jpeg);
-    dl2_bytes_free(&splice->marks);
-    dl2_bytes_free(&splice->shifts);
+    dl2_bytes_free(&splice->shift);
+    dl2_bytes_free(&splice->segments);
+}
+
+/*
+ * Of the sizes tried (docs/performance.md): segments shorter than three MCUs cost too many bytes,
+ * longer than six too many MCUs that nobody asked for. An interval that divides the row keeps the
+ * rows of a small JPEG in line, which the decoding of whole pixels needs.
+ */
+unsigned dl2_jpeg_tile_interval(uint32_t mcus_per_row)
+{
+    static const unsigned wanted[] = {4, 5, 3, 6};
+    if (mcus_per_row < 8)
+        return 0;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        if (mcus_per_row % wanted[i] == 0)
+            return wanted[i];
+    }
+    return 4;
 }

@@ -18,24 +18,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The interval, in MCUs, for an image of so many MCUs across; 0: none pays. */
-unsigned dl2_jpeg_tile_interval(uint32_t mcus_across);
+/* The interval, in MCUs, to write an image whose rows are so many MCUs wide; 0: none pays. */
+unsigned dl2_jpeg_tile_interval(uint32_t mcus_per_row);
 
 /* A small JPEG that shows part of a larger one. */
 struct dl2_jpeg_splice {
-    struct dl2_bytes jpeg;          /* the file; memory is reused from splice to splice */
-    uint32_t x, y;                  /* where it lies in the whole image, pixels */
-    uint32_t width, height;         /* of it, pixels: whole MCUs but at the image's own edges */
+    struct dl2_bytes jpeg;  /* the file; memory is reused from splice to splice */
+    uint32_t x, y;          /* where its first pixel lies in the whole image, but for shifts */
+    uint32_t width, height; /* pixels of it, whole MCUs where the image doesn't end before */
     uint32_t mcu_width, mcu_height; /* pixels */
-    uint32_t rows;                  /* of MCUs */
+    uint32_t mcus_x;                /* MCUs of each row */
     /*
-     * By row of MCUs: how many MCUs left of `x` it begins. All 0 unless `shifted`, when a shifted
-     * row's first MCUs, and last ones, may be of another place.
+     * Of each MCU row: how many MCUs left of `x` it begins, uint32_t. What lies left of the image
+     * then is the end of the row above, what lies right of it the beginning of the row below.
      */
-    uint32_t *shift;
-    uint32_t max_shift;
-    bool shifted;
-    struct dl2_bytes marks, shifts; /* private: where the segments begin; memory of `shift` */
+    struct dl2_bytes shift;
+    uint32_t rows;
+    bool shifted; /* is any of them not 0, or does a row reach into the next one's MCUs? */
+    /* Marker positions of the image, kept so that memory is reused. */
+    struct dl2_bytes segments;
 };
 
 #define DL2_JPEG_SPLICE_INIT                                                                       \
@@ -45,13 +46,15 @@ struct dl2_jpeg_splice {
 
 /*
  * Splices the segments that cover a rectangle (pixels as coded, within the image). 1: done; 0: this
- * file is to be decoded some other way: it has no restart intervals or none that saves anything, is
- * not sequential and Huffman-coded in one scan, or its markers are not what its header says;
- * negative: out of memory. With `straight` 0, too, where rows would be shifted.
+ * file has no restart intervals that would save anything, or is not baseline, or its markers are
+ * not what its header says, and is to be decoded as a whole; negative: out of memory.
+ *
+ * Where the image's last segment is needed and shorter than the others, the image's last MCU row
+ * makes a small JPEG of its own: y + height of the splice is less than what was asked for, and
+ * another call gives the rest. That happens only where shifts do.
  */
 int dl2_jpeg_splice(struct dl2_jpeg_splice *splice, const uint8_t *data, size_t size, uint32_t x,
-                    uint32_t y, uint32_t width, uint32_t height, bool straight,
-                    struct dl2_error *error);
+                    uint32_t y, uint32_t width, uint32_t height, struct dl2_error *error);
 
 void dl2_jpeg_splice_free(struct dl2_jpeg_splice *splice);
 

@@ -11,7 +11,9 @@ libcodec_la_LIBADD = libcommon.la
 
 if HAVE_JPEG
 noinst_LTLIBRARIES += libcodec_jpeg.la
-libcodec_jpeg_la_SOURCES = codec/codec_jpeg.c
+libcodec_jpeg_la_SOURCES = \
+	codec/codec_jpeg.c codec/jpeg_arena.c codec/jpeg_arena.h \
+	codec/jpeg_common.c codec/jpeg_common.h codec/jpeg_region.c
 libcodec_jpeg_la_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 libcodec_jpeg_la_LIBADD = $(JPEG_LIBS)
 libcodec_la_LIBADD += libcodec_jpeg.la

@@ -24,5 +24,9 @@ check_PROGRAMS += tests/codec/test_region
 tests_codec_test_region_SOURCES = tests/codec/test_region.c tests/codec/sample_files.c tests/codec/sample_files.h
 tests_codec_test_region_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_region_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
-TESTS += tests/codec/test_codec tests/codec/test_region
+check_PROGRAMS += tests/codec/test_decoder
+tests_codec_test_decoder_SOURCES = tests/codec/test_decoder.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_decoder_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
+tests_codec_test_decoder_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
+TESTS += tests/codec/test_codec tests/codec/test_region tests/codec/test_decoder
 endif
