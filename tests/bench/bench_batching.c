@@ -2,12 +2,13 @@
  * What the order of finished samples is worth when some are slow (loader/loader.h, enum
  * dl2_batching):
  *
- *     bench_batching [sleep|compute] [WORKERS] [BATCH] [FACTOR]
+ *     bench_batching [sleep|compute] [WORKERS] [BATCH] [FACTOR] [DEPTH]
  *
  * Writes 480 tiny images, then loads them with two operations of the caller's that each wait (or
- * compute) 0.1 ms, and FACTOR times as long with 0, 25, 50, 75 and 100% of the samples. Each mode
- * has the same number of threads. The modes take turns; printed is the median of five rounds of two
- * epochs, after one to warm up: images a second, and the longest of 95% of the waits for a batch.
+ * compute) 0.1 ms, and FACTOR times as long with 0, 5, 25, 50, 75 and 100% of the samples. Each
+ * mode has the same number of threads. The modes take turns; printed is the median of five rounds
+ * of two epochs, after one to warm up: images a second, and the longest of 95% of the waits for a
+ * batch.
  */
 #include "common/clock.h"
 #include "common/file.h"
@@ -165,6 +166,7 @@ int main(int argc, char **argv)
     config.workers = argc > 2 ? (unsigned)atoi(argv[2]) : 12;
     config.batch = argc > 3 ? (unsigned)atoi(argv[3]) : 4;
     load.factor = argc > 4 ? (unsigned)atoi(argv[4]) : 40;
+    config.depth = argc > 5 ? (unsigned)atoi(argv[5]) : config.depth;
     config.image_size = 16;
     char root[] = "/tmp/bench-batching.XXXXXX", command[300];
     struct dl2_error error = DL2_ERROR_INIT;
@@ -175,13 +177,17 @@ int main(int argc, char **argv)
     int status = write_images(root, &error);
     if (status == DL2_OK)
         status = dl2_dataset_open(root, &options, &dataset, &error);
-    printf("%u workers, batches of %u, slow samples %ux, %s\n"
+    printf("%u workers, %u batches of %u, slow samples %ux, %s\n"
            "| slow | strict | completion | aware | completion/strict | aware/strict | went aside |"
            " wait of strict, ms | of completion | of aware |\n|---|---|---|---|---|---|---|---|---|"
            "---|\n",
-           config.workers, config.batch, load.factor, load.compute ? "computing" : "sleeping");
-    for (load.percent = 0; load.percent <= 100 && status == DL2_OK; load.percent += 25)
+           config.workers, config.depth, config.batch, load.factor,
+           load.compute ? "computing" : "sleeping");
+    static const unsigned percents[] = {0, 5, 25, 50, 75, 100};
+    for (size_t i = 0; i < sizeof percents / sizeof *percents && status == DL2_OK; i++) {
+        load.percent = percents[i];
         status = run(dataset, &config, &load, &error);
+    }
     if (status < 0)
         fprintf(stderr, "bench_batching: %s\n", error.message);
     if (dataset)
