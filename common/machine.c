@@ -198,13 +198,6 @@ unsigned long long dl2_peak_rss(void)
     return (unsigned long long)usage.ru_maxrss * 1024;
 }
 
-unsigned long long dl2_disk_read_bytes(void)
-{
-    char text[64];
-    return proc_field("/proc/self/io", "read_bytes", text, sizeof text) ? strtoull(text, NULL, 10)
-                                                                        : 0;
-}
-
 unsigned long long dl2_memory_available(void)
 {
     char text[64];

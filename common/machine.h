@@ -25,10 +25,6 @@ json_t *dl2_monitor_samples(struct dl2_monitor *monitor);
 /* Peak resident set of this process, bytes. */
 unsigned long long dl2_peak_rss(void);
 
-/* Bytes that this process had storage read so far, page cache not counted; 0 where /proc doesn't
- * tell. */
-unsigned long long dl2_disk_read_bytes(void);
-
 /* Memory that could be used now without swapping, bytes; 0 where /proc doesn't tell. */
 unsigned long long dl2_memory_available(void);
 

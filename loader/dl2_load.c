@@ -273,8 +273,9 @@ static const struct dl2_option options[] = {
      "separate: the loader has the processors for itself, as beside a GPU; shared: training runs "
      "on them, too (default: what the report's device is; else separate)",
      .value = &settings.device, .parse = parse_device},
-    {DL2_OPTION_REAL, "seconds", 0, "S", "Time for each of the two runs of a dataset (default: 3)",
-     .value = &settings.seconds, .min = 0.05, .max = 86400},
+    {DL2_OPTION_REAL, "seconds", 0, "S",
+     "Time for each of the three runs of a dataset (default: 3)", .value = &settings.seconds,
+     .min = 0.05, .max = 86400},
     {DL2_OPTION_REAL, "within", 0, "PERCENT",
      "How much slower than the fastest a smaller dataset may be (default: 5)",
      .value = &settings.within, .min = 0, .max = 99},
@@ -315,8 +316,8 @@ static const struct dl2_program program = {
         "analyze tells for each DIR how fast a device would train from it, and what it would wait "
         "for: storage, preprocessing or itself (the differential runs of DS-Analyzer: Mohan et "
         "al., VLDB 2021). It reads a part of the images cold, loads the same part with the files "
-        "in memory, and sets that beside the device's own rate. Then it says which DIR to choose. "
-        "It takes about 2 * --seconds for each.\n\n"
+        "in memory, then another part cold, and sets that beside the device's own rate. Then it "
+        "says which DIR to choose. It takes about 3 * --seconds for each.\n\n"
         "DIR is a folder of images, {train,val}/CLASS/FILE or CLASS/FILE, or one that holds "
         "MNIST's "
         "IDX files. With --batching=strict the batches are the same bytes for every number of "

@@ -72,13 +72,6 @@ struct dl2_load_run {
 int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
                  struct dl2_load_run *run, struct dl2_error *error);
 
-/*
- * Takes samples order[0 .. count-1] (NULL: all samples below count) out of the page cache, so that
- * reading them is cold again; what the system doesn't let go stays.
- */
-int dl2_load_evict(const struct dl2_dataset *dataset, const uint32_t *order, size_t count,
-                   struct dl2_error *error);
-
 /* Amount over seconds, 0 for no time. */
 double dl2_load_rate(double amount, double seconds);
 /* "12.3 MB" for tables, into `text` and back. */

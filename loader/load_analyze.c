@@ -3,18 +3,21 @@
  * what would it wait for?
  *
  * The three differential runs of DS-Analyzer (Mohan et al., "Analyzing and mitigating data stalls
- * in DNN training", VLDB 2021, section 3.3):
+ * in DNN training", VLDB 2021, section 3.3), and reading alone:
  *
  *     device         D   images/s that training takes when data cost nothing: told, not measured
- *     preprocessing  P   images/s of the whole loader, the files in memory; c: its CPU seconds an
- *                        image
- *     storage        S   images/s of reading alone, the files taken out of the page cache
+ *     preprocessing  P   images/s of the whole loader, the files in memory; c: CPU seconds an image
+ *     cold           L   the same with the files taken out of the page cache before; e: its c
+ *     storage        S   images/s of reading alone, cold
  *
- * From the second epoch on, memory holds a part x of the files, and reading comes to S / (1 - x).
+ * From the second epoch on, memory holds a part x of the files; images from memory and from storage
+ * follow each other as they come, so the loader does p = 1 / (x / P + (1 - x) / L) images/s at
+ * x c + (1 - x) e CPU seconds each.
  *
- *     separate device    min(D, P, S / (1 - x))
+ *     separate device    min(D, p, S / (1 - x))
  *     shared processors  the same, and no more than the n processors can do: training takes t / D
- *                        CPU seconds of an image (t: the device's threads), so n / (t / D + c)
+ *                        CPU seconds of an image (t: the device's threads), so n divided by those
+ *                        and the loader's
  *
  * Runs go round by round through all datasets, each round with the images and crops of another
  * epoch, the same for all: so what disturbs the machine for a while disturbs all alike, and the
@@ -42,6 +45,12 @@
 #define HEADERS 64
 /* A stage that makes an epoch longer by less is not worth a word. */
 #define WORTH 0.02
+
+/* What the runs of one dataset came to, in a round or in the middle of them. */
+struct runs {
+    double storage, loader, cold; /* S, P, L: images/s */
+    double cpu, cold_cpu;         /* c, e: CPU seconds an image */
+};
 
 struct figure {
     double middle; /* the median: on a busy machine some rounds are far off */
@@ -78,10 +87,14 @@ struct subject { /* one dataset */
     double cached;        /* the part of the files that memory keeps */
     const json_t *quality;
 
-    double storage[ROUNDS], loader_rate[ROUNDS], cpu[ROUNDS], rate[ROUNDS], first[ROUNDS];
-    uint64_t read_images, read_bytes, disk_bytes;
+    struct runs runs[ROUNDS];
+    struct runs middle; /* medians */
+    double rate[ROUNDS], first[ROUNDS];
+    uint64_t read_images, read_bytes;
+    uint64_t warm_images; /* that were read since the files were evicted */
+    double resident;      /* the part of the files that eviction left in memory */
     struct dl2_loader_stats stats;
-    struct figure storage_figure, loader_figure, cpu_figure, rate_figure, first_figure;
+    struct figure storage_figure, loader_figure, cold_figure, cpu_figure, rate_figure, first_figure;
     double device_share, loader_share, storage_share; /* of an epoch */
     const char *bottleneck;                           /* "device", "preprocessing", "storage" */
     struct advice advice;                             /* what helps most; rate 0: nothing */
@@ -274,6 +287,7 @@ static int open_subject(struct analysis *analysis, struct subject *subject, cons
 {
     const struct dl2_loader_config *config = &analysis->config;
     subject->path = path;
+    subject->resident = 1;
     subject->name = dl2_dataset_variant_name(path);
     if (!subject->name)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
@@ -314,9 +328,10 @@ static void close_subject(struct subject *subject)
 
 struct reading {
     const struct subject *subject;
-    struct dl2_bytes *scratch; /* a worker each */
-    double end;                /* dl2_clock_wall() */
-    size_t least, done;        /* at least so many are read; so many were */
+    struct dl2_fetch *fetch;
+    struct dl2_fetched *held; /* a worker each */
+    double end;               /* dl2_clock_wall() */
+    size_t least, done;       /* at least so many are read; so many were */
     uint64_t bytes;
 };
 
@@ -325,14 +340,12 @@ static int read_one(void *context, unsigned worker, size_t slot, size_t item,
 {
     (void)slot, (void)error;
     const struct reading *reading = context;
-    const struct subject *subject = reading->subject;
-    const uint8_t *data;
-    size_t size;
     if (item >= reading->least && dl2_clock_wall() > reading->end)
         return DL2_ERR_CANCELED;
     /* A bad one is the loader's to tell. */
-    dl2_dataset_read(subject->dataset, subject->sampler.order[item], &reading->scratch[worker],
-                     &data, &size, NULL);
+    dl2_fetch_take(reading->fetch, item, reading->subject->sampler.order[item],
+                   &reading->held[worker], NULL);
+    dl2_fetch_give(reading->fetch, &reading->held[worker]);
     return DL2_OK;
 }
 
@@ -347,53 +360,65 @@ static int count_read(void *context, size_t slot, size_t item, struct dl2_error 
     return DL2_OK;
 }
 
-/* Images at the beginning of the epoch's order that are worth evicting: a round won't read more. */
-static size_t reach(const struct subject *subject, unsigned round, size_t least)
+/* Where little was read so far, another epoch's first images are others, and cold as they are. */
+static int make_cold(struct subject *subject, struct dl2_error *error)
 {
-    const uint64_t last = round ? subject->read_images / round : 0;
-    const uint64_t most = last * 4 > 8192 ? last * 4 : 8192;
-    const uint64_t wanted = most > least ? most : least;
-    const uint64_t all = subject->sampler.positions;
-    return (size_t)(all < wanted ? all : wanted);
+    if (subject->warm_images && subject->warm_images < subject->images / 20)
+        return DL2_OK;
+    subject->warm_images = 0;
+    struct dl2_error reason = DL2_ERROR_INIT;
+    const int status = dl2_fetch_evict(subject->dataset, &subject->resident, &reason);
+    if (status < 0 && status != DL2_ERR_UNSUPPORTED) /* IDX: memory is where it lies */
+        return dl2_error_set(error, reason.status, "%s", reason.message);
+    return DL2_OK;
 }
 
-/* Reads the first images of the epoch `round`; *count are in memory then. */
-static int run_storage(struct analysis *analysis, struct subject *subject, unsigned round,
+/* Reads the first images of the epoch for a while; *count are in memory then. */
+static int read_for(const struct analysis *analysis, struct subject *subject, unsigned round,
+                    struct dl2_parallel *loop, size_t *count, struct dl2_error *error)
+{
+    struct reading *reading = loop->context;
+    struct dl2_error ended = DL2_ERROR_INIT; /* by the clock, mostly */
+    dl2_fetch_start(reading->fetch, subject->sampler.order, loop->count);
+    const double start = dl2_clock_wall();
+    reading->end = start + analysis->options->seconds / ROUNDS;
+    const int status = dl2_parallel_run(loop, &ended);
+    subject->runs[round].storage = dl2_load_rate((double)reading->done, dl2_clock_wall() - start);
+    subject->read_images += reading->done;
+    subject->warm_images += reading->done;
+    subject->read_bytes += reading->bytes;
+    *count = reading->done;
+    if (status < 0 && status != DL2_ERR_CANCELED)
+        return dl2_error_set(error, ended.status, "%s", ended.message);
+    return DL2_OK;
+}
+
+static int run_storage(const struct analysis *analysis, struct subject *subject, unsigned round,
                        size_t *count, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &analysis->config;
-    const size_t least = (size_t)config->batch * (config->depth + 1);
-    dl2_sampler_set_epoch(&subject->sampler, round);
-    struct dl2_parallel loop = {.jobs = config->workers,
-                                .count = reach(subject, round, least),
-                                .work = read_one,
-                                .emit = count_read};
-    dl2_parallel_resolve(&loop);
+    struct dl2_fetch_config how = config->fetch;
+    how.cache_bytes = 0;
     struct reading reading = {.subject = subject,
-                              .least = least,
-                              .scratch = dl2_calloc(loop.jobs, sizeof *reading.scratch)};
-    if (!reading.scratch)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u readers", loop.jobs);
-    loop.context = &reading;
-    int status = dl2_load_evict(subject->dataset, subject->sampler.order, loop.count, error);
-    if (status == DL2_OK) {
-        const uint64_t disk = dl2_disk_read_bytes();
-        const double start = dl2_clock_wall();
-        reading.end = start + analysis->options->seconds / ROUNDS;
-        struct dl2_error ended = DL2_ERROR_INIT; /* by the clock, mostly */
-        status = dl2_parallel_run(&loop, &ended);
-        if (status < 0 && status != DL2_ERR_CANCELED)
-            dl2_error_set(error, ended.status, "%s", ended.message);
-        subject->storage[round] = dl2_load_rate((double)reading.done, dl2_clock_wall() - start);
-        subject->disk_bytes += dl2_disk_read_bytes() - disk;
-        subject->read_images += reading.done;
-        subject->read_bytes += reading.bytes;
-        *count = reading.done;
-    }
-    for (unsigned i = 0; i < loop.jobs; i++)
-        dl2_bytes_free(&reading.scratch[i]);
-    free(reading.scratch);
-    return status == DL2_ERR_CANCELED ? DL2_OK : status;
+                              .least = (size_t)config->batch * (config->depth + 1)};
+    struct dl2_parallel loop = {.jobs = config->workers,
+                                .count = subject->sampler.positions,
+                                .work = read_one,
+                                .emit = count_read,
+                                .context = &reading};
+    dl2_parallel_resolve(&loop);
+    dl2_sampler_set_epoch(&subject->sampler, round);
+    DL2_TRY(make_cold(subject, error));
+    DL2_TRY(dl2_fetch_create(subject->dataset, &how, &reading.fetch, error));
+    reading.held = dl2_calloc(loop.jobs, sizeof *reading.held);
+    const int status = reading.held ? read_for(analysis, subject, round, &loop, count, error)
+                                    : dl2_error_set(error, DL2_ERR_MEMORY,
+                                                    "out of memory for %u readers", loop.jobs);
+    for (unsigned i = 0; reading.held && i < loop.jobs; i++)
+        dl2_bytes_free(&reading.held[i].scratch);
+    free(reading.held);
+    dl2_fetch_destroy(reading.fetch);
+    return status;
 }
 
 /* ---- preprocessing: the loader, with the files in memory ---- */
@@ -412,8 +437,8 @@ static int load_for(struct subject *subject, struct dl2_load_pass pass, double s
 }
 
 /* `count` images from the epoch's beginning on are in memory. */
-static int run_loader(struct analysis *analysis, struct subject *subject, unsigned round,
-                      size_t count, struct dl2_error *error)
+static int run_warm(const struct analysis *analysis, struct subject *subject, unsigned round,
+                    size_t count, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &analysis->config;
     const double seconds = analysis->options->seconds / ROUNDS;
@@ -422,31 +447,53 @@ static int run_loader(struct analysis *analysis, struct subject *subject, unsign
     struct dl2_load_pass pass = {.epoch = round};
     if (count < subject->sampler.positions)
         pass.steps = steps > config->depth ? steps - config->depth : 1;
-    struct dl2_load_run warm = {0}, run = {0};
+    struct dl2_load_run first = {0}, run = {0};
     if (round == 0)
-        DL2_TRY(load_for(subject, pass, seconds / 4, &warm, error));
+        DL2_TRY(load_for(subject, pass, seconds / 4, &first, error));
     DL2_TRY(load_for(subject, pass, seconds, &run, error));
-    subject->loader_rate[round] = dl2_load_rate((double)run.images, run.seconds);
-    subject->cpu[round] = run.images ? run.cpu_seconds / (double)run.images : 0;
+    subject->runs[round].loader = dl2_load_rate((double)run.images, run.seconds);
+    subject->runs[round].cpu = run.images ? run.cpu_seconds / (double)run.images : 0;
+    return DL2_OK;
+}
+
+/* An epoch at most, of images that no run had before; what is in memory already is no use. */
+static int run_cold(const struct analysis *analysis, struct subject *subject, unsigned round,
+                    struct dl2_error *error)
+{
+    DL2_TRY(make_cold(subject, error));
+    const struct dl2_load_pass pass = {.epoch = ROUNDS + round,
+                                       .seconds = analysis->options->seconds / ROUNDS};
+    struct dl2_load_run run = {0};
+    DL2_TRY(dl2_load_run(subject->loader, &pass, &run, error));
+    subject->warm_images += run.images;
+    struct runs *runs = &subject->runs[round];
+    runs->cold = fmin(runs->loader, dl2_load_rate((double)run.images, run.seconds));
+    runs->cold_cpu = fmax(runs->cpu, run.images ? run.cpu_seconds / (double)run.images : 0);
+    return DL2_OK;
+}
+
+static int run_round(struct analysis *analysis, struct subject *subject, unsigned round,
+                     struct dl2_progress *progress, struct dl2_error *error)
+{
+    size_t count = 0;
+    DL2_TRY(run_storage(analysis, subject, round, &count, error));
+    dl2_progress_update(progress, progress->done + 1, subject->name);
+    DL2_TRY(run_warm(analysis, subject, round, count, error));
+    dl2_progress_update(progress, progress->done + 1, subject->name);
+    DL2_TRY(run_cold(analysis, subject, round, error));
+    dl2_progress_update(progress, progress->done + 1, subject->name);
     return DL2_OK;
 }
 
 static int run_rounds(struct analysis *analysis, struct dl2_error *error)
 {
     struct dl2_progress progress;
-    dl2_progress_begin(&progress, "analyze", "runs", 2 * ROUNDS * analysis->count,
+    dl2_progress_begin(&progress, "analyze", "runs", 3 * ROUNDS * analysis->count,
                        analysis->options->quiet);
     int status = DL2_OK;
     for (unsigned round = 0; round < ROUNDS && status == DL2_OK; round++)
-        for (size_t i = 0; i < analysis->count && status == DL2_OK; i++) {
-            struct subject *subject = &analysis->subjects[i];
-            size_t count = 0;
-            status = run_storage(analysis, subject, round, &count, error);
-            dl2_progress_update(&progress, progress.done + 1, subject->name);
-            if (status == DL2_OK)
-                status = run_loader(analysis, subject, round, count, error);
-            dl2_progress_update(&progress, progress.done + 1, subject->name);
-        }
+        for (size_t i = 0; i < analysis->count && status == DL2_OK; i++)
+            status = run_round(analysis, &analysis->subjects[i], round, &progress, error);
     dl2_progress_end(&progress);
     return status;
 }
@@ -461,21 +508,16 @@ static double predict(const struct limits *limits)
     return rate;
 }
 
-static double storage_limit(double storage, double cached)
+/* With a part of the files in memory. */
+static struct limits limits_at(const struct device *device, const struct runs *runs, double cached)
 {
-    return cached < 1 ? storage / (1 - cached) : INFINITY;
-}
-
-static struct limits limits_of(const struct analysis *analysis, const struct subject *subject)
-{
-    const struct device *device = &analysis->device;
+    const double rest = 1 - cached;
     return (struct limits){.device = device->rate.middle,
                            .threads = device->shared ? device->threads : 0,
                            .cores = device->cores,
-                           .loader = subject->loader_figure.middle,
-                           .cpu = subject->cpu_figure.middle,
-                           .storage =
-                               storage_limit(subject->storage_figure.middle, subject->cached)};
+                           .loader = 1 / (cached / runs->loader + rest / runs->cold),
+                           .cpu = cached * runs->cpu + rest * runs->cold_cpu,
+                           .storage = rest > 0 ? runs->storage / rest : INFINITY};
 }
 
 static void consider(struct advice *best, double rate, const char *format, ...) DL2_PRINTF(3, 4);
@@ -493,12 +535,12 @@ static void consider(struct advice *best, double rate, const char *format, ...)
 /* What would speed this one up most, by itself. */
 static void advise(const struct analysis *analysis, struct subject *subject)
 {
-    const struct limits now = limits_of(analysis, subject);
-    const double cores = analysis->device.cores, workers = analysis->config.workers;
+    const struct device *device = &analysis->device;
+    const struct limits now = limits_at(device, &subject->middle, subject->cached);
+    const double cores = device->cores, workers = analysis->config.workers;
     struct advice *advice = &subject->advice;
     char size[16];
-    advice->rate = predict(&now) * (1 + WORTH);
-    const double least = advice->rate;
+    const double least = advice->rate = predict(&now) * (1 + WORTH);
 
     struct limits other = now;
     other.device = INFINITY;
@@ -509,73 +551,77 @@ static void advise(const struct analysis *analysis, struct subject *subject)
         other.loader *= cores / workers;
         consider(advice, predict(&other), "%.0f workers instead of %.0f", cores, workers);
     }
-    other = now;
-    other.storage = INFINITY;
-    const double unstalled = predict(&other);
-    if (now.storage < unstalled) {
-        const double part = 1 - subject->storage_figure.middle / unstalled;
-        consider(advice, unstalled, "keeping %s of its files in memory (%s now)",
-                 dl2_load_bytes(size, part * (double)subject->bytes),
-                 dl2_load_bytes((char[16]){0}, subject->cached * (double)subject->bytes));
-    }
+    other = limits_at(device, &subject->middle, 1);
+    consider(advice, predict(&other), "memory for all its files, %s",
+             dl2_load_bytes(size, (double)subject->bytes));
     const struct dl2_loader_stats *stats = &subject->stats;
     const double work = stats->read + stats->decode + stats->transform + stats->operations;
     const double kept = work > 0 ? 1 - (stats->read + stats->decode) / work : 1;
     if (subject->decoded_bytes <= (double)analysis->memory) {
-        other = now;
         other.cpu *= kept;
         other.loader /= fmax(kept, 0.01);
-        other.storage = INFINITY;
         consider(advice, predict(&other), "--cache-decoded %.0fM",
                  ceil(subject->decoded_bytes / 0x1p20));
     }
-    if (!analysis->device.shared && now.loader < now.device && now.loader <= now.storage)
-        consider(advice, fmin(now.device, now.storage),
-                 "%.0f processors for the loader instead of %.0f",
-                 ceil(fmin(now.device, now.storage) / now.loader * fmin(workers, cores)),
-                 fmin(workers, cores));
+    const double wanted = fmin(now.device, now.storage);
+    if (!device->shared && now.loader < wanted)
+        consider(advice, wanted, "%.0f processors for the loader instead of %.0f",
+                 ceil(wanted / now.loader * fmin(workers, cores)), fmin(workers, cores));
     if (advice->rate <= least)
         advice->rate = 0;
 }
 
 /* Where an epoch's time goes: each stage's part is what it adds to those before it. */
-static void share_out(struct subject *subject, const struct limits *limits)
+static void share_out(const struct device *device, struct subject *subject)
 {
-    struct limits cached = *limits;
-    cached.storage = INFINITY;
-    const double rate = predict(limits);
-    const double without_stall = predict(&cached);
-    subject->device_share = rate / limits->device;
-    subject->loader_share = rate / without_stall - subject->device_share;
-    subject->storage_share = 1 - rate / without_stall;
-    if (limits->storage < without_stall)
-        subject->bottleneck = "storage";
+    const struct limits limits = limits_at(device, &subject->middle, subject->cached);
+    const struct limits warm = limits_at(device, &subject->middle, 1);
+    const double rate = predict(&limits), warm_rate = predict(&warm);
+    subject->device_share = rate / limits.device;
+    subject->loader_share = rate / warm_rate - subject->device_share;
+    subject->storage_share = 1 - rate / warm_rate;
+    /* A device that waits is not what holds training up; one that shares processors never waits. */
+    const double device_counts =
+        device->shared || subject->device_share >= 1 - WORTH ? subject->device_share : 0;
+    if (device_counts >= subject->loader_share && device_counts >= subject->storage_share)
+        subject->bottleneck = "device";
     else
-        subject->bottleneck = subject->device_share >= 0.5 ? "device" : "preprocessing";
+        subject->bottleneck =
+            subject->storage_share > subject->loader_share ? "storage" : "preprocessing";
+}
+
+/* The figure of one field of the rounds' runs. */
+static struct figure figure_of(const struct subject *subject, size_t field)
+{
+    double values[ROUNDS];
+    for (unsigned round = 0; round < ROUNDS; round++)
+        memcpy(&values[round], (const char *)&subject->runs[round] + field, sizeof *values);
+    return summarize(values, ROUNDS);
 }
 
 static void conclude(const struct analysis *analysis, struct subject *subject)
 {
     const struct device *device = &analysis->device;
-    const double relative = device->rate.half / device->rate.middle;
     dl2_loader_get_stats(subject->loader, &subject->stats);
-    subject->storage_figure = summarize(subject->storage, ROUNDS);
-    subject->loader_figure = summarize(subject->loader_rate, ROUNDS);
-    subject->cpu_figure = summarize(subject->cpu, ROUNDS);
-    struct limits limits = limits_of(analysis, subject);
-    share_out(subject, &limits);
+    subject->storage_figure = figure_of(subject, offsetof(struct runs, storage));
+    subject->loader_figure = figure_of(subject, offsetof(struct runs, loader));
+    subject->cold_figure = figure_of(subject, offsetof(struct runs, cold));
+    subject->cpu_figure = figure_of(subject, offsetof(struct runs, cpu));
+    subject->middle = (struct runs){subject->storage_figure.middle, subject->loader_figure.middle,
+                                    subject->cold_figure.middle, subject->cpu_figure.middle,
+                                    figure_of(subject, offsetof(struct runs, cold_cpu)).middle};
+    share_out(device, subject);
     advise(analysis, subject);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        limits.loader = subject->loader_rate[round];
-        limits.cpu = subject->cpu[round];
-        limits.storage = storage_limit(subject->storage[round], subject->cached);
+        const struct limits limits = limits_at(device, &subject->runs[round], subject->cached);
+        const struct limits first = limits_at(device, &subject->runs[round], 0);
         subject->rate[round] = predict(&limits);
-        limits.storage = subject->storage[round];
-        subject->first[round] = predict(&limits);
+        subject->first[round] = predict(&first);
     }
     subject->rate_figure = summarize(subject->rate, ROUNDS);
     subject->first_figure = summarize(subject->first, ROUNDS);
     /* The device's own uncertainty counts as far as the device does. */
+    const double relative = device->rate.half / device->rate.middle;
     if (isfinite(relative))
         subject->rate_figure.half =
             hypot(subject->rate_figure.half,
@@ -626,14 +672,14 @@ static void print_figure(FILE *out, const struct figure *figure)
 static void print_table(FILE *out, const struct analysis *analysis)
 {
     int width = 7;
-    for (size_t i = 0; i < analysis->count; i++)
-        width = (int)strlen(analysis->subjects[i].name) > width
-                    ? (int)strlen(analysis->subjects[i].name)
-                    : width;
-    fprintf(out, "%-*s %10s %17s %17s %17s %9s   %s\n", width, "", "", "storage", "preprocessing",
-            "training", "first", "of an epoch, percent");
-    fprintf(out, "%-*s %10s %17s %17s %17s %9s   %s%s\n", width, "dataset", "size", "images/s",
-            "images/s", "images/s", "epoch", "device  preproc.  storage",
+    for (size_t i = 0; i < analysis->count; i++) {
+        const int length = (int)strlen(analysis->subjects[i].name);
+        width = length > width ? length : width;
+    }
+    fprintf(out, "%-*s %10s %17s %17s %9s %17s %9s   %s\n", width, "", "", "reading",
+            "loading, files", "loading", "training", "its first", "of an epoch, percent");
+    fprintf(out, "%-*s %10s %17s %17s %9s %17s %9s   %s%s\n", width, "dataset", "size",
+            "alone, cold", "in memory", "cold", "images/s", "epoch", "device  preproc.  storage",
             analysis->options->quality_count ? "     PSNR    SSIM" : "");
     for (size_t i = 0; i < analysis->count; i++) {
         const struct subject *subject = &analysis->subjects[i];
@@ -642,6 +688,7 @@ static void print_table(FILE *out, const struct analysis *analysis)
                 dl2_load_bytes(size, (double)subject->bytes));
         print_figure(out, &subject->storage_figure);
         print_figure(out, &subject->loader_figure);
+        fprintf(out, " %9.0f", subject->cold_figure.middle);
         print_figure(out, &subject->rate_figure);
         fprintf(out, " %9.0f   %6.0f %9.0f %8.0f", subject->first_figure.middle,
                 100 * subject->device_share, 100 * subject->loader_share,
@@ -655,19 +702,19 @@ static void print_table(FILE *out, const struct analysis *analysis)
 
 static void print_subject(FILE *out, const struct analysis *analysis, const struct subject *subject)
 {
-    (void)analysis;
     fprintf(out, "%s: ", subject->name);
-    if (subject->device_share >= 1 - WORTH)
+    if (subject->device_share >= 1 - WORTH) {
         fprintf(out, "the device never waits.");
-    else if (!strcmp(subject->bottleneck, "storage"))
-        fprintf(out, "storage is what training waits for, %.0f%% of an epoch.",
-                100 * subject->storage_share);
-    else if (!strcmp(subject->bottleneck, "preprocessing"))
-        fprintf(out, "decoding and cropping take most of an epoch, %.0f%%.",
-                100 * subject->loader_share);
-    else
-        fprintf(out, "the device takes most of an epoch; decoding and cropping add %.0f%%.",
-                100 * subject->loader_share);
+    } else if (analysis->device.shared) {
+        fprintf(out, "%s takes most of an epoch.",
+                !strcmp(subject->bottleneck, "preprocessing") ? "decoding and cropping"
+                : !strcmp(subject->bottleneck, "storage")     ? "reading"
+                                                              : "the device");
+    } else {
+        fprintf(out, "the device waits %.0f%% of an epoch, mostly for %s.",
+                100 * (1 - subject->device_share),
+                !strcmp(subject->bottleneck, "storage") ? "storage" : "decoding and cropping");
+    }
     if (subject->advice.rate > 0)
         fprintf(out, " What would help most: %s (%.0f images/s).", subject->advice.text,
                 subject->advice.rate);
@@ -710,7 +757,7 @@ static void print_choice(FILE *out, const struct analysis *analysis)
 /* Was it storage that was read, or memory under another name? */
 static bool was_cold(const struct subject *subject)
 {
-    return subject->disk_bytes >= subject->read_bytes / 2;
+    return subject->resident < 0.5;
 }
 
 static void print_analysis(FILE *out, const struct analysis *analysis)
@@ -751,7 +798,7 @@ static json_t *subject_json(const struct subject *subject)
     const struct dl2_loader_stats *stats = &subject->stats;
     json_t *json = json_pack(
         "{s:o, s:o, s:I, s:I, s:f, s:{s:o, s:o, s:b}, s:{s:o, s:o, s:{s:f, s:f, s:f, s:f}},"
-        " s:{s:o, s:o, s:f}, s:{s:f, s:f, s:f}, s:s, s:o}",
+        " s:{s:o, s:f}, s:{s:o, s:o, s:f}, s:{s:f, s:f, s:f}, s:s, s:o}",
         "variant", dl2_json_text(subject->name), "path", dl2_json_text(subject->path), "images",
         (json_int_t)subject->images, "bytes", (json_int_t)subject->bytes, "cached", subject->cached,
         "storage", "images_per_second", figure_json(&subject->storage_figure), "bytes_per_second",
@@ -760,9 +807,10 @@ static json_t *subject_json(const struct subject *subject)
         "cold", was_cold(subject), "preprocessing", "images_per_second",
         figure_json(&subject->loader_figure), "cpu_seconds_per_image",
         figure_json(&subject->cpu_figure), "stages", "read", stats->read, "decode", stats->decode,
-        "transform", stats->transform, "operations", stats->operations, "predicted",
-        "images_per_second", figure_json(&subject->rate_figure), "first_epoch_images_per_second",
-        figure_json(&subject->first_figure), "epoch_seconds",
+        "transform", stats->transform, "operations", stats->operations, "cold", "images_per_second",
+        figure_json(&subject->cold_figure), "cpu_seconds_per_image", subject->middle.cold_cpu,
+        "predicted", "images_per_second", figure_json(&subject->rate_figure),
+        "first_epoch_images_per_second", figure_json(&subject->first_figure), "epoch_seconds",
         dl2_load_rate((double)subject->images, subject->rate_figure.middle), "epoch_shares",
         "device", subject->device_share, "preprocessing", subject->loader_share, "storage",
         subject->storage_share, "bottleneck", subject->bottleneck, "help",

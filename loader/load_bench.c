@@ -31,7 +31,8 @@ struct bench {
     struct dl2_loader_stats stats;
     struct scaling *scaling;
     json_t *bad;
-    uint64_t peak; /* resident, of the whole process, before the scaling table */
+    double resident; /* with --cold: the part of the files that stayed in memory, at most */
+    uint64_t peak;   /* resident, of the whole process, before the scaling table */
     bool digesting;
     uint32_t digest;
     struct dl2_progress progress;
@@ -60,8 +61,11 @@ static void see_batch(void *context, const struct dl2_batch *batch)
 static int run_epoch(struct bench *bench, struct dl2_loader *loader, unsigned epoch,
                      struct dl2_load_run *run, struct dl2_error *error)
 {
-    if (bench->options->cold)
-        DL2_TRY(dl2_load_evict(bench->dataset, NULL, dl2_dataset_count(bench->dataset), error));
+    double resident;
+    if (bench->options->cold) {
+        DL2_TRY(dl2_fetch_evict(bench->dataset, &resident, error));
+        bench->resident = resident > bench->resident ? resident : bench->resident;
+    }
     const struct dl2_load_pass pass = {.epoch = epoch, .batch = see_batch, .context = bench};
     return dl2_load_run(loader, &pass, run, error);
 }
@@ -142,12 +146,6 @@ static double waited(const struct bench *bench)
     return rest > 0 ? rest : 0;
 }
 
-/* From the dataset; where nothing counts reads, what the samples took. */
-static uint64_t bytes_read(const struct dl2_loader_stats *stats)
-{
-    return stats->requests ? stats->bytes_read : stats->bytes;
-}
-
 /* Heap allocations an image of the last epoch; the first takes what all later ones use. */
 static double allocations(const struct bench *bench)
 {
@@ -172,9 +170,12 @@ static void print_rates(FILE *out, const struct bench *bench)
     fprintf(out, "  %-21s %10.0f\n", "images/s a core",
             dl2_load_rate(images, bench->total.cpu_seconds));
     fprintf(out, "  %-21s %10.1f\n", "MB/s read",
-            dl2_load_rate((double)bytes_read(stats) / 1e6, bench->total.seconds));
+            dl2_load_rate((double)stats->bytes_read / 1e6, bench->total.seconds));
     fprintf(out, "  %-21s %10s in %" PRIu64 " reads\n", "read",
-            dl2_load_bytes(text, (double)bytes_read(stats)), stats->requests);
+            dl2_load_bytes(text, (double)stats->bytes_read), stats->requests);
+    if (bench->resident > 0.01)
+        fprintf(out, "  %-21s %9.0f%% of the files would not leave memory\n", "not quite cold",
+                100 * bench->resident);
     if (stats->encoded_hits || stats->decoded_hits)
         fprintf(out, "  %-21s %10" PRIu64 " encoded, %" PRIu64 " decoded\n", "from the caches",
                 stats->encoded_hits, stats->decoded_hits);
@@ -297,19 +298,19 @@ static json_t *bench_json(const struct bench *bench)
         return NULL;
     json_t *figures = json_pack(
         "{s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:I, s:I, s:I, s:I, s:I, s:f, s:o, "
-        "s:I, s:I, s:o, s:o, s:O, s:o, s:o}",
+        "s:I, s:I, s:f, s:o, s:o, s:O, s:o, s:o}",
         "seconds", bench->total.seconds, "cpu_seconds", bench->total.cpu_seconds,
         "images_per_second", dl2_load_rate(images, bench->total.seconds), "images_per_core_second",
         dl2_load_rate(images, bench->total.cpu_seconds), "stages", "read", stats->read, "decode",
         stats->decode, "transform", stats->transform, "operations", stats->operations, "wait",
-        waited(bench), "bytes_read", (json_int_t)bytes_read(stats), "requests",
+        waited(bench), "bytes_read", (json_int_t)stats->bytes_read, "requests",
         (json_int_t)stats->requests, "encoded_hits", (json_int_t)stats->encoded_hits,
         "decoded_hits", (json_int_t)stats->decoded_hits, "aside", (json_int_t)stats->aside,
         "slow_seconds", stats->threshold, "allocations_per_image",
         counted ? json_real(allocations(bench)) : json_null(), "peak_rss_bytes",
-        (json_int_t)bench->peak, "loader_bytes", (json_int_t)stats->memory, "per_epoch",
-        epochs_json(bench), "scaling", scaling_json(bench), "bad", bench->bad, "machine",
-        dl2_machine_describe(), "versions", versions);
+        (json_int_t)bench->peak, "loader_bytes", (json_int_t)stats->memory, "resident",
+        bench->resident, "per_epoch", epochs_json(bench), "scaling", scaling_json(bench), "bad",
+        bench->bad, "machine", dl2_machine_describe(), "versions", versions);
     if (!figures || json_object_update(json, figures) != 0) {
         json_decref(json);
         json = NULL;

@@ -3,9 +3,6 @@
 #include "common/json.h"
 #include "loader/load.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
                  struct dl2_load_run *run, struct dl2_error *error)
 {
@@ -35,32 +32,6 @@ int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
     dl2_loader_get_stats(loader, &after);
     run->images += after.images - before.images;
     return status < 0 ? status : DL2_OK;
-}
-
-static int evict_file(const struct dl2_location *at, struct dl2_error *error)
-{
-    const int fd = at->fd >= 0 ? at->fd : open(at->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return dl2_error_system(error, "%s", at->path);
-    fdatasync(fd); /* dirty pages stay */
-    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    if (fd != at->fd)
-        close(fd);
-    return DL2_OK;
-}
-
-int dl2_load_evict(const struct dl2_dataset *dataset, const uint32_t *order, size_t count,
-                   struct dl2_error *error)
-{
-    const char *last = NULL;
-    for (size_t i = 0; i < count; i++) {
-        struct dl2_location at;
-        if (!dl2_dataset_locate(dataset, order ? order[i] : i, &at) || at.path == last)
-            continue;
-        last = at.path;
-        DL2_TRY(evict_file(&at, error));
-    }
-    return DL2_OK;
 }
 
 double dl2_load_rate(double amount, double seconds)
