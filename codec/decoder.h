@@ -26,7 +26,7 @@ void dl2_decoder_destroy(struct dl2_decoder *decoder);
 
 /*
  * Sniffs the codec and reads the header; `info` as dl2_image_read_info() gives it. The bytes must
- * stay where they are until the image is decoded. DL2_ERR_LIMIT above max_pixels (0: the default).
+ * stay where they are until the image is decoded and its raster no longer used. DL2_ERR_LIMIT above max_pixels (0: the default).
  */
 int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
                      uint64_t max_pixels, struct dl2_image_info *info, struct dl2_error *error);

@@ -129,6 +129,14 @@ static int decode_into_cache(struct dl2_work *work, const struct dl2_recipe *rec
     return 1;
 }
 
+/* A raster of uncompressed pixels may be the encoded bytes themselves. */
+static bool lies_in_bytes(const struct dl2_work *work)
+{
+    const uintptr_t pixels = (uintptr_t)work->raster.planes[0].data;
+    const uintptr_t bytes = (uintptr_t)work->fetched.data;
+    return pixels >= bytes && pixels < bytes + work->fetched.size;
+}
+
 /* Header, view, pixels. Gray stays gray until it is resized: that is a third of the work. */
 static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
@@ -160,7 +168,8 @@ static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct
         request.height = work->view.height;
         status = dl2_decoder_decode(work->decoder, &request, &work->raster, error);
     }
-    dl2_work_drop(work, recipe);
+    if (status < 0 || !lies_in_bytes(work))
+        dl2_work_drop(work, recipe);
     return status < 0 ? status : DL2_OK;
 }
 
@@ -179,8 +188,11 @@ static int transform(struct dl2_work *work, const struct dl2_recipe *recipe, voi
         .channels = channels,
         .stride = plane->stride,
     };
-    return dl2_resize(&work->resizer, &pixels, &view->box, view->flip, config->image_size,
-                      config->image_size, config->channels, out, error);
+    const int status =
+        dl2_resize(&work->resizer, &pixels, &view->box, view->flip, config->image_size,
+                   config->image_size, config->channels, out, error);
+    dl2_work_drop(work, recipe);
+    return status;
 }
 
 static int operate(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error)

@@ -53,7 +53,7 @@ struct dl2_work {
     struct dl2_view view;
     struct dl2_loader_stats stats; /* for the caller to add up and clear */
 
-    struct dl2_fetched fetched; /* encoded; given back once it is decoded */
+    struct dl2_fetched fetched; /* encoded; given back once it is decoded, and not looked at */
     bool holds_bytes;
     const struct dl2_cache_block *cached; /* decoded; NULL: not */
     struct dl2_decoder *decoder;
@@ -77,7 +77,8 @@ bool dl2_work_needs_place(const struct dl2_work *work, const struct dl2_recipe *
 /* Is there work left to be put off? Not with encoded bytes in hand, which others wait to follow. */
 static inline bool dl2_work_may_rest(const struct dl2_work *work)
 {
-    return work->stage == DL2_STAGE_TRANSFORM || work->stage == DL2_STAGE_OPERATION;
+    return !work->holds_bytes &&
+           (work->stage == DL2_STAGE_TRANSFORM || work->stage == DL2_STAGE_OPERATION);
 }
 
 /*

@@ -137,6 +137,50 @@ static void test_same_pixels_in_all_modes(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* Nor does it matter how bytes come, with next to no room for what is read ahead. */
+static void test_same_pixels_however_read(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct album *expected = NULL;
+    for (enum dl2_io io = DL2_IO_AUTO; io <= DL2_IO_URING; io++)
+        for (unsigned mode = 0; mode < MODES; mode++)
+            for (unsigned workers = 1; workers <= 9; workers += 8) {
+                struct noise noise = {200000, 0};
+                struct dl2_loader_config config = config_for(true, workers);
+                struct dl2_loader *loader;
+                config.batching = modes[mode];
+                config.fetch.io = io;
+                config.fetch.ahead = 2;
+                config.decoded_cache_bytes = 100000;
+                use_operations(&config, &noise, 2);
+                const int status = dl2_loader_create(dataset, &config, &loader, NULL);
+                if (io == DL2_IO_URING && status == DL2_ERR_UNSUPPORTED)
+                    continue;
+                assert_int_equal(status, 0);
+                for (unsigned epoch = 0; epoch < 3; epoch++) {
+                    struct album *album = calloc(1, sizeof *album);
+                    start(loader, epoch, 0);
+                    if (epoch == 1) { /* left in the middle */
+                        take(loader, album, 3);
+                        free(album);
+                        continue;
+                    }
+                    take(loader, album, UINT32_MAX);
+                    expect_each_once(album);
+                    if (epoch == 2 && expected)
+                        expect_same_pixels(expected, album);
+                    if (epoch == 2 && !expected)
+                        expected = album;
+                    else
+                        free(album);
+                }
+                dl2_loader_destroy(loader);
+            }
+    free(expected);
+    dl2_dataset_close(dataset);
+}
+
 /* Samples that take a hundred times as long as others do go aside, in the first epoch in the middle
  * of their operations. */
 static void test_slow_samples_go_aside(void **state)
@@ -424,6 +468,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_same_pixels_in_all_modes),
+        TEST(test_same_pixels_however_read),
         TEST(test_slow_samples_go_aside),
         TEST(test_resume),
         TEST(test_positions_that_are_none),
