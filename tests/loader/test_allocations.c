@@ -50,6 +50,11 @@ static int make_ppms(void **state)
     return make_images(state, "ppm");
 }
 
+static int make_jpegs(void **state)
+{
+    return make_images(state, "jpeg");
+}
+
 static void load(struct dl2_loader *loader, uint64_t epoch)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -121,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_no_allocations, make_ppms, remove_root),
+        cmocka_unit_test_setup_teardown(test_no_allocations, make_jpegs, remove_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
