@@ -17,6 +17,10 @@
  * error instead, after the batches before it. A dataset of which nothing can be read is an error:
  * in training at once, in validation at the epoch's end.
  *
+ * Memory is bounded: `depth` batches; for each worker (with DL2_BATCHING_AWARE two for each) what one
+ * image of max_pixels takes to decode and resize; about 10 bytes a sample of the dataset; and the
+ * limits of what is read ahead and cached. dl2_loader_stats.memory says how much it was.
+ *
  * Threads: one consumer thread calls everything here, but dl2_loader_release() and
  * dl2_loader_get_stats(), which any may; workers are inside.
  *
