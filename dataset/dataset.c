@@ -103,6 +103,16 @@ const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned l
     return label < dataset->class_count ? dataset->classes[label] : NULL;
 }
 
+const char *dl2_dataset_container(const struct dl2_dataset *dataset)
+{
+    return dataset->container ? dataset->container : dataset->source->name;
+}
+
+bool dl2_dataset_has_parts(const struct dl2_dataset *dataset)
+{
+    return dataset->has_parts;
+}
+
 void dl2_dataset_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample)
 {
     dataset->source->sample(dataset, index, sample);

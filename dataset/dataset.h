@@ -75,6 +75,12 @@ size_t dl2_dataset_count(const struct dl2_dataset *dataset);
 unsigned dl2_dataset_class_count(const struct dl2_dataset *dataset);
 const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned label);
 
+/* What it lies in: "folder", "idx", "gulp" or "tar". */
+const char *dl2_dataset_container(const struct dl2_dataset *dataset);
+
+/* Do the data come with train/ and val/, so that no rule splits them? */
+bool dl2_dataset_has_parts(const struct dl2_dataset *dataset);
+
 /* One sample; strings live as long as the dataset. */
 struct dl2_sample {
     const char *key; /* path from the root without extension: "train/rose/0017" */
@@ -123,6 +129,9 @@ int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const ui
  */
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
                       size_t *count);
+
+/* Does a packed dataset (gulp, tar) lie at `path`, whole or not? By names alone. */
+bool dl2_dataset_is_packed(const char *path);
 
 /*
  * Writes PATH/dl2-index.bin for a packed dataset that others have made, or whose index is out of

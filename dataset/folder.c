@@ -162,6 +162,7 @@ static int open_list(struct dl2_dataset *dataset, const char *path,
                   dataset->class_count == 0);
     }
     dataset->count = folder->count;
+    dataset->has_parts = has_parts;
     return DL2_OK;
 }
 

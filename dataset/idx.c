@@ -358,6 +358,7 @@ static int open_idx(struct dl2_dataset *dataset, const char *path,
     if (!idx)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a dataset");
     dataset->state = idx;
+    dataset->has_parts = true;
     for (int p = 0; p < 2; p++)
         DL2_TRY(load_part(path, prefixes[p], &idx->parts[p], error));
     uint8_t ranks[256];

@@ -217,6 +217,8 @@ static int choose(struct dl2_dataset *dataset, const struct dl2_dataset_options 
     struct packed *packed = dataset->state;
     const struct dl2_index *index = &packed->index;
     dataset->count = index->count;
+    dataset->has_parts = index->has_parts;
+    dataset->container = index->kind == DL2_INDEX_GULP ? "gulp" : "tar";
     if (options->split == DL2_SPLIT_ALL)
         return DL2_OK;
     uint8_t *part = dl2_calloc(index->count, 1);
@@ -504,7 +506,7 @@ static bool find_in_packed(const struct dl2_dataset *dataset, const char *id, si
 const struct dl2_source dl2_source_packed = {
     .name = "packed",
     .looks_for = "GulpIO chunks data_N.gulp, WebDataset shards *.tar",
-    .probe = dl2_is_packed,
+    .probe = dl2_dataset_is_packed,
     .open = open_packed,
     .close = close_packed,
     .sample = sample_of_packed,
@@ -565,7 +567,7 @@ int dl2_dataset_write_index(const char *path, size_t *count, struct dl2_error *e
     if (!dl2_is_folder(path))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: an index is for a folder of shards",
                              path);
-    if (!dl2_is_packed(path))
+    if (!dl2_dataset_is_packed(path))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: no packed dataset; looked for %s. Folders need no index", path,
                              dl2_source_packed.looks_for);

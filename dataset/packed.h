@@ -28,8 +28,6 @@ struct dl2_shard_files {
     size_t count;
 };
 
-/* Does `path` look like a packed dataset? By names alone. */
-bool dl2_is_packed(const char *path);
 /* Lists the shards; what can't be read at random (compressed tar) is refused by name. */
 int dl2_shard_files_list(const char *path, struct dl2_shard_files *list, struct dl2_error *error);
 void dl2_shard_files_free(struct dl2_shard_files *list);

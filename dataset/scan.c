@@ -1,4 +1,5 @@
 #include "common/file.h"
+#include "dataset/dataset.h"
 #include "dataset/packed.h"
 #include "dataset/tree.h"
 
@@ -114,7 +115,7 @@ static bool is_tar_file(const char *path)
     return (ends_with(path, ".tar") || is_compressed_tar(path)) && dl2_is_file(path);
 }
 
-bool dl2_is_packed(const char *path)
+bool dl2_dataset_is_packed(const char *path)
 {
     if (is_tar_file(path))
         return true;

@@ -36,6 +36,8 @@ struct dl2_dataset {
     size_t count;
     char **classes; /* in label order; one block with its strings */
     unsigned class_count;
+    const char *container; /* NULL: the source's name */
+    bool has_parts;        /* the data come with train/ and val/ */
 };
 
 extern const struct dl2_source dl2_source_folder;

@@ -52,6 +52,12 @@ struct dl2_writer {
     bool finished;
 };
 
+const char *dl2_container_name(enum dl2_container container)
+{
+    static const char *const names[] = {"folder", "gulp", "tar"};
+    return names[container];
+}
+
 static int no_memory(struct dl2_error *error)
 {
     return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a packed dataset");

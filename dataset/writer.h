@@ -25,6 +25,9 @@ extern "C" {
 
 enum dl2_container { DL2_CONTAINER_FOLDER, DL2_CONTAINER_GULP, DL2_CONTAINER_TAR };
 
+/* "folder", "gulp", "tar". */
+const char *dl2_container_name(enum dl2_container container);
+
 struct dl2_writer_options {
     enum dl2_container container; /* GULP or TAR; folders are written file by file */
     uint64_t shard_bytes;         /* a shard is closed once it holds so much; 0: 256 MiB */

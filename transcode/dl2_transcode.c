@@ -3,6 +3,8 @@
 #include "common/option.h"
 #include "common/progress.h"
 #include "common/thread.h"
+#include "dataset/dataset.h"
+#include "transcode/copy.h"
 #include "transcode/transcode.h"
 
 #include <inttypes.h>
@@ -18,6 +20,9 @@ struct arguments {
     uint8_t background[3];
     uint64_t max_pixels, memory_mib;
     bool force, prune;
+    enum dl2_container container;
+    unsigned shard_mib;
+    bool copy, index;
 };
 
 static int parse_subsampling(const char *text, void *value, struct dl2_error *error)
@@ -26,6 +31,22 @@ static int parse_subsampling(const char *text, void *value, struct dl2_error *er
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not 420, 422 or 444", text);
     *(const char **)value = text;
     return DL2_OK;
+}
+
+static int parse_container(const char *text, void *value, struct dl2_error *error)
+{
+    for (int c = DL2_CONTAINER_FOLDER; c <= DL2_CONTAINER_TAR; c++)
+        if (!strcmp(text, dl2_container_name((enum dl2_container)c))) {
+            *(enum dl2_container *)value = (enum dl2_container)c;
+            return DL2_OK;
+        }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not folder, gulp or tar", text);
+}
+
+static struct dl2_writer_options pack_options(const struct arguments *arguments)
+{
+    return (struct dl2_writer_options){.container = arguments->container,
+                                       .shard_bytes = (uint64_t)arguments->shard_mib << 20};
 }
 
 /* The codecs to encode with. */
@@ -192,6 +213,7 @@ static int transcode(const struct arguments *arguments, const struct dl2_program
                                             .decode = DL2_DECODE_DEFAULTS,
                                             .jobs = common->jobs,
                                             .memory = arguments->memory_mib << 20,
+                                            .pack = pack_options(arguments),
                                             .force = arguments->force,
                                             .prune = arguments->prune,
                                             .on_message = on_message,
@@ -228,6 +250,68 @@ static int transcode(const struct arguments *arguments, const struct dl2_program
     return exit_status;
 }
 
+/* The exit status of a finished run. */
+static int end_program(const struct dl2_program *program, int status, const struct dl2_error *error,
+                       bool failures)
+{
+    int exit_status = status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    if (status == DL2_ERR_ARGUMENT)
+        exit_status = dl2_program_usage_error(program, "%s", error->message);
+    else if (status < 0)
+        fprintf(stderr, "%s: %s\n", program->name, error->message);
+    if (fflush(stdout) != 0 && exit_status == DL2_EXIT_OK) {
+        perror(program->name);
+        exit_status = DL2_EXIT_FAILED;
+    }
+    return exit_status;
+}
+
+static int copy(const struct arguments *arguments, const struct dl2_program *program,
+                const struct dl2_common_options *common, char **places)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_progress progress;
+    const struct dl2_copy_options options = {.source = places[0],
+                                             .dest = places[1],
+                                             .pack = pack_options(arguments),
+                                             .force = arguments->force,
+                                             .on_message = on_message,
+                                             .on_progress = on_progress,
+                                             .context = &progress};
+    struct dl2_copy_result result;
+    dl2_progress_begin(&progress, "copy", "images", 0, common->quiet);
+    int status = dl2_copy(&options, &result, &error);
+    dl2_progress_end(&progress);
+    if (status == DL2_OK)
+        printf("%s: %zu images, %" PRIu64 " bytes, as %s; %zu written, %zu failed\n", places[1],
+               result.images, result.bytes, dl2_container_name(arguments->container),
+               result.written, result.failed);
+    return end_program(program, status, &error, result.failed > 0);
+}
+
+static int write_index(const struct dl2_program *program, const char *path)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    size_t count = 0;
+    int status = dl2_dataset_write_index(path, &count, &error);
+    if (status == DL2_OK)
+        printf("%s/dl2-index.bin: %zu samples\n", path, count);
+    return end_program(program, status, &error, false);
+}
+
+static int run(const struct arguments *arguments, const struct dl2_program *program,
+               const struct dl2_common_options *common, char **places, size_t count)
+{
+    if (arguments->index && (arguments->copy || count != 1))
+        return dl2_program_usage_error(program, "--index takes one folder, and goes by itself");
+    if (arguments->index)
+        return write_index(program, places[0]);
+    if (count != 2)
+        return dl2_program_usage_error(program, "name a SOURCE and a DEST");
+    return arguments->copy ? copy(arguments, program, common, places)
+                           : transcode(arguments, program, common, places);
+}
+
 /* What --help says of the codecs that this build has: one line each. */
 static char *describe_codecs(void)
 {
@@ -247,20 +331,28 @@ static char *describe_codecs(void)
             fprintf(out, ", effort 0-%d (%s)", codec->max_effort, codec->effort_help);
         fprintf(out, "\n");
     }
-    fprintf(out, "\nMakes DEST/CODEC-QUALITY for each, with the tree of SOURCE, a "
-                 "dl2-variant.json with what it "
-                 "is, and a dl2-variant.jsonl with a line an image. EXIF orientation is applied, "
-                 "gray stays gray where "
-                 "the codec can, alpha is laid over the background. What an image is, its content "
-                 "says, not its name.\n"
-                 "\nA rerun makes only what is missing or out of date: no file, another size than "
-                 "was written, a source of "
-                 "another size or time, other options, another version of the codec's library. A "
-                 "run that was "
-                 "killed leaves no half-written file; run it again to complete it.\n"
-                 "\nExample: dl2-transcode --q 10,25,50,75 photos variants\n"
-                 "\nExit status: 0 all well, 1 an image or the run failed (named on stderr), 2 "
-                 "wrong usage.");
+    fprintf(out,
+            "\nMakes DEST/CODEC-QUALITY for each, with the tree of SOURCE, a "
+            "dl2-variant.json with what it "
+            "is, and a dl2-variant.jsonl with a line an image. EXIF orientation is applied, "
+            "gray stays gray where "
+            "the codec can, alpha is laid over the background. What an image is, its content "
+            "says, not its name.\n"
+            "\nA rerun makes only what is missing or out of date: no file, another size than "
+            "was written, a source of "
+            "another size or time, other options, another version of the codec's library. A "
+            "run that was "
+            "killed leaves no half-written file; run it again to complete it.\n"
+            "\nWith --container=gulp or tar a variant is GulpIO's chunks or WebDataset's "
+            "shards, in train/ and val/ where SOURCE has them, and a dl2-index.bin that makes "
+            "opening instant and holds a check sum of every image. It is made as a whole: where "
+            "anything is out of date, everything is made again. --copy makes DEST itself such a "
+            "container of SOURCE's bytes as they are, or class folders out of one. --index "
+            "writes a dl2-index.bin beside the shards that others have packed.\n"
+            "\nExamples: dl2-transcode --q 10,25,50,75 photos variants\n"
+            "          dl2-transcode --copy --container=tar photos shards\n"
+            "\nExit status: 0 all well, 1 an image or the run failed (named on stderr), 2 "
+            "wrong usage.");
     if (fclose(out) != 0) {
         free(text);
         return NULL;
@@ -290,7 +382,8 @@ int main(int argc, char **argv)
                                   .qualities = "75",
                                   .background = {255, 255, 255},
                                   .max_pixels = DL2_DEFAULT_MAX_PIXELS,
-                                  .memory_mib = default_memory_mib()};
+                                  .memory_mib = default_memory_mib(),
+                                  .shard_mib = 256};
     const struct dl2_option table[] = {
         {DL2_OPTION_TEXT, "codec", 'c', "LIST", codec_help, &arguments.codecs, 0, 0, NULL},
         {DL2_OPTION_TEXT, "q", 'q', "LIST",
@@ -310,6 +403,19 @@ int main(int argc, char **argv)
          "once "
          "(default: half of the machine's memory)",
          &arguments.memory_mib, 1, 1u << 30, NULL},
+        {DL2_OPTION_PARSE, "container", 0, "folder|gulp|tar",
+         "what variants lie in: class folders, GulpIO's chunks, WebDataset's tar shards (default: "
+         "folder)",
+         &arguments.container, 0, 0, parse_container},
+        {DL2_OPTION_UINT, "shard", 0, "MIB",
+         "begin another chunk or shard at this size (default: 256; chunks have at most 10000 "
+         "images)",
+         &arguments.shard_mib, 1, 1u << 20, NULL},
+        {DL2_OPTION_FLAG, "copy", 0, NULL,
+         "copy SOURCE's images to DEST as they are, into the container that is asked for",
+         &arguments.copy, 0, 0, NULL},
+        {DL2_OPTION_FLAG, "index", 0, NULL, "write an index for the packed dataset SOURCE",
+         &arguments.index, 0, 0, NULL},
         {DL2_OPTION_FLAG, "force", 'f', NULL, "make everything again", &arguments.force, 0, 0,
          NULL},
         {DL2_OPTION_FLAG, "prune", 0, NULL,
@@ -320,18 +426,18 @@ int main(int argc, char **argv)
     char *details = describe_codecs();
     const struct dl2_program program = {
         .name = "dl2-transcode",
-        .synopsis = "SOURCE DEST",
+        .synopsis = "SOURCE [DEST]",
         .summary = "recompress a tree of images by several codecs at several qualities",
         .details = details,
         .options = table,
         .print_versions = print_versions,
-        .min_arguments = 2,
+        .min_arguments = 1,
         .max_arguments = 2};
     struct dl2_common_options common = {0};
     char **places;
     size_t count;
     dl2_program_parse(&program, argc, argv, &common, &places, &count);
-    int exit_status = transcode(&arguments, &program, &common, places);
+    int exit_status = run(&arguments, &program, &common, places, count);
     free(places);
     free(details);
     return exit_status;

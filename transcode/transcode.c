@@ -5,17 +5,14 @@
 #include "common/json.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "transcode/place.h"
 #include "transcode/variant.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
-
-#define LOCK_NAME ".dl2-transcode.lock"
 
 enum {
     /* What a worker keeps from image to image. */
@@ -64,7 +61,8 @@ struct worker {
 /* What work leaves for emit: for each variant a new record, or why there is none. */
 struct outcome {
     struct dl2_record record;
-    char *message; /* of a failure */
+    struct dl2_bytes encoded; /* of a packed variant: to be put there in order */
+    char *message;            /* of a failure */
     bool tried;
 };
 
@@ -99,23 +97,9 @@ static void tell(const struct run *run, const char *format, ...)
 
 /* ---- What there is to do */
 
-/* `path` with links resolved, and "/" at its end. A string to free, or NULL with errno. */
-static char *resolve(const char *path)
+static bool is_packed(const struct run *run)
 {
-    char *real = realpath(path, NULL);
-    if (!real)
-        return NULL;
-    size_t length = strlen(real);
-    char *with_slash = dl2_calloc(length + 2, 1);
-    if (with_slash) {
-        memcpy(with_slash, real, length);
-        if (length == 0 || real[length - 1] != '/')
-            with_slash[length] = '/';
-    } else {
-        errno = ENOMEM;
-    }
-    free(real);
-    return with_slash;
+    return run->options->pack.container != DL2_CONTAINER_FOLDER;
 }
 
 static bool starts_with(const char *text, const char *start)
@@ -131,10 +115,10 @@ static int check_places(const struct run *run, char **dest_path, const char **in
                         struct dl2_error *error)
 {
     const char *source_given = run->options->source, *dest_given = run->options->dest;
-    char *source = resolve(source_given);
+    char *source = dl2_place_resolve(source_given);
     if (!source)
         return dl2_error_system(error, "%s: can't be read", source_given);
-    char *dest = resolve(dest_given);
+    char *dest = dl2_place_resolve(dest_given);
     int status = DL2_OK;
     *inside = NULL;
     if (!dest) {
@@ -142,11 +126,16 @@ static int check_places(const struct run *run, char **dest_path, const char **in
     } else if (!strcmp(source, dest)) {
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s: DEST is SOURCE itself; name another folder", dest_given);
+    } else if (starts_with(dest, source) && is_packed(run)) {
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s lies within SOURCE, and packed variants would have its folders "
+                               "for classes; name a DEST elsewhere",
+                               dest_given);
     } else if (starts_with(dest, source)) {
         *inside = dest + strlen(source);
     }
     for (size_t v = 0; status == DL2_OK && v < run->variant_count; v++) {
-        char *root = resolve(run->variants[v].root);
+        char *root = dl2_place_resolve(run->variants[v].root);
         if (root && starts_with(source, root))
             status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s would be written over its own source %s; name another DEST",
@@ -155,28 +144,6 @@ static int check_places(const struct run *run, char **dest_path, const char **in
     }
     free(source);
     *dest_path = dest;
-    return status;
-}
-
-static int lock_dest(struct run *run, struct dl2_error *error)
-{
-    const char *dest = run->options->dest;
-    char *path = dl2_path_join(dest, LOCK_NAME);
-    if (!path)
-        return no_memory(error);
-    int status = DL2_OK;
-    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (run->lock < 0) {
-        status = dl2_error_system(error, "%s: can't be written", path);
-    } else if (flock(run->lock, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK)
-            tell(run, "%s: another dl2-transcode is writing here; waiting for it", dest);
-        while (flock(run->lock, LOCK_EX) != 0 && status == DL2_OK) {
-            if (errno != EINTR)
-                status = dl2_error_system(error, "%s: can't be locked", path);
-        }
-    }
-    free(path);
     return status;
 }
 
@@ -225,13 +192,32 @@ static char *text_of(const char *bytes)
     return text;
 }
 
+/*
+ * Everything, to tell how much is ignored. A container holds labels, which files that are no images
+ * must have no part in, so for those a second look takes images alone.
+ */
+static int open_source(struct run *run, struct dl2_error *error)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
+    if (!is_packed(run))
+        return DL2_OK;
+    const size_t everything = dl2_dataset_count(run->dataset);
+    dl2_dataset_close(run->dataset);
+    run->dataset = NULL;
+    options.keep = dl2_codec_is_image_file;
+    DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
+    run->source.ignored = everything - dl2_dataset_count(run->dataset);
+    return DL2_OK;
+}
+
 /* All images but those below `inside`, where this program itself writes. */
 static int collect(struct run *run, const char *inside, struct dl2_error *error)
 {
-    const struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
-    DL2_TRY(dl2_dataset_open(run->options->source, &everything, &run->dataset, error));
+    DL2_TRY(open_source(run, error));
     size_t count = dl2_dataset_count(run->dataset);
     struct dl2_source_items *source = &run->source;
+    source->dataset = run->dataset;
     source->items = dl2_calloc(count, sizeof *source->items);
     if (!source->items)
         return no_memory(error);
@@ -253,6 +239,7 @@ static int collect(struct run *run, const char *inside, struct dl2_error *error)
                                                                   .name_text = name_text,
                                                                   .bytes = sample.bytes,
                                                                   .mtime_ns = sample.mtime_ns,
+                                                                  .label = sample.label,
                                                                   .same_key_as = SIZE_MAX};
         if (!key_text || !name_text)
             return no_memory(error);
@@ -290,6 +277,16 @@ static int prune(struct run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* What failed in a packed variant before and is not tried again, once. */
+static void tell_kept_failures(const struct run *run, size_t index)
+{
+    for (size_t v = 0; v < run->variant_count; v++)
+        if (run->variants[v].kept && run->variants[v].errors[index]) {
+            tell(run, "%s: %s", run->source.items[index].path, run->variants[v].errors[index]);
+            return;
+        }
+}
+
 /* Fails what would be written to a taken name, lists the items that some variant lacks. */
 static int plan(struct run *run, struct dl2_error *error)
 {
@@ -305,6 +302,7 @@ static int plan(struct run *run, struct dl2_error *error)
     for (size_t i = 0; i < run->source.count; i++) {
         const struct dl2_source_item *item = &run->source.items[i];
         bool needed = false;
+        tell_kept_failures(run, i);
         for (size_t v = 0; v < run->variant_count; v++)
             needed = needed || run->variants[v].records[i].state == DL2_RECORD_MISSING;
         if (item->same_key_as == SIZE_MAX) {
@@ -379,6 +377,15 @@ static int encode_one(struct run *run, struct worker *worker, size_t v, size_t i
     }
     outcome->record.encode_cpu = (float)(dl2_clock_thread_cpu() - start);
     DL2_TRY(dl2_variant_begin(variant, error));
+    if (is_packed(run)) {
+        struct dl2_bytes free_now = outcome->encoded;
+        outcome->encoded = worker->encoded;
+        worker->encoded = free_now;
+        outcome->tried = true;
+        outcome->record.bytes = outcome->encoded.size;
+        outcome->record.state = DL2_RECORD_VALID;
+        return DL2_OK;
+    }
     DL2_TRY(dl2_variant_path(variant, item, &worker->path, error));
     char *path = (char *)worker->path.data;
     int status = dl2_file_write(path, worker->encoded.data, worker->encoded.size, &own);
@@ -437,7 +444,8 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
     const uint8_t *data;
     size_t size;
     struct dl2_error own = DL2_ERROR_INIT;
-    memset(outcomes, 0, run->variant_count * sizeof *outcomes);
+    for (size_t v = 0; v < run->variant_count; v++)
+        outcomes[v] = (struct outcome){.encoded = outcomes[v].encoded};
     int status = dl2_dataset_read(run->dataset, item->sample, &worker->file, &data, &size, &own);
     uint64_t bytes = 0;
     if (status == DL2_OK) {
@@ -479,12 +487,35 @@ static void tell_failures(const struct run *run, const struct outcome *outcomes,
     }
 }
 
+/* Puts what was encoded into the containers; one that can't hold an image's name fails it. */
+static int pack(const struct run *run, const struct dl2_source_item *item, struct outcome *outcomes,
+                struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++) {
+        struct outcome *outcome = &outcomes[v];
+        if (!outcome->tried || outcome->record.state != DL2_RECORD_VALID)
+            continue;
+        struct dl2_error own = DL2_ERROR_INIT;
+        const int status = dl2_variant_pack(&run->variants[v], item, outcome->encoded.data,
+                                            outcome->encoded.size, &own);
+        if (status == DL2_ERR_UNSUPPORTED || status == DL2_ERR_LIMIT || status == DL2_ERR_ARGUMENT)
+            set_failure(outcome, &own);
+        else if (status < 0)
+            return dl2_error_set(error, own.status, "%s", own.message);
+        if (outcome->encoded.capacity > KEPT_IMAGE_BYTES)
+            dl2_bytes_free(&outcome->encoded);
+    }
+    return DL2_OK;
+}
+
 static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
 {
     struct run *run = context;
     struct outcome *outcomes = run->outcomes + slot * run->variant_count;
     size_t index = run->todo[n];
     const struct dl2_source_item *item = &run->source.items[index];
+    if (is_packed(run))
+        DL2_TRY(pack(run, item, outcomes, error));
     tell_failures(run, outcomes, item);
     int status = DL2_OK;
     for (size_t v = 0; v < run->variant_count; v++) {
@@ -517,8 +548,10 @@ static int make_all(struct run *run, struct dl2_error *error)
     if (!run->workers || !run->outcomes)
         return no_memory(error);
     int status = dl2_parallel_run(&loop, error);
-    for (size_t i = 0; i < outcomes; i++)
+    for (size_t i = 0; i < outcomes; i++) {
         free(run->outcomes[i].message); /* of items that weren't emitted any more */
+        dl2_bytes_free(&run->outcomes[i].encoded);
+    }
     for (unsigned i = 0; i < loop.jobs; i++) {
         struct worker *worker = &run->workers[i];
         dl2_bytes_free(&worker->file);
@@ -542,7 +575,7 @@ static int init_variants(struct run *run, struct dl2_error *error)
         const struct dl2_transcode_target *target = &options->targets[v];
         run->variant_count = v + 1;
         DL2_TRY(dl2_variant_init(&run->variants[v], options->dest, options->source, target->codec,
-                                 &target->encode, &options->decode, error));
+                                 &target->encode, &options->decode, &options->pack, error));
     }
     return DL2_OK;
 }
@@ -586,13 +619,14 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
 {
     char *dest = NULL;
     const char *inside = NULL;
-    if (!dl2_is_folder(run->options->source))
+    if (!dl2_is_folder(run->options->source) && !dl2_dataset_is_packed(run->options->source))
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no such folder", run->options->source);
     DL2_TRY(init_variants(run, error));
     DL2_TRY(dl2_make_folders(run->options->dest, error));
     int status = check_places(run, &dest, &inside, error);
     if (status == DL2_OK)
-        status = lock_dest(run, error);
+        status = dl2_place_lock(run->options->dest, run->options->on_message, run->options->context,
+                                &run->lock, error);
     if (status == DL2_OK)
         status = collect(run, inside, error);
     free(dest);
@@ -628,7 +662,7 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
     if (run.dataset)
         dl2_dataset_close(run.dataset);
     if (run.lock >= 0)
-        close(run.lock); /* which unlocks; the file stays, since another run may be waiting at it */
+        close(run.lock);
     pthread_cond_destroy(&run.gate.changed);
     pthread_mutex_destroy(&run.gate.mutex);
     return status;

@@ -1,16 +1,17 @@
 /*
- * The engine of dl2-transcode: a source's images, each decoded once and encoded for every variant that
- * lacks it, written whole or not at all.
+ * The engine of dl2-transcode: a source's images, each decoded once and encoded for every variant
+ * that lacks it, written whole or not at all.
  *
- * Which images are made again: those without a file, whose source has another size or time than when they
- * were made, whose file has another size than was written, and all where options or the encoder's
- * library changed. The bytes are the same for any number of jobs.
+ * Which images are made again: those without a file, whose source has another size or time than
+ * when they were made, whose file has another size than was written, and all where options or the
+ * encoder's library changed. The bytes are the same for any number of jobs.
  */
 #ifndef DL2_TRANSCODE_TRANSCODE_H
 #define DL2_TRANSCODE_TRANSCODE_H
 
 #include "codec/codec.h"
 #include "common/error.h"
+#include "dataset/writer.h"
 
 #include <stdint.h>
 
@@ -27,8 +28,9 @@ struct dl2_transcode_options {
     struct dl2_decode_options decode; /* channels: 0 */
     unsigned jobs;                    /* 0: dl2_cpu_count() */
     uint64_t memory; /* bytes that images in work may take together; one is always let through */
-    bool force;      /* make everything again */
-    bool prune;      /* remove files of earlier runs that no source image accounts for */
+    struct dl2_writer_options pack; /* what variants lie in; all 0: class folders */
+    bool force;                     /* make everything again */
+    bool prune; /* remove files of earlier runs that no source image accounts for */
     /* Both may be NULL; called from one thread at a time, not always the caller's. */
     void (*on_message)(void *context, const char *text); /* a failed image, a warning */
     void (*on_progress)(void *context, size_t done, size_t total);
@@ -42,7 +44,7 @@ struct dl2_transcode_result {
         size_t strays; /* files left there that no source image accounts for */
         uint64_t images, failed, bytes, pixels, source_bytes;
         double encode_cpu; /* seconds, of all images, also from earlier runs */
-    } *variants;
+    } * variants;
     size_t variant_count;
     size_t sources;        /* images found */
     size_t ignored;        /* other files */

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SCHEMA       "dl2-variant/1"
@@ -39,9 +40,11 @@ static json_t *describe_options(const struct dl2_codec *codec,
 
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
-                     const struct dl2_decode_options *decode, struct dl2_error *error)
+                     const struct dl2_decode_options *decode, const struct dl2_writer_options *pack,
+                     struct dl2_error *error)
 {
-    *variant = (struct dl2_variant){.codec = codec, .encode = *encode, .source = source};
+    *variant =
+        (struct dl2_variant){.codec = codec, .encode = *encode, .pack = *pack, .source = source};
     pthread_mutex_init(&variant->mutex, NULL);
     char name[64];
     if (codec->lossy)
@@ -56,6 +59,11 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
                   describe_options(codec, encode, decode), "encoder",
                   codec->encoder_parameters(encode), "libraries", dl2_codec_versions());
     return variant->name && variant->root && variant->about ? DL2_OK : no_memory(error);
+}
+
+static bool is_packed(const struct dl2_variant *variant)
+{
+    return variant->pack.container != DL2_CONTAINER_FOLDER;
 }
 
 static char *inside(const struct dl2_variant *variant, const char *name, struct dl2_error *error)
@@ -90,6 +98,9 @@ static bool made_by_same_options(const struct dl2_variant *variant)
             return false;
     }
     const char *codec = variant->codec->name;
+    if (strcmp(dl2_json_get_text(variant->old, "container", "folder"),
+               dl2_container_name(variant->pack.container)) != 0)
+        return false;
     return json_equal(json_object_get(json_object_get(variant->old, "libraries"), codec),
                       json_object_get(json_object_get(variant->about, "libraries"), codec));
 }
@@ -263,6 +274,102 @@ static int load_summary(struct dl2_variant *variant, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* The sizes of the images in the container that is there; false where it isn't what it should be.
+ */
+static bool look_into_container(struct dl2_variant *variant, const struct dl2_source_items *items,
+                                uint64_t *output_bytes, size_t *count)
+{
+    const struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *packed;
+    if (dl2_dataset_open(variant->root, &everything, &packed, NULL) < 0)
+        return false;
+    const unsigned classes = dl2_dataset_class_count(packed);
+    bool same = classes == dl2_dataset_class_count(items->dataset);
+    for (unsigned i = 0; same && i < classes; i++)
+        same =
+            !strcmp(dl2_dataset_class_name(packed, i), dl2_dataset_class_name(items->dataset, i));
+    *count = dl2_dataset_count(packed);
+    for (size_t i = 0; same && i < items->count; i++) {
+        size_t number, frames;
+        struct dl2_sample sample;
+        if (items->items[i].same_key_as != SIZE_MAX ||
+            !dl2_dataset_find(packed, items->items[i].key, &number, &frames))
+            continue;
+        dl2_dataset_sample(packed, number, &sample);
+        variant->records[i].has_output = sample.label == items->items[i].label;
+        output_bytes[i] = sample.bytes;
+    }
+    dl2_dataset_close(packed);
+    return same;
+}
+
+/* What failed before, from a source that hasn't been touched since, need not be tried again. */
+static int take_failures(struct dl2_variant *variant, const struct dl2_source_items *items,
+                         struct dl2_error *error)
+{
+    struct stat info;
+    char *path = inside(variant, SUMMARY_NAME, error);
+    if (!path)
+        return DL2_ERR_MEMORY;
+    const bool there = stat(path, &info) == 0;
+    const int64_t written = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    free(path);
+    const json_t *failed = json_object_get(variant->old, "failed");
+    for (size_t f = 0; there && f < json_array_size(failed); f++) {
+        const char *name = dl2_json_get_text(json_array_get(failed, f), "path", "");
+        const char *why = dl2_json_get_text(json_array_get(failed, f), "error", "");
+        for (size_t i = 0; i < items->count; i++) {
+            if (variant->records[i].state != DL2_RECORD_MISSING ||
+                items->items[i].mtime_ns > written || strcmp(items->items[i].name_text, name) != 0)
+                continue;
+            variant->records[i].state = DL2_RECORD_FAILED;
+            if (!(variant->errors[i] = strdup(why)))
+                return no_memory(error);
+        }
+    }
+    return DL2_OK;
+}
+
+/* All or nothing: keeps a packed variant or forgets what there is of it. */
+static int load_packed(struct dl2_variant *variant, const struct dl2_source_items *items,
+                       uint64_t *output_bytes, struct dl2_error *error)
+{
+    size_t packed = 0, valid = 0;
+    bool keep = variant->same_options && json_is_true(json_object_get(variant->old, "complete")) &&
+                look_into_container(variant, items, output_bytes, &packed);
+    if (keep) {
+        DL2_TRY(take_lines(variant, items, output_bytes, LINES_NAME, error));
+        DL2_TRY(take_failures(variant, items, error));
+        for (size_t i = 0; i < items->count; i++) {
+            valid += variant->records[i].state == DL2_RECORD_VALID;
+            keep = keep && (variant->records[i].state != DL2_RECORD_MISSING ||
+                            items->items[i].same_key_as != SIZE_MAX);
+        }
+        keep = keep && valid == packed;
+    }
+    variant->kept = keep;
+    for (size_t i = 0; i < items->count; i++) {
+        variant->records[i].has_output = false; /* no file of its own */
+        if (keep)
+            continue;
+        variant->records[i].state = DL2_RECORD_MISSING;
+        free(variant->errors[i]);
+        variant->errors[i] = NULL;
+    }
+    variant->same_options = variant->same_options && keep;
+    return DL2_OK;
+}
+
+/* A tree would be lost in a container's folder: no reader would look for it there. */
+static int refuse_container(const struct dl2_variant *variant, struct dl2_error *error)
+{
+    return dl2_dataset_is_packed(variant->root)
+               ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s holds a packed variant; name another DEST, or remove it",
+                               variant->root)
+               : DL2_OK;
+}
+
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
                      struct dl2_error *error)
 {
@@ -270,14 +377,22 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     variant->errors = dl2_calloc(items->count, sizeof *variant->errors);
     if (!variant->records || !variant->errors)
         return no_memory(error);
+    variant->source_dataset = items->dataset;
     if (!dl2_is_folder(variant->root))
         return DL2_OK;
+    if (!is_packed(variant))
+        DL2_TRY(refuse_container(variant, error));
     uint64_t *output_bytes = dl2_calloc(items->count, sizeof *output_bytes);
     if (!output_bytes)
         return no_memory(error);
     int status = load_summary(variant, error);
     if (force)
         variant->same_options = false;
+    if (status == DL2_OK && is_packed(variant)) {
+        status = load_packed(variant, items, output_bytes, error);
+        free(output_bytes);
+        return status;
+    }
     if (status == DL2_OK)
         status = look_at_files(variant, items, output_bytes, error);
     if (status == DL2_OK && variant->same_options)
@@ -314,6 +429,9 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
     int bad = json_object_set(summary, "codec", json_object_get(variant->about, "codec"));
     bad |= json_object_set(summary, "quality", json_object_get(variant->about, "quality"));
     bad |= json_object_set_new(summary, "complete", json_boolean(complete));
+    if (is_packed(variant))
+        bad |= json_object_set_new(summary, "container",
+                                   json_string(dl2_container_name(variant->pack.container)));
     bad |= json_object_set_new(summary, "source", dl2_json_text(variant->source));
     bad |= json_object_set(summary, "options", json_object_get(variant->about, "options"));
     bad |= json_object_set(summary, "encoder", json_object_get(variant->about, "encoder"));
@@ -335,9 +453,26 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
     return status;
 }
 
+static int open_container(struct dl2_variant *variant, struct dl2_error *error)
+{
+    const unsigned count = dl2_dataset_class_count(variant->source_dataset);
+    const char **classes = dl2_calloc(count, sizeof *classes);
+    if (!classes)
+        return no_memory(error);
+    for (unsigned i = 0; i < count; i++)
+        classes[i] = dl2_dataset_class_name(variant->source_dataset, i);
+    variant->pack.has_parts = dl2_dataset_has_parts(variant->source_dataset);
+    int status =
+        dl2_writer_open(variant->root, &variant->pack, classes, count, &variant->writer, error);
+    free(classes);
+    return status;
+}
+
 static int begin(struct dl2_variant *variant, struct dl2_error *error)
 {
     DL2_TRY(dl2_make_folders(variant->root, error));
+    if (is_packed(variant)) /* first, since it knows what is in the way */
+        DL2_TRY(open_container(variant, error));
     if (!variant->same_options) {
         /* Lines of other options must be gone before dl2-variant.json vouches for them. */
         DL2_TRY(remove_inside(variant, LINES_NAME, error));
@@ -346,7 +481,7 @@ static int begin(struct dl2_variant *variant, struct dl2_error *error)
     json_t *nothing = json_array();
     int status = nothing ? save_summary(variant, false, nothing, 0, error) : no_memory(error);
     json_decref(nothing);
-    if (status < 0)
+    if (status < 0 || is_packed(variant))
         return status;
     char *path = inside(variant, JOURNAL_NAME, error);
     if (!path)
@@ -419,11 +554,20 @@ static int append_line(const struct dl2_variant *variant, const struct dl2_sourc
     return append_text(out, numbers, error);
 }
 
+int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
+                     const void *data, size_t size, struct dl2_error *error)
+{
+    return dl2_writer_add(variant->writer, item->key, variant->codec->extension, item->label, data,
+                          size, error);
+}
+
 int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                     const struct dl2_record *record, struct dl2_error *error)
 {
     variant->records[index] = *record;
     variant->made++;
+    if (is_packed(variant))
+        return DL2_OK;
     variant->line.size = 0;
     DL2_TRY(append_line(variant, item, record, &variant->line, error));
     bool written =
@@ -571,7 +715,10 @@ int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_item
     DL2_TRY(list_failed(variant, items, &failed, error));
     int status = DL2_OK;
     if (!says_the_same(variant, failed, items->ignored)) {
-        status = dl2_variant_begin(variant, error);
+        if (!variant->kept)
+            status = dl2_variant_begin(variant, error);
+        if (status == DL2_OK && variant->writer)
+            status = dl2_writer_finish(variant->writer, error);
         if (status == DL2_OK)
             status = save_lines(variant, items, error);
         if (status == DL2_OK)
@@ -587,6 +734,7 @@ void dl2_variant_free(struct dl2_variant *variant, size_t items)
 {
     if (variant->journal)
         fclose(variant->journal);
+    dl2_writer_close(variant->writer);
     dl2_bytes_free(&variant->line);
     for (size_t i = 0; variant->errors && i < items; i++)
         free(variant->errors[i]);

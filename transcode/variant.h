@@ -3,11 +3,17 @@
  *
  *   dl2-variant.json        what it is, and sums (docs/formats.md)
  *   dl2-variant.jsonl       a line an image, once a run has ended
- *   .dl2-variant.journal    the same lines as they come, while a run is under way or after it was cut short
+ *   .dl2-variant.journal    the same lines as they come, while a run is under way or after it was
+ * cut short
  *
- * What can be relied on at any moment, also after SIGKILL: files under their final names are whole, and
- * an image that has a line was made by the options that dl2-variant.json names, from a source of the size and
- * time that the line names. So a rerun needs to trust nothing but lines and file sizes.
+ * What can be relied on at any moment, also after SIGKILL: files under their final names are whole,
+ * and an image that has a line was made by the options that dl2-variant.json names, from a source
+ * of the size and time that the line names. So a rerun needs to trust nothing but lines and file
+ * sizes.
+ *
+ * A packed variant (dataset/writer.h) has the container instead of a tree. It is made as a whole:
+ * kept where every image in it is up to date and nothing is missing or too much, and else made
+ * again from the first image on. A killed run leaves nothing that could be taken for it.
  *
  * Threads: dl2_variant_begin() on any; everything else on one at a time.
  */
@@ -16,6 +22,8 @@
 
 #include "codec/codec.h"
 #include "common/error.h"
+#include "dataset/dataset.h"
+#include "dataset/writer.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -23,21 +31,23 @@
 
 /* A source image. Strings are the dataset's unless said otherwise. */
 struct dl2_source_item {
-    size_t sample;    /* its number in the dataset */
-    const char *key;  /* path without extension */
-    const char *name; /* path from the source's root */
-    const char *path; /* for messages */
+    size_t sample;              /* its number in the dataset */
+    const char *key;            /* path without extension */
+    const char *name;           /* path from the source's root */
+    const char *path;           /* for messages */
     char *key_text, *name_text; /* the same as UTF-8, what isn't replaced; the item's own */
     uint64_t bytes;
     int64_t mtime_ns;
+    int label;          /* for packed variants */
     size_t same_key_as; /* the item that has the key already, or SIZE_MAX */
 };
 
 struct dl2_source_items {
     struct dl2_source_item *items; /* in the source's order */
     size_t count;
-    size_t *by_key;  /* item numbers sorted by key_text */
-    size_t ignored;  /* files that are not images */
+    size_t *by_key; /* item numbers sorted by key_text */
+    size_t ignored; /* files that are not images */
+    const struct dl2_dataset *dataset;
 };
 
 enum dl2_record_state {
@@ -64,8 +74,12 @@ struct dl2_variant_totals {
 struct dl2_variant {
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
-    char *name; /* "jpeg-05" */
-    char *root; /* DEST/name */
+    struct dl2_writer_options pack;           /* container FOLDER: a tree */
+    const struct dl2_dataset *source_dataset; /* whose classes a container has */
+    struct dl2_writer *writer;                /* of a packed variant that is being made */
+    bool kept;                                /* it is packed, and there as it should be */
+    char *name;                               /* "jpeg-05" */
+    char *root;                               /* DEST/name */
     const char *source;
     json_t *about; /* codec, quality, options, encoder, libraries: what images depend on */
     json_t *old;   /* the dl2-variant.json that was found, or NULL */
@@ -77,16 +91,18 @@ struct dl2_variant {
     bool begun;        /* something has been written in this run */
     pthread_mutex_t mutex;
     FILE *journal;
-    double flushed;        /* when the journal was last written out, dl2_clock_wall() */
-    struct dl2_bytes line; /* being made */
-    size_t made; /* images written in this run */
+    double flushed;                   /* when the journal was last written out, dl2_clock_wall() */
+    struct dl2_bytes line;            /* being made */
+    size_t made;                      /* images written in this run */
     struct dl2_variant_totals totals; /* after dl2_variant_finish() */
 };
 
-/* Names the variant and what it depends on; touches no file. `dest` and `source` must outlive it. */
+/* Names the variant and what it depends on; touches no file. `dest` and `source` must outlive it.
+ */
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
-                     const struct dl2_decode_options *decode, struct dl2_error *error);
+                     const struct dl2_decode_options *decode, const struct dl2_writer_options *pack,
+                     struct dl2_error *error);
 
 /* Looks at what is there and says in records which items need no work. `force`: none. */
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
@@ -99,11 +115,16 @@ int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_
 /* To be called before a file below root changes; does something once. */
 int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error);
 
+/* Puts an image into a packed variant, after dl2_variant_begin(), in the source's order. */
+int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
+                     const void *data, size_t size, struct dl2_error *error);
+
 /* An image is in its place. */
 int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                     const struct dl2_record *record, struct dl2_error *error);
 
-/* An image can't be made: takes `message` (a string to free), removes what an earlier run made of it. */
+/* An image can't be made: takes `message` (a string to free), removes what an earlier run made of
+ * it. */
 int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                      char *message, struct dl2_error *error);
 

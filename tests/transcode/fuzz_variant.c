@@ -25,8 +25,8 @@ static struct dl2_bytes summary = DL2_BYTES_INIT; /* the one that belongs to the
 
 /* `a` has an output, `b` has none. */
 static struct dl2_source_item item_list[ITEMS] = {
-    {0, "a", "a.ppm", "a.ppm", "a", "a.ppm", 7, 11, SIZE_MAX},
-    {1, "b", "b.ppm", "b.ppm", "b", "b.ppm", 7, 11, SIZE_MAX},
+    {0, "a", "a.ppm", "a.ppm", "a", "a.ppm", 7, 11, -1, SIZE_MAX},
+    {1, "b", "b.ppm", "b.ppm", "b", "b.ppm", 7, 11, -1, SIZE_MAX},
 };
 static size_t by_key[ITEMS] = {0, 1};
 static const struct dl2_source_items items = {item_list, ITEMS, by_key, 0};
@@ -52,7 +52,8 @@ static void init(struct dl2_variant *variant)
 {
     static const struct dl2_encode_options encode = DL2_ENCODE_DEFAULTS;
     static const struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
-    must(dl2_variant_init(variant, root, "source", dl2_codec_find("ppm"), &encode, &decode, NULL) ==
+    static const struct dl2_writer_options tree = {.container = DL2_CONTAINER_FOLDER};
+    must(dl2_variant_init(variant, root, "source", dl2_codec_find("ppm"), &encode, &decode, &tree, NULL) ==
          DL2_OK);
 }
 

@@ -1,0 +1,300 @@
+#include "transcode/copy.h"
+
+#include "codec/codec.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "dataset/dataset.h"
+#include "transcode/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct copy {
+    const struct dl2_copy_options *options;
+    struct dl2_copy_result *result;
+    struct dl2_dataset *dataset;
+    struct dl2_writer *writer; /* NULL: class folders */
+    struct dl2_bytes bytes;
+};
+
+static int no_memory(struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+}
+
+static bool is_packed(const struct copy *copy)
+{
+    return copy->options->pack.container != DL2_CONTAINER_FOLDER;
+}
+
+static int64_t mtime_of(const struct stat *info)
+{
+    return (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+}
+
+/* ---- Is there anything to do? */
+
+static bool same_classes(const struct dl2_dataset *a, const struct dl2_dataset *b)
+{
+    if (dl2_dataset_class_count(a) != dl2_dataset_class_count(b))
+        return false;
+    for (unsigned i = 0; i < dl2_dataset_class_count(a); i++)
+        if (strcmp(dl2_dataset_class_name(a, i), dl2_dataset_class_name(b, i)) != 0)
+            return false;
+    return true;
+}
+
+/* Does DEST hold what SOURCE does, packed after SOURCE was last changed? */
+static bool is_current(const struct copy *copy)
+{
+    const struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *there;
+    const char *dest = copy->options->dest;
+    if (copy->options->force || dl2_dataset_open(dest, &everything, &there, NULL) < 0)
+        return false;
+    bool same =
+        !strcmp(dl2_dataset_container(there), dl2_container_name(copy->options->pack.container)) &&
+        dl2_dataset_count(there) == dl2_dataset_count(copy->dataset) &&
+        dl2_dataset_has_parts(there) == dl2_dataset_has_parts(copy->dataset) &&
+        same_classes(there, copy->dataset);
+    for (size_t i = 0; same && i < dl2_dataset_count(there); i++) {
+        struct dl2_sample a, b;
+        dl2_dataset_sample(copy->dataset, i, &a);
+        dl2_dataset_sample(there, i, &b);
+        same = !strcmp(a.key, b.key) && a.label == b.label && a.bytes == b.bytes &&
+               a.mtime_ns <= b.mtime_ns;
+    }
+    dl2_dataset_close(there);
+    return same;
+}
+
+/* ---- One sample */
+
+/* The name's, or what the bytes say where there is none: GulpIO keeps no extensions. */
+static const char *extension_of(const struct dl2_sample *sample, const uint8_t *data, size_t size)
+{
+    if (*sample->extension)
+        return sample->extension;
+    const struct dl2_codec *codec = dl2_codec_sniff(data, size);
+    return codec ? codec->extension : "";
+}
+
+/* Is the file there with the sample's size, and not older? */
+static bool is_there(const char *path, const struct dl2_sample *sample)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+           (uint64_t)info.st_size == sample->bytes && mtime_of(&info) >= sample->mtime_ns;
+}
+
+static int write_file(struct copy *copy, const struct dl2_sample *sample, const char *extension,
+                      const uint8_t *data, size_t size, struct dl2_error *error)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s.%s", copy->options->dest, sample->key, extension) < 0)
+        return no_memory(error);
+    int status = DL2_OK;
+    if (copy->options->force || !is_there(path, sample)) {
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        status = dl2_make_folders(path, error);
+        *slash = '/';
+        if (status == DL2_OK)
+            status = dl2_file_write(path, data, size, error);
+        copy->result->written += status == DL2_OK;
+    }
+    free(path);
+    return status;
+}
+
+static int copy_sample(struct copy *copy, size_t index, struct dl2_error *error)
+{
+    struct dl2_sample sample;
+    const uint8_t *data;
+    size_t size;
+    dl2_dataset_sample(copy->dataset, index, &sample);
+    DL2_TRY(dl2_dataset_read(copy->dataset, index, &copy->bytes, &data, &size, error));
+    const char *extension = extension_of(&sample, data, size);
+    if (!*extension)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s: not an image", sample.path);
+    if (!copy->writer)
+        DL2_TRY(write_file(copy, &sample, extension, data, size, error));
+    else
+        DL2_TRY(
+            dl2_writer_add(copy->writer, sample.key, extension, sample.label, data, size, error));
+    copy->result->written += copy->writer != NULL;
+    copy->result->images++;
+    copy->result->bytes += size;
+    return DL2_OK;
+}
+
+/* Is it the sample that is at fault, and not the disk? */
+static bool is_samples_fault(const struct copy *copy, int status)
+{
+    return status == DL2_ERR_FORMAT || status == DL2_ERR_UNSUPPORTED || status == DL2_ERR_LIMIT ||
+           (copy->writer && status == DL2_ERR_ARGUMENT);
+}
+
+/* Of two files that differ in their extension alone a container takes the first. */
+static bool is_twin(const struct copy *copy, size_t index)
+{
+    struct dl2_sample one, two;
+    if (!copy->writer || index == 0)
+        return false;
+    dl2_dataset_sample(copy->dataset, index, &two);
+    for (size_t i = index; i-- > 0;) {
+        dl2_dataset_sample(copy->dataset, i, &one);
+        if (!strcmp(one.key, two.key))
+            return true;
+        /* Names with one stem stand together but for what sorts between "." and the stem's end. */
+        if (strncmp(one.key, two.key, strlen(two.key)) != 0)
+            return false;
+    }
+    return false;
+}
+
+static int copy_all(struct copy *copy, struct dl2_error *error)
+{
+    const size_t count = dl2_dataset_count(copy->dataset);
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_error own = DL2_ERROR_INIT;
+        struct dl2_sample sample;
+        dl2_dataset_sample(copy->dataset, i, &sample);
+        int status = is_twin(copy, i)
+                         ? dl2_error_set(&own, DL2_ERR_UNSUPPORTED,
+                                         "%s: another file has the same name but for the extension",
+                                         sample.path)
+                         : copy_sample(copy, i, &own);
+        if (status < 0 && !is_samples_fault(copy, status))
+            return dl2_error_set(error, own.status, "%s", own.message);
+        if (status < 0) {
+            copy->result->failed++;
+            if (copy->options->on_message)
+                copy->options->on_message(copy->options->context, own.message);
+        }
+        if (copy->options->on_progress)
+            copy->options->on_progress(copy->options->context, i + 1, count);
+    }
+    return DL2_OK;
+}
+
+/* ---- The run */
+
+static int open_writer(struct copy *copy, struct dl2_error *error)
+{
+    const unsigned count = dl2_dataset_class_count(copy->dataset);
+    const char **classes = dl2_calloc(count, sizeof *classes);
+    if (!classes)
+        return no_memory(error);
+    for (unsigned i = 0; i < count; i++)
+        classes[i] = dl2_dataset_class_name(copy->dataset, i);
+    struct dl2_writer_options pack = copy->options->pack;
+    pack.has_parts = dl2_dataset_has_parts(copy->dataset);
+    int status = dl2_writer_open(copy->options->dest, &pack, classes, count, &copy->writer, error);
+    free(classes);
+    return status;
+}
+
+/* A variant stays that variant: dl2-quality and dl2-report go by this file. */
+static int copy_summary(const struct copy *copy, struct dl2_error *error)
+{
+    char *from = dl2_path_join(copy->options->source, "dl2-variant.json");
+    char *to = dl2_path_join(copy->options->dest, "dl2-variant.json");
+    json_t *summary = NULL;
+    int status = from && to ? DL2_OK : no_memory(error);
+    if (status == DL2_OK && dl2_is_file(from))
+        status = dl2_json_load(from, NULL, &summary, error);
+    if (summary) {
+        int bad = 0;
+        if (is_packed(copy))
+            bad =
+                json_object_set_new(summary, "container",
+                                    json_string(dl2_container_name(copy->options->pack.container)));
+        else
+            json_object_del(summary, "container");
+        status = bad ? no_memory(error) : dl2_json_save(to, summary, error);
+        json_decref(summary);
+    }
+    free(from);
+    free(to);
+    return status;
+}
+
+static void count_samples(struct copy *copy)
+{
+    copy->result->images = dl2_dataset_count(copy->dataset);
+    for (size_t i = 0; i < copy->result->images; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(copy->dataset, i, &sample);
+        copy->result->bytes += sample.bytes;
+    }
+}
+
+static int run(struct copy *copy, struct dl2_error *error)
+{
+    struct dl2_dataset_options images = DL2_DATASET_DEFAULTS;
+    images.keep = dl2_codec_is_image_file;
+    DL2_TRY(dl2_dataset_open(copy->options->source, &images, &copy->dataset, error));
+    const char *dest = copy->options->dest;
+    if (is_packed(copy) && is_current(copy)) {
+        count_samples(copy);
+        return DL2_OK;
+    }
+    if (is_packed(copy))
+        DL2_TRY(open_writer(copy, error));
+    else if (dl2_dataset_is_packed(dest))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s holds a packed dataset; name another DEST, or remove it", dest);
+    DL2_TRY(copy_all(copy, error));
+    if (!copy->result->images)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: nothing could be copied",
+                             copy->options->source);
+    if (copy->writer)
+        DL2_TRY(dl2_writer_finish(copy->writer, error));
+    return copy_summary(copy, error);
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+    return text && start && !strncmp(text, start, strlen(start));
+}
+
+/* Neither may lie in the other. */
+static int check_places(const struct dl2_copy_options *options, struct dl2_error *error)
+{
+    char *source = dl2_place_resolve(options->source), *dest = dl2_place_resolve(options->dest);
+    int status = DL2_OK;
+    if (!source)
+        status = dl2_error_system(error, "%s: can't be read", options->source);
+    else if (starts_with(source, dest) || starts_with(dest, source))
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: DEST and SOURCE lie in each other; name another folder",
+                               options->dest);
+    free(source);
+    free(dest);
+    return status;
+}
+
+int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *result,
+             struct dl2_error *error)
+{
+    *result = (struct dl2_copy_result){0};
+    struct copy copy = {.options = options, .result = result};
+    int lock = -1;
+    int status = check_places(options, error);
+    if (status == DL2_OK)
+        status = dl2_make_folders(options->dest, error);
+    if (status == DL2_OK)
+        status = dl2_place_lock(options->dest, options->on_message, options->context, &lock, error);
+    if (status == DL2_OK)
+        status = run(&copy, error);
+    dl2_writer_close(copy.writer);
+    dl2_dataset_close(copy.dataset);
+    dl2_bytes_free(&copy.bytes);
+    if (lock >= 0)
+        close(lock);
+    return status;
+}

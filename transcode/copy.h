@@ -1,0 +1,37 @@
+/*
+ * dl2-transcode --copy: a dataset's encoded bytes as they are, in another container or out of one.
+ *
+ * DEST itself becomes the container, or the class folders. Keys, labels, classes, parts and bytes
+ * stay the same; so does a dl2-variant.json. A packed DEST that is there already and says the same
+ * is left alone, and else made again as a whole; in a folder only files that are missing, of
+ * another size or older than their source are written.
+ */
+#ifndef DL2_TRANSCODE_COPY_H
+#define DL2_TRANSCODE_COPY_H
+
+#include "common/error.h"
+#include "dataset/writer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl2_copy_options {
+    const char *source, *dest;
+    struct dl2_writer_options pack; /* container and size of shards */
+    bool force;                     /* write everything again */
+    /* Both may be NULL. */
+    void (*on_message)(void *context, const char *text); /* a sample that can't be copied */
+    void (*on_progress)(void *context, size_t done, size_t total);
+    void *context;
+};
+
+struct dl2_copy_result {
+    size_t images, written, failed;
+    uint64_t bytes; /* of the images */
+};
+
+/* DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way. */
+int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *result,
+             struct dl2_error *error);
+
+#endif
