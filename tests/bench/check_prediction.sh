@@ -27,7 +27,7 @@ train() { ./dl2-train --quiet --device cpu -a "$arch" --image-size "$pixels" -e 
 
 for round in $(seq "$rounds"); do
     train --loader synthetic --images "$images" --out "$work/device"
-    ./dl2-load analyze --quiet --seconds 3 --device-report "$work/device/experiment_report.json" \
+    ./dl2-load analyze --quiet --seconds 1.5 --device-report "$work/device/experiment_report.json" \
         --json "$work/analysis.json" "$work/variants/jpeg-50" "$work/variants/webp-50" "$work/variants/png" >/dev/null
     for variant in jpeg-50 webp-50 png; do
         train --data "$work/variants/$variant" --skip-validation --out "$work/$variant"

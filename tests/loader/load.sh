@@ -77,8 +77,47 @@ expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --scaling 1,2
 digest=$(sed -n 's/^digest //p' "$work/out")
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --cold --depth 5
 [ "$(sed -n 's/^digest //p' "$work/out")" = "$digest" ] || fail "--scaling, --cold or --depth changes the batches"
+for same in "--io direct" "--io threads --ahead 2" "--cache 2K" "--cache 1M" "--cache-decoded 20K" \
+    "--cache-decoded 1M --cache 4K --cold"; do
+    expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest $same
+    [ "$(sed -n 's/^digest //p' "$work/out")" = "$digest" ] || fail "$same changes the batches"
+done
+# io_uring may be forbidden here; then that is said
+if dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --io uring >"$work/out" 2>"$work/err"; then
+    [ "$(sed -n 's/^digest //p' "$work/out")" = "$digest" ] || fail "--io uring changes the batches"
+else
+    grep -q . "$work/err" || fail "--io uring fails without a word"
+fi
+# a cache that holds all is all that the second epoch reads from
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 --cache 1M --json "$work/load.json"
+grep -q '"encoded_hits": 19,' "$work/load.json" || fail "--cache: $(grep hits "$work/load.json")"
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 --cache-decoded 10M --json "$work/load.json"
+grep -q '"decoded_hits": 19,' "$work/load.json" || fail "--cache-decoded: $(grep hits "$work/load.json")"
+# the rest of the order: every image once, in one part or the other
+for order in "--shuffle-chunk 4 --shuffle-window 2" "--batching completion" "--batching aware"; do
+    expect 0 dl2-load bench "$work/flowers" -e 1 -i 16 -b 4 $order --json "$work/load.json"
+    [ "$(sed -n 's/^      "images": \([0-9]*\).*/\1/p' "$work/load.json")" = 19 ] || fail "$order"
+done
+for rank in 0 1 2; do
+    expect 0 dl2-load bench "$work/flowers" -e 1 -i 16 -b 4 --val --split train --rank $rank --world 3 --json "$work/load.json"
+    sed -n 's/^      "images": \([0-9]*\).*/\1/p' "$work/load.json"
+done >"$work/ranks"
+[ "$(awk '{ n += $1 } END { print n }' "$work/ranks")" = 19 ] || fail "ranks had $(tr '\n' ' ' <"$work/ranks")"
+
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --crop-area 0.5,0.6
 [ "$(sed -n 's/^digest //p' "$work/out")" != "$digest" ] || fail "--crop-area changes nothing"
+
+# a packed dataset: the same batches as the folder's, and a damaged sample in it is named
+if command -v tar >/dev/null; then
+    (cd "$work/flowers" && tar -cf "$work/packed.tar" train/*/*.ppm val/*/*.ppm) || exit 99
+    expect 0 dl2-load check "$work/packed.tar"
+    expect 0 dl2-load bench "$work/packed.tar" -e 1 -i 16 -b 4 --cold
+    (cd "$work/flowers" && head -c 60 train/aster/02.ppm >short && mv short train/aster/02.ppm &&
+        tar -cf "$work/packed.tar" train/*/*.ppm val/*/*.ppm) || exit 99
+    expect 1 dl2-load check "$work/packed.tar"
+    [ "$(grep -c 'packed.tar.*: decode: ' "$work/err")" = 1 ] || fail "the damaged sample: $(cat "$work/err")"
+    grep -q ', 1 bad$' "$work/out" || fail "$(cat "$work/out")"
+fi
 
 expect 1 dl2-load bench "$work/absent"
 grep -q absent "$work/err" || fail "the missing folder is not named"
