@@ -259,17 +259,19 @@ static int run(struct copy *copy, struct dl2_error *error)
 
 static bool starts_with(const char *text, const char *start)
 {
-    return text && start && !strncmp(text, start, strlen(start));
+    return !strncmp(text, start, strlen(start));
 }
 
-/* Neither may lie in the other. */
+/* Neither may lie in the other. Makes DEST. */
 static int check_places(const struct dl2_copy_options *options, struct dl2_error *error)
 {
-    char *source = dl2_place_resolve(options->source), *dest = dl2_place_resolve(options->dest);
-    int status = DL2_OK;
+    char *source = dl2_place_resolve(options->source), *dest = NULL;
     if (!source)
-        status = dl2_error_system(error, "%s: can't be read", options->source);
-    else if (starts_with(source, dest) || starts_with(dest, source))
+        return dl2_error_system(error, "%s: can't be read", options->source);
+    int status = dl2_make_folders(options->dest, error);
+    if (status == DL2_OK && !(dest = dl2_place_resolve(options->dest)))
+        status = dl2_error_system(error, "%s: can't be read", options->dest);
+    if (status == DL2_OK && (starts_with(source, dest) || starts_with(dest, source)))
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s: DEST and SOURCE lie in each other; name another folder",
                                options->dest);

@@ -1,0 +1,153 @@
+#!/bin/sh
+# Packed variants and copies: the same images, labels and splits as folders; what is redone, refused, and what a kill leaves.
+[ ! -w /dev/shm ] || TMPDIR=/dev/shm
+. "$srcdir/tests/lib.sh"
+grep -q 'define HAVE_JPEG 1' "$builddir/config.h" || skip "this build has no JPEG"
+images=$builddir/tests/transcode/images
+run() { # STATUS ARGUMENTS...
+    status=$1
+    shift
+    expect "$status" dl2-transcode --quiet -j 2 "$@"
+}
+made() { awk -v v="$1" '$1 == v { print $3 }' "$work/out"; }
+is() { [ "$1" = "$2" ] || fail "$3: '$1', not '$2'"; }
+said() { grep -q -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
+# The container's own bytes; the index tells its shards' times.
+same_container() { # A B
+    diff -r -x 'dl2-*' -x '.dl2-*' "$1" "$2" >"$work/diff" || { cat "$work/diff" >&2; fail "$1 and $2 differ"; }
+}
+
+"$images" tree "$work/src" 40 || exit 99
+echo 'not an image' >"$work/src/README.txt"
+run 0 --q 50,90 "$work/src" "$work/folder"
+
+for container in gulp tar; do
+    at=$work/$container
+    # ---- The variant, and the same bytes for any number of jobs
+    run 0 --q 50,90 --container=$container "$work/src" "$at"
+    is "$(made jpeg-50)" 40 'made'
+    grep -q "\"container\": \"$container\"" "$at/jpeg-50/dl2-variant.json" || fail 'not said what it lies in'
+    grep -q '"ignored": 1' "$at/jpeg-50/dl2-variant.json" || fail 'ignored files'
+    expect 0 dl2-transcode --quiet -j 1 --q 50,90 --container=$container "$work/src" "$work/one"
+    expect 0 dl2-transcode --quiet -j 5 --q 50,90 --container=$container "$work/src" "$work/five"
+    same_container "$at" "$work/one"
+    same_container "$at" "$work/five"
+    rm -r "$work/one" "$work/five"
+    # ---- Unpacked, it is the folder; packed again, itself
+    run 0 --copy "$at/jpeg-50" "$work/un-$container"
+    same_container "$work/un-$container" "$work/folder/jpeg-50"
+    grep -q '"variant": "jpeg-50"' "$work/un-$container/dl2-variant.json" || fail 'no longer a variant'
+    run 0 --copy --container=$container "$work/folder/jpeg-50" "$work/again-$container"
+    same_container "$work/again-$container" "$at/jpeg-50"
+    # ---- Every program reads it
+    expect 0 dl2-quality --quiet --json="$work/quality-$container.json" "$work/src" "$at/jpeg-50"
+    grep -q '"missing": \[\]' "$work/quality-$container.json" || fail 'keys that the folder does not have'
+    expect 0 dl2-load check --quiet "$at/jpeg-50"
+    # ---- Nothing is done twice; one changed source makes it all again
+    index=$(stat -c %y "$at/jpeg-50/dl2-index.bin")
+    run 0 --q 50,90 --container=$container "$work/src" "$at"
+    is "$(made jpeg-50) $(stat -c %y "$at/jpeg-50/dl2-index.bin")" "0 $index" 'made again'
+    run 0 --copy --container=$container "$work/folder/jpeg-50" "$work/again-$container"
+    grep -q ' 0 written' "$work/out" || fail 'copied again'
+    touch "$work/src/train/rose/0001.ppm"
+    run 0 --q 50 --container=$container "$work/src" "$at"
+    is "$(made jpeg-50)" 40 'made for a changed source'
+    mkdir "$work/src/train/zinnia"
+    cp "$work/src/train/rose/0001.ppm" "$work/src/train/zinnia/1.ppm"
+    run 0 --q 50 --container=$container "$work/src" "$at"
+    is "$(made jpeg-50)" 41 'made for a new class'
+    rm -r "$work/src/train/zinnia"
+    run 0 --q 50 --container=$container "$work/src" "$at"
+    same_container "$at/jpeg-50" "$work/again-$container"
+    rm "$at/jpeg-50/dl2-index.bin"
+    run 0 --index "$at/jpeg-50"
+    is "$(cat "$work/out")" "$at/jpeg-50/dl2-index.bin: 40 samples" 'an index'
+    # ---- A damaged sample is found, and named
+    shard=$(find "$at/jpeg-90/train" -name '*.gulp' -o -name '*.tar')
+    time=$(stat -c %y "$shard")
+    printf 'oops' | dd of="$shard" bs=1 seek=700 conv=notrunc 2>/dev/null
+    touch -d "$time" "$shard"
+    expect 1 dl2-load check --quiet "$at/jpeg-90"
+    cat "$work/out" "$work/err" | grep -q 'train/rose/0001.*check sum' || fail 'a damaged sample goes unnoticed'
+    # ---- Folders and containers don't mix
+    run 2 --q 50 "$work/src" "$at"
+    said 'holds a packed variant'
+    run 2 --q 50 --container=$container "$work/src" "$work/folder"
+    said 'in the way'
+    run 2 --copy "$work/src" "$at/jpeg-50"
+    said 'holds a packed dataset'
+    same_container "$work/un-$container" "$work/folder/jpeg-50"
+done
+
+# ---- Images that can't be, and names that a container can't hold
+cp -R "$work/src" "$work/bad"
+head -c 50 "$work/src/train/rose/0001.ppm" >"$work/bad/train/rose/0001.ppm"
+cp "$work/src/train/rose/0003.ppm" "$work/bad/train/rose/$(printf 'latin-\351').ppm"
+run 1 --q 50 --container=gulp "$work/bad" "$work/b"
+said 'rose/0001.ppm: '
+said 'not UTF-8'
+is "$(made jpeg-50)" 39 'made beside failures'
+run 1 --q 50 --container=gulp "$work/bad" "$work/b"
+said 'rose/0001.ppm: '
+said 'not UTF-8'
+is "$(made jpeg-50)" 0 'made again beside failures'
+run 1 --copy --container=gulp "$work/bad" "$work/b2"
+said 'not UTF-8'
+run 1 --q 50 --container=tar "$work/bad" "$work/b"/tar
+is "$(made jpeg-50)" 40 'made as tar'
+cp "$work/src/train/rose/0003.ppm" "$work/src/train/rose/0003.pgm"
+run 1 --copy --container=tar "$work/src" "$work/twins"
+said '0003.ppm: another file has the same name'
+grep -q ' 40 images' "$work/out" || fail 'the first of two must be copied'
+rm "$work/src/train/rose/0003.pgm"
+
+# ---- Usage
+run 2 --container=zip "$work/src" "$work/x"
+run 2 --index "$work/src" "$work/x"
+run 2 --index "$work/src"
+said 'no packed dataset'
+run 2 --copy "$work/src"
+run 2 --copy "$work/src" "$work/src"
+run 2 --copy "$work/src" "$work/src/inside"
+run 2 --container=tar "$work/src" "$work/src/inside"
+said 'lies within SOURCE'
+rm -rf "$work/src/inside"
+mkdir "$work/empty"
+run 1 --copy --container=tar "$work/empty" "$work/x"
+
+# ---- SIGKILL leaves nothing that opens as if it were whole, and a rerun ends with the same bytes
+"$images" tree "$work/many" 400 || exit 99
+for container in gulp tar; do
+    run 0 --q 50,90 --shard 1 --container=$container "$work/many" "$work/good-$container"
+    start=$(date +%s%N)
+    run 0 --q 50,90 --shard 1 --container=$container "$work/many" "$work/victim"
+    took=$((($(date +%s%N) - start) / 1000))
+    kills=0 refused=0
+    for attempt in $(seq 1 "${KILL_ROUNDS:-12}"); do
+        [ $((attempt % 3)) -eq 0 ] || rm -rf "$work/victim"
+        dl2-transcode --quiet --force -j 2 --q 50,90 --shard 1 --container=$container "$work/many" "$work/victim" \
+            >"$work/out" 2>&1 &
+        pid=$!
+        sleep "$(awk -v seed="$attempt" -v took="$took" 'BEGIN { srand(seed); rand(); printf "%.6f", rand() * took / 1e6 }')"
+        kill -9 $pid 2>/dev/null && kills=$((kills + 1))
+        wait $pid 2>/dev/null
+        for variant in jpeg-50 jpeg-90; do
+            [ -d "$work/victim/$variant" ] || continue
+            if dl2-load check --quiet "$work/victim/$variant" >"$work/out" 2>&1; then
+                same_container "$work/victim/$variant" "$work/good-$container/$variant"
+            else
+                refused=$((refused + 1))
+                find "$work/victim/$variant" -name '*.gulp' -o -name '*.tar' | while read -r shard; do
+                    cmp -s "$shard" "$work/good-$container/${shard#"$work/victim/"}" || echo "$shard"
+                done >"$work/broken"
+                [ ! -s "$work/broken" ] || { cat "$work/broken" >&2; fail 'a half-written shard under its final name'; }
+            fi
+        done
+        run 0 --q 50,90 --shard 1 --container=$container "$work/many" "$work/victim"
+        same_container "$work/victim" "$work/good-$container"
+        [ -z "$(find "$work/victim" -name '*.dl2-tmp' -o -name '.dl2-unfinished')" ] || fail 'something is left over'
+    done
+    echo "$container: $kills kills, $refused times a variant was refused"
+    [ "$kills" -ge 2 ] && [ "$refused" -ge 1 ] || fail 'too few kills to tell anything'
+    rm -rf "$work/victim"
+done
