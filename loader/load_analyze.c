@@ -17,7 +17,9 @@
  *     separate device    min(D, p, S / (1 - x))
  *     shared processors  the same, and no more than the n processors can do: training takes t / D
  *                        CPU seconds of an image (t: the device's threads), so n divided by those
- *                        and the loader's
+ *                        and the loader's. D was told in wall time, in which others may have had
+ *                        a part of the processors; so the loader's are taken as what its workers
+ *                        kept busy or were kept from, min(workers, n) / P, where that is more
  *
  * Runs go round by round through all datasets, each round with the images and crops of another
  * epoch, the same for all: so what disturbs the machine for a while disturbs all alike, and the
@@ -50,6 +52,7 @@
 struct runs {
     double storage, loader, cold; /* S, P, L: images/s */
     double cpu, cold_cpu;         /* c, e: CPU seconds an image */
+    double kept;                  /* processor seconds an image that nobody else could have */
 };
 
 struct figure {
@@ -451,8 +454,11 @@ static int run_warm(const struct analysis *analysis, struct subject *subject, un
     if (round == 0)
         DL2_TRY(load_for(subject, pass, seconds / 4, &first, error));
     DL2_TRY(load_for(subject, pass, seconds, &run, error));
-    subject->runs[round].loader = dl2_load_rate((double)run.images, run.seconds);
-    subject->runs[round].cpu = run.images ? run.cpu_seconds / (double)run.images : 0;
+    const double processors = fmin(config->workers, analysis->device.cores);
+    struct runs *runs = &subject->runs[round];
+    runs->loader = dl2_load_rate((double)run.images, run.seconds);
+    runs->cpu = run.images ? run.cpu_seconds / (double)run.images : 0;
+    runs->kept = fmax(runs->cpu, run.images ? processors * run.seconds / (double)run.images : 0);
     return DL2_OK;
 }
 
@@ -516,7 +522,7 @@ static struct limits limits_at(const struct device *device, const struct runs *r
                            .threads = device->shared ? device->threads : 0,
                            .cores = device->cores,
                            .loader = 1 / (cached / runs->loader + rest / runs->cold),
-                           .cpu = cached * runs->cpu + rest * runs->cold_cpu,
+                           .cpu = runs->kept + rest * (runs->cold_cpu - runs->cpu),
                            .storage = rest > 0 ? runs->storage / rest : INFINITY};
 }
 
@@ -607,9 +613,12 @@ static void conclude(const struct analysis *analysis, struct subject *subject)
     subject->loader_figure = figure_of(subject, offsetof(struct runs, loader));
     subject->cold_figure = figure_of(subject, offsetof(struct runs, cold));
     subject->cpu_figure = figure_of(subject, offsetof(struct runs, cpu));
-    subject->middle = (struct runs){subject->storage_figure.middle, subject->loader_figure.middle,
-                                    subject->cold_figure.middle, subject->cpu_figure.middle,
-                                    figure_of(subject, offsetof(struct runs, cold_cpu)).middle};
+    subject->middle = (struct runs){subject->storage_figure.middle,
+                                    subject->loader_figure.middle,
+                                    subject->cold_figure.middle,
+                                    subject->cpu_figure.middle,
+                                    figure_of(subject, offsetof(struct runs, cold_cpu)).middle,
+                                    figure_of(subject, offsetof(struct runs, kept)).middle};
     share_out(device, subject);
     advise(analysis, subject);
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -797,7 +806,7 @@ static json_t *subject_json(const struct subject *subject)
 {
     const struct dl2_loader_stats *stats = &subject->stats;
     json_t *json = json_pack(
-        "{s:o, s:o, s:I, s:I, s:f, s:{s:o, s:o, s:b}, s:{s:o, s:o, s:{s:f, s:f, s:f, s:f}},"
+        "{s:o, s:o, s:I, s:I, s:f, s:{s:o, s:o, s:b}, s:{s:o, s:o, s:f, s:{s:f, s:f, s:f, s:f}},"
         " s:{s:o, s:f}, s:{s:o, s:o, s:f}, s:{s:f, s:f, s:f}, s:s, s:o}",
         "variant", dl2_json_text(subject->name), "path", dl2_json_text(subject->path), "images",
         (json_int_t)subject->images, "bytes", (json_int_t)subject->bytes, "cached", subject->cached,
@@ -806,8 +815,9 @@ static json_t *subject_json(const struct subject *subject)
                   dl2_load_rate((double)subject->read_bytes, (double)subject->read_images)),
         "cold", was_cold(subject), "preprocessing", "images_per_second",
         figure_json(&subject->loader_figure), "cpu_seconds_per_image",
-        figure_json(&subject->cpu_figure), "stages", "read", stats->read, "decode", stats->decode,
-        "transform", stats->transform, "operations", stats->operations, "cold", "images_per_second",
+        figure_json(&subject->cpu_figure), "processor_seconds_per_image", subject->middle.kept,
+        "stages", "read", stats->read, "decode", stats->decode, "transform", stats->transform,
+        "operations", stats->operations, "cold", "images_per_second",
         figure_json(&subject->cold_figure), "cpu_seconds_per_image", subject->middle.cold_cpu,
         "predicted", "images_per_second", figure_json(&subject->rate_figure),
         "first_epoch_images_per_second", figure_json(&subject->first_figure), "epoch_seconds",

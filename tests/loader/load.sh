@@ -72,6 +72,10 @@ grep -Eq '^ +3 +[0-9]+ +[0-9]+ +[0-9.]+%$' "$work/out" || fail "no row of three 
 for field in '"efficiency": 1.0' '"workers": 3' '"cold": true' '"allocations_per_image": ' '"peak_rss_bytes": [1-9]'; do
     grep -q "$field" "$work/load.json" || fail "no $field in $(cat "$work/load.json")"
 done
+# what the first epoch takes from the heap is seen, where it can be
+expect 0 dl2-load bench "$work/flowers" -e 1 -i 16 --json "$work/load.json"
+grep -q 'heap allocations *not counted' "$work/out" || grep -q '"allocations": [1-9]' "$work/load.json" ||
+    fail "the first epoch takes nothing from the heap?"
 # what is measured doesn't change what comes out
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --scaling 1,2
 digest=$(sed -n 's/^digest //p' "$work/out")
