@@ -45,3 +45,8 @@ endif
 EXTRA_PROGRAMS += tests/bench/bench_batching
 tests_bench_bench_batching_SOURCES = tests/bench/bench_batching.c
 tests_bench_bench_batching_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
+
+# Not a test: `make tests/bench/bench_fetch && ./tests/bench/bench_fetch PHOTOS SCRATCH`.
+EXTRA_PROGRAMS += tests/bench/bench_fetch
+tests_bench_bench_fetch_SOURCES = tests/bench/bench_fetch.c
+tests_bench_bench_fetch_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
