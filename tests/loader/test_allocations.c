@@ -84,10 +84,6 @@ static void expect_quiet(const struct dl2_dataset *dataset, const struct dl2_loa
     struct dl2_loader *loader = create(dataset, config);
     uint64_t before, after, last = 0;
     unsigned quiet = 0;
-    if (!dl2_load_allocations(&before)) {
-        dl2_loader_destroy(loader);
-        skip();
-    }
     for (unsigned epoch = 0; epoch < MOST_EPOCHS && quiet < QUIET_EPOCHS; epoch++) {
         dl2_load_allocations(&before);
         load(loader, epoch);
@@ -107,6 +103,9 @@ static void test_no_allocations(void **state)
     static const enum dl2_batching modes[] = {DL2_BATCHING_STRICT, DL2_BATCHING_COMPLETION,
                                               DL2_BATCHING_AWARE};
     static const struct dl2_operation operation = {"brighten", brighten, NULL};
+    uint64_t unused;
+    if (!dl2_load_allocations(&unused))
+        skip(); /* a sanitizer has the allocator's place, or it isn't glibc's */
     struct dl2_dataset *dataset = open_all();
     for (unsigned mode = 0; mode < 3; mode++)
         for (int train = 0; train < 2; train++) {
