@@ -1,5 +1,6 @@
 #include "tests/loader/pictures.h"
 
+#include "codec/codec.h"
 #include "common/file.h"
 #include "common/random.h"
 
@@ -21,6 +22,23 @@ void put(const char *name, const void *data, size_t size)
     free(path);
 }
 
+static void put_jpeg(const char *name, const uint8_t *pixels, unsigned width, unsigned height,
+                     unsigned channels)
+{
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    if (dl2_image_reshape(&image, width, height, channels, &error) < 0)
+        fail_msg("%s", error.message);
+    memcpy(image.data, pixels, (size_t)width * height * channels);
+    if (dl2_image_encode(dl2_codec_find("jpeg"), &image, &options, &file, &error) < 0)
+        fail_msg("%s", error.message);
+    put(name, file.data, file.size);
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+}
+
 void put_picture(const char *name, unsigned number)
 {
     struct dl2_random random;
@@ -33,7 +51,10 @@ void put_picture(const char *name, unsigned number)
                                    width, height);
     for (unsigned i = 0; i < width * height * channels; i++)
         data[size++] = (uint8_t)dl2_random_u32(&random);
-    put(name, data, size);
+    if (number % 5 == 1)
+        put_jpeg(name, data + size - width * height * channels, width, height, channels);
+    else
+        put(name, data, size);
 }
 
 static void name_of(unsigned number, char *name)

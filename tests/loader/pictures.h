@@ -18,7 +18,8 @@ enum { SIZE = 16, COUNT = 61 };
 extern char root[256]; /* the dataset's folder */
 
 void put(const char *name, const void *data, size_t size);
-/* A picture of noise whose size and pixels `number` decides; every seventh is gray. */
+/* A picture of noise whose size and pixels `number` decides; every seventh is gray,
+ * every fifth a JPEG, whatever it is called. */
 void put_picture(const char *name, unsigned number);
 /* Damages a picture: cut short, so that reading its header still works. */
 void spoil(unsigned number);
