@@ -673,9 +673,9 @@ static void print_device(FILE *out, const struct analysis *analysis)
 static void print_figure(FILE *out, const struct figure *figure)
 {
     if (isfinite(figure->half))
-        fprintf(out, " %9.0f +-%-5.0f", figure->middle, figure->half);
+        fprintf(out, " %8.0f +-%-4.0f", figure->middle, figure->half);
     else
-        fprintf(out, " %9.0f        ", figure->middle);
+        fprintf(out, " %8.0f       ", figure->middle);
 }
 
 static void print_table(FILE *out, const struct analysis *analysis)
@@ -685,11 +685,10 @@ static void print_table(FILE *out, const struct analysis *analysis)
         const int length = (int)strlen(analysis->subjects[i].name);
         width = length > width ? length : width;
     }
-    fprintf(out, "%-*s %10s %17s %17s %9s %17s %9s   %s\n", width, "", "", "reading",
-            "loading, files", "loading", "training", "its first", "of an epoch, percent");
-    fprintf(out, "%-*s %10s %17s %17s %9s %17s %9s   %s%s\n", width, "dataset", "size",
-            "alone, cold", "in memory", "cold", "images/s", "epoch", "device  preproc.  storage",
-            analysis->options->quality_count ? "     PSNR    SSIM" : "");
+    fprintf(out, "Images/s, with half the 95%% interval, and what an epoch's time goes to:\n");
+    fprintf(out, "%-*s %10s%10s%16s%16s%9s%16s%9s%9s%8s%s\n", width, "dataset",
+            "size", "read cold", "load warm", "load cold", "training", "1st epoch", "device",
+            "preproc.", "storage", analysis->options->quality_count ? "     PSNR    SSIM" : "");
     for (size_t i = 0; i < analysis->count; i++) {
         const struct subject *subject = &analysis->subjects[i];
         char size[16];
@@ -697,9 +696,9 @@ static void print_table(FILE *out, const struct analysis *analysis)
                 dl2_load_bytes(size, (double)subject->bytes));
         print_figure(out, &subject->storage_figure);
         print_figure(out, &subject->loader_figure);
-        fprintf(out, " %9.0f", subject->cold_figure.middle);
+        fprintf(out, " %8.0f", subject->cold_figure.middle);
         print_figure(out, &subject->rate_figure);
-        fprintf(out, " %9.0f   %6.0f %9.0f %8.0f", subject->first_figure.middle,
+        fprintf(out, " %9.0f %7.0f%% %7.0f%% %6.0f%%", subject->first_figure.middle,
                 100 * subject->device_share, 100 * subject->loader_share,
                 100 * subject->storage_share);
         if (subject->quality)

@@ -116,6 +116,18 @@ if command -v tar >/dev/null; then
     (cd "$work/flowers" && tar -cf "$work/packed.tar" train/*/*.ppm val/*/*.ppm) || exit 99
     expect 0 dl2-load check "$work/packed.tar"
     expect 0 dl2-load bench "$work/packed.tar" -e 1 -i 16 -b 4 --cold
+    # a byte of a pixel changes no header: only the check sum tells
+    expect 0 dl2-transcode --quiet --copy --container=tar "$work/flowers" "$work/shards"
+    expect 0 dl2-load check "$work/shards"
+    for shard in "$work"/shards/train/*.tar; do
+        printf '\001' | dd of="$shard" bs=1 seek=700 conv=notrunc 2>/dev/null || exit 99
+        break
+    done
+    expect 1 dl2-load check "$work/shards"
+    [ "$(grep -c 'train/.*check sum' "$work/err")" = 1 ] || fail "the changed sample: $(cat "$work/err")"
+    expect 1 dl2-load bench "$work/shards" -e 1 -i 16 -b 4
+    grep -q 'check sum' "$work/err" || fail "bench does not name the changed sample: $(cat "$work/err")"
+
     (cd "$work/flowers" && head -c 60 train/aster/02.ppm >short && mv short train/aster/02.ppm &&
         tar -cf "$work/packed.tar" train/*/*.ppm val/*/*.ppm) || exit 99
     expect 1 dl2-load check "$work/packed.tar"
