@@ -240,6 +240,9 @@ int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *imag
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "no chroma subsampling called \"%s\": 420, 422 or 444",
                              options->subsampling);
+    if (codec->has_restart && !dl2_restart_find(options->restart))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "no restart intervals called \"%s\": tiles or none", options->restart);
     out->size = 0;
     return codec->encode(image, options, out, error);
 }
@@ -262,14 +265,24 @@ void dl2_codec_print_versions(FILE *out)
         fprintf(out, "  %s: %s\n", codecs[i]->name, codecs[i]->version());
 }
 
-const char *dl2_subsampling_find(const char *wanted)
+/* The first for NULL. */
+static const char *find_word(const char *wanted, const char *const *known, size_t count)
 {
-    static const char *const known[] = {"420", "422", "444"};
-    if (!wanted)
-        return known[0];
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!strcmp(wanted, known[i]))
+    for (size_t i = 0; i < count; i++) {
+        if (!wanted || !strcmp(wanted, known[i]))
             return known[i];
     }
     return NULL;
+}
+
+const char *dl2_subsampling_find(const char *wanted)
+{
+    static const char *const known[] = {"420", "422", "444"};
+    return find_word(wanted, known, sizeof known / sizeof *known);
+}
+
+const char *dl2_restart_find(const char *wanted)
+{
+    static const char *const known[] = {"tiles", "none"};
+    return find_word(wanted, known, sizeof known / sizeof *known);
 }

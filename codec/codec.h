@@ -40,9 +40,12 @@ struct dl2_encode_options {
     /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the codec's default, 420. Others ignore it. */
     const char *subsampling;
     int effort; /* 0 to max_effort, -1: the codec's default. WebP: method; AVIF: speed */
+    /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg_tiles.h), "none" doesn't; NULL: tiles,
+     * but for progressive files. Others ignore it. */
+    const char *restart;
 };
 
-#define DL2_ENCODE_DEFAULTS {75, NULL, -1}
+#define DL2_ENCODE_DEFAULTS {75, NULL, -1, NULL}
 
 struct dl2_decode_request;
 struct dl2_raster;
@@ -72,6 +75,7 @@ struct dl2_codec {
     bool lossy;
     uint32_t max_side; /* of what it can encode, pixels */
     bool has_subsampling; /* is there a choice? */
+    bool has_restart;     /* the same of restart intervals */
     int max_effort;       /* -1: there is no choice */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
     unsigned pixel_bytes; /* roughly what encoding or decoding takes, with the image itself */

@@ -12,6 +12,7 @@
  */
 #include "codec/codecs.h"
 #include "codec/jpeg_common.h"
+#include "codec/jpeg_tiles.h"
 
 #include <string.h>
 
@@ -146,6 +147,12 @@ static void sink_end(j_compress_ptr cinfo)
     sink_take(cinfo, BLOCK - cinfo->dest->free_in_buffer);
 }
 
+/* The scans of a progressive file can't be taken apart. */
+static bool has_tiles(const struct dl2_encode_options *options)
+{
+    return options->effort < 2 && !strcmp(dl2_restart_find(options->restart), "tiles");
+}
+
 static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -155,6 +162,8 @@ static int encode(const struct dl2_image *image, const struct dl2_encode_options
                                     .empty_output_buffer = sink_full,
                                     .term_destination = sink_end},
                         .out = out};
+    if (options->effort >= 2 && options->restart && !strcmp(options->restart, "tiles"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
     dl2_jpeg_set_trap(&trap, error);
     memset(&cinfo, 0, sizeof cinfo);
     cinfo.err = &trap.manager;
@@ -179,6 +188,10 @@ static int encode(const struct dl2_image *image, const struct dl2_encode_options
         cinfo.comp_info[0].h_samp_factor = subsampling[1] == '4' ? 1 : 2;
         cinfo.comp_info[0].v_samp_factor = subsampling[2] == '0' ? 2 : 1;
     }
+    if (has_tiles(options))
+        cinfo.restart_interval = dl2_jpeg_tile_interval(
+            image->width, 8 * (uint32_t)cinfo.comp_info[0].h_samp_factor,
+            8 * (uint32_t)cinfo.comp_info[0].v_samp_factor, options->quality);
     jpeg_start_compress(&cinfo, TRUE);
     while (cinfo.next_scanline < cinfo.image_height) {
         JSAMPROW rows[16];
@@ -194,10 +207,10 @@ static int encode(const struct dl2_image *image, const struct dl2_encode_options
 
 static json_t *encoder_parameters(const struct dl2_encode_options *options)
 {
-    return json_pack("{s:i, s:s, s:b, s:b, s:b, s:s}", "quality", options->quality, "subsampling",
-                     dl2_subsampling_find(options->subsampling), "optimize_coding",
+    return json_pack("{s:i, s:s, s:b, s:b, s:b, s:s, s:s}", "quality", options->quality,
+                     "subsampling", dl2_subsampling_find(options->subsampling), "optimize_coding",
                      options->effort >= 1, "progressive", options->effort >= 2, "force_baseline", 1,
-                     "dct_method", "islow");
+                     "dct_method", "islow", "restart", has_tiles(options) ? "tiles" : "none");
 }
 
 #define TEXT(x)       #x
@@ -221,6 +234,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .lossy = true,
     .max_side = 65500,
     .has_subsampling = true,
+    .has_restart = true,
     .max_effort = MAX_EFFORT,
     .effort_help = "0 standard Huffman tables, 1 optimised, 2 progressive; default 0",
     .pixel_bytes = 6,

@@ -56,4 +56,7 @@ static inline void dl2_raster_narrow(struct dl2_raster *raster,
 /* "420", "422" or "444", the first for NULL; NULL where `wanted` is none of them. */
 const char *dl2_subsampling_find(const char *wanted);
 
+/* "tiles" or "none", likewise. */
+const char *dl2_restart_find(const char *wanted);
+
 #endif

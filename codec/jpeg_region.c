@@ -420,7 +420,9 @@ static int decode_pixels(struct region *region, const struct rectangle *wanted, 
     const uint32_t mcu_height = DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
     struct rectangle place = *wanted;
     uint32_t x = 0, y = 0;
-    if (may_splice(cinfo)) {
+    /* Rows that are shifted against each other can't be upsampled together. */
+    if (may_splice(cinfo) &&
+        divide_up(cinfo->image_width, mcu_width) % cinfo->restart_interval == 0) {
         const uint32_t left = wanted->x > mcu_width ? wanted->x - mcu_width : 0;
         const uint32_t top = wanted->y > mcu_height ? wanted->y - mcu_height : 0;
         const uint32_t right = smaller(wanted->x + wanted->width + mcu_width, cinfo->image_width);
@@ -430,7 +432,7 @@ static int decode_pixels(struct region *region, const struct rectangle *wanted, 
                                             right - left, bottom - top, error);
         if (spliced < 0)
             return spliced;
-        if (spliced && !splice->shifted && splice->y + splice->height >= bottom) {
+        if (spliced && !splice->shifted) {
             DL2_TRY(read_header(region, splice->jpeg.data, splice->jpeg.size, error));
             x = splice->x;
             y = splice->y;

@@ -18,8 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The interval, in MCUs, to write an image whose rows are so many MCUs wide; 0: none pays. */
-unsigned dl2_jpeg_tile_interval(uint32_t mcus_per_row);
+/*
+ * The interval, in MCUs, to write an image of this width and quality with, whose MCUs are so large
+ * (pixels, at most 16x16); 0: it is so narrow that none pays.
+ */
+unsigned dl2_jpeg_tile_interval(uint32_t width, uint32_t mcu_width, uint32_t mcu_height,
+                                int quality);
 
 /* A small JPEG that shows part of a larger one. */
 struct dl2_jpeg_splice {

@@ -16,7 +16,7 @@ enum { MAX_CODECS = 32 };
 
 /* What the command line says, before it is checked as a whole. */
 struct arguments {
-    const char *codecs, *qualities, *subsampling, *efforts;
+    const char *codecs, *qualities, *subsampling, *efforts, *restart;
     uint8_t background[3];
     uint64_t max_pixels, memory_mib;
     bool force, prune;
@@ -47,6 +47,14 @@ static struct dl2_writer_options pack_options(const struct arguments *arguments)
 {
     return (struct dl2_writer_options){.container = arguments->container,
                                        .shard_bytes = (uint64_t)arguments->shard_mib << 20};
+}
+
+static int parse_restart(const char *text, void *value, struct dl2_error *error)
+{
+    if (strcmp(text, "tiles") != 0 && strcmp(text, "none") != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not tiles or none", text);
+    *(const char **)value = text;
+    return DL2_OK;
 }
 
 /* The codecs to encode with. */
@@ -134,12 +142,16 @@ static int make_targets(const struct arguments *arguments, struct dl2_transcode_
     DL2_TRY(select_codecs(arguments->codecs, &selection, error));
     if (arguments->efforts)
         DL2_TRY(set_efforts(arguments->efforts, &selection, error));
-    bool subsampled = false;
-    for (size_t c = 0; c < selection.count; c++)
+    bool subsampled = false, restarted = false;
+    for (size_t c = 0; c < selection.count; c++) {
         subsampled = subsampled || selection.codecs[c]->has_subsampling;
+        restarted = restarted || selection.codecs[c]->has_restart;
+    }
     if (arguments->subsampling && !subsampled)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--subsampling: none of the codecs in use has a choice");
+    if (arguments->restart && !restarted)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--restart is for JPEG, which is not in use");
 
     unsigned *qualities;
     size_t quality_count;
@@ -156,6 +168,8 @@ static int make_targets(const struct arguments *arguments, struct dl2_transcode_
             target->encode.effort = selection.efforts[c];
             if (codec->has_subsampling)
                 target->encode.subsampling = arguments->subsampling;
+            if (codec->has_restart)
+                target->encode.restart = arguments->restart;
         }
     }
     free(qualities);
@@ -394,6 +408,10 @@ int main(int argc, char **argv)
          parse_subsampling},
         {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N,...",
          "an encoder's effort, for what it means see below", &arguments.efforts, 0, 0, NULL},
+        {DL2_OPTION_PARSE, "restart", 0, "tiles|none",
+         "restart intervals of JPEG that let the loader decode only what a crop needs, at 0 to 3% more "
+         "bytes; progressive files have none (default: tiles)",
+         &arguments.restart, 0, 0, parse_restart},
         {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "what is under alpha (default: white)",
          arguments.background, 0, 0, dl2_parse_colour},
         {DL2_OPTION_UINT64, "max-pixels", 0, "N", "refuse larger images (default: 134217728)",

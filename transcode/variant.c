@@ -33,9 +33,10 @@ static json_t *describe_options(const struct dl2_codec *codec,
     snprintf(background, sizeof background, "#%02x%02x%02x", decode->background[0],
              decode->background[1], decode->background[2]);
     json_t *effort = encode->effort < 0 ? json_null() : json_integer(encode->effort);
-    return json_pack("{s:s?, s:o, s:s, s:I}", "subsampling",
+    return json_pack("{s:s?, s:o, s:s?, s:s, s:I}", "subsampling",
                      codec->has_subsampling ? encode->subsampling : NULL, "effort", effort,
-                     "background", background, "max_pixels", (json_int_t)decode->max_pixels);
+                     "restart", codec->has_restart ? encode->restart : NULL, "background",
+                     background, "max_pixels", (json_int_t)decode->max_pixels);
 }
 
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,

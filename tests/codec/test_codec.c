@@ -267,7 +267,9 @@ static void jpeg_is_what_others_make(void **state)
     for (uint32_t channels = 1; channels <= 3; channels += 2) {
         sample_picture(&in, 123, 77, channels);
         for (int quality = 5; quality <= 95; quality += 45) {
-            encode_ok(jpeg, &in, quality, &file);
+            const struct dl2_encode_options as_cjpeg = {
+                .quality = quality, .effort = -1, .restart = "none"};
+            assert_int_equal(dl2_image_encode(jpeg, &in, &as_cjpeg, &file, NULL), DL2_OK);
             sample_plain_jpeg(&in, quality, &plain);
             assert_int_equal(file.size, plain.size);
             assert_memory_equal(file.data, plain.data, file.size);
@@ -279,6 +281,12 @@ static void jpeg_is_what_others_make(void **state)
         assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);
         assert_true(file.size < plain.size);
     }
+    options.restart = "tiles"; /* can't be had of a progressive one */
+    options.effort = 2;
+    assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_ERR_ARGUMENT);
+    options.restart = "some";
+    assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_ERR_ARGUMENT);
+    options.restart = NULL;
     options.effort = -1;
     options.subsampling = "444";
     assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);

@@ -218,6 +218,15 @@ wait "$first" || fail 'the other of two runs'
 same_images "$work/two/jpeg-50" "$work/c/jpeg-50"
 is "$(field two/jpeg-50 complete)" true 'complete'
 
+# ---- Restart intervals are one of the options that a rerun looks at
+run 0 --q 50 "$work/src" "$work/tiles"
+grep -q '"restart": "tiles"' "$work/tiles/jpeg-50/dl2-variant.json" || fail 'tiles are not on record'
+run 0 --q 50 --restart=none "$work/src" "$work/tiles"
+is "$(made jpeg-50)" 40 'made without tiles'
+grep -q '"restart": "tiles"' "$work/tiles/jpeg-50/dl2-variant.json" && fail 'tiles are on record'
+run 2 --codec png --restart=none "$work/src" "$work/x"
+run 2 --restart=some "$work/src" "$work/x"
+
 # ---- Usage
 run 2 --codec nothing "$work/src" "$work/x"
 run 2 --q 0 "$work/src" "$work/x"
