@@ -95,8 +95,10 @@ struct dl2_ahead {
     struct place *places;
     size_t window, ring; /* samples ahead; places */
     struct plan *plans;  /* window of them */
+    void **sorted;       /* pointers to plans */
 
-    struct dl2_run *runs, **planned;
+    struct dl2_run *runs;
+    void **planned; /* pointers to runs */
     size_t run_count;
     struct dl2_run *free_runs, *first, *last; /* the queue */
 
@@ -266,37 +268,59 @@ static size_t gather(struct dl2_ahead *ahead, size_t positions)
         pages += (size_t)plan->at.bytes / PAGE + 1;
         if (pages > ahead->pages_free)
             break;
-        count++;
+        ahead->sorted[count++] = plan;
     }
     return count;
 }
 
+/* qsort() would allocate. */
+static void sort(void **items, size_t count, bool (*is_before)(const void *, const void *))
+{
+    for (size_t heaped = count / 2, end = count; end > 1;) {
+        void *item;
+        if (heaped) {
+            item = items[--heaped];
+        } else {
+            item = items[--end];
+            items[end] = items[0];
+        }
+        size_t at = heaped;
+        for (size_t child; (child = 2 * at + 1) < end; at = child) {
+            if (child + 1 < end && is_before(items[child], items[child + 1]))
+                child++;
+            if (!is_before(item, items[child]))
+                break;
+            items[at] = items[child];
+        }
+        items[at] = item;
+    }
+}
+
 /* By place on the disk within the shards; files of their own, whose places nobody knows, as they
  * come. */
-static int compare_plans(const void *left, const void *right)
+static bool plan_is_before(const void *left, const void *right)
 {
     const struct plan *a = left, *b = right;
     if (a->at.fd != b->at.fd)
-        return a->at.fd < b->at.fd ? -1 : 1;
+        return a->at.fd < b->at.fd;
     if (a->at.fd >= 0 && a->at.offset != b->at.offset)
-        return a->at.offset < b->at.offset ? -1 : 1;
-    return (a->position > b->position) - (a->position < b->position);
+        return a->at.offset < b->at.offset;
+    return a->position < b->position;
 }
 
-static int compare_runs(const void *left, const void *right)
+static bool run_is_before(const void *left, const void *right)
 {
-    const struct dl2_run *a = *(struct dl2_run *const *)left, *b = *(struct dl2_run *const *)right;
-    return (a->first > b->first) - (a->first < b->first);
+    return ((const struct dl2_run *)left)->first < ((const struct dl2_run *)right)->first;
 }
 
 /* How many of `count` plans, sorted, make one run; *bytes is its length. */
-static size_t join(const struct plan *plans, size_t count, uint64_t *bytes)
+static size_t join(void *const *plans, size_t count, uint64_t *bytes)
 {
-    const struct dl2_location *first = &plans[0].at;
+    const struct dl2_location *first = &((const struct plan *)plans[0])->at;
     uint64_t end = first->offset + first->bytes;
     size_t joined = 1;
     for (; first->fd >= 0 && joined < count; joined++) {
-        const struct dl2_location *at = &plans[joined].at;
+        const struct dl2_location *at = &((const struct plan *)plans[joined])->at;
         if (at->fd != first->fd || at->offset > end + MAX_GAP ||
             at->offset + at->bytes > first->offset + MAX_RUN)
             break;
@@ -307,14 +331,14 @@ static size_t join(const struct plan *plans, size_t count, uint64_t *bytes)
     return joined;
 }
 
-static struct dl2_run *make_run(struct dl2_ahead *ahead, const struct plan *plans, size_t count,
+static struct dl2_run *make_run(struct dl2_ahead *ahead, void *const *plans, size_t count,
                                 uint64_t bytes)
 {
     struct dl2_run *run = ahead->free_runs;
     if (!run || !arena_take(ahead, (size_t)bytes + 1, run))
         return NULL;
     ahead->free_runs = run->after;
-    const struct dl2_location *at = &plans[0].at;
+    const struct dl2_location *at = &((const struct plan *)plans[0])->at;
     run->path = at->path;
     run->fd = at->fd;
     run->offset = at->offset;
@@ -324,7 +348,7 @@ static struct dl2_run *make_run(struct dl2_ahead *ahead, const struct plan *plan
     run->users = (unsigned)count;
     run->first = NOWHERE;
     for (size_t i = 0; i < count; i++) {
-        const struct plan *plan = &plans[i];
+        const struct plan *plan = plans[i];
         ahead->places[plan->position % ahead->ring] =
             (struct place){plan->position, run, (size_t)(plan->at.offset - at->offset),
                            (size_t)plan->at.bytes, plan->index};
@@ -341,17 +365,17 @@ static void plan(struct dl2_ahead *ahead)
     if (!positions)
         return;
     const size_t count = gather(ahead, positions);
-    qsort(ahead->plans, count, sizeof *ahead->plans, compare_plans);
+    sort(ahead->sorted, count, plan_is_before);
     size_t runs = 0;
     for (size_t i = 0; i < count;) {
         uint64_t bytes;
-        const size_t joined = join(&ahead->plans[i], count - i, &bytes);
-        struct dl2_run *run = make_run(ahead, &ahead->plans[i], joined, bytes);
+        const size_t joined = join(&ahead->sorted[i], count - i, &bytes);
+        struct dl2_run *run = make_run(ahead, &ahead->sorted[i], joined, bytes);
         if (run)
             ahead->planned[runs++] = run;
         i += joined;
     }
-    qsort(ahead->planned, runs, sizeof(struct dl2_run *), compare_runs);
+    sort(ahead->planned, runs, run_is_before);
     for (size_t i = 0; i < runs; i++)
         queue_append(ahead, ahead->planned[i]);
 }
@@ -500,7 +524,7 @@ void dl2_ahead_get_stats(struct dl2_ahead *ahead, struct dl2_ahead_stats *stats)
     pthread_mutex_lock(&ahead->mutex);
     *stats = ahead->stats;
     stats->memory = sizeof *ahead + ahead->ring * sizeof *ahead->places +
-                    ahead->window * sizeof *ahead->plans +
+                    ahead->window * (sizeof *ahead->plans + sizeof *ahead->sorted) +
                     ahead->run_count * (sizeof *ahead->runs + sizeof *ahead->planned) +
                     ahead->pages / 8 + ahead->pages_touched * PAGE;
     pthread_mutex_unlock(&ahead->mutex);
@@ -523,6 +547,7 @@ static int allocate(struct dl2_ahead *ahead, const struct dl2_fetch_config *conf
         (size_t)(bytes < SIZE_MAX / 2 ? bytes : SIZE_MAX / 2) / PAGE + (bytes < PAGE);
     ahead->places = dl2_calloc(ahead->ring, sizeof *ahead->places);
     ahead->plans = dl2_calloc(ahead->window, sizeof *ahead->plans);
+    ahead->sorted = dl2_calloc(ahead->window, sizeof *ahead->sorted);
     ahead->runs = dl2_calloc(ahead->run_count, sizeof *ahead->runs);
     ahead->planned = dl2_calloc(ahead->run_count, sizeof *ahead->planned);
     ahead->used = dl2_calloc(ahead->pages / WORD_BITS + 1, sizeof *ahead->used);
@@ -530,8 +555,8 @@ static int allocate(struct dl2_ahead *ahead, const struct dl2_fetch_config *conf
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (ahead->arena == MAP_FAILED)
         ahead->arena = NULL;
-    if (!ahead->places || !ahead->plans || !ahead->runs || !ahead->planned || !ahead->used ||
-        !ahead->arena)
+    if (!ahead->places || !ahead->plans || !ahead->sorted || !ahead->runs || !ahead->planned ||
+        !ahead->used || !ahead->arena)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read %zu samples ahead",
                              ahead->window);
     for (size_t i = 0; i < ahead->ring; i++)
@@ -569,6 +594,7 @@ static void free_ahead(struct dl2_ahead *ahead)
         munmap(ahead->arena, ahead->pages * PAGE);
     free(ahead->places);
     free(ahead->plans);
+    free(ahead->sorted);
     free(ahead->runs);
     free(ahead->planned);
     free(ahead->used);
