@@ -1,5 +1,7 @@
 #include "common/file.h"
 
+#include "common/thread.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -194,108 +196,210 @@ struct level {
     const struct level *above;
     dev_t device;
     ino_t inode;
+    int descriptor;
+    const char *path; /* from the root, with a slash at its end; "": the root */
 };
 
-struct entry {
-    char *path;
-    uint64_t bytes;
-    int64_t mtime_ns;
+/*
+ * What a folder holds. Folders have a slash behind their names: sorted so, and each gone through in
+ * its place, files come in the byte order of their whole paths, and only a folder's own short names
+ * are ever compared.
+ */
+struct folder {
+    struct dl2_bytes names, order; /* one after the other; pointers to them, sorted */
+    size_t count;
 };
 
 struct listing {
-    struct entry *entries;
-    size_t count, capacity;
+    const char *root;
+    struct dl2_bytes strings; /* the paths, one after the other */
+    struct dl2_bytes offsets; /* where each starts */
+    size_t count;
 };
 
-static int add_file(struct listing *listing, char *path, const struct stat *info,
-                    struct dl2_error *error)
+static int compare_names(const void *a, const void *b)
 {
-    if (listing->count == listing->capacity) {
-        size_t capacity = listing->capacity ? 2 * listing->capacity : 1024;
-        struct entry *grown = dl2_realloc(listing->entries, capacity, sizeof *grown);
-        if (!grown)
-            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu file names",
-                                 capacity);
-        listing->entries = grown;
-        listing->capacity = capacity;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int cannot(const struct listing *listing, const struct level *level, const char *name,
+                  const char *what, struct dl2_error *error)
+{
+    return dl2_error_system(error, "%s/%s%s: can't be %s", listing->root, level->path, name, what);
+}
+
+/* Adds what `found` is to the folder, if it is a file or a folder. */
+static int look_at(const struct listing *listing, const struct level *level,
+                   const struct dirent *found, struct folder *folder, struct dl2_error *error)
+{
+    const char *name = found->d_name;
+    struct stat info = {.st_mode = found->d_type == DT_DIR ? S_IFDIR : S_IFREG};
+    if (found->d_type != DT_DIR && found->d_type != DT_REG &&
+        fstatat(level->descriptor, name, &info, 0) != 0)
+        /* A dangling link or a file that has just gone is no file; the rest is an error. */
+        return errno == ENOENT ? DL2_OK : cannot(listing, level, name, "looked at", error);
+    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+        return DL2_OK;
+    DL2_TRY(dl2_bytes_append(&folder->names, name, strlen(name), error));
+    folder->count++;
+    return S_ISDIR(info.st_mode) ? dl2_bytes_append(&folder->names, "/", 2, error)
+                                 : dl2_bytes_append(&folder->names, "", 1, error);
+}
+
+static int read_folder(const struct listing *listing, const struct level *level, DIR *stream,
+                       struct folder *folder, struct dl2_error *error)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *found = readdir(stream);
+        if (!found && errno)
+            return cannot(listing, level, "", "listed", error);
+        if (!found)
+            break;
+        if (found->d_name[0] != '.')
+            DL2_TRY(look_at(listing, level, found, folder, error));
     }
-    listing->entries[listing->count++] =
-        (struct entry){path, (uint64_t)info->st_size,
-                       (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec};
+    DL2_TRY(dl2_bytes_resize(&folder->order, folder->count * sizeof(char *), error));
+    const char **order = (const char **)folder->order.data;
+    const char *name = (const char *)folder->names.data;
+    for (size_t i = 0; i < folder->count; i++, name += strlen(name) + 1)
+        order[i] = name;
+    if (folder->count)
+        qsort(order, folder->count, sizeof *order, compare_names);
     return DL2_OK;
 }
 
-/* Lists the open folder `descriptor` (closed here), called `relative` below the root ("" for
- * itself). */
-static int list_folder(int descriptor, const char *root, const char *relative,
-                       const struct level *above, struct listing *listing, struct dl2_error *error)
+static int add_file(struct listing *listing, const struct level *level, const char *name,
+                    struct dl2_error *error)
 {
-    struct stat self;
-    DIR *folder = fdopendir(descriptor);
-    if (!folder) {
-        int status = dl2_error_system(error, "%s/%s: can't be listed", root, relative);
-        close(descriptor);
-        return status;
+    const size_t start = listing->strings.size;
+    DL2_TRY(dl2_bytes_append(&listing->strings, level->path, strlen(level->path), error));
+    DL2_TRY(dl2_bytes_append(&listing->strings, name, strlen(name) + 1, error));
+    DL2_TRY(dl2_bytes_append(&listing->offsets, &start, sizeof start, error));
+    listing->count++;
+    return DL2_OK;
+}
+
+static int list_folder(struct listing *listing, const struct level *level, struct dl2_error *error);
+
+static int list_inner(struct listing *listing, const struct level *level, const char *name,
+                      struct dl2_error *error)
+{
+    char *path = NULL;
+    struct level inner = {.above = level};
+    inner.descriptor = openat(level->descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (inner.descriptor < 0)
+        return errno == ENOENT ? DL2_OK : cannot(listing, level, name, "opened", error);
+    if (asprintf(&path, "%s%s", level->path, name) < 0) {
+        close(inner.descriptor);
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for file names");
     }
-    int status = DL2_OK;
-    if (fstat(descriptor, &self) != 0)
-        status = dl2_error_system(error, "%s/%s: can't be listed", root, relative);
-    for (const struct level *l = above; l && status == DL2_OK; l = l->above)
-        if (l->device == self.st_dev && l->inode == self.st_ino)
-            status = dl2_error_set(error, DL2_ERR_FORMAT,
-                                   "%s/%s: a symbolic link leads back to a folder above it", root,
-                                   relative);
-    const struct level level = {above, self.st_dev, self.st_ino};
-    while (status == DL2_OK) {
-        errno = 0;
-        const struct dirent *found = readdir(folder);
-        if (!found) {
-            if (errno)
-                status = dl2_error_system(error, "%s/%s: can't be listed", root, relative);
-            break;
-        }
-        if (found->d_name[0] == '.')
-            continue;
-        char *path = *relative ? dl2_path_join(relative, found->d_name) : strdup(found->d_name);
-        if (!path) {
-            status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for file names");
-            break;
-        }
-        struct stat info;
-        if (fstatat(descriptor, found->d_name, &info, 0) != 0) {
-            /* A dangling link or a file that has just gone is no file; the rest is an error. */
-            if (errno != ENOENT)
-                status = dl2_error_system(error, "%s/%s: can't be looked at", root, path);
-        } else if (S_ISREG(info.st_mode)) {
-            status = add_file(listing, path, &info, error);
-            if (status == DL2_OK)
-                continue; /* the listing owns the path now */
-        } else if (S_ISDIR(info.st_mode)) {
-            int inner = openat(descriptor, found->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-            if (inner < 0)
-                status = dl2_error_system(error, "%s/%s: can't be opened", root, path);
-            else
-                status = list_folder(inner, root, path, &level, listing, error);
-        }
-        free(path);
-    }
-    closedir(folder);
+    inner.path = path;
+    int status = list_folder(listing, &inner, error);
+    free(path);
     return status;
 }
 
-static int compare_entries(const void *a, const void *b)
+/* Lists level->descriptor, and closes it. */
+static int list_folder(struct listing *listing, const struct level *level, struct dl2_error *error)
 {
-    return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+    struct stat self;
+    struct level here = *level;
+    struct folder folder = {0};
+    DIR *stream = fdopendir(level->descriptor);
+    if (!stream) {
+        int status = cannot(listing, level, "", "listed", error);
+        close(level->descriptor);
+        return status;
+    }
+    int status = DL2_OK;
+    if (fstat(level->descriptor, &self) != 0)
+        status = cannot(listing, level, "", "listed", error);
+    for (const struct level *l = level->above; l && status == DL2_OK; l = l->above)
+        if (l->device == self.st_dev && l->inode == self.st_ino)
+            status = dl2_error_set(error, DL2_ERR_FORMAT,
+                                   "%s/%.*s: a symbolic link leads back to a folder above it",
+                                   listing->root, (int)strlen(level->path) - 1, level->path);
+    here.device = self.st_dev;
+    here.inode = self.st_ino;
+    if (status == DL2_OK)
+        status = read_folder(listing, &here, stream, &folder, error);
+    char *const *order = (char *const *)folder.order.data;
+    for (size_t i = 0; status == DL2_OK && i < folder.count; i++)
+        status = strchr(order[i], '/') ? list_inner(listing, &here, order[i], error)
+                                       : add_file(listing, &here, order[i], error);
+    dl2_bytes_free(&folder.names);
+    dl2_bytes_free(&folder.order);
+    closedir(stream);
+    return status;
+}
+
+/*
+ * Sizes and times are most of a listing's cost: a system call for each file. So several threads ask
+ * for them.
+ */
+enum { FILES_AT_ONCE = 1024 };
+
+struct asking {
+    const char *root;
+    int descriptor; /* of the root */
+    struct dl2_file_list *list;
+};
+
+static int ask(void *context, unsigned worker, size_t slot, size_t item, struct dl2_error *error)
+{
+    const struct asking *asking = context;
+    struct dl2_file_list *list = asking->list;
+    (void)worker, (void)slot;
+    const size_t end = (item + 1) * FILES_AT_ONCE;
+    for (size_t i = item * FILES_AT_ONCE; i < end && i < list->count; i++) {
+        struct stat info;
+        if (fstatat(asking->descriptor, list->paths[i], &info, 0) == 0) {
+            list->bytes[i] = (uint64_t)info.st_size;
+            list->mtime_ns[i] = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+        } else if (errno == ENOENT) {
+            list->paths[i] = NULL; /* it has just gone */
+        } else {
+            return dl2_error_system(error, "%s/%s: can't be looked at", asking->root,
+                                    list->paths[i]);
+        }
+    }
+    return DL2_OK;
+}
+
+static int ask_all(const char *root, struct dl2_file_list *list, struct dl2_error *error)
+{
+    struct asking asking = {root, open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), list};
+    const struct dl2_parallel loop = {.jobs = list->count <= FILES_AT_ONCE ? 1 : 0,
+                                      .count = (list->count + FILES_AT_ONCE - 1) / FILES_AT_ONCE,
+                                      .work = ask,
+                                      .context = &asking};
+    if (asking.descriptor < 0)
+        return dl2_error_system(error, "%s: can't be opened as a folder", root);
+    int status = dl2_parallel_run(&loop, error);
+    close(asking.descriptor);
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!list->paths[i])
+            continue;
+        list->paths[kept] = list->paths[i];
+        list->bytes[kept] = list->bytes[i];
+        list->mtime_ns[kept++] = list->mtime_ns[i];
+    }
+    list->count = kept;
+    return status;
 }
 
 int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_error *error)
 {
     *list = (struct dl2_file_list){0};
-    int descriptor = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0)
+    struct listing listing = {.root = root};
+    const struct level top = {.descriptor = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                              .path = ""};
+    if (top.descriptor < 0)
         return dl2_error_system(error, "%s: can't be opened as a folder", root);
-    struct listing listing = {0};
-    int status = list_folder(descriptor, root, "", NULL, &listing, error);
+    int status = list_folder(&listing, &top, error);
+    list->strings = (char *)listing.strings.data;
     if (status == DL2_OK) {
         list->paths = dl2_calloc(listing.count, sizeof *list->paths);
         list->bytes = dl2_calloc(listing.count, sizeof *list->bytes);
@@ -303,30 +407,22 @@ int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_erro
         if (!list->paths || !list->bytes || !list->mtime_ns)
             status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for file names");
     }
-    if (status != DL2_OK) {
+    if (status == DL2_OK) {
         for (size_t i = 0; i < listing.count; i++)
-            free(listing.entries[i].path);
-        free(listing.entries);
+            list->paths[i] = list->strings + ((const size_t *)listing.offsets.data)[i];
+        list->count = listing.count;
+        status = ask_all(root, list, error);
+    }
+    dl2_bytes_free(&listing.offsets);
+    if (status < 0)
         dl2_file_list_free(list);
-        return status;
-    }
-    if (listing.count)
-        qsort(listing.entries, listing.count, sizeof *listing.entries, compare_entries);
-    for (size_t i = 0; i < listing.count; i++) {
-        list->paths[i] = listing.entries[i].path;
-        list->bytes[i] = listing.entries[i].bytes;
-        list->mtime_ns[i] = listing.entries[i].mtime_ns;
-    }
-    list->count = listing.count;
-    free(listing.entries);
-    return DL2_OK;
+    return status;
 }
 
 void dl2_file_list_free(struct dl2_file_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        free(list->paths[i]);
     free(list->paths);
+    free(list->strings);
     free(list->bytes);
     free(list->mtime_ns);
     *list = (struct dl2_file_list){0};

@@ -45,10 +45,11 @@ int dl2_make_folders(const char *path, struct dl2_error *error);
  * down (a loop of links) is an error that names it.
  */
 struct dl2_file_list {
-    char **paths;
+    char **paths;      /* into `strings` */
     uint64_t *bytes;   /* size of each */
     int64_t *mtime_ns; /* modification time of each, nanoseconds since 1970 */
     size_t count;
+    char *strings;
 };
 int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_error *error);
 void dl2_file_list_free(struct dl2_file_list *list);

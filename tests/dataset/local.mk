@@ -20,3 +20,8 @@ tests_dataset_test_packed_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_dataset_test_packed_LDADD = libdataset.la $(CMOCKA_LIBS)
 TESTS += tests/dataset/test_packed
 endif
+
+# Not a test: what it is for it says itself.
+EXTRA_PROGRAMS += tests/bench/bench_dataset
+tests_bench_bench_dataset_SOURCES = tests/bench/bench_dataset.c
+tests_bench_bench_dataset_LDADD = libdataset.la
