@@ -447,14 +447,17 @@ static bool locate_in_packed(const struct dl2_dataset *dataset, size_t index,
 {
     const struct packed *packed = dataset->state;
     const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number_of(packed, index));
-    bool once;
-    int fd = open_shard(packed, entry.shard, &once);
+    const struct shard *shard = &packed->shards[entry.shard];
+    int fd = atomic_load_explicit(&shard->fd, memory_order_acquire);
+    bool once = false;
+    /* Not one that would be closed again at once. */
+    if (fd < 0 && atomic_load(&packed->open_shards) < MAX_OPEN_SHARDS)
+        fd = open_shard(packed, entry.shard, &once);
     if (once) {
         close(fd);
         fd = -1;
     }
-    *location =
-        (struct dl2_location){packed->shards[entry.shard].path, fd, entry.offset, entry.bytes};
+    *location = (struct dl2_location){shard->path, fd, entry.offset, entry.bytes};
     return true;
 }
 

@@ -76,12 +76,14 @@ struct plan {
     size_t position;
     uint32_t index;
     struct dl2_location at;
+    const char *shard; /* its path, one string for all in it; NULL: a file of its own */
 };
 
 struct dl2_ahead {
     const struct dl2_dataset *dataset;
     const struct dl2_cache *cached, *decoded;
     bool drop_behind;
+    bool own_files; /* each sample is a file: not a packed dataset */
     const struct dl2_engine *engine;
     void *engine_state;
 
@@ -268,6 +270,7 @@ static size_t gather(struct dl2_ahead *ahead, size_t positions)
         pages += (size_t)plan->at.bytes / PAGE + 1;
         if (pages > ahead->pages_free)
             break;
+        plan->shard = ahead->own_files ? NULL : plan->at.path;
         ahead->sorted[count++] = plan;
     }
     return count;
@@ -296,14 +299,14 @@ static void sort(void **items, size_t count, bool (*is_before)(const void *, con
     }
 }
 
-/* By place on the disk within the shards; files of their own, whose places nobody knows, as they
- * come. */
+/* By place on the disk within the shards; nobody knows where files of their own lie: as they come.
+ */
 static bool plan_is_before(const void *left, const void *right)
 {
     const struct plan *a = left, *b = right;
-    if (a->at.fd != b->at.fd)
-        return a->at.fd < b->at.fd;
-    if (a->at.fd >= 0 && a->at.offset != b->at.offset)
+    if (a->shard != b->shard)
+        return (uintptr_t)a->shard < (uintptr_t)b->shard;
+    if (a->shard && a->at.offset != b->at.offset)
         return a->at.offset < b->at.offset;
     return a->position < b->position;
 }
@@ -316,18 +319,20 @@ static bool run_is_before(const void *left, const void *right)
 /* How many of `count` plans, sorted, make one run; *bytes is its length. */
 static size_t join(void *const *plans, size_t count, uint64_t *bytes)
 {
-    const struct dl2_location *first = &((const struct plan *)plans[0])->at;
-    uint64_t end = first->offset + first->bytes;
+    const struct plan *first = plans[0];
+    const uint64_t start = first->at.offset;
+    uint64_t end = start + first->at.bytes;
     size_t joined = 1;
-    for (; first->fd >= 0 && joined < count; joined++) {
-        const struct dl2_location *at = &((const struct plan *)plans[joined])->at;
-        if (at->fd != first->fd || at->offset > end + MAX_GAP ||
-            at->offset + at->bytes > first->offset + MAX_RUN)
+    for (; first->shard && joined < count; joined++) {
+        const struct plan *plan = plans[joined];
+        const uint64_t its_end = plan->at.offset + plan->at.bytes;
+        if (plan->shard != first->shard || plan->at.offset > end + MAX_GAP ||
+            its_end > start + MAX_RUN)
             break;
-        if (at->offset + at->bytes > end)
-            end = at->offset + at->bytes;
+        if (its_end > end)
+            end = its_end;
     }
-    *bytes = end - first->offset;
+    *bytes = end - start;
     return joined;
 }
 
@@ -343,7 +348,7 @@ static struct dl2_run *make_run(struct dl2_ahead *ahead, void *const *plans, siz
     run->fd = at->fd;
     run->offset = at->offset;
     run->bytes = (size_t)bytes;
-    run->whole = at->fd < 0 && at->offset == 0;
+    run->whole = ahead->own_files;
     run->evict = ahead->drop_behind;
     run->users = (unsigned)count;
     run->first = NOWHERE;
@@ -532,6 +537,16 @@ void dl2_ahead_get_stats(struct dl2_ahead *ahead, struct dl2_ahead_stats *stats)
 
 /* ---- making and unmaking ---- */
 
+static bool has_own_files(const struct dl2_dataset *dataset)
+{
+    struct dl2_location at;
+    struct dl2_sample sample;
+    if (!dl2_dataset_count(dataset) || !dl2_dataset_locate(dataset, 0, &at))
+        return false;
+    dl2_dataset_sample(dataset, 0, &sample);
+    return !strcmp(sample.path, at.path);
+}
+
 static int allocate(struct dl2_ahead *ahead, const struct dl2_fetch_config *config,
                     struct dl2_error *error)
 {
@@ -616,6 +631,7 @@ int dl2_ahead_create(const struct dl2_dataset *dataset, const struct dl2_fetch_c
     ahead->dataset = dataset;
     ahead->cached = cached;
     ahead->decoded = config->decoded;
+    ahead->own_files = has_own_files(dataset);
     ahead->drop_behind = config->drop_behind;
     ahead->is_auto = config->io == DL2_IO_AUTO;
     ahead->wanted = !ahead->is_auto;

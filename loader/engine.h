@@ -15,7 +15,7 @@ struct dl2_run {
     int fd; /* or -1: to be opened, and closed */
     uint64_t offset;
     size_t bytes;
-    bool whole;      /* the file should end there: it changed otherwise, which counts as failed */
+    bool whole;      /* a file of its own; if it doesn't end there it changed: it failed */
     uint8_t *buffer; /* room for bytes + 1 */
     bool evict;      /* from the page cache, when it was read */
 

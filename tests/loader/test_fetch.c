@@ -344,7 +344,7 @@ struct pack {
     char path[320];
     uint64_t offsets[COUNT];
     atomic_uint read, verified;
-    unsigned spoiled; /* its bytes differ from what they should be; COUNT: none's */
+    bool to_be_opened; /* there is no descriptor to share */
     unsigned delay_us;
 };
 
@@ -352,8 +352,8 @@ static bool locate_in_pack(const struct dl2_dataset *dataset, size_t index,
                            struct dl2_location *location)
 {
     const struct pack *pack = dataset->state;
-    *location =
-        (struct dl2_location){pack->path, pack->fd, pack->offsets[index], size_of((unsigned)index)};
+    *location = (struct dl2_location){pack->path, pack->to_be_opened ? -1 : pack->fd,
+                                      pack->offsets[index], size_of((unsigned)index)};
     return true;
 }
 
@@ -385,14 +385,24 @@ static int read_pack(const struct dl2_dataset *dataset, size_t index, struct dl2
     return verify_pack(dataset, index, *data, *size, error);
 }
 
-static const struct dl2_source pack_source = {
-    .name = "pack", .read = read_pack, .locate = locate_in_pack, .verify = verify_pack};
+static void sample_of_pack(const struct dl2_dataset *dataset, size_t index,
+                           struct dl2_sample *sample)
+{
+    (void)dataset;
+    *sample = (struct dl2_sample){
+        .key = "x", .path = "pack[x]", .name = "x", .label = -1, .bytes = size_of((unsigned)index)};
+}
+
+static const struct dl2_source pack_source = {.name = "pack",
+                                              .sample = sample_of_pack,
+                                              .read = read_pack,
+                                              .locate = locate_in_pack,
+                                              .verify = verify_pack};
 
 static struct dl2_dataset open_pack(struct pack *pack, unsigned spoiled)
 {
     static const uint8_t zeros[GAP];
     memset(pack, 0, sizeof *pack);
-    pack->spoiled = spoiled;
     snprintf(pack->path, sizeof pack->path, "%s/pack", root);
     pack->fd = open(pack->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     assert_true(pack->fd >= 0);
@@ -566,8 +576,9 @@ static void neighbours_are_read_together(void **state)
     (void)state;
     struct pack pack;
     struct dl2_dataset packed = open_pack(&pack, COUNT);
-    for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++) {
-        struct dl2_fetch_config config = {.io = modes[m]};
+    for (unsigned m = 0; m < 2 * sizeof modes / sizeof *modes; m++) {
+        struct dl2_fetch_config config = {.io = modes[m / 2]};
+        pack.to_be_opened = m % 2;
         if (config.io == DL2_IO_AUTO || config.io == DL2_IO_DIRECT)
             continue;
         struct dl2_fetch *fetch = try_create(&packed, &config);
