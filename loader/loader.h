@@ -17,9 +17,9 @@
  * error instead, after the batches before it. A dataset of which nothing can be read is an error:
  * in training at once, in validation at the epoch's end.
  *
- * Memory is bounded: `depth` batches; for each worker (with DL2_BATCHING_AWARE two for each) what one
- * image of max_pixels takes to decode and resize; about 10 bytes a sample of the dataset; and the
- * limits of what is read ahead and cached. dl2_loader_stats.memory says how much it was.
+ * Memory is bounded: `depth` batches; for each worker (with DL2_BATCHING_AWARE two for each) what
+ * one image of max_pixels takes to decode and resize; about 10 bytes a sample of the dataset; and
+ * the limits of what is read ahead and cached. dl2_loader_stats.memory says how much it was.
  *
  * Threads: one consumer thread calls everything here, but dl2_loader_release() and
  * dl2_loader_get_stats(), which any may; workers are inside.
@@ -140,9 +140,9 @@ struct dl2_batch {
     /* [count][image_size][image_size][channels], or with DL2_NCHW [count][channels][image_size]
      * [image_size]; bytes, or floats in the machine's order */
     uint8_t *images;
-    int32_t *labels;   /* [count]; -1: not to be counted */
-    uint32_t *indices; /* [count] sample numbers in the dataset */
-    unsigned count;
+    int32_t *labels;      /* [count]; -1: not to be counted */
+    uint32_t *indices;    /* [count] sample numbers in the dataset */
+    unsigned count;       /* fewer than `batch` at the epoch's end, even 0 in a rank's last step */
     uint64_t epoch, step; /* step within the epoch */
 };
 
@@ -209,8 +209,10 @@ int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_positio
                       struct dl2_error *error);
 
 /*
- * 1 and the next batch, in order; 0 at the epoch's end; an error otherwise. DL2_ERR_ARGUMENT where
- * all `depth` batches are taken: waiting would never end.
+ * 1 and the next batch, which is the caller's until dl2_loader_release() or destroy; 0 at the
+ * epoch's end, then and ever after; an error otherwise. DL2_ERR_ARGUMENT where all `depth` batches
+ * are taken: waiting would never end. With stop_on_bad the first bad sample's error; the epoch is
+ * over then.
  */
 int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl2_error *error);
 

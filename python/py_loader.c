@@ -288,14 +288,15 @@ static PyObject *make_batch(const struct py_state *state, struct py_loader *self
                             struct dl2_batch *batch)
 {
     int64_t *labels = NULL, *indices = NULL;
-    PyObject *fields[] = {
-        py_array_of_images(state, self, batch), py_array_of_numbers(state, batch->count, &labels),
-        py_array_of_numbers(state, batch->count, &indices),
-        PyLong_FromUnsignedLongLong(batch->epoch), PyLong_FromUnsignedLongLong(batch->step)};
+    PyObject *fields[5] = {NULL, py_array_of_numbers(state, batch->count, &labels),
+                           py_array_of_numbers(state, batch->count, &indices),
+                           PyLong_FromUnsignedLongLong(batch->epoch),
+                           PyLong_FromUnsignedLongLong(batch->step)};
     for (unsigned i = 0; labels && indices && i < batch->count; i++) {
         labels[i] = batch->labels[i];
         indices[i] = batch->indices[i];
     }
+    fields[0] = py_array_of_images(state, self, batch); /* or gives the batch back */
     PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(state->batch);
     for (int i = 0; i < 5; i++)
         if (out)
