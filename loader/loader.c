@@ -42,8 +42,6 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
     if (config->batching > DL2_BATCHING_AWARE || config->dtype > DL2_BFLOAT16 ||
         config->layout > DL2_NCHW)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no such batching, type or layout");
-    if (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "images come as uint8 NHWC so far");
     for (unsigned i = 0; i < config->operation_count; i++)
         if (!config->operations[i].run || !config->operations[i].name)
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "operation %u has no function or no name",

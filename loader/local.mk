@@ -11,11 +11,26 @@ libloader_la_SOURCES = \
 	loader/pace.c loader/pace.h \
 	loader/pipeline.h \
 	loader/resize.c loader/resize.h \
+	loader/resize_kernels.c loader/resize_kernels.h \
 	loader/sample.c loader/sample.h \
 	loader/sampler.c loader/sampler.h \
 	loader/transform.c loader/transform.h \
 	loader/worker.c
 libloader_la_LIBADD = libdataset.la libcodec.la libcommon.la
+# The resize gives the same bytes by every path, so no product and sum becomes one operation.
+libloader_la_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
+if HAVE_AVX2
+noinst_LTLIBRARIES += libloader_avx2.la
+libloader_avx2_la_SOURCES = loader/resize_avx2.c
+libloader_avx2_la_CFLAGS = $(libloader_la_CFLAGS) $(AVX2_CFLAGS)
+libloader_la_LIBADD += libloader_avx2.la
+endif
+if HAVE_AVX512
+noinst_LTLIBRARIES += libloader_avx512.la
+libloader_avx512_la_SOURCES = loader/resize_avx512.c
+libloader_avx512_la_CFLAGS = $(libloader_la_CFLAGS) $(AVX512_CFLAGS)
+libloader_la_LIBADD += libloader_avx512.la
+endif
 if HAVE_LIBURING
 libloader_la_SOURCES += loader/engine_uring.c
 libloader_la_LIBADD += $(LIBURING_LIBS)

@@ -1,8 +1,12 @@
 /*
- * Antialiased bilinear resize of part of an image: two passes of a triangle filter that is widened
- * by the scale, as Pillow's Image.resize(BILINEAR, box=) computes it on 8-bit images, to the same
- * bits (22-bit fixed-point weights, 8 bits between the passes: Pillow 9.4,
- * src/libImaging/Resample.c).
+ * The fused transform: from part of a decoded image to pixels in a batch. Each plane is resized at
+ * its own resolution by a triangle filter that is widened by the scale (antialiased bilinear, as
+ * Pillow's Image.resize(BILINEAR, box=) defines it), down and then across; colours are converted
+ * for the output pixels alone; mirroring is part of the filter; rows are written in their final
+ * type and place while they are in the first-level cache.
+ *
+ * Integer arithmetic throughout, so every SIMD path (resize_kernels.h) gives the bytes of plain C.
+ * Of gray and RGB rasters each value is within 1 of Pillow's, which rounds between its passes, too.
  */
 #ifndef DL2_LOADER_RESIZE_H
 #define DL2_LOADER_RESIZE_H
@@ -15,46 +19,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pixels that somebody else owns: an image or a rectangle of one. Nothing outside is looked at. */
-struct dl2_pixels {
-    const uint8_t *data;
-    uint32_t width, height;
-    uint32_t channels; /* 1 or 3 */
-    size_t stride;     /* bytes from row to row */
-};
-
-/* The rectangle that becomes the output, in pixels, within the image; it may cut pixels in two. */
+/* A rectangle of pixels; it may cut pixels in two. */
 struct dl2_box {
     double left, top, right, bottom;
 };
 
-/* The filter along one axis: output i is the sum of `taps` inputs from `first` on. */
-struct dl2_filter {
-    uint32_t first, taps;
-    uint32_t weights; /* where its weights start in dl2_resizer.weights */
-};
-
 /* Working memory, grown as needed and reused. One thread at a time. */
 struct dl2_resizer {
-    struct dl2_bytes columns, rows; /* struct dl2_filter per output column and row */
-    struct dl2_bytes weights[2];    /* int32_t: of columns, of rows */
-    struct dl2_bytes between;       /* what the first pass leaves to the second */
-    struct dl2_bytes sums;          /* one output row, int32_t */
+    const struct dl2_resize_kernels *kernels; /* chosen at first use */
+    struct dl2_bytes columns[3], rows[3];     /* the filters of each plane, as far as they differ */
+    struct dl2_bytes lines;                   /* rows on their way */
 };
 
 #define DL2_RESIZER_INIT                                                                           \
     {                                                                                              \
-        .columns = DL2_BYTES_INIT                                                                  \
+        .kernels = NULL                                                                            \
     }
-
-/*
- * Writes width x height pixels of `channels` to `out`, rows without padding; mirrored left to right
- * if `flip`. Gray input may become three equal channels; three can't become one here.
- * DL2_ERR_ARGUMENT for a box that is empty or not within the image.
- */
-int dl2_resize(struct dl2_resizer *resizer, const struct dl2_pixels *in, const struct dl2_box *box,
-               bool flip, uint32_t width, uint32_t height, uint32_t channels, uint8_t *out,
-               struct dl2_error *error);
 
 /* Where the output of dl2_resize_raster() goes, and as what. */
 struct dl2_resize_output {
@@ -67,16 +47,21 @@ struct dl2_resize_output {
 };
 
 /*
- * The fused transform: each plane is resized at its own resolution, antialiased as above, then
- * colours are converted for the output pixels alone, mirrored and written in their final type and
- * place. `limit` is the rectangle whose pixels may have a part in the output (a training crop shuts
- * out what lies beyond it), `box` what is shown of it; both in pixels of the whole upright image.
+ * `limit` is the rectangle whose pixels may have a part in the output (a training crop shuts out
+ * what lies beyond it; samples that straddle its edge count as within), `box` what is shown of it;
+ * both in pixels of the whole upright image.
  *
- * Integer arithmetic throughout (16-bit weights), so every SIMD path gives the bytes of plain C.
+ * Gray becomes three equal channels where three are asked for; one channel of YCbCr is its luma, of
+ * RGB the BT.601 luma of the resized colours. DL2_ERR_ARGUMENT for a box that is empty or not
+ * within the limit, or a limit that a plane doesn't cover.
  */
 int dl2_resize_raster(struct dl2_resizer *resizer, const struct dl2_raster *raster,
                       const struct dl2_box *limit, const struct dl2_box *box,
                       const struct dl2_resize_output *out, struct dl2_error *error);
+
+/* Pixels that are resized already (uint8, NHWC) to the output's type and layout; `flip` aside. */
+int dl2_convert_pixels(struct dl2_resizer *resizer, const uint8_t *pixels,
+                       const struct dl2_resize_output *out, struct dl2_error *error);
 
 void dl2_resizer_free(struct dl2_resizer *resizer);
 

@@ -156,7 +156,9 @@ static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct
     choose_view(work, recipe, width, height);
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.channels = config->channels == 1 ? 1 : 0;
-    request.planes = false;
+    /* The cache keeps gray or RGB of full size; samples without room in it must look alike. */
+    request.planes = !recipe->decoded;
+    request.reduction = recipe->decoded ? 1 : dl2_view_reduction(&work->view, config);
     int status = 0;
     if (recipe->decoded)
         status = decode_into_cache(work, recipe, &request, width, height,
@@ -173,24 +175,18 @@ static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct
     return status < 0 ? status : DL2_OK;
 }
 
+/* Where operations follow, they work on uint8 NHWC pixels. */
 static int transform(struct dl2_work *work, const struct dl2_recipe *recipe, void *out,
                      struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = recipe->config;
-    const struct dl2_view *view = &work->view;
-    const struct dl2_plane *plane = &work->raster.planes[0];
-    const uint32_t channels = dl2_raster_channels(&work->raster);
-    const struct dl2_pixels pixels = {
-        .data = plane->data + (view->y - plane->y) * plane->stride +
-                (size_t)(view->x - plane->x) * channels,
-        .width = view->width,
-        .height = view->height,
-        .channels = channels,
-        .stride = plane->stride,
-    };
+    struct dl2_loader_config config = *recipe->config;
+    if (config.operation_count) {
+        config.dtype = DL2_UINT8;
+        config.layout = DL2_NHWC;
+        out = work->pixels;
+    }
     const int status =
-        dl2_resize(&work->resizer, &pixels, &view->box, view->flip, config->image_size,
-                   config->image_size, config->channels, out, error);
+        dl2_transform(&work->resizer, &work->raster, &work->view, &config, out, error);
     dl2_work_drop(work, recipe);
     return status;
 }
@@ -207,10 +203,11 @@ static int operate(struct dl2_work *work, const struct dl2_recipe *recipe, struc
     return status < 0 ? status : DL2_OK;
 }
 
-static int put(const struct dl2_work *work, const struct dl2_recipe *recipe, void *out)
+static int put(struct dl2_work *work, const struct dl2_recipe *recipe, void *out,
+               struct dl2_error *error)
 {
-    memcpy(out, work->pixels, recipe->sample_bytes);
-    return DL2_OK;
+    const struct dl2_resize_output output = dl2_transform_output(recipe->config, out);
+    return dl2_convert_pixels(&work->resizer, work->pixels, &output, error);
 }
 
 /* What the stages are called in a message; what reads already names the file. */
@@ -261,15 +258,14 @@ int dl2_work_step(struct dl2_work *work, const struct dl2_recipe *recipe, void *
         status = decode(work, recipe, error);
         break;
     case DL2_STAGE_TRANSFORM:
-        status =
-            transform(work, recipe, recipe->config->operation_count ? work->pixels : out, error);
+        status = transform(work, recipe, out, error);
         break;
     case DL2_STAGE_OPERATION:
         sum = &work->stats.operations;
         status = operate(work, recipe, error);
         break;
     default:
-        status = put(work, recipe, out);
+        status = put(work, recipe, out, error);
         break;
     }
     const double seconds = dl2_clock_wall() - start;

@@ -1,6 +1,7 @@
 #include "loader/transform.h"
 
 #include <math.h>
+#include <string.h>
 
 static uint32_t clamp(double value, uint32_t low, uint32_t high)
 {
@@ -58,7 +59,11 @@ static void central_axis(uint32_t size, uint32_t resized, uint32_t shown, uint32
     const double scale = (double)size / resized;
     const double offset = rint((resized - shown) / 2.0);
     const double from = offset * scale, to = (offset + shown) * scale;
-    const double reach = (scale < 1 ? 1 : scale) + 1;
+    /*
+     * Half the filter and one sample that is cut in two, of chroma at half of the coarsest size
+     * that dl2_view_reduction() lets pass.
+     */
+    const double reach = 4 * (scale < 1 ? 1 : scale);
     *first = clamp(floor(from - reach), 0, size - 1);
     const uint32_t last = clamp(ceil(to + reach), 1, size);
     *length = last - *first;
@@ -80,17 +85,41 @@ void dl2_view_for_validation(const struct dl2_loader_config *config, uint32_t wi
                  &view->height, &view->box.top, &view->box.bottom);
 }
 
-int dl2_transform(struct dl2_resizer *resizer, const struct dl2_image *image,
-                  const struct dl2_view *view, const struct dl2_loader_config *config, uint8_t *out,
+uint32_t dl2_view_reduction(const struct dl2_view *view, const struct dl2_loader_config *config)
+{
+    const double width = view->box.right - view->box.left,
+                 height = view->box.bottom - view->box.top;
+    const double shorter = width < height ? width : height;
+    uint32_t reduction = 1;
+    while (reduction < 8 && shorter / (2 * reduction) >= config->image_size)
+        reduction *= 2;
+    return reduction;
+}
+
+struct dl2_resize_output dl2_transform_output(const struct dl2_loader_config *config, void *out)
+{
+    struct dl2_resize_output output = {
+        .data = out,
+        .width = config->image_size,
+        .height = config->image_size,
+        .channels = config->channels,
+        .dtype = config->dtype,
+        .layout = config->layout,
+    };
+    memcpy(output.mean, config->mean, sizeof output.mean);
+    memcpy(output.std, config->std, sizeof output.std);
+    return output;
+}
+
+int dl2_transform(struct dl2_resizer *resizer, const struct dl2_raster *raster,
+                  const struct dl2_view *view, const struct dl2_loader_config *config, void *out,
                   struct dl2_error *error)
 {
-    const struct dl2_pixels pixels = {
-        .data = image->data + view->y * image->stride + (size_t)view->x * image->channels,
-        .width = view->width,
-        .height = view->height,
-        .channels = image->channels,
-        .stride = image->stride,
-    };
-    return dl2_resize(resizer, &pixels, &view->box, view->flip, config->image_size,
-                      config->image_size, config->channels, out, error);
+    const struct dl2_box limit = {view->x, view->y, view->x + (double)view->width,
+                                  view->y + (double)view->height};
+    const struct dl2_box box = {limit.left + view->box.left, limit.top + view->box.top,
+                                limit.left + view->box.right, limit.top + view->box.bottom};
+    struct dl2_resize_output output = dl2_transform_output(config, out);
+    output.flip = view->flip;
+    return dl2_resize_raster(resizer, raster, &limit, &box, &output, error);
 }

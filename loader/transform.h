@@ -5,8 +5,8 @@
 #ifndef DL2_LOADER_TRANSFORM_H
 #define DL2_LOADER_TRANSFORM_H
 
-#include "common/image.h"
 #include "common/random.h"
+#include "common/raster.h"
 #include "loader/loader.h"
 #include "loader/resize.h"
 
@@ -31,9 +31,21 @@ void dl2_view_for_training(const struct dl2_loader_config *config, struct dl2_ra
 void dl2_view_for_validation(const struct dl2_loader_config *config, uint32_t width,
                              uint32_t height, struct dl2_view *view);
 
-/* From the decoded image to config->image_size squared pixels of config->channels at `out`. */
-int dl2_transform(struct dl2_resizer *resizer, const struct dl2_image *image,
-                  const struct dl2_view *view, const struct dl2_loader_config *config, uint8_t *out,
+/*
+ * How much coarser the image may be decoded (1, 2, 4 or 8): as far as what is shown still has at
+ * least the output's size in both directions, so that the resize never enlarges what was reduced.
+ */
+uint32_t dl2_view_reduction(const struct dl2_view *view, const struct dl2_loader_config *config);
+
+/* Where a sample's pixels go, and as what. */
+struct dl2_resize_output dl2_transform_output(const struct dl2_loader_config *config, void *out);
+
+/*
+ * From the decoded planes, which cover the view's rectangle, to config->image_size squared pixels
+ * of config->channels, dtype and layout at `out`.
+ */
+int dl2_transform(struct dl2_resizer *resizer, const struct dl2_raster *raster,
+                  const struct dl2_view *view, const struct dl2_loader_config *config, void *out,
                   struct dl2_error *error);
 
 #endif
