@@ -505,7 +505,9 @@ static int region_decode(void *state, const struct dl2_decode_request *request,
     if (request->channels == 1)
         DL2_TRY(dl2_image_to_gray(&region->image, error));
     *raster = dl2_raster_of(&region->image, part.left, part.top);
-    raster->planes[0].step_x = raster->planes[0].step_y = 1u << part.reduction;
+    const uint32_t step = 1u << part.reduction;
+    raster->planes[0].step_x = raster->planes[0].step_y = step;
+    raster->planes[0].shift_x = raster->planes[0].shift_y = (1 - (float)step) / 2;
     return DL2_OK;
 }
 

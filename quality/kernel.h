@@ -42,7 +42,7 @@ struct dl2_ssim_moments {
 };
 
 /* Pixels of a row, of 1 or 3 channels. */
-struct dl2_pixels {
+struct dl2_pixel_run {
     const uint8_t *data;
     uint32_t channels;
 };
@@ -55,10 +55,10 @@ struct dl2_kernels {
 
     /* Sum of (a - b)^2 over the luma of `count` pixels in thousandths, exact; count at most 2^24.
      */
-    uint64_t (*luma_error)(struct dl2_pixels a, struct dl2_pixels b, size_t count);
+    uint64_t (*luma_error)(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t count);
 
     /* a + b and a - b of the luma of `count` pixels in thousandths, exact. */
-    void (*sum_difference)(struct dl2_pixels a, struct dl2_pixels b, size_t count, float *sum,
+    void (*sum_difference)(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t count, float *sum,
                            float *difference);
 
     /*
@@ -90,8 +90,8 @@ static inline int32_t dl2_luma_of(const uint8_t *pixel, uint32_t channels)
 
 /* The plain C twins, each in its metric's file. */
 uint64_t dl2_byte_error_c(const uint8_t *a, const uint8_t *b, size_t count);
-uint64_t dl2_luma_error_c(struct dl2_pixels a, struct dl2_pixels b, size_t count);
-void dl2_sum_difference_c(struct dl2_pixels a, struct dl2_pixels b, size_t count, float *sum,
+uint64_t dl2_luma_error_c(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t count);
+void dl2_sum_difference_c(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t count, float *sum,
                           float *difference);
 void dl2_ssim_columns_c(const float *const *rows, size_t width, float (*mean)[DL2_SSIM_STRIDE],
                         float (*variance)[DL2_SSIM_STRIDE]);

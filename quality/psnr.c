@@ -30,7 +30,7 @@ uint64_t dl2_byte_error_c(const uint8_t *a, const uint8_t *b, size_t count)
     return sum;
 }
 
-uint64_t dl2_luma_error_c(struct dl2_pixels a, struct dl2_pixels b, size_t count)
+uint64_t dl2_luma_error_c(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t count)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++, a.data += a.channels, b.data += b.channels) {
@@ -83,7 +83,7 @@ static int score_luma(struct dl2_scorer *scorer, const struct dl2_image *variant
     for (uint32_t y = 0; y < variant->height; y++)
         for (size_t x = 0; x < variant->width; x += MOST)
             sum += (double)scorer->kernels->luma_error(
-                dl2_pixels_at(scorer->reference, x, y), dl2_pixels_at(variant, x, y),
+                dl2_pixel_run_at(scorer->reference, x, y), dl2_pixel_run_at(variant, x, y),
                 variant->width - x < MOST ? variant->width - x : MOST);
     set_score(score, sum / 1e6 / ((double)variant->width * variant->height));
     return DL2_OK;

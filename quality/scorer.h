@@ -25,10 +25,11 @@ struct dl2_scorer {
     struct dl2_ssim_strip strip;
 };
 
-static inline struct dl2_pixels dl2_pixels_at(const struct dl2_image *image, size_t x, size_t y)
+static inline struct dl2_pixel_run dl2_pixel_run_at(const struct dl2_image *image, size_t x,
+                                                    size_t y)
 {
-    return (struct dl2_pixels){image->data + y * image->stride + x * image->channels,
-                               image->channels};
+    return (struct dl2_pixel_run){image->data + y * image->stride + x * image->channels,
+                                  image->channels};
 }
 
 extern const struct dl2_metric dl2_metric_psnr_rgb, dl2_metric_psnr_y, dl2_metric_ssim;

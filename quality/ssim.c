@@ -29,7 +29,7 @@ static float weight(int tap)
     return weights[tap <= DL2_SSIM_TAPS / 2 ? tap : DL2_SSIM_TAPS - 1 - tap];
 }
 
-void dl2_sum_difference_c(struct dl2_pixels a, struct dl2_pixels b, size_t count, float *sum,
+void dl2_sum_difference_c(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t count, float *sum,
                           float *difference)
 {
     for (size_t i = 0; i < count; i++, a.data += a.channels, b.data += b.channels) {
@@ -108,7 +108,7 @@ static void load_row(struct dl2_scorer *scorer, const struct dl2_image *variant,
 {
     struct dl2_ssim_strip *strip = &scorer->strip;
     scorer->kernels->sum_difference(
-        dl2_pixels_at(scorer->reference, x, y), dl2_pixels_at(variant, x, y), columns,
+        dl2_pixel_run_at(scorer->reference, x, y), dl2_pixel_run_at(variant, x, y), columns,
         strip->sum[y % DL2_SSIM_ROWS], strip->difference[y % DL2_SSIM_ROWS]);
 }
 
