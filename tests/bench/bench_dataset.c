@@ -1,9 +1,10 @@
 /*
  * What opening a dataset costs, and holding samples against their check sums. Not a test.
  *
- *   bench_dataset make gulp|tar PATH COUNT BYTES   a packed dataset of COUNT samples in 1000 classes
- *   bench_dataset open PATH                        time of opening it, whole and its training part
- *   bench_dataset read PATH                        time of reading all samples, and of their sums in it
+ *   bench_dataset make gulp|tar PATH COUNT BYTES   a packed dataset of COUNT samples in 1000
+ * classes bench_dataset open PATH                        time of opening it, whole and its training
+ * part bench_dataset read PATH                        time of reading all samples, and of their
+ * sums in it
  */
 #include "common/clock.h"
 #include "dataset/dataset.h"

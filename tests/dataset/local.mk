@@ -25,3 +25,21 @@ endif
 EXTRA_PROGRAMS += tests/bench/bench_dataset
 tests_bench_bench_dataset_SOURCES = tests/bench/bench_dataset.c
 tests_bench_bench_dataset_LDADD = libdataset.la
+
+check_PROGRAMS += tests/dataset/fuzz_gulp tests/dataset/fuzz_tar tests/dataset/fuzz_index
+tests_dataset_fuzz_gulp_SOURCES = tests/dataset/fuzz_gulp.c tests/dataset/fuzz_packed.h
+tests_dataset_fuzz_gulp_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_dataset_fuzz_gulp_LDADD = $(FUZZ_LIBS) libdataset.la
+tests_dataset_fuzz_tar_SOURCES = tests/dataset/fuzz_tar.c tests/dataset/fuzz_packed.h
+tests_dataset_fuzz_tar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_dataset_fuzz_tar_LDADD = $(FUZZ_LIBS) libdataset.la
+tests_dataset_fuzz_index_SOURCES = tests/dataset/fuzz_index.c
+tests_dataset_fuzz_index_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
+tests_dataset_fuzz_index_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_dataset_fuzz_index_LDADD = $(FUZZ_LIBS) libdataset.la $(XXHASH_LIBS)
+TESTS += tests/dataset/fuzz_packed.sh
+EXTRA_DIST += tests/dataset/fuzz_packed.sh
+
+# GulpIO and WebDataset themselves, where a Python that has them is named.
+TESTS += tests/dataset/peers.sh
+EXTRA_DIST += tests/dataset/peers.sh tests/dataset/peers.py

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Replays packed datasets, good and damaged, through the parsers of their shards and indices.
+. "$srcdir/tests/lib.sh"
+need tar tar
+mkdir -p "$work/src/train/rose" "$work/src/train/two words" "$work/src/val/rose"
+for name in train/rose/1 train/rose/2.b "train/two words/3" val/rose/4; do
+    printf 'P5 2 1 255 ab' >"$work/src/$name.ppm"
+done
+for container in gulp tar; do
+    expect 0 dl2-transcode --quiet --copy --container=$container "$work/src" "$work/$container"
+done
+mkdir "$work/corpus-gulp" "$work/corpus-tar" "$work/corpus-index"
+cp "$work/gulp/dl2-index.bin" "$work/corpus-index/gulp"
+cp "$work/tar/dl2-index.bin" "$work/corpus-index/tar"
+# Three samples of 13 bytes and three of fill: 48.
+{ printf '\060'; cat "$work/gulp/train/meta_0.gmeta"; } >"$work/corpus-gulp/ours" || fail 'no meta file'
+printf '\014%s' '{"a": {"frame_info": [[0, 3, 4], [4, 0, 4]], "meta_data": [{"label": 3}]}, "b": {"frame_info": [[8, 1, 4]], "meta_data": [{"label": "rose"}, {}]}}' \
+    >"$work/corpus-gulp/frames"
+printf '\014%s' '{"a/../b": {"frame_info": [[0, 0, 12]]}}' >"$work/corpus-gulp/up"
+cp "$work"/tar/train/*.tar "$work/corpus-tar/ours"
+for format in ustar gnu pax v7; do
+    (cd "$work/src" && tar --format=$format -cf "$work/corpus-tar/$format" train) || fail "tar --format=$format"
+done
+long=$work/long/$(printf '%0120d' 0)
+mkdir -p "$long"
+echo x >"$long/$(printf '%0120d' 1).jpg"
+for format in gnu pax; do
+    (cd "$work/long" && tar --format=$format -cf "$work/corpus-tar/long-$format" .) || fail "tar --format=$format"
+done
+DL2_FUZZ_SECONDS=${DL2_FUZZ_SECONDS:-4}
+export DL2_FUZZ_SECONDS
+for kind in gulp tar index; do
+    expect 0 "$builddir/tests/dataset/fuzz_$kind" -runs=0 "$work/corpus-$kind"
+done

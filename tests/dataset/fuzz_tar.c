@@ -1,0 +1,23 @@
+/* Tar files of any bytes. */
+#include "tests/dataset/fuzz_packed.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static int fd = -1;
+    if (fd < 0)
+        fd = memfd_create("fuzz_tar", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
+        abort();
+    struct dl2_scan scan = {.draft = {.kind = DL2_INDEX_TAR}};
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_index_draft_add_shard(&scan.draft, "a.tar", size, 0, NULL) < 0)
+        abort();
+    int status = dl2_tar_scan(&scan, fd, size, "", NULL, &error);
+    check_scan(&scan, status, &error);
+    return 0;
+}

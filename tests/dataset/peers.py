@@ -1,0 +1,90 @@
+"""For peers.sh: reads what dl2 packed with GulpIO and WebDataset, and packs with them for dl2 to read."""
+import glob
+import os
+import sys
+import tarfile
+
+import numpy
+import webdataset
+from gulpio2 import GulpDirectory
+from gulpio2 import sanity_utils
+from gulpio2.utils import img_to_jpeg_bytes
+
+
+def files(root):
+    """{path without extension: (bytes, class)} of a folder [CLASS/]FILE."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(glob.escape(root), "**", "*.jpg"), recursive=True)):
+        name = os.path.relpath(path, root)
+        with open(path, "rb") as file:
+            found[name[: -len(".jpg")]] = (file.read(), name.split("/")[0])
+    return found
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"peers.py: {what}")
+
+
+def read_gulp(folder, wanted):
+    directory = GulpDirectory(folder, jpeg_decoder=lambda data: data)
+    for test in (sanity_utils.check_meta_file_size_larger_zero, sanity_utils.check_data_file_size_larger_zero,
+                 sanity_utils.check_data_file_size, sanity_utils.check_for_duplicate_ids):
+        check(test(directory) == [], f"{folder}: {test.__name__}")
+    check(list(directory.merged_meta_dict) == list(wanted), f"{folder}: ids {list(directory.merged_meta_dict)}")
+    labels = directory._load_label_dict()
+    for name, (data, label) in wanted.items():
+        frames, meta = directory[name]
+        check(frames == [data], f"{folder}: bytes of {name}")
+        check(meta["label"] == label and labels[label] == meta["idx"], f"{folder}: {name} has {meta}")
+    check(GulpDirectory(folder)[next(iter(wanted))][0][0].shape[0] == 10, f"{folder}: pixels")
+
+
+def read_tar(folder, wanted):
+    urls = sorted(glob.glob(os.path.join(folder, "*.tar")))
+    with open(os.path.join(folder, "classes.txt"), encoding="utf-8") as file:
+        classes = file.read().splitlines()
+    found = {}
+    for sample in webdataset.WebDataset(urls, shardshuffle=False):
+        name = sample["__key__"].replace("%2E", ".").replace("%25", "%")
+        found[name] = (sample["jpg"], classes[int(sample["cls"])])
+    check(found == wanted and list(found) == list(wanted), f"{folder}: {list(found)}")
+    with tarfile.open(urls[0]) as tar:
+        check(len(tar.getmembers()) == 2 * len(wanted), f"{folder}: members")
+
+
+def put(root, name, data):
+    path = os.path.join(root, name + ".jpg")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def write(root):
+    images = [numpy.full((8, 8 + i, 3), 20 * i, numpy.uint8) for i in range(5)]
+    data = [img_to_jpeg_bytes(image) for image in images]
+    os.makedirs(os.path.join(root, "gulp"))
+    chunks = GulpDirectory(os.path.join(root, "gulp")).new_chunks(2)
+    items = [("film", images[:3], data[:3]), ("Stück-1", images[3:4], data[3:4]), ("7", images[4:], data[4:])]
+    for chunk, part in zip(chunks, (items[:2], items[2:])):
+        with chunk.open("wb"):
+            for name, frames, encoded in part:
+                chunk.append(name, {"label": "b", "id": name}, frames)
+                for i, frame in enumerate(encoded):
+                    put(os.path.join(root, "gulp-files"), f"{name}/{i:05d}" if len(encoded) > 1 else name, frame)
+    os.makedirs(os.path.join(root, "tar"))
+    with webdataset.ShardWriter(os.path.join(root, "tar", "x-%06d.tar"), maxcount=2, verbose=0) as sink:
+        for i, encoded in enumerate(data):
+            name = f"deep/{'n' * 150}/{i}"
+            sink.write({"__key__": name, "jpg": encoded, "cls": i % 2, "json": {"i": i}})
+            put(os.path.join(root, "tar-files"), name, encoded)
+
+
+if sys.argv[1] == "write":
+    write(sys.argv[2])
+else:
+    _, _, source, gulp, tar = sys.argv
+    for part in ("train", "val"):
+        wanted = files(os.path.join(source, part))
+        read_gulp(os.path.join(gulp, part), wanted)
+        read_tar(os.path.join(tar, part), wanted)
