@@ -2,6 +2,7 @@
 #include "common/file.h"
 #include "tests/loader/pictures.h"
 
+#include <math.h>
 #include <unistd.h>
 
 /* All of an epoch's batches from a step on, copied one after the other. */
@@ -552,6 +553,84 @@ static void test_gray_in_colour(void **state)
     dl2_dataset_close(dataset);
 }
 
+static float to_float(const uint8_t *at, enum dl2_dtype dtype)
+{
+    uint32_t bits = 0;
+    float value;
+    if (dtype == DL2_BFLOAT16) {
+        uint16_t high;
+        memcpy(&high, at, 2);
+        bits = (uint32_t)high << 16;
+    } else {
+        memcpy(&bits, at, 4);
+    }
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+static int do_nothing(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
+                      unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
+{
+    (void)context, (void)index, (void)random, (void)pixels, (void)width, (void)height;
+    (void)channels, (void)error;
+    return 0;
+}
+
+/* Every type and layout holds the values of uint8 NHWC, with an operation on the way and without.
+ */
+static void test_types_and_layouts(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {[DL2_UINT8] = 1, [DL2_FLOAT32] = 4, [DL2_BFLOAT16] = 2};
+    static const struct dl2_operation nothing = {"nothing", do_nothing, NULL};
+    const float mean[3] = {0.5f, 0.25f, 0.1f}, deviation[3] = {0.3f, 0, 2};
+    struct dl2_dataset *dataset = open_all();
+    for (unsigned channels = 1; channels <= 3; channels += 2) {
+        struct dl2_loader_config config = config_for(true, 3);
+        config.channels = channels;
+        struct dl2_loader *loader = create(dataset, &config);
+        struct epoch *expected = load_epoch(loader, channels, 1, 0);
+        dl2_loader_destroy(loader);
+        memcpy(config.mean, mean, sizeof mean);
+        memcpy(config.std, deviation, sizeof deviation);
+        for (unsigned variant = 0; variant < 12; variant++) {
+            config.dtype = (enum dl2_dtype)(variant % 3);
+            config.layout = (enum dl2_layout)(variant / 3 % 2);
+            config.operations = variant < 6 ? NULL : &nothing;
+            config.operation_count = variant >= 6;
+            loader = create(dataset, &config);
+            start(loader, 1, 0);
+            struct dl2_batch *batch;
+            size_t image = 0;
+            while (dl2_loader_next(loader, &batch, NULL) == 1) {
+                for (unsigned i = 0; i < batch->count; i++, image++)
+                    for (size_t k = 0; k < (size_t)SIZE * SIZE * channels; k++) {
+                        const size_t c = k % channels, pixel = k / channels;
+                        const size_t at = config.layout == DL2_NHWC ? k : c * SIZE * SIZE + pixel;
+                        const uint8_t *value =
+                            batch->images +
+                            (i * (size_t)SIZE * SIZE * channels + at) * sizes[config.dtype];
+                        const uint8_t byte = expected->images[image * SIZE * SIZE * channels + k];
+                        const float normal =
+                            ((float)byte / 255 - mean[c]) / (deviation[c] != 0 ? deviation[c] : 1);
+                        const float got =
+                            config.dtype == DL2_UINT8 ? *value : to_float(value, config.dtype);
+                        const float wanted = config.dtype == DL2_UINT8 ? byte : normal;
+                        const float close = config.dtype == DL2_BFLOAT16 ? 0.004f : 1e-5f;
+                        if (!(fabsf(got - wanted) <= close * (fabsf(wanted) + 0.05f)))
+                            fail_msg("variant %u, image %zu, value %zu: %g instead of %g", variant,
+                                     image, k, (double)got, (double)wanted);
+                    }
+                dl2_loader_release(loader, batch);
+            }
+            assert_int_equal(image, COUNT);
+            dl2_loader_destroy(loader);
+        }
+        free(expected);
+    }
+    dl2_dataset_close(dataset);
+}
+
 struct allocations {
     unsigned made, freed;
 };
@@ -618,6 +697,7 @@ int main(void)
         TEST(test_other_ways_to_be_bad),
         TEST(test_caches),
         TEST(test_gray_in_colour),
+        TEST(test_types_and_layouts),
         TEST(test_slot_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
