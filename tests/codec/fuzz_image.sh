@@ -7,6 +7,7 @@ DL2_FUZZ_SECONDS=4; export DL2_FUZZ_SECONDS
 for folder in corpus/*; do
     target=fuzz_image
     [ "$folder" = corpus/exif ] && target=fuzz_exif
+    [ "$folder" = corpus/jpeg_tiles ] && target=fuzz_jpeg_tiles
     "$builddir/tests/codec/$target" -runs=0 "$folder" || {
         cp fuzz-crash-* crash-* "$builddir/tests/codec/" 2>/dev/null
         fail "$folder (the input that did it is in $builddir/tests/codec)"

@@ -12,6 +12,12 @@ tests_codec_fuzz_image_LDADD = $(FUZZ_LIBS) libcodec.la
 tests_codec_fuzz_exif_SOURCES = tests/codec/fuzz_exif.c
 tests_codec_fuzz_exif_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_codec_fuzz_exif_LDADD = $(FUZZ_LIBS) libcodec.la
+if HAVE_JPEG
+check_PROGRAMS += tests/codec/fuzz_jpeg_tiles
+tests_codec_fuzz_jpeg_tiles_SOURCES = tests/codec/fuzz_jpeg_tiles.c
+tests_codec_fuzz_jpeg_tiles_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_codec_fuzz_jpeg_tiles_LDADD = $(FUZZ_LIBS) libcodec.la
+endif
 TESTS += tests/codec/fuzz_image.sh
 EXTRA_DIST += tests/codec/fuzz_image.sh
 
@@ -25,7 +31,7 @@ tests_codec_test_region_SOURCES = tests/codec/test_region.c tests/codec/sample_f
 tests_codec_test_region_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_region_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
 check_PROGRAMS += tests/codec/test_decoder
-tests_codec_test_decoder_SOURCES = tests/codec/test_decoder.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_decoder_SOURCES = tests/codec/test_decoder.c loader/load_heap.c loader/load.h tests/codec/sample_files.c tests/codec/sample_files.h
 tests_codec_test_decoder_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_decoder_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
 TESTS += tests/codec/test_codec tests/codec/test_region tests/codec/test_decoder

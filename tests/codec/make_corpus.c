@@ -63,6 +63,46 @@ static void save_encoded(const struct dl2_codec *codec)
     dl2_bytes_free(&out);
 }
 
+#ifdef HAVE_JPEG
+/* For fuzz_jpeg_tiles: a choice of rectangle in eight bytes, then a file. */
+static void save_tiles(void)
+{
+    static const struct {
+        uint32_t width, height, channels;
+        const char *subsampling, *restart;
+        uint8_t choice[8];
+    } kinds[] = {
+        {150, 100, 3, "420", "tiles", {40, 0, 30, 0, 60, 90, 0, 1}},
+        {150, 100, 3, "420", "tiles", {130, 0, 80, 0, 255, 255, 1, 1}},
+        {160, 70, 3, "422", "tiles", {70, 0, 20, 0, 40, 40, 0, 0}},
+        {300, 40, 3, "444", "tiles", {200, 0, 9, 0, 30, 80, 2, 1}},
+        {290, 50, 1, NULL, "tiles", {10, 0, 20, 0, 100, 200, 0, 3}},
+        {100, 90, 3, "420", "none", {50, 0, 50, 0, 90, 90, 0, 0}},
+    };
+    const struct dl2_codec *jpeg = dl2_codec_find("jpeg");
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT, out = DL2_BYTES_INIT;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const struct dl2_encode_options options = {
+            .quality = 85,
+            .effort = -1,
+            .subsampling = kinds[k].subsampling,
+            .restart = kinds[k].restart,
+        };
+        sample_picture(&image, kinds[k].width, kinds[k].height, kinds[k].channels);
+        out.size = 0;
+        if (dl2_image_encode(jpeg, &image, &options, &file, NULL) < 0 ||
+            dl2_bytes_append(&out, kinds[k].choice, sizeof kinds[k].choice, NULL) < 0 ||
+            dl2_bytes_append(&out, file.data, file.size, NULL) < 0)
+            exit(1);
+        save(&out, "jpeg_tiles/%zu", k);
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+    dl2_bytes_free(&out);
+}
+#endif
+
 static void save_text(const char *text, const char *name)
 {
     struct dl2_bytes out = {.data = (uint8_t *)(uintptr_t)text, .size = strlen(text)};
@@ -102,6 +142,7 @@ int main(int argc, char **argv)
     save(&out, "jpeg/ycck");
     dl2_image_free(&image);
     dl2_bytes_free(&plain);
+    save_tiles();
 #endif
 #ifdef HAVE_PNG
     static const struct {

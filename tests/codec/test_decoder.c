@@ -7,6 +7,7 @@
 #include "codec/decoder.h"
 #include "codec/jpeg_tiles.h"
 #include "common/random.h"
+#include "loader/load.h"
 #include "tests/codec/sample_files.h"
 
 #include <setjmp.h>
@@ -360,10 +361,386 @@ static void parts_are_parts_of_the_whole(void **state)
     dl2_decoder_destroy(decoder);
 }
 
+static void open_ok(struct dl2_decoder *decoder, const struct dl2_bytes *file,
+                    struct dl2_image_info *info)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_decoder_open(decoder, file->data, file->size, 0, info, &error) < 0)
+        fail_msg("%s", error.message);
+}
+
+static void decode_ok(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
+                      struct dl2_raster *raster)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_decoder_decode(decoder, request, raster, &error) < 0)
+        fail_msg("%s", error.message);
+}
+
+static const struct kind *find_kind(const char *name)
+{
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (!strcmp(kinds[k].name, name))
+            return &kinds[k];
+    fail_msg("no kind called %s", name);
+    return NULL;
+}
+
+static void turned_parts_are_upright(void **state)
+{
+    (void)state;
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_bytes plain = DL2_BYTES_INIT, jpeg = DL2_BYTES_INIT;
+    struct dl2_image scratch = DL2_IMAGE_INIT;
+    struct dl2_random random;
+    dl2_random_init(&random, 2, DL2_RANDOM_TEST, 0, 0);
+    for (int orientation = 1; orientation <= 8; orientation++)
+        for (unsigned i = 0; i < 60; i++) {
+            make_jpeg(find_kind("4:2:0"), 100, 75, i % 3 ? 3 : 0, &plain);
+            sample_jpeg_with_exif(&plain, orientation, &jpeg);
+            struct whole whole = {.pixels = DL2_IMAGE_INIT};
+            struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+            struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+            struct dl2_image_info info;
+            struct dl2_raster raster;
+            request.channels = options.channels = i % 2;
+            request.planes = orientation > 1 && i % 4 < 2;
+            assert_int_equal(
+                dl2_image_decode(jpeg.data, jpeg.size, &options, &whole.pixels, &scratch, NULL),
+                DL2_OK);
+            open_ok(decoder, &jpeg, &info);
+            assert_int_equal(info.orientation, orientation);
+            random_request(&random, whole.pixels.width, whole.pixels.height, &request);
+            decode_ok(decoder, &request, &raster);
+            check_raster(&raster, &whole, &request, "turned");
+            whole_free(&whole);
+        }
+    dl2_bytes_free(&plain);
+    dl2_bytes_free(&jpeg);
+    dl2_image_free(&scratch);
+    dl2_decoder_destroy(decoder);
+}
+
+/* One file after another, with all that matters to memory. */
+static void decode_all(struct dl2_decoder *decoder, const struct dl2_bytes *files, size_t count)
+{
+    for (size_t i = 0; i < 6 * count; i++) {
+        struct dl2_image_info info;
+        struct dl2_raster raster;
+        struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+        open_ok(decoder, &files[i % count], &info);
+        struct dl2_random random;
+        dl2_random_init(&random, 3, DL2_RANDOM_TEST, i, 0);
+        random_request(&random, info.width, info.height, &request);
+        request.planes = i / count % 2;
+        request.channels = i / count % 3 == 1;
+        request.reduction = 1 + (i / count > 3);
+        decode_ok(decoder, &request, &raster);
+    }
+}
+
+static void memory_is_kept(void **state)
+{
+    (void)state;
+    uint64_t before, after;
+    if (!dl2_load_allocations(&before))
+        skip(); /* a sanitizer has the allocator's place, or it isn't glibc's */
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_bytes files[48] = {DL2_BYTES_INIT};
+    size_t count = 0;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (unsigned i = 0; i < 3 && !kinds[k].progressive && !kinds[k].scans; i++)
+            make_jpeg(&kinds[k], 40 + 90 * i, 200 - 60 * i, i * 2, &files[count++]);
+    for (int i = 0; i < 2; i++)
+        decode_all(decoder, files, count);
+    dl2_load_allocations(&before);
+    decode_all(decoder, files, count);
+    dl2_load_allocations(&after);
+    assert_int_equal(after - before, 0);
+    for (size_t i = 0; i < count; i++)
+        dl2_bytes_free(&files[i]);
+    dl2_decoder_destroy(decoder);
+}
+
+/* Other files' tables and errors leave no traces in a decoder that is used again. */
+static void a_decoder_forgets(void **state)
+{
+    (void)state;
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_bytes jpeg = DL2_BYTES_INIT, bare = DL2_BYTES_INIT;
+    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+    struct dl2_image_info info;
+    struct dl2_raster raster;
+    make_jpeg(find_kind("4:2:0"), 64, 48, 0, &jpeg);
+    request.width = 64;
+    request.height = 48;
+    open_ok(decoder, &jpeg, &info);
+    decode_ok(decoder, &request, &raster);
+    /* The same without its quantisation tables. */
+    dl2_bytes_append(&bare, jpeg.data, 2, NULL);
+    for (size_t at = 2; at < jpeg.size;) {
+        const size_t length = 2 + (size_t)(jpeg.data[at + 2] << 8 | jpeg.data[at + 3]);
+        if (jpeg.data[at + 1] == 0xda) {
+            dl2_bytes_append(&bare, jpeg.data + at, jpeg.size - at, NULL);
+            break;
+        }
+        if (jpeg.data[at + 1] != 0xdb)
+            dl2_bytes_append(&bare, jpeg.data + at, length, NULL);
+        at += length;
+    }
+    open_ok(decoder, &bare, &info);
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_decoder_decode(decoder, &request, &raster, &error), DL2_ERR_FORMAT);
+    open_ok(decoder, &jpeg, &info);
+    decode_ok(decoder, &request, &raster);
+    dl2_bytes_free(&jpeg);
+    dl2_bytes_free(&bare);
+    dl2_decoder_destroy(decoder);
+}
+
+/*
+ * A part of a damaged file either fails, or is the part of the whole file wherever that can be
+ * decoded; where the whole can be, the part can.
+ */
+static void check_damaged(struct dl2_decoder *decoder, struct dl2_decoder *other,
+                          struct dl2_random *random, const uint8_t *data, size_t size,
+                          unsigned width, unsigned height, bool planes, unsigned *good)
+{
+    struct dl2_decode_request part = DL2_DECODE_REQUEST_DEFAULTS, all = part;
+    struct dl2_image_info info;
+    struct dl2_raster have, want;
+    struct dl2_error error = DL2_ERROR_INIT;
+    uint8_t *copy = malloc(size ? size : 1);
+    memcpy(copy, data, size);
+    random_request(random, width, height, &part);
+    all.width = width;
+    all.height = height;
+    part.planes = all.planes = planes;
+    int status = dl2_decoder_open(decoder, copy, size, 1 << 20, &info, &error);
+    assert_int_equal(status, dl2_decoder_open(other, copy, size, 1 << 20, &info, NULL));
+    if (status == DL2_OK && info.width == width && info.height == height) {
+        status = dl2_decoder_decode(decoder, &part, &have, &error);
+        if (dl2_decoder_decode(other, &all, &want, NULL) == DL2_OK) {
+            if (status < 0)
+                fail_msg("a part can't be decoded, the whole can: %s", error.message);
+            assert_int_equal(have.color, want.color);
+            const uint32_t channels = dl2_raster_channels(&have);
+            for (unsigned i = 0; i < dl2_raster_planes(&have); i++) {
+                const struct dl2_plane *plane = &want.planes[i];
+                const struct dl2_image image = {
+                    .data = (uint8_t *)(uintptr_t)plane->data,
+                    .width = plane->width,
+                    .height = plane->height,
+                    .stride = plane->stride,
+                    .channels = dl2_raster_planes(&have) == 3 ? 1 : channels,
+                };
+                check_plane(&have.planes[i], image.channels, &image, plane->step_x, plane->step_y,
+                            &part, "damaged");
+            }
+            ++*good;
+        }
+    }
+    if (status < 0)
+        assert_true(error.status == status && error.message[0]);
+    free(copy);
+}
+
+static void damage_is_noticed(void **state)
+{
+    (void)state;
+    struct dl2_decoder *decoder = new_decoder(), *other = new_decoder();
+    struct dl2_bytes jpeg = DL2_BYTES_INIT;
+    struct dl2_random random;
+    unsigned good = 0, tried = 0;
+    dl2_random_init(&random, 4, DL2_RANDOM_TEST, 0, 0);
+    static const char *const names[] = {"4:2:0", "4:4:4", "gray", "progressive 4:2:0", "RGB"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        for (unsigned interval = 0; interval <= 6; interval += 3) {
+            make_jpeg(find_kind(names[k]), 150, 113, interval, &jpeg);
+            for (unsigned i = 0; i < 150; i++) {
+                const size_t size = i % 2 ? jpeg.size : dl2_random_below(&random, jpeg.size);
+                uint8_t *copy = malloc(jpeg.size);
+                memcpy(copy, jpeg.data, jpeg.size);
+                for (unsigned n = 0; size == jpeg.size && n < 1 + i % 4; n++)
+                    copy[dl2_random_below(&random, size)] = (uint8_t)dl2_random_u32(&random);
+                check_damaged(decoder, other, &random, copy, size, 150, 113, i % 3, &good);
+                free(copy);
+                tried++;
+            }
+        }
+    assert_true(good > tried / 50 && good < tried / 2);
+    dl2_bytes_free(&jpeg);
+    dl2_decoder_destroy(decoder);
+    dl2_decoder_destroy(other);
+}
+
+/* Where the n-th restart marker ends, or the entropy-coded data begin, for 0. */
+static size_t find_segment(const struct dl2_bytes *jpeg, unsigned n)
+{
+    size_t at = 2;
+    while (jpeg->data[at + 1] != 0xda)
+        at += 2 + (size_t)(jpeg->data[at + 2] << 8 | jpeg->data[at + 3]);
+    at += 2 + (size_t)(jpeg->data[at + 2] << 8 | jpeg->data[at + 3]);
+    for (; n; n--) {
+        while (jpeg->data[at] != 0xff || (jpeg->data[at + 1] & 0xf8) != 0xd0)
+            at++;
+        at += 2;
+    }
+    return at;
+}
+
+static void only_what_is_needed_is_decoded(void **state)
+{
+    (void)state;
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_bytes jpeg = DL2_BYTES_INIT;
+    struct whole whole = {.pixels = DL2_IMAGE_INIT};
+    /* 8 x 6 MCUs in 4 x 6 segments; all but the second and third of the second row are spoilt. */
+    make_jpeg(find_kind("4:2:0"), 128, 96, 2, &jpeg);
+    read_whole(&jpeg, 1, true, false, &whole);
+    for (unsigned n = 0; n < 24; n++) {
+        const size_t start = find_segment(&jpeg, n);
+        const size_t end = n < 23 ? find_segment(&jpeg, n + 1) : jpeg.size;
+        if (n != 5 && n != 6)
+            memset(jpeg.data + start, 0, end - 2 - start);
+    }
+    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+    struct dl2_image_info info;
+    struct dl2_raster raster;
+    request.x = 33;
+    request.y = 17;
+    request.width = 63;
+    request.height = 15;
+    open_ok(decoder, &jpeg, &info);
+    decode_ok(decoder, &request, &raster);
+    check_raster(&raster, &whole, &request, "spoilt elsewhere");
+    whole_free(&whole);
+    dl2_bytes_free(&jpeg);
+    dl2_decoder_destroy(decoder);
+}
+
+/* What is spliced is a JPEG for any decoder. Of 4:4:4, which needs no upsampling, its pixels are
+ * those of the whole. */
+static void a_splice_is_a_jpeg(void **state)
+{
+    (void)state;
+    struct dl2_jpeg_splice splice = DL2_JPEG_SPLICE_INIT;
+    struct dl2_bytes jpeg = DL2_BYTES_INIT;
+    struct dl2_random random;
+    unsigned spliced = 0, shifted = 0;
+    dl2_random_init(&random, 5, DL2_RANDOM_TEST, 0, 0);
+    for (unsigned interval = 1; interval < 9; interval++) {
+        struct whole whole = {.pixels = DL2_IMAGE_INIT};
+        make_jpeg(find_kind("4:4:4"), 157, 90, interval, &jpeg);
+        read_whole(&jpeg, 1, false, false, &whole);
+        for (int i = 0; i < 30; i++) {
+            struct dl2_decode_request rect = DL2_DECODE_REQUEST_DEFAULTS;
+            struct whole small = {.pixels = DL2_IMAGE_INIT};
+            random_request(&random, 157, 90, &rect);
+            const int status = dl2_jpeg_splice(&splice, jpeg.data, jpeg.size, rect.x, rect.y,
+                                               rect.width, rect.height, NULL);
+            assert_true(status >= 0);
+            if (!status)
+                continue;
+            spliced++;
+            assert_true(splice.jpeg.size < jpeg.size);
+            assert_true(splice.y <= rect.y && splice.y + splice.height > rect.y);
+            read_whole(&splice.jpeg, 1, false, false, &small);
+            assert_int_equal(small.pixels.width, splice.width);
+            assert_int_equal(small.pixels.height, splice.height);
+            const uint32_t *shift = (const uint32_t *)(const void *)splice.shift.data;
+            for (uint32_t y = 0; y < splice.height; y++)
+                for (uint32_t x = 0; x < splice.width; x++) {
+                    const int64_t at = (int64_t)splice.x + x - 8 * (int64_t)shift[y / 8];
+                    shifted += shift[y / 8] > 0;
+                    if (at >= 0 && at < 157)
+                        assert_memory_equal(
+                            small.pixels.data + y * small.pixels.stride + 3 * (size_t)x,
+                            whole.pixels.data + (splice.y + y) * whole.pixels.stride +
+                                3 * (size_t)at,
+                            3);
+                }
+            whole_free(&small);
+        }
+        whole_free(&whole);
+    }
+    assert_true(spliced > 100 && shifted);
+    dl2_bytes_free(&jpeg);
+    dl2_jpeg_splice_free(&splice);
+}
+
+static void tiles_are_written(void **state)
+{
+    (void)state;
+    assert_int_equal(dl2_jpeg_tile_interval(500, 16, 16, 90), 4);
+    assert_int_equal(dl2_jpeg_tile_interval(496, 16, 16, 90), 4); /* 31 MCUs: nothing divides */
+    assert_int_equal(dl2_jpeg_tile_interval(400, 16, 16, 90), 5);
+    assert_int_equal(dl2_jpeg_tile_interval(144, 16, 16, 90), 3);
+    assert_int_equal(dl2_jpeg_tile_interval(500, 16, 16, 75), 8);
+    assert_int_equal(dl2_jpeg_tile_interval(500, 16, 16, 10), 16);
+    assert_int_equal(dl2_jpeg_tile_interval(64, 16, 16, 90), 0);
+    assert_int_equal(dl2_jpeg_tile_interval(1, 8, 8, 90), 0);
+    assert_int_equal(dl2_jpeg_tile_interval(512, 8, 8, 90), 16);
+    struct dl2_jpeg_splice splice = DL2_JPEG_SPLICE_INIT;
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes jpeg = DL2_BYTES_INIT;
+    for (uint32_t channels = 1; channels <= 3; channels += 2)
+        for (int tiles = 0; tiles < 2; tiles++) {
+            struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+            options.quality = 90;
+            options.restart = tiles ? "tiles" : "none";
+            sample_picture(&image, 500, 375, channels);
+            assert_int_equal(
+                dl2_image_encode(dl2_codec_find("jpeg"), &image, &options, &jpeg, NULL), DL2_OK);
+            assert_int_equal(
+                dl2_jpeg_splice(&splice, jpeg.data, jpeg.size, 200, 100, 100, 100, NULL), tiles);
+            if (tiles)
+                assert_false(splice.shifted && channels == 3);
+        }
+    dl2_image_free(&image);
+    dl2_bytes_free(&jpeg);
+    dl2_jpeg_splice_free(&splice);
+}
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_bytes jpeg = DL2_BYTES_INIT;
+    struct dl2_image_info info;
+    struct dl2_raster raster;
+    static const struct dl2_decode_request requests[] = {
+        {.x = 0, .width = 0, .height = 1},          {.x = 60, .width = 5, .height = 1},
+        {.x = UINT32_MAX, .width = 2, .height = 1}, {.y = 48, .width = 1, .height = 1},
+        {.y = 1, .width = 1, .height = UINT32_MAX}, {.width = 1, .height = 1, .channels = 2},
+    };
+    struct dl2_decode_request one = {.width = 1, .height = 1};
+    make_jpeg(find_kind("4:2:0"), 64, 48, 2, &jpeg);
+    assert_int_equal(dl2_decoder_decode(decoder, &one, &raster, NULL), DL2_ERR_ARGUMENT);
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        open_ok(decoder, &jpeg, &info);
+        assert_int_equal(dl2_decoder_decode(decoder, &requests[i], &raster, NULL),
+                         DL2_ERR_ARGUMENT);
+    }
+    assert_int_equal(dl2_decoder_open(decoder, jpeg.data, jpeg.size, 64 * 48 - 1, &info, NULL),
+                     DL2_ERR_LIMIT);
+    assert_int_equal(dl2_decoder_open(decoder, jpeg.data, 40, 0, &info, NULL), DL2_ERR_FORMAT);
+    dl2_bytes_free(&jpeg);
+    dl2_decoder_destroy(decoder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_parts_of_the_whole),
+        cmocka_unit_test(turned_parts_are_upright),
+        cmocka_unit_test(memory_is_kept),
+        cmocka_unit_test(a_decoder_forgets),
+        cmocka_unit_test(damage_is_noticed),
+        cmocka_unit_test(only_what_is_needed_is_decoded),
+        cmocka_unit_test(a_splice_is_a_jpeg),
+        cmocka_unit_test(tiles_are_written),
+        cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

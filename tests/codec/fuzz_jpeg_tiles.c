@@ -1,0 +1,86 @@
+/*
+ * Splicing and decoding parts of any JPEG. The first eight bytes choose the rectangle and what is
+ * wanted of it; the rest is the file. Where the whole can be decoded, the part can, and is the
+ * same.
+ */
+#include "codec/decoder.h"
+#include "codec/jpeg_tiles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHOICE = 8 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool good)
+{
+    if (!good)
+        abort();
+}
+
+static void compare(const struct dl2_plane *part, const struct dl2_plane *all, uint32_t channels)
+{
+    require(part->step_x == all->step_x && part->step_y == all->step_y);
+    const uint32_t x = (part->x - all->x) / all->step_x, y = (part->y - all->y) / all->step_y;
+    require(part->x >= all->x && part->y >= all->y && x + part->width <= all->width &&
+            y + part->height <= all->height);
+    for (uint32_t row = 0; row < part->height; row++)
+        require(!memcmp(part->data + row * part->stride,
+                        all->data + (y + row) * all->stride + (size_t)x * channels,
+                        (size_t)part->width * channels));
+}
+
+static void choose(const uint8_t *choice, const struct dl2_image_info *info,
+                   struct dl2_decode_request *request)
+{
+    const bool turned = info->orientation >= 5;
+    const uint32_t width = turned ? info->height : info->width;
+    const uint32_t height = turned ? info->width : info->height;
+    request->x = (choice[0] | (uint32_t)choice[1] << 8) % width;
+    request->y = (choice[2] | (uint32_t)choice[3] << 8) % height;
+    request->width = 1 + choice[4] * (width - request->x - 1) / 255;
+    request->height = 1 + choice[5] * (height - request->y - 1) / 255;
+    request->reduction = 1u << choice[6] % 4;
+    request->planes = choice[7] & 1;
+    request->channels = choice[7] & 2 ? 1 : 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < CHOICE + 3 || memcmp(data + CHOICE, "\xff\xd8\xff", 3) != 0)
+        return 0;
+    struct dl2_decode_request part = DL2_DECODE_REQUEST_DEFAULTS, all;
+    struct dl2_jpeg_splice splice = DL2_JPEG_SPLICE_INIT;
+    struct dl2_decoder *decoder[2] = {NULL};
+    struct dl2_image_info info;
+    struct dl2_raster have, want;
+    struct dl2_error error = DL2_ERROR_INIT;
+    const uint8_t *const choice = data;
+    data += CHOICE;
+    size -= CHOICE;
+    for (size_t i = 0; i < 2; i++)
+        require(dl2_decoder_create(&decoder[i], NULL) == DL2_OK);
+    if (dl2_decoder_open(decoder[0], data, size, 1 << 18, &info, &error) == DL2_OK) {
+        require(dl2_decoder_open(decoder[1], data, size, 1 << 18, &info, NULL) == DL2_OK);
+        choose(choice, &info, &part);
+        dl2_jpeg_splice(&splice, data, size, part.x, part.y, part.width, part.height, NULL);
+        all = part;
+        all.x = all.y = 0;
+        all.width = info.orientation >= 5 ? info.height : info.width;
+        all.height = info.orientation >= 5 ? info.width : info.height;
+        const int status = dl2_decoder_decode(decoder[0], &part, &have, &error);
+        if (dl2_decoder_decode(decoder[1], &all, &want, NULL) == DL2_OK) {
+            require(status == DL2_OK && have.color == want.color);
+            const unsigned planes = dl2_raster_planes(&have);
+            for (unsigned i = 0; i < planes; i++)
+                compare(&have.planes[i], &want.planes[i],
+                        planes == 3 ? 1 : dl2_raster_channels(&have));
+        }
+    }
+    require((error.status < 0) == (error.message[0] != '\0'));
+    for (size_t i = 0; i < 2; i++)
+        dl2_decoder_destroy(decoder[i]);
+    dl2_jpeg_splice_free(&splice);
+    return 0;
+}
