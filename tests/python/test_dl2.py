@@ -14,7 +14,6 @@ import tempfile
 import threading
 import time
 import unittest
-import weakref
 import zlib
 
 import numpy
@@ -23,10 +22,15 @@ try:
     import torch
 except ImportError:
     torch = None
+try:
+    from torchvision import transforms
+except ImportError:
+    transforms = None
 import dl2
 
 SIZE = 32
 NAMES = ["aster", "rose"]
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as everybody has them
 needs_torch = unittest.skipUnless(torch, "no PyTorch (Debian: python3-torch)")
 
 
@@ -147,6 +151,46 @@ class Batches(unittest.TestCase):
         for seed in range(2):
             for a, b in zip(alone[seed], epoch_of(pair[seed] for pair in pairs)):
                 self.assertTrue((a == b).all())
+
+
+class Types(unittest.TestCase):
+    def test_floats_and_layouts(self):
+        plain = epoch_of(loader())[0]
+        for dtype, settings, expected in (
+                ("uint8", {"mean": MEAN, "std": STD}, plain), ("float32", {}, plain / 255),
+                ("float32", {"mean": MEAN, "std": STD}, (plain / 255 - MEAN) / STD)):
+            for layout, shape in ("NHWC", (8, SIZE, SIZE, 3)), ("NCHW", (8, 3, SIZE, SIZE)):
+                batches = loader(dtype=dtype, layout=layout, **settings)
+                first = next(iter(batches)).images
+                self.assertEqual((first.dtype, first.shape, numpy.asarray(first).dtype.name), (dtype, shape, dtype))
+                batches.start_epoch(0)
+                images = epoch_of(batches)[0]
+                if layout == "NCHW":
+                    images = images.transpose(0, 2, 3, 1)
+                numpy.testing.assert_allclose(images, expected, rtol=1e-6, atol=1e-6, err_msg=f"{dtype} {layout}")
+        gray = loader(channels=1, dtype="float32", layout="NCHW", mean=[0.5], std=[0.25])
+        numpy.testing.assert_allclose(epoch_of(gray)[0].transpose(0, 2, 3, 1), (epoch_of(loader(channels=1))[0] / 255 - 0.5) / 0.25,
+                                      rtol=1e-6, atol=1e-6)
+
+    @unittest.skipUnless(transforms, "no torchvision (Debian: python3-torchvision)")
+    def test_as_torchvision_normalizes(self):
+        theirs = transforms.Compose([transforms.ToTensor(), transforms.Normalize(MEAN, STD)])
+        for plain, ours in zip(loader(), loader(dtype="float32", layout="NCHW", mean=MEAN, std=STD)):
+            expected = torch.stack([theirs(image) for image in numpy.asarray(plain.images)])
+            torch.testing.assert_close(torch.from_dlpack(ours.images), expected, rtol=1e-6, atol=1e-6)
+
+    def test_bfloat16(self):
+        for layout in "NHWC", "NCHW":
+            settings = {"layout": layout, "mean": MEAN, "std": STD}
+            for whole, half in zip(loader(dtype="float32", **settings), loader(dtype="bfloat16", **settings)):
+                self.assertEqual((half.images.dtype, half.images.shape, 2 * half.images.nbytes),
+                                 ("bfloat16", whole.images.shape, whole.images.nbytes))
+                with self.assertRaisesRegex(BufferError, "torch.from_dlpack"):
+                    memoryview(half.images)
+                if torch:
+                    tensor = torch.from_dlpack(half.images)
+                    self.assertEqual(tensor.dtype, torch.bfloat16)
+                    self.assertTrue(torch.equal(tensor, torch.from_dlpack(whole.images).bfloat16()))
 
 
 class Order(unittest.TestCase):
