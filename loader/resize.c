@@ -23,10 +23,12 @@ static size_t round_up(size_t value, size_t to)
 
 /*
  * Along one axis of a plane that begins at pixel `origin`: the samples that a limit covers, and the
- * box. False where the limit is not on the plane or the box not in the limit.
+ * box. Samples lie `shift` pixels off the middle of what they cover. False where the limit is not
+ * on the plane or the box not in the limit.
  */
-static bool find_axis(uint32_t origin, uint32_t step, uint32_t size, double limit_start,
-                      double limit_end, double start, double end, struct axis *axis)
+static bool find_axis(uint32_t origin, uint32_t step, uint32_t size, double shift,
+                      double limit_start, double limit_end, double start, double end,
+                      struct axis *axis)
 {
     if (!step || !(start < end && limit_start <= start && end <= limit_end))
         return false;
@@ -37,8 +39,8 @@ static bool find_axis(uint32_t origin, uint32_t step, uint32_t size, double limi
     *axis = (struct axis){
         .low = (uint32_t)low,
         .high = (uint32_t)high,
-        .start = (start - origin) / step - low,
-        .end = (end - origin) / step - low,
+        .start = (start - shift - origin) / step - low,
+        .end = (end - shift - origin) / step - low,
     };
     return true;
 }
@@ -152,7 +154,8 @@ static int make_filter(const struct dl2_resize_kernels *kernels, const struct ax
 static bool same_geometry(const struct dl2_plane *a, const struct dl2_plane *b)
 {
     return a->x == b->x && a->y == b->y && a->step_x == b->step_x && a->step_y == b->step_y &&
-           a->width == b->width && a->height == b->height;
+           a->width == b->width && a->height == b->height && !(a->shift_x < b->shift_x) &&
+           !(a->shift_x > b->shift_x) && !(a->shift_y < b->shift_y) && !(a->shift_y > b->shift_y);
 }
 
 /* ---- rows ---- */
@@ -183,10 +186,10 @@ static int make_filters(struct dl2_resizer *resizer, struct job *job, const stru
             continue;
         }
         struct axis across, down;
-        if (!find_axis(plane->x, plane->step_x, plane->width, limit->left, limit->right, box->left,
-                       box->right, &across) ||
-            !find_axis(plane->y, plane->step_y, plane->height, limit->top, limit->bottom, box->top,
-                       box->bottom, &down))
+        if (!find_axis(plane->x, plane->step_x, plane->width, (double)plane->shift_x, limit->left,
+                       limit->right, box->left, box->right, &across) ||
+            !find_axis(plane->y, plane->step_y, plane->height, (double)plane->shift_y, limit->top,
+                       limit->bottom, box->top, box->bottom, &down))
             return dl2_error_set(
                 error, DL2_ERR_ARGUMENT,
                 "can't resize %g,%g to %g,%g within %g,%g to %g,%g of a plane of %ux%u samples",

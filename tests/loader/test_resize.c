@@ -79,6 +79,31 @@ static void test_pillows_figures(void **state)
 }
 
 /* A flip is the mirror image, byte for byte. */
+/* Samples of a slope, each in the middle of the first of the four pixels that it covers. */
+static void test_shift(void **state)
+{
+    (void)state;
+    enum { SIDE = 40 };
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    uint8_t data[SIDE * SIDE], out[SIDE * SIDE];
+    for (int down = 0; down < 2; down++) {
+        for (int i = 0; i < SIDE * SIDE; i++)
+            data[i] = (uint8_t)(4 * (down ? i / SIDE : i % SIDE));
+        struct dl2_raster in = pixels_of(data, SIDE, SIDE, 1);
+        in.planes[0].step_x = in.planes[0].step_y = 4;
+        in.planes[0].shift_x = in.planes[0].shift_y = -1.5f;
+        const struct dl2_box all = {0, 0, 4 * SIDE, 4 * SIDE};
+        assert_int_equal(resize(&resizer, &in, &all, false, SIDE, SIDE, 1, out), 0);
+        for (int y = 0; y + 1 < SIDE; y++)
+            for (int x = 0; x + 1 < SIDE; x++) {
+                const double place =
+                    4 * (down ? y : x) + 1.5; /* the middle of the output's pixel */
+                assert_true(fabs(out[y * SIDE + x] - place) < 0.75);
+            }
+    }
+    dl2_resizer_free(&resizer);
+}
+
 static void test_flip(void **state)
 {
     (void)state;
@@ -547,6 +572,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pillows_figures),
+        cmocka_unit_test(test_shift),
         cmocka_unit_test(test_flip),
         cmocka_unit_test(test_gray_to_three),
         cmocka_unit_test(test_flat_colour),
