@@ -12,6 +12,7 @@
 #                                                         # python3-numba python3-pandas libturbojpeg0-dev libopencv-dev
 #     peers/bin/pip install nvidia-dali-cuda120
 #     peers/bin/pip install --no-deps --no-build-isolation ffcv terminaltables fastargs
+# CLOCK=cpu counts CPU seconds instead of wall seconds: on one core the same, but for what others use of it.
 # Run it from a build folder.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,7 +37,7 @@ echo "$(find "$plain" -name '*.jpg' | wc -l) files, $(du -sb "$plain" | cut -f1)
     "cores $cores"
 dl2() {
     taskset -c "$cores" ./dl2-load bench --quiet -j "$workers" -e 4 -b 64 --image-size 224 "$1" |
-        awk '/^  epoch [2-9]/ {print $5}'
+        awk -v cpu="${CLOCK:-wall}" 'cpu == "wall" && /^  epoch [2-9]/ {print $5} cpu == "cpu" && /images\/s a core/ {print $4}'
 }
 peer() {
     FFCV_SOURCE=$work/source taskset -c "$cores" "$python" "$here/peer_load.py" "$1" "$plain" 224 64 "$workers" 3 "$work" \

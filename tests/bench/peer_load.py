@@ -13,6 +13,9 @@ import os
 import sys
 import time
 
+# On a machine that others use too, CLOCK=cpu counts CPU seconds of the process, threads included.
+clock = time.process_time if os.environ.get("CLOCK") == "cpu" else time.perf_counter
+
 
 def torchvision_epochs(folder, size, batch, workers, epochs, work):
     import torch
@@ -25,13 +28,13 @@ def torchvision_epochs(folder, size, batch, workers, epochs, work):
                             transforms.PILToTensor()]))
     loaders = [torch.utils.data.DataLoader(data, batch, shuffle=True, num_workers=n,
                                            persistent_workers=n > 0)
-               for n in ([0, 1] if workers == 1 else [workers])]
+               for n in ([0] if clock is time.process_time else [0, 1] if workers == 1 else [workers])]
     for _ in range(epochs):
         best = 0
         for loader in loaders:
-            start = time.perf_counter()
+            start = clock()
             count = sum(len(labels) for _, labels in loader)
-            best = max(best, count / (time.perf_counter() - start))
+            best = max(best, count / (clock() - start))
         yield best
 
 
@@ -54,10 +57,10 @@ def dali_epochs(folder, size, batch, workers, epochs, work):
     count = pipe.epoch_size("reader")
     steps = (count + batch - 1) // batch
     for _ in range(epochs):
-        start = time.perf_counter()
+        start = clock()
         for _ in range(steps):
             pipe.run()[0].as_tensor()
-        yield steps * batch / (time.perf_counter() - start)
+        yield steps * batch / (clock() - start)
 
 
 def ffcv_epochs(folder, size, batch, workers, epochs, work):
@@ -89,9 +92,9 @@ def ffcv_epochs(folder, size, batch, workers, epochs, work):
                                          RandomHorizontalFlip(), ToTensor()],
                                "label": [IntDecoder(), ToTensor(), Squeeze()]})
     for _ in range(epochs):
-        start = time.perf_counter()
+        start = clock()
         count = sum(len(labels) for _, labels in loader)
-        yield count / (time.perf_counter() - start)
+        yield count / (clock() - start)
 
 
 def main():
