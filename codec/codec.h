@@ -66,6 +66,8 @@ struct dl2_region_codec {
      * planes only where the request welcomes them; gray alone where it has one channel. */
     int (*decode)(void *state, const struct dl2_decode_request *request, struct dl2_raster *raster,
                   struct dl2_error *error);
+    /* Bytes that the state holds from image to image. */
+    size_t (*memory)(const void *state);
 };
 
 struct dl2_codec {

@@ -198,11 +198,18 @@ static int region_decode(void *state, const struct dl2_decode_request *request,
     return DL2_OK;
 }
 
+static size_t region_memory(const void *state)
+{
+    const struct region *region = state;
+    return sizeof *region + region->image.capacity;
+}
+
 static const struct dl2_region_codec region_codec = {
     .create = region_create,
     .destroy = region_destroy,
     .open = region_open,
     .decode = region_decode,
+    .memory = region_memory,
 };
 
 static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,

@@ -37,6 +37,15 @@ void dl2_decoder_destroy(struct dl2_decoder *decoder)
     free(decoder);
 }
 
+size_t dl2_decoder_memory(const struct dl2_decoder *decoder)
+{
+    size_t memory = sizeof *decoder + decoder->image.capacity + decoder->scratch.capacity;
+    for (size_t i = 0; i < MAX_CODECS; i++)
+        if (decoder->states[i])
+            memory += dl2_codec_at(i)->region->memory(decoder->states[i]);
+    return memory;
+}
+
 /* The state that the open file's codec keeps in this decoder, made when it is first met. */
 static int find_state(struct dl2_decoder *decoder, struct dl2_error *error)
 {

@@ -23,6 +23,8 @@ struct dl2_decoder;
 
 int dl2_decoder_create(struct dl2_decoder **out, struct dl2_error *error);
 void dl2_decoder_destroy(struct dl2_decoder *decoder);
+/* Bytes that it holds from image to image; what a library takes and gives back meanwhile aside. */
+size_t dl2_decoder_memory(const struct dl2_decoder *decoder);
 
 /*
  * Sniffs the codec and reads the header; `info` as dl2_image_read_info() gives it. The bytes must

@@ -467,9 +467,20 @@ static int decode(void *state, const struct dl2_decode_request *request, struct 
     return decode_pixels(region, &wanted, gray, reduction, raster, error);
 }
 
+static size_t memory(const void *state)
+{
+    const struct region *region = state;
+    size_t bytes = sizeof *region + region->arena.total + region->splice.jpeg.capacity +
+                   region->splice.shift.capacity + region->splice.segments.capacity;
+    for (int i = 0; i < MAX_PLANES; i++)
+        bytes += region->planes[i].capacity;
+    return bytes;
+}
+
 const struct dl2_region_codec dl2_jpeg_region = {
     .create = create,
     .destroy = destroy,
     .open = open_file,
     .decode = decode,
+    .memory = memory,
 };

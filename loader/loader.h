@@ -161,7 +161,7 @@ struct dl2_loader_stats {
     uint64_t decoded_hits;         /* samples that were there decoded */
     uint64_t aside;                /* DL2_BATCHING_AWARE: samples finished by side workers */
     double threshold;              /* a sample is slow above it, in seconds; 0: not known yet */
-    uint64_t memory;               /* bytes held at most so far: slots, buffers, caches, order */
+    uint64_t memory; /* bytes held at most so far: slots, buffers, decoders, caches, order */
 };
 
 struct dl2_loader;

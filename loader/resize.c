@@ -397,6 +397,14 @@ int dl2_convert_pixels(struct dl2_resizer *resizer, const uint8_t *pixels,
     return DL2_OK;
 }
 
+size_t dl2_resizer_memory(const struct dl2_resizer *resizer)
+{
+    size_t memory = resizer->lines.capacity;
+    for (unsigned p = 0; p < 3; p++)
+        memory += resizer->columns[p].capacity + resizer->rows[p].capacity;
+    return memory;
+}
+
 void dl2_resizer_free(struct dl2_resizer *resizer)
 {
     for (unsigned p = 0; p < 3; p++) {

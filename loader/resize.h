@@ -63,6 +63,8 @@ int dl2_resize_raster(struct dl2_resizer *resizer, const struct dl2_raster *rast
 int dl2_convert_pixels(struct dl2_resizer *resizer, const uint8_t *pixels,
                        const struct dl2_resize_output *out, struct dl2_error *error);
 
+/* Bytes that it holds. */
+size_t dl2_resizer_memory(const struct dl2_resizer *resizer);
 void dl2_resizer_free(struct dl2_resizer *resizer);
 
 #endif

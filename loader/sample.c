@@ -34,7 +34,8 @@ size_t dl2_work_memory(const struct dl2_work *work, const struct dl2_recipe *rec
 {
     const struct dl2_loader_config *config = recipe->config;
     const size_t pixels = (size_t)config->image_size * config->image_size * config->channels;
-    return sizeof *work + work->fetched.scratch.capacity + (work->pixels ? pixels : 0);
+    return sizeof *work + work->fetched.scratch.capacity + (work->pixels ? pixels : 0) +
+           dl2_decoder_memory(work->decoder) + dl2_resizer_memory(&work->resizer);
 }
 
 void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint32_t index,

@@ -129,6 +129,7 @@ static void test_same_pixels_in_all_modes(void **state)
                     assert_int_equal(stats.images, 4 * COUNT);
                     assert_int_equal(stats.batches, 4 * dl2_loader_steps(loader));
                     assert_true(stats.memory > (uint64_t)config.batch * BYTES * config.depth);
+                    assert_true(stats.memory < (uint64_t)1 << 26);
                     assert_int_equal(stats.operations > 0, operations > 0);
                     dl2_loader_destroy(loader);
                 }
