@@ -100,13 +100,13 @@ static bool is_current(const struct dl2_index *index, const struct dl2_shard_fil
     for (uint32_t i = 0; same && i < index->shard_count; i++) {
         const struct dl2_index_shard shard = dl2_index_shard(index, i);
         const struct dl2_shard_file wanted = {.name = (char *)shard.name};
-        char *path = dl2_path_join(list->root, shard.name);
-        struct stat status;
-        same = bsearch(&wanted, sorted, list->count, sizeof *sorted, compare_names) && path &&
-               stat(path, &status) == 0 && (uint64_t)status.st_size == shard.bytes;
+        const struct dl2_shard_file *found =
+            bsearch(&wanted, sorted, list->count, sizeof *sorted, compare_names);
+        uint64_t bytes;
+        int64_t mtime_ns;
         /* To the second: not every file system, and not every copy, keeps more. */
-        same = same && status.st_mtim.tv_sec == shard.mtime_ns / 1000000000;
-        free(path);
+        same = found && dl2_shard_file_stat(list, found, &bytes, &mtime_ns, NULL) == DL2_OK &&
+               bytes == shard.bytes && mtime_ns / 1000000000 == shard.mtime_ns / 1000000000;
     }
     free(sorted);
     return same;

@@ -30,6 +30,9 @@ struct dl2_shard_files {
 
 /* Lists the shards; what can't be read at random (compressed tar) is refused by name. */
 int dl2_shard_files_list(const char *path, struct dl2_shard_files *list, struct dl2_error *error);
+/* Size and time of a shard; of a chunk's two files the later time counts. */
+int dl2_shard_file_stat(const struct dl2_shard_files *list, const struct dl2_shard_file *file,
+                        uint64_t *bytes, int64_t *mtime_ns, struct dl2_error *error);
 void dl2_shard_files_free(struct dl2_shard_files *list);
 
 /* What a scan gathers. Zeroed at first. */

@@ -595,9 +595,32 @@ void dl2_scan_free(struct dl2_scan *scan)
     *scan = (struct dl2_scan){0};
 }
 
-static int64_t mtime_of(const struct stat *status)
+static int stat_inside(const char *root, const char *name, struct stat *info,
+                       struct dl2_error *error)
 {
-    return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+    char *path = dl2_path_join(root, name);
+    int status = path ? DL2_OK : no_memory(error);
+    if (path && stat(path, info) != 0)
+        status = dl2_error_system(error, "%s: can't be read", path);
+    else if (path && !S_ISREG(info->st_mode))
+        status = dl2_error_set(error, DL2_ERR_FORMAT, "%s: not a regular file", path);
+    free(path);
+    return status;
+}
+
+int dl2_shard_file_stat(const struct dl2_shard_files *list, const struct dl2_shard_file *file,
+                        uint64_t *bytes, int64_t *mtime_ns, struct dl2_error *error)
+{
+    struct stat info, meta;
+    DL2_TRY(stat_inside(list->root, file->name, &info, error));
+    *bytes = (uint64_t)info.st_size;
+    *mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    if (!file->meta)
+        return DL2_OK;
+    DL2_TRY(stat_inside(list->root, file->meta, &meta, error));
+    const int64_t time = (int64_t)meta.st_mtim.tv_sec * 1000000000 + meta.st_mtim.tv_nsec;
+    *mtime_ns = time > *mtime_ns ? time : *mtime_ns;
+    return DL2_OK;
 }
 
 static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
@@ -606,23 +629,21 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
     char *path = dl2_path_join(list->root, file->name);
     if (!path)
         return no_memory(error);
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), result = DL2_OK;
-    if (fd < 0 || fstat(fd, &status) != 0)
+    uint64_t bytes;
+    int64_t mtime_ns;
+    int fd = -1, result = dl2_shard_file_stat(list, file, &bytes, &mtime_ns, error);
+    if (result == DL2_OK && (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         result = dl2_error_system(error, "%s: can't be read", path);
-    else if (!S_ISREG(status.st_mode))
-        result = dl2_error_set(error, DL2_ERR_FORMAT, "%s: not a regular file", path);
-    else
-        result = dl2_index_draft_add_shard(&scan->draft, file->name, (uint64_t)status.st_size,
-                                           mtime_of(&status), error);
+    if (result == DL2_OK)
+        result = dl2_index_draft_add_shard(&scan->draft, file->name, bytes, mtime_ns, error);
     if (result == DL2_OK && list->kind == DL2_INDEX_GULP) {
-        result = dl2_gulp_scan(scan, list, file, (uint64_t)status.st_size, error);
+        result = dl2_gulp_scan(scan, list, file, bytes, error);
     } else if (result == DL2_OK) {
         char folder[8];
         snprintf(folder, sizeof folder, "%.*s", (int)(dl2_path_base(file->name) - file->name),
                  file->name);
-        result = dl2_tar_scan(scan, fd, (uint64_t)status.st_size, file->key_part,
-                              dl2_scan_classes(scan, folder), error);
+        result =
+            dl2_tar_scan(scan, fd, bytes, file->key_part, dl2_scan_classes(scan, folder), error);
         if (result < 0)
             dl2_error_prefix(error, "%s", path);
     }

@@ -144,6 +144,21 @@ static int clear_folder(const char *path, bool top, bool own, bool remove, struc
     return status;
 }
 
+/* Are all shards that are there the index's? GulpIO adds its own chunks to a folder of chunks. */
+static bool has_all(const struct dl2_index *index, const char *root)
+{
+    struct dl2_shard_files list;
+    if (dl2_shard_files_list(root, &list, NULL) < 0)
+        return false;
+    size_t known = 0;
+    for (size_t i = 0; i < list.count; i++)
+        for (uint32_t n = 0; n < index->shard_count; n++)
+            known += !strcmp(dl2_index_shard(index, n).name, list.files[i].name);
+    const bool all = known == list.count;
+    dl2_shard_files_free(&list);
+    return all;
+}
+
 /* An index of our own, or the mark that one was being written. */
 static bool is_own_container(const char *root)
 {
@@ -155,7 +170,7 @@ static bool is_own_container(const char *root)
     if (!own && file && dl2_is_file(file) &&
         dl2_file_read(file, (uint64_t)1 << 40, &bytes, NULL) == DL2_OK &&
         dl2_index_open(bytes.data, bytes.size, &index, NULL) == DL2_OK)
-        own = index.is_own;
+        own = index.is_own && has_all(&index, root);
     dl2_bytes_free(&bytes);
     free(mark);
     free(file);
@@ -227,6 +242,11 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
 }
 
 /* ---- Shards */
+
+static int64_t mtime_of(const struct stat *info)
+{
+    return (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+}
 
 /* "ROOT/PART.NAME.dl2-tmp" and "ROOT/PARTNAME", noted to be renamed. */
 static int note_rename(struct dl2_writer *writer, const struct group *group, const char *name,
@@ -302,8 +322,14 @@ static int write_meta(struct dl2_writer *writer, struct group *group, struct dl2
     FILE *file = fopen(temporary, "we");
     if (!file)
         return cannot_write(error, temporary);
-    const bool written = fwrite(group->meta.data, 1, group->meta.size, file) == group->meta.size;
-    return fclose(file) == 0 && written ? DL2_OK : cannot_write(error, temporary);
+    struct stat info = {0};
+    const bool written = fwrite(group->meta.data, 1, group->meta.size, file) == group->meta.size &&
+                         fflush(file) == 0 && fstat(fileno(file), &info) == 0;
+    if (fclose(file) != 0 || !written)
+        return cannot_write(error, temporary);
+    int64_t *mtime_ns = &writer->draft.shards[group->shard].mtime_ns;
+    *mtime_ns = mtime_of(&info) > *mtime_ns ? mtime_of(&info) : *mtime_ns;
+    return DL2_OK;
 }
 
 static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_error *error)
@@ -322,7 +348,7 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
         status = cannot_write(error, shard->name);
     group->file = NULL;
     shard->bytes = group->bytes;
-    shard->mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    shard->mtime_ns = mtime_of(&info);
     if (status == DL2_OK && writer->options.container == DL2_CONTAINER_GULP)
         status = write_meta(writer, group, error);
     group->number++;

@@ -691,6 +691,31 @@ static void test_unfinished(void **state)
     refuse("packed", DL2_ERR_FORMAT, "not written to its end");
     dl2_writer_close(writer);
     assert_int_equal(rmdir(at("packed")), 0); /* nothing is left */
+    /* Chunks that others have added are not removed with ours; new labels are noticed. */
+    pack_with("plain", "packed", &options, false);
+    struct dl2_bytes meta = DL2_BYTES_INIT;
+    load("packed/meta_0.gmeta", &meta);
+    for (size_t i = 0; i + 16 < meta.size; i++)
+        if (!memcmp(meta.data + i, "\"label\": \"class 0", 17))
+            meta.data[i + 16] = '1';
+    put_bytes("packed/meta_0.gmeta", meta.data, meta.size);
+    const struct timespec later[2] = {{2000000000, 0}, {2000000000, 0}};
+    assert_int_equal(utimensat(AT_FDCWD, at("packed/meta_0.gmeta"), later, 0), 0);
+    dl2_bytes_free(&meta);
+    struct dl2_dataset *relabelled = open_split("packed", DL2_SPLIT_ALL);
+    assert_int_equal(sample_of(relabelled, 0).label, 1);
+    dl2_dataset_close(relabelled);
+    put_bytes("packed/data_7.gulp", "abcd", 4);
+    const char *theirs = "{\"x\": {\"frame_info\": [[0, 0, 4]], \"meta_data\": [{}]}}";
+    put_bytes("packed/meta_7.gmeta", theirs, strlen(theirs));
+    assert_int_equal(dl2_writer_open(at("packed"), &options, NULL, 0, &writer, NULL),
+                     DL2_ERR_ARGUMENT);
+    relabelled = open_split("packed", DL2_SPLIT_ALL);
+    assert_int_equal(dl2_dataset_count(relabelled), 9);
+    dl2_dataset_close(relabelled);
+    char command[700];
+    snprintf(command, sizeof command, "rm -r '%s'", at("packed"));
+    assert_int_equal(system(command), 0);
     put("packed/rose/1.jpg");
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_writer_open(at("packed"), &options, NULL, 0, &writer, &error),
