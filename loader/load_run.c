@@ -31,7 +31,11 @@ int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
     run->allocations += allocations - allocated;
     dl2_loader_get_stats(loader, &after);
     run->images += after.images - before.images;
-    return status < 0 ? status : DL2_OK;
+    DL2_TRY(status);
+    /* Cut short: workers would go on filling the ring beside whatever is measured next. */
+    return status == 1
+               ? dl2_loader_start_epoch(loader, pass->epoch, dl2_loader_steps(loader), error)
+               : DL2_OK;
 }
 
 double dl2_load_rate(double amount, double seconds)

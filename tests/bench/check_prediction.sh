@@ -10,7 +10,7 @@
 # median of the rounds' ratios; exits with 1 where one is off by more than 10%.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-dataset=${1:-} arch=${2:-resnet10} pixels=${3:-64} rounds=${4:-5}
+dataset=${1:-} arch=${2:-resnet10} pixels=${3:-64} rounds=${4:-7}
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 if [ -z "$dataset" ]; then
     dataset=$work/demo
@@ -27,7 +27,7 @@ train() { ./dl2-train --quiet --device cpu -a "$arch" --image-size "$pixels" -e 
 
 for round in $(seq "$rounds"); do
     train --loader synthetic --images "$images" --out "$work/device"
-    ./dl2-load analyze --quiet --seconds 1.5 --device-report "$work/device/experiment_report.json" \
+    ./dl2-load analyze --quiet --seconds 0.6 --device-report "$work/device/experiment_report.json" \
         --json "$work/analysis.json" "$work/variants/jpeg-50" "$work/variants/webp-50" "$work/variants/png" >/dev/null
     for variant in jpeg-50 webp-50 png; do
         train --data "$work/variants/$variant" --skip-validation --out "$work/$variant"
