@@ -732,6 +732,38 @@ static void test_unfinished(void **state)
                      DL2_ERR_ARGUMENT);
 }
 
+/* More shards than are kept open. */
+static void test_many_shards(void **state)
+{
+    (void)state;
+    const struct dl2_writer_options options = {.container = DL2_CONTAINER_TAR, .shard_samples = 1};
+    struct dl2_writer *writer;
+    assert_int_equal(dl2_writer_open(at("m"), &options, NULL, 0, &writer, NULL), 0);
+    for (int i = 0; i < 300; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%03d", i);
+        assert_int_equal(dl2_writer_add(writer, key, "jpg", -1, key, 3, NULL), 0);
+    }
+    assert_int_equal(dl2_writer_finish(writer, NULL), 0);
+    dl2_writer_close(writer);
+    struct dl2_dataset *dataset = open_split("m", DL2_SPLIT_ALL);
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    int closed = 0;
+    for (size_t i = 0; i < 600; i++) {
+        const uint8_t *data;
+        size_t size;
+        struct dl2_location location;
+        read_sample(dataset, i % 300, &scratch, &data, &size);
+        assert_int_equal(size, 3);
+        assert_memory_equal(data, sample_of(dataset, i % 300).key, 3);
+        assert_true(dl2_dataset_locate(dataset, i % 300, &location));
+        closed += location.fd < 0;
+    }
+    assert_int_equal(closed, 2 * (300 - 256));
+    dl2_bytes_free(&scratch);
+    dl2_dataset_close(dataset);
+}
+
 static void test_writer_refusals(void **state)
 {
     (void)state;
@@ -767,6 +799,7 @@ int main(void)
         TEST(test_stale_index),
         TEST(test_damaged_index),
         TEST(test_unfinished),
+        TEST(test_many_shards),
         TEST(test_writer_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
