@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+/* See dl2_view_reduction() in transform.h. */
+#define REDUCTION_MARGIN 1.5
+
 static uint32_t clamp(double value, uint32_t low, uint32_t high)
 {
     return value < low ? low : value > high ? high : (uint32_t)value;
@@ -91,7 +94,7 @@ uint32_t dl2_view_reduction(const struct dl2_view *view, const struct dl2_loader
                  height = view->box.bottom - view->box.top;
     const double shorter = width < height ? width : height;
     uint32_t reduction = 1;
-    while (reduction < 8 && shorter / (2 * reduction) >= config->image_size)
+    while (reduction < 8 && shorter / (2 * reduction) >= REDUCTION_MARGIN * config->image_size)
         reduction *= 2;
     return reduction;
 }

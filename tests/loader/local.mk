@@ -1,6 +1,6 @@
-TESTS += tests/loader/load.sh tests/loader/batches.sh tests/loader/analyze.sh
+TESTS += tests/loader/load.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/analyze.sh
 EXTRA_DIST += tests/bench/compare_load.sh tests/bench/check_prediction.sh tests/bench/make_photos.sh tests/bench/peer_load.py
-EXTRA_DIST += tests/loader/load.sh tests/loader/analyze.sh tests/loader/batches.sh tests/loader/compare_batches.py \
+EXTRA_DIST += tests/loader/load.sh tests/loader/analyze.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/compare_batches.py \
 	tests/loader/gen_resize.py
 
 check_PROGRAMS += tests/loader/show_batches
@@ -50,3 +50,8 @@ tests_bench_bench_batching_LDADD = libloader.la libdataset.la libcodec.la libcom
 EXTRA_PROGRAMS += tests/bench/bench_fetch
 tests_bench_bench_fetch_SOURCES = tests/bench/bench_fetch.c
 tests_bench_bench_fetch_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
+
+# Not a test: `make tests/bench/bench_resize && ./tests/bench/bench_resize`.
+EXTRA_PROGRAMS += tests/bench/bench_resize
+tests_bench_bench_resize_SOURCES = tests/bench/bench_resize.c
+tests_bench_bench_resize_LDADD = libloader.la libdataset.la libcodec.la libcommon.la

@@ -442,8 +442,8 @@ static void test_reduction(void **state)
     static const struct {
         double width, height;
         uint32_t reduction;
-    } cases[] = {{50, 50, 1},   {199, 400, 1}, {200, 400, 2},  {400, 399, 2},
-                 {400, 400, 4}, {800, 900, 8}, {1600, 5000, 8}};
+    } cases[] = {{50, 50, 1},   {299, 600, 1},   {300, 600, 2},  {600, 599, 2},
+                 {600, 600, 4}, {1200, 1300, 8}, {2400, 5000, 8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct dl2_view view = {.box = {7, 9, 7 + cases[i].width, 9 + cases[i].height}};
         assert_int_equal(dl2_view_reduction(&view, &config), cases[i].reduction);
