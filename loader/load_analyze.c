@@ -686,9 +686,9 @@ static void print_table(FILE *out, const struct analysis *analysis)
         width = length > width ? length : width;
     }
     fprintf(out, "Images/s, with half the 95%% interval, and what an epoch's time goes to:\n");
-    fprintf(out, "%-*s %10s%10s%16s%16s%9s%16s%9s%9s%8s%s\n", width, "dataset",
-            "size", "read cold", "load warm", "load cold", "training", "1st epoch", "device",
-            "preproc.", "storage", analysis->options->quality_count ? "     PSNR    SSIM" : "");
+    fprintf(out, "%-*s %10s%10s%16s%16s%9s%16s%9s%9s%8s%s\n", width, "dataset", "size", "read cold",
+            "load warm", "load cold", "training", "1st epoch", "device", "preproc.", "storage",
+            analysis->options->quality_count ? "     PSNR    SSIM" : "");
     for (size_t i = 0; i < analysis->count; i++) {
         const struct subject *subject = &analysis->subjects[i];
         char size[16];
@@ -714,10 +714,10 @@ static void print_subject(FILE *out, const struct analysis *analysis, const stru
     if (subject->device_share >= 1 - WORTH) {
         fprintf(out, "the device never waits.");
     } else if (analysis->device.shared) {
-        fprintf(out, "%s takes most of an epoch.",
-                !strcmp(subject->bottleneck, "preprocessing") ? "decoding and cropping"
-                : !strcmp(subject->bottleneck, "storage")     ? "reading"
-                                                              : "the device");
+        fprintf(out, "%s most of an epoch.",
+                !strcmp(subject->bottleneck, "preprocessing") ? "decoding and cropping take"
+                : !strcmp(subject->bottleneck, "storage")     ? "reading takes"
+                                                              : "the device takes");
     } else {
         fprintf(out, "the device waits %.0f%% of an epoch, mostly for %s.",
                 100 * (1 - subject->device_share),

@@ -187,8 +187,7 @@ static void print_rates(FILE *out, const struct bench *bench)
         fprintf(out, "  %-21s %10s in this build\n", "heap allocations", "not counted");
     fprintf(out, "  %-21s %10s", "peak memory", dl2_load_bytes(text, (double)bench->peak));
     if (stats->memory)
-        fprintf(out, ", of which the loader's buffers %s",
-                dl2_load_bytes(text, (double)stats->memory));
+        fprintf(out, "; the loader's buffers are %s", dl2_load_bytes(text, (double)stats->memory));
     fprintf(out, "\n");
     if (bench->options->loader.batching == DL2_BATCHING_AWARE)
         fprintf(out, "  %-21s %10" PRIu64 " images, slow is above %.2f ms\n", "put aside",
