@@ -327,16 +327,18 @@ static void convert_row(const struct jpeg_decompress_struct *cinfo, const uint8_
 
 /*
  * jpeg_crop_scanline() takes every component to be reduced like the luma (libjpeg-turbo 2.1.5),
- * which matters where one that isn't still has to be upsampled.
+ * which matters where one that isn't still has to be upsampled, either way.
  */
 static bool may_crop(const struct jpeg_decompress_struct *cinfo)
 {
-    const uint32_t scaled = MIN_SCALED_SIZE(cinfo);
+    const uint32_t least = MIN_SCALED_SIZE(cinfo);
     for (int i = 0; i < cinfo->num_components; i++) {
         const jpeg_component_info *component = &cinfo->comp_info[i];
-        if (SCALED_SIZE(component) != scaled &&
-            SCALED_SIZE(component) * (uint32_t)component->h_samp_factor !=
-                scaled * (uint32_t)cinfo->max_h_samp_factor)
+        const uint32_t scaled = SCALED_SIZE(component);
+        if (scaled != least && (scaled * (uint32_t)component->h_samp_factor !=
+                                    least * (uint32_t)cinfo->max_h_samp_factor ||
+                                scaled * (uint32_t)component->v_samp_factor !=
+                                    least * (uint32_t)cinfo->max_v_samp_factor))
             return false;
     }
     return true;

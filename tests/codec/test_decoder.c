@@ -130,6 +130,7 @@ static const struct kind kinds[] = {
     {"4:4:0", JCS_YCbCr, {1, 1, 1}, {2, 1, 1}, false, false, false},
     {"4:1:1", JCS_YCbCr, {4, 1, 1}, {1, 1, 1}, false, false, false},
     {"4:1:0", JCS_YCbCr, {4, 1, 1}, {2, 1, 1}, false, false, false},
+    {"4:1:0, tall", JCS_YCbCr, {2, 1, 1}, {4, 1, 1}, false, false, false},
     {"4:4:1", JCS_YCbCr, {1, 1, 1}, {4, 1, 1}, false, false, false},
     {"Cb 2x1, Cr 1x2", JCS_YCbCr, {2, 2, 1}, {2, 1, 2}, false, false, false},
     {"luma coarser", JCS_YCbCr, {1, 2, 1}, {1, 1, 1}, false, false, false},
