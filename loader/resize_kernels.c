@@ -5,22 +5,32 @@
 
 #include <string.h>
 
+/* Blocks of a fixed size are what compilers make vectors of. */
+enum { BLOCK = 16 };
+
 static void down(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
                  size_t count, int16_t *out)
 {
-    enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS, CHUNK = 256 };
-    int32_t sums[CHUNK];
-    for (size_t start = 0; start < count; start += CHUNK) {
-        const size_t length = count - start < CHUNK ? count - start : CHUNK;
-        for (size_t i = 0; i < length; i++)
+    enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS };
+    size_t start = 0;
+    for (; start + BLOCK <= count; start += BLOCK) {
+        int32_t sums[BLOCK];
+        for (size_t i = 0; i < BLOCK; i++)
             sums[i] = 1 << (SHIFT - 1);
         for (uint32_t k = 0; k < taps; k++) {
             const uint8_t *row = in + k * stride + start;
-            for (size_t i = 0; i < length; i++)
-                sums[i] += row[i] * weights[k];
+            const int32_t weight = weights[k];
+            for (size_t i = 0; i < BLOCK; i++)
+                sums[i] += row[i] * weight;
         }
-        for (size_t i = 0; i < length; i++)
+        for (size_t i = 0; i < BLOCK; i++)
             out[start + i] = (int16_t)(sums[i] >> SHIFT);
+    }
+    for (; start < count; start++) {
+        int32_t sum = 1 << (SHIFT - 1);
+        for (uint32_t k = 0; k < taps; k++)
+            sum += in[k * stride + start] * weights[k];
+        out[start] = (int16_t)(sum >> SHIFT);
     }
 }
 
