@@ -393,10 +393,16 @@ class Sharing(unittest.TestCase):
             return [sys.getrefcount(thing) for thing in (dataset, batches, dl2.Array, dl2.Loader, dl2.Batch, dl2.Sample)]
 
         epochs(20)
-        before, blocks, memory = counts(), sys.getallocatedblocks(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        epochs(200)
+        before, memory = counts(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        grown = []
+        for _ in range(3):  # a leak of one object an epoch shows each time, what Python keeps for itself only at times
+            gc.collect()
+            blocks = sys.getallocatedblocks()
+            epochs(100)
+            gc.collect()
+            grown.append(sys.getallocatedblocks() - blocks)
         self.assertEqual(counts(), before)
-        self.assertLess(sys.getallocatedblocks() - blocks, 100)
+        self.assertLess(min(grown), 50)
         if "LD_PRELOAD" not in os.environ:  # sanitizers keep freed memory for a while
             self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory, 4096)  # KiB
 
