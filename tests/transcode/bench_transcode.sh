@@ -14,7 +14,7 @@ find -L "$folder" -type f \( -name '*.jpg' -o -name '*.jpeg' \) | sort >"$scratc
 round=0
 while [ $round -lt "${ROUNDS:-5}" ]; do
     ./tests/transcode/bench_transcode 10 25 50 75 85 <"$scratch/list" >>"$scratch/bare"
-    ( ./dl2-transcode --quiet -j 1 --q 10,25,50,75,85 "$folder" "$scratch/out$round" >"$scratch/table"
+    ( ./dl2-transcode --quiet -j 1 --restart=none --q 10,25,50,75,85 "$folder" "$scratch/out$round" >"$scratch/table"
       times >"$scratch/times" )
     # The second line of `times` is that of the children.
     sed -n 2p "$scratch/times" | sed 's/[ms]/ /g' | awk '{ print $1 * 60 + $2, $3 * 60 + $4 }' >>"$scratch/ours"
