@@ -37,7 +37,7 @@ tests_codec_test_decoder_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
 TESTS += tests/codec/test_codec tests/codec/test_region tests/codec/test_decoder
 endif
 
-# Not a test: `make tests/bench/bench_decode && ./tests/bench/bench_decode 90 5 IMAGE...`.
+# Not a test: `make tests/bench/bench_decode && ./tests/bench/bench_decode jpeg-90 5 IMAGE...`.
 EXTRA_PROGRAMS += tests/bench/bench_decode
 tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
 tests_bench_bench_decode_LDADD = libcodec.la libcommon.la -lm
