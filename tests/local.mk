@@ -32,6 +32,7 @@ include tests/quality/local.mk
 include tests/transcode/local.mk
 include tests/loader/local.mk
 include tests/train/local.mk
+include tests/cuda/local.mk
 include tests/report/local.mk
 include tests/study/local.mk
 include tests/install/local.mk

@@ -1,0 +1,27 @@
+/*
+ * What all of this room shares: which cards there are, and CUDA's errors in words that help.
+ *
+ * Threads: any, at any time; CUDA's current card is each thread's own.
+ */
+#ifndef DL2_CUDA_GPU_H
+#define DL2_CUDA_GPU_H
+
+#include "common/error.h"
+
+#include <cuda_runtime_api.h>
+
+/* Is there a card, and a driver that this build's runtime can use? Quiet where there is none. */
+bool dl2_gpu_present(void);
+
+/* "CUDA 13.0", with which this was built; static. */
+const char *dl2_gpu_version(void);
+
+/* Makes card `number` the calling thread's, and starts it; the message says which there are. */
+int dl2_gpu_use(unsigned number, struct dl2_error *error);
+
+/* DL2_OK, or an error that names `call` ("cudaMalloc"), CUDA's reason, and what to do. A failure of
+ * memory is DL2_ERR_MEMORY, of a missing or unsuitable card or driver DL2_ERR_UNSUPPORTED, of
+ * anything else DL2_ERR_SYSTEM. */
+int dl2_gpu_check(cudaError_t status, const char *call, struct dl2_error *error);
+
+#endif

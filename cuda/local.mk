@@ -1,0 +1,36 @@
+# The room of CUDA: the training device cuda, and what else runs on the card.
+#
+# A .cu file goes into a library's SOURCES like any other. nvcc compiles it through libtool; build-aux/nvcc.sh hands on
+# what is meant for the host's compiler. What the kernels are compiled for: configure --with-cuda-arch.
+CUDA_FLAGS = $(NVCC_ARCH) $(NVCCFLAGS) $(CUDA_WARNINGS) -Wall -fno-exceptions
+if WERROR
+CUDA_WARNINGS = -Werror all-warnings
+endif
+AM_V_NVCC = $(am__v_NVCC_@AM_V@)
+am__v_NVCC_ = $(am__v_NVCC_@AM_DEFAULT_V@)
+am__v_NVCC_0 = @echo "  NVCC    " $@;
+am__v_NVCC_1 =
+.cu.lo:
+	@$(MKDIR_P) $(@D)
+	$(AM_V_NVCC)$(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) $(LIBTOOLFLAGS) --mode=compile \
+		$(SHELL) $(top_srcdir)/build-aux/nvcc.sh $(NVCC) $(CUDA_FLAGS) $(DL2_SANITIZE) $(DEFS) $(DEFAULT_INCLUDES) \
+		$(AM_CPPFLAGS) $(CPPFLAGS) -MMD -MF $@.d -MT $@ -c -o $@ $<
+-include $(wildcard $(CUDA_KERNELS:.cu=.lo.d))
+CLEANFILES += $(CUDA_KERNELS:.cu=.lo.d)
+EXTRA_DIST += build-aux/nvcc.sh
+
+# All .cu files, for their dependencies.
+CUDA_KERNELS = cuda/kernels.cu
+
+if HAVE_CUDA
+# What the parts of this room share.
+noinst_LTLIBRARIES += libgpu.la
+libgpu_la_SOURCES = cuda/gpu.c cuda/gpu.h
+libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+libgpu_la_LIBADD = libcommon.la $(CUDA_LIBS)
+
+# The training device.
+noinst_LTLIBRARIES += libtrain_cuda.la
+libtrain_cuda_la_SOURCES = cuda/kernels.cu cuda/kernels.h cuda/launch.h
+libtrain_cuda_la_LIBADD = libgpu.la
+endif
