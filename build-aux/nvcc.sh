@@ -1,0 +1,14 @@
+#!/bin/sh
+# nvcc.sh NVCC FLAGS...: runs nvcc, and hands on to the host's compiler the flags that are meant for it, such as
+# libtool's -fPIC. (libtool swallows -Xcompiler itself.)
+last=
+for word; do
+    case $last:$word in
+    -o:* | -MF:* | -MT:*) set -- "$@" "$word" ;;
+    *:-f* | *:-Wall | *:-Wextra | *:-pthread) set -- "$@" -Xcompiler "$word" ;;
+    *) set -- "$@" "$word" ;;
+    esac
+    shift
+    last=$word
+done
+exec "$@"
