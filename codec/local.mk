@@ -6,6 +6,8 @@ libcodec_la_SOURCES = \
 	codec/decoder.c codec/decoder.h \
 	codec/exif.c codec/exif.h \
 	codec/image_file.h \
+	codec/jpeg_header.c codec/jpeg_header.h \
+	codec/jpeg_slices.c codec/jpeg_slices.h \
 	codec/jpeg_tiles.c codec/jpeg_tiles.h
 libcodec_la_LIBADD = libcommon.la
 

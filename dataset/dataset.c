@@ -137,6 +137,31 @@ int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const ui
                                    : DL2_OK;
 }
 
+bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts)
+{
+    return dataset->source->cuts && dataset->source->cuts(dataset, index, cuts);
+}
+
+int dl2_dataset_read_slices(const struct dl2_dataset *dataset, size_t index,
+                            struct dl2_slice_range range, struct dl2_bytes *scratch,
+                            const uint8_t **data, size_t *size, struct dl2_error *error)
+{
+    return dataset->source->read_slices(dataset, index, range, scratch, data, size, error);
+}
+
+bool dl2_dataset_locate_slices(const struct dl2_dataset *dataset, size_t index,
+                               struct dl2_slice_range range, struct dl2_location *location)
+{
+    return dataset->source->locate_slices(dataset, index, range, location);
+}
+
+int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
+                              struct dl2_slice_range range, const uint8_t *data, size_t size,
+                              struct dl2_error *error)
+{
+    return dataset->source->verify_slices(dataset, index, range, data, size, error);
+}
+
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
                       size_t *count)
 {

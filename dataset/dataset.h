@@ -29,6 +29,7 @@
 
 #include "common/error.h"
 #include "common/memory.h"
+#include "common/slices.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -123,6 +124,31 @@ int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const ui
                        size_t size, struct dl2_error *error);
 
 /*
+ * Slices (common/slices.h). Packed datasets that dl2-transcode wrote know of crop-addressable
+ * samples how they are cut, so that one need not read all of such a sample. False for a sample that
+ * isn't cut, and where nobody knows.
+ */
+struct dl2_cuts {
+    uint32_t width, height, rows, count; /* as in struct dl2_slicing */
+    const uint8_t *head;                 /* the dataset's */
+    size_t head_size;
+};
+bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts);
+
+/*
+ * As dl2_dataset_read(), _locate() and _verify(), of some of a sample's slices, of which there must
+ * be that many: each slice has a check sum of its own.
+ */
+int dl2_dataset_read_slices(const struct dl2_dataset *dataset, size_t index,
+                            struct dl2_slice_range range, struct dl2_bytes *scratch,
+                            const uint8_t **data, size_t *size, struct dl2_error *error);
+bool dl2_dataset_locate_slices(const struct dl2_dataset *dataset, size_t index,
+                               struct dl2_slice_range range, struct dl2_location *location);
+int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
+                              struct dl2_slice_range range, const uint8_t *data, size_t size,
+                              struct dl2_error *error);
+
+/*
  * The samples of an item: GulpIO's items may have several frames, each a sample, one after the
  * other (frame 7 of "film" is "film/00007"). Anything else is an item by its key. A slice of frames
  * is so much of first .. first + count - 1. False where no item of this split is called so.
@@ -135,9 +161,11 @@ bool dl2_dataset_is_packed(const char *path);
 
 /*
  * Writes PATH/dl2-index.bin for a packed dataset that others have made, or whose index is out of
- * date: reads every sample for its check sum. *count: samples.
+ * date: reads every sample for its check sum, and where it can be cut (dl2_jpeg_slice() of
+ * codec/jpeg_slices.h is made for it; NULL: nowhere). *count: samples.
  */
-int dl2_dataset_write_index(const char *path, size_t *count, struct dl2_error *error);
+int dl2_dataset_write_index(const char *path, dl2_slice_function *slice, size_t *count,
+                            struct dl2_error *error);
 
 /*
  * What a dataset is called in reports: "variant" of its dl2-variant.json if there is one at

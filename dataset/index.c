@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 #define MAGIC   "DL2INDEX"
-#define VERSION 1
+#define VERSION 2
 
 enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2 };
 
@@ -19,7 +19,8 @@ struct header {
     uint32_t version, kind, flags;
     uint32_t shard_count, class_count, reserved;
     uint64_t count, strings_size;
-    uint64_t sum; /* XXH3 of the whole block with this field 0 */
+    uint64_t slices_size; /* numbers of 32 bits */
+    uint64_t sum;         /* XXH3 of the whole block with this field 0 */
 };
 
 struct shard {
@@ -30,21 +31,32 @@ struct shard {
 
 struct record {
     uint64_t offset, sum;
-    uint64_t key; /* in the strings; the extension follows it */
+    uint64_t key;    /* in the strings; the extension follows it */
+    uint64_t slices; /* where in the slices, plus 1; 0: not cut */
     uint32_t bytes, shard;
     uint32_t label;
     uint8_t part, flags;
     uint8_t reserved[2];
 };
 
-_Static_assert(sizeof(struct header) == 56 && sizeof(struct shard) == 24 &&
-                   sizeof(struct record) == 40,
+_Static_assert(sizeof(struct header) == 64 && sizeof(struct shard) == 24 &&
+                   sizeof(struct record) == 48,
                "the layout has no padding");
+
+/*
+ * The slices are numbers of 32 bits: heads, each its size and its bytes, filled up with zeros, and
+ * for each sample that is cut where its head is, width, height, rows, count, count + 1 offsets,
+ * count check sums (the lower half of XXH3).
+ */
+enum { SLICING_HEAD, SLICING_WIDTH, SLICING_HEIGHT, SLICING_ROWS, SLICING_COUNT, SLICING_NUMBERS };
+
+/* Samples with yet other heads aren't cut: these would weigh more than cuts save. */
+#define MAX_HEADS 512
 
 /* ---- The parts of a block */
 
 struct layout {
-    size_t shards, records, classes, by_key, strings, end;
+    size_t shards, records, classes, by_key, slices, strings, end;
 };
 
 static bool add_section(size_t *at, uint64_t count, size_t size)
@@ -66,6 +78,8 @@ static bool lay_out(const struct header *header, struct layout *layout)
     fits = fits && add_section(&at, le32toh(header->class_count), sizeof(uint64_t));
     layout->by_key = at;
     fits = fits && add_section(&at, count, sizeof(uint32_t));
+    layout->slices = at;
+    fits = fits && add_section(&at, le64toh(header->slices_size), sizeof(uint32_t));
     layout->strings = at;
     fits = fits && add_section(&at, le64toh(header->strings_size), 1);
     layout->end = at;
@@ -121,6 +135,47 @@ struct dl2_index_shard dl2_index_shard(const struct dl2_index *index, uint32_t n
     memcpy(&shard, index->shards + number * sizeof shard, sizeof shard);
     return (struct dl2_index_shard){index->strings + le64toh(shard.name), le64toh(shard.bytes),
                                     (int64_t)le64toh((uint64_t)shard.mtime_ns)};
+}
+
+static uint32_t slices_at(const struct dl2_index *index, size_t at)
+{
+    uint32_t value;
+    memcpy(&value, index->slices + at * sizeof value, sizeof value);
+    return le32toh(value);
+}
+
+/* Checked here and not at opening, which looks at no more than it must. */
+bool dl2_index_slicing(const struct dl2_index *index, size_t number,
+                       struct dl2_index_slicing *slicing)
+{
+    const struct record record = record_at(index, number);
+    const size_t size = index->slices_size;
+    if (!record.slices || le64toh(record.slices) > size ||
+        size - (le64toh(record.slices) - 1) < SLICING_NUMBERS)
+        return false;
+    const size_t at = (size_t)le64toh(record.slices) - 1;
+    const uint32_t head = slices_at(index, at + SLICING_HEAD);
+    *slicing = (struct dl2_index_slicing){.width = slices_at(index, at + SLICING_WIDTH),
+                                          .height = slices_at(index, at + SLICING_HEIGHT),
+                                          .rows = slices_at(index, at + SLICING_ROWS),
+                                          .count = slices_at(index, at + SLICING_COUNT)};
+    const uint32_t count = slicing->count;
+    if (!count || count > DL2_MAX_SLICES || size - at - SLICING_NUMBERS < 2 * (size_t)count + 1 ||
+        !slicing->width || !slicing->rows || slicing->height > (uint64_t)slicing->rows * count ||
+        slicing->height <= (uint64_t)slicing->rows * (count - 1) || head >= size ||
+        slices_at(index, head) > (size - head - 1) * sizeof(uint32_t))
+        return false;
+    const size_t offsets = at + SLICING_NUMBERS;
+    for (uint32_t i = 0; i < count; i++)
+        if (slices_at(index, offsets + i) >= slices_at(index, offsets + i + 1))
+            return false;
+    if (slices_at(index, offsets + count) > le32toh(record.bytes))
+        return false;
+    slicing->head = index->slices + (head + 1) * sizeof(uint32_t);
+    slicing->head_size = slices_at(index, head);
+    slicing->offsets = index->slices + offsets * sizeof(uint32_t);
+    slicing->sums = slicing->offsets + ((size_t)count + 1) * sizeof(uint32_t);
+    return true;
 }
 
 const char *dl2_index_class(const struct dl2_index *index, uint32_t number)
@@ -253,10 +308,12 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
                                 .shard_count = le32toh(header.shard_count),
                                 .class_count = le32toh(header.class_count),
                                 .strings_size = (size_t)le64toh(header.strings_size),
+                                .slices_size = (size_t)le64toh(header.slices_size),
                                 .shards = bytes + layout.shards,
                                 .records = bytes + layout.records,
                                 .classes = bytes + layout.classes,
                                 .by_key = bytes + layout.by_key,
+                                .slices = bytes + layout.slices,
                                 .strings = (const char *)bytes + layout.strings};
     const size_t n = index->strings_size;
     int status = n >= 2 && !index->strings[n - 1] && !index->strings[n - 2]
@@ -309,6 +366,71 @@ int dl2_index_draft_add(struct dl2_index_draft *draft, const struct dl2_index_en
         dl2_bytes_append(&draft->strings, entry->extension, strlen(entry->extension) + 1, error));
     DL2_TRY(dl2_bytes_append(&draft->entries, &made, sizeof made, error));
     draft->count++;
+    return DL2_OK;
+}
+
+static int append_numbers(struct dl2_bytes *out, const uint32_t *numbers, size_t count,
+                          struct dl2_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t number = htole32(numbers[i]);
+        DL2_TRY(dl2_bytes_append(out, &number, sizeof number, error));
+    }
+    return DL2_OK;
+}
+
+static bool is_head_at(const struct dl2_index_draft *draft, uint32_t at,
+                       const struct dl2_bytes *head)
+{
+    const uint8_t *there = draft->slices.data + at * sizeof(uint32_t);
+    uint32_t size;
+    memcpy(&size, there, sizeof size);
+    return le32toh(size) == head->size && !memcmp(there + sizeof size, head->data, head->size);
+}
+
+/* Where a head is, added if it is new: 1; 0: there are too many. */
+static int find_head(struct dl2_index_draft *draft, const struct dl2_bytes *head, uint32_t *at,
+                     struct dl2_error *error)
+{
+    const size_t count = draft->heads.size / sizeof *at;
+    for (size_t i = count; i-- > 0;) { /* the latest is the likeliest */
+        memcpy(at, draft->heads.data + i * sizeof *at, sizeof *at);
+        if (is_head_at(draft, *at, head))
+            return 1;
+    }
+    if (count >= MAX_HEADS || draft->slices.size / sizeof *at > UINT32_MAX)
+        return 0;
+    *at = (uint32_t)(draft->slices.size / sizeof *at);
+    const uint32_t size = (uint32_t)head->size;
+    static const uint8_t zeros[sizeof size];
+    DL2_TRY(append_numbers(&draft->slices, &size, 1, error));
+    DL2_TRY(dl2_bytes_append(&draft->slices, head->data, head->size, error));
+    DL2_TRY(dl2_bytes_append(&draft->slices, zeros, -head->size % sizeof size, error));
+    DL2_TRY(dl2_bytes_append(&draft->heads, at, sizeof *at, error));
+    return 1;
+}
+
+int dl2_index_draft_slice(struct dl2_index_draft *draft, size_t number,
+                          const struct dl2_slicing *slicing, const uint8_t *data,
+                          struct dl2_error *error)
+{
+    uint32_t head;
+    if (slicing->count > DL2_MAX_SLICES)
+        return DL2_OK;
+    const int found = find_head(draft, &slicing->head, &head, error);
+    if (found <= 0)
+        return found;
+    const uint32_t *offsets = (const uint32_t *)(const void *)slicing->offsets.data;
+    const uint32_t numbers[SLICING_NUMBERS] = {head, slicing->width, slicing->height, slicing->rows,
+                                               slicing->count};
+    const uint64_t at = draft->slices.size / sizeof(uint32_t);
+    DL2_TRY(append_numbers(&draft->slices, numbers, SLICING_NUMBERS, error));
+    DL2_TRY(append_numbers(&draft->slices, offsets, (size_t)slicing->count + 1, error));
+    for (uint32_t i = 0; i < slicing->count; i++) {
+        const uint32_t sum = (uint32_t)XXH3_64bits(data + offsets[i], offsets[i + 1] - offsets[i]);
+        DL2_TRY(append_numbers(&draft->slices, &sum, 1, error));
+    }
+    dl2_index_draft_entry(draft, number)->slices = at + 1;
     return DL2_OK;
 }
 
@@ -375,6 +497,7 @@ static void put_records(const struct dl2_index_draft *draft, uint8_t *out)
         const struct record record = {.offset = htole64(entry->offset),
                                       .sum = htole64(entry->sum),
                                       .key = htole64(entry->key),
+                                      .slices = htole64(entry->slices),
                                       .bytes = htole32(entry->bytes),
                                       .shard = htole32(entry->shard),
                                       .label = htole32((uint32_t)entry->label),
@@ -422,6 +545,8 @@ static int fill_in(const struct dl2_index_draft *draft, struct header *header,
         memcpy(block + layout->classes + i * sizeof name, &name, sizeof name);
     }
     strings[at] = strings[at + 1] = '\0';
+    if (draft->slices.size)
+        memcpy(block + layout->slices, draft->slices.data, draft->slices.size);
     put_records(draft, block + layout->records);
     uint32_t *by_key = dl2_realloc(NULL, draft->count, sizeof *by_key);
     if (!by_key)
@@ -454,7 +579,8 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
                             .shard_count = htole32(draft->shard_count),
                             .class_count = htole32(draft->class_count),
                             .count = htole64(draft->count),
-                            .strings_size = htole64(strings_size(draft))};
+                            .strings_size = htole64(strings_size(draft)),
+                            .slices_size = htole64(draft->slices.size / sizeof(uint32_t))};
     struct layout layout;
     if (!lay_out(&header, &layout))
         return dl2_error_set(error, DL2_ERR_LIMIT, "the index would pass the address space");
@@ -472,5 +598,7 @@ void dl2_index_draft_free(struct dl2_index_draft *draft)
     free(draft->classes);
     dl2_bytes_free(&draft->entries);
     dl2_bytes_free(&draft->strings);
+    dl2_bytes_free(&draft->slices);
+    dl2_bytes_free(&draft->heads);
     *draft = (struct dl2_index_draft){0};
 }

@@ -3,7 +3,8 @@
  * and its check sum, in one block that is mapped as it is (dl2-index.bin, docs/formats.md). Numbers
  * are little-endian.
  *
- *   header | shards | records, in the dataset's order | classes | record numbers by key | strings
+ *   header | shards | records, in the dataset's order | classes | record numbers by key | slices |
+ *   strings
  *
  * The same block is made in memory for packed datasets that come without one. Only this room's
  * files include it.
@@ -13,6 +14,7 @@
 
 #include "common/error.h"
 #include "common/memory.h"
+#include "common/slices.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,8 +53,8 @@ struct dl2_index {
     bool is_own;  /* writer.c made the container, so it may overwrite it */
     size_t count; /* of entries */
     uint32_t shard_count, class_count;
-    size_t strings_size;
-    const uint8_t *shards, *records, *classes, *by_key;
+    size_t strings_size, slices_size; /* the latter in numbers of 32 bits */
+    const uint8_t *shards, *records, *classes, *by_key, *slices;
     const char *strings;
 };
 
@@ -64,6 +66,15 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
 
 struct dl2_index_entry dl2_index_entry(const struct dl2_index *index, size_t number);
 struct dl2_index_shard dl2_index_shard(const struct dl2_index *index, uint32_t number);
+/* How a sample is cut, as views into the block; false where it isn't, or what is there can't be. */
+struct dl2_index_slicing {
+    uint32_t width, height, rows, count; /* as in struct dl2_slicing */
+    const uint8_t *head;
+    uint32_t head_size;
+    const uint8_t *offsets, *sums; /* little-endian u32 [count + 1], [count] */
+};
+bool dl2_index_slicing(const struct dl2_index *index, size_t number,
+                       struct dl2_index_slicing *slicing);
 const char *dl2_index_class(const struct dl2_index *index, uint32_t number);
 /* The number of the entry that has the key, SIZE_MAX if there is none. */
 size_t dl2_index_find(const struct dl2_index *index, const char *key);
@@ -81,6 +92,8 @@ struct dl2_index_draft {
     struct dl2_bytes entries; /* struct dl2_index_draft_entry */
     size_t count;
     struct dl2_bytes strings; /* "KEY\0EXTENSION\0" an entry */
+    struct dl2_bytes slices;  /* as in the block */
+    struct dl2_bytes heads;   /* uint32_t: where each of them is in `slices` */
     struct dl2_index_draft_shard {
         char *name;
         uint64_t bytes;
@@ -93,7 +106,8 @@ struct dl2_index_draft {
 
 struct dl2_index_draft_entry {
     uint64_t offset, sum;
-    uint64_t key; /* in strings */
+    uint64_t key;    /* in strings */
+    uint64_t slices; /* where in slices, plus 1; 0: not cut */
     uint32_t bytes, shard;
     int32_t label;
     uint8_t part, flags;
@@ -107,6 +121,10 @@ int dl2_index_draft_add(struct dl2_index_draft *draft, const struct dl2_index_en
                         struct dl2_error *error);
 struct dl2_index_draft_entry *dl2_index_draft_entry(const struct dl2_index_draft *draft,
                                                     size_t number);
+/* The entry is cut so; `data` are its bytes. */
+int dl2_index_draft_slice(struct dl2_index_draft *draft, size_t number,
+                          const struct dl2_slicing *slicing, const uint8_t *data,
+                          struct dl2_error *error);
 const char *dl2_index_draft_key(const struct dl2_index_draft *draft, size_t number);
 /* Copies the names. */
 int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const *names,

@@ -420,6 +420,21 @@ static int verify(const struct packed *packed, size_t number, const uint8_t *dat
                          name_for_messages(packed, number));
 }
 
+/* The bytes of an entry, or of a part that has its offset and size. */
+static int read_entry(const struct packed *packed, const struct dl2_index_entry *entry,
+                      struct dl2_bytes *scratch, struct dl2_error *error)
+{
+    DL2_TRY(dl2_bytes_resize(scratch, entry->bytes, error));
+    bool once;
+    int fd = open_shard(packed, entry->shard, &once);
+    if (fd < 0)
+        return dl2_error_system(error, "%s: can't be opened", packed->shards[entry->shard].path);
+    int status = read_fully(fd, entry, packed->shards[entry->shard].path, scratch->data, error);
+    if (once)
+        close(fd);
+    return status;
+}
+
 static int read_from_packed(const struct dl2_dataset *dataset, size_t index,
                             struct dl2_bytes *scratch, const uint8_t **data, size_t *size,
                             struct dl2_error *error)
@@ -427,14 +442,7 @@ static int read_from_packed(const struct dl2_dataset *dataset, size_t index,
     const struct packed *packed = dataset->state;
     const size_t number = number_of(packed, index);
     const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
-    DL2_TRY(dl2_bytes_resize(scratch, entry.bytes, error));
-    bool once;
-    int fd = open_shard(packed, entry.shard, &once);
-    if (fd < 0)
-        return dl2_error_system(error, "%s: can't be opened", packed->shards[entry.shard].path);
-    int status = read_fully(fd, &entry, packed->shards[entry.shard].path, scratch->data, error);
-    if (once)
-        close(fd);
+    int status = read_entry(packed, &entry, scratch, error);
     if (status == DL2_OK)
         status = verify(packed, number, scratch->data, scratch->size, error);
     *data = scratch->data;
@@ -466,6 +474,96 @@ static int verify_packed(const struct dl2_dataset *dataset, size_t index, const 
 {
     const struct packed *packed = dataset->state;
     return verify(packed, number_of(packed, index), data, size, error);
+}
+
+/* ---- Slices */
+
+static bool cuts_of_packed(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts)
+{
+    const struct packed *packed = dataset->state;
+    struct dl2_index_slicing slicing;
+    if (!dl2_index_slicing(&packed->index, number_of(packed, index), &slicing))
+        return false;
+    *cuts = (struct dl2_cuts){.width = slicing.width,
+                              .height = slicing.height,
+                              .rows = slicing.rows,
+                              .count = slicing.count,
+                              .head = slicing.head,
+                              .head_size = slicing.head_size};
+    return true;
+}
+
+static uint32_t number_in(const uint8_t *numbers, size_t at)
+{
+    uint32_t value;
+    memcpy(&value, numbers + at * sizeof value, sizeof value);
+    return le32toh(value);
+}
+
+/* The entry with the offset and size of its slices; false where there aren't such. */
+static bool find_slices(const struct packed *packed, size_t number, struct dl2_slice_range range,
+                        struct dl2_index_slicing *slicing, struct dl2_index_entry *entry)
+{
+    if (!dl2_index_slicing(&packed->index, number, slicing) || !range.count ||
+        range.first >= slicing->count || range.count > slicing->count - range.first)
+        return false;
+    const uint32_t begin = number_in(slicing->offsets, range.first);
+    *entry = dl2_index_entry(&packed->index, number);
+    entry->bytes = number_in(slicing->offsets, range.first + range.count) - begin;
+    entry->offset += begin;
+    return true;
+}
+
+static int verify_slices_of_packed(const struct dl2_dataset *dataset, size_t index,
+                                   struct dl2_slice_range range, const uint8_t *data, size_t size,
+                                   struct dl2_error *error)
+{
+    const struct packed *packed = dataset->state;
+    const size_t number = number_of(packed, index);
+    struct dl2_index_slicing slicing;
+    struct dl2_index_entry entry;
+    bool good = find_slices(packed, number, range, &slicing, &entry) && size == entry.bytes;
+    for (uint32_t i = range.first; good && i < range.first + range.count; i++) {
+        const uint32_t bytes = number_in(slicing.offsets, i + 1) - number_in(slicing.offsets, i);
+        good = (uint32_t)XXH3_64bits(data, bytes) == number_in(slicing.sums, i);
+        data += bytes;
+    }
+    return good ? DL2_OK
+                : dl2_error_set(error, DL2_ERR_FORMAT,
+                                "%s: damaged: the check sum of a part of it is not the one "
+                                "in " DL2_INDEX_NAME,
+                                name_for_messages(packed, number));
+}
+
+static int read_slices_from_packed(const struct dl2_dataset *dataset, size_t index,
+                                   struct dl2_slice_range range, struct dl2_bytes *scratch,
+                                   const uint8_t **data, size_t *size, struct dl2_error *error)
+{
+    const struct packed *packed = dataset->state;
+    const size_t number = number_of(packed, index);
+    struct dl2_index_slicing slicing;
+    struct dl2_index_entry entry;
+    if (!find_slices(packed, number, range, &slicing, &entry))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no such slices",
+                             name_for_messages(packed, number));
+    DL2_TRY(read_entry(packed, &entry, scratch, error));
+    *data = scratch->data;
+    *size = scratch->size;
+    return verify_slices_of_packed(dataset, index, range, *data, *size, error);
+}
+
+static bool locate_slices_in_packed(const struct dl2_dataset *dataset, size_t index,
+                                    struct dl2_slice_range range, struct dl2_location *location)
+{
+    const struct packed *packed = dataset->state;
+    struct dl2_index_slicing slicing;
+    struct dl2_index_entry entry;
+    if (!find_slices(packed, number_of(packed, index), range, &slicing, &entry) ||
+        !locate_in_packed(dataset, index, location))
+        return false;
+    location->offset = entry.offset;
+    location->bytes = entry.bytes;
+    return true;
 }
 
 /* An item is called KEY, or, where it has several frames, what is before the "/00000" of the first.
@@ -516,37 +614,41 @@ const struct dl2_source dl2_source_packed = {
     .read = read_from_packed,
     .locate = locate_in_packed,
     .verify = verify_packed,
+    .cuts = cuts_of_packed,
+    .read_slices = read_slices_from_packed,
+    .locate_slices = locate_slices_in_packed,
+    .verify_slices = verify_slices_of_packed,
     .find = find_in_packed,
 };
 
 /* ---- An index for what others have packed */
 
-static int sum_all(const struct packed *packed, struct dl2_index_draft *draft,
-                   struct dl2_error *error)
+static int sum_all(const struct packed *packed, dl2_slice_function *slice,
+                   struct dl2_index_draft *draft, struct dl2_error *error)
 {
     struct dl2_bytes bytes = DL2_BYTES_INIT;
+    struct dl2_slicing slicing = {0};
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < draft->count; i++) {
         struct dl2_index_draft_entry *to = dl2_index_draft_entry(draft, i);
-        const struct dl2_index_entry entry = {.offset = to->offset, .bytes = to->bytes};
-        const char *path = packed->shards[to->shard].path;
-        bool once;
-        int fd = open_shard(packed, to->shard, &once);
-        status = fd < 0 ? dl2_error_system(error, "%s: can't be opened", path)
-                        : dl2_bytes_resize(&bytes, to->bytes, error);
-        if (status == DL2_OK)
-            status = read_fully(fd, &entry, path, bytes.data, error);
-        if (fd >= 0 && once)
-            close(fd);
+        const struct dl2_index_entry entry = {
+            .offset = to->offset, .bytes = to->bytes, .shard = to->shard};
+        status = read_entry(packed, &entry, &bytes, error);
+        if (status < 0)
+            break;
         to->sum = XXH3_64bits(bytes.data, bytes.size);
         to->flags |= DL2_ENTRY_SUMMED;
+        status = slice ? slice(bytes.data, bytes.size, &slicing, error) : 0;
+        if (status == 1)
+            status = dl2_index_draft_slice(draft, i, &slicing, bytes.data, error);
     }
+    dl2_slicing_free(&slicing);
     dl2_bytes_free(&bytes);
     return status;
 }
 
 static int index_into(struct packed *packed, const struct dl2_shard_files *list,
-                      struct dl2_scan *scan, struct dl2_error *error)
+                      dl2_slice_function *slice, struct dl2_scan *scan, struct dl2_error *error)
 {
     DL2_TRY(dl2_scan_all(list, scan, error));
     if (!scan->draft.count)
@@ -554,7 +656,7 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
     DL2_TRY(dl2_index_draft_finish(&scan->draft, &packed->block, error));
     DL2_TRY(dl2_index_open(packed->block.data, packed->block.size, &packed->index, error));
     DL2_TRY(prepare_shards(packed, list->root, error));
-    DL2_TRY(sum_all(packed, &scan->draft, error));
+    DL2_TRY(sum_all(packed, slice, &scan->draft, error));
     struct dl2_bytes block = DL2_BYTES_INIT;
     char *path = dl2_path_join(list->root, DL2_INDEX_NAME);
     int status = path ? dl2_index_draft_finish(&scan->draft, &block, error) : no_memory(error);
@@ -565,7 +667,8 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
     return status;
 }
 
-int dl2_dataset_write_index(const char *path, size_t *count, struct dl2_error *error)
+int dl2_dataset_write_index(const char *path, dl2_slice_function *slice, size_t *count,
+                            struct dl2_error *error)
 {
     if (!dl2_is_folder(path))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: an index is for a folder of shards",
@@ -582,7 +685,7 @@ int dl2_dataset_write_index(const char *path, size_t *count, struct dl2_error *e
     struct dl2_scan scan = {0};
     int status = dl2_shard_files_list(path, &list, error);
     if (status == DL2_OK) {
-        status = index_into(packed, &list, &scan, error);
+        status = index_into(packed, &list, slice, &scan, error);
         *count = scan.draft.count;
         dl2_shard_files_free(&list);
     }

@@ -26,6 +26,16 @@ struct dl2_source {
     bool (*locate)(const struct dl2_dataset *dataset, size_t index, struct dl2_location *location);
     int (*verify)(const struct dl2_dataset *dataset, size_t index, const uint8_t *data, size_t size,
                   struct dl2_error *error);
+    /* NULL where nobody knows of slices. The range is one of those that there are. */
+    bool (*cuts)(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts);
+    int (*read_slices)(const struct dl2_dataset *dataset, size_t index,
+                       struct dl2_slice_range range, struct dl2_bytes *scratch,
+                       const uint8_t **data, size_t *size, struct dl2_error *error);
+    bool (*locate_slices)(const struct dl2_dataset *dataset, size_t index,
+                          struct dl2_slice_range range, struct dl2_location *location);
+    int (*verify_slices)(const struct dl2_dataset *dataset, size_t index,
+                         struct dl2_slice_range range, const uint8_t *data, size_t size,
+                         struct dl2_error *error);
     /* NULL: every sample is an item of its own, found by going through them all. */
     bool (*find)(const struct dl2_dataset *dataset, const char *id, size_t *first, size_t *count);
 };

@@ -47,7 +47,8 @@ struct dl2_writer {
     struct dl2_index_draft draft;
     struct group groups[GROUPS];
     struct dl2_bytes name;
-    char *(*renames)[2]; /* temporary name, final name */
+    struct dl2_slicing slicing; /* of the last sample that was cut */
+    char *(*renames)[2];        /* temporary name, final name */
     size_t rename_count;
     bool finished;
 };
@@ -624,7 +625,13 @@ int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *exten
         .flags = DL2_ENTRY_SUMMED,
         .key = key,
         .extension = extension};
-    return dl2_index_draft_add(&writer->draft, &entry, error);
+    DL2_TRY(dl2_index_draft_add(&writer->draft, &entry, error));
+    if (!writer->options.slice)
+        return DL2_OK;
+    const int cut = writer->options.slice(data, size, &writer->slicing, error);
+    return cut == 1 ? dl2_index_draft_slice(&writer->draft, writer->draft.count - 1,
+                                            &writer->slicing, data, error)
+                    : cut;
 }
 
 static int write_classes(struct dl2_writer *writer, const struct group *group,
@@ -690,6 +697,7 @@ void dl2_writer_close(struct dl2_writer *writer)
     free(writer->renames);
     dl2_index_draft_free(&writer->draft);
     dl2_bytes_free(&writer->name);
+    dl2_slicing_free(&writer->slicing);
     free(writer->root);
     free(writer);
 }

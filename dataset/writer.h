@@ -15,6 +15,7 @@
 #define DL2_DATASET_WRITER_H
 
 #include "common/error.h"
+#include "common/slices.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,8 @@ struct dl2_writer_options {
     uint32_t shard_samples;       /* or so many samples; 0: no limit (gulp: 10000) */
     /* Keys that start with train/ or val/ are of these parts, which become folders of their own. */
     bool has_parts;
+    /* Finds where samples can be cut, for readers to know: dl2_jpeg_slice(); NULL: nowhere. */
+    dl2_slice_function *slice;
 };
 
 struct dl2_writer;

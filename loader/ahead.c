@@ -82,6 +82,8 @@ struct plan {
 struct dl2_ahead {
     const struct dl2_dataset *dataset;
     const struct dl2_cache *cached, *decoded;
+    bool (*slices)(const void *context, uint32_t index, struct dl2_slice_range *range);
+    const void *context; /* for slices() */
     bool drop_behind;
     bool own_files; /* each sample is a file: not a packed dataset */
     const struct dl2_engine *engine;
@@ -254,6 +256,15 @@ static bool is_kept(const struct dl2_cache *cache, uint32_t index)
     return cache && dl2_cache_find(cache, index);
 }
 
+/* Where what will be asked for of a sample lies. */
+static bool locate(const struct dl2_ahead *ahead, struct plan *plan)
+{
+    struct dl2_slice_range range;
+    if (ahead->slices && ahead->slices(ahead->context, plan->index, &range))
+        return dl2_dataset_locate_slices(ahead->dataset, plan->index, range, &plan->at);
+    return dl2_dataset_locate(ahead->dataset, plan->index, &plan->at);
+}
+
 /* The next samples that must be read. Moves `next` on; true as long as there is room for them. */
 static size_t gather(struct dl2_ahead *ahead, size_t positions)
 {
@@ -264,8 +275,7 @@ static size_t gather(struct dl2_ahead *ahead, size_t positions)
         plan->index = ahead->order[ahead->next];
         if ((ahead->is_auto && plan->position % PROBE == PROBE - 1) ||
             is_kept(ahead->cached, plan->index) || is_kept(ahead->decoded, plan->index) ||
-            !dl2_dataset_locate(ahead->dataset, plan->index, &plan->at) ||
-            plan->at.bytes > ahead->pages * PAGE / 4)
+            !locate(ahead, plan) || plan->at.bytes > ahead->pages * PAGE / 4)
             continue;
         pages += (size_t)plan->at.bytes / PAGE + 1;
         if (pages > ahead->pages_free)
@@ -631,6 +641,8 @@ int dl2_ahead_create(const struct dl2_dataset *dataset, const struct dl2_fetch_c
     ahead->dataset = dataset;
     ahead->cached = cached;
     ahead->decoded = config->decoded;
+    ahead->slices = config->slices;
+    ahead->context = config->context;
     ahead->own_files = has_own_files(dataset);
     ahead->drop_behind = config->drop_behind;
     ahead->is_auto = config->io == DL2_IO_AUTO;

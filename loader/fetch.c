@@ -39,12 +39,15 @@ static void evict_behind(const struct dl2_fetch *fetch, size_t index)
         close(own);
 }
 
-static int read_now(struct dl2_fetch *fetch, uint32_t index, struct dl2_fetched *fetched,
-                    struct dl2_error *error)
+static int read_now(struct dl2_fetch *fetch, uint32_t index, const struct dl2_slice_range *slices,
+                    struct dl2_fetched *fetched, struct dl2_error *error)
 {
     const double start = dl2_clock_wall();
-    const int status = dl2_dataset_read(fetch->dataset, index, &fetched->scratch, &fetched->data,
-                                        &fetched->size, error);
+    const int status =
+        slices ? dl2_dataset_read_slices(fetch->dataset, index, *slices, &fetched->scratch,
+                                         &fetched->data, &fetched->size, error)
+               : dl2_dataset_read(fetch->dataset, index, &fetched->scratch, &fetched->data,
+                                  &fetched->size, error);
     const double took = dl2_clock_wall() - start;
     count(&fetch->requests, 1);
     count(&fetch->wait_ns, (uint64_t)(took * 1e9));
@@ -63,7 +66,7 @@ static int read_now(struct dl2_fetch *fetch, uint32_t index, struct dl2_fetched 
  * the way that says why.
  */
 static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
-                       struct dl2_fetched *fetched)
+                       const struct dl2_slice_range *slices, struct dl2_fetched *fetched)
 {
     const double start = dl2_clock_wall();
     struct dl2_run *run =
@@ -72,7 +75,11 @@ static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
     if (!run)
         return false;
     count(&fetch->wait_ns, (uint64_t)((dl2_clock_wall() - start) * 1e9));
-    if (dl2_dataset_verify(fetch->dataset, index, fetched->data, fetched->size, NULL) < 0) {
+    const int status =
+        slices ? dl2_dataset_verify_slices(fetch->dataset, index, *slices, fetched->data,
+                                           fetched->size, NULL)
+               : dl2_dataset_verify(fetch->dataset, index, fetched->data, fetched->size, NULL);
+    if (status < 0) {
         dl2_ahead_give(fetch->ahead, run);
         return false;
     }
@@ -105,7 +112,8 @@ static bool take_cached(struct dl2_fetch *fetch, uint32_t index, struct dl2_fetc
 }
 
 int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
-                   struct dl2_fetched *fetched, struct dl2_error *error)
+                   const struct dl2_slice_range *slices, struct dl2_fetched *fetched,
+                   struct dl2_error *error)
 {
     fetched->data = NULL;
     fetched->size = 0;
@@ -114,8 +122,8 @@ int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %" PRIu32, index);
     if (take_cached(fetch, index, fetched))
         return DL2_OK;
-    if (!take_ahead(fetch, position, index, fetched))
-        DL2_TRY(read_now(fetch, index, fetched, error));
+    if (!take_ahead(fetch, position, index, slices, fetched))
+        DL2_TRY(read_now(fetch, index, slices, fetched, error));
     keep(fetch, index, fetched);
     return DL2_OK;
 }

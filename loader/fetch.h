@@ -35,6 +35,14 @@ struct dl2_fetch_config {
     bool drop_behind;     /* evict what was read from the page cache, so that every epoch is cold */
     /* Samples that are in it won't be asked for, so they are not read ahead; NULL: none. */
     const struct dl2_cache *decoded;
+    /*
+     * Only some slices of sample `index` (dl2_dataset_cuts()) will be asked for: true, and which;
+     * false: all of it. On any thread, for whatever is in the order; the same for each that takes
+     * it. NULL: samples are always read whole. Not together with a cache of encoded bytes.
+     */
+    bool (*slices)(const void *context, uint32_t index, struct dl2_slice_range *range);
+    const void *context;
+    bool whole; /* read samples whole where parts would do, to see what that costs */
 };
 
 struct dl2_fetch_stats {
@@ -70,10 +78,12 @@ struct dl2_fetched {
  * Sample `index`, wanted as number `position` of the order; blocks until it is there. Positions may
  * be taken in any order, about one after the other; a sample that stands elsewhere in the order, or
  * that was taken already, is read at once (a bad one's place is filled so). A position that is
- * never taken is dropped once later ones need its room. The error names the sample.
+ * never taken is dropped once later ones need its room. The error names the sample. `slices`: what
+ * config.slices() said of the sample; NULL: all of it.
  */
 int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
-                   struct dl2_fetched *fetched, struct dl2_error *error);
+                   const struct dl2_slice_range *slices, struct dl2_fetched *fetched,
+                   struct dl2_error *error);
 /* Gives the bytes back; after an error too. */
 void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched);
 

@@ -33,12 +33,14 @@
 #include "common/stats.h"
 #include "common/thread.h"
 #include "loader/load.h"
+#include "loader/sample.h"
 #include "loader/sampler.h"
 
 #include "config.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,30 +337,33 @@ struct reading {
     struct dl2_fetched *held; /* a worker each */
     double end;               /* dl2_clock_wall() */
     size_t least, done;       /* at least so many are read; so many were */
-    uint64_t bytes;
+    struct dl2_recipe recipe; /* of the loader: it says what is needed of each sample */
+    atomic_uint_fast64_t bytes;
 };
 
 static int read_one(void *context, unsigned worker, size_t slot, size_t item,
                     struct dl2_error *error)
 {
     (void)slot, (void)error;
-    const struct reading *reading = context;
+    struct reading *reading = context;
     if (item >= reading->least && dl2_clock_wall() > reading->end)
         return DL2_ERR_CANCELED;
+    const uint32_t index = reading->subject->sampler.order[item];
+    struct dl2_fetched *held = &reading->held[worker];
+    struct dl2_slice_range slices;
+    const bool sliced =
+        reading->recipe.sliced && dl2_sample_slices(&reading->recipe, index, &slices);
     /* A bad one is the loader's to tell. */
-    dl2_fetch_take(reading->fetch, item, reading->subject->sampler.order[item],
-                   &reading->held[worker], NULL);
-    dl2_fetch_give(reading->fetch, &reading->held[worker]);
+    dl2_fetch_take(reading->fetch, item, index, sliced ? &slices : NULL, held, NULL);
+    atomic_fetch_add(&reading->bytes, held->size);
+    dl2_fetch_give(reading->fetch, held);
     return DL2_OK;
 }
 
 static int count_read(void *context, size_t slot, size_t item, struct dl2_error *error)
 {
-    (void)slot, (void)error;
+    (void)slot, (void)item, (void)error;
     struct reading *reading = context;
-    struct dl2_sample sample;
-    dl2_dataset_sample(reading->subject->dataset, reading->subject->sampler.order[item], &sample);
-    reading->bytes += sample.bytes;
     reading->done++;
     return DL2_OK;
 }
@@ -389,7 +394,7 @@ static int read_for(const struct analysis *analysis, struct subject *subject, un
     subject->runs[round].storage = dl2_load_rate((double)reading->done, dl2_clock_wall() - start);
     subject->read_images += reading->done;
     subject->warm_images += reading->done;
-    subject->read_bytes += reading->bytes;
+    subject->read_bytes += atomic_load(&reading->bytes);
     *count = reading->done;
     if (status < 0 && status != DL2_ERR_CANCELED)
         return dl2_error_set(error, ended.status, "%s", ended.message);
@@ -403,7 +408,15 @@ static int run_storage(const struct analysis *analysis, struct subject *subject,
     struct dl2_fetch_config how = config->fetch;
     how.cache_bytes = 0;
     struct reading reading = {.subject = subject,
+                              .recipe = {.dataset = subject->dataset,
+                                         .config = config,
+                                         .sliced = dl2_recipe_may_slice(config),
+                                         .epoch = round},
                               .least = (size_t)config->batch * (config->depth + 1)};
+    if (reading.recipe.sliced) {
+        how.slices = dl2_sample_slices;
+        how.context = &reading.recipe;
+    }
     struct dl2_parallel loop = {.jobs = config->workers,
                                 .count = subject->sampler.positions,
                                 .work = read_one,

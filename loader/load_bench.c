@@ -266,15 +266,15 @@ static json_t *config_json(const struct dl2_load_options *options)
 {
     const struct dl2_loader_config *config = &options->loader;
     return json_pack(
-        "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:i, s:i, s:i, s:i, s:b, s:[f, f]}", "dtype",
-        dl2_load_dtype_name(config->dtype), "layout", dl2_load_layout_name(config->layout),
+        "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, f]}",
+        "dtype", dl2_load_dtype_name(config->dtype), "layout", dl2_load_layout_name(config->layout),
         "batching", dl2_load_batching_name(config->batching), "depth", (int)config->depth, "io",
         dl2_load_io_name(config->fetch.io), "cache_bytes", (json_int_t)config->fetch.cache_bytes,
         "decoded_cache_bytes", (json_int_t)config->decoded_cache_bytes, "cold", options->cold,
-        "ahead", (json_int_t)config->fetch.ahead, "rank", (int)config->rank, "world",
-        config->world ? (int)config->world : 1, "shuffle_chunk", (int)config->shuffle_chunk,
-        "shuffle_window", (int)config->shuffle_window, "stop_on_bad", config->stop_on_bad,
-        "crop_area", config->area_min, config->area_max);
+        "ahead", (json_int_t)config->fetch.ahead, "whole", config->fetch.whole, "rank",
+        (int)config->rank, "world", config->world ? (int)config->world : 1, "shuffle_chunk",
+        (int)config->shuffle_chunk, "shuffle_window", (int)config->shuffle_window, "stop_on_bad",
+        config->stop_on_bad, "crop_area", config->area_min, config->area_max);
 }
 
 static json_t *bench_json(const struct bench *bench)

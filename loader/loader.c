@@ -116,6 +116,9 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
                                  &loader->recipe.decoded, error));
     struct dl2_fetch_config fetch = config->fetch;
     fetch.decoded = loader->recipe.decoded;
+    loader->recipe.sliced = dl2_recipe_may_slice(&loader->config);
+    fetch.slices = loader->recipe.sliced ? dl2_sample_slices : NULL;
+    fetch.context = &loader->recipe;
     return dl2_fetch_create(loader->dataset, &fetch, &loader->recipe.fetch, error);
 }
 

@@ -1,7 +1,9 @@
 #include "loader/sample.h"
 
+#include "codec/jpeg_slices.h"
 #include "common/clock.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,7 @@ void dl2_work_free(struct dl2_work *work, const struct dl2_recipe *recipe)
 {
     dl2_work_drop(work, recipe);
     dl2_bytes_free(&work->fetched.scratch);
+    dl2_bytes_free(&work->joined);
     dl2_decoder_destroy(work->decoder);
     work->decoder = NULL;
     dl2_resizer_free(&work->resizer);
@@ -34,8 +37,9 @@ size_t dl2_work_memory(const struct dl2_work *work, const struct dl2_recipe *rec
 {
     const struct dl2_loader_config *config = recipe->config;
     const size_t pixels = (size_t)config->image_size * config->image_size * config->channels;
-    return sizeof *work + work->fetched.scratch.capacity + (work->pixels ? pixels : 0) +
-           dl2_decoder_memory(work->decoder) + dl2_resizer_memory(&work->resizer);
+    return sizeof *work + work->fetched.scratch.capacity + work->joined.capacity +
+           (work->pixels ? pixels : 0) + dl2_decoder_memory(work->decoder) +
+           dl2_resizer_memory(&work->resizer);
 }
 
 void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint32_t index,
@@ -46,6 +50,8 @@ void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint
     work->stage = DL2_STAGE_READ;
     work->operation = 0;
     work->seconds = 0;
+    work->has_view = false;
+    work->slices.count = 0;
     dl2_random_init(&work->random, recipe->config->seed, DL2_RANDOM_AUGMENT, recipe->epoch, index);
 }
 
@@ -64,6 +70,48 @@ void dl2_work_drop(struct dl2_work *work, const struct dl2_recipe *recipe)
 
 /* ---- the stages ---- */
 
+static void choose_view(const struct dl2_loader_config *config, struct dl2_random *random,
+                        uint32_t width, uint32_t height, struct dl2_view *view)
+{
+    if (config->train)
+        dl2_view_for_training(config, random, width, height, view);
+    else
+        dl2_view_for_validation(config, width, height, view);
+}
+
+/* False where the view needs about all slices: one read of what lies together is as good. */
+static bool slices_of_view(const struct dl2_cuts *cuts, const struct dl2_view *view,
+                           struct dl2_slice_range *range)
+{
+    const uint32_t top = view->y < DL2_JPEG_SLICE_MARGIN ? 0 : view->y - DL2_JPEG_SLICE_MARGIN;
+    const uint64_t bottom = (uint64_t)view->y + view->height + DL2_JPEG_SLICE_MARGIN;
+    const uint64_t end = bottom < cuts->height ? (bottom - 1) / cuts->rows + 1 : cuts->count;
+    range->first = top / cuts->rows;
+    range->count = (uint32_t)end - range->first;
+    return range->count < cuts->count;
+}
+
+/* Larger ones are read, to be refused. */
+static uint64_t most_pixels(const struct dl2_recipe *recipe)
+{
+    return recipe->config->max_pixels ? recipe->config->max_pixels : DL2_DEFAULT_MAX_PIXELS;
+}
+
+bool dl2_sample_slices(const void *context, uint32_t index, struct dl2_slice_range *range)
+{
+    const struct dl2_recipe *recipe = context;
+    struct dl2_cuts cuts;
+    struct dl2_random random;
+    struct dl2_view view;
+    if (!dl2_dataset_cuts(recipe->dataset, index, &cuts) ||
+        (uint64_t)cuts.width * cuts.height > most_pixels(recipe))
+        return false;
+    dl2_random_init(&random, recipe->config->seed, DL2_RANDOM_AUGMENT, recipe->epoch, index);
+    choose_view(recipe->config, &random, cuts.width, cuts.height, &view);
+    return slices_of_view(&cuts, &view, range);
+}
+
+/* The view first, where the dataset knows the image's size, then no more than it needs. */
 static int read_bytes(struct dl2_work *work, const struct dl2_recipe *recipe,
                       struct dl2_error *error)
 {
@@ -71,18 +119,19 @@ static int read_bytes(struct dl2_work *work, const struct dl2_recipe *recipe,
     if (work->cached)
         return DL2_OK;
     work->holds_bytes = true; /* to be given back after an error, too */
-    DL2_TRY(dl2_fetch_take(recipe->fetch, work->position, work->index, &work->fetched, error));
+    work->has_view = recipe->sliced &&
+                     dl2_dataset_cuts(recipe->dataset, work->index, &work->cuts) &&
+                     (uint64_t)work->cuts.width * work->cuts.height <= most_pixels(recipe);
+    if (work->has_view) {
+        choose_view(recipe->config, &work->random, work->cuts.width, work->cuts.height,
+                    &work->view);
+        if (!slices_of_view(&work->cuts, &work->view, &work->slices))
+            work->slices.count = 0;
+    }
+    DL2_TRY(dl2_fetch_take(recipe->fetch, work->position, work->index,
+                           work->slices.count ? &work->slices : NULL, &work->fetched, error));
     work->stats.bytes += work->fetched.size;
     return DL2_OK;
-}
-
-static void choose_view(struct dl2_work *work, const struct dl2_recipe *recipe, uint32_t width,
-                        uint32_t height)
-{
-    if (recipe->config->train)
-        dl2_view_for_training(recipe->config, &work->random, width, height, &work->view);
-    else
-        dl2_view_for_validation(recipe->config, width, height, &work->view);
 }
 
 /* A block as a raster of one plane. */
@@ -138,23 +187,47 @@ static bool lies_in_bytes(const struct dl2_work *work)
     return pixels >= bytes && pixels < bytes + work->fetched.size;
 }
 
+/* From here on the sample is an image of the rows that were read, which the view is told in. */
+static int join_slices(struct dl2_work *work, const struct dl2_recipe *recipe,
+                       struct dl2_error *error)
+{
+    const struct dl2_cuts *cuts = &work->cuts;
+    const int status = dl2_jpeg_join_slices(cuts->head, cuts->head_size, cuts->width, cuts->height,
+                                            cuts->rows, work->slices, work->fetched.data,
+                                            work->fetched.size, &work->joined, error);
+    dl2_work_drop(work, recipe);
+    work->view.y -= work->slices.first * cuts->rows;
+    return status;
+}
+
 /* Header, view, pixels. Gray stays gray until it is resized: that is a third of the work. */
 static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = recipe->config;
     if (work->cached) {
-        choose_view(work, recipe, work->cached->width, work->cached->height);
+        choose_view(config, &work->random, work->cached->width, work->cached->height, &work->view);
         look_at(work, work->cached);
         work->stats.decoded_hits++;
         return DL2_OK;
     }
     struct dl2_image_info info;
-    DL2_TRY(dl2_decoder_open(work->decoder, work->fetched.data, work->fetched.size,
-                             config->max_pixels, &info, error));
+    if (work->slices.count)
+        DL2_TRY(join_slices(work, recipe, error));
+    DL2_TRY(work->slices.count
+                ? dl2_decoder_open(work->decoder, work->joined.data, work->joined.size,
+                                   config->max_pixels, &info, error)
+                : dl2_decoder_open(work->decoder, work->fetched.data, work->fetched.size,
+                                   config->max_pixels, &info, error));
     const bool turned = info.orientation >= 5;
     const uint32_t width = turned ? info.height : info.width;
     const uint32_t height = turned ? info.width : info.height;
-    choose_view(work, recipe, width, height);
+    if (!work->has_view)
+        choose_view(config, &work->random, width, height, &work->view);
+    else if (!work->slices.count && (width != work->cuts.width || height != work->cuts.height))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "is of %" PRIu32 "x%" PRIu32 " where the index says %" PRIu32
+                             "x%" PRIu32 ": run dl2-transcode --index",
+                             width, height, work->cuts.width, work->cuts.height);
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.channels = config->channels == 1 ? 1 : 0;
     /* The cache keeps gray or RGB of full size; samples without room in it must look alike. */

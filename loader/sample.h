@@ -30,9 +30,22 @@ struct dl2_recipe {
      * mustn't.
      */
     struct dl2_cache *decoded;
+    bool sliced; /* of samples that can be cut, only the slices of the view are read */
     uint64_t epoch;
     size_t sample_bytes; /* in the batch */
 };
+
+/* Caches keep samples whole. */
+static inline bool dl2_recipe_may_slice(const struct dl2_loader_config *config)
+{
+    return !config->fetch.whole && !config->fetch.cache_bytes && !config->decoded_cache_bytes;
+}
+
+/*
+ * Which slices this epoch's view of a sample needs; false: all of it. What struct dl2_fetch_config
+ * wants; `recipe` is one of these.
+ */
+bool dl2_sample_slices(const void *recipe, uint32_t index, struct dl2_slice_range *range);
 
 enum dl2_stage {
     DL2_STAGE_READ,
@@ -55,6 +68,10 @@ struct dl2_work {
 
     struct dl2_fetched fetched; /* encoded; given back once it is decoded, and not looked at */
     bool holds_bytes;
+    bool has_view;                        /* it was chosen before there were bytes */
+    struct dl2_cuts cuts;                 /* where only slices were read */
+    struct dl2_slice_range slices;        /* count 0: all of it */
+    struct dl2_bytes joined;              /* the JPEG that they make */
     const struct dl2_cache_block *cached; /* decoded; NULL: not */
     struct dl2_decoder *decoder;
     struct dl2_raster raster; /* of the decoder's memory, or the cache's */

@@ -1,4 +1,5 @@
 /* dl2-transcode: a tree of images, recompressed by several codecs at several qualities. */
+#include "codec/jpeg_slices.h"
 #include "common/memory.h"
 #include "common/option.h"
 #include "common/progress.h"
@@ -46,6 +47,7 @@ static int parse_container(const char *text, void *value, struct dl2_error *erro
 static struct dl2_writer_options pack_options(const struct arguments *arguments)
 {
     return (struct dl2_writer_options){.container = arguments->container,
+                                       .slice = dl2_jpeg_slice,
                                        .shard_bytes = (uint64_t)arguments->shard_mib << 20};
 }
 
@@ -307,7 +309,7 @@ static int write_index(const struct dl2_program *program, const char *path)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     size_t count = 0;
-    int status = dl2_dataset_write_index(path, &count, &error);
+    int status = dl2_dataset_write_index(path, dl2_jpeg_slice, &count, &error);
     if (status == DL2_OK)
         printf("%s/dl2-index.bin: %zu samples\n", path, count);
     return end_program(program, status, &error, false);
@@ -409,7 +411,8 @@ int main(int argc, char **argv)
         {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N,...",
          "an encoder's effort, for what it means see below", &arguments.efforts, 0, 0, NULL},
         {DL2_OPTION_PARSE, "restart", 0, "tiles|none",
-         "restart intervals of JPEG that let the loader decode only what a crop needs, at 0 to 3% more "
+         "restart intervals of JPEG that let the loader decode only what a crop needs, at 0 to 3% "
+         "more "
          "bytes; progressive files have none (default: tiles)",
          &arguments.restart, 0, 0, parse_restart},
         {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "what is under alpha (default: white)",

@@ -4,6 +4,7 @@
  * same.
  */
 #include "codec/decoder.h"
+#include "codec/jpeg_slices.h"
 #include "codec/jpeg_tiles.h"
 
 #include <stdlib.h>
@@ -46,6 +47,21 @@ static void choose(const uint8_t *choice, const struct dl2_image_info *info,
     request->channels = choice[7] & 2 ? 1 : 0;
 }
 
+/* Any bytes as slices of any image, with the file's own header for a head. */
+static void join(const uint8_t *choice, const uint8_t *data, size_t size)
+{
+    struct dl2_slicing cuts = {0};
+    struct dl2_bytes joined = DL2_BYTES_INIT;
+    const struct dl2_slice_range range = {choice[4], choice[5]};
+    const size_t from = size * choice[6] / 256;
+    dl2_jpeg_slice(data, size, &cuts, NULL);
+    dl2_jpeg_join_slices(data, size, choice[0] | (uint32_t)choice[1] << 8,
+                         choice[2] | (uint32_t)choice[3] << 8, 8u * (choice[7] % 8), range,
+                         data + from, size - from, &joined, NULL);
+    dl2_bytes_free(&joined);
+    dl2_slicing_free(&cuts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < CHOICE + 3 || memcmp(data + CHOICE, "\xff\xd8\xff", 3) != 0)
@@ -59,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *const choice = data;
     data += CHOICE;
     size -= CHOICE;
+    join(choice, data, size);
     for (size_t i = 0; i < 2; i++)
         require(dl2_decoder_create(&decoder[i], NULL) == DL2_OK);
     if (dl2_decoder_open(decoder[0], data, size, 1 << 18, &info, &error) == DL2_OK) {

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "codec/decoder.h"
+#include "codec/jpeg_slices.h"
 #include "codec/jpeg_tiles.h"
 #include "common/random.h"
 #include "loader/load.h"
@@ -670,6 +671,124 @@ static void a_splice_is_a_jpeg(void **state)
     dl2_jpeg_splice_free(&splice);
 }
 
+/* What a crop needs of slices, with the margin, at random; the joined JPEG is told it in its rows.
+ */
+static void check_slices(struct dl2_decoder *decoder, struct dl2_random *random,
+                         const struct dl2_slicing *cuts, const struct dl2_bytes *jpeg,
+                         const struct whole *whole, struct dl2_decode_request request,
+                         struct dl2_bytes *joined)
+{
+    const uint32_t *offsets = (const uint32_t *)(const void *)cuts->offsets.data;
+    struct dl2_image_info info;
+    struct dl2_raster raster;
+    random_request(random, cuts->width, cuts->height, &request);
+    const uint32_t top = request.y < DL2_JPEG_SLICE_MARGIN ? 0 : request.y - DL2_JPEG_SLICE_MARGIN;
+    uint32_t bottom = request.y + request.height + DL2_JPEG_SLICE_MARGIN;
+    bottom = bottom < cuts->height ? bottom : cuts->height;
+    const uint32_t first = top / cuts->rows, end = up(bottom, cuts->rows);
+    const struct dl2_slice_range range = {first, end - first};
+    assert_int_equal(dl2_jpeg_join_slices(cuts->head.data, cuts->head.size, cuts->width,
+                                          cuts->height, cuts->rows, range,
+                                          jpeg->data + offsets[first],
+                                          offsets[end] - offsets[first], joined, NULL),
+                     DL2_OK);
+    open_ok(decoder, joined, &info);
+    assert_int_equal(info.width, cuts->width);
+    request.y -= first * cuts->rows;
+    decode_ok(decoder, &request, &raster);
+    request.y += first * cuts->rows;
+    for (unsigned i = 0; i < dl2_raster_planes(&raster); i++)
+        raster.planes[i].y += first * cuts->rows;
+    check_raster(&raster, whole, &request, "slices");
+}
+
+static void slices_make_the_same_pixels(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"4:2:0", "4:4:4", "4:4:0", "gray"};
+    static const struct {
+        uint32_t width, height, interval;
+    } shapes[] = {{900, 1000, 4}, {333, 2003, 3}, {410, 1501, 5}, {1024, 901, 8}};
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_slicing cuts = {0};
+    struct dl2_bytes jpeg = DL2_BYTES_INIT, joined = DL2_BYTES_INIT;
+    struct dl2_random random;
+    unsigned cut = 0;
+    dl2_random_init(&random, 6, DL2_RANDOM_TEST, 0, 0);
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+            make_jpeg(find_kind(names[k]), shapes[s].width, shapes[s].height, shapes[s].interval,
+                      &jpeg);
+            const int status = dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL);
+            assert_true(status >= 0);
+            if (!status)
+                continue;
+            cut++;
+            for (uint32_t reduction = 1; reduction <= 4; reduction *= 2)
+                for (int planes = 0; planes < 2; planes++) {
+                    struct whole whole = {.pixels = DL2_IMAGE_INIT};
+                    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+                    request.reduction = reduction;
+                    request.planes = planes;
+                    read_whole(&jpeg, reduction, planes && strcmp(names[k], "gray") != 0, false,
+                               &whole);
+                    for (int i = 0; i < 12; i++)
+                        check_slices(decoder, &random, &cuts, &jpeg, &whole, request, &joined);
+                    whole_free(&whole);
+                }
+        }
+    assert_true(cut >= 10);
+    dl2_slicing_free(&cuts);
+    dl2_bytes_free(&joined);
+    dl2_bytes_free(&jpeg);
+    dl2_decoder_destroy(decoder);
+}
+
+static void slices_are_checked(void **state)
+{
+    (void)state;
+    struct dl2_slicing cuts = {0};
+    struct dl2_bytes jpeg = DL2_BYTES_INIT, joined = DL2_BYTES_INIT;
+    make_jpeg(find_kind("4:2:0"), 1024, 900, 4, &jpeg);
+    assert_int_equal(dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL), 1);
+    const uint32_t *offsets = (const uint32_t *)(const void *)cuts.offsets.data;
+    assert_true(cuts.count >= 4 && offsets[cuts.count] == jpeg.size);
+    assert_int_equal(cuts.count, up(cuts.height, cuts.rows));
+    const struct {
+        struct dl2_slice_range range;
+        uint32_t rows, from, to;
+        int status;
+    } tries[] = {
+        {{0, cuts.count}, cuts.rows, 0, cuts.count, DL2_OK},
+        {{1, 2}, cuts.rows, 1, 3, DL2_OK},
+        {{1, 2}, cuts.rows, 1, 2, DL2_ERR_FORMAT},     /* a slice is missing */
+        {{1, 2}, cuts.rows, 1, 4, DL2_ERR_FORMAT},     /* one too many */
+        {{1, 2}, cuts.rows + 1, 1, 3, DL2_ERR_FORMAT}, /* no whole MCUs */
+        {{1, 0}, cuts.rows, 1, 1, DL2_ERR_FORMAT},     /* nothing */
+        {{0, cuts.count + 1}, cuts.rows, 0, cuts.count, DL2_ERR_FORMAT},
+        {{cuts.count, 1}, cuts.rows, 0, 1, DL2_ERR_FORMAT},
+        {{UINT32_MAX, 2}, cuts.rows, 0, 1, DL2_ERR_FORMAT},
+    };
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++)
+        assert_int_equal(
+            dl2_jpeg_join_slices(cuts.head.data, cuts.head.size, cuts.width, cuts.height,
+                                 tries[i].rows, tries[i].range, jpeg.data + offsets[tries[i].from],
+                                 offsets[tries[i].to] - offsets[tries[i].from], &joined, NULL),
+            tries[i].status);
+    assert_int_equal(dl2_jpeg_join_slices(cuts.head.data, cuts.head.size - 9, cuts.width,
+                                          cuts.height, cuts.rows, tries[1].range,
+                                          jpeg.data + offsets[1], offsets[3] - offsets[1], &joined,
+                                          NULL),
+                     DL2_ERR_FORMAT);
+    make_jpeg(find_kind("4:2:0"), 1024, 900, 0, &jpeg);
+    assert_int_equal(dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL), 0);
+    make_jpeg(find_kind("4:2:0"), 64, 64, 4, &jpeg); /* too small */
+    assert_int_equal(dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL), 0);
+    dl2_slicing_free(&cuts);
+    dl2_bytes_free(&jpeg);
+    dl2_bytes_free(&joined);
+}
+
 static void tiles_are_written(void **state)
 {
     (void)state;
@@ -740,6 +859,8 @@ int main(void)
         cmocka_unit_test(damage_is_noticed),
         cmocka_unit_test(only_what_is_needed_is_decoded),
         cmocka_unit_test(a_splice_is_a_jpeg),
+        cmocka_unit_test(slices_make_the_same_pixels),
+        cmocka_unit_test(slices_are_checked),
         cmocka_unit_test(tiles_are_written),
         cmocka_unit_test(nonsense_is_refused),
     };

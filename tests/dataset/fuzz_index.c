@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SUM_OFFSET = 48 };
+enum { SUM_OFFSET = 56 };
 
 static volatile size_t touched;
 
@@ -32,6 +32,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 abort();
             touched += strlen(entry.extension) + strlen(shard.name);
             touched += dl2_index_find(&index, entry.key);
+            struct dl2_index_slicing cuts;
+            if (!dl2_index_slicing(&index, i, &cuts))
+                continue;
+            for (uint32_t n = 0; n < cuts.head_size; n++)
+                touched += cuts.head[n];
+            for (uint32_t n = 0; n < 4 * cuts.count; n++)
+                touched += cuts.offsets[4 + n] + cuts.sums[n];
         }
         for (uint32_t i = 0; i < index.class_count; i++)
             touched += strlen(dl2_index_class(&index, i));

@@ -9,9 +9,17 @@ done
 for container in gulp tar; do
     expect 0 dl2-transcode --quiet --copy --container=$container "$work/src" "$work/$container"
 done
+# One that is cut into slices, where this build writes JPEG.
+mkdir "$work/large"
+{ printf 'P5 512 300 255 '; awk 'BEGIN { srand(1); for (i = 0; i < 153600; i++) printf "%c", 33 + int(rand() * 90) }'; } \
+    >"$work/large/noise.pgm"
+if dl2-transcode --version | grep -q '^  jpeg:'; then
+    expect 0 dl2-transcode --quiet --container=tar --q 90 "$work/large" "$work/cut"
+fi
 mkdir "$work/corpus-gulp" "$work/corpus-tar" "$work/corpus-index"
 cp "$work/gulp/dl2-index.bin" "$work/corpus-index/gulp"
 cp "$work/tar/dl2-index.bin" "$work/corpus-index/tar"
+[ ! -d "$work/cut" ] || cp "$work/cut/jpeg-90/dl2-index.bin" "$work/corpus-index/cut"
 # Three samples of 13 bytes and three of fill: 48.
 { printf '\060'; cat "$work/gulp/train/meta_0.gmeta"; } >"$work/corpus-gulp/ours" || fail 'no meta file'
 printf '\014%s' '{"a": {"frame_info": [[0, 3, 4], [4, 0, 4]], "meta_data": [{"label": 3}]}, "b": {"frame_info": [[8, 1, 4]], "meta_data": [{"label": "rose"}, {}]}}' \

@@ -118,7 +118,7 @@ static void take_and_check(struct dl2_fetch *fetch, size_t position, uint32_t in
                            struct dl2_fetched *fetched)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_fetch_take(fetch, position, index, fetched, &error) < 0)
+    if (dl2_fetch_take(fetch, position, index, NULL, fetched, &error) < 0)
         fail_msg("%s", error.message);
     assert_true(is_right(index, fetched->data, fetched->size));
     dl2_fetch_give(fetch, fetched);
@@ -295,11 +295,11 @@ static void errors_name_the_file(void **state)
     char name[320];
     name_of(9, name);
     assert_int_equal(unlink(name), 0);
-    assert_int_equal(dl2_fetch_take(fetch, 0, 9, &fetched, &error), DL2_ERR_SYSTEM);
+    assert_int_equal(dl2_fetch_take(fetch, 0, 9, NULL, &fetched, &error), DL2_ERR_SYSTEM);
     assert_non_null(strstr(error.message, name));
     dl2_fetch_give(fetch, &fetched);
     dl2_error_clear(&error);
-    assert_int_equal(dl2_fetch_take(fetch, 0, COUNT, &fetched, &error), DL2_ERR_ARGUMENT);
+    assert_int_equal(dl2_fetch_take(fetch, 0, COUNT, NULL, &fetched, &error), DL2_ERR_ARGUMENT);
     dl2_fetch_give(fetch, &fetched);
     put(9, size_of(9));
     take_and_check(fetch, 0, 9, &fetched);
@@ -468,7 +468,7 @@ static void *take_all(void *argument)
         const uint32_t index = taker->order[position];
         struct dl2_error error = DL2_ERROR_INIT;
         dl2_fetch_give(taker->fetch, fetched);
-        if (dl2_fetch_take(taker->fetch, position, index, fetched, &error) < 0) {
+        if (dl2_fetch_take(taker->fetch, position, index, NULL, fetched, &error) < 0) {
             print_message("%s\n", error.message);
             taker->wrong++;
         } else {
@@ -622,7 +622,8 @@ static void what_is_wrong_is_named(void **state)
             dl2_fetch_start(fetch, order, COUNT);
             for (unsigned i = 0; i < COUNT; i++) {
                 const int expected = order[i] == 77 ? DL2_ERR_FORMAT : DL2_OK;
-                assert_int_equal(dl2_fetch_take(fetch, i, order[i], &fetched, &error), expected);
+                assert_int_equal(dl2_fetch_take(fetch, i, order[i], NULL, &fetched, &error),
+                                 expected);
                 dl2_fetch_give(fetch, &fetched);
             }
             assert_non_null(strstr(error.message, "[77]: another check sum"));
@@ -632,7 +633,7 @@ static void what_is_wrong_is_named(void **state)
             for (unsigned i = 0; i < COUNT; i++) {
                 const uint32_t index = order[i];
                 const bool bad = index == 77 || (index >= 150 && size_of(index));
-                assert_int_equal(dl2_fetch_take(fetch, i, index, &fetched, &error) < 0, bad);
+                assert_int_equal(dl2_fetch_take(fetch, i, index, NULL, &fetched, &error) < 0, bad);
                 assert_true(bad || is_right(index, fetched.data, fetched.size));
                 dl2_fetch_give(fetch, &fetched);
             }
@@ -654,7 +655,7 @@ static void what_is_wrong_is_named(void **state)
             dl2_fetch_start(fetch, order, COUNT);
             for (unsigned i = 0; i < COUNT; i++) {
                 const uint32_t index = order[i];
-                const int status = dl2_fetch_take(fetch, i, index, &fetched, &error);
+                const int status = dl2_fetch_take(fetch, i, index, NULL, &fetched, &error);
                 if (index == 20) {
                     assert_int_equal(status, DL2_ERR_SYSTEM);
                 } else { /* what is there now */
@@ -733,7 +734,7 @@ static void held_samples_stay(void **state)
         dl2_fetch_start(fetch, order, COUNT);
         wait_for_requests(fetch, config.io >= DL2_IO_THREADS);
         for (unsigned i = 0; i < 20; i++)
-            assert_int_equal(dl2_fetch_take(fetch, i, order[i], &held[i], &error), 0);
+            assert_int_equal(dl2_fetch_take(fetch, i, order[i], NULL, &held[i], &error), 0);
         for (unsigned i = 20; i < COUNT; i++)
             take_and_check(fetch, i, order[i], &other);
         dl2_fetch_start(fetch, order, COUNT);

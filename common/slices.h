@@ -1,0 +1,45 @@
+/*
+ * Sliced samples: an encoded image of which any run of pixel rows can be decoded from a part of its
+ * bytes. This is what lies between those who know how to cut one (codec/jpeg_slices.h) and those
+ * who keep and read the bytes (dataset/).
+ *
+ *     sample's bytes:  ... | slice 0 | slice 1 | ... | slice count-1 | ...
+ *
+ * A head and any run of slices, both as they are, make an image of these slices' rows.
+ */
+#ifndef DL2_COMMON_SLICES_H
+#define DL2_COMMON_SLICES_H
+
+#include "common/error.h"
+#include "common/memory.h"
+
+#include <stdint.h>
+
+#define DL2_MAX_SLICES 65536
+
+/* How a sample is cut; memory is reused from sample to sample. */
+struct dl2_slicing {
+    uint32_t width, height; /* of the image, pixels */
+    uint32_t rows;          /* pixel rows of a slice; the last one may have fewer */
+    uint32_t count;         /* of slices, height / rows rounded up */
+    struct dl2_bytes head;  /* what decoding needs besides, the same for many samples */
+    /* uint32_t [count + 1]: slice i is the sample's bytes offsets[i] .. offsets[i + 1] - 1 */
+    struct dl2_bytes offsets;
+};
+
+/* 1: filled in; 0: can't be cut; negative: out of memory. */
+typedef int dl2_slice_function(const uint8_t *data, size_t size, struct dl2_slicing *slicing,
+                               struct dl2_error *error);
+
+static inline void dl2_slicing_free(struct dl2_slicing *slicing)
+{
+    dl2_bytes_free(&slicing->head);
+    dl2_bytes_free(&slicing->offsets);
+}
+
+/* Some of the slices of a sample. */
+struct dl2_slice_range {
+    uint32_t first, count;
+};
+
+#endif
