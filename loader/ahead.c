@@ -48,8 +48,8 @@
 #define WARM_SECONDS          40e-6
 #define WARM_BYTES_PER_SECOND 2e9
 #define LATE_MOST             1e-3
-#define LATE_ON               50e-6
-#define LATE_OFF              20e-6
+#define LATE_ON               20e-6
+#define LATE_OFF              10e-6
 #define PERIOD_ON             64
 #define PERIOD_OFF            16
 #define PROBE                 32
