@@ -1,82 +1,88 @@
 #include "train/arch.h"
+#include "train/graph.h"
 
 #include <stdio.h>
 
 /* -- plain -- */
 
-static int convnet(struct dl2_builder *b, int v, unsigned classes)
+static int convnet(struct dl2_graph *g, int v, unsigned classes)
 {
     char name[64];
     for (unsigned stage = 0; stage < 3; stage++) {
         for (unsigned i = 0; i < 2; i++) {
             snprintf(name, sizeof name, "stage%u.conv%u", stage + 1, i + 1);
-            v = dl2_build_conv(b, name, v, 32u << stage, 3, 1, 1, DL2_INIT_HE_FAN_OUT);
+            v = dl2_graph_conv(g, name, v, 32u << stage, 3, 1, 1, DL2_INIT_HE_FAN_OUT);
             snprintf(name, sizeof name, "stage%u.bn%u", stage + 1, i + 1);
-            v = dl2_build_norm_relu(b, name, v);
+            v = dl2_graph_norm(g, name, v, DL2_RELU);
         }
-        v = dl2_build_max_pool(b, v, 2, 2, 0);
+        v = dl2_graph_max_pool(g, v, 2, 2, 0);
     }
-    v = dl2_build_average_pool(b, v, 1, 1);
-    return dl2_build_linear(b, "fc", v, classes);
+    v = dl2_graph_average_pool(g, v, 1, 1);
+    return dl2_graph_linear(g, "fc", v, classes, DL2_INIT_UNIFORM_FAN_IN);
+}
+
+static int relu(struct dl2_graph *g, int v)
+{
+    return dl2_graph_activation(g, v, DL2_RELU);
 }
 
 /* Krizhevsky 2014, "One weird trick", as in torchvision. */
-static int alexnet(struct dl2_builder *b, int v, unsigned classes)
+static int alexnet(struct dl2_graph *g, int v, unsigned classes)
 {
     const enum dl2_init init = DL2_INIT_UNIFORM_FAN_IN;
-    v = dl2_build_relu(b, dl2_build_conv(b, "features.0", v, 64, 11, 4, 2, init));
-    v = dl2_build_max_pool(b, v, 3, 2, 0);
-    v = dl2_build_relu(b, dl2_build_conv(b, "features.3", v, 192, 5, 1, 2, init));
-    v = dl2_build_max_pool(b, v, 3, 2, 0);
-    v = dl2_build_relu(b, dl2_build_conv(b, "features.6", v, 384, 3, 1, 1, init));
-    v = dl2_build_relu(b, dl2_build_conv(b, "features.8", v, 256, 3, 1, 1, init));
-    v = dl2_build_relu(b, dl2_build_conv(b, "features.10", v, 256, 3, 1, 1, init));
-    v = dl2_build_max_pool(b, v, 3, 2, 0);
-    v = dl2_build_average_pool(b, v, 6, 6);
-    v = dl2_build_dropout(b, v, 0.5f);
-    v = dl2_build_relu(b, dl2_build_linear(b, "classifier.1", v, 4096));
-    v = dl2_build_dropout(b, v, 0.5f);
-    v = dl2_build_relu(b, dl2_build_linear(b, "classifier.4", v, 4096));
-    return dl2_build_linear(b, "classifier.6", v, classes);
+    v = relu(g, dl2_graph_conv_bias(g, "features.0", v, 64, 11, 4, 2, init));
+    v = dl2_graph_max_pool(g, v, 3, 2, 0);
+    v = relu(g, dl2_graph_conv_bias(g, "features.3", v, 192, 5, 1, 2, init));
+    v = dl2_graph_max_pool(g, v, 3, 2, 0);
+    v = relu(g, dl2_graph_conv_bias(g, "features.6", v, 384, 3, 1, 1, init));
+    v = relu(g, dl2_graph_conv_bias(g, "features.8", v, 256, 3, 1, 1, init));
+    v = relu(g, dl2_graph_conv_bias(g, "features.10", v, 256, 3, 1, 1, init));
+    v = dl2_graph_max_pool(g, v, 3, 2, 0);
+    v = dl2_graph_average_pool(g, v, 6, 6);
+    v = dl2_graph_dropout(g, v, 0.5f);
+    v = relu(g, dl2_graph_linear(g, "classifier.1", v, 4096, init));
+    v = dl2_graph_dropout(g, v, 0.5f);
+    v = relu(g, dl2_graph_linear(g, "classifier.4", v, 4096, init));
+    return dl2_graph_linear(g, "classifier.6", v, classes, init);
 }
 
 /* -- residual: He, Zhang, Ren, Sun 2015 -- */
 
 /* Convolution `number` of a block and its batch norm's parameters. */
-static int block_conv(struct dl2_builder *b, const char *block, unsigned number, int v,
+static int block_conv(struct dl2_graph *g, const char *block, unsigned number, int v,
                       unsigned channels, unsigned kernel, unsigned stride, int *norm)
 {
     char name[64];
     snprintf(name, sizeof name, "%s.conv%u", block, number);
-    v = dl2_build_conv(b, name, v, channels, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
+    v = dl2_graph_conv(g, name, v, channels, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
     snprintf(name, sizeof name, "%s.bn%u", block, number);
-    *norm = dl2_build_norm_parameters(b, name, channels);
+    *norm = dl2_graph_norm_parameters(g, name, channels);
     return v;
 }
 
 /* Basic (two 3x3) or bottleneck (1x1, 3x3 with the stride, 1x1 to four times the channels). */
-static int block(struct dl2_builder *b, const char *block_name, int in, unsigned channels,
+static int block(struct dl2_graph *g, const char *block_name, int in, unsigned channels,
                  unsigned stride, bool bottleneck)
 {
     char name[64];
     unsigned out = bottleneck ? 4 * channels : channels;
     int norm, shortcut = in, v = in;
-    v = block_conv(b, block_name, 1, v, channels, bottleneck ? 1 : 3, bottleneck ? 1 : stride,
+    v = block_conv(g, block_name, 1, v, channels, bottleneck ? 1 : 3, bottleneck ? 1 : stride,
                    &norm);
-    v = dl2_build_norm_layer(b, norm, v, -1, true);
-    v = block_conv(b, block_name, 2, v, channels, 3, bottleneck ? stride : 1, &norm);
+    v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
+    v = block_conv(g, block_name, 2, v, channels, 3, bottleneck ? stride : 1, &norm);
     if (bottleneck) {
-        v = dl2_build_norm_layer(b, norm, v, -1, true);
-        v = block_conv(b, block_name, 3, v, out, 1, 1, &norm);
+        v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
+        v = block_conv(g, block_name, 3, v, out, 1, 1, &norm);
     }
-    if (stride != 1 || dl2_build_channels(b, in) != out) {
+    if (stride != 1 || dl2_graph_channels(g, in) != out) {
         snprintf(name, sizeof name, "%s.downsample.0", block_name);
-        shortcut = dl2_build_conv(b, name, in, out, 1, stride, 0, DL2_INIT_HE_FAN_OUT);
+        shortcut = dl2_graph_conv(g, name, in, out, 1, stride, 0, DL2_INIT_HE_FAN_OUT);
         snprintf(name, sizeof name, "%s.downsample.1", block_name);
-        int parameters = dl2_build_norm_parameters(b, name, out);
-        shortcut = dl2_build_norm_layer(b, parameters, shortcut, -1, false);
+        int parameters = dl2_graph_norm_parameters(g, name, out);
+        shortcut = dl2_graph_norm_layer(g, parameters, shortcut, -1, DL2_IDENTITY);
     }
-    return dl2_build_norm_layer(b, norm, v, shortcut, true);
+    return dl2_graph_norm_layer(g, norm, v, shortcut, DL2_RELU);
 }
 
 struct resnet {
@@ -87,46 +93,46 @@ struct resnet {
     bool bottleneck;
 };
 
-static int resnet(struct dl2_builder *b, int v, unsigned classes, const struct resnet *r)
+static int resnet(struct dl2_graph *g, int v, unsigned classes, const struct resnet *r)
 {
-    v = dl2_build_conv(b, "conv1", v, r->width, r->stem_kernel, r->stem_stride, r->stem_kernel / 2,
+    v = dl2_graph_conv(g, "conv1", v, r->width, r->stem_kernel, r->stem_stride, r->stem_kernel / 2,
                        DL2_INIT_HE_FAN_OUT);
-    v = dl2_build_norm_relu(b, "bn1", v);
+    v = dl2_graph_norm(g, "bn1", v, DL2_RELU);
     if (r->stem_pool)
-        v = dl2_build_max_pool(b, v, 3, 2, 1);
+        v = dl2_graph_max_pool(g, v, 3, 2, 1);
     for (unsigned stage = 0; stage < r->stages; stage++)
         for (unsigned i = 0; i < r->blocks[stage]; i++) {
             char name[32];
             snprintf(name, sizeof name, "layer%u.%u", stage + 1, i);
-            v = block(b, name, v, r->width << stage, stage && !i ? 2 : 1, r->bottleneck);
+            v = block(g, name, v, r->width << stage, stage && !i ? 2 : 1, r->bottleneck);
         }
-    v = dl2_build_average_pool(b, v, 1, 1);
-    return dl2_build_linear(b, "fc", v, classes);
+    v = dl2_graph_average_pool(g, v, 1, 1);
+    return dl2_graph_linear(g, "fc", v, classes, DL2_INIT_UNIFORM_FAN_IN);
 }
 
-static int resnet10(struct dl2_builder *b, int v, unsigned classes)
+static int resnet10(struct dl2_graph *g, int v, unsigned classes)
 {
-    return resnet(b, v, classes, &(struct resnet){3, 2, true, 32, 4, {1, 1, 1, 1}, false});
+    return resnet(g, v, classes, &(struct resnet){3, 2, true, 32, 4, {1, 1, 1, 1}, false});
 }
 
-static int resnet20(struct dl2_builder *b, int v, unsigned classes)
+static int resnet20(struct dl2_graph *g, int v, unsigned classes)
 {
-    return resnet(b, v, classes, &(struct resnet){3, 1, false, 16, 3, {3, 3, 3}, false});
+    return resnet(g, v, classes, &(struct resnet){3, 1, false, 16, 3, {3, 3, 3}, false});
 }
 
-static int resnet18(struct dl2_builder *b, int v, unsigned classes)
+static int resnet18(struct dl2_graph *g, int v, unsigned classes)
 {
-    return resnet(b, v, classes, &(struct resnet){7, 2, true, 64, 4, {2, 2, 2, 2}, false});
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {2, 2, 2, 2}, false});
 }
 
-static int resnet34(struct dl2_builder *b, int v, unsigned classes)
+static int resnet34(struct dl2_graph *g, int v, unsigned classes)
 {
-    return resnet(b, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 6, 3}, false});
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 6, 3}, false});
 }
 
-static int resnet50(struct dl2_builder *b, int v, unsigned classes)
+static int resnet50(struct dl2_graph *g, int v, unsigned classes)
 {
-    return resnet(b, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 6, 3}, true});
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 6, 3}, true});
 }
 
 static const struct dl2_arch archs[] = {

@@ -11,6 +11,7 @@
 #endif
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const struct dl2_device_class dl2_device_ref;
@@ -49,24 +50,84 @@ const struct dl2_device_class *dl2_device_find(const char *name)
 
 const struct dl2_device_class *dl2_device_default(void)
 {
-    return devices[DEVICES - 1];
+    for (size_t i = DEVICES; i-- > 1;)
+        if (!devices[i]->present || devices[i]->present())
+            return devices[i];
+    return devices[0];
+}
+
+/* "NAME" or "NAME:NUMBER" */
+static bool is_named(const char *text, const char *name, unsigned *number)
+{
+    size_t length = strlen(name);
+    *number = 0;
+    if (strncmp(text, name, length) != 0)
+        return false;
+    if (!text[length])
+        return true;
+    const char *digits = text + length + 1;
+    size_t count = strspn(digits, "0123456789");
+    if (text[length] != ':' || !count || count > 4 || digits[count])
+        return false;
+    *number = (unsigned)strtoul(digits, NULL, 10);
+    return true;
+}
+
+int dl2_device_parse(const char *name, const struct dl2_device_class **ops, unsigned *number,
+                     struct dl2_error *error)
+{
+    *number = 0;
+    *ops = dl2_device_default();
+    if (!name || !strcmp(name, "auto"))
+        return DL2_OK;
+    char known[128] = "";
+    for (size_t i = 0; i < DEVICES; i++) {
+        *ops = devices[i];
+        if (is_named(name, devices[i]->name, number))
+            return DL2_OK;
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", devices[i]->name);
+    }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "there is no training device '%s' in this build; there are: %s", name,
+                         known);
+}
+
+int dl2_device_check_plain(const struct dl2_device_class *ops,
+                           const struct dl2_device_options *options, struct dl2_error *error)
+{
+    static const char *const names[] = {[DL2_PRECISION_FP32] = "fp32",
+                                        [DL2_PRECISION_TF32] = "tf32",
+                                        [DL2_PRECISION_BF16] = "bf16",
+                                        [DL2_PRECISION_FP16] = "fp16"};
+    if (!options)
+        return DL2_OK;
+    if (options->precision != DL2_PRECISION_FP32)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "device %s has no %s, only float32; device cuda has it%s", ops->name,
+                             names[options->precision],
+                             dl2_device_find("cuda") ? "" : ", but is not in this build");
+    if (options->number)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is one device %s, no number %u",
+                             ops->name, options->number);
+    if (options->world && !ops->all_reduce)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "device %s cannot train together with other processes", ops->name);
+    return DL2_OK;
 }
 
 int dl2_device_open(const char *name, const struct dl2_device_options *options,
                     struct dl2_device **out, struct dl2_error *error)
 {
-    const struct dl2_device_class *ops = name ? dl2_device_find(name) : dl2_device_default();
-    if (!ops) {
-        char known[128] = "";
-        for (size_t i = 0; i < DEVICES; i++) {
-            size_t used = strlen(known);
-            snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", devices[i]->name);
-        }
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "there is no training device '%s' in this build; there are: %s", name,
-                             known);
-    }
-    return ops->open(options, out, error);
+    const struct dl2_device_class *ops;
+    struct dl2_device_options own = {0};
+    unsigned number;
+    DL2_TRY(dl2_device_parse(name, &ops, &number, error));
+    if (options)
+        own = *options;
+    if (number)
+        own.number = number;
+    return ops->open(&own, out, error);
 }
 
 void dl2_device_close(struct dl2_device *device)
@@ -126,9 +187,14 @@ int dl2_conv_shape_check(const struct dl2_conv_shape *s, struct dl2_error *error
 {
     unsigned oh = dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height);
     unsigned ow = dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+    if (!s->groups || s->in_channels % s->groups || s->out_channels % s->groups)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "no convolution from %u to %u channels in %u groups", s->in_channels,
+                             s->out_channels, s->groups);
     if (!tensor_fits(s->batch, s->in_height, s->in_width, s->in_channels) ||
         !tensor_fits(s->batch, oh, ow, s->out_channels) ||
-        !tensor_fits(s->out_channels, s->kernel_height, s->kernel_width, s->in_channels))
+        !tensor_fits(s->out_channels, s->kernel_height, s->kernel_width,
+                     s->in_channels / s->groups))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "no %ux%u convolution (stride %u, padding %u) from %u to %u channels "
                              "on %u images of %ux%u",

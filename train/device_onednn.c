@@ -129,10 +129,13 @@ extern const struct dl2_device_class dl2_device_cpu;
 static int cpu_open(const struct dl2_device_options *options, struct dl2_device **out,
                     struct dl2_error *error)
 {
+    DL2_TRY(dl2_device_check_plain(&dl2_device_cpu, options, error));
     struct cpu *cpu = dl2_calloc(1, sizeof *cpu);
     if (!cpu)
         return out_of_memory(error, "itself");
     cpu->base.ops = &dl2_device_cpu;
+    cpu->base.staging = 1;
+    cpu->base.world = options ? options->world : NULL;
     cpu->threads = options && options->threads ? options->threads : dl2_cpu_count();
     cpu->kernels = dl2_kernels_best();
     cpu->version = 1;
@@ -207,6 +210,11 @@ static void cpu_zero(struct dl2_device *device, void *memory, size_t bytes)
     memset(memory, 0, bytes);
 }
 
+static void cpu_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
+{
+    device->numbers = *numbers;
+}
+
 /*
  * -- convolutions and linear layers --
  * Both are a product of activations and weights to oneDNN, with the same three primitives.
@@ -229,19 +237,12 @@ struct product {
     size_t weight_count, outs;
 };
 
-struct dl2_conv {
-    struct product product;
-};
-
-struct dl2_linear {
-    struct product product;
-};
-
 /* What the descriptions of the three primitives are made from. */
 struct product_shape {
     dnnl_memory_desc_t in, out, weights, bias, wanted; /* wanted: weights, any layout allowed */
     bool conv, has_bias;
-    dnnl_dims_t strides, dilates, pads;
+    size_t weight_count, outs;
+    dnnl_dims_t strides, dilates, pads; /* of a convolution */
 };
 
 static void free_packing(struct packing *pack)
@@ -255,6 +256,8 @@ static void free_packing(struct packing *pack)
 
 static void free_product(struct product *p)
 {
+    if (!p)
+        return;
     dnnl_primitive_t primitives[] = {p->forward, p->backward_data, p->backward_weights};
     dnnl_memory_t memories[] = {p->in, p->out, p->weights, p->bias};
     for (int i = 0; i < 3; i++)
@@ -266,6 +269,7 @@ static void free_product(struct product *p)
     free_packing(&p->forward_pack);
     free_packing(&p->data_pack);
     free_packing(&p->weights_pack);
+    free(p);
 }
 
 /* A memory of the layout that the primitive wants, and the reorder between it and ours. */
@@ -291,85 +295,71 @@ static int make_packing(struct product *p, const dnnl_memory_desc_t *ours,
     return check(status, "pack weights", error);
 }
 
-/* Makes a primitive from its description, and the packing of its weights argument. */
-static int make_primitive(struct product *p, const_dnnl_op_desc_t op, const char *what,
-                          dnnl_primitive_desc_t hint, const dnnl_memory_desc_t *ours,
-                          dnnl_query_t query, struct packing *pack, dnnl_primitive_t *primitive,
-                          dnnl_primitive_desc_t *keep, struct dl2_error *error)
+enum pass { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS };
+
+union product_op {
+    dnnl_convolution_desc_t conv;
+    dnnl_inner_product_desc_t linear;
+};
+
+static dnnl_status_t describe_product(const struct product_shape *s, enum pass pass,
+                                      union product_op *op)
 {
+    const dnnl_memory_desc_t *bias = s->has_bias ? &s->bias : NULL;
+    if (s->conv)
+        switch (pass) {
+        case FORWARD:
+            return dnnl_dilated_convolution_forward_desc_init(
+                &op->conv, dnnl_forward_training, dnnl_convolution_direct, &s->in, &s->wanted, bias,
+                &s->out, s->strides, s->dilates, s->pads, s->pads);
+        case BACKWARD_DATA:
+            return dnnl_dilated_convolution_backward_data_desc_init(
+                &op->conv, dnnl_convolution_direct, &s->in, &s->wanted, &s->out, s->strides,
+                s->dilates, s->pads, s->pads);
+        case BACKWARD_WEIGHTS:
+            return dnnl_dilated_convolution_backward_weights_desc_init(
+                &op->conv, dnnl_convolution_direct, &s->in, &s->wanted, bias, &s->out, s->strides,
+                s->dilates, s->pads, s->pads);
+        }
+    switch (pass) {
+    case FORWARD:
+        return dnnl_inner_product_forward_desc_init(&op->linear, dnnl_forward_training, &s->in,
+                                                    &s->wanted, bias, &s->out);
+    case BACKWARD_DATA:
+        return dnnl_inner_product_backward_data_desc_init(&op->linear, &s->in, &s->wanted, &s->out);
+    case BACKWARD_WEIGHTS:
+        break;
+    }
+    return dnnl_inner_product_backward_weights_desc_init(&op->linear, &s->in, &s->wanted, bias,
+                                                         &s->out);
+}
+
+/* The primitive of a pass, and the packing of its weights argument. *hint is the description of the
+ * forward pass: made by that, asked for by the others, the caller's. */
+static int make_primitive(struct product *p, const struct product_shape *s, enum pass pass,
+                          dnnl_primitive_desc_t *hint, dnnl_primitive_t *primitive,
+                          struct packing *pack, struct dl2_error *error)
+{
+    const char *what = s->conv ? "plan a convolution" : "plan a linear layer";
+    dnnl_query_t query =
+        pass == BACKWARD_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
+    union product_op op;
     dnnl_primitive_desc_t desc;
-    DL2_TRY(check(dnnl_primitive_desc_create(&desc, op, NULL, p->cpu->engine, hint), what, error));
+    DL2_TRY(check(describe_product(s, pass, &op), what, error));
+    DL2_TRY(
+        check(dnnl_primitive_desc_create(&desc, &op, NULL, p->cpu->engine, *hint), what, error));
     int status = check(dnnl_primitive_create(primitive, desc), what, error);
     if (status == DL2_OK)
-        status = make_packing(p, ours, dnnl_primitive_desc_query_md(desc, query, 0),
-                              query == dnnl_query_diff_weights_md, pack, error);
-    if (status == DL2_OK && keep)
-        *keep = desc;
+        status = make_packing(p, &s->weights, dnnl_primitive_desc_query_md(desc, query, 0),
+                              pass == BACKWARD_WEIGHTS, pack, error);
+    if (pass == FORWARD)
+        *hint = desc;
     else
         dnnl_primitive_desc_destroy(desc);
     return status;
 }
 
-static int make_conv_primitives(struct product *p, struct product_shape *s, struct dl2_error *error)
-{
-    dnnl_convolution_desc_t op;
-    dnnl_primitive_desc_t hint = NULL;
-    const dnnl_memory_desc_t *b = s->has_bias ? &s->bias : NULL;
-    const char *what = "plan a convolution";
-    DL2_TRY(check(dnnl_dilated_convolution_forward_desc_init(
-                      &op, dnnl_forward_training, dnnl_convolution_direct, &s->in, &s->wanted, b,
-                      &s->out, s->strides, s->dilates, s->pads, s->pads),
-                  what, error));
-    DL2_TRY(make_primitive(p, &op, what, NULL, &s->weights, dnnl_query_weights_md, &p->forward_pack,
-                           &p->forward, &hint, error));
-    int status = check(dnnl_dilated_convolution_backward_data_desc_init(
-                           &op, dnnl_convolution_direct, &s->in, &s->wanted, &s->out, s->strides,
-                           s->dilates, s->pads, s->pads),
-                       what, error);
-    if (status == DL2_OK)
-        status = make_primitive(p, &op, what, hint, &s->weights, dnnl_query_weights_md,
-                                &p->data_pack, &p->backward_data, NULL, error);
-    if (status == DL2_OK)
-        status = check(dnnl_dilated_convolution_backward_weights_desc_init(
-                           &op, dnnl_convolution_direct, &s->in, &s->wanted, b, &s->out, s->strides,
-                           s->dilates, s->pads, s->pads),
-                       what, error);
-    if (status == DL2_OK)
-        status = make_primitive(p, &op, what, hint, &s->weights, dnnl_query_diff_weights_md,
-                                &p->weights_pack, &p->backward_weights, NULL, error);
-    dnnl_primitive_desc_destroy(hint);
-    return status;
-}
-
-static int make_linear_primitives(struct product *p, struct product_shape *s,
-                                  struct dl2_error *error)
-{
-    dnnl_inner_product_desc_t op;
-    dnnl_primitive_desc_t hint = NULL;
-    const dnnl_memory_desc_t *b = s->has_bias ? &s->bias : NULL;
-    const char *what = "plan a linear layer";
-    DL2_TRY(check(dnnl_inner_product_forward_desc_init(&op, dnnl_forward_training, &s->in,
-                                                       &s->wanted, b, &s->out),
-                  what, error));
-    DL2_TRY(make_primitive(p, &op, what, NULL, &s->weights, dnnl_query_weights_md, &p->forward_pack,
-                           &p->forward, &hint, error));
-    int status = check(dnnl_inner_product_backward_data_desc_init(&op, &s->in, &s->wanted, &s->out),
-                       what, error);
-    if (status == DL2_OK)
-        status = make_primitive(p, &op, what, hint, &s->weights, dnnl_query_weights_md,
-                                &p->data_pack, &p->backward_data, NULL, error);
-    if (status == DL2_OK)
-        status = check(
-            dnnl_inner_product_backward_weights_desc_init(&op, &s->in, &s->wanted, b, &s->out),
-            what, error);
-    if (status == DL2_OK)
-        status = make_primitive(p, &op, what, hint, &s->weights, dnnl_query_diff_weights_md,
-                                &p->weights_pack, &p->backward_weights, NULL, error);
-    dnnl_primitive_desc_destroy(hint);
-    return status;
-}
-
-static int make_product(struct product *p, struct product_shape *s, struct dl2_error *error)
+static int fill_product(struct product *p, const struct product_shape *s, struct dl2_error *error)
 {
     struct cpu *cpu = p->cpu;
     const struct {
@@ -382,7 +372,17 @@ static int make_product(struct product *p, struct product_shape *s, struct dl2_e
             check(dnnl_memory_create(plain[i].memory, plain[i].desc, cpu->engine, DNNL_MEMORY_NONE),
                   "describe a tensor", error));
     omp_set_num_threads((int)cpu->threads);
-    DL2_TRY(s->conv ? make_conv_primitives(p, s, error) : make_linear_primitives(p, s, error));
+    dnnl_primitive_desc_t hint = NULL;
+    int status = make_primitive(p, s, FORWARD, &hint, &p->forward, &p->forward_pack, error);
+    if (status == DL2_OK)
+        status =
+            make_primitive(p, s, BACKWARD_DATA, &hint, &p->backward_data, &p->data_pack, error);
+    if (status == DL2_OK)
+        status = make_primitive(p, s, BACKWARD_WEIGHTS, &hint, &p->backward_weights,
+                                &p->weights_pack, error);
+    if (hint)
+        dnnl_primitive_desc_destroy(hint);
+    DL2_TRY(status);
     size_t size = p->weight_count + p->outs;
     if (cpu->gradient_size < size) {
         float *gradient = dl2_alloc_aligned(size, sizeof *gradient);
@@ -392,6 +392,24 @@ static int make_product(struct product *p, struct product_shape *s, struct dl2_e
         cpu->gradient = gradient;
         cpu->gradient_size = size;
     }
+    return DL2_OK;
+}
+
+static int make_product(struct dl2_device *device, const struct product_shape *shape,
+                        struct product **out, struct dl2_error *error)
+{
+    struct product *p = dl2_calloc(1, sizeof *p);
+    if (!p)
+        return out_of_memory(error, "a layer");
+    p->cpu = (struct cpu *)device;
+    p->weight_count = shape->weight_count;
+    p->outs = shape->outs;
+    int status = fill_product(p, shape, error);
+    if (status < 0) {
+        free_product(p);
+        return status;
+    }
+    *out = p;
     return DL2_OK;
 }
 
@@ -415,8 +433,8 @@ static dnnl_memory_t packed(struct product *p, struct packing *pack, const float
     return pack->memory;
 }
 
-static void product_forward(struct product *p, const float *x, const float *weights,
-                            const float *bias, float *y)
+static void product_forward(struct product *p, const void *x, const void *weights,
+                            const float *bias, void *y)
 {
     point(p->in, x);
     point(p->out, y);
@@ -428,8 +446,7 @@ static void product_forward(struct product *p, const float *x, const float *weig
     execute(p->cpu, p->forward, bias ? 4 : 3, args, "run a layer");
 }
 
-static void product_backward_data(struct product *p, const float *dy, const float *weights,
-                                  float *dx)
+static void product_backward_data(struct product *p, const void *dy, const void *weights, void *dx)
 {
     point(p->in, dx);
     point(p->out, dy);
@@ -439,10 +456,9 @@ static void product_backward_data(struct product *p, const float *dy, const floa
     execute(p->cpu, p->backward_data, 3, args, "run a layer's backward pass");
 }
 
-static void cpu_add(struct dl2_device *device, const float *a, const float *b, float *y,
-                    size_t count);
+static void cpu_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
 
-static void product_backward_weights(struct product *p, const float *x, const float *dy,
+static void product_backward_weights(struct product *p, const void *x, const void *dy,
                                      float *dweights, float *dbias, bool accumulate)
 {
     struct cpu *cpu = p->cpu;
@@ -471,85 +487,78 @@ static void product_backward_weights(struct product *p, const float *x, const fl
     }
 }
 
+/* What the seam calls a convolution and a linear layer is a product to this device. */
+#define PRODUCT_METHODS(name)                                                                      \
+    struct dl2_##name {                                                                            \
+        struct product product;                                                                    \
+    };                                                                                             \
+    static void cpu_##name##_free(struct dl2_##name *layer)                                        \
+    {                                                                                              \
+        free_product((struct product *)layer);                                                     \
+    }                                                                                              \
+    static void cpu_##name##_forward(struct dl2_##name *layer, const void *x, const void *weights, \
+                                     const float *bias, void *y)                                   \
+    {                                                                                              \
+        product_forward(&layer->product, x, weights, bias, y);                                     \
+    }                                                                                              \
+    static void cpu_##name##_backward_data(struct dl2_##name *layer, const void *dy,               \
+                                           const void *weights, void *dx)                          \
+    {                                                                                              \
+        product_backward_data(&layer->product, dy, weights, dx);                                   \
+    }                                                                                              \
+    static void cpu_##name##_backward_weights(struct dl2_##name *layer, const void *x,             \
+                                              const void *dy, float *dweights, float *dbias,       \
+                                              bool accumulate)                                     \
+    {                                                                                              \
+        product_backward_weights(&layer->product, x, dy, dweights, dbias, accumulate);             \
+    }
+PRODUCT_METHODS(conv)
+PRODUCT_METHODS(linear)
+
 static int cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
                            struct dl2_conv **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_conv_shape_check(shape, error));
-    struct dl2_conv *conv = dl2_calloc(1, sizeof *conv);
-    if (!conv)
-        return out_of_memory(error, "a convolution");
     unsigned height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
                                      shape->pad_height);
     unsigned width =
         dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
-    struct product *p = &conv->product;
-    p->cpu = (struct cpu *)device;
-    p->outs = shape->out_channels;
-    p->weight_count = (size_t)shape->out_channels * shape->kernel_height * shape->kernel_width *
-                      shape->in_channels;
+    dnnl_dim_t groups = shape->groups, ins = shape->in_channels / groups;
     struct product_shape s = {
         .conv = true,
         .has_bias = shape->bias,
+        .outs = shape->out_channels,
+        .weight_count =
+            (size_t)shape->out_channels * shape->kernel_height * shape->kernel_width * (size_t)ins,
         .strides = {shape->stride_height, shape->stride_width},
         .pads = {shape->pad_height, shape->pad_width},
     };
-    /* oneDNN names dimensions in the order NCHW and OIHW whatever the layout. */
+    /* oneDNN names dimensions in the order NCHW and OIHW whatever the layout; with groups, GOIHW.
+     */
     dnnl_dims_t in = {shape->batch, shape->in_channels, shape->in_height, shape->in_width};
     dnnl_dims_t to = {shape->batch, shape->out_channels, height, width};
-    dnnl_dims_t kernel = {shape->out_channels, shape->in_channels, shape->kernel_height,
+    dnnl_dims_t kernel = {groups, shape->out_channels / groups, ins, shape->kernel_height,
                           shape->kernel_width};
     dnnl_dims_t bias = {shape->out_channels};
+    int grouped = groups > 1, dims = 4 + grouped;
     dnnl_memory_desc_init_by_tag(&s.in, 4, in, dnnl_f32, dnnl_nhwc);
     dnnl_memory_desc_init_by_tag(&s.out, 4, to, dnnl_f32, dnnl_nhwc);
-    dnnl_memory_desc_init_by_tag(&s.weights, 4, kernel, dnnl_f32, dnnl_ohwi);
-    dnnl_memory_desc_init_by_tag(&s.wanted, 4, kernel, dnnl_f32, dnnl_format_tag_any);
+    dnnl_memory_desc_init_by_tag(&s.weights, dims, kernel + !grouped, dnnl_f32,
+                                 grouped ? dnnl_gohwi : dnnl_ohwi);
+    dnnl_memory_desc_init_by_tag(&s.wanted, dims, kernel + !grouped, dnnl_f32, dnnl_format_tag_any);
     dnnl_memory_desc_init_by_tag(&s.bias, 1, bias, dnnl_f32, dnnl_x);
-    int status = make_product(p, &s, error);
-    if (status < 0) {
-        free_product(p);
-        free(conv);
-        return status;
-    }
-    *out = conv;
+    struct product *product;
+    DL2_TRY(make_product(device, &s, &product, error));
+    *out = (struct dl2_conv *)product;
     return DL2_OK;
-}
-
-static void cpu_conv_free(struct dl2_conv *conv)
-{
-    if (conv)
-        free_product(&conv->product);
-    free(conv);
-}
-
-static void cpu_conv_forward(struct dl2_conv *conv, const float *x, const float *weights,
-                             const float *bias, float *y)
-{
-    product_forward(&conv->product, x, weights, bias, y);
-}
-
-static void cpu_conv_backward_data(struct dl2_conv *conv, const float *dy, const float *weights,
-                                   float *dx)
-{
-    product_backward_data(&conv->product, dy, weights, dx);
-}
-
-static void cpu_conv_backward_weights(struct dl2_conv *conv, const float *x, const float *dy,
-                                      float *dweights, float *dbias, bool accumulate)
-{
-    product_backward_weights(&conv->product, x, dy, dweights, dbias, accumulate);
 }
 
 static int cpu_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                              struct dl2_linear **out, struct dl2_error *error)
 {
-    struct dl2_linear *linear = dl2_calloc(1, sizeof *linear);
-    if (!linear)
-        return out_of_memory(error, "a linear layer");
-    struct product *p = &linear->product;
-    p->cpu = (struct cpu *)device;
-    p->outs = shape->out;
-    p->weight_count = (size_t)shape->out * shape->in;
-    struct product_shape s = {.has_bias = shape->bias};
+    struct product_shape s = {.has_bias = shape->bias,
+                              .outs = shape->out,
+                              .weight_count = (size_t)shape->out * shape->in};
     dnnl_dims_t in = {shape->batch, shape->in}, to = {shape->batch, shape->out};
     dnnl_dims_t weights = {shape->out, shape->in}, bias = {shape->out};
     dnnl_memory_desc_init_by_tag(&s.in, 2, in, dnnl_f32, dnnl_nc);
@@ -558,39 +567,10 @@ static int cpu_linear_create(struct dl2_device *device, const struct dl2_linear_
     /* Linear weights are large and used once a step: packing them costs more than it gives. */
     s.wanted = s.weights;
     dnnl_memory_desc_init_by_tag(&s.bias, 1, bias, dnnl_f32, dnnl_x);
-    int status = make_product(p, &s, error);
-    if (status < 0) {
-        free_product(p);
-        free(linear);
-        return status;
-    }
-    *out = linear;
+    struct product *product;
+    DL2_TRY(make_product(device, &s, &product, error));
+    *out = (struct dl2_linear *)product;
     return DL2_OK;
-}
-
-static void cpu_linear_free(struct dl2_linear *linear)
-{
-    if (linear)
-        free_product(&linear->product);
-    free(linear);
-}
-
-static void cpu_linear_forward(struct dl2_linear *linear, const float *x, const float *weights,
-                               const float *bias, float *y)
-{
-    product_forward(&linear->product, x, weights, bias, y);
-}
-
-static void cpu_linear_backward_data(struct dl2_linear *linear, const float *dy,
-                                     const float *weights, float *dx)
-{
-    product_backward_data(&linear->product, dy, weights, dx);
-}
-
-static void cpu_linear_backward_weights(struct dl2_linear *linear, const float *x, const float *dy,
-                                        float *dweights, float *dbias, bool accumulate)
-{
-    product_backward_weights(&linear->product, x, dy, dweights, dbias, accumulate);
 }
 
 /* -- pooling -- */
@@ -749,7 +729,7 @@ static void average_backward(void *context, unsigned part, size_t begin, size_t 
     }
 }
 
-static void cpu_pool_forward(struct dl2_pool *pool, const float *x, float *y)
+static void cpu_pool_forward(struct dl2_pool *pool, const void *x, void *y)
 {
     if (pool->s.kind == DL2_POOL_MAX) {
         point(pool->in, x);
@@ -765,7 +745,7 @@ static void cpu_pool_forward(struct dl2_pool *pool, const float *x, float *y)
     share_out(pool->cpu, pool->s.batch, 1, average_forward, pool);
 }
 
-static void cpu_pool_backward(struct dl2_pool *pool, const float *dy, float *dx)
+static void cpu_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 {
     if (pool->s.kind == DL2_POOL_MAX) {
         point(pool->in, dx);
@@ -783,9 +763,16 @@ static void cpu_pool_backward(struct dl2_pool *pool, const float *dy, float *dx)
 
 /* -- batch norm -- */
 
+/* As kernels know activations. */
+static float limit_of(enum dl2_activation activation)
+{
+    return activation == DL2_RELU ? INFINITY : activation == DL2_RELU6 ? 6 : 0;
+}
+
 struct dl2_norm {
     struct cpu *cpu;
     struct dl2_norm_shape s;
+    float limit; /* of its activation */
     size_t period;
     /* [period] each: y = a * (x - mean) + b; dx = p * g + q * (x - mean) + r. */
     float *a, *b, *mean, *p, *q, *r;
@@ -810,6 +797,9 @@ static int cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shap
 {
     struct cpu *cpu = (struct cpu *)device;
     size_t channels = shape->channels;
+    if (shape->synchronized)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "device cpu has no batch norm over several processes");
     if (!channels || !shape->rows)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no batch norm over nothing");
     size_t period = channels * (channels < 256 ? 256 / channels : 1);
@@ -834,6 +824,7 @@ static int cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shap
     }
     norm->cpu = cpu;
     norm->s = *shape;
+    norm->limit = limit_of(shape->activation);
     norm->period = period;
     norm->a = vectors;
     norm->b = vectors + period;
@@ -891,7 +882,7 @@ static void norm_apply_part(void *context, unsigned part, size_t begin, size_t e
     (void)part;
     norm->cpu->kernels->norm_apply(norm->x + at, norm->residual ? norm->residual + at : NULL,
                                    (end - begin) * norm->s.channels, norm->mean, norm->a, norm->b,
-                                   norm->period, norm->s.relu, norm->y + at);
+                                   norm->period, norm->limit, norm->y + at);
 }
 
 static void norm_apply(struct dl2_norm *norm, const float *x, const float *residual,
@@ -910,11 +901,12 @@ static void norm_apply(struct dl2_norm *norm, const float *x, const float *resid
     share_out(norm->cpu, norm->s.rows, row_grain(norm->s.channels), norm_apply_part, norm);
 }
 
-static void cpu_norm_train(struct dl2_norm *norm, const float *x, const float *residual,
+static void cpu_norm_train(struct dl2_norm *norm, const void *from, const void *residual,
                            const float *gamma, const float *beta, float *running_mean,
-                           float *running_var, float *y)
+                           float *running_var, void *y)
 {
     const struct dl2_norm_shape *s = &norm->s;
+    const float *x = from;
     double rows = (double)s->rows, momentum = s->momentum;
     /* One pass, with the first row taken off so that the squares do not cancel. */
     memcpy(norm->mean, x, s->channels * sizeof *x);
@@ -936,9 +928,9 @@ static void cpu_norm_train(struct dl2_norm *norm, const float *x, const float *r
     norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-static void cpu_norm_eval(struct dl2_norm *norm, const float *x, const float *residual,
+static void cpu_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
                           const float *gamma, const float *beta, const float *running_mean,
-                          const float *running_var, float *y)
+                          const float *running_var, void *y)
 {
     for (size_t c = 0; c < norm->s.channels; c++) {
         norm->mean[c] = running_mean[c];
@@ -979,10 +971,9 @@ static void norm_backward_data_part(void *context, unsigned part, size_t begin, 
                                            norm->r, norm->period, norm->dx + at);
 }
 
-static void cpu_norm_backward(struct dl2_norm *norm, const float *x, const float *y,
-                              const float *dy, const float *dy2, const float *gamma,
-                              const float *beta, float *dx, float *dresidual, float *dgamma,
-                              float *dbeta, bool accumulate)
+static void cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+                              const void *dy2, const float *gamma, const float *beta, void *dx,
+                              void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
     const struct dl2_norm_shape *s = &norm->s;
     double rows = (double)s->rows;
@@ -998,9 +989,10 @@ static void cpu_norm_backward(struct dl2_norm *norm, const float *x, const float
         .a = norm->a,
         .b = norm->b,
         /* Without a residual, x tells the mask, and y need not be read. */
-        .mask = !s->relu      ? DL2_MASK_NONE
-                : s->residual ? DL2_MASK_Y
-                              : DL2_MASK_X,
+        .mask = s->activation == DL2_IDENTITY ? DL2_MASK_NONE
+                : s->residual                 ? DL2_MASK_Y
+                                              : DL2_MASK_X,
+        .limit = norm->limit,
     };
     unsigned parts =
         share_out(norm->cpu, s->rows, row_grain(s->channels), norm_backward_sums_part, norm);
@@ -1028,37 +1020,47 @@ struct elementwise {
     const struct cpu *cpu;
     const float *a, *b;
     float *y, *z;
-    float rate;
-    uint64_t seed, step, layer;
+    float rate, limit;
+    uint64_t seed, layer;
     size_t count;
-    const struct dl2_sgd *sgd;
+    bool decays, nesterov;
 };
 
-static void relu_forward_part(void *context, unsigned part, size_t begin, size_t end)
+static void activate_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
-    e->cpu->kernels->relu_forward(e->a + begin, e->y + begin, end - begin);
+    e->cpu->kernels->activate(e->a + begin, e->y + begin, end - begin, e->limit);
 }
 
-static void cpu_relu_forward(struct dl2_device *device, const float *x, float *y, size_t count)
+static void cpu_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
+                         void *y, size_t count)
 {
-    struct elementwise e = {.cpu = (struct cpu *)device, .a = x, .y = y};
-    share_out(e.cpu, count, GRAIN, relu_forward_part, &e);
+    struct elementwise e = {
+        .cpu = (struct cpu *)device, .a = x, .y = y, .limit = limit_of(activation)};
+    if (activation != DL2_IDENTITY)
+        share_out(e.cpu, count, GRAIN, activate_part, &e);
+    else if (x != y)
+        memcpy(y, x, count * sizeof(float));
 }
 
-static void relu_backward_part(void *context, unsigned part, size_t begin, size_t end)
+static void activate_backward_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
-    e->cpu->kernels->relu_backward(e->a + begin, e->b + begin, e->y + begin, end - begin);
+    e->cpu->kernels->activate_backward(e->a + begin, e->b + begin, e->y + begin, end - begin,
+                                       e->limit);
 }
 
-static void cpu_relu_backward(struct dl2_device *device, const float *y, const float *dy, float *dx,
-                              size_t count)
+static void cpu_activate_backward(struct dl2_device *device, enum dl2_activation activation,
+                                  const void *y, const void *dy, void *dx, size_t count)
 {
-    struct elementwise e = {.cpu = (struct cpu *)device, .a = y, .b = dy, .y = dx};
-    share_out(e.cpu, count, GRAIN, relu_backward_part, &e);
+    struct elementwise e = {
+        .cpu = (struct cpu *)device, .a = y, .b = dy, .y = dx, .limit = limit_of(activation)};
+    if (activation != DL2_IDENTITY)
+        share_out(e.cpu, count, GRAIN, activate_backward_part, &e);
+    else if (dx != dy)
+        memcpy(dx, dy, count * sizeof(float));
 }
 
 static void add_part(void *context, unsigned part, size_t begin, size_t end)
@@ -1068,8 +1070,7 @@ static void add_part(void *context, unsigned part, size_t begin, size_t end)
     e->cpu->kernels->add(e->a + begin, e->b + begin, e->y + begin, end - begin);
 }
 
-static void cpu_add(struct dl2_device *device, const float *a, const float *b, float *y,
-                    size_t count)
+static void cpu_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
 {
     struct elementwise e = {.cpu = (struct cpu *)device, .a = a, .b = b, .y = y};
     share_out(e.cpu, count, GRAIN, add_part, &e);
@@ -1083,22 +1084,22 @@ static void dropout_part(void *context, unsigned part, size_t begin, size_t end)
     (void)part;
     for (size_t block = begin; block < end; block++) {
         struct dl2_random random;
-        dl2_random_init(&random, e->seed, DL2_RANDOM_DROPOUT, e->step, (e->layer << 24) + block);
+        dl2_random_init(&random, e->seed, DL2_RANDOM_DROPOUT, e->cpu->base.numbers.step,
+                        (e->layer << 24) + block);
         size_t last = (block + 1) * 4096 < e->count ? (block + 1) * 4096 : e->count;
         for (size_t i = block * 4096; i < last; i++)
             e->y[i] = dl2_random_u32(&random) >= e->rate * 4294967296.0 ? e->a[i] * scale : 0;
     }
 }
 
-static void cpu_dropout(struct dl2_device *device, const float *x, float *y, size_t count,
-                        float rate, uint64_t seed, uint64_t step, uint64_t layer)
+static void cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
+                        uint64_t seed, uint64_t layer)
 {
     struct elementwise e = {.cpu = (struct cpu *)device,
                             .a = x,
                             .y = y,
                             .rate = rate,
                             .seed = seed,
-                            .step = step,
                             .layer = layer,
                             .count = count};
     share_out(e.cpu, (count + 4095) / 4096, 2, dropout_part, &e);
@@ -1107,16 +1108,24 @@ static void cpu_dropout(struct dl2_device *device, const float *x, float *y, siz
 static void sgd_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
+    const struct dl2_step_numbers *numbers = &e->cpu->base.numbers;
     (void)part;
-    e->cpu->kernels->sgd(e->y + begin, e->a + begin, e->z + begin, end - begin, e->sgd->rate,
-                         e->sgd->momentum, e->sgd->weight_decay, e->sgd->nesterov);
+    e->cpu->kernels->sgd(e->y + begin, e->a + begin, e->z + begin, end - begin, numbers->rate,
+                         numbers->momentum, e->decays ? numbers->weight_decay : 0, e->nesterov);
 }
 
-static void cpu_sgd_step(struct dl2_device *device, float *weights, const float *gradient,
-                         float *momentum, size_t count, const struct dl2_sgd *sgd)
+static void cpu_sgd_step(struct dl2_device *device, float *weights, void *lowered,
+                         const float *gradient, float *momentum, size_t count, bool decays,
+                         bool nesterov)
 {
     struct cpu *cpu = (struct cpu *)device;
-    struct elementwise e = {.cpu = cpu, .a = gradient, .y = weights, .z = momentum, .sgd = sgd};
+    struct elementwise e = {.cpu = cpu,
+                            .a = gradient,
+                            .y = weights,
+                            .z = momentum,
+                            .decays = decays,
+                            .nesterov = nesterov};
+    (void)lowered;
     cpu->version++;
     share_out(cpu, count, GRAIN, sgd_part, &e);
 }
@@ -1132,7 +1141,6 @@ struct dl2_ingest {
     /* Of the call that runs. */
     const uint8_t *images;
     const uint32_t *partner;
-    float lambda;
     float *y;
 };
 
@@ -1163,23 +1171,23 @@ static void ingest_part(void *context, unsigned part, size_t begin, size_t end)
     const struct dl2_ingest *in = context;
     const struct dl2_kernels *kernels = in->cpu->kernels;
     size_t size = (size_t)in->s.height * in->s.width * in->s.channels;
+    float lambda = in->cpu->base.numbers.lambda;
     (void)part;
     for (size_t n = begin; n < end; n++) {
         const uint8_t *x = in->images + n * size;
         if (in->partner)
-            kernels->ingest_mixed(x, in->images + in->partner[n] * size, in->lambda, 1 - in->lambda,
-                                  size, in->a, in->b, INGEST_PERIOD, in->y + n * size);
+            kernels->ingest_mixed(x, in->images + in->partner[n] * size, lambda, 1 - lambda, size,
+                                  in->a, in->b, INGEST_PERIOD, in->y + n * size);
         else
             kernels->ingest(x, size, in->a, in->b, INGEST_PERIOD, in->y + n * size);
     }
 }
 
 static void cpu_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
-                           const uint32_t *partner, float lambda, float *y)
+                           const uint32_t *partner, void *y)
 {
     ingest->images = images;
     ingest->partner = partner;
-    ingest->lambda = lambda;
     ingest->y = y;
     share_out(ingest->cpu, ingest->s.batch, 1, ingest_part, ingest);
 }
@@ -1196,7 +1204,6 @@ struct dl2_loss {
     const float *logits;
     const int32_t *labels;
     const uint32_t *partner;
-    float lambda, scale;
     float *dlogits;
 };
 
@@ -1237,7 +1244,8 @@ static void loss_part(void *context, unsigned part, size_t begin, size_t end)
 {
     struct dl2_loss *loss = context;
     size_t classes = loss->s.classes;
-    double smoothing = loss->s.smoothing, own = loss->partner ? loss->lambda : 1;
+    const struct dl2_step_numbers *numbers = &loss->cpu->base.numbers;
+    double smoothing = loss->s.smoothing, own = loss->partner ? numbers->lambda : 1;
     (void)part;
     for (size_t n = begin; n < end; n++) {
         const float *logits = loss->logits + n * classes;
@@ -1265,7 +1273,7 @@ static void loss_part(void *context, unsigned part, size_t begin, size_t end)
             log_sum - own * (logits[label] - highest) - (1 - own) * (logits[other] - highest);
         loss->values[n] = (1 - smoothing) * nll + smoothing * (log_sum - plain / (double)classes);
         loss->ranks[n] = rank;
-        double scale = loss->scale / (double)loss->counted;
+        double scale = numbers->scale / (double)loss->counted;
         for (size_t k = 0; dlogits && k < classes; k++) {
             double target =
                 even + (1 - smoothing) * (own * (k == label) + (1 - own) * (k == other));
@@ -1274,15 +1282,13 @@ static void loss_part(void *context, unsigned part, size_t begin, size_t end)
     }
 }
 
-static void cpu_loss_run(struct dl2_loss *loss, const float *logits, const int32_t *labels,
-                         const uint32_t *partner, float lambda, float scale, float *losses,
-                         float *dlogits, struct dl2_loss_sums *sums)
+static void cpu_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
+                         const uint32_t *partner, float *losses, void *dlogits,
+                         struct dl2_loss_sums *sums)
 {
     loss->logits = logits;
     loss->labels = labels;
     loss->partner = partner;
-    loss->lambda = lambda;
-    loss->scale = scale;
     loss->dlogits = dlogits;
     loss->counted = 0;
     for (size_t n = 0; n < loss->s.batch; n++)
@@ -1316,6 +1322,7 @@ const struct dl2_device_class dl2_device_cpu = {
     .copy = cpu_copy,
     .zero = cpu_zero,
     .sync = cpu_sync,
+    .set_numbers = cpu_set_numbers,
     .conv_create = cpu_conv_create,
     .conv_free = cpu_conv_free,
     .conv_forward = cpu_conv_forward,
@@ -1335,8 +1342,8 @@ const struct dl2_device_class dl2_device_cpu = {
     .norm_train = cpu_norm_train,
     .norm_eval = cpu_norm_eval,
     .norm_backward = cpu_norm_backward,
-    .relu_forward = cpu_relu_forward,
-    .relu_backward = cpu_relu_backward,
+    .activate = cpu_activate,
+    .activate_backward = cpu_activate_backward,
     .add = cpu_add,
     .dropout = cpu_dropout,
     .ingest_create = cpu_ingest_create,

@@ -31,10 +31,12 @@ struct dl2_norm {
 };
 
 struct dl2_ingest {
+    struct dl2_device *device;
     struct dl2_ingest_shape s;
 };
 
 struct dl2_loss {
+    struct dl2_device *device;
     struct dl2_loss_shape s;
     double *log_p; /* classes */
 };
@@ -52,6 +54,11 @@ static const char *ref_version(void)
 static void ref_close(struct dl2_device *device)
 {
     free(device);
+}
+
+static void ref_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
+{
+    device->numbers = *numbers;
 }
 
 static int ref_alloc(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error)
@@ -148,16 +155,19 @@ static bool tap(unsigned o, unsigned k, unsigned stride, unsigned pad, unsigned 
     return *i < in;
 }
 
-static void ref_conv_forward(struct dl2_conv *conv, const float *x, const float *weights,
-                             const float *bias, float *y)
+static void ref_conv_forward(struct dl2_conv *conv, const void *from, const void *weights,
+                             const float *bias, void *to)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    size_t channels = s->in_channels, kernel = (size_t)s->kernel_height * s->kernel_width;
+    const float *x = from;
+    float *y = to;
+    size_t ins = s->in_channels / s->groups, kernel = (size_t)s->kernel_height * s->kernel_width;
     for (unsigned n = 0; n < s->batch; n++)
         for (unsigned oh = 0; oh < conv->out_height; oh++)
             for (unsigned ow = 0; ow < conv->out_width; ow++)
                 for (unsigned o = 0; o < s->out_channels; o++) {
                     double sum = bias ? bias[o] : 0;
+                    size_t first = o / (s->out_channels / s->groups) * ins;
                     for (size_t k = 0; k < kernel; k++) {
                         unsigned h, w;
                         if (!tap(oh, (unsigned)(k / s->kernel_width), s->stride_height,
@@ -165,25 +175,27 @@ static void ref_conv_forward(struct dl2_conv *conv, const float *x, const float 
                             !tap(ow, (unsigned)(k % s->kernel_width), s->stride_width, s->pad_width,
                                  s->in_width, &w))
                             continue;
-                        const float *in =
-                            x + (((size_t)n * s->in_height + h) * s->in_width + w) * channels;
-                        const float *tapped = weights + ((size_t)o * kernel + k) * channels;
-                        for (size_t c = 0; c < channels; c++)
+                        size_t pixel = ((size_t)n * s->in_height + h) * s->in_width + w;
+                        const float *in = x + pixel * s->in_channels + first;
+                        const float *tapped = (const float *)weights + (o * kernel + k) * ins;
+                        for (size_t c = 0; c < ins; c++)
                             sum += (double)in[c] * tapped[c];
                     }
                     *y++ = (float)sum;
                 }
 }
 
-static void ref_conv_backward_data(struct dl2_conv *conv, const float *dy, const float *weights,
-                                   float *dx)
+static void ref_conv_backward_data(struct dl2_conv *conv, const void *from, const void *weights,
+                                   void *to)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    size_t channels = s->in_channels;
+    const float *dy = from;
+    float *dx = to;
+    size_t ins = s->in_channels / s->groups, outs = s->out_channels / s->groups;
     for (unsigned n = 0; n < s->batch; n++)
         for (unsigned h = 0; h < s->in_height; h++)
             for (unsigned w = 0; w < s->in_width; w++) {
-                memset(conv->sums, 0, channels * sizeof *conv->sums);
+                memset(conv->sums, 0, s->in_channels * sizeof *conv->sums);
                 for (unsigned r = 0; r < s->kernel_height; r++)
                     for (unsigned q = 0; q < s->kernel_width; q++) {
                         /* The output whose tap (r, q) saw (h, w), if any. */
@@ -200,14 +212,14 @@ static void ref_conv_backward_data(struct dl2_conv *conv, const float *dy, const
                                      s->out_channels;
                         for (unsigned o = 0; o < s->out_channels; o++) {
                             const float *tapped =
-                                weights +
-                                (((size_t)o * s->kernel_height + r) * s->kernel_width + q) *
-                                    channels;
-                            for (size_t c = 0; c < channels; c++)
-                                conv->sums[c] += (double)out[o] * tapped[c];
+                                (const float *)weights +
+                                (((size_t)o * s->kernel_height + r) * s->kernel_width + q) * ins;
+                            double *sums = conv->sums + o / outs * ins;
+                            for (size_t c = 0; c < ins; c++)
+                                sums[c] += (double)out[o] * tapped[c];
                         }
                     }
-                for (size_t c = 0; c < channels; c++)
+                for (size_t c = 0; c < s->in_channels; c++)
                     *dx++ = (float)conv->sums[c];
             }
 }
@@ -217,16 +229,18 @@ static void put(float *to, double value, bool accumulate)
     *to = accumulate ? (float)(*to + value) : (float)value;
 }
 
-static void ref_conv_backward_weights(struct dl2_conv *conv, const float *x, const float *dy,
+static void ref_conv_backward_weights(struct dl2_conv *conv, const void *from, const void *gradient,
                                       float *dweights, float *dbias, bool accumulate)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    size_t channels = s->in_channels, outs = s->out_channels;
+    const float *x = from, *dy = gradient;
+    size_t ins = s->in_channels / s->groups, outs = s->out_channels;
     size_t pixels = (size_t)s->batch * conv->out_height * conv->out_width;
     for (unsigned o = 0; o < outs; o++)
         for (unsigned r = 0; r < s->kernel_height; r++)
             for (unsigned q = 0; q < s->kernel_width; q++) {
-                memset(conv->sums, 0, channels * sizeof *conv->sums);
+                size_t first = o / (outs / s->groups) * ins;
+                memset(conv->sums, 0, ins * sizeof *conv->sums);
                 for (size_t p = 0; p < pixels; p++) {
                     unsigned ow = (unsigned)(p % conv->out_width), h, w;
                     unsigned oh = (unsigned)(p / conv->out_width % conv->out_height);
@@ -234,11 +248,12 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const float *x, con
                     if (!tap(oh, r, s->stride_height, s->pad_height, s->in_height, &h) ||
                         !tap(ow, q, s->stride_width, s->pad_width, s->in_width, &w))
                         continue;
-                    const float *in = x + ((n * s->in_height + h) * s->in_width + w) * channels;
-                    for (size_t c = 0; c < channels; c++)
+                    const float *in =
+                        x + ((n * s->in_height + h) * s->in_width + w) * s->in_channels + first;
+                    for (size_t c = 0; c < ins; c++)
                         conv->sums[c] += (double)dy[p * outs + o] * in[c];
                 }
-                for (size_t c = 0; c < channels; c++)
+                for (size_t c = 0; c < ins; c++)
                     put(dweights++, conv->sums[c], accumulate);
             }
     for (size_t o = 0; dbias && o < outs; o++) {
@@ -268,9 +283,11 @@ static void ref_linear_free(struct dl2_linear *linear)
     free(linear);
 }
 
-static void ref_linear_forward(struct dl2_linear *linear, const float *x, const float *weights,
-                               const float *bias, float *y)
+static void ref_linear_forward(struct dl2_linear *linear, const void *from, const void *matrix,
+                               const float *bias, void *to)
 {
+    const float *x = from, *weights = matrix;
+    float *y = to;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t n = 0; n < batch; n++)
         for (size_t o = 0; o < out; o++) {
@@ -281,9 +298,11 @@ static void ref_linear_forward(struct dl2_linear *linear, const float *x, const 
         }
 }
 
-static void ref_linear_backward_data(struct dl2_linear *linear, const float *dy,
-                                     const float *weights, float *dx)
+static void ref_linear_backward_data(struct dl2_linear *linear, const void *from,
+                                     const void *matrix, void *to)
 {
+    const float *dy = from, *weights = matrix;
+    float *dx = to;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t n = 0; n < batch; n++)
         for (size_t i = 0; i < in; i++) {
@@ -294,9 +313,11 @@ static void ref_linear_backward_data(struct dl2_linear *linear, const float *dy,
         }
 }
 
-static void ref_linear_backward_weights(struct dl2_linear *linear, const float *x, const float *dy,
-                                        float *dweights, float *dbias, bool accumulate)
+static void ref_linear_backward_weights(struct dl2_linear *linear, const void *from,
+                                        const void *gradient, float *dweights, float *dbias,
+                                        bool accumulate)
 {
+    const float *x = from, *dy = gradient;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t o = 0; o < out; o++) {
         for (size_t i = 0; i < in; i++) {
@@ -369,9 +390,11 @@ static struct window pool_window(const struct dl2_pool_shape *s, unsigned oh, un
     return v;
 }
 
-static void ref_pool_forward(struct dl2_pool *pool, const float *x, float *y)
+static void ref_pool_forward(struct dl2_pool *pool, const void *from, void *to)
 {
     const struct dl2_pool_shape *s = &pool->s;
+    const float *x = from;
+    float *y = to;
     size_t i = 0;
     for (unsigned n = 0; n < s->batch; n++)
         for (unsigned oh = 0; oh < s->out_height; oh++)
@@ -382,12 +405,12 @@ static void ref_pool_forward(struct dl2_pool *pool, const float *x, float *y)
                     size_t best = SIZE_MAX;
                     for (unsigned h = v.h0; h < v.h1; h++)
                         for (unsigned w = v.w0; w < v.w1; w++) {
-                            size_t from =
+                            size_t at =
                                 (((size_t)n * s->in_height + h) * s->in_width + w) * s->channels +
                                 c;
-                            sum += x[from];
-                            if (best == SIZE_MAX || x[from] > x[best])
-                                best = from;
+                            sum += x[at];
+                            if (best == SIZE_MAX || x[at] > x[best])
+                                best = at;
                         }
                     if (s->kind == DL2_POOL_MAX) {
                         y[i] = x[best];
@@ -398,9 +421,11 @@ static void ref_pool_forward(struct dl2_pool *pool, const float *x, float *y)
                 }
 }
 
-static void ref_pool_backward(struct dl2_pool *pool, const float *dy, float *dx)
+static void ref_pool_backward(struct dl2_pool *pool, const void *from, void *to)
 {
     const struct dl2_pool_shape *s = &pool->s;
+    const float *dy = from;
+    float *dx = to;
     memset(dx, 0, (size_t)s->batch * s->in_height * s->in_width * s->channels * sizeof *dx);
     size_t i = 0;
     for (unsigned n = 0; n < s->batch; n++)
@@ -426,6 +451,9 @@ static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shap
                            struct dl2_norm **out, struct dl2_error *error)
 {
     (void)device;
+    if (shape->synchronized)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "device ref has no batch norm over several processes");
     struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
     double *kept = dl2_calloc(shape->channels, 2 * sizeof *kept);
     if (!norm || !kept) {
@@ -447,6 +475,19 @@ static void ref_norm_free(struct dl2_norm *norm)
     free(norm);
 }
 
+static double activated(enum dl2_activation activation, double value)
+{
+    if (activation != DL2_IDENTITY && !(value > 0))
+        return 0;
+    return activation == DL2_RELU6 && value > 6 ? 6 : value;
+}
+
+/* Does a gradient pass, by the output of the activation? */
+static bool passes(enum dl2_activation activation, float y)
+{
+    return activation == DL2_IDENTITY || (y > 0 && !(activation == DL2_RELU6 && y >= 6));
+}
+
 static void norm_apply(const struct dl2_norm *norm, const float *x, const float *residual,
                        const float *gamma, const float *beta, float *y)
 {
@@ -456,15 +497,16 @@ static void norm_apply(const struct dl2_norm *norm, const float *x, const float 
         double value = gamma[c] * (x[i] - norm->mean[c]) * norm->scale[c] + beta[c];
         if (residual)
             value += residual[i];
-        y[i] = s->relu && !(value > 0) ? 0 : (float)value;
+        y[i] = (float)activated(s->activation, value);
     }
 }
 
-static void ref_norm_train(struct dl2_norm *norm, const float *x, const float *residual,
+static void ref_norm_train(struct dl2_norm *norm, const void *from, const void *residual,
                            const float *gamma, const float *beta, float *running_mean,
-                           float *running_var, float *y)
+                           float *running_var, void *y)
 {
     const struct dl2_norm_shape *s = &norm->s;
+    const float *x = from;
     double rows = (double)s->rows;
     for (size_t c = 0; c < s->channels; c++) {
         double sum = 0, squares = 0;
@@ -484,9 +526,9 @@ static void ref_norm_train(struct dl2_norm *norm, const float *x, const float *r
     norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-static void ref_norm_eval(struct dl2_norm *norm, const float *x, const float *residual,
+static void ref_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
                           const float *gamma, const float *beta, const float *running_mean,
-                          const float *running_var, float *y)
+                          const float *running_var, void *y)
 {
     for (size_t c = 0; c < norm->s.channels; c++) {
         norm->mean[c] = running_mean[c];
@@ -495,12 +537,14 @@ static void ref_norm_eval(struct dl2_norm *norm, const float *x, const float *re
     norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-static void ref_norm_backward(struct dl2_norm *norm, const float *x, const float *y,
-                              const float *dy, const float *dy2, const float *gamma,
-                              const float *beta, float *dx, float *dresidual, float *dgamma,
+static void ref_norm_backward(struct dl2_norm *norm, const void *from, const void *output,
+                              const void *gradient, const void *gradient2, const float *gamma,
+                              const float *beta, void *to, void *to_residual, float *dgamma,
                               float *dbeta, bool accumulate)
 {
     const struct dl2_norm_shape *s = &norm->s;
+    const float *x = from, *y = output, *dy = gradient, *dy2 = gradient2;
+    float *dx = to, *dresidual = to_residual;
     double rows = (double)s->rows;
     (void)beta;
     for (size_t c = 0; c < s->channels; c++) {
@@ -508,7 +552,7 @@ static void ref_norm_backward(struct dl2_norm *norm, const float *x, const float
         for (int pass = 0; pass < 2; pass++)
             for (size_t r = 0; r < s->rows; r++) {
                 size_t i = r * s->channels + c;
-                double g = s->relu && !(y[i] > 0) ? 0 : dy[i] + (dy2 ? (double)dy2[i] : 0);
+                double g = passes(s->activation, y[i]) ? dy[i] + (dy2 ? (double)dy2[i] : 0) : 0;
                 double normal = (x[i] - mean) * scale;
                 if (!pass) {
                     sum += g;
@@ -527,38 +571,46 @@ static void ref_norm_backward(struct dl2_norm *norm, const float *x, const float
 
 /* -- elementwise -- */
 
-static void ref_relu_forward(struct dl2_device *device, const float *x, float *y, size_t count)
+static void ref_activate(struct dl2_device *device, enum dl2_activation activation,
+                         const void *from, void *to, size_t count)
 {
     (void)device;
+    const float *x = from;
+    float *y = to;
     for (size_t i = 0; i < count; i++)
-        y[i] = x[i] > 0 ? x[i] : 0;
+        y[i] = (float)activated(activation, x[i]);
 }
 
-static void ref_relu_backward(struct dl2_device *device, const float *y, const float *dy, float *dx,
-                              size_t count)
+static void ref_activate_backward(struct dl2_device *device, enum dl2_activation activation,
+                                  const void *output, const void *from, void *to, size_t count)
 {
     (void)device;
+    const float *y = output, *dy = from;
+    float *dx = to;
     for (size_t i = 0; i < count; i++)
-        dx[i] = y[i] > 0 ? dy[i] : 0;
+        dx[i] = passes(activation, y[i]) ? dy[i] : 0;
 }
 
-static void ref_add(struct dl2_device *device, const float *a, const float *b, float *y,
+static void ref_add(struct dl2_device *device, const void *one, const void *other, void *to,
                     size_t count)
 {
     (void)device;
+    const float *a = one, *b = other;
+    float *y = to;
     for (size_t i = 0; i < count; i++)
         y[i] = a[i] + b[i];
 }
 
-static void ref_dropout(struct dl2_device *device, const float *x, float *y, size_t count,
-                        float rate, uint64_t seed, uint64_t step, uint64_t layer)
+static void ref_dropout(struct dl2_device *device, const void *from, void *to, size_t count,
+                        float rate, uint64_t seed, uint64_t layer)
 {
-    (void)device;
+    const float *x = from;
+    float *y = to, scale = 1 / (1 - rate);
     struct dl2_random random;
-    float scale = 1 / (1 - rate);
     for (size_t i = 0; i < count; i++) {
         if (i % 4096 == 0)
-            dl2_random_init(&random, seed, DL2_RANDOM_DROPOUT, step, (layer << 24) + i / 4096);
+            dl2_random_init(&random, seed, DL2_RANDOM_DROPOUT, device->numbers.step,
+                            (layer << 24) + i / 4096);
         y[i] = dl2_random_u32(&random) >= rate * 4294967296.0 ? x[i] * scale : 0;
     }
 }
@@ -568,10 +620,10 @@ static void ref_dropout(struct dl2_device *device, const float *x, float *y, siz
 static int ref_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                              struct dl2_ingest **out, struct dl2_error *error)
 {
-    (void)device;
     struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
     if (!ingest)
         return out_of_memory(error, "ingest");
+    ingest->device = device;
     ingest->s = *shape;
     *out = ingest;
     return DL2_OK;
@@ -583,9 +635,10 @@ static void ref_ingest_free(struct dl2_ingest *ingest)
 }
 
 static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
-                           const uint32_t *partner, float lambda, float *y)
+                           const uint32_t *partner, void *to)
 {
     const struct dl2_ingest_shape *s = &ingest->s;
+    float *y = to, lambda = ingest->device->numbers.lambda;
     size_t size = (size_t)s->height * s->width * s->channels;
     for (size_t n = 0; n < s->batch; n++)
         for (size_t i = 0; i < size; i++) {
@@ -602,7 +655,6 @@ static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
 static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
                            struct dl2_loss **out, struct dl2_error *error)
 {
-    (void)device;
     struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
     double *log_p = dl2_calloc(shape->classes, sizeof *log_p);
     if (!loss || !log_p) {
@@ -610,6 +662,7 @@ static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shap
         free(log_p);
         return out_of_memory(error, "the loss");
     }
+    loss->device = device;
     loss->s = *shape;
     loss->log_p = log_p;
     *out = loss;
@@ -628,12 +681,15 @@ static bool counts(const int32_t *labels, const uint32_t *partner, size_t n)
     return labels[n] >= 0 && (!partner || labels[partner[n]] >= 0);
 }
 
-static void ref_loss_run(struct dl2_loss *loss, const float *logits, const int32_t *labels,
-                         const uint32_t *partner, float lambda, float scale, float *losses,
-                         float *dlogits, struct dl2_loss_sums *sums)
+static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t *labels,
+                         const uint32_t *partner, float *losses, void *to,
+                         struct dl2_loss_sums *sums)
 {
+    const struct dl2_step_numbers *numbers = &loss->device->numbers;
+    const float *logits = from;
+    float *dlogits = to;
     size_t batch = loss->s.batch, classes = loss->s.classes, counted = 0;
-    double smoothing = loss->s.smoothing, own = partner ? lambda : 1;
+    double smoothing = loss->s.smoothing, own = partner ? numbers->lambda : 1;
     for (size_t n = 0; n < batch; n++)
         counted += counts(labels, partner, n);
     for (size_t n = 0; n < batch; n++, logits += classes) {
@@ -657,7 +713,9 @@ static void ref_loss_run(struct dl2_loss *loss, const float *logits, const int32
             value -= target * loss->log_p[k];
             if (dlogits)
                 dlogits[n * classes + k] =
-                    count ? (float)(scale / (double)counted * (exp(loss->log_p[k]) - target)) : 0;
+                    count
+                        ? (float)(numbers->scale / (double)counted * (exp(loss->log_p[k]) - target))
+                        : 0;
         }
         if (losses)
             losses[n] = count ? (float)value : 0;
@@ -672,14 +730,18 @@ static void ref_loss_run(struct dl2_loss *loss, const float *logits, const int32
 
 /* -- optimiser -- */
 
-static void ref_sgd_step(struct dl2_device *device, float *weights, const float *gradient,
-                         float *momentum, size_t count, const struct dl2_sgd *sgd)
+static void ref_sgd_step(struct dl2_device *device, float *weights, void *lowered,
+                         const float *gradient, float *momentum, size_t count, bool decays,
+                         bool nesterov)
 {
-    (void)device;
+    const struct dl2_step_numbers *numbers = &device->numbers;
+    float decay = decays ? numbers->weight_decay : 0;
+    (void)lowered;
     for (size_t i = 0; i < count; i++) {
-        float g = gradient[i] + sgd->weight_decay * weights[i];
-        momentum[i] = sgd->momentum * momentum[i] + g;
-        weights[i] -= sgd->rate * (sgd->nesterov ? g + sgd->momentum * momentum[i] : momentum[i]);
+        float g = gradient[i] + decay * weights[i];
+        momentum[i] = numbers->momentum * momentum[i] + g;
+        weights[i] -=
+            numbers->rate * (nesterov ? g + numbers->momentum * momentum[i] : momentum[i]);
     }
 }
 
@@ -703,6 +765,7 @@ const struct dl2_device_class dl2_device_ref = {
     .copy = ref_copy,
     .zero = ref_zero,
     .sync = ref_sync,
+    .set_numbers = ref_set_numbers,
     .conv_create = ref_conv_create,
     .conv_free = ref_conv_free,
     .conv_forward = ref_conv_forward,
@@ -722,8 +785,8 @@ const struct dl2_device_class dl2_device_ref = {
     .norm_train = ref_norm_train,
     .norm_eval = ref_norm_eval,
     .norm_backward = ref_norm_backward,
-    .relu_forward = ref_relu_forward,
-    .relu_backward = ref_relu_backward,
+    .activate = ref_activate,
+    .activate_backward = ref_activate_backward,
     .add = ref_add,
     .dropout = ref_dropout,
     .ingest_create = ref_ingest_create,
@@ -738,11 +801,13 @@ const struct dl2_device_class dl2_device_ref = {
 static int ref_open(const struct dl2_device_options *options, struct dl2_device **out,
                     struct dl2_error *error)
 {
-    (void)options;
+    DL2_TRY(dl2_device_check_plain(&dl2_device_ref, options, error));
     struct dl2_device *device = dl2_calloc(1, sizeof *device);
     if (!device)
         return out_of_memory(error, "itself");
     device->ops = &dl2_device_ref;
+    device->staging = 1;
+    device->world = options ? options->world : NULL;
     *out = device;
     return DL2_OK;
 }

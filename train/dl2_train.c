@@ -394,10 +394,11 @@ static int check_texts(void)
                                        given.loader);
     config.synthetic = strcmp(given.loader, "synthetic") == 0;
     if (strcmp(given.device, "auto") != 0) {
+        const struct dl2_device_class *ops;
+        unsigned number;
         config.device = given.device;
-        if (!dl2_device_find(given.device))
-            return dl2_program_usage_error(&program, "--device: there is no '%s' in this build",
-                                           given.device);
+        if (dl2_device_parse(given.device, &ops, &number, &error) < 0)
+            return dl2_program_usage_error(&program, "--device: %s", error.message);
     }
     bool known = false;
     for (size_t i = 0; dl2_network_arch_at(i, NULL); i++)

@@ -50,25 +50,27 @@ static void norm_sums(const float *x, size_t count, const float *shift, size_t p
     }
 }
 
+static inline float held(float value, float limit)
+{
+    value = value > 0 ? value : 0;
+    return value < limit ? value : limit;
+}
+
 static void norm_apply(const float *x, const float *residual, size_t count, const float *mean,
-                       const float *a, const float *b, size_t period, int relu, float *y)
+                       const float *a, const float *b, size_t period, float limit, float *y)
 {
     for (size_t at = 0; at < count; at += period) {
         size_t n = count - at < period ? count - at : period;
         const float *in = x + at, *more = residual ? residual + at : NULL;
         float *out = y + at;
-        if (more && relu) {
+        if (more && limit > 0) {
 #pragma omp simd
-            for (size_t i = 0; i < n; i++) {
-                float v = a[i] * (in[i] - mean[i]) + b[i] + more[i];
-                out[i] = v > 0 ? v : 0;
-            }
-        } else if (relu) {
+            for (size_t i = 0; i < n; i++)
+                out[i] = held(a[i] * (in[i] - mean[i]) + b[i] + more[i], limit);
+        } else if (limit > 0) {
 #pragma omp simd
-            for (size_t i = 0; i < n; i++) {
-                float v = a[i] * (in[i] - mean[i]) + b[i];
-                out[i] = v > 0 ? v : 0;
-            }
+            for (size_t i = 0; i < n; i++)
+                out[i] = held(a[i] * (in[i] - mean[i]) + b[i], limit);
         } else {
 #pragma omp simd
             for (size_t i = 0; i < n; i++)
@@ -83,6 +85,7 @@ static const float *masked(const struct dl2_masked *gradient, size_t at, size_t 
                            float *tile)
 {
     const float *g = gradient->dy + at;
+    const float limit = gradient->limit;
     if (gradient->dy2) {
         const float *g2 = gradient->dy2 + at;
 #pragma omp simd
@@ -94,14 +97,16 @@ static const float *masked(const struct dl2_masked *gradient, size_t at, size_t 
         const float *x = gradient->x + at, *mean = gradient->mean + column;
         const float *a = gradient->a + column, *b = gradient->b + column;
 #pragma omp simd
-        for (size_t i = 0; i < n; i++)
-            tile[i] = a[i] * (x[i] - mean[i]) + b[i] > 0 ? g[i] : 0;
+        for (size_t i = 0; i < n; i++) {
+            float v = a[i] * (x[i] - mean[i]) + b[i];
+            tile[i] = v > 0 && v < limit ? g[i] : 0;
+        }
         g = tile;
     } else if (gradient->mask == DL2_MASK_Y) {
         const float *y = gradient->y + at;
 #pragma omp simd
         for (size_t i = 0; i < n; i++)
-            tile[i] = y[i] > 0 ? g[i] : 0;
+            tile[i] = y[i] > 0 && y[i] < limit ? g[i] : 0;
         g = tile;
     }
     return g;
@@ -159,18 +164,18 @@ static void norm_backward_data(const struct dl2_masked *gradient, size_t count, 
         }
 }
 
-static void relu_forward(const float *x, float *y, size_t count)
+static void activate(const float *x, float *y, size_t count, float limit)
 {
 #pragma omp simd
     for (size_t i = 0; i < count; i++)
-        y[i] = x[i] > 0 ? x[i] : 0;
+        y[i] = held(x[i], limit);
 }
 
-static void relu_backward(const float *y, const float *dy, float *dx, size_t count)
+static void activate_backward(const float *y, const float *dy, float *dx, size_t count, float limit)
 {
 #pragma omp simd
     for (size_t i = 0; i < count; i++)
-        dx[i] = y[i] > 0 ? dy[i] : 0;
+        dx[i] = y[i] > 0 && y[i] < limit ? dy[i] : 0;
 }
 
 static void add(const float *a, const float *b, float *y, size_t count)
@@ -223,8 +228,8 @@ const struct dl2_kernels DL2_KERNELS = {
     .norm_apply = norm_apply,
     .norm_backward_sums = norm_backward_sums,
     .norm_backward_data = norm_backward_data,
-    .relu_forward = relu_forward,
-    .relu_backward = relu_backward,
+    .activate = activate,
+    .activate_backward = activate_backward,
     .add = add,
     .ingest = ingest,
     .ingest_mixed = ingest_mixed,

@@ -12,11 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How batch norm's backward knows where its ReLU was open. */
+/*
+ * Activations are told by their `limit`: 0 for none, else values are held between 0 and it;
+ * INFINITY for ReLU. A gradient passes where the output is above 0 and below the limit.
+ */
+
+/* How batch norm's backward knows where its activation was open. */
 enum dl2_mask {
-    DL2_MASK_NONE, /* there is no ReLU */
-    DL2_MASK_X,    /* where a * (x - mean) + b > 0 */
-    DL2_MASK_Y,    /* where y > 0 */
+    DL2_MASK_NONE, /* there is no activation */
+    DL2_MASK_X,    /* where a * (x - mean) + b is between 0 and the limit */
+    DL2_MASK_Y,    /* where y is */
 };
 
 /* The gradient that reaches a batch norm: dy, or dy + dy2, masked. */
@@ -26,6 +31,7 @@ struct dl2_masked {
     const float *mean;  /* [period] */
     const float *a, *b; /* [period], DL2_MASK_X */
     enum dl2_mask mask;
+    float limit;
 };
 
 struct dl2_kernels {
@@ -34,9 +40,9 @@ struct dl2_kernels {
     /* sum[i] += x - shift, squares[i] += (x - shift)^2, by position in the period. */
     void (*norm_sums)(const float *x, size_t count, const float *shift, size_t period, double *sum,
                       double *squares);
-    /* y = a * (x - mean) + b, + residual where not NULL, then ReLU where asked. y may be x. */
+    /* y = a * (x - mean) + b, + residual where not NULL, then the activation. y may be x. */
     void (*norm_apply)(const float *x, const float *residual, size_t count, const float *mean,
-                       const float *a, const float *b, size_t period, int relu, float *y);
+                       const float *a, const float *b, size_t period, float limit, float *y);
     /* sum += g, product += g * (x - mean); g, the masked gradient, is left in `out` where not NULL.
      */
     void (*norm_backward_sums)(const struct dl2_masked *gradient, size_t count, size_t period,
@@ -45,8 +51,9 @@ struct dl2_kernels {
     void (*norm_backward_data)(const struct dl2_masked *gradient, size_t count, const float *p,
                                const float *q, const float *r, size_t period, float *dx);
 
-    void (*relu_forward)(const float *x, float *y, size_t count);
-    void (*relu_backward)(const float *y, const float *dy, float *dx, size_t count);
+    void (*activate)(const float *x, float *y, size_t count, float limit);
+    void (*activate_backward)(const float *y, const float *dy, float *dx, size_t count,
+                              float limit);
     void (*add)(const float *a, const float *b, float *y, size_t count);
 
     /* y = x * a + b; mixed is (own * x + other * x2) * a + b. */

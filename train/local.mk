@@ -4,6 +4,8 @@ libtrain_la_SOURCES = \
 	train/arch.c train/arch.h \
 	train/device.c train/device.h \
 	train/device_ref.c \
+	train/element.c train/element.h \
+	train/graph.c train/graph.h \
 	train/network.c train/network.h
 libtrain_la_LIBADD = libcommon.la
 

@@ -39,6 +39,7 @@ struct dl2_network_config {
     uint64_t seed;         /* of initial weights and dropout */
     bool train;            /* false: evaluation only, less memory */
     bool norm_decay;       /* weight decay on batch norm's parameters and all biases too */
+    bool sync_norm;        /* batch norm's statistics over all ranks of the device's world */
 };
 
 /* ImageNet's mean and standard deviation, as (DL)2 has them. */
@@ -57,7 +58,8 @@ struct dl2_network;
 /*
  * Makes the network with fresh weights (PyTorch's and torchvision's rules, drawn from the seed, the
  * same on every device). The device stays the caller's and must outlive it. DL2_ERR_ARGUMENT for an
- * unknown architecture (the message lists them), and for images too small for it.
+ * unknown architecture (the message lists them), and for images too small for it; DL2_ERR_MEMORY
+ * says which smaller batch fits.
  */
 int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
                        struct dl2_network **out, struct dl2_error *error);
@@ -76,6 +78,7 @@ struct dl2_network_step {
     uint64_t step;   /* number of the update or micro-batch; names dropout's random numbers */
     float scale;     /* of the loss: 1, or 1 / micro-batches when accumulating */
     bool accumulate; /* add to the gradients of the call before; false: begin anew */
+    bool more;       /* another call adds to them: with several ranks, don't add these up yet */
 };
 
 /* Forward and backward: leaves gradients. DL2_ERR_ARGUMENT for a count, label or partner out of
@@ -92,6 +95,11 @@ int dl2_network_evaluate(struct dl2_network *network, const struct dl2_network_i
  * Cheap: it waits for the upload, not for the computing.
  */
 void dl2_network_wait_input(struct dl2_network *network);
+
+struct dl2_sgd {
+    float rate, momentum, weight_decay;
+    bool nesterov;
+};
 
 /* One SGD step on all parameters; weight_decay leaves out batch norm's parameters and all biases.
  */

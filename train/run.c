@@ -220,7 +220,7 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
 static int open_network(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const struct dl2_device_options options = {config->threads};
+    const struct dl2_device_options options = {.threads = config->threads};
     DL2_TRY(dl2_device_open(config->device, &options, &run->device, error));
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;
@@ -293,6 +293,18 @@ void dl2_run_close(struct dl2_run *run)
     json_decref(run->state.missing);
 }
 
+static void *slot_alloc(void *context, size_t bytes)
+{
+    struct dl2_device *device = context;
+    return device->ops->host_alloc(device, bytes);
+}
+
+static void slot_free(void *context, void *slot)
+{
+    struct dl2_device *device = context;
+    device->ops->host_free(device, slot);
+}
+
 static struct dl2_loader_config loader_config(const struct dl2_run *run, bool train)
 {
     const struct dl2_train_config *config = run->config;
@@ -315,6 +327,11 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run, bool tr
     loader.shuffle_window = config->loader.shuffle_window;
     loader.stop_on_bad = config->loader.stop_on_bad;
     loader.fetch.io = config->loader.io;
+    if (run->device->ops->host_alloc) {
+        loader.slot_alloc = slot_alloc;
+        loader.slot_free = slot_free;
+        loader.slot_context = run->device;
+    }
     if (train) { /* a validation set is opened anew for each validation */
         loader.fetch.cache_bytes = config->loader.cache_bytes;
         loader.decoded_cache_bytes = config->loader.decoded_cache_bytes;

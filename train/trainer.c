@@ -121,7 +121,8 @@ static int train_batch(struct dl2_run *run, unsigned part, unsigned parts, struc
                                              run->partner, batch->count);
         input.partner = run->partner;
     }
-    const struct dl2_network_step step = {run->state.step, 1.0f / (float)parts, part > 0};
+    const struct dl2_network_step step = {run->state.step, 1.0f / (float)parts, part > 0,
+                                          part + 1 < parts};
     int status = dl2_network_train(run->network, &input, &step, error);
     dl2_network_wait_input(run->network);
     run->state.images += batch->count;

@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     double started = 0;
     struct dl2_loss_sums sums = {0};
     for (unsigned i = 0; !status && i < steps + 3; i++) {
-        const struct dl2_network_step step = {i, 1, false};
+        const struct dl2_network_step step = {i, 1, false, false};
         if (i == 3)
             started = dl2_clock_wall();
         status = dl2_network_train(network, &input, &step, &error);

@@ -63,7 +63,7 @@ static struct dl2_device *opened(const char *name, unsigned threads)
 #ifdef __SANITIZE_THREAD__
     threads = 1; /* GCC's OpenMP runtime is not instrumented: its barriers look like races */
 #endif
-    struct dl2_device_options options = {threads};
+    struct dl2_device_options options = {.threads = threads};
     ok(dl2_device_open(name, &options, &device, &error), &error);
     return device;
 }
@@ -142,7 +142,8 @@ static struct op conv_op(const struct dl2_conv_shape *s)
     unsigned w = dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
     struct op op = {.name = "convolution", .run = run_conv, .shape = s};
     op.counts[0] = (size_t)s->batch * s->in_height * s->in_width * s->in_channels;
-    op.counts[1] = (size_t)s->out_channels * s->kernel_height * s->kernel_width * s->in_channels;
+    op.counts[1] =
+        (size_t)s->out_channels * s->kernel_height * s->kernel_width * s->in_channels / s->groups;
     op.counts[2] = s->bias ? s->out_channels : 0;
     op.out_count = (size_t)s->batch * h * w * s->out_channels;
     op_alloc(&op);
@@ -296,6 +297,8 @@ static struct op norm_op(const struct norm_case *test)
     /* Means that are not near zero, as they are in a network. */
     for (size_t i = 0; i < count; i++)
         op.in[0][i] = 2 * op.in[0][i] + 3 * (float)(i % channels % 5);
+    for (size_t c = 0; test->shape.activation == DL2_RELU6 && c < channels; c++)
+        op.in[1][c] *= 9; /* so that some reach 6 */
     return op;
 }
 
@@ -322,9 +325,10 @@ static void run_loss(const struct op *op, struct dl2_device *d)
     int32_t *labels = place(d, test->labels, batch * sizeof *labels);
     uint32_t *partner = place(d, test->partner, batch * sizeof *partner);
     struct dl2_loss_sums *total = place(d, &sums, sizeof sums);
-    d->ops->loss_run(loss, logits, labels, partner, test->lambda, test->scale, losses, dlogits,
-                     total);
-    d->ops->loss_run(loss, logits, labels, partner, test->lambda, test->scale, NULL, NULL, total);
+    const struct dl2_step_numbers numbers = {.lambda = test->lambda, .scale = test->scale};
+    d->ops->set_numbers(d, &numbers);
+    d->ops->loss_run(loss, logits, labels, partner, losses, dlogits, total);
+    d->ops->loss_run(loss, logits, labels, partner, NULL, NULL, total);
     take(d, op->y, losses, batch * F);
     take(d, op->gradient[0], dlogits, op->counts[0] * F);
     take(d, &sums, total, sizeof sums);
@@ -349,15 +353,16 @@ static struct op loss_op(const struct loss_case *test)
     return op;
 }
 
-static void run_relu(const struct op *op, struct dl2_device *d)
+static void run_activation(const struct op *op, struct dl2_device *d)
 {
+    const enum dl2_activation activation = *(const enum dl2_activation *)op->shape;
     size_t bytes = op->out_count * F;
     float *x = place(d, op->in[0], bytes), *y = place(d, op->y, bytes),
           *dy = place(d, op->dy, bytes);
     float *dx = place(d, op->gradient[0], bytes), *sum = place(d, op->gradient[1], bytes);
-    d->ops->relu_forward(d, x, y, op->out_count);
-    d->ops->relu_backward(d, y, dy, dx, op->out_count);
-    d->ops->relu_backward(d, y, dy, dy, op->out_count); /* in place */
+    d->ops->activate(d, activation, x, y, op->out_count);
+    d->ops->activate_backward(d, activation, y, dy, dx, op->out_count);
+    d->ops->activate_backward(d, activation, y, dy, dy, op->out_count); /* in place */
     d->ops->add(d, dy, y, sum, op->out_count);
     take(d, op->y, y, bytes);
     take(d, op->gradient[0], dx, bytes);
@@ -448,23 +453,30 @@ static void against_reference(struct op *op, double tolerance)
 
 /* -- the tests -- */
 
-/* batch, height, width, in; out, kernel, stride, pad; bias */
+/* batch, height, width, in; out, kernel, stride, pad; groups, bias */
 static const struct dl2_conv_shape convs[] = {
-    {2, 5, 4, 3, 4, 3, 3, 1, 1, 1, 1, true},
-    {1, 7, 6, 2, 3, 3, 2, 2, 1, 1, 0, false},
-    {3, 4, 4, 1, 2, 1, 1, 1, 1, 0, 0, true},
-    {1, 9, 8, 2, 2, 5, 5, 3, 2, 2, 1, false},
-    {2, 3, 3, 5, 7, 1, 1, 2, 2, 0, 0, false},
-    {1, 2, 2, 1, 1, 3, 3, 1, 1, 1, 1, true},
+    {2, 5, 4, 3, 4, 3, 3, 1, 1, 1, 1, 1, true},
+    {1, 7, 6, 2, 3, 3, 2, 2, 1, 1, 0, 1, false},
+    {3, 4, 4, 1, 2, 1, 1, 1, 1, 0, 0, 1, true},
+    {1, 9, 8, 2, 2, 5, 5, 3, 2, 2, 1, 1, false},
+    {2, 3, 3, 5, 7, 1, 1, 2, 2, 0, 0, 1, false},
+    {1, 2, 2, 1, 1, 3, 3, 1, 1, 1, 1, 1, true},
+    {2, 4, 5, 4, 6, 3, 3, 1, 1, 1, 1, 2, true},
+    {1, 5, 5, 3, 3, 3, 3, 2, 2, 1, 1, 3, false},
     /* from here on too large for differences */
-    {2, 17, 15, 3, 19, 7, 7, 2, 2, 3, 3, false},
-    {3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, true},
-    {2, 14, 14, 16, 32, 3, 3, 2, 2, 1, 1, false},
-    {2, 9, 9, 64, 48, 1, 1, 1, 1, 0, 0, false},
-    {1, 23, 21, 1, 8, 11, 11, 4, 4, 2, 2, true},
-    {5, 8, 8, 32, 32, 3, 3, 1, 1, 1, 1, false},
+    {2, 17, 15, 3, 19, 7, 7, 2, 2, 3, 3, 1, false},
+    {3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, 1, true},
+    {2, 14, 14, 16, 32, 3, 3, 2, 2, 1, 1, 1, false},
+    {2, 9, 9, 64, 48, 1, 1, 1, 1, 0, 0, 1, false},
+    {1, 23, 21, 1, 8, 11, 11, 4, 4, 2, 2, 1, true},
+    {5, 8, 8, 32, 32, 3, 3, 1, 1, 1, 1, 1, false},
+    {3, 9, 7, 24, 24, 3, 3, 1, 1, 1, 1, 24, false},
+    {2, 13, 13, 96, 96, 3, 3, 2, 2, 1, 1, 96, false},
+    {1, 11, 12, 33, 33, 5, 5, 1, 1, 2, 2, 33, true},
+    {2, 8, 8, 48, 96, 3, 3, 1, 1, 1, 1, 4, false},
+    {7, 6, 6, 32, 16, 1, 1, 1, 1, 0, 0, 8, true},
 };
-enum { SMALL_CONVS = 6, CONVS = sizeof convs / sizeof convs[0] };
+enum { SMALL_CONVS = 8, CONVS = sizeof convs / sizeof convs[0] };
 
 static void conv_gradients(void **state)
 {
@@ -551,17 +563,20 @@ static void pool_devices(void **state)
 }
 
 static const struct norm_case norms[] = {
-    {{10, 3, 1e-5f, 0.1f, false, false}, false, false},
-    {{9, 2, 1e-5f, 0.1f, true, false}, false, true},
-    {{8, 3, 1e-5f, 0.1f, true, true}, false, false},
-    {{8, 3, 1e-5f, 0.1f, true, true}, true, true},
-    {{7, 2, 1e-3f, 0.3f, false, true}, true, false},
-    {{8, 4, 1e-5f, 0.1f, true, false}, true, true},
-    {{2531, 16, 1e-5f, 0.1f, true, false}, false, true},
-    {{4099, 5, 1e-5f, 0.1f, true, true}, true, true},
-    {{77, 300, 1e-5f, 0.1f, true, true}, false, true},
-    {{1333, 64, 1e-5f, 0.1f, false, false}, false, true},
-    {{5, 2048, 1e-5f, 0.1f, true, false}, true, false},
+    {{10, 3, 1e-5f, 0.1f, DL2_IDENTITY, false, false}, false, false},
+    {{9, 2, 1e-5f, 0.1f, DL2_RELU, false, false}, false, true},
+    {{8, 3, 1e-5f, 0.1f, DL2_RELU, true, false}, false, false},
+    {{8, 3, 1e-5f, 0.1f, DL2_RELU, true, false}, true, true},
+    {{7, 2, 1e-3f, 0.3f, DL2_IDENTITY, true, false}, true, false},
+    {{8, 4, 1e-5f, 0.1f, DL2_RELU, false, false}, true, true},
+    {{2531, 16, 1e-5f, 0.1f, DL2_RELU, false, false}, false, true},
+    {{4099, 5, 1e-5f, 0.1f, DL2_RELU, true, false}, true, true},
+    {{77, 300, 1e-5f, 0.1f, DL2_RELU, true, false}, false, true},
+    {{1333, 64, 1e-5f, 0.1f, DL2_IDENTITY, false, false}, false, true},
+    {{5, 2048, 1e-5f, 0.1f, DL2_RELU, false, false}, true, false},
+    {{9, 3, 1e-5f, 0.1f, DL2_RELU6, false, false}, false, true},
+    {{1001, 24, 1e-5f, 0.1f, DL2_RELU6, false, false}, false, false},
+    {{333, 96, 1e-5f, 0.1f, DL2_RELU6, true, false}, true, true},
 };
 
 static void norm_gradients(void **state)
@@ -592,7 +607,7 @@ static void norm_devices(void **state)
 static void norm_one_row(void **state)
 {
     (void)state;
-    const struct norm_case test = {{1, 3, 1e-5f, 0.1f, true, false}, false, false};
+    const struct norm_case test = {{1, 3, 1e-5f, 0.1f, DL2_RELU, false, false}, false, false};
     struct op op = norm_op(&test);
     const struct dl2_device_class *ops;
     for (size_t index = 0; (ops = dl2_device_at(index)); index++) {
@@ -613,7 +628,7 @@ static void norm_eval(void **state)
     (void)state;
     const float x[] = {1, 2, 3, 4}, more[] = {0, -9, 1, 1}, gamma[] = {2, -1}, beta[] = {0.5f, 1};
     const float mean[] = {1, 3}, var[] = {4, 0.25f};
-    const struct dl2_norm_shape shape = {2, 2, 0, 0.1f, true, true};
+    const struct dl2_norm_shape shape = {2, 2, 0, 0.1f, DL2_RELU, true, false};
     const float want[] = {0.5f, 0, 3.5f, 0};
     const struct dl2_device_class *ops;
     for (size_t index = 0; (ops = dl2_device_at(index)); index++) {
@@ -637,19 +652,27 @@ static void norm_eval(void **state)
     }
 }
 
-static void relu_devices(void **state)
+static void activation_devices(void **state)
 {
     (void)state;
-    struct op op = {.name = "relu", .run = run_relu, .out_count = 50021};
-    op.counts[0] = op.counts[1] = op.out_count;
-    op_alloc(&op);
-    against_reference(&op, 0);
-    for (size_t i = 0; i < op.out_count; i++) {
-        assert_true(op.y[i] == (op.in[0][i] > 0 ? op.in[0][i] : 0));
-        assert_true(op.gradient[0][i] == (op.in[0][i] > 0 ? op.dy[i] : 0));
-        assert_true(op.gradient[1][i] == op.gradient[0][i] + op.y[i]);
+    static const enum dl2_activation activations[] = {DL2_IDENTITY, DL2_RELU, DL2_RELU6};
+    for (int a = 0; a < 3; a++) {
+        struct op op = {.name = "activation", .run = run_activation, .out_count = 50021};
+        op.shape = &activations[a];
+        op.counts[0] = op.counts[1] = op.out_count;
+        op_alloc(&op);
+        for (size_t i = 0; i < op.out_count; i++)
+            op.in[0][i] = i % 100 == 0 ? 6 : i % 100 == 1 ? 0 : 9 * op.in[0][i];
+        against_reference(&op, 0);
+        for (size_t i = 0; i < op.out_count; i++) {
+            float x = op.in[0][i], low = a && x < 0 ? 0 : x, y = a == 2 && low > 6 ? 6 : low;
+            bool passes = !a || (y > 0 && !(a == 2 && y == 6));
+            assert_true(op.y[i] == y);
+            assert_true(op.gradient[0][i] == (passes ? op.dy[i] : 0));
+            assert_true(op.gradient[1][i] == op.gradient[0][i] + op.y[i]);
+        }
+        op_free(&op);
     }
-    op_free(&op);
 }
 
 static const int32_t some_labels[] = {2, 0, -1, 3, 1, 2, 0};
@@ -727,7 +750,8 @@ static void dropout_is_the_same_everywhere(void **state)
         for (unsigned threads = 1; threads < 4; threads++) {
             struct dl2_device *d = opened(ops->name, threads);
             float *from = place(d, x, count * F), *to = place(d, x, count * F);
-            ops->dropout(d, from, to, count, 0.25f, 7, 11, 1);
+            ops->set_numbers(d, &(struct dl2_step_numbers){.step = 11});
+            ops->dropout(d, from, to, count, 0.25f, 7, 1);
             take(d, index || threads > 1 ? again : first, to, count * F);
             take(d, NULL, from, 0);
             if (index || threads > 1)
@@ -772,7 +796,8 @@ static void ingest_devices(void **state)
                 uint8_t *from = place(d, images, count);
                 uint32_t *with = mixed ? place(d, partner, sizeof partner) : NULL;
                 float *to = place(d, got, count * F);
-                ops->ingest_run(ingest, from, with, 0.7f, to);
+                ops->set_numbers(d, &(struct dl2_step_numbers){.lambda = 0.7f});
+                ops->ingest_run(ingest, from, with, to);
                 take(d, got, to, count * F);
                 near("ingest", ops->name, want, got, count, 1e-6);
                 take(d, NULL, from, 0);
@@ -800,8 +825,13 @@ static void sgd_devices(void **state)
             float *m = place(d, start, count * F);
             d->ops->zero(d, m, count * F);
             for (int step = 0; step < 3; step++) {
-                struct dl2_sgd sgd = {0.1f / (float)(step + 1), 0.875f, 1e-2f, nesterov};
-                ops->sgd_step(d, w, g, m, count, &sgd);
+                const struct dl2_step_numbers numbers = {
+                    .rate = 0.1f / (float)(step + 1), .momentum = 0.875f, .weight_decay = 1e-2f};
+                const size_t decayed = 12345; /* of no more than its first part, the rest not */
+                ops->set_numbers(d, &numbers);
+                ops->sgd_step(d, w, NULL, g, m, decayed, true, nesterov);
+                ops->sgd_step(d, w + decayed, NULL, g + decayed, m + decayed, count - decayed,
+                              false, nesterov);
             }
             float *out = index ? got : want;
             take(d, out, w, count * F);
@@ -821,17 +851,19 @@ static void sgd_devices(void **state)
 static void shapes_that_make_no_sense(void **state)
 {
     (void)state;
-    const struct dl2_conv_shape large = {1, 2, 2, 3, 4, 5, 5, 1, 1, 1, 1, false};
-    const struct dl2_conv_shape empty = {0, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, false};
-    const struct dl2_conv_shape huge = {1u << 16, 1u << 10, 1u << 10, 3, 4, 3,
-                                        3,        1,        1,        1, 1, false};
-    const struct dl2_conv_shape stuck = {1, 8, 8, 3, 4, 3, 3, 0, 0, 1, 1, false};
-    const struct dl2_conv_shape *bad[] = {&large, &empty, &huge, &stuck};
+    const struct dl2_conv_shape large = {1, 2, 2, 3, 4, 5, 5, 1, 1, 1, 1, 1, false};
+    const struct dl2_conv_shape empty = {0, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, false};
+    const struct dl2_conv_shape huge = {1u << 16, 1u << 10, 1u << 10, 3, 4, 3,    3,
+                                        1,        1,        1,        1, 1, false};
+    const struct dl2_conv_shape stuck = {1, 8, 8, 3, 4, 3, 3, 0, 0, 1, 1, 1, false};
+    const struct dl2_conv_shape uneven = {1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 3, false};
+    const struct dl2_conv_shape none_at_all = {1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 0, false};
+    const struct dl2_conv_shape *bad[] = {&large, &empty, &huge, &stuck, &uneven, &none_at_all};
     const struct dl2_pool_shape pool = {DL2_POOL_MAX, 1, 4, 4, 1, 3, 3, 2, 2, 2, 2, 2, 2};
     const struct dl2_device_class *ops;
     for (size_t index = 0; (ops = dl2_device_at(index)); index++) {
         struct dl2_device *d = opened(ops->name, 1);
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 6; i++) {
             struct dl2_error error = DL2_ERROR_INIT;
             struct dl2_conv *conv = NULL;
             assert_int_equal(ops->conv_create(d, bad[i], &conv, &error), DL2_ERR_ARGUMENT);
@@ -846,6 +878,19 @@ static void shapes_that_make_no_sense(void **state)
     struct dl2_device *none = NULL;
     assert_int_equal(dl2_device_open("abacus", NULL, &none, &error), DL2_ERR_ARGUMENT);
     assert_non_null(strstr(error.message, "ref"));
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_device_open("ref:1", NULL, &none, &error), DL2_ERR_ARGUMENT);
+    dl2_error_clear(&error);
+    const struct dl2_device_options half = {.precision = DL2_PRECISION_FP16};
+    assert_int_equal(dl2_device_open("ref", &half, &none, &error), DL2_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "cuda"));
+    dl2_error_clear(&error);
+    static const char *const wrong[] = {"ref:", "ref:x", "ref:1x", "ref:99999", "re", ""};
+    for (int i = 0; i < 6; i++) {
+        unsigned number;
+        assert_int_equal(dl2_device_parse(wrong[i], &ops, &number, &error), DL2_ERR_ARGUMENT);
+        dl2_error_clear(&error);
+    }
 }
 
 static int seed(void **state)
@@ -871,7 +916,7 @@ int main(void)
         cmocka_unit_test_setup(norm_devices, seed),
         cmocka_unit_test_setup(norm_one_row, seed),
         cmocka_unit_test_setup(norm_eval, seed),
-        cmocka_unit_test_setup(relu_devices, seed),
+        cmocka_unit_test_setup(activation_devices, seed),
         cmocka_unit_test_setup(loss_devices, seed),
         cmocka_unit_test_setup(loss_by_hand, seed),
         cmocka_unit_test_setup(all_labels_missing, seed),

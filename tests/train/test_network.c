@@ -32,7 +32,7 @@ static struct dl2_device *opened(const struct dl2_device_class *ops, unsigned th
 #ifdef __SANITIZE_THREAD__
     threads = 1; /* GCC's OpenMP runtime is not instrumented: its barriers look like races */
 #endif
-    struct dl2_device_options options = {threads};
+    struct dl2_device_options options = {.threads = threads};
     struct dl2_device *device = NULL;
     ok(ops->open(&options, &device, &error), &error);
     return device;
@@ -66,7 +66,7 @@ static double one_step(struct dl2_network *net, const struct dl2_network_input *
                        uint64_t number)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    const struct dl2_network_step step = {number, 1, false};
+    const struct dl2_network_step step = {number, 1, false, false};
     struct dl2_loss_sums sums;
     ok(dl2_network_train(net, input, &step, &error), &error);
     ok(dl2_network_take_sums(net, &sums, &error), &error);
@@ -252,7 +252,7 @@ static void micro_batches_add_up(void **state)
         one_step(net, &input, 0);
         ok(dl2_network_get(net, last, DL2_NETWORK_GRADIENT, once, &error), &error);
         for (int i = 0; i < 2; i++) {
-            const struct dl2_network_step half = {0, 0.5f, i > 0};
+            const struct dl2_network_step half = {0, 0.5f, i > 0, false};
             ok(dl2_network_train(net, &input, &half, &error), &error);
         }
         ok(dl2_network_get(net, last, DL2_NETWORK_GRADIENT, twice, &error), &error);
@@ -316,7 +316,7 @@ static void what_makes_no_sense(void **state)
     net = made(device, "convnet", PIXELS, BATCH, 3);
     const int32_t wrong[BATCH] = {0, 1, 3, 0};
     const uint32_t partner[BATCH] = {0, 1, 4, 2};
-    const struct dl2_network_step step = {0, 1, false};
+    const struct dl2_network_step step = {0, 1, false, false};
     const struct dl2_network_input inputs[] = {{images, wrong, BATCH, NULL, 1},
                                                {images, labels, BATCH + 1, NULL, 1},
                                                {images, labels, 0, NULL, 1},
