@@ -7,6 +7,8 @@ libcommon_la_SOURCES = \
 	common/json.c common/json.h \
 	common/machine.c common/machine.h \
 	common/memory.c common/memory.h \
+	common/monitor.c common/monitor.h \
+	common/nvml.c common/nvml.h \
 	common/option.c common/option.h \
 	common/progress.c common/progress.h \
 	common/random.c common/random.h \

@@ -1,5 +1,6 @@
 /* The report of a run: experiment_report.json (docs/formats.md, dl2-experiment/1). */
 #include "common/json.h"
+#include "common/machine.h"
 #include "train/run.h"
 
 #include <math.h>
@@ -168,6 +169,8 @@ json_t *dl2_run_report(const struct dl2_run *run)
     json_object_set(report, "arguments", run->arguments);
     json_object_set_new(report, "versions", versions);
     json_object_set_new(report, "machine", dl2_machine_describe());
+    if (run->card)
+        json_object_set(report, "card", run->card);
     json_object_set_new(report, "classes", json_integer(run->classes));
     json_object_set_new(report, "train_images", json_integer((json_int_t)images));
     json_object_set_new(
@@ -235,7 +238,7 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
     json_object_set_new(report, "best", best_of(run->state.epochs));
     json_object_set_new(report, "seconds", json_real(dl2_run_elapsed(run)));
     json_object_set_new(report, "peak_rss_bytes", json_integer((json_int_t)dl2_peak_rss()));
-    json_object_set_new(report, "resources", dl2_monitor_samples(run->monitor));
+    json_object_set_new(report, "timeline", dl2_monitor_timeline(run->monitor));
     json_object_set_new(report, "bad", bad_list(run->bad));
     json_object_set_new(report, "completed", json_boolean(run->state.completed));
     return dl2_json_save(run->report_path, report, error);

@@ -242,6 +242,13 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
     return dl2_network_create(run->device, &network, &run->network, error);
 }
 
+static int start_monitor(struct dl2_run *run, struct dl2_error *error)
+{
+    DL2_TRY(dl2_monitor_start(1.0, NULL, &run->monitor, error));
+    run->card = dl2_monitor_card(run->monitor);
+    return DL2_OK;
+}
+
 int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
 {
     run->bad = json_object();
@@ -255,7 +262,7 @@ int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
     run->partner = dl2_calloc(run->config->batch, sizeof *run->partner);
     if (!run->partner)
         return no_memory(error);
-    return dl2_monitor_start(1.0, &run->monitor, error);
+    return start_monitor(run, error);
 }
 
 static void close_data(struct dl2_run_data *data, size_t count)
@@ -270,8 +277,7 @@ static void close_data(struct dl2_run_data *data, size_t count)
 
 void dl2_run_close(struct dl2_run *run)
 {
-    if (run->monitor)
-        json_decref(dl2_monitor_stop(run->monitor));
+    dl2_monitor_stop(run->monitor);
     dl2_feed_destroy(run->feed);
     if (run->network)
         dl2_network_destroy(run->network);
@@ -288,6 +294,7 @@ void dl2_run_close(struct dl2_run *run)
     json_decref(run->arguments);
     json_decref(run->identity);
     json_decref(run->report);
+    json_decref(run->card);
     json_decref(run->bad);
     json_decref(run->state.epochs);
     json_decref(run->state.missing);

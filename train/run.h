@@ -5,7 +5,7 @@
 #ifndef DL2_TRAIN_RUN_H
 #define DL2_TRAIN_RUN_H
 
-#include "common/machine.h"
+#include "common/monitor.h"
 #include "dataset/dataset.h"
 #include "train/budget.h"
 #include "train/feed.h"
@@ -36,12 +36,14 @@ struct dl2_run {
     uint32_t *partner; /* mixup's */
     struct dl2_budget budget;
     struct dl2_monitor *monitor;
+    double joules_seen; /* of the monitor's, those that are in state.joules; NAN without a card */
     struct dl2_run_state state;
     double elapsed_before; /* of the parts before this one */
     double run_stop;       /* position where this part ends; INFINITY without run_epochs */
     bool stopped;          /* this part is over, the run isn't */
     json_t *arguments, *identity, *report;
-    json_t *bad; /* samples that can't be read, each once: an object with true for each text */
+    json_t *card; /* what it says of itself; NULL: the device is on none */
+    json_t *bad;  /* samples that can't be read, each once: an object with true for each text */
 };
 
 /* Everything but the training feed. On an error dl2_run_close() takes away what there is. */

@@ -2,6 +2,7 @@
 #include "common/json.h"
 #include "train/checkpoint.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,8 @@ static json_t *state_to_json(const struct dl2_run_state *state)
         (json_int_t)state->sums.top1, "top5", (json_int_t)state->sums.top5, "seconds",
         state->seconds, "data_wait", state->data_wait, "lr", state->lr, "images",
         (json_int_t)state->images, "epochs", state->epochs);
+    if (json && isfinite(state->joules))
+        json_object_set_new(json, "joules", json_real(state->joules));
     if (json && state->missing) {
         json_object_set_new(json, "next", json_integer(state->next));
         json_object_set(json, "missing", state->missing);
@@ -84,6 +87,7 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     state->sums.top1 = (uint64_t)top1;
     state->sums.top5 = (uint64_t)top5;
     state->images = (uint64_t)images;
+    state->joules = dl2_json_get_real(json, "joules", images ? NAN : 0);
     state->epochs = json_incref(epochs);
     return DL2_OK;
 }

@@ -28,6 +28,7 @@ struct dl2_run_state {
     /* Of this pass so far. */
     struct dl2_loss_sums sums;
     double seconds, data_wait, lr;
+    double joules; /* NAN where the card doesn't tell */
     uint64_t images;
     json_t *epochs; /* the report's records of finished passes */
 };

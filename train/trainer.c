@@ -103,6 +103,14 @@ static int take_sums(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Adds what the card took since the last time. */
+static void take_joules(struct dl2_run *run)
+{
+    const double now = dl2_monitor_joules(run->monitor);
+    run->state.joules += now - run->joules_seen;
+    run->joules_seen = now;
+}
+
 /* One batch, forward and backward; `part` of `parts` whose gradients are averaged. */
 static int train_batch(struct dl2_run *run, unsigned part, unsigned parts, struct dl2_error *error)
 {
@@ -110,7 +118,8 @@ static int train_batch(struct dl2_run *run, unsigned part, unsigned parts, struc
     struct dl2_batch *batch;
     double waited = dl2_clock_wall();
     int got = dl2_feed_next(run->feed, &batch, error);
-    run->state.data_wait += dl2_clock_wall() - waited;
+    waited = dl2_clock_wall() - waited;
+    run->state.data_wait += waited;
     if (got < 0)
         return got;
     if (got == 0)
@@ -126,6 +135,7 @@ static int train_batch(struct dl2_run *run, unsigned part, unsigned parts, struc
     int status = dl2_network_train(run->network, &input, &step, error);
     dl2_network_wait_input(run->network);
     run->state.images += batch->count;
+    dl2_monitor_count(run->monitor, batch->count, waited);
     dl2_feed_release(run->feed, batch);
     run->state.step++;
     run->state.batch++;
@@ -224,6 +234,7 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
                              (unsigned long long)state->batch, (unsigned long long)steps);
     double last = dl2_clock_wall();
     uint64_t updates = 0;
+    run->joules_seen = dl2_monitor_joules(run->monitor);
     DL2_TRY(start_feed(run, error));
     for (;;) {
         double length = run_length(run), before = position(run);
@@ -246,13 +257,16 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
         tell_step(run, "train", state->batch, steps);
         if (state->batch < steps && checkpoint_due(run, before, after)) {
             DL2_TRY(take_sums(run, error));
+            take_joules(run);
             DL2_TRY(save_checkpoint(run, error));
+            run->joules_seen = dl2_monitor_joules(run->monitor);
             last = dl2_clock_wall();
         }
     }
     double waited = dl2_clock_wall();
     DL2_TRY(take_sums(run, error)); /* waits for the device */
     state->seconds += dl2_clock_wall() - waited;
+    take_joules(run);
     dl2_run_note_bad(run, run->feed);
     return DL2_OK;
 }
@@ -398,6 +412,13 @@ static json_t *epoch_record(const struct dl2_run *run)
     json_object_set_new(record, "compute_seconds", json_real(seconds - state->data_wait));
     json_object_set_new(record, "images_per_second",
                         dl2_json_real(seconds > 0 ? (double)state->images / seconds : NAN));
+    json_object_set_new(record, "data_stall",
+                        dl2_json_real(seconds > 0 ? state->data_wait / seconds : NAN));
+    if (isfinite(state->joules) && state->images) {
+        json_object_set_new(record, "joules", json_real(state->joules));
+        json_object_set_new(record, "joules_per_image",
+                            json_real(state->joules / (double)state->images));
+    }
     json_object_set_new(record, "loader",
                         json_pack("{s:f, s:f, s:f, s:f}", "read", stats.read, "decode",
                                   stats.decode, "transform", stats.transform, "wait",
@@ -421,7 +442,7 @@ static int end_pass(struct dl2_run *run, struct dl2_error *error)
         state->missing = NULL;
         state->trained = false;
         memset(&state->sums, 0, sizeof state->sums);
-        state->seconds = state->data_wait = 0;
+        state->seconds = state->data_wait = state->joules = 0;
         state->images = 0;
         dl2_feed_stats_reset(run->feed);
         if (run->events.epoch_ended)

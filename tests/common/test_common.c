@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/memory.h"
+#include "common/monitor.h"
 #include "common/option.h"
 #include "common/random.h"
 #include "common/stats.h"
@@ -392,28 +393,93 @@ static void sizes_in_words(void **state)
         assert_int_equal(dl2_parse_size(wrong[i], &bytes, NULL), DL2_ERR_ARGUMENT);
 }
 
+static void spin(double seconds)
+{
+    const double until = dl2_clock_wall() + seconds;
+    while (dl2_clock_wall() < until)
+        ;
+}
+
+static double last_of(const json_t *timeline, const char *name)
+{
+    const json_t *column = json_object_get(timeline, name);
+    return json_number_value(json_array_get(column, json_array_size(column) - 1));
+}
+
 static void monitor_samples_the_process(void **state)
 {
     (void)state;
     struct dl2_monitor *monitor;
-    assert_int_equal(dl2_monitor_start(0.01, &monitor, NULL), DL2_OK);
-    double until = dl2_clock_wall() + 0.1;
-    while (dl2_clock_wall() < until)
-        ;
-    json_t *early = dl2_monitor_samples(monitor);
-    json_t *samples = dl2_monitor_stop(monitor);
-    assert_true(json_array_size(early) >= 1);
-    assert_true(json_array_size(early) < json_array_size(samples));
+    unsetenv("DL2_CARD");
+    assert_int_equal(dl2_monitor_start(0.01, NULL, &monitor, NULL), DL2_OK);
+    dl2_monitor_count(monitor, 32, 0.25);
+    spin(0.05);
+    json_t *early = dl2_monitor_timeline(monitor);
+    dl2_monitor_count(monitor, 16, 0.5);
+    spin(0.15);
+    json_t *late = dl2_monitor_timeline(monitor);
+    assert_true(isnan(dl2_monitor_joules(monitor)));
+    assert_null(dl2_monitor_card(monitor));
+    dl2_monitor_stop(monitor);
+    dl2_monitor_stop(NULL);
+    const size_t count = json_array_size(json_object_get(early, "seconds"));
+    assert_true(count >= 1);
+    assert_true(count < json_array_size(json_object_get(late, "seconds")));
+    assert_true(last_of(late, "seconds") >= 0.05);
+    assert_true(last_of(late, "cpu_percent") > 0);
+    assert_true(last_of(late, "rss_bytes") > 100000);
+    assert_true(last_of(early, "images") == 32 && last_of(late, "images") == 48);
+    assert_true(last_of(late, "data_wait_seconds") == 0.75);
+    assert_null(json_object_get(late, "card_percent"));
+    const char *key;
+    json_t *column;
+    json_object_foreach(late, key, column)
+    {
+        if (json_is_array(column))
+            assert_int_equal(json_array_size(column),
+                             json_array_size(json_object_get(late, "seconds")));
+    }
     json_decref(early);
-    assert_true(json_array_size(samples) >= 2);
-    const json_t *last = json_array_get(samples, json_array_size(samples) - 1);
-    assert_true(dl2_json_get_real(last, "seconds", 0) >= 0.1);
-    assert_true(dl2_json_get_integer(last, "rss_bytes", 0) > 100000);
-    json_decref(samples);
+    json_decref(late);
     json_t *machine = dl2_machine_describe();
     assert_true(dl2_json_get_integer(machine, "cores", 0) >= 1);
     json_decref(machine);
     assert_true(dl2_peak_rss() > 100000);
+}
+
+/* As many samples as a timeline may have, and half as many again: the rate halves, and what is
+ * counted isn't lost. */
+static void long_timelines_are_thinned(void **state)
+{
+    (void)state;
+    struct dl2_monitor *monitor;
+    const double period = 1e-4;
+    assert_int_equal(dl2_monitor_start(period, NULL, &monitor, NULL), DL2_OK);
+    json_t *timeline;
+    bool thinned = false;
+    const double until = dl2_clock_wall() + 30;
+    do {
+        dl2_monitor_count(monitor, 1, 0);
+        spin(0.01);
+        timeline = dl2_monitor_timeline(monitor);
+        const json_t *seconds = json_object_get(timeline, "seconds");
+        const size_t count = json_array_size(seconds);
+        assert_true(count <= DL2_MONITOR_SAMPLES);
+        thinned = dl2_json_get_real(timeline, "period_seconds", 0) > period;
+        if (thinned) {
+            assert_true(count >= DL2_MONITOR_SAMPLES / 2);
+            for (size_t i = 1; i < count; i++) {
+                assert_true(json_number_value(json_array_get(seconds, i)) >=
+                            json_number_value(json_array_get(seconds, i - 1)));
+                assert_true(
+                    json_number_value(json_array_get(json_object_get(timeline, "images"), i)) >=
+                    json_number_value(json_array_get(json_object_get(timeline, "images"), i - 1)));
+            }
+        }
+        json_decref(timeline);
+    } while (!thinned && dl2_clock_wall() < until);
+    assert_true(thinned);
+    dl2_monitor_stop(monitor);
 }
 
 int main(void)
@@ -436,6 +502,7 @@ int main(void)
         cmocka_unit_test(lists_of_numbers_and_names),
         cmocka_unit_test(sizes_in_words),
         cmocka_unit_test(monitor_samples_the_process),
+        cmocka_unit_test(long_timelines_are_thinned),
     };
     return cmocka_run_group_tests_name("common", tests, NULL, NULL);
 }

@@ -45,6 +45,6 @@ training() {
             {"epoch": 1, "val": [{"name": "$2", "images": 200, "loss": 1, "top1": $5, "top5": 0.9}],
              "seconds": 1, "images_per_second": 800}],
  "final": [{"name": "$2", "images": 200, "loss": 1, "top1": $5, "top5": 0.9}],
- "resources": [], "bad": [], "completed": ${6:-true}}
+ "timeline": {}, "bad": [], "completed": ${6:-true}}
 JSON
 }

@@ -17,7 +17,7 @@ assert report["schema"] == "dl2-experiment/1" and report["completed"] is True
 assert report["final"][0]["top1"] > 0.8, report["final"]
 assert report["epochs"][-1]["train"]["loss"] < report["epochs"][0]["train"]["loss"]
 assert report["classes"] == 3 and report["train_images"] == 48 and report["val_images"] == 15
-assert len(report["epochs"]) == 12 and report["resources"] and report["machine"]["cores"] >= 1
+assert len(report["epochs"]) == 12 and report["timeline"]["seconds"] and report["machine"]["cores"] >= 1
 for epoch in report["epochs"]:
     assert epoch["val"][0]["images"] == 15
     assert epoch["val"][0]["top5"] == 1.0

@@ -29,7 +29,7 @@ for report in whole parts; do
     sed -n 's/^ *"loss": \([0-9.]\{12\}\).*/\1/p' $report/$REPORT >$report.losses
 done
 cmp whole.losses parts.losses || fail "the resumed run's report has other losses"
-[ "$(grep -c '"data_wait_seconds"' parts/$REPORT)" = 3 ] || fail "not three epochs in the report"
+[ "$(grep -c '"compute_seconds"' parts/$REPORT)" = 3 ] || fail "not three epochs in the report"
 
 # Where the order is the machine's, too, each epoch has every image once, over all the parts of a run;
 # images that are kept in memory change nothing.

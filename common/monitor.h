@@ -1,0 +1,56 @@
+/*
+ * What a run did with the machine: a thread looks once a period at the process, the disk and the
+ * card, and at how far the run has come.
+ *
+ * Threads: dl2_monitor_count() and the functions that read may be called from any.
+ */
+#ifndef DL2_COMMON_MONITOR_H
+#define DL2_COMMON_MONITOR_H
+
+#include "common/error.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* Samples that a timeline has at most. With all columns its JSON stays below 256 KiB. */
+#define DL2_MONITOR_SAMPLES 600
+
+struct dl2_monitor;
+
+/*
+ * Starts it. `card` is the one to watch, as for dl2_nvml_open(), or NULL; the environment variable
+ * DL2_CARD goes before it. A card that can't be watched is left out without a word.
+ */
+int dl2_monitor_start(double period_seconds, const char *card, struct dl2_monitor **out,
+                      struct dl2_error *error);
+/* Ends it; NULL is fine. */
+void dl2_monitor_stop(struct dl2_monitor *monitor);
+
+/* So many more images are done, and so many seconds more were spent waiting for them. */
+void dl2_monitor_count(struct dl2_monitor *monitor, uint64_t images, double waited);
+
+/*
+ * The samples so far, in columns of equal length:
+ *   seconds                              since the start, of each sample
+ *   images, data_wait_seconds            counted since the start
+ *   cpu_percent                          100 = one core, since the sample before
+ *   rss_bytes
+ *   disk_read_bytes, disk_write_bytes    since the start; what really went to the disk
+ * and, with a card, those that it tells:
+ *   card_percent, card_memory_percent    of the time in which a kernel ran, memory was moved
+ *   card_memory_bytes                    in use, by all processes
+ *   card_watts, card_joules              of the board; joules since the start
+ *   card_sm_mhz, card_memory_mhz
+ * and "period_seconds", which doubles, and every other sample goes, when there are
+ * DL2_MONITOR_SAMPLES. A new reference.
+ */
+json_t *dl2_monitor_timeline(struct dl2_monitor *monitor);
+
+/* {"name", "driver", ..., "energy": "counter" or, where the card counts none, "power" for the sum
+ * of its power over time}, or NULL without a card. A new reference. */
+json_t *dl2_monitor_card(const struct dl2_monitor *monitor);
+
+/* What the card took since the start, joules; NAN where it isn't known. */
+double dl2_monitor_joules(struct dl2_monitor *monitor);
+
+#endif
