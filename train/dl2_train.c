@@ -9,6 +9,7 @@
 #include "train/device.h"
 #include "train/network.h"
 #include "train/trainer.h"
+#include "train/world.h"
 
 #include <math.h>
 #include <signal.h>
@@ -278,6 +279,8 @@ static void print_versions(FILE *out)
     fprintf(out, "  zlib %s\n", zlibVersion());
     for (size_t i = 0; dl2_device_at(i); i++)
         fprintf(out, "  device %s: %s\n", dl2_device_at(i)->name, dl2_device_at(i)->version());
+    for (size_t i = 0; dl2_world_at(i); i++)
+        fprintf(out, "  ranks by %s: %s\n", dl2_world_at(i)->name, dl2_world_at(i)->version());
 }
 
 static const struct dl2_program program = {

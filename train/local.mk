@@ -6,8 +6,20 @@ libtrain_la_SOURCES = \
 	train/device_ref.c \
 	train/element.c train/element.h \
 	train/graph.c train/graph.h \
-	train/network.c train/network.h
+	train/launch.c \
+	train/network.c train/network.h \
+	train/reducer.c train/reducer.h \
+	train/world.c train/world.h \
+	train/world_local.c train/world_local.h
 libtrain_la_LIBADD = libcommon.la
+
+if HAVE_MPI
+noinst_LTLIBRARIES += libtrain_mpi.la
+libtrain_mpi_la_SOURCES = train/world_mpi.c
+libtrain_mpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+libtrain_mpi_la_LIBADD = $(MPI_LIBS)
+libtrain_la_LIBADD += libtrain_mpi.la
+endif
 
 # The cpu device: its loops are compiled once for each SIMD level.
 KERNELS_CFLAGS = $(AM_CFLAGS) -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math

@@ -29,6 +29,11 @@ tests_train_test_network_SOURCES = tests/train/test_network.c
 tests_train_test_network_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_train_test_network_LDADD = libtrain.la $(CMOCKA_LIBS)
 TESTS += tests/train/test_device tests/train/test_network
+check_PROGRAMS += tests/train/test_world
+tests_train_test_world_SOURCES = tests/train/test_world.c
+tests_train_test_world_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_train_test_world_LDADD = libtrain.la $(CMOCKA_LIBS)
+TESTS += tests/train/test_world
 endif
 EXTRA_DIST += tests/train/make_vectors.py tests/train/vectors-convnet.txt tests/train/vectors-resnet20.txt
 
@@ -44,6 +49,7 @@ train_tests = \
 	tests/train/test_budget.sh \
 	tests/train/test_data.sh \
 	tests/train/test_fuzz_checkpoint.sh \
+	tests/train/test_mpi.sh \
 	tests/train/test_options.sh \
 	tests/train/test_resume.sh \
 	tests/train/test_signal.sh
