@@ -13,6 +13,8 @@
 #include "common/thread.h"
 #include "train/device.h"
 #include "train/kernels.h"
+#include "train/reducer.h"
+#include "train/sync_norm.h"
 
 #include <math.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -40,6 +42,7 @@ struct cpu {
     size_t partial_period;
     float *gradient; /* of a layer's weight and bias, before it is added to another */
     size_t gradient_size;
+    struct dl2_reducer *reducer; /* NULL: alone */
 };
 
 /* -- threads -- */
@@ -115,6 +118,7 @@ static void cpu_close(struct dl2_device *device)
     struct cpu *cpu = (struct cpu *)device;
     if (!cpu)
         return;
+    dl2_reducer_stop(cpu->reducer);
     if (cpu->stream)
         dnnl_stream_destroy(cpu->stream);
     if (cpu->engine)
@@ -145,6 +149,8 @@ static int cpu_open(const struct dl2_device_options *options, struct dl2_device 
     if (status == DL2_OK)
         status = check(dnnl_stream_create(&cpu->stream, cpu->engine, dnnl_stream_in_order),
                        "make a stream", error);
+    if (status == DL2_OK && cpu->base.world)
+        status = dl2_reducer_start(cpu->base.world, &cpu->reducer, error);
     if (status < 0) {
         cpu_close(&cpu->base);
         return status;
@@ -213,6 +219,16 @@ static void cpu_zero(struct dl2_device *device, void *memory, size_t bytes)
 static void cpu_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
 {
     device->numbers = *numbers;
+}
+
+static void cpu_all_reduce(struct dl2_device *device, float *data, size_t count)
+{
+    dl2_reducer_add(((struct cpu *)device)->reducer, data, count);
+}
+
+static void cpu_all_reduce_wait(struct dl2_device *device)
+{
+    dl2_reducer_wait(((struct cpu *)device)->reducer, &device->failure);
 }
 
 /*
@@ -777,6 +793,7 @@ struct dl2_norm {
     /* [period] each: y = a * (x - mean) + b; dx = p * g + q * (x - mean) + r. */
     float *a, *b, *mean, *p, *q, *r;
     double *inverse; /* [channels] 1 / sqrt(var + epsilon) */
+    double *sums;    /* [2][channels]: mean and variance, or backward's sums; see norm_train */
     /* Of the call that runs. */
     const float *x, *residual, *shift;
     struct dl2_masked gradient;
@@ -797,15 +814,12 @@ static int cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shap
 {
     struct cpu *cpu = (struct cpu *)device;
     size_t channels = shape->channels;
-    if (shape->synchronized)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "device cpu has no batch norm over several processes");
     if (!channels || !shape->rows)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no batch norm over nothing");
     size_t period = channels * (channels < 256 ? 256 / channels : 1);
     struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
     float *vectors = dl2_alloc_aligned(6 * period, sizeof *vectors);
-    double *inverse = dl2_calloc(channels, sizeof *inverse);
+    double *inverse = dl2_calloc(channels, 3 * sizeof *inverse);
     bool good = norm && vectors && inverse;
     if (good && cpu->partial_period < period) {
         double *partials = dl2_alloc_aligned(2 * period * cpu->threads, sizeof *partials);
@@ -833,6 +847,7 @@ static int cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shap
     norm->q = vectors + 4 * period;
     norm->r = vectors + 5 * period;
     norm->inverse = inverse;
+    norm->sums = inverse + channels;
     *out = norm;
     return DL2_OK;
 }
@@ -908,6 +923,7 @@ static void cpu_norm_train(struct dl2_norm *norm, const void *from, const void *
     const struct dl2_norm_shape *s = &norm->s;
     const float *x = from;
     double rows = (double)s->rows, momentum = s->momentum;
+    double *means = norm->sums, *variances = norm->sums + s->channels;
     /* One pass, with the first row taken off so that the squares do not cancel. */
     memcpy(norm->mean, x, s->channels * sizeof *x);
     repeat(norm, norm->mean);
@@ -916,13 +932,20 @@ static void cpu_norm_train(struct dl2_norm *norm, const void *from, const void *
     for (size_t c = 0; c < s->channels; c++) {
         double sum, squares;
         total(norm, parts, c, &sum, &squares);
-        double mean = x[c] + sum / rows;
         double var = squares / rows - sum / rows * (sum / rows);
-        var = var > 0 ? var : 0;
-        double unbiased = s->rows > 1 ? var * rows / (rows - 1) : var;
-        norm->mean[c] = (float)mean;
-        norm->inverse[c] = 1 / sqrt(var + s->epsilon);
-        running_mean[c] = (float)((1 - momentum) * running_mean[c] + momentum * mean);
+        means[c] = x[c] + sum / rows;
+        variances[c] = var > 0 ? var : 0;
+    }
+    if (s->synchronized) {
+        struct dl2_device *device = &norm->cpu->base;
+        dl2_sync_moments(device->world, means, running_mean, s->channels, &device->failure);
+        rows *= dl2_world_size(device->world);
+    }
+    for (size_t c = 0; c < s->channels; c++) {
+        double unbiased = rows > 1 ? variances[c] * rows / (rows - 1) : variances[c];
+        norm->mean[c] = (float)means[c];
+        norm->inverse[c] = 1 / sqrt(variances[c] + s->epsilon);
+        running_mean[c] = (float)((1 - momentum) * running_mean[c] + momentum * means[c]);
         running_var[c] = (float)((1 - momentum) * running_var[c] + momentum * unbiased);
     }
     norm_apply(norm, x, residual, gamma, beta, y);
@@ -976,7 +999,7 @@ static void cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *
                               void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
     const struct dl2_norm_shape *s = &norm->s;
-    double rows = (double)s->rows;
+    double rows = (double)s->rows, *sums = norm->sums, *products = norm->sums + s->channels;
     (void)beta;
     norm->dx = dx;
     norm->dresidual = dresidual;
@@ -997,14 +1020,20 @@ static void cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *
     unsigned parts =
         share_out(norm->cpu, s->rows, row_grain(s->channels), norm_backward_sums_part, norm);
     for (size_t c = 0; c < s->channels; c++) {
-        double sum, product, inverse = norm->inverse[c];
-        total(norm, parts, c, &sum, &product);
-
+        total(norm, parts, c, &sums[c], &products[c]);
+        dgamma[c] = (float)(products[c] * norm->inverse[c] + (accumulate ? dgamma[c] : 0));
+        dbeta[c] = (float)(sums[c] + (accumulate ? dbeta[c] : 0));
+    }
+    if (s->synchronized) {
+        struct dl2_device *device = &norm->cpu->base;
+        dl2_world_sum(device->world, sums, 2 * (size_t)s->channels, &device->failure);
+        rows *= dl2_world_size(device->world);
+    }
+    for (size_t c = 0; c < s->channels; c++) {
+        double inverse = norm->inverse[c];
         norm->p[c] = (float)(gamma[c] * inverse);
-        norm->q[c] = (float)(-gamma[c] * inverse * inverse * inverse * product / rows);
-        norm->r[c] = (float)(-gamma[c] * inverse * sum / rows);
-        dgamma[c] = (float)(product * inverse + (accumulate ? dgamma[c] : 0));
-        dbeta[c] = (float)(sum + (accumulate ? dbeta[c] : 0));
+        norm->q[c] = (float)(-gamma[c] * inverse * inverse * inverse * products[c] / rows);
+        norm->r[c] = (float)(-gamma[c] * inverse * sums[c] / rows);
     }
     repeat(norm, norm->p);
     repeat(norm, norm->q);
@@ -1110,7 +1139,8 @@ static void sgd_part(void *context, unsigned part, size_t begin, size_t end)
     const struct elementwise *e = context;
     const struct dl2_step_numbers *numbers = &e->cpu->base.numbers;
     (void)part;
-    e->cpu->kernels->sgd(e->y + begin, e->a + begin, e->z + begin, end - begin, numbers->rate,
+    e->cpu->kernels->sgd(e->y + begin, e->a + begin, e->z + begin, end - begin,
+                         1 / (float)dl2_world_size(e->cpu->base.world), numbers->rate,
                          numbers->momentum, e->decays ? numbers->weight_decay : 0, e->nesterov);
 }
 
@@ -1323,6 +1353,8 @@ const struct dl2_device_class dl2_device_cpu = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .set_numbers = cpu_set_numbers,
+    .all_reduce = cpu_all_reduce,
+    .all_reduce_wait = cpu_all_reduce_wait,
     .conv_create = cpu_conv_create,
     .conv_free = cpu_conv_free,
     .conv_forward = cpu_conv_forward,

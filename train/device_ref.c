@@ -5,10 +5,17 @@
 #include "common/memory.h"
 #include "common/random.h"
 #include "train/device.h"
+#include "train/reducer.h"
+#include "train/sync_norm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct ref {
+    struct dl2_device base;
+    struct dl2_reducer *reducer; /* NULL: alone */
+};
 
 struct dl2_conv {
     struct dl2_conv_shape s;
@@ -26,8 +33,10 @@ struct dl2_linear {
 };
 
 struct dl2_norm {
+    struct dl2_device *device;
     struct dl2_norm_shape s;
-    double *mean, *scale; /* of the last batch; scale is 1 / sqrt(var + epsilon) */
+    double *mean, *scale;  /* of the last batch; scale is 1 / sqrt(var + epsilon) */
+    double *sum, *product; /* of backward's gradients, over what mean is over */
 };
 
 struct dl2_ingest {
@@ -53,6 +62,8 @@ static const char *ref_version(void)
 
 static void ref_close(struct dl2_device *device)
 {
+    if (device)
+        dl2_reducer_stop(((struct ref *)device)->reducer);
     free(device);
 }
 
@@ -95,11 +106,19 @@ static void ref_wait_uploads(struct dl2_device *device)
     (void)device;
 }
 
+static int ref_sync(struct dl2_device *device, struct dl2_error *error)
+{
+    int status = device->failure.status; /* of the world: nothing else can fail once planned */
+    if (status)
+        dl2_error_set(error, device->failure.status, "%s", device->failure.message);
+    dl2_error_clear(&device->failure);
+    return status;
+}
+
 static int ref_download(struct dl2_device *device, void *to, const void *from, size_t bytes,
                         struct dl2_error *error)
 {
-    (void)device;
-    (void)error;
+    DL2_TRY(ref_sync(device, error));
     memcpy(to, from, bytes);
     return DL2_OK;
 }
@@ -110,11 +129,14 @@ static void ref_zero(struct dl2_device *device, void *memory, size_t bytes)
     memset(memory, 0, bytes);
 }
 
-static int ref_sync(struct dl2_device *device, struct dl2_error *error)
+static void ref_all_reduce(struct dl2_device *device, float *data, size_t count)
 {
-    (void)device;
-    (void)error;
-    return DL2_OK; /* nothing here can fail once it is planned */
+    dl2_reducer_add(((struct ref *)device)->reducer, data, count);
+}
+
+static void ref_all_reduce_wait(struct dl2_device *device)
+{
+    dl2_reducer_wait(((struct ref *)device)->reducer, &device->failure);
 }
 
 /* -- convolution -- */
@@ -450,20 +472,19 @@ static void ref_pool_backward(struct dl2_pool *pool, const void *from, void *to)
 static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
                            struct dl2_norm **out, struct dl2_error *error)
 {
-    (void)device;
-    if (shape->synchronized)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "device ref has no batch norm over several processes");
     struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
-    double *kept = dl2_calloc(shape->channels, 2 * sizeof *kept);
+    double *kept = dl2_calloc(shape->channels, 4 * sizeof *kept);
     if (!norm || !kept) {
         free(norm);
         free(kept);
         return out_of_memory(error, "batch norm");
     }
+    norm->device = device;
     norm->s = *shape;
     norm->mean = kept;
     norm->scale = kept + shape->channels;
+    norm->sum = kept + 2 * (size_t)shape->channels;
+    norm->product = kept + 3 * (size_t)shape->channels;
     *out = norm;
     return DL2_OK;
 }
@@ -518,8 +539,17 @@ static void ref_norm_train(struct dl2_norm *norm, const void *from, const void *
             squares += d * d;
         }
         norm->mean[c] = mean;
-        norm->scale[c] = 1 / sqrt(squares / rows + s->epsilon);
-        double unbiased = s->rows > 1 ? squares / (rows - 1) : squares;
+        norm->scale[c] = squares / rows; /* for now */
+    }
+    if (s->synchronized) {
+        struct dl2_device *device = norm->device;
+        dl2_sync_moments(device->world, norm->mean, running_mean, s->channels, &device->failure);
+        rows *= dl2_world_size(device->world);
+    }
+    for (size_t c = 0; c < s->channels; c++) {
+        double mean = norm->mean[c], var = norm->scale[c];
+        double unbiased = rows > 1 ? var * rows / (rows - 1) : var;
+        norm->scale[c] = 1 / sqrt(var + s->epsilon);
         running_mean[c] = (float)((1 - s->momentum) * running_mean[c] + s->momentum * mean);
         running_var[c] = (float)((1 - s->momentum) * running_var[c] + s->momentum * unbiased);
     }
@@ -547,9 +577,9 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *from, const voi
     float *dx = to, *dresidual = to_residual;
     double rows = (double)s->rows;
     (void)beta;
-    for (size_t c = 0; c < s->channels; c++) {
-        double mean = norm->mean[c], scale = norm->scale[c], sum = 0, product = 0;
-        for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t c = 0; c < s->channels; c++) {
+            double mean = norm->mean[c], scale = norm->scale[c], sum = 0, product = 0;
             for (size_t r = 0; r < s->rows; r++) {
                 size_t i = r * s->channels + c;
                 double g = passes(s->activation, y[i]) ? dy[i] + (dy2 ? (double)dy2[i] : 0) : 0;
@@ -562,10 +592,21 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *from, const voi
                 /* dx last: it may lie where dy or x do. */
                 if (dresidual)
                     dresidual[i] = (float)g;
-                dx[i] = (float)(gamma[c] * scale * (g - sum / rows - normal * product / rows));
+                dx[i] = (float)(gamma[c] * scale *
+                                (g - norm->sum[c] / rows - normal * norm->product[c] / rows));
             }
-        put(dgamma + c, product, accumulate);
-        put(dbeta + c, sum, accumulate);
+            if (pass)
+                continue;
+            norm->sum[c] = sum;
+            norm->product[c] = product;
+            put(dgamma + c, product, accumulate);
+            put(dbeta + c, sum, accumulate);
+        }
+        if (!pass && s->synchronized) {
+            struct dl2_device *device = norm->device;
+            dl2_world_sum(device->world, norm->sum, 2 * (size_t)s->channels, &device->failure);
+            rows *= dl2_world_size(device->world);
+        }
     }
 }
 
@@ -736,9 +777,10 @@ static void ref_sgd_step(struct dl2_device *device, float *weights, void *lowere
 {
     const struct dl2_step_numbers *numbers = &device->numbers;
     float decay = decays ? numbers->weight_decay : 0;
+    float share = 1 / (float)dl2_world_size(device->world);
     (void)lowered;
     for (size_t i = 0; i < count; i++) {
-        float g = gradient[i] + decay * weights[i];
+        float g = share * gradient[i] + decay * weights[i];
         momentum[i] = numbers->momentum * momentum[i] + g;
         weights[i] -=
             numbers->rate * (nesterov ? g + numbers->momentum * momentum[i] : momentum[i]);
@@ -766,6 +808,8 @@ const struct dl2_device_class dl2_device_ref = {
     .zero = ref_zero,
     .sync = ref_sync,
     .set_numbers = ref_set_numbers,
+    .all_reduce = ref_all_reduce,
+    .all_reduce_wait = ref_all_reduce_wait,
     .conv_create = ref_conv_create,
     .conv_free = ref_conv_free,
     .conv_forward = ref_conv_forward,
@@ -802,12 +846,19 @@ static int ref_open(const struct dl2_device_options *options, struct dl2_device 
                     struct dl2_error *error)
 {
     DL2_TRY(dl2_device_check_plain(&dl2_device_ref, options, error));
-    struct dl2_device *device = dl2_calloc(1, sizeof *device);
-    if (!device)
+    struct ref *ref = dl2_calloc(1, sizeof *ref);
+    if (!ref)
         return out_of_memory(error, "itself");
-    device->ops = &dl2_device_ref;
-    device->staging = 1;
-    device->world = options ? options->world : NULL;
-    *out = device;
+    ref->base.ops = &dl2_device_ref;
+    ref->base.staging = 1;
+    ref->base.world = options ? options->world : NULL;
+    int status = DL2_OK;
+    if (ref->base.world)
+        status = dl2_reducer_start(ref->base.world, &ref->reducer, error);
+    if (status < 0) {
+        free(ref);
+        return status;
+    }
+    *out = &ref->base;
     return DL2_OK;
 }

@@ -209,13 +209,13 @@ static void ingest_mixed(const uint8_t *x, const uint8_t *x2, float own, float o
     }
 }
 
-static void sgd(float *weights, const float *gradient, float *momentum, size_t count, float rate,
-                float beta, float decay, int nesterov)
+static void sgd(float *weights, const float *gradient, float *momentum, size_t count, float share,
+                float rate, float beta, float decay, int nesterov)
 {
     float through = nesterov ? beta : 1, direct = nesterov ? 1 : 0;
 #pragma omp simd
     for (size_t i = 0; i < count; i++) {
-        float g = gradient[i] + decay * weights[i];
+        float g = share * gradient[i] + decay * weights[i];
         momentum[i] = beta * momentum[i] + g;
         weights[i] -= rate * (direct * g + through * momentum[i]);
     }

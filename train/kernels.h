@@ -62,8 +62,9 @@ struct dl2_kernels {
     void (*ingest_mixed)(const uint8_t *x, const uint8_t *x2, float own, float other, size_t count,
                          const float *a, const float *b, size_t period, float *y);
 
-    void (*sgd)(float *weights, const float *gradient, float *momentum, size_t count, float rate,
-                float beta, float decay, int nesterov);
+    /* Gradients times `share`. */
+    void (*sgd)(float *weights, const float *gradient, float *momentum, size_t count, float share,
+                float rate, float beta, float decay, int nesterov);
 };
 
 /* The best that this processor can run (and DL2_SIMD allows). */

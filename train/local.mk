@@ -9,6 +9,7 @@ libtrain_la_SOURCES = \
 	train/launch.c \
 	train/network.c train/network.h \
 	train/reducer.c train/reducer.h \
+	train/sync_norm.c train/sync_norm.h \
 	train/world.c train/world.h \
 	train/world_local.c train/world_local.h
 libtrain_la_LIBADD = libcommon.la

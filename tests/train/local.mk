@@ -33,7 +33,11 @@ check_PROGRAMS += tests/train/test_world
 tests_train_test_world_SOURCES = tests/train/test_world.c
 tests_train_test_world_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_train_test_world_LDADD = libtrain.la $(CMOCKA_LIBS)
-TESTS += tests/train/test_world
+check_PROGRAMS += tests/train/test_ranks
+tests_train_test_ranks_SOURCES = tests/train/test_ranks.c
+tests_train_test_ranks_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_train_test_ranks_LDADD = libtrain.la $(CMOCKA_LIBS)
+TESTS += tests/train/test_world tests/train/test_ranks
 endif
 EXTRA_DIST += tests/train/make_vectors.py tests/train/vectors-convnet.txt tests/train/vectors-resnet20.txt
 
