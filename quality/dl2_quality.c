@@ -2,6 +2,7 @@
 #include "codec/codec.h"
 #include "common/error.h"
 #include "common/file.h"
+#include "common/json.h"
 #include "common/option.h"
 #include "common/progress.h"
 #include "quality/output.h"
@@ -14,8 +15,39 @@
 struct arguments {
     const char *json, *json_folder, *csv;
     uint64_t max_pixels;
-    uint8_t background[3];
+    const char *background; /* NULL: the variants' own */
 };
+
+/* What the variants were flattened on, as their dl2-variant.json says; white where none does. */
+static int find_background(char **paths, size_t count, uint8_t background[3],
+                           struct dl2_error *error)
+{
+    const char *first = NULL;
+    memset(background, 255, 3);
+    for (size_t i = 0; i < count; i++) {
+        char *file = dl2_path_join(paths[i], "dl2-variant.json");
+        json_t *json = NULL;
+        uint8_t own[3];
+        if (!file)
+            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        const char *text = NULL;
+        if (dl2_is_file(file) && dl2_json_load(file, NULL, &json, NULL) == DL2_OK)
+            text = dl2_json_get_text(json_object_get(json, "options"), "background", NULL);
+        const bool known = text && dl2_parse_colour(text, own, NULL) == DL2_OK;
+        json_decref(json);
+        free(file);
+        if (!known)
+            continue;
+        if (first && memcmp(own, background, 3) != 0)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s and %s have different backgrounds under alpha: score each by "
+                                 "itself, or say --background where no image has alpha",
+                                 first, paths[i]);
+        first = paths[i];
+        memcpy(background, own, 3);
+    }
+    return DL2_OK;
+}
 
 static void show_progress(void *context, size_t done, size_t total)
 {
@@ -40,12 +72,17 @@ static int score(const struct arguments *arguments, const struct dl2_common_opti
                  char **paths, size_t count, struct dl2_error *error)
 {
     struct dl2_progress progress;
+    uint8_t background[3];
+    if (arguments->background)
+        DL2_TRY(dl2_parse_colour(arguments->background, background, error));
+    else
+        DL2_TRY(find_background(paths + 1, count - 1, background, error));
     dl2_progress_begin(&progress, "quality", "images", 0, common->quiet);
     struct dl2_scoring_options options = {.jobs = common->jobs,
                                           .max_pixels = arguments->max_pixels,
                                           .progress = show_progress,
                                           .context = &progress};
-    memcpy(options.background, arguments->background, sizeof options.background);
+    memcpy(options.background, background, sizeof options.background);
     struct dl2_scoring scoring;
     int status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, &options,
                                  &scoring, error);
@@ -62,10 +99,17 @@ static int score(const struct arguments *arguments, const struct dl2_common_opti
     return status;
 }
 
+/* Checked here, where wrong usage is told. */
+static int keep_colour(const char *text, void *value, struct dl2_error *error)
+{
+    uint8_t unused[3];
+    *(const char **)value = text;
+    return dl2_parse_colour(text, unused, error);
+}
+
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS,
-                                  .background = {255, 255, 255}};
+    struct arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS};
     const struct dl2_option table[] = {
         {DL2_OPTION_TEXT, "json", 0, "FILE",
          "write everything to FILE: aggregates, each image's figures, what could not be scored",
@@ -76,8 +120,9 @@ int main(int argc, char **argv)
         {DL2_OPTION_TEXT, "csv", 0, "FILE", "write a line for each image of each variant to FILE",
          &arguments.csv, 0, 0, NULL},
         {DL2_OPTION_PARSE, "background", 'b', "RRGGBB",
-         "what is under alpha, as dl2-transcode was told (default: white)", arguments.background, 0,
-         0, dl2_parse_colour},
+         "what is under alpha (default: what dl2-variant.json says that dl2-transcode was told, "
+         "else white)",
+         &arguments.background, 0, 0, keep_colour},
         {DL2_OPTION_UINT64, "max-pixels", 0, "N", "refuse larger images (default: 134217728)",
          &arguments.max_pixels, 1, 4294967295.0, NULL},
         {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},

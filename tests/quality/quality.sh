@@ -101,6 +101,21 @@ run 2 --background puce "$work/ref" "$work/fine"
 run 1 --json "$work/nowhere/x.json" "$work/fine" "$work/fine"
 said 'nowhere/x.json'
 
+# ---- Alpha: the background is the one that the variant was made with
+if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  png:'; then
+    mkdir "$work/alpha"
+    convert -size 64x48 gradient:'rgba(255,0,0,1)'-'rgba(0,90,255,0)' "PNG32:$work/alpha/a.png" || exit 99
+    for colour in 000000 00ff00; do
+        expect 0 dl2-transcode --quiet --codec ppm --background "$colour" "$work/alpha" "$work/on-$colour"
+        run 0 --json "$work/alpha.json" "$work/alpha" "$work/on-$colour/ppm"
+        grep -q '"lossless": true' "$work/alpha.json" || fail "not scored on the background $colour"
+    done
+    run 1 "$work/alpha" "$work/on-000000/ppm" "$work/on-00ff00/ppm"
+    said 'have different backgrounds'
+    run 0 --json "$work/alpha.json" --background ffffff "$work/alpha" "$work/on-000000/ppm" "$work/on-00ff00/ppm"
+    grep -q '"lossless": true' "$work/alpha.json" && fail '--background is not heard'
+fi
+
 # ---- Names that a file system allows and a terminal, JSON or a file name doesn't
 mkdir -p "$work/odd" "$work/odd2" || exit 99
 odd=$(printf 'new\nline \033[31m \377')
