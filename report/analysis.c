@@ -385,6 +385,8 @@ int dl2_analyse(const struct dl2_study *study, const char *arch, double toleranc
         comparison->top5 = estimate(own, 100, offsetof(struct dl2_study_run, top5), scratch);
         comparison->train_rate =
             estimate(own, 1, offsetof(struct dl2_study_run, train_rate), scratch);
+        comparison->stall = estimate(own, 100, offsetof(struct dl2_study_run, stall), scratch);
+        comparison->joules = estimate(own, 1, offsetof(struct dl2_study_run, joules), scratch);
         comparison->difference = comparison->half = NAN;
         if (v == raw_index || raw.count == 0 || own.count == 0)
             continue;

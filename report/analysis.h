@@ -39,6 +39,8 @@ const char *dl2_verdict_text(enum dl2_verdict verdict);
 struct dl2_comparison {             /* one variant, one network */
     struct dl2_estimate top1, top5; /* percent */
     struct dl2_estimate train_rate; /* images a second */
+    struct dl2_estimate stall;      /* percent of the time */
+    struct dl2_estimate joules;     /* an image */
     double difference, half;        /* to the original, points; NAN where it can't be told */
     size_t pairs;                   /* seeds that both were trained from */
     enum dl2_verdict verdict;       /* NONE for the original itself */

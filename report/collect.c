@@ -267,37 +267,43 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
 {
     json_t *epochs = json_object_get(run->report, "epochs"), *epoch;
     const size_t count = json_array_size(epochs);
+    double *const medians[] = {&run->train_rate, &run->stall, &run->joules};
+    static const char *const names[] = {"images_per_second", "data_stall", "joules_per_image"};
     const json_t *final = json_array_get(json_object_get(run->report, "final"), 0);
     run->train_images = dl2_json_get_real(run->report, "train_images", NAN);
     run->val_images =
         dl2_json_get_real(final, "images", dl2_json_get_real(run->report, "val_images", NAN));
     run->top1 = dl2_json_get_real(final, "top1", NAN);
     run->top5 = dl2_json_get_real(final, "top5", NAN);
-    run->train_rate = NAN;
+    run->train_rate = run->stall = run->joules = NAN;
     run->epochs = count;
     if (!count)
         return DL2_OK;
     run->val_top1 = dl2_calloc(count, sizeof *run->val_top1);
-    double *rates = dl2_calloc(count, sizeof *rates);
-    if (!run->val_top1 || !rates) {
-        free(rates);
+    double *values = dl2_calloc(count, sizeof *values);
+    if (!run->val_top1 || !values) {
+        free(values);
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu epochs", count);
     }
-    size_t i, rated = 0;
+    size_t i;
     json_array_foreach(epochs, i, epoch)
     {
         run->val_top1[i] =
             dl2_json_get_real(json_array_get(json_object_get(epoch, "val"), 0), "top1", NAN);
         run->seconds += dl2_json_get_real(epoch, "seconds", 0);
-        const double rate = dl2_json_get_real(epoch, "images_per_second", NAN);
-        if (rate > 0 && (i > 0 || count == 1)) /* the first epoch warms up */
-            rates[rated++] = rate;
     }
-    if (rated) {
-        qsort(rates, rated, sizeof *rates, compare_numbers);
-        run->train_rate = (rates[(rated - 1) / 2] + rates[rated / 2]) / 2;
+    for (size_t k = 0; k < sizeof medians / sizeof *medians; k++) {
+        size_t known = 0;
+        for (i = count > 1; i < count; i++) {
+            const double value = dl2_json_get_real(json_array_get(epochs, i), names[k], NAN);
+            if (value >= 0 && isfinite(value))
+                values[known++] = value;
+        }
+        qsort(values, known, sizeof *values, compare_numbers);
+        if (known)
+            *medians[k] = (values[(known - 1) / 2] + values[known / 2]) / 2;
     }
-    free(rates);
+    free(values);
     return DL2_OK;
 }
 

@@ -35,7 +35,10 @@ struct dl2_study_run {
     uint64_t seed;
     json_t *report;    /* dl2-experiment/1 */
     double top1, top5; /* last epoch, first validation set; fractions */
-    double train_rate; /* images a second, median of the epochs but the first */
+    /* Medians of the epochs but the first, which warms up (that of one epoch is its own). */
+    double train_rate; /* images a second */
+    double stall;      /* share of the time that was spent waiting for data */
+    double joules;     /* of the card, an image */
     double seconds;    /* all epochs */
     double train_images, val_images;
     size_t epochs;

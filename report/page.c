@@ -290,6 +290,18 @@ static void write_variants(struct dl2_html *html, const struct dl2_page *page)
                     "original; bytes are those of the images alone.</p>\n");
 }
 
+static void write_figure(struct dl2_html *html, const struct dl2_page *page,
+                         const struct dl2_plot *plot)
+{
+    dl2_html_markup(html, "<figure><figcaption>");
+    dl2_html_text(html, plot->title);
+    if (plot->kind != DL2_PLOT_RATE_DISTORTION && page->study->arch_count > 1)
+        dl2_html_format(html, " · %s", page->study->archs[plot->arch]);
+    dl2_html_markup(html, "</figcaption>\n");
+    dl2_html_bytes(html, &plot->svg);
+    dl2_html_markup(html, "</figure>\n");
+}
+
 static void write_plots(struct dl2_html *html, const struct dl2_page *page, enum dl2_plot_kind kind,
                         const char *heading, const char *note)
 {
@@ -304,13 +316,7 @@ static void write_plots(struct dl2_html *html, const struct dl2_page *page, enum
                 dl2_html_element(html, "p class='note'", "%s", note);
             dl2_html_markup(html, "\n<div class='plots'>\n");
         }
-        dl2_html_markup(html, "<figure><figcaption>");
-        dl2_html_text(html, plot->title);
-        if (kind != DL2_PLOT_RATE_DISTORTION && page->study->arch_count > 1)
-            dl2_html_format(html, " · %s", page->study->archs[plot->arch]);
-        dl2_html_markup(html, "</figcaption>\n");
-        dl2_html_bytes(html, &plot->svg);
-        dl2_html_markup(html, "</figure>\n");
+        write_figure(html, page, plot);
     }
     if (shown)
         dl2_html_markup(html, "</div>\n");
@@ -388,6 +394,89 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
     dl2_html_markup(html, "</tbody></table></div>\n");
 }
 
+static void with_half(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
+{
+    char text[32];
+    dl2_html_markup(html, "<td>");
+    dl2_html_text(html, fixed(estimate->mean, digits, text));
+    if (isfinite(estimate->half) && isfinite(estimate->mean))
+        dl2_html_element(html, "small", " ± %s", fixed(estimate->half, digits, text));
+    dl2_html_markup(html, "</td>");
+}
+
+/* What a plot's timeline is of: the original, or a variant that is recommended. */
+static bool stands_out(const struct dl2_page *page, const struct dl2_plot *plot)
+{
+    const struct dl2_analysis *analysis = &page->analyses[plot->arch];
+    const struct dl2_advice *advice = &analysis->smallest;
+    const size_t pick = advice->sure < page->study->variant_count ? advice->sure : advice->likely;
+    return plot->variant == dl2_study_find(page->study, "raw") || plot->variant == pick;
+}
+
+static size_t write_timelines(struct dl2_html *html, const struct dl2_page *page, bool outstanding,
+                              const char *open)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < page->plots->count; i++) {
+        const struct dl2_plot *plot = &page->plots->items[i];
+        if (plot->kind != DL2_PLOT_TIMELINE || !plot->svg.size ||
+            stands_out(page, plot) != outstanding)
+            continue;
+        if (shown++ == 0)
+            dl2_html_markup(html, open);
+        write_figure(html, page, plot);
+    }
+    if (shown)
+        dl2_html_markup(html, "</div>\n");
+    return shown;
+}
+
+/* Images a second, waiting and energy by variant; then runs second by second. */
+static void write_throughput(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    bool energy = false;
+    for (size_t i = 0; i < study->run_count; i++)
+        energy |= isfinite(study->runs[i].joules);
+    if (!study->run_count)
+        return;
+    dl2_html_markup(html, "<h2>Throughput of training</h2>\n<div class='scroll'><table><thead><tr>"
+                          "<th>trained on</th><th class='l'>network</th><th>images/s</th>"
+                          "<th>waiting<br/>for data, %</th>");
+    dl2_html_markup(html, energy ? "<th>energy,<br/>J an image</th>" : "");
+    dl2_html_markup(html, "</tr></thead><tbody>\n");
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            if (!comparison->train_rate.count)
+                continue;
+            dl2_html_markup(html, "<tr>");
+            dl2_html_element(html, "th", "%s",
+                             strcmp(study->variants[v].name, "raw") ? study->variants[v].name
+                                                                    : "original");
+            dl2_html_element(html, "td class='l'", "%s", study->archs[a]);
+            with_half(html, &comparison->train_rate, 0);
+            with_half(html, &comparison->stall, 1);
+            if (energy)
+                with_half(html, &comparison->joules, 3);
+            dl2_html_markup(html, "</tr>\n");
+        }
+    dl2_html_markup(html,
+                    "</tbody></table></div>\n<p class='note'>Means over seeds with 95% "
+                    "intervals; a training's figure is the median of its epochs but the "
+                    "first. Validation is not in them; in the timelines it is where no images "
+                    "are trained on.");
+    if (energy)
+        dl2_html_markup(html, " Energy is that of the card's board, without the rest of the "
+                              "machine. A card has steps queued: while training waits for data, "
+                              "it may still be busy.");
+    dl2_html_markup(html, "</p>\n");
+    write_timelines(html, page, true, "<div class='plots'>\n");
+    if (write_timelines(html, page, false,
+                        "<details><summary>The other timelines</summary><div class='plots'>\n"))
+        dl2_html_markup(html, "</details>\n");
+}
+
 static void write_training(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
@@ -400,7 +489,8 @@ static void write_training(struct dl2_html *html, const struct dl2_page *page)
     dl2_html_markup(html, "<details><summary>Every training</summary><div class='scroll'><table>"
                           "<thead><tr><th>trained on</th><th class='l'>network</th><th>seed</th>"
                           "<th>epochs</th><th>top-1, %</th><th>top-5, %</th><th>images/s</th>"
-                          "<th>seconds</th></tr></thead><tbody>\n");
+                          "<th>waiting, %</th><th>J an image</th><th>seconds</th></tr></thead>"
+                          "<tbody>\n");
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         dl2_html_markup(html, "<tr>");
@@ -411,6 +501,8 @@ static void write_training(struct dl2_html *html, const struct dl2_page *page)
         cell(html, 100 * run->top1, 2);
         cell(html, 100 * run->top5, 2);
         cell(html, run->train_rate, 0);
+        cell(html, 100 * run->stall, 1);
+        cell(html, run->joules, 3);
         cell(html, run->seconds, 1);
         dl2_html_markup(html, "</tr>\n");
     }
@@ -476,6 +568,7 @@ static void write_making(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
     const json_t *machine = NULL, *versions = NULL, *arguments = NULL, *libraries = NULL;
+    const json_t *card = NULL;
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_study_variant *variant = &study->variants[v];
         machine = machine ? machine : json_object_get(variant->loaded, "machine");
@@ -485,6 +578,7 @@ static void write_making(struct dl2_html *html, const struct dl2_page *page)
         machine = machine ? machine : json_object_get(study->runs[i].report, "machine");
         versions = versions ? versions : json_object_get(study->runs[i].report, "versions");
         arguments = arguments ? arguments : json_object_get(study->runs[i].report, "arguments");
+        card = card ? card : json_object_get(study->runs[i].report, "card");
     }
     dl2_html_markup(html, "<h2>How it was made</h2>\n");
     if (page->command) {
@@ -508,6 +602,16 @@ static void write_making(struct dl2_html *html, const struct dl2_page *page)
             dl2_html_format(html, ", %s of memory", human_bytes(memory, text));
         dl2_html_format(html, "; %s; SIMD: %s.", dl2_json_get_text(machine, "system", "?"),
                         dl2_json_get_text(machine, "simd", "?"));
+        dl2_html_markup(html, "</p>\n");
+    }
+    if (card) {
+        char text[32];
+        dl2_html_markup(html, "<p>The card: ");
+        dl2_html_format(html, "%s", dl2_json_get_text(card, "name", "unknown"));
+        const double memory = dl2_json_get_real(card, "memory_bytes", NAN);
+        if (memory > 0)
+            dl2_html_format(html, ", %s of memory", human_bytes(memory, text));
+        dl2_html_format(html, "; driver %s.", dl2_json_get_text(card, "driver", "unknown"));
         dl2_html_markup(html, "</p>\n");
     }
     dl2_html_markup(html, "<details><summary>Options and versions</summary>\n");
@@ -570,6 +674,7 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
     if (page->plots->problem[0])
         dl2_html_element(html, "p class='warning'", "%s", page->plots->problem);
     write_training(html, page);
+    write_throughput(html, page);
     write_failures(html, page);
     write_making(html, page);
     dl2_html_markup(html, "<footer>Written by dl2-report.</footer>\n</main></body></html>\n");

@@ -1,6 +1,7 @@
 #include "report/plot.h"
 
 #include "common/file.h"
+#include "common/json.h"
 
 #include <math.h>
 #include <spawn.h>
@@ -12,11 +13,13 @@
 
 extern char **environ;
 
-#define INK      "#3a4048"
-#define SOFT_INK "#5b616b"
-#define AXIS     "#8a8f98"
-#define GRID     "#e6e8eb"
-#define BAND     "#eef3ee"
+#define INK          "#3a4048"
+#define SOFT_INK     "#5b616b"
+#define AXIS         "#8a8f98"
+#define GRID         "#e6e8eb"
+#define BAND         "#eef3ee"
+#define MOST_SAMPLES 10000 /* of a timeline */
+#define HEIGHT       360   /* of most plots, pixels */
 
 const struct dl2_plot_colour dl2_plot_colours[] = {
     {INK, "#d5d9df"},       {SOFT_INK, "#a3aab5"},  {AXIS, "#6b7280"},      {GRID, "#2b3038"},
@@ -97,7 +100,7 @@ struct sheet { /* a plot being written */
     size_t curves;  /* in the plot command */
 };
 
-static void begin(struct sheet *sheet, struct dl2_plot *plot, const char *columns,
+static void begin(struct sheet *sheet, struct dl2_plot *plot, const char *columns, int height,
                   struct dl2_error *error)
 {
     *sheet = (struct sheet){{DL2_BYTES_INIT, error, DL2_OK}, {DL2_BYTES_INIT, error, DL2_OK}, 0, 0};
@@ -109,7 +112,7 @@ static void begin(struct sheet *sheet, struct dl2_plot *plot, const char *column
             *c = '_';
     add(&sheet->script,
         "# %s\n# Run it in this folder: gnuplot %s.gp\n"
-        "set terminal svg size 560,360 dynamic noenhanced font 'sans-serif,13' "
+        "set terminal svg size 560,%d dynamic noenhanced font 'sans-serif,13' "
         "background '#ffffff' name '%s'\n"
         "set output '%s.svg'\n"
         "set border 3 linecolor rgb '" AXIS "' linewidth 1\n"
@@ -118,7 +121,7 @@ static void begin(struct sheet *sheet, struct dl2_plot *plot, const char *column
         "set key outside top left horizontal Left reverse samplen 2 textcolor rgb '" INK "'\n"
         "set offsets graph 0.03, graph 0.03, graph 0.08, graph 0.06\n"
         "set bars 0.6\n",
-        plot->title, plot->name, identifier, plot->name);
+        plot->title, plot->name, height, identifier, plot->name);
 }
 
 static void label_axes(struct sheet *sheet, const char *x, const char *y)
@@ -296,7 +299,7 @@ static int plot_rate_distortion(struct maker *maker, const char *name, const cha
     snprintf(plot.title, sizeof plot.title, "%s against bits per pixel, by codec and quality",
              what);
     struct sheet sheet;
-    begin(&sheet, &plot, "bits-per-pixel value quality variant", maker->error);
+    begin(&sheet, &plot, "bits-per-pixel value quality variant", HEIGHT, maker->error);
     label_axes(&sheet, "bits per pixel", axis);
     add(&sheet.script, "set xrange [0:*]\n");
     for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
@@ -373,7 +376,7 @@ static int plot_accuracy(struct maker *maker, size_t arch, enum axis axis)
              plain(study->archs[arch], arch_name, sizeof arch_name));
     snprintf(plot.title, sizeof plot.title, "Top-1 accuracy against %s", texts[axis].title);
     struct sheet sheet;
-    begin(&sheet, &plot, "x top1 half-width-of-95%-interval quality variant", maker->error);
+    begin(&sheet, &plot, "x top1 half-width-of-95%-interval quality variant", HEIGHT, maker->error);
     label_axes(&sheet, texts[axis].label, "top-1 accuracy, %");
     double least = INFINITY, most = 0;
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -501,7 +504,7 @@ static int plot_curves(struct maker *maker, size_t arch, size_t first)
     snprintf(plot.name, sizeof plot.name, "curves-%s-%s", clean[0], clean[1]);
     snprintf(plot.title, sizeof plot.title, "Validation top-1 by epoch: %s", clean[1]);
     struct sheet sheet;
-    begin(&sheet, &plot, "epoch top1", maker->error);
+    begin(&sheet, &plot, "epoch top1", HEIGHT, maker->error);
     label_axes(&sheet, "epoch", "validation top-1, %");
     add(&sheet.script, "set key outside right center vertical\nset offsets 0, 0, graph 0.04, 0\n"
                        "set style data lines\n");
@@ -538,6 +541,156 @@ static int plot_curves(struct maker *maker, size_t arch, size_t first)
     return DL2_OK;
 }
 
+/* ---- What a run did, second by second */
+
+enum { IMAGES_PANEL, PERCENT_PANEL, MEMORY_PANEL, POWER_PANEL, PANELS };
+
+static const struct {
+    enum { IMAGES_RATE, WAIT_PERCENT, CPU_PERCENT, CARD_PERCENT, PROCESS_GB, CARD_GB, WATTS } curve;
+    int panel;
+    const char *title, *colour;
+} timeline_curves[] = {
+    {IMAGES_RATE, IMAGES_PANEL, "", "#2f6fde"},
+    {CPU_PERCENT, PERCENT_PANEL, "processors", "#2f6fde"},
+    {CARD_PERCENT, PERCENT_PANEL, "card", "#14895c"},
+    {WAIT_PERCENT, PERCENT_PANEL, "data wait", "#c2410c"},
+    {PROCESS_GB, MEMORY_PANEL, "process", "#2f6fde"},
+    {CARD_GB, MEMORY_PANEL, "card", "#14895c"},
+    {WATTS, POWER_PANEL, "", "#d9730d"},
+};
+#define TIMELINE_CURVES (sizeof timeline_curves / sizeof *timeline_curves)
+
+static double timeline_at(const json_t *timeline, const char *column, size_t i)
+{
+    const json_t *value = json_array_get(json_object_get(timeline, column), i);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* How fast a column rises from the sample before to this one; from zero to the first. */
+static double timeline_slope(const json_t *timeline, const char *column, size_t i)
+{
+    const double dt =
+        timeline_at(timeline, "seconds", i) - (i ? timeline_at(timeline, "seconds", i - 1) : 0);
+    const double d =
+        timeline_at(timeline, column, i) - (i ? timeline_at(timeline, column, i - 1) : 0);
+    return dt > 0 ? d / dt : NAN;
+}
+
+static double timeline_value(const struct dl2_study_run *run, const json_t *timeline, int curve,
+                             size_t i)
+{
+    const json_t *machine = json_object_get(run->report, "machine");
+    switch (curve) {
+    case IMAGES_RATE:
+        return timeline_slope(timeline, "images", i);
+    case WAIT_PERCENT: /* a long wait is counted when it is over */
+        return fmin(100, 100 * timeline_slope(timeline, "data_wait_seconds", i));
+    case CPU_PERCENT:
+        return timeline_at(timeline, "cpu_percent", i) / dl2_json_get_real(machine, "cores", NAN);
+    case CARD_PERCENT:
+        return timeline_at(timeline, "card_percent", i);
+    case PROCESS_GB:
+        return timeline_at(timeline, "rss_bytes", i) / 1e9;
+    case CARD_GB:
+        return timeline_at(timeline, "card_memory_bytes", i) / 1e9;
+    default:
+        return timeline_at(timeline, "card_watts", i);
+    }
+}
+
+/* The largest of 1, 2 and 5 times a power of ten that is not above `step`; 1 for none. */
+static double round_step(double step)
+{
+    if (!(step > 0) || !isfinite(step))
+        return 1;
+    const double power = pow(10, floor(log10(step)));
+    return power * (step >= 5 * power ? 5 : step >= 2 * power ? 2 : 1);
+}
+
+/* Of one network on one variant: the run of the lowest seed. */
+static int plot_timeline(struct maker *maker, size_t arch, size_t v)
+{
+    static const char *const labels[] = {"images/s", "% of time", "memory, GB", "power, W"};
+    const struct dl2_study *study = maker->study;
+    const struct dl2_study_run *run = NULL;
+    for (size_t i = 0; i < study->run_count && !run; i++)
+        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, study->archs[arch]) == 0)
+            run = &study->runs[i];
+    const json_t *timeline = run ? json_object_get(run->report, "timeline") : NULL;
+    const size_t all = json_array_size(json_object_get(timeline, "seconds"));
+    const size_t count = all < MOST_SAMPLES ? all : MOST_SAMPLES;
+    const double end = count ? timeline_at(timeline, "seconds", count - 1) : NAN;
+    if (count < 2 || !(end > 0))
+        return DL2_OK;
+    const bool minutes = end > 600;
+
+    bool known[TIMELINE_CURVES] = {false}, panel[PANELS] = {false};
+    double most[PANELS] = {0};
+    for (size_t c = 0; c < TIMELINE_CURVES; c++) {
+        const int p = timeline_curves[c].panel;
+        for (size_t i = 0; i < count; i++) {
+            const double value = timeline_value(run, timeline, timeline_curves[c].curve, i);
+            known[c] |= isfinite(value);
+            most[p] = isfinite(value) ? fmax(most[p], value) : most[p];
+        }
+        panel[p] |= known[c];
+    }
+    most[PERCENT_PANEL] = 100;
+    int panels = 0, drawn = 0;
+    for (int p = 0; p < PANELS; p++)
+        panels += panel[p];
+    if (!panels)
+        return DL2_OK;
+
+    char clean[2][48];
+    struct dl2_plot plot = {.kind = DL2_PLOT_TIMELINE, .arch = arch, .variant = v};
+    plain(study->archs[arch], clean[0], sizeof clean[0]);
+    plain(study->variants[v].name, clean[1], sizeof clean[1]);
+    snprintf(plot.name, sizeof plot.name, "timeline-%s-%s", clean[0], clean[1]);
+    snprintf(plot.title, sizeof plot.title, "Training on %s, seed %llu",
+             strcmp(clean[1], "raw") ? clean[1] : "the original", (unsigned long long)run->seed);
+    struct sheet sheet;
+    const int height = 46 + 110 * panels;
+    begin(&sheet, &plot, "time images/s processors-% card-% waiting-% process-GB card-GB power-W",
+          height, maker->error);
+    begin_block(&sheet, study->variants[v].name);
+    for (size_t i = 0; i < count; i++) {
+        add_number(&sheet.data, timeline_at(timeline, "seconds", i) / (minutes ? 60 : 1));
+        for (size_t c = 0; c < TIMELINE_CURVES; c++)
+            add_number(&sheet.data, timeline_value(run, timeline, timeline_curves[c].curve, i));
+        add(&sheet.data, "\n");
+    }
+    add(&sheet.script,
+        "set multiplot\nset lmargin at screen 0.15\nset rmargin at screen 0.81\n"
+        "set offsets 0, 0, 0, 0\nset xrange [0:%.8g]\nset style data lines\n"
+        "set key at screen 0.825, graph 1 left top vertical Left reverse samplen 1.2\n"
+        "set format x ''\n",
+        end / (minutes ? 60 : 1));
+    for (int p = 0; p < PANELS; p++) {
+        if (!panel[p])
+            continue;
+        const int top = height - 12 - 110 * drawn++;
+        add(&sheet.script,
+            "set tmargin at screen %.4f\nset bmargin at screen %.4f\n"
+            "set ylabel '%s' textcolor rgb '" SOFT_INK "'\nset yrange [0:%.8g]\nset ytics %.8g\n",
+            (double)top / height, (double)(top - 88) / height, labels[p],
+            most[p] > 0 ? most[p] * (p == PERCENT_PANEL ? 1 : 1.05) : 1, round_step(most[p] / 2));
+        if (drawn == panels)
+            add(&sheet.script, "set format x '%%g'\nset xlabel '%s' textcolor rgb '" SOFT_INK "'\n",
+                minutes ? "minutes" : "seconds");
+        sheet.curves = 0;
+        for (size_t c = 0; c < TIMELINE_CURVES; c++)
+            if (known[c] && timeline_curves[c].panel == p)
+                add_curve(&sheet, &plot, "using 1:%zu linecolor rgb '%s' linewidth 1.5 %s%s%s",
+                          c + 2, timeline_curves[c].colour,
+                          timeline_curves[c].title[0] ? "title '" : "notitle",
+                          timeline_curves[c].title, timeline_curves[c].title[0] ? "'" : "");
+        add(&sheet.script, "\n");
+    }
+    add(&sheet.script, "unset multiplot");
+    return finish(maker, &sheet, &plot);
+}
+
 int dl2_plots_make(const struct dl2_study *study, const struct dl2_analysis *analyses,
                    const char *folder, const char *gnuplot, struct dl2_plots *plots,
                    struct dl2_error *error)
@@ -555,6 +708,8 @@ int dl2_plots_make(const struct dl2_study *study, const struct dl2_analysis *ana
         for (size_t v = 0; v < study->variant_count; v++)
             if (starts_codec(study, v))
                 DL2_TRY(plot_curves(&maker, arch, v));
+        for (size_t v = 0; v < study->variant_count; v++)
+            DL2_TRY(plot_timeline(&maker, arch, v));
     }
     return DL2_OK;
 }

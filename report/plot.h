@@ -21,11 +21,13 @@ enum dl2_plot_kind {
     DL2_PLOT_RATE_DISTORTION,
     DL2_PLOT_ACCURACY,
     DL2_PLOT_CURVES,
+    DL2_PLOT_TIMELINE,
 };
 
 struct dl2_plot {
     enum dl2_plot_kind kind;
-    size_t arch;          /* of the study's, for the last two kinds */
+    size_t arch;          /* of the study's, for all kinds but the first */
+    size_t variant;       /* for DL2_PLOT_TIMELINE */
     char name[128];       /* "rate-psnr": the files' names without extension */
     char title[256];      /* what it shows */
     struct dl2_bytes svg; /* an <svg> element to stand in a page; empty where gnuplot failed */

@@ -41,10 +41,14 @@ training() {
  "arguments": {"epochs": 2}, "versions": {"dl2": "0.1.0"}, "machine": {"cpu": "c", "cores": 2},
  "classes": 10, "train_images": 800, "val_images": 200, "train_bytes": 1, "parameters": 1,
  "epochs": [{"epoch": 0, "val": [{"name": "$2", "images": 200, "loss": 2, "top1": 0.25, "top5": 0.5}],
-             "seconds": 2, "images_per_second": 100},
+             "seconds": 2, "images_per_second": 100, "data_stall": 0.5, "joules_per_image": 9},
             {"epoch": 1, "val": [{"name": "$2", "images": 200, "loss": 1, "top1": $5, "top5": 0.9}],
-             "seconds": 1, "images_per_second": 800}],
+             "seconds": 1, "images_per_second": 800, "data_stall": 0.0625, "joules_per_image": 0.125}],
  "final": [{"name": "$2", "images": 200, "loss": 1, "top1": $5, "top5": 0.9}],
- "timeline": {}, "bad": [], "completed": ${6:-true}}
+ "card": {"name": "A <card> & more", "memory_bytes": 80000000000, "driver": "580"},
+ "timeline": {"period_seconds": 1, "seconds": [0.5, 1, 2], "images": [50, 150, 950], "data_wait_seconds": [0.25, 0.5, 0.5],
+              "cpu_percent": [50, 100, 200], "rss_bytes": [1e9, 2e9, 2e9], "card_percent": [0, 90, 95],
+              "card_memory_bytes": [1e9, 4e9, 4e9], "card_watts": [100, 250, null]},
+ "bad": [], "completed": ${6:-true}}
 JSON
 }

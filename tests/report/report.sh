@@ -44,12 +44,17 @@ says "$page" "A &lt;title&gt; &amp; more" "make study &#39;X=&lt;1&gt;&#39;" "26
     "A &lt;fast&gt; &amp; &quot;quoted&quot; processor" "webp-50" "within tolerance" "Wang 2004"
 says "$page" '−10.0 <small>' 'badge beyond'
 for plot in rate-psnr rate-ssim accuracy-bytes-small accuracy-load-small accuracy-train-small \
-    curves-small-jpeg curves-small-webp; do
+    curves-small-jpeg curves-small-webp timeline-small-raw timeline-small-jpeg-10; do
     for part in dat gp; do
         [ -s "$work/page/plots/$plot.$part" ] || fail "no plots/$plot.$part"
     done
 done
 says "$work/page/plots/rate-psnr.dat" "0.56 26.125 10 jpeg-10"
+
+# Throughput: medians of the epochs but the first; slopes between samples, processors out of two.
+says "$page" "Throughput of training" "<td>800<small> ± 0</small></td><td>6.2<small> ± 0.0</small></td><td>0.125" \
+    "The card: A &lt;card&gt; &amp; more, 80.0 GB of memory; driver 580."
+says "$work/page/plots/timeline-small-raw.dat" "0.5 100 25 0 50 1 1 100" "1 200 50 90 50 2 4 250" "2 800 100 95 0 2 4 NaN"
 
 # The same results give the same bytes.
 cp "$page" "$work/first.html"
@@ -58,7 +63,7 @@ expect 0 dl2-report --quiet "$study" -o "$page" --title "A <title> & more" --com
 cmp "$page" "$work/first.html" || fail "not reproducible"
 
 if command -v gnuplot >/dev/null 2>&1; then
-    says "$page" "<svg"
+    says "$page" "<svg" "Training on the original, seed 1" "The other timelines"
     # The scripts can be run by hand.
     rm "$work/page/plots/rate-psnr.svg"
     (cd "$work/page/plots" && gnuplot rate-psnr.gp) || fail "rate-psnr.gp can't be run by hand"
@@ -127,7 +132,7 @@ for file in variants/jpeg-50/dl2-variant.json quality/jpeg-50.json load/raw.json
         awk -v s="$schema" -v v="$value" 'BEGIN {
             n = split("variant codec quality complete source options encoder libraries images " \
                 "pixels bytes bits_per_pixel source_bytes encode_cpu_seconds failed variants " \
-                "definitions images_per_core_second bad machine versions epochs final arguments seed", k)
+                "definitions images_per_core_second bad machine versions epochs final arguments seed timeline card", k)
             printf "{\"schema\": \"%s\", \"completed\": true", s
             for (i = 1; i <= n; i++) printf ", \"%s\": %s", k[i], v
             print "}" }' >"$study/$file"
