@@ -93,19 +93,24 @@ int dl2_device_parse(const char *name, const struct dl2_device_class **ops, unsi
                          known);
 }
 
-int dl2_device_check_plain(const struct dl2_device_class *ops,
-                           const struct dl2_device_options *options, struct dl2_error *error)
+const char *dl2_precision_name(enum dl2_precision precision)
 {
     static const char *const names[] = {[DL2_PRECISION_FP32] = "fp32",
                                         [DL2_PRECISION_TF32] = "tf32",
                                         [DL2_PRECISION_BF16] = "bf16",
                                         [DL2_PRECISION_FP16] = "fp16"};
+    return names[precision];
+}
+
+int dl2_device_check_plain(const struct dl2_device_class *ops,
+                           const struct dl2_device_options *options, struct dl2_error *error)
+{
     if (!options)
         return DL2_OK;
     if (options->precision != DL2_PRECISION_FP32)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "device %s has no %s, only float32; device cuda has it%s", ops->name,
-                             names[options->precision],
+                             "device %s has no %s; device cuda has it%s", ops->name,
+                             dl2_precision_name(options->precision),
                              dl2_device_find("cuda") ? "" : ", but is not in this build");
     if (options->number)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is one device %s, no number %u",

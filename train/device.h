@@ -70,6 +70,8 @@ enum dl2_precision {
     DL2_PRECISION_FP16, /* with a loss scale, see check_gradients() */
 };
 
+const char *dl2_precision_name(enum dl2_precision precision); /* "bf16" */
+
 struct dl2_device_options {
     unsigned threads;             /* 0: dl2_cpu_count(); ref has one whatever this says */
     unsigned number;              /* of several: "cuda:1" */

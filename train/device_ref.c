@@ -1,10 +1,11 @@
 /*
  * The reference device: every operation as its definition reads, one thread, sums in double. Slow,
- * and what the other devices are held against.
+ * and what the other devices are held against, in float32 and with elements of half its width.
  */
 #include "common/memory.h"
 #include "common/random.h"
 #include "train/device.h"
+#include "train/element.h"
 #include "train/reducer.h"
 #include "train/sync_norm.h"
 
@@ -15,25 +16,33 @@
 struct ref {
     struct dl2_device base;
     struct dl2_reducer *reducer; /* NULL: alone */
+    /* Of the loss, where elements are F16; else it stays 1. */
+    struct dl2_loss_scale scale;
+    bool dynamic, finite; /* finite: so are the gradients of this update */
 };
 
 struct dl2_conv {
+    enum dl2_element element;
     struct dl2_conv_shape s;
     unsigned out_height, out_width;
     double *sums; /* in_channels */
 };
 
 struct dl2_pool {
+    enum dl2_element element;
     struct dl2_pool_shape s;
+    float *sums;      /* of gradients, as large as x */
     uint32_t *winner; /* DL2_POOL_MAX: element of x that each element of y came from */
 };
 
 struct dl2_linear {
+    enum dl2_element element;
     struct dl2_linear_shape s;
 };
 
 struct dl2_norm {
     struct dl2_device *device;
+    enum dl2_element element;
     struct dl2_norm_shape s;
     double *mean, *scale;  /* of the last batch; scale is 1 / sqrt(var + epsilon) */
     double *sum, *product; /* of backward's gradients, over what mean is over */
@@ -47,8 +56,27 @@ struct dl2_ingest {
 struct dl2_loss {
     struct dl2_device *device;
     struct dl2_loss_shape s;
-    double *log_p; /* classes */
+    double *logits; /* classes */
 };
+
+/* Element i of a tensor. */
+static inline double get(enum dl2_element element, const void *tensor, size_t i)
+{
+    if (element == DL2_ELEMENT_F32)
+        return ((const float *)tensor)[i];
+    float value;
+    dl2_elements_to_floats(element, (const uint16_t *)tensor + i, &value, 1);
+    return value;
+}
+
+static inline void set(enum dl2_element element, void *tensor, size_t i, double value)
+{
+    const float rounded = (float)value;
+    if (element == DL2_ELEMENT_F32)
+        ((float *)tensor)[i] = rounded;
+    else
+        dl2_elements_from_floats(element, &rounded, (uint16_t *)tensor + i, 1);
+}
 
 static int out_of_memory(struct dl2_error *error, const char *what)
 {
@@ -144,7 +172,6 @@ static void ref_all_reduce_wait(struct dl2_device *device)
 static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
                            struct dl2_conv **out, struct dl2_error *error)
 {
-    (void)device;
     DL2_TRY(dl2_conv_shape_check(shape, error));
     struct dl2_conv *conv = dl2_calloc(1, sizeof *conv);
     double *sums = dl2_calloc(shape->in_channels, sizeof *sums);
@@ -153,6 +180,7 @@ static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shap
         free(sums);
         return out_of_memory(error, "a convolution");
     }
+    conv->element = device->element;
     conv->s = *shape;
     conv->sums = sums;
     conv->out_height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
@@ -177,12 +205,12 @@ static bool tap(unsigned o, unsigned k, unsigned stride, unsigned pad, unsigned 
     return *i < in;
 }
 
-static void ref_conv_forward(struct dl2_conv *conv, const void *from, const void *weights,
-                             const float *bias, void *to)
+static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
+                             const float *bias, void *y)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    const float *x = from;
-    float *y = to;
+    enum dl2_element e = conv->element;
+    size_t at = 0;
     size_t ins = s->in_channels / s->groups, kernel = (size_t)s->kernel_height * s->kernel_width;
     for (unsigned n = 0; n < s->batch; n++)
         for (unsigned oh = 0; oh < conv->out_height; oh++)
@@ -198,21 +226,20 @@ static void ref_conv_forward(struct dl2_conv *conv, const void *from, const void
                                  s->in_width, &w))
                             continue;
                         size_t pixel = ((size_t)n * s->in_height + h) * s->in_width + w;
-                        const float *in = x + pixel * s->in_channels + first;
-                        const float *tapped = (const float *)weights + (o * kernel + k) * ins;
+                        size_t in = pixel * s->in_channels + first;
                         for (size_t c = 0; c < ins; c++)
-                            sum += (double)in[c] * tapped[c];
+                            sum += get(e, x, in + c) * get(e, weights, (o * kernel + k) * ins + c);
                     }
-                    *y++ = (float)sum;
+                    set(e, y, at++, sum);
                 }
 }
 
-static void ref_conv_backward_data(struct dl2_conv *conv, const void *from, const void *weights,
-                                   void *to)
+static void ref_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
+                                   void *dx)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    const float *dy = from;
-    float *dx = to;
+    enum dl2_element e = conv->element;
+    size_t at = 0;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels / s->groups;
     for (unsigned n = 0; n < s->batch; n++)
         for (unsigned h = 0; h < s->in_height; h++)
@@ -229,20 +256,18 @@ static void ref_conv_backward_data(struct dl2_conv *conv, const void *from, cons
                         if (h + s->pad_height < r || w + s->pad_width < q ||
                             oh >= conv->out_height || ow >= conv->out_width)
                             continue;
-                        const float *out =
-                            dy + (((size_t)n * conv->out_height + oh) * conv->out_width + ow) *
+                        size_t out = (((size_t)n * conv->out_height + oh) * conv->out_width + ow) *
                                      s->out_channels;
                         for (unsigned o = 0; o < s->out_channels; o++) {
-                            const float *tapped =
-                                (const float *)weights +
+                            size_t tapped =
                                 (((size_t)o * s->kernel_height + r) * s->kernel_width + q) * ins;
-                            double *sums = conv->sums + o / outs * ins;
+                            double *sums = conv->sums + o / outs * ins, g = get(e, dy, out + o);
                             for (size_t c = 0; c < ins; c++)
-                                sums[c] += (double)out[o] * tapped[c];
+                                sums[c] += g * get(e, weights, tapped + c);
                         }
                     }
                 for (size_t c = 0; c < s->in_channels; c++)
-                    *dx++ = (float)conv->sums[c];
+                    set(e, dx, at++, conv->sums[c]);
             }
 }
 
@@ -251,11 +276,11 @@ static void put(float *to, double value, bool accumulate)
     *to = accumulate ? (float)(*to + value) : (float)value;
 }
 
-static void ref_conv_backward_weights(struct dl2_conv *conv, const void *from, const void *gradient,
+static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
                                       float *dweights, float *dbias, bool accumulate)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    const float *x = from, *dy = gradient;
+    enum dl2_element e = conv->element;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels;
     size_t pixels = (size_t)s->batch * conv->out_height * conv->out_width;
     for (unsigned o = 0; o < outs; o++)
@@ -270,10 +295,10 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *from, c
                     if (!tap(oh, r, s->stride_height, s->pad_height, s->in_height, &h) ||
                         !tap(ow, q, s->stride_width, s->pad_width, s->in_width, &w))
                         continue;
-                    const float *in =
-                        x + ((n * s->in_height + h) * s->in_width + w) * s->in_channels + first;
+                    size_t in = ((n * s->in_height + h) * s->in_width + w) * s->in_channels + first;
+                    double g = get(e, dy, p * outs + o);
                     for (size_t c = 0; c < ins; c++)
-                        conv->sums[c] += (double)dy[p * outs + o] * in[c];
+                        conv->sums[c] += g * get(e, x, in + c);
                 }
                 for (size_t c = 0; c < ins; c++)
                     put(dweights++, conv->sums[c], accumulate);
@@ -281,7 +306,7 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *from, c
     for (size_t o = 0; dbias && o < outs; o++) {
         double sum = 0;
         for (size_t p = 0; p < pixels; p++)
-            sum += dy[p * outs + o];
+            sum += get(e, dy, p * outs + o);
         put(dbias + o, sum, accumulate);
     }
 }
@@ -291,10 +316,10 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *from, c
 static int ref_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                              struct dl2_linear **out, struct dl2_error *error)
 {
-    (void)device;
     struct dl2_linear *linear = dl2_calloc(1, sizeof *linear);
     if (!linear)
         return out_of_memory(error, "a linear layer");
+    linear->element = device->element;
     linear->s = *shape;
     *out = linear;
     return DL2_OK;
@@ -305,52 +330,49 @@ static void ref_linear_free(struct dl2_linear *linear)
     free(linear);
 }
 
-static void ref_linear_forward(struct dl2_linear *linear, const void *from, const void *matrix,
-                               const float *bias, void *to)
+static void ref_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
+                               const float *bias, void *y)
 {
-    const float *x = from, *weights = matrix;
-    float *y = to;
+    enum dl2_element e = linear->element;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t n = 0; n < batch; n++)
         for (size_t o = 0; o < out; o++) {
             double sum = bias ? bias[o] : 0;
             for (size_t i = 0; i < in; i++)
-                sum += (double)x[n * in + i] * weights[o * in + i];
-            y[n * out + o] = (float)sum;
+                sum += get(e, x, n * in + i) * get(e, weights, o * in + i);
+            set(e, y, n * out + o, sum);
         }
 }
 
-static void ref_linear_backward_data(struct dl2_linear *linear, const void *from,
-                                     const void *matrix, void *to)
+static void ref_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
+                                     void *dx)
 {
-    const float *dy = from, *weights = matrix;
-    float *dx = to;
+    enum dl2_element e = linear->element;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t n = 0; n < batch; n++)
         for (size_t i = 0; i < in; i++) {
             double sum = 0;
             for (size_t o = 0; o < out; o++)
-                sum += (double)dy[n * out + o] * weights[o * in + i];
-            dx[n * in + i] = (float)sum;
+                sum += get(e, dy, n * out + o) * get(e, weights, o * in + i);
+            set(e, dx, n * in + i, sum);
         }
 }
 
-static void ref_linear_backward_weights(struct dl2_linear *linear, const void *from,
-                                        const void *gradient, float *dweights, float *dbias,
-                                        bool accumulate)
+static void ref_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
+                                        float *dweights, float *dbias, bool accumulate)
 {
-    const float *x = from, *dy = gradient;
+    enum dl2_element e = linear->element;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t o = 0; o < out; o++) {
         for (size_t i = 0; i < in; i++) {
             double sum = 0;
             for (size_t n = 0; n < batch; n++)
-                sum += (double)dy[n * out + o] * x[n * in + i];
+                sum += get(e, dy, n * out + o) * get(e, x, n * in + i);
             put(dweights + o * in + i, sum, accumulate);
         }
         double sum = 0;
         for (size_t n = 0; n < batch; n++)
-            sum += dy[n * out + o];
+            sum += get(e, dy, n * out + o);
         if (dbias)
             put(dbias + o, sum, accumulate);
     }
@@ -358,30 +380,34 @@ static void ref_linear_backward_weights(struct dl2_linear *linear, const void *f
 
 /* -- pooling -- */
 
+static void ref_pool_free(struct dl2_pool *pool)
+{
+    if (pool) {
+        free(pool->sums);
+        free(pool->winner);
+    }
+    free(pool);
+}
+
 static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
                            struct dl2_pool **out, struct dl2_error *error)
 {
-    (void)device;
     DL2_TRY(dl2_pool_shape_check(shape, error));
-    size_t count = (size_t)shape->batch * shape->out_height * shape->out_width * shape->channels;
+    size_t ins = (size_t)shape->batch * shape->in_height * shape->in_width * shape->channels;
+    size_t outs = (size_t)shape->batch * shape->out_height * shape->out_width * shape->channels;
     struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
-    uint32_t *winner = dl2_calloc(shape->kind == DL2_POOL_MAX ? count : 1, sizeof *pool->winner);
-    if (!pool || !winner) {
-        free(pool);
-        free(winner);
+    if (!pool)
+        return out_of_memory(error, "pooling");
+    pool->element = device->element;
+    pool->s = *shape;
+    pool->sums = dl2_calloc(ins, sizeof *pool->sums);
+    pool->winner = dl2_calloc(shape->kind == DL2_POOL_MAX ? outs : 1, sizeof *pool->winner);
+    if (!pool->sums || !pool->winner) {
+        ref_pool_free(pool);
         return out_of_memory(error, "pooling");
     }
-    pool->s = *shape;
-    pool->winner = winner;
     *out = pool;
     return DL2_OK;
-}
-
-static void ref_pool_free(struct dl2_pool *pool)
-{
-    if (pool)
-        free(pool->winner);
-    free(pool);
 }
 
 /* The inputs that output (oh, ow) of a pooling sees: rows h0 .. h1-1, columns w0 .. w1-1. */
@@ -412,59 +438,64 @@ static struct window pool_window(const struct dl2_pool_shape *s, unsigned oh, un
     return v;
 }
 
-static void ref_pool_forward(struct dl2_pool *pool, const void *from, void *to)
+static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
 {
     const struct dl2_pool_shape *s = &pool->s;
-    const float *x = from;
-    float *y = to;
+    enum dl2_element e = pool->element;
     size_t i = 0;
     for (unsigned n = 0; n < s->batch; n++)
         for (unsigned oh = 0; oh < s->out_height; oh++)
             for (unsigned ow = 0; ow < s->out_width; ow++)
                 for (unsigned c = 0; c < s->channels; c++, i++) {
                     struct window v = pool_window(s, oh, ow);
-                    double sum = 0;
+                    double sum = 0, most = 0;
                     size_t best = SIZE_MAX;
                     for (unsigned h = v.h0; h < v.h1; h++)
                         for (unsigned w = v.w0; w < v.w1; w++) {
                             size_t at =
                                 (((size_t)n * s->in_height + h) * s->in_width + w) * s->channels +
                                 c;
-                            sum += x[at];
-                            if (best == SIZE_MAX || x[at] > x[best])
+                            double value = get(e, x, at);
+                            sum += value;
+                            if (best == SIZE_MAX || value > most) {
                                 best = at;
+                                most = value;
+                            }
                         }
                     if (s->kind == DL2_POOL_MAX) {
-                        y[i] = x[best];
+                        set(e, y, i, most);
                         pool->winner[i] = (uint32_t)best;
                     } else {
-                        y[i] = (float)(sum / ((double)(v.h1 - v.h0) * (v.w1 - v.w0)));
+                        set(e, y, i, sum / ((double)(v.h1 - v.h0) * (v.w1 - v.w0)));
                     }
                 }
 }
 
-static void ref_pool_backward(struct dl2_pool *pool, const void *from, void *to)
+static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 {
     const struct dl2_pool_shape *s = &pool->s;
-    const float *dy = from;
-    float *dx = to;
-    memset(dx, 0, (size_t)s->batch * s->in_height * s->in_width * s->channels * sizeof *dx);
-    size_t i = 0;
+    enum dl2_element e = pool->element;
+    size_t count = (size_t)s->batch * s->in_height * s->in_width * s->channels, i = 0;
+    memset(pool->sums, 0, count * sizeof *pool->sums);
     for (unsigned n = 0; n < s->batch; n++)
         for (unsigned oh = 0; oh < s->out_height; oh++)
             for (unsigned ow = 0; ow < s->out_width; ow++)
                 for (unsigned c = 0; c < s->channels; c++, i++) {
+                    float g = (float)get(e, dy, i);
                     if (s->kind == DL2_POOL_MAX) {
-                        dx[pool->winner[i]] += dy[i];
+                        pool->sums[pool->winner[i]] += g;
                         continue;
                     }
                     struct window v = pool_window(s, oh, ow);
-                    float share = dy[i] / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
+                    float share = g / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
                     for (unsigned h = v.h0; h < v.h1; h++)
                         for (unsigned w = v.w0; w < v.w1; w++)
-                            dx[(((size_t)n * s->in_height + h) * s->in_width + w) * s->channels +
-                               c] += share;
+                            pool->sums[(((size_t)n * s->in_height + h) * s->in_width + w) *
+                                           s->channels +
+                                       c] += share;
                 }
+    for (i = 0; i < count; i++)
+        set(e, dx, i, pool->sums[i]);
 }
 
 /* -- batch norm -- */
@@ -480,6 +511,7 @@ static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shap
         return out_of_memory(error, "batch norm");
     }
     norm->device = device;
+    norm->element = device->element;
     norm->s = *shape;
     norm->mean = kept;
     norm->scale = kept + shape->channels;
@@ -504,38 +536,39 @@ static double activated(enum dl2_activation activation, double value)
 }
 
 /* Does a gradient pass, by the output of the activation? */
-static bool passes(enum dl2_activation activation, float y)
+static bool passes(enum dl2_activation activation, double y)
 {
     return activation == DL2_IDENTITY || (y > 0 && !(activation == DL2_RELU6 && y >= 6));
 }
 
-static void norm_apply(const struct dl2_norm *norm, const float *x, const float *residual,
-                       const float *gamma, const float *beta, float *y)
+static void norm_apply(const struct dl2_norm *norm, const void *x, const void *residual,
+                       const float *gamma, const float *beta, void *y)
 {
     const struct dl2_norm_shape *s = &norm->s;
+    enum dl2_element e = norm->element;
     for (size_t i = 0; i < s->rows * s->channels; i++) {
         size_t c = i % s->channels;
-        double value = gamma[c] * (x[i] - norm->mean[c]) * norm->scale[c] + beta[c];
+        double value = gamma[c] * (get(e, x, i) - norm->mean[c]) * norm->scale[c] + beta[c];
         if (residual)
-            value += residual[i];
-        y[i] = (float)activated(s->activation, value);
+            value += get(e, residual, i);
+        set(e, y, i, activated(s->activation, value));
     }
 }
 
-static void ref_norm_train(struct dl2_norm *norm, const void *from, const void *residual,
+static void ref_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
                            const float *gamma, const float *beta, float *running_mean,
                            float *running_var, void *y)
 {
     const struct dl2_norm_shape *s = &norm->s;
-    const float *x = from;
+    enum dl2_element e = norm->element;
     double rows = (double)s->rows;
     for (size_t c = 0; c < s->channels; c++) {
         double sum = 0, squares = 0;
         for (size_t r = 0; r < s->rows; r++)
-            sum += x[r * s->channels + c];
+            sum += get(e, x, r * s->channels + c);
         double mean = sum / rows;
         for (size_t r = 0; r < s->rows; r++) {
-            double d = x[r * s->channels + c] - mean;
+            double d = get(e, x, r * s->channels + c) - mean;
             squares += d * d;
         }
         norm->mean[c] = mean;
@@ -567,14 +600,12 @@ static void ref_norm_eval(struct dl2_norm *norm, const void *x, const void *resi
     norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-static void ref_norm_backward(struct dl2_norm *norm, const void *from, const void *output,
-                              const void *gradient, const void *gradient2, const float *gamma,
-                              const float *beta, void *to, void *to_residual, float *dgamma,
-                              float *dbeta, bool accumulate)
+static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+                              const void *dy2, const float *gamma, const float *beta, void *dx,
+                              void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
     const struct dl2_norm_shape *s = &norm->s;
-    const float *x = from, *y = output, *dy = gradient, *dy2 = gradient2;
-    float *dx = to, *dresidual = to_residual;
+    enum dl2_element e = norm->element;
     double rows = (double)s->rows;
     (void)beta;
     for (int pass = 0; pass < 2; pass++) {
@@ -582,8 +613,9 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *from, const voi
             double mean = norm->mean[c], scale = norm->scale[c], sum = 0, product = 0;
             for (size_t r = 0; r < s->rows; r++) {
                 size_t i = r * s->channels + c;
-                double g = passes(s->activation, y[i]) ? dy[i] + (dy2 ? (double)dy2[i] : 0) : 0;
-                double normal = (x[i] - mean) * scale;
+                double g = get(e, dy, i) + (dy2 ? get(e, dy2, i) : 0);
+                g = passes(s->activation, get(e, y, i)) ? g : 0;
+                double normal = (get(e, x, i) - mean) * scale;
                 if (!pass) {
                     sum += g;
                     product += g * normal;
@@ -591,9 +623,10 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *from, const voi
                 }
                 /* dx last: it may lie where dy or x do. */
                 if (dresidual)
-                    dresidual[i] = (float)g;
-                dx[i] = (float)(gamma[c] * scale *
-                                (g - norm->sum[c] / rows - normal * norm->product[c] / rows));
+                    set(e, dresidual, i, g);
+                set(e, dx, i,
+                    gamma[c] * scale *
+                        (g - norm->sum[c] / rows - normal * norm->product[c] / rows));
             }
             if (pass)
                 continue;
@@ -612,47 +645,41 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *from, const voi
 
 /* -- elementwise -- */
 
-static void ref_activate(struct dl2_device *device, enum dl2_activation activation,
-                         const void *from, void *to, size_t count)
+static void ref_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
+                         void *y, size_t count)
 {
-    (void)device;
-    const float *x = from;
-    float *y = to;
+    enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++)
-        y[i] = (float)activated(activation, x[i]);
+        set(e, y, i, activated(activation, get(e, x, i)));
 }
 
 static void ref_activate_backward(struct dl2_device *device, enum dl2_activation activation,
-                                  const void *output, const void *from, void *to, size_t count)
+                                  const void *y, const void *dy, void *dx, size_t count)
 {
-    (void)device;
-    const float *y = output, *dy = from;
-    float *dx = to;
+    enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++)
-        dx[i] = passes(activation, y[i]) ? dy[i] : 0;
+        set(e, dx, i, passes(activation, get(e, y, i)) ? get(e, dy, i) : 0);
 }
 
-static void ref_add(struct dl2_device *device, const void *one, const void *other, void *to,
-                    size_t count)
+static void ref_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
 {
-    (void)device;
-    const float *a = one, *b = other;
-    float *y = to;
+    enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++)
-        y[i] = a[i] + b[i];
+        set(e, y, i, get(e, a, i) + get(e, b, i));
 }
 
-static void ref_dropout(struct dl2_device *device, const void *from, void *to, size_t count,
-                        float rate, uint64_t seed, uint64_t layer)
+static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
+                        uint64_t seed, uint64_t layer)
 {
-    const float *x = from;
-    float *y = to, scale = 1 / (1 - rate);
+    enum dl2_element e = device->element;
+    float scale = 1 / (1 - rate);
     struct dl2_random random;
     for (size_t i = 0; i < count; i++) {
         if (i % 4096 == 0)
             dl2_random_init(&random, seed, DL2_RANDOM_DROPOUT, device->numbers.step,
                             (layer << 24) + i / 4096);
-        y[i] = dl2_random_u32(&random) >= rate * 4294967296.0 ? x[i] * scale : 0;
+        bool kept = dl2_random_u32(&random) >= rate * 4294967296.0;
+        set(e, y, i, kept ? (float)get(e, x, i) * scale : 0);
     }
 }
 
@@ -676,10 +703,10 @@ static void ref_ingest_free(struct dl2_ingest *ingest)
 }
 
 static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
-                           const uint32_t *partner, void *to)
+                           const uint32_t *partner, void *y)
 {
     const struct dl2_ingest_shape *s = &ingest->s;
-    float *y = to, lambda = ingest->device->numbers.lambda;
+    float lambda = ingest->device->numbers.lambda;
     size_t size = (size_t)s->height * s->width * s->channels;
     for (size_t n = 0; n < s->batch; n++)
         for (size_t i = 0; i < size; i++) {
@@ -687,7 +714,7 @@ static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
             double value = images[n * size + i];
             if (partner)
                 value = lambda * value + (1 - lambda) * (double)images[partner[n] * size + i];
-            y[n * size + i] = (float)((value - s->mean[c]) / s->std[c]);
+            set(ingest->device->element, y, n * size + i, (value - s->mean[c]) / s->std[c]);
         }
 }
 
@@ -697,15 +724,15 @@ static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shap
                            struct dl2_loss **out, struct dl2_error *error)
 {
     struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
-    double *log_p = dl2_calloc(shape->classes, sizeof *log_p);
-    if (!loss || !log_p) {
+    double *logits = dl2_calloc(shape->classes, sizeof *logits);
+    if (!loss || !logits) {
         free(loss);
-        free(log_p);
+        free(logits);
         return out_of_memory(error, "the loss");
     }
     loss->device = device;
     loss->s = *shape;
-    loss->log_p = log_p;
+    loss->logits = logits;
     *out = loss;
     return DL2_OK;
 }
@@ -713,7 +740,7 @@ static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shap
 static void ref_loss_free(struct dl2_loss *loss)
 {
     if (loss)
-        free(loss->log_p);
+        free(loss->logits);
     free(loss);
 }
 
@@ -723,40 +750,40 @@ static bool counts(const int32_t *labels, const uint32_t *partner, size_t n)
 }
 
 static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t *labels,
-                         const uint32_t *partner, float *losses, void *to,
+                         const uint32_t *partner, float *losses, void *dlogits,
                          struct dl2_loss_sums *sums)
 {
     const struct dl2_step_numbers *numbers = &loss->device->numbers;
-    const float *logits = from;
-    float *dlogits = to;
+    enum dl2_element e = loss->device->element;
+    double scale = numbers->scale * ((struct ref *)loss->device)->scale.scale;
     size_t batch = loss->s.batch, classes = loss->s.classes, counted = 0;
     double smoothing = loss->s.smoothing, own = partner ? numbers->lambda : 1;
     for (size_t n = 0; n < batch; n++)
         counted += counts(labels, partner, n);
-    for (size_t n = 0; n < batch; n++, logits += classes) {
+    for (size_t n = 0; n < batch; n++) {
         bool count = counts(labels, partner, n);
-        double value = 0, highest = logits[0], total = 0;
+        double *logits = loss->logits, value = 0, total = 0;
         int32_t label = count ? labels[n] : 0,
                 other = count && partner ? labels[partner[n]] : label;
         size_t rank = 0;
+        for (size_t k = 0; k < classes; k++)
+            logits[k] = get(e, from, n * classes + k);
+        double highest = logits[0];
         for (size_t k = 0; k < classes; k++) {
             highest = logits[k] > highest ? logits[k] : highest;
             rank += logits[k] > logits[label] || (logits[k] == logits[label] && k < (size_t)label);
         }
         for (size_t k = 0; k < classes; k++)
             total += exp(logits[k] - highest);
-        for (size_t k = 0; k < classes; k++)
-            loss->log_p[k] = logits[k] - highest - log(total);
         for (size_t k = 0; k < classes; k++) {
+            double log_p = logits[k] - highest - log(total);
             double target = smoothing / (double)classes;
             target += (1 - smoothing) * own * (k == (size_t)label);
             target += (1 - smoothing) * (1 - own) * (k == (size_t)other);
-            value -= target * loss->log_p[k];
+            value -= target * log_p;
             if (dlogits)
-                dlogits[n * classes + k] =
-                    count
-                        ? (float)(numbers->scale / (double)counted * (exp(loss->log_p[k]) - target))
-                        : 0;
+                set(e, dlogits, n * classes + k,
+                    count ? scale / (double)counted * (exp(log_p) - target) : 0);
         }
         if (losses)
             losses[n] = count ? (float)value : 0;
@@ -771,20 +798,68 @@ static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t 
 
 /* -- optimiser -- */
 
+static void ref_check_gradients(struct dl2_device *device, const float *gradient, size_t count)
+{
+    struct ref *ref = (struct ref *)device;
+    ref->finite = true;
+    for (size_t i = 0; device->element == DL2_ELEMENT_F16 && i < count; i++)
+        ref->finite &= isfinite(gradient[i]) != 0;
+}
+
 static void ref_sgd_step(struct dl2_device *device, float *weights, void *lowered,
                          const float *gradient, float *momentum, size_t count, bool decays,
                          bool nesterov)
 {
+    const struct ref *ref = (struct ref *)device;
     const struct dl2_step_numbers *numbers = &device->numbers;
     float decay = decays ? numbers->weight_decay : 0;
-    float share = 1 / (float)dl2_world_size(device->world);
-    (void)lowered;
-    for (size_t i = 0; i < count; i++) {
-        float g = share * gradient[i] + decay * weights[i];
+    float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
+    for (size_t i = 0; ref->finite && i < count; i++) {
+        float g = gradient[i] * share + decay * weights[i];
         momentum[i] = numbers->momentum * momentum[i] + g;
         weights[i] -=
             numbers->rate * (nesterov ? g + numbers->momentum * momentum[i] : momentum[i]);
+        if (lowered)
+            set(device->element, lowered, i, weights[i]);
     }
+}
+
+static void ref_end_update(struct dl2_device *device)
+{
+    struct ref *ref = (struct ref *)device;
+    struct dl2_loss_scale *scale = &ref->scale;
+    if (device->element != DL2_ELEMENT_F16)
+        return;
+    scale->skipped += !ref->finite;
+    scale->good = ref->finite ? scale->good + 1 : 0;
+    if (ref->dynamic && !ref->finite)
+        scale->scale /= 2;
+    if (ref->dynamic && scale->good == 2000) {
+        scale->scale *= 2;
+        scale->good = 0;
+    }
+    ref->finite = true;
+}
+
+static void ref_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count)
+{
+    dl2_elements_from_floats(device->element, weights, lowered, count);
+}
+
+static int ref_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,
+                              struct dl2_error *error)
+{
+    (void)error;
+    *scale = ((struct ref *)device)->scale;
+    return DL2_OK;
+}
+
+static int ref_set_loss_scale(struct dl2_device *device, const struct dl2_loss_scale *scale,
+                              struct dl2_error *error)
+{
+    (void)error;
+    ((struct ref *)device)->scale = *scale;
+    return DL2_OK;
 }
 
 static int ref_open(const struct dl2_device_options *options, struct dl2_device **out,
@@ -839,19 +914,34 @@ const struct dl2_device_class dl2_device_ref = {
     .loss_create = ref_loss_create,
     .loss_free = ref_loss_free,
     .loss_run = ref_loss_run,
+    .check_gradients = ref_check_gradients,
     .sgd_step = ref_sgd_step,
+    .end_update = ref_end_update,
+    .lower = ref_lower,
+    .get_loss_scale = ref_get_loss_scale,
+    .set_loss_scale = ref_set_loss_scale,
 };
 
 static int ref_open(const struct dl2_device_options *options, struct dl2_device **out,
                     struct dl2_error *error)
 {
-    DL2_TRY(dl2_device_check_plain(&dl2_device_ref, options, error));
+    enum dl2_precision precision = options ? options->precision : DL2_PRECISION_FP32;
+    bool bf16 = precision == DL2_PRECISION_BF16, fp16 = precision == DL2_PRECISION_FP16;
+    if (options) {
+        struct dl2_device_options rest = *options;
+        rest.precision = bf16 || fp16 ? DL2_PRECISION_FP32 : precision;
+        DL2_TRY(dl2_device_check_plain(&dl2_device_ref, &rest, error));
+    }
     struct ref *ref = dl2_calloc(1, sizeof *ref);
     if (!ref)
         return out_of_memory(error, "itself");
     ref->base.ops = &dl2_device_ref;
+    ref->base.element = bf16 ? DL2_ELEMENT_BF16 : fp16 ? DL2_ELEMENT_F16 : DL2_ELEMENT_F32;
     ref->base.staging = 1;
     ref->base.world = options ? options->world : NULL;
+    ref->finite = true;
+    ref->dynamic = fp16 && !(options->loss_scale > 0);
+    ref->scale.scale = !fp16 ? 1 : ref->dynamic ? 65536 : options->loss_scale;
     int status = DL2_OK;
     if (ref->base.world)
         status = dl2_reducer_start(ref->base.world, &ref->reducer, error);

@@ -112,6 +112,18 @@ static int parse_on_bad(const char *text, void *value, struct dl2_error *error)
     return DL2_OK;
 }
 
+static int parse_amp(const char *text, void *value, struct dl2_error *error)
+{
+    static const char *const names[] = {[DL2_PRECISION_FP32] = "off",
+                                        [DL2_PRECISION_TF32] = "tf32",
+                                        [DL2_PRECISION_BF16] = "bf16",
+                                        [DL2_PRECISION_FP16] = "fp16"};
+    unsigned number;
+    DL2_TRY(parse_choice(text, names, 4, &number, error));
+    *(enum dl2_precision *)value = (enum dl2_precision)number;
+    return DL2_OK;
+}
+
 static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Data:"},
     {DL2_OPTION_TEXT, "data", 'd', "DIR",
@@ -196,8 +208,22 @@ static const struct dl2_option options[] = {
      "convnet, resnet10, resnet20, alexnet, resnet18, resnet34 or resnet50; see below (default: "
      "resnet10)",
      .value = &config.arch},
-    {DL2_OPTION_TEXT, "device", 0, "NAME", "auto, cpu or ref (default: auto, the fastest)",
+    {DL2_OPTION_TEXT, "device", 0, "NAME",
+     "auto, cuda (cuda:1 is the second card), cpu or ref, as far as --version lists them (default: "
+     "auto, the fastest that is there)",
      .value = &given.device},
+    {DL2_OPTION_PARSE, "amp", 0, "PRECISION",
+     "What layers compute in: bf16 or fp16 (half as wide, with weights kept in float32 too), tf32 "
+     "(products of shorter numbers), or off (float32); on the cards of device cuda, bf16 and fp16 "
+     "slowly on ref (default: off)",
+     .value = &config.precision, .parse = parse_amp},
+    {DL2_OPTION_REAL, "loss-scale", 0, "N",
+     "With --amp=fp16: factor that keeps gradients from vanishing; 0: found while training "
+     "(default: 0)",
+     .value = &config.loss_scale, .min = 0, .max = 16777216},
+    {DL2_OPTION_FLAG, "deterministic", 0, NULL,
+     "The same weights in every run, bit for bit, on device cuda too; the others always are",
+     .value = &config.deterministic},
     {DL2_OPTION_UINT, "threads", 0, "N", "The device's threads (default: one a processor)",
      .value = &config.threads, .min = 1, .max = 1024},
 

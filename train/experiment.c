@@ -90,6 +90,11 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "arch", json_string(c->arch));
     json_object_set_new(a, "device", json_string(run->device->ops->name));
     json_object_set_new(a, "threads", json_integer(c->threads));
+    json_object_set_new(
+        a, "amp",
+        json_string(c->precision == DL2_PRECISION_FP32 ? "off" : dl2_precision_name(c->precision)));
+    json_object_set_new(a, "loss-scale", json_real(c->loss_scale));
+    json_object_set_new(a, "deterministic", json_boolean(c->deterministic));
     json_object_set_new(a, "batch", json_integer(c->batch));
     json_object_set_new(a, "accumulate", json_integer(c->accumulate));
     json_object_set_new(a, "epochs", dl2_json_real(staged ? NAN : c->stages[0].epochs));
@@ -126,13 +131,29 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
  */
 json_t *dl2_run_identity(const struct dl2_run *run)
 {
-    static const char *const free_to_change[] = {
-        "data",       "stages",          "val",        "jobs",
-        "depth",      "on-bad",          "io",         "cache",
-        "batching",   "cache-decoded",   "device",     "threads",
-        "run-epochs", "skip-validation", "checkpoint", "checkpoint-every",
-        "resume",     "restart",         "name",       "out",
-        "val-resize", "validate-every"};
+    static const char *const free_to_change[] = {"data",
+                                                 "stages",
+                                                 "val",
+                                                 "jobs",
+                                                 "depth",
+                                                 "on-bad",
+                                                 "io",
+                                                 "cache",
+                                                 "batching",
+                                                 "cache-decoded",
+                                                 "device",
+                                                 "threads",
+                                                 "deterministic",
+                                                 "run-epochs",
+                                                 "skip-validation",
+                                                 "checkpoint",
+                                                 "checkpoint-every",
+                                                 "resume",
+                                                 "restart",
+                                                 "name",
+                                                 "out",
+                                                 "val-resize",
+                                                 "validate-every"};
     json_t *identity = json_deep_copy(run->arguments);
     for (size_t i = 0; i < sizeof free_to_change / sizeof *free_to_change; i++)
         json_object_del(identity, free_to_change[i]);

@@ -220,7 +220,10 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
 static int open_network(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const struct dl2_device_options options = {.threads = config->threads};
+    const struct dl2_device_options options = {.threads = config->threads,
+                                               .precision = config->precision,
+                                               .loss_scale = config->loss_scale,
+                                               .deterministic = config->deterministic};
     DL2_TRY(dl2_device_open(config->device, &options, &run->device, error));
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;

@@ -32,6 +32,11 @@ static json_t *state_to_json(const struct dl2_run_state *state)
         (json_int_t)state->images, "epochs", state->epochs);
     if (json && isfinite(state->joules))
         json_object_set_new(json, "joules", json_real(state->joules));
+    if (json && state->loss_scale.scale > 0)
+        json_object_set_new(json, "loss_scale",
+                            json_pack("{s:f, s:I, s:I}", "scale", state->loss_scale.scale, "good",
+                                      (json_int_t)state->loss_scale.good, "skipped",
+                                      (json_int_t)state->loss_scale.skipped));
     if (json && state->missing) {
         json_object_set_new(json, "next", json_integer(state->next));
         json_object_set(json, "missing", state->missing);
@@ -57,6 +62,21 @@ static int missing_from_json(const json_t *json, struct dl2_run_state *state,
     return DL2_OK;
 }
 
+static int loss_scale_from_json(json_t *json, struct dl2_loss_scale *scale, struct dl2_error *error)
+{
+    json_t *kept = json_object_get(json, "loss_scale");
+    json_int_t good, skipped;
+    if (!kept)
+        return DL2_OK;
+    if (json_unpack(kept, "{s:F, s:I, s:I}", "scale", &scale->scale, "good", &good, "skipped",
+                    &skipped) != 0 ||
+        !(scale->scale > 0 && scale->scale < 1e30) || good < 0 || skipped < 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "its loss scale makes no sense");
+    scale->good = (uint64_t)good;
+    scale->skipped = (uint64_t)skipped;
+    return DL2_OK;
+}
+
 static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2_error *error)
 {
     json_int_t pass, stage, batch, step, counted, top1, top5, images;
@@ -76,6 +96,7 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     if (pass < 0 || stage < 0 || batch < 0 || step < 0 || counted < 0 || images < 0 ||
         !(state->pass_start >= 0) || !json_is_array(epochs))
         return dl2_error_set(error, DL2_ERR_FORMAT, "its position makes no sense");
+    DL2_TRY(loss_scale_from_json(json, &state->loss_scale, error));
     DL2_TRY(missing_from_json(json, state, error));
     state->pass = (uint64_t)pass;
     state->stage = (size_t)stage;

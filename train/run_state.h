@@ -28,7 +28,8 @@ struct dl2_run_state {
     /* Of this pass so far. */
     struct dl2_loss_sums sums;
     double seconds, data_wait, lr;
-    double joules; /* NAN where the card doesn't tell */
+    struct dl2_loss_scale loss_scale; /* the device's; a scale of 0: it has none */
+    double joules;                    /* NAN where the card doesn't tell */
     uint64_t images;
     json_t *epochs; /* the report's records of finished passes */
 };

@@ -179,9 +179,19 @@ static int note_position(struct dl2_run *run, struct dl2_error *error)
                : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
 }
 
+/* Where half-precision training keeps one. */
+static int note_loss_scale(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = run->device->ops;
+    if (run->config->precision != DL2_PRECISION_FP16 || !ops->get_loss_scale)
+        return DL2_OK;
+    return ops->get_loss_scale(run->device, &run->state.loss_scale, error);
+}
+
 static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
     DL2_TRY(note_position(run, error));
+    DL2_TRY(note_loss_scale(run, error));
     double began = dl2_clock_wall();
     run->state.elapsed = dl2_run_elapsed(run);
     DL2_TRY(dl2_run_state_save(&run->state, run->identity, run->network, run->checkpoint, error));
@@ -405,6 +415,11 @@ static json_t *epoch_record(const struct dl2_run *run)
     json_object_set_new(train, "loss", dl2_json_real(state->sums.loss / counted));
     json_object_set_new(train, "top1", dl2_json_real((double)state->sums.top1 / counted));
     json_object_set_new(train, "top5", dl2_json_real((double)state->sums.top5 / counted));
+    if (state->loss_scale.scale > 0) {
+        json_object_set_new(train, "loss_scale", json_real(state->loss_scale.scale));
+        json_object_set_new(train, "skipped_updates",
+                            json_integer((json_int_t)state->loss_scale.skipped));
+    }
     json_object_set_new(record, "train", train);
     json_object_set_new(record, "val", json_array());
     json_object_set_new(record, "seconds", json_real(seconds));
@@ -430,6 +445,7 @@ static json_t *epoch_record(const struct dl2_run *run)
 static int end_pass(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
+    DL2_TRY(note_loss_scale(run, error));
     json_t *record = epoch_record(run);
     int status = validation_due(run) ? validate(run, record, error) : DL2_OK;
     if (status == DL2_OK) {
@@ -529,6 +545,8 @@ static int begin(struct dl2_run *run, struct dl2_error *error)
         if (run->state.stage >= run->stage_count)
             return dl2_error_set(error, DL2_ERR_FORMAT, "checkpoint %s: it has more stages",
                                  run->checkpoint);
+        if (run->state.loss_scale.scale > 0 && run->device->ops->set_loss_scale)
+            DL2_TRY(run->device->ops->set_loss_scale(run->device, &run->state.loss_scale, error));
         run->elapsed_before = run->state.elapsed;
         dl2_run_note(run, "going on from %s: epoch %llu, batch %llu", run->checkpoint,
                      (unsigned long long)run->state.pass + 1, (unsigned long long)run->state.batch);

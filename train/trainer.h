@@ -15,6 +15,7 @@
 
 #include "common/error.h"
 #include "loader/loader.h"
+#include "train/device.h"
 #include "train/schedule.h"
 
 #include <jansson.h>
@@ -61,6 +62,9 @@ struct dl2_train_config {
     const char *arch;
     const char *device; /* NULL: the best */
     unsigned threads;   /* the device's; 0: one a processor */
+    enum dl2_precision precision;
+    double loss_scale;  /* DL2_PRECISION_FP16; 0: dynamic */
+    bool deterministic; /* the same bits in every run, where a device is quicker otherwise */
 
     /* Optimisation. */
     unsigned batch, accumulate; /* images a batch, batches a step; both at least 1 */

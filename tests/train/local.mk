@@ -52,6 +52,7 @@ tests_train_make_images_LDADD = libcommon.la
 train_tests = \
 	tests/train/test_budget.sh \
 	tests/train/test_data.sh \
+	tests/train/test_device_cuda.sh \
 	tests/train/test_fuzz_checkpoint.sh \
 	tests/train/test_mpi.sh \
 	tests/train/test_options.sh \

@@ -56,6 +56,33 @@ unlike policy --lr-policy exponential --end-lr 0.001
 expect 0 run $base --out ref --device ref --threads 2
 [ "$(field ref/$REPORT device)" = ref ] || fail "--device does nothing"
 
+# Half precision learns nearly the same; a static loss scale that divides out changes little, one that is too
+# large skips every update, and a dynamic one falls until it fits, also across --resume.
+run_ref() { run $base --device ref -a resnet10 --image-size 32 -e 0.5 "$@"; }
+for amp in off bf16 fp16; do
+    expect 0 run_ref --amp $amp --out amp-$amp
+    [ "$(field amp-$amp/$REPORT amp)" = $amp ] || fail "--amp $amp is not in the report"
+done
+differ amp-off/$CK amp-bf16/$CK "--amp bf16"
+differ amp-off/$CK amp-fp16/$CK "--amp fp16"
+awk -v a="$(field amp-off/$REPORT loss)" -v b="$(field amp-bf16/$REPORT loss)" -v c="$(field amp-fp16/$REPORT loss)" \
+    'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 0.0025 * a * a && (a - c) ^ 2 < 0.0025 * a * a) }' ||
+    fail "losses: $(field amp-off/$REPORT loss) $(field amp-bf16/$REPORT loss) $(field amp-fp16/$REPORT loss)"
+expect 0 run_ref --amp fp16 --loss-scale 16777216 --out much
+skipped=$(field much/$REPORT skipped_updates)
+[ "$skipped" -gt 0 ] || fail "a loss scale of 2^24 skipped no update"
+[ "$(field amp-fp16/$REPORT loss_scale)" != "" ] || fail "the report has no loss scale"
+expect 0 run_ref --amp fp16 --out parts --run-epochs 0.25
+expect 0 run_ref --amp fp16 --out parts --resume
+same amp-fp16/$CK parts/$CK "fp16 after --resume"
+expect 1 run_ref --amp bf16 --out parts --resume
+grep -q "amp was" "$work/err" || fail "--resume with another --amp: $(cat "$work/err")"
+expect 1 run $base --device ref --amp tf32 --out tf32
+grep -q "device cuda" "$work/err" || fail "--amp tf32 on ref: $(cat "$work/err")"
+expect 2 run $base --amp int8 --out int8
+expect 2 run $base --device cpu:x --out cpux
+alike --deterministic
+
 # --val-resize is validation's.
 expect 0 run -d data --out v1
 expect 0 run -d data --out v2 --val-resize 20

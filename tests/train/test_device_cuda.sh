@@ -1,0 +1,3 @@
+# The device cuda against the reference, in every precision that it has: where there is a card.
+. "$srcdir/tests/lib.sh"
+exec "$builddir/tests/train/test_device" cuda
