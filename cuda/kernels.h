@@ -3,12 +3,15 @@
  * that each tensor is touched as seldom as can be.
  *
  * Each function queues its work on `stream` and returns a cudaError_t, cudaSuccess being 0.
- * Addresses are of the card's memory. No result depends on the order that blocks run in.
+ * Addresses are of the card's memory; `void` tensors are of the element that is given first;
+ * 16-byte accesses are used where alignment and channels (a multiple of 8, or of 4 with float32)
+ * allow. What they compute is said in train/device.h. Sums have a fixed order that depends on
+ * shapes alone: no atomics, so the same input gives the same bits.
  */
 #ifndef DL2_CUDA_KERNELS_H
 #define DL2_CUDA_KERNELS_H
 
-#include <stddef.h>
+#include "train/device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,8 +19,137 @@ extern "C" {
 
 struct CUstream_st; /* cudaStream_t is a pointer to it */
 
-/* to += from. */
-int dl2_gpu_add_floats(float *to, const float *from, size_t count, struct CUstream_st *stream);
+/* In the card's memory: what changes from step to step, so that recorded steps see it. */
+struct dl2_gpu_state {
+    struct dl2_step_numbers numbers;
+    struct dl2_loss_scale loss_scale;
+    uint32_t dynamic;  /* the loss scale moves */
+    uint32_t overflow; /* a gradient of this update isn't finite */
+};
+
+int dl2_gpu_set_numbers(struct dl2_gpu_state *state, const struct dl2_step_numbers *numbers,
+                        struct CUstream_st *stream);
+
+/* -- elementwise: outputs may be inputs -- */
+
+/* to (+)= from. */
+int dl2_gpu_widen(enum dl2_element element, const void *from, float *to, size_t count,
+                  bool accumulate, struct CUstream_st *stream);
+int dl2_gpu_lower(enum dl2_element element, const float *from, void *to, size_t count,
+                  struct CUstream_st *stream);
+int dl2_gpu_activate(enum dl2_element element, enum dl2_activation activation, const void *x,
+                     void *y, size_t count, struct CUstream_st *stream);
+int dl2_gpu_activate_backward(enum dl2_element element, enum dl2_activation activation,
+                              const void *y, const void *dy, void *dx, size_t count,
+                              struct CUstream_st *stream);
+int dl2_gpu_add(enum dl2_element element, const void *a, const void *b, void *y, size_t count,
+                struct CUstream_st *stream);
+int dl2_gpu_dropout(enum dl2_element element, const void *x, void *y, size_t count, float rate,
+                    uint64_t seed, uint64_t layer, const struct dl2_gpu_state *state,
+                    struct CUstream_st *stream);
+/* x *= factor. */
+int dl2_gpu_scale(float *x, size_t count, float factor, struct CUstream_st *stream);
+/* Numbers between -1 and 1, to measure other calls on. */
+int dl2_gpu_noise(enum dl2_element element, void *to, size_t count, struct CUstream_st *stream);
+
+/* -- optimiser -- */
+
+int dl2_gpu_check_gradients(const float *gradient, size_t count, struct dl2_gpu_state *state,
+                            struct CUstream_st *stream);
+/* `lowered` may be NULL. */
+int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const float *gradient,
+                float *momentum, size_t count, bool decays, bool nesterov, unsigned ranks,
+                const struct dl2_gpu_state *state, struct CUstream_st *stream);
+int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream);
+
+/* -- ingest and loss -- */
+
+int dl2_gpu_ingest(enum dl2_element element, const struct dl2_ingest_shape *shape,
+                   const uint8_t *images, const uint32_t *partner, void *y,
+                   const struct dl2_gpu_state *state, struct CUstream_st *stream);
+
+struct dl2_gpu_sample_loss {
+    double value;
+    int32_t rank; /* of the own label; -1: not counted */
+};
+/* `each`: [batch], scratch that is the caller's. */
+int dl2_gpu_loss(enum dl2_element element, const struct dl2_loss_shape *shape, const void *logits,
+                 const int32_t *labels, const uint32_t *partner, float *losses, void *dlogits,
+                 struct dl2_loss_sums *sums, struct dl2_gpu_sample_loss *each,
+                 const struct dl2_gpu_state *state, struct CUstream_st *stream);
+
+/* -- pooling -- */
+
+enum { DL2_GPU_WINDOW = 256 }; /* elements of a max window at most */
+
+/* `winner`: [outputs], DL2_POOL_MAX only: which tap of its window each output came from. */
+int dl2_gpu_pool(enum dl2_element element, const struct dl2_pool_shape *shape, const void *x,
+                 void *y, uint8_t *winner, struct CUstream_st *stream);
+int dl2_gpu_pool_backward(enum dl2_element element, const struct dl2_pool_shape *shape,
+                          const void *dy, const uint8_t *winner, void *dx,
+                          struct CUstream_st *stream);
+
+/*
+ * -- sums over rows of [rows][channels] --
+ * Floats of scratch that any call below with so many channels needs: partial sums of up to nine
+ * planes.
+ */
+size_t dl2_gpu_partials(unsigned channels);
+
+/* out (+)= the sum of each column. */
+int dl2_gpu_column_sums(enum dl2_element element, const void *x, size_t rows, unsigned channels,
+                        float *partials, float *out, bool accumulate, struct CUstream_st *stream);
+/* y += bias. */
+int dl2_gpu_add_bias(enum dl2_element element, const float *bias, void *y, size_t rows,
+                     unsigned channels, struct CUstream_st *stream);
+
+/*
+ * -- batch norm, in steps, between which sums of several cards may be put together --
+ * moments: [2][channels], mean and sum of squared differences from it.
+ * kept: [2][channels], mean and 1 / sqrt(variance + epsilon).
+ */
+int dl2_gpu_norm_moments(enum dl2_element element, const void *x, size_t rows, unsigned channels,
+                         float *partials, float *moments, struct CUstream_st *stream);
+/* Moves the squared differences of `rows` rows to another mean. */
+int dl2_gpu_norm_recentre(float *moments, const float *mean, size_t rows, unsigned channels,
+                          struct CUstream_st *stream);
+/* `rows` are those of all moments. Moves the running statistics. */
+int dl2_gpu_norm_keep(const float *moments, size_t rows, const struct dl2_norm_shape *shape,
+                      float *running_mean, float *running_var, float *kept,
+                      struct CUstream_st *stream);
+int dl2_gpu_norm_keep_running(const float *running_mean, const float *running_var,
+                              const struct dl2_norm_shape *shape, float *kept,
+                              struct CUstream_st *stream);
+int dl2_gpu_norm_apply(enum dl2_element element, const struct dl2_norm_shape *shape, const void *x,
+                       const void *residual, const float *gamma, const float *beta,
+                       const float *kept, void *y, struct CUstream_st *stream);
+/* sums: [2][channels], of the gradient, and of it times the normalised x; writes the residual's
+ * gradient too. */
+int dl2_gpu_norm_backward_sums(enum dl2_element element, const struct dl2_norm_shape *shape,
+                               const void *x, const void *y, const void *dy, const void *dy2,
+                               const float *gamma, const float *beta, const float *kept,
+                               float *partials, float *sums, void *dresidual, float *dgamma,
+                               float *dbeta, bool accumulate, struct CUstream_st *stream);
+/* `rows` are those of the sums. */
+int dl2_gpu_norm_backward_data(enum dl2_element element, const struct dl2_norm_shape *shape,
+                               const void *x, const void *y, const void *dy, const void *dy2,
+                               const float *gamma, const float *beta, const float *kept,
+                               const float *sums, size_t rows, const void *dresidual, void *dx,
+                               struct CUstream_st *stream);
+
+/* -- depthwise 3x3 convolutions, which have too little arithmetic for tensor cores -- */
+
+bool dl2_gpu_depthwise(const struct dl2_conv_shape *shape);
+int dl2_gpu_depthwise_forward(enum dl2_element element, const struct dl2_conv_shape *shape,
+                              const void *x, const void *weights, void *y,
+                              struct CUstream_st *stream);
+int dl2_gpu_depthwise_backward_data(enum dl2_element element, const struct dl2_conv_shape *shape,
+                                    const void *dy, const void *weights, void *dx,
+                                    struct CUstream_st *stream);
+int dl2_gpu_depthwise_backward_weights(enum dl2_element element, const struct dl2_conv_shape *shape,
+                                       const void *x, const void *dy, float *partials,
+                                       float *dweights, bool accumulate,
+                                       struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

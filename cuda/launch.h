@@ -4,8 +4,8 @@
  *
  * DL2_LAUNCH(kernel, grid, block, stream, arguments...) is a cudaError_t: whether it was started.
  * A kernel's template arguments are put in parentheses: DL2_LAUNCH((add<float, 4>), ...).
- * Shared memory is static. Kernels may use what emulate.h names: threadIdx.x, blockIdx.x and .y,
- * __shared__, __syncthreads(), __shfl_xor_sync() and __shfl_down_sync() over whole warps.
+ * Shared memory is static. Kernels use no more of CUDA than emulate.h names; a kernel that needs
+ * more adds it there.
  */
 #ifndef DL2_CUDA_LAUNCH_H
 #define DL2_CUDA_LAUNCH_H

@@ -31,6 +31,11 @@ libgpu_la_LIBADD = libcommon.la $(CUDA_LIBS)
 
 # The training device.
 noinst_LTLIBRARIES += libtrain_cuda.la
-libtrain_cuda_la_SOURCES = cuda/kernels.cu cuda/kernels.h cuda/launch.h
+libtrain_cuda_la_SOURCES = \
+	cuda/conv_plan.c cuda/conv_plan.h \
+	cuda/kernels.cu cuda/kernels.h cuda/launch.h \
+	cuda/product.c cuda/product.h \
+	cuda/reducer.h cuda/reducer_none.c
+libtrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libtrain_cuda_la_LIBADD = libgpu.la
 endif

@@ -86,6 +86,20 @@ AC_DEFUN([DL2_OPENMP], [
   AC_SUBST([OPENMP_LIBS])
 ])
 
+# DL2_CXX: the conditional HAVE_CXX, whether the C compiler compiles C++ too, as GCC with g++ and Clang do: for tests that
+# compile kernels for this machine. They need no C++ library.
+AC_DEFUN([DL2_CXX], [
+  AC_MSG_CHECKING([whether $CC compiles C++17])
+  echo 'template <class T> struct a { T b; }; int c() { if constexpr (sizeof(a<int>) > 1) return 1; return 0; }' >conftest.cpp
+  AS_IF([$CC -x c++ -std=c++17 -fno-exceptions -fno-rtti -c conftest.cpp -o conftest.o >&AS_MESSAGE_LOG_FD 2>&1],
+    [have_cxx=yes], [have_cxx=no])
+  rm -f conftest.cpp conftest.o
+  AC_MSG_RESULT([$have_cxx])
+  AM_CONDITIONAL([HAVE_CXX], [test "x$have_cxx" = xyes])
+  AS_VAR_IF([have_cxx], [yes], [dl2_found=yes], [dl2_found="no (Debian: g++)"])
+  DL2_SUMMARY_ADD([`printf '%-26s' "kernels tested on the CPU"` $dl2_found])
+])
+
 AC_DEFUN([AX_PTHREAD_OR_FAIL], [
   AC_SEARCH_LIBS([pthread_create], [pthread], [], [AC_MSG_ERROR([POSIX threads are needed])])
 ])

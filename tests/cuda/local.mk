@@ -8,3 +8,30 @@ tests_cuda_test_gpu_LDADD = libgpu.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_gpu
 endif
 endif
+
+# The kernels, compiled for this machine: cuda/NAME.cu becomes tests/cuda/NAME.emulated.o, which goes with
+# tests/cuda/emulate.o.
+EXTRA_DIST += tests/cuda/emulate.cpp tests/cuda/emulate.h
+if HAVE_CXX
+EMULATE = $(CC) -x c++ -std=c++17 -fno-exceptions -fno-rtti -DDL2_EMULATE $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) \
+	$(EMULATE_WARNINGS) $(DL2_SANITIZE) $(CFLAGS)
+EMULATE_WARNINGS = -Wall -Wextra -Wno-unknown-pragmas $(EMULATE_WERROR)
+if WERROR
+EMULATE_WERROR = -Werror
+endif
+tests/cuda/emulate.o: tests/cuda/emulate.cpp tests/cuda/emulate.h
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CC)$(EMULATE) -c -o $@ $(srcdir)/tests/cuda/emulate.cpp
+tests/cuda/%.emulated.o: cuda/%.cu tests/cuda/emulate.h cuda/launch.h
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CC)$(EMULATE) -MMD -MF $@.d -MT $@ -c -o $@ $<
+-include $(wildcard tests/cuda/*.emulated.o.d)
+CLEANFILES += tests/cuda/*.emulated.o tests/cuda/*.emulated.o.d tests/cuda/emulate.o
+if HAVE_CMOCKA
+check_PROGRAMS += tests/cuda/test_kernels
+tests_cuda_test_kernels_SOURCES = tests/cuda/test_kernels.c
+tests_cuda_test_kernels_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_cuda_test_kernels_LDADD = tests/cuda/kernels.emulated.o tests/cuda/emulate.o libtrain.la $(CMOCKA_LIBS)
+TESTS += tests/cuda/test_kernels
+endif
+endif

@@ -1,0 +1,41 @@
+/*
+ * Products of matrices by cublasLt: d = a * b, rows first, for linear layers and their gradients.
+ * Source: cuBLAS documentation, "Using the cublasLt API".
+ *
+ * Threads: one at a time for one product.
+ */
+#ifndef DL2_CUDA_PRODUCT_H
+#define DL2_CUDA_PRODUCT_H
+
+#include "train/device.h"
+
+#include <cublasLt.h>
+
+/* d is [rows][columns]. a is [rows][inner], or [inner][rows] where transposed; b is
+ * [inner][columns], or [columns][inner]. All 16-byte aligned. */
+struct dl2_product_shape {
+    unsigned rows, columns, inner;
+    bool a_transposed, b_transposed;
+    bool bias;         /* [columns], of d's element, is added to each row */
+    bool float_result; /* d is float32, whatever the precision */
+    enum dl2_precision precision;
+    const char *what; /* "gradient of the weights", for messages; static */
+};
+
+struct dl2_product;
+
+/* Chooses how to do it with `workspace` bytes at most. */
+int dl2_product_create(cublasLtHandle_t handle, const struct dl2_product_shape *shape,
+                       size_t workspace, struct dl2_product **out, struct dl2_error *error);
+void dl2_product_free(struct dl2_product *product);
+size_t dl2_product_workspace(const struct dl2_product *product);
+/* Queues it on `stream`. `bias` is NULL where the shape has none. */
+int dl2_product_run(struct dl2_product *product, cublasLtHandle_t handle, const void *a,
+                    const void *b, const void *bias, void *d, bool accumulate, void *workspace,
+                    cudaStream_t stream, struct dl2_error *error);
+
+/* DL2_OK, or an error that names the call, what it was for, and the reason. */
+int dl2_cublas_check(cublasStatus_t status, const char *call, const struct dl2_product_shape *shape,
+                     struct dl2_error *error);
+
+#endif

@@ -1,0 +1,192 @@
+/* The fibres behind emulate.h, and the types that it names. */
+#undef _FORTIFY_SOURCE /* it takes a jump to another stack for an attack */
+#include "tests/cuda/emulate.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define FIBRES_UNDER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FIBRES_UNDER_ASAN 1
+#endif
+#endif
+#ifdef FIBRES_UNDER_ASAN
+extern "C" void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size);
+extern "C" void __sanitizer_finish_switch_fiber(void *save, const void **bottom, size_t *size);
+#endif
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+bool dl2_emulate_backwards;
+
+enum { MOST = 1024, STACK = 64 * 1024 };
+
+/* A stack that threads run on, one after the other as long as they don't wait: only those that do
+ * keep one each. */
+struct fibre {
+    char *stack;
+    bool begun;
+    jmp_buf at;  /* where it goes on: swapcontext() would ask the kernel each time */
+    uint3 index; /* of the thread that waits on it */
+    bool waits;
+    void *asan;
+};
+
+static struct fibre fibres[MOST];
+static jmp_buf scheduler;
+static struct fibre *running;
+static void (*work)(void *);
+static void *work_context;
+static unsigned threads, started; /* of the block */
+#ifdef FIBRES_UNDER_ASAN
+static const void *home; /* the scheduler's stack */
+static size_t home_size;
+static void *home_asan;
+#endif
+
+static void to_scheduler(void)
+{
+#ifdef FIBRES_UNDER_ASAN
+    __sanitizer_start_switch_fiber(&running->asan, home, home_size);
+#endif
+    if (!_setjmp(running->at))
+        _longjmp(scheduler, 1);
+#ifdef FIBRES_UNDER_ASAN
+    __sanitizer_finish_switch_fiber(running->asan, &home, &home_size);
+#endif
+}
+
+void __syncthreads()
+{
+    struct fibre *self = running;
+    self->index = threadIdx;
+    self->waits = true;
+    to_scheduler();
+    threadIdx = self->index;
+}
+
+static void run_fibre(void)
+{
+#ifdef FIBRES_UNDER_ASAN
+    __sanitizer_finish_switch_fiber(nullptr, &home, &home_size);
+#endif
+    for (;;) {
+        while (started < threads) {
+            unsigned t = dl2_emulate_backwards ? threads - 1 - started : started;
+            started++;
+            threadIdx.x = t % blockDim.x;
+            threadIdx.y = t / blockDim.x % blockDim.y;
+            threadIdx.z = t / blockDim.x / blockDim.y;
+            work(work_context);
+        }
+        to_scheduler();
+    }
+}
+
+static void begin(void)
+{
+    static ucontext_t context;
+    running->begun = true;
+    getcontext(&context);
+    context.uc_stack.ss_sp = running->stack;
+    context.uc_stack.ss_size = STACK;
+    context.uc_link = nullptr;
+    makecontext(&context, run_fibre, 0);
+    setcontext(&context);
+}
+
+/* Runs it until it waits, or no thread is left to start. */
+static void resume(struct fibre *f)
+{
+    if (!f->stack && !(f->stack = (char *)malloc(STACK)))
+        abort();
+    f->waits = false;
+    running = f;
+#ifdef FIBRES_UNDER_ASAN
+    __sanitizer_start_switch_fiber(&home_asan, f->stack, STACK);
+#endif
+    if (!_setjmp(scheduler)) {
+        if (running->begun)
+            _longjmp(running->at, 1);
+        begin();
+    }
+#ifdef FIBRES_UNDER_ASAN
+    __sanitizer_finish_switch_fiber(home_asan, nullptr, nullptr);
+#endif
+}
+
+static void run_block(void)
+{
+    unsigned used = 0, waiting = 0;
+    for (started = 0; started < threads;) {
+        resume(&fibres[used]);
+        waiting += fibres[used].waits;
+        used++;
+    }
+    while (waiting) {
+        /* Where not all threads come to a barrier, a card would hang. */
+        if (waiting != threads) {
+            fprintf(stderr, "emulate: %u threads of a block are at a barrier, %u are not\n",
+                    waiting, threads - waiting);
+            abort();
+        }
+        waiting = 0;
+        for (unsigned i = 0; i < used; i++) {
+            resume(&fibres[i]);
+            waiting += fibres[i].waits;
+        }
+    }
+}
+
+int dl2_emulate(dim3 grid, dim3 block, void (*body)(void *), void *context)
+{
+    uint64_t wide = (uint64_t)block.x * block.y * block.z;
+    uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    if (!wide || wide > MOST || !blocks || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+        return cudaErrorInvalidConfiguration; /* as the card says */
+    threads = (unsigned)wide;
+    work = body;
+    work_context = context;
+    blockDim = block;
+    gridDim = grid;
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint64_t b = dl2_emulate_backwards ? blocks - 1 - i : i;
+        blockIdx = uint3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
+                         (unsigned)(b / grid.x / grid.y)};
+        run_block();
+    }
+    return cudaSuccess;
+}
+
+float __half2float(__half h)
+{
+    unsigned sign = (unsigned)(h.bits & 0x8000) << 16, exponent = h.bits >> 10 & 31,
+             fraction = h.bits & 1023;
+    if (exponent == 31)
+        return __uint_as_float(sign | 0x7f800000 | fraction << 13);
+    float value = exponent ? ldexpf((float)(1024 + fraction), (int)exponent - 25)
+                           : ldexpf((float)fraction, -24);
+    return sign ? -value : value;
+}
+
+__half __float2half_rn(float f)
+{
+    uint16_t sign = (uint16_t)(__float_as_uint(f) >> 16 & 0x8000);
+    float a = fabsf(f);
+    if (f != f)
+        return __half{0x7fff};
+    if (a >= 65520)
+        return __half{(uint16_t)(sign | 0x7c00)};
+    int exponent;
+    frexpf(a, &exponent);                                    /* a < 2^exponent */
+    int step = a < 6.103515625e-5f ? -24 : exponent - 11;    /* subnormal below 2^-14 */
+    unsigned units = (unsigned)nearbyintf(ldexpf(a, -step)); /* 0 .. 2048 */
+    if (step == -24)
+        return __half{(uint16_t)(sign | units)};
+    unsigned bits = (unsigned)(step + 24 + 1) << 10;
+    return __half{(uint16_t)(sign | (bits + (units - 1024)))};
+}

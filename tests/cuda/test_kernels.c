@@ -1,0 +1,715 @@
+/*
+ * The training device's kernels, compiled for this machine (emulate.h), against the reference
+ * device: every kernel, each element, sizes that are no multiple of anything, tensors that begin
+ * anywhere. Each case runs from the first block and thread to the last and the other way round,
+ * which must give the same bits.
+ */
+#include "common/random.h"
+#include "cuda/kernels.h"
+#include "train/element.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* after those above */
+#include <cmocka.h>
+
+extern bool dl2_emulate_backwards;
+
+static struct dl2_device *ref;
+static struct dl2_random random_stream;
+static struct dl2_gpu_state state;
+static uint64_t digests[2]; /* of all output, by order */
+
+/* -- memory: exactly as large as it must be, so that sanitizers see what goes beyond -- */
+
+static void *blocks[256];
+static unsigned block_count;
+
+/* Poisoned; begins `misfit` bytes after a 64-byte boundary. */
+static void *place(size_t bytes, size_t misfit)
+{
+    void *block = NULL;
+    assert_true(block_count < 256);
+    assert_int_equal(posix_memalign(&block, 64, bytes + misfit ? bytes + misfit : 1), 0);
+    memset(block, 0xff, bytes + misfit);
+    blocks[block_count++] = block;
+    return (char *)block + misfit;
+}
+
+static void free_all(void)
+{
+    while (block_count)
+        free(blocks[--block_count]);
+}
+
+static float *fresh(size_t count)
+{
+    float *values = place(count * sizeof *values, 0);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)(2 * dl2_random_uniform(&random_stream) - 1);
+    return values;
+}
+
+/* `values` as elements, to which they are rounded too. `misfit` is in elements. */
+static void *lowered(enum dl2_element element, float *values, size_t count, size_t misfit)
+{
+    size_t size = dl2_element_size(element);
+    void *elements = place(count * size, misfit * size);
+    dl2_elements_from_floats(element, values, elements, count);
+    dl2_elements_to_floats(element, elements, values, count);
+    return elements;
+}
+
+static void *room(enum dl2_element element, size_t count, size_t misfit)
+{
+    size_t size = dl2_element_size(element);
+    return place(count * size, misfit * size);
+}
+
+/* -- comparisons -- */
+
+static void digest(const void *data, size_t bytes)
+{
+    const unsigned char *c = data;
+    uint64_t h = digests[dl2_emulate_backwards];
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ c[i]) * 1099511628211u;
+    digests[dl2_emulate_backwards] = h;
+}
+
+/* Within the device's promise, relative to the value or the tensor's mean size, whichever is more;
+ * `loose` times as far where roundings add up. */
+static void near(const char *what, enum dl2_element element, const void *got, const float *want,
+                 size_t count, double loose)
+{
+    double tolerance = loose * (element == DL2_ELEMENT_F32    ? 2e-5
+                                : element == DL2_ELEMENT_BF16 ? 5e-3
+                                                              : 1e-3);
+    float *values = malloc((count + 1) * sizeof *values);
+    double mean = 0;
+    assert_non_null(values);
+    dl2_elements_to_floats(element, got, values, count);
+    for (size_t i = 0; i < count; i++)
+        mean += fabs(want[i]) / (double)count;
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs(values[i] - want[i]) <=
+              tolerance * (fabs(want[i]) > mean ? fabs(want[i]) : mean)))
+            fail_msg("%s (element %d): [%zu of %zu] is %.9g, not %.9g", what, element, i, count,
+                     values[i], want[i]);
+    free(values);
+    digest(got, count * dl2_element_size(element));
+}
+
+static void equal(const char *what, const float *got, const float *want, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (memcmp(got + i, want + i, sizeof *got))
+            fail_msg("%s: [%zu of %zu] is %.9g, not %.9g", what, i, count, got[i], want[i]);
+    digest(got, count * sizeof *got);
+}
+
+/* Runs `test` for each element, in both orders from the same random numbers. */
+static void both_orders(void (*test)(enum dl2_element element))
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device_options options = {0};
+    assert_int_equal(dl2_device_open("ref", &options, &ref, &error), DL2_OK);
+    for (int element = DL2_ELEMENT_F32; element <= DL2_ELEMENT_F16; element++) {
+        for (int order = 0; order < 2; order++) {
+            dl2_random_init(&random_stream, 5, DL2_RANDOM_TEST, (uint64_t)element, 0);
+            memset(&state, 0, sizeof state);
+            state.loss_scale.scale = 1;
+            digests[order] = 14695981039346656037u;
+            dl2_emulate_backwards = order;
+            test((enum dl2_element)element);
+            free_all();
+        }
+        assert_int_equal(digests[0], digests[1]);
+    }
+    dl2_emulate_backwards = false;
+    dl2_device_close(ref);
+}
+
+#define RUN(call) assert_int_equal(call, 0)
+
+/* -- elementwise -- */
+
+static const size_t counts[] = {1, 3, 8, 31, 255, 2048 + 5};
+enum { COUNTS = sizeof counts / sizeof counts[0] };
+
+static void elementwise_case(enum dl2_element element, size_t n, size_t misfit)
+{
+    float *a = fresh(n), *b = fresh(n), *want = fresh(n), *sum = fresh(n);
+    for (size_t i = 0; i < n; i++)
+        a[i] *= 9; /* beyond 6 */
+    void *la = lowered(element, a, n, misfit), *lb = lowered(element, b, n, misfit);
+    void *y = room(element, n, misfit), *z = room(element, n, misfit);
+    float *wide = place(n * sizeof *wide, misfit * sizeof *wide);
+
+    RUN(dl2_gpu_lower(element, a, y, n, NULL));
+    near("lower", element, y, a, n, 0);
+    RUN(dl2_gpu_widen(element, la, wide, n, false, NULL));
+    equal("widen", wide, a, n);
+    RUN(dl2_gpu_widen(element, lb, wide, n, true, NULL));
+    for (size_t i = 0; i < n; i++)
+        sum[i] = a[i] + b[i];
+    equal("widen, accumulated", wide, sum, n);
+    RUN(dl2_gpu_scale(wide, n, 0.25f, NULL));
+    for (size_t i = 0; i < n; i++)
+        sum[i] *= 0.25f;
+    equal("scale", wide, sum, n);
+
+    ref->ops->add(ref, a, b, want, n);
+    RUN(dl2_gpu_add(element, la, lb, y, n, NULL));
+    near("add", element, y, want, n, 1);
+    for (int activation = DL2_IDENTITY; activation <= DL2_RELU6; activation++) {
+        ref->ops->activate(ref, activation, a, want, n);
+        RUN(dl2_gpu_activate(element, activation, la, z, n, NULL));
+        near("activate", element, z, want, n, 0);
+        ref->ops->activate_backward(ref, activation, want, b, sum, n);
+        RUN(dl2_gpu_activate_backward(element, activation, z, lb, y, n, NULL));
+        near("activate_backward", element, y, sum, n, 0);
+        /* in place */
+        memcpy(y, lb, n * dl2_element_size(element));
+        RUN(dl2_gpu_activate_backward(element, activation, z, y, y, n, NULL));
+        near("activate_backward in place", element, y, sum, n, 0);
+    }
+    RUN(dl2_gpu_noise(element, y, n, NULL));
+    dl2_elements_to_floats(element, y, wide, n);
+    for (size_t i = 0; i < n; i++)
+        assert_true(wide[i] >= -1 && wide[i] <= 1);
+}
+
+static void elementwise(enum dl2_element element)
+{
+    for (size_t i = 0; i < COUNTS; i++)
+        for (size_t misfit = 0; misfit < 8; misfit += i ? 3 : 1) {
+            elementwise_case(element, counts[i], misfit);
+            free_all();
+        }
+    /* Tensors that begin at different places within 16 bytes. */
+    size_t n = 333;
+    float *a = fresh(n), *b = fresh(n), *want = fresh(n);
+    void *la = lowered(element, a, n, 0), *lb = lowered(element, b, n, 1);
+    void *y = room(element, n, 2);
+    ref->ops->add(ref, a, b, want, n);
+    RUN(dl2_gpu_add(element, la, lb, y, n, NULL));
+    near("add, unlike", element, y, want, n, 1);
+}
+
+static void elementwise_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(elementwise);
+}
+
+/* The very numbers of the header's stream: what is kept, and its value, exactly. */
+static void dropout(enum dl2_element element)
+{
+    static const float rates[] = {0, 0.1f, 0.5f, 0.75f};
+    size_t n = 4096 * 2 + 77;
+    for (size_t misfit = 0; misfit < 2; misfit++)
+        for (int r = 0; r < 4; r++) {
+            float *x = fresh(n), *want = fresh(n);
+            void *lx = lowered(element, x, n, misfit), *y = room(element, n, misfit);
+            float *got = place(n * sizeof *got, 0);
+            state.numbers.step = r == 2 ? (uint64_t)7 << 33 : 12;
+            ref->ops->set_numbers(ref, &state.numbers);
+            uint64_t seed = 0x123456789abcdef0u, layer = r == 3 ? 0xfedc : 3;
+            ref->ops->dropout(ref, x, want, n, rates[r], seed, layer);
+            RUN(dl2_gpu_dropout(element, lx, y, n, rates[r], seed, layer, &state, NULL));
+            void *rounded = lowered(element, want, n, 0);
+            (void)rounded;
+            dl2_elements_to_floats(element, y, got, n);
+            equal("dropout", got, want, n);
+            free_all();
+        }
+}
+
+static void dropout_kernel(void **unused)
+{
+    (void)unused;
+    both_orders(dropout);
+}
+
+/* -- optimiser -- */
+
+static void optimiser(enum dl2_element element)
+{
+    for (int variant = 0; variant < 8; variant++) {
+        bool decays = variant & 1, nesterov = variant & 2;
+        size_t n = variant & 4 ? 777 : 4096, misfit = variant & 4 ? 5 : 0;
+        const struct dl2_step_numbers numbers = {
+            .rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+        float *w = fresh(n), *g = fresh(n), *m = fresh(n);
+        float *gw = place(n * 4, misfit * 4), *gm = place(n * 4, misfit * 4);
+        float *gg = place(n * 4, misfit * 4);
+        void *image = room(element, n, misfit);
+        memcpy(gw, w, n * sizeof *w);
+        memcpy(gm, m, n * sizeof *m);
+        for (size_t i = 0; i < n; i++)
+            gg[i] = g[i] * 256 * 2; /* a loss scale of 256, two ranks */
+        state = (struct dl2_gpu_state){.loss_scale.scale = 256};
+        RUN(dl2_gpu_set_numbers(&state, &numbers, NULL));
+        ref->ops->set_numbers(ref, &numbers);
+        for (int step = 0; step < 2; step++) {
+            ref->ops->sgd_step(ref, w, NULL, g, m, n, decays, nesterov);
+            RUN(dl2_gpu_check_gradients(gg, n, &state, NULL));
+            RUN(dl2_gpu_sgd(element, gw, variant & 4 && element == DL2_ELEMENT_F32 ? NULL : image,
+                            gg, gm, n, decays, nesterov, 2, &state, NULL));
+            RUN(dl2_gpu_end_update(&state, NULL));
+        }
+        near("weights", DL2_ELEMENT_F32, gw, w, n, 1);
+        near("momentum", DL2_ELEMENT_F32, gm, m, n, 1);
+        if (!(variant & 4 && element == DL2_ELEMENT_F32))
+            near("lowered weights", element, image, w, n, 1);
+
+        /* One that isn't finite, anywhere, and nothing moves. */
+        memcpy(w, gw, n * sizeof *w);
+        gg[n - 1 - (size_t)variant] = variant & 2 ? NAN : -INFINITY;
+        RUN(dl2_gpu_check_gradients(gg, n, &state, NULL));
+        assert_int_equal(state.overflow, 1);
+        RUN(dl2_gpu_sgd(element, gw, image, gg, gm, n, decays, nesterov, 2, &state, NULL));
+        equal("weights that stay", gw, w, n);
+        RUN(dl2_gpu_end_update(&state, NULL));
+        assert_int_equal(state.overflow, 0);
+        assert_int_equal(state.loss_scale.skipped, 1);
+        free_all();
+    }
+}
+
+static void optimiser_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(optimiser);
+}
+
+static void loss_scale_moves(void **unused)
+{
+    (void)unused;
+    struct dl2_gpu_state s = {.loss_scale.scale = 1024, .dynamic = 1, .overflow = 1};
+    RUN(dl2_gpu_end_update(&s, NULL));
+    assert_true(s.loss_scale.scale == 512 && s.loss_scale.skipped == 1 && s.loss_scale.good == 0);
+    for (int i = 0; i < 1999; i++)
+        RUN(dl2_gpu_end_update(&s, NULL));
+    assert_true(s.loss_scale.scale == 512);
+    RUN(dl2_gpu_end_update(&s, NULL));
+    assert_true(s.loss_scale.scale == 1024 && s.loss_scale.good == 0);
+    s.dynamic = 0;
+    s.overflow = 1;
+    RUN(dl2_gpu_end_update(&s, NULL));
+    assert_true(s.loss_scale.scale == 1024 && s.loss_scale.skipped == 2);
+}
+
+/* -- ingest -- */
+
+static void ingest(enum dl2_element element)
+{
+    static const struct dl2_ingest_shape shapes[] = {
+        {5, 16, 16, 3, {122.655f, 116.535f, 104.04f}, {59.415f, 58.395f, 58.65f}},
+        {3, 7, 5, 3, {122.655f, 116.535f, 104.04f}, {59.415f, 58.395f, 58.65f}},
+        {4, 9, 8, 1, {33.3f, 0, 0}, {78.6f, 0, 0}},
+        {2, 5, 5, 1, {33.3f, 0, 0}, {78.6f, 0, 0}},
+    };
+    static const uint32_t partner[] = {4, 0, 1, 1, 2};
+    for (int i = 0; i < 4; i++)
+        for (int mixes = 0; mixes < 2; mixes++) {
+            struct dl2_ingest_shape s = shapes[i];
+            struct dl2_error error = DL2_ERROR_INIT;
+            struct dl2_ingest *plan = NULL;
+            size_t n = (size_t)s.batch * s.height * s.width * s.channels;
+            uint8_t *images = place(n, 0);
+            uint32_t *other = place(s.batch * sizeof *other, 0);
+            for (size_t k = 0; k < n; k++)
+                images[k] = (uint8_t)dl2_random_u32(&random_stream);
+            for (unsigned k = 0; k < s.batch; k++)
+                other[k] = partner[k] % s.batch;
+            float *want = fresh(n);
+            void *y = room(element, n, 0);
+            state.numbers.lambda = 0.3f;
+            ref->ops->set_numbers(ref, &state.numbers);
+            assert_int_equal(ref->ops->ingest_create(ref, &s, &plan, &error), DL2_OK);
+            ref->ops->ingest_run(plan, images, mixes ? other : NULL, want);
+            RUN(dl2_gpu_ingest(element, &s, images, mixes ? other : NULL, y, &state, NULL));
+            near("ingest", element, y, want, n, 1);
+            ref->ops->ingest_free(plan);
+            free_all();
+        }
+}
+
+static void ingest_kernel(void **unused)
+{
+    (void)unused;
+    both_orders(ingest);
+}
+
+/* -- loss -- */
+
+static void loss_case(enum dl2_element element, unsigned batch, unsigned classes, bool mixes,
+                      float smoothing, int missing)
+{
+    struct dl2_loss_shape s = {batch, classes, smoothing};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_loss *plan = NULL;
+    size_t n = (size_t)batch * classes;
+    float *logits = fresh(n), *want = fresh(n), *losses = fresh(batch), *got = fresh(batch);
+    int32_t *labels = place(batch * sizeof *labels, 0);
+    uint32_t *partner = place(batch * sizeof *partner, 0);
+    for (unsigned i = 0; i < batch; i++) {
+        labels[i] = missing == 2 || (missing == 1 && i % 3 == 1)
+                        ? -1
+                        : (int32_t)dl2_random_below(&random_stream, classes);
+        partner[i] = (i * 7 + 3) % batch;
+    }
+    for (size_t i = 0; i < n; i++) /* some are equal, some large */
+        logits[i] = i % 5 ? logits[i] * 6 : 2;
+    void *l = lowered(element, logits, n, 0), *d = room(element, n, 0);
+    struct dl2_loss_sums sums = {1, 2, 3, 4}, other = sums;
+    struct dl2_gpu_sample_loss *each = place(batch * sizeof *each, 0);
+    state.numbers = (struct dl2_step_numbers){.lambda = 0.7f, .scale = 0.5f};
+    state.loss_scale.scale = 8;
+    const struct dl2_step_numbers numbers = {.lambda = 0.7f, .scale = 4};
+    ref->ops->set_numbers(ref, &numbers);
+    assert_int_equal(ref->ops->loss_create(ref, &s, &plan, &error), DL2_OK);
+    ref->ops->loss_run(plan, logits, labels, mixes ? partner : NULL, losses, want, &sums);
+    RUN(dl2_gpu_loss(element, &s, l, labels, mixes ? partner : NULL, got, d, &other, each, &state,
+                     NULL));
+    near("losses", DL2_ELEMENT_F32, got, losses, batch, 1);
+    near("dlogits", element, d, want, n, 1);
+    assert_true(fabs(sums.loss - other.loss) <= 1e-5 * fabs(sums.loss));
+    assert_int_equal(sums.counted, other.counted);
+    assert_int_equal(sums.top1, other.top1);
+    assert_int_equal(sums.top5, other.top5);
+    digest(&other.loss, sizeof other.loss);
+    /* Without what may be left out. */
+    RUN(dl2_gpu_loss(element, &s, l, labels, mixes ? partner : NULL, NULL, NULL, &other, each,
+                     &state, NULL));
+    assert_int_equal(other.counted, 2 * sums.counted - 2);
+    ref->ops->loss_free(plan);
+    free_all();
+}
+
+static void loss(enum dl2_element element)
+{
+    for (int mixes = 0; mixes < 2; mixes++)
+        for (int missing = 0; missing < 3; missing++) {
+            loss_case(element, 13, 10, mixes, 0.1f, missing);
+            loss_case(element, 3, 1000, mixes, 0, missing);
+            loss_case(element, 200, 3, mixes, 0.2f, missing);
+            loss_case(element, 1, 1, false, 0.1f, missing);
+        }
+}
+
+static void loss_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(loss);
+}
+
+/* -- pooling -- */
+
+static void pool(enum dl2_element element)
+{
+    static const struct dl2_pool_shape shapes[] = {
+        {DL2_POOL_MAX, 2, 12, 11, 16, 6, 6, 3, 3, 2, 2, 1, 1},
+        {DL2_POOL_MAX, 2, 9, 7, 5, 4, 3, 3, 3, 2, 2, 0, 0},
+        {DL2_POOL_MAX, 1, 8, 8, 24, 4, 4, 2, 2, 2, 2, 0, 0},
+        {DL2_POOL_MAX, 1, 7, 7, 8, 7, 7, 3, 3, 1, 1, 1, 1},
+        {DL2_POOL_MAX, 1, 16, 16, 8, 1, 1, 16, 16, 1, 1, 0, 0},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 3, 7, 7, 64, 1, 1, 0, 0, 0, 0, 0, 0},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 7, 10, 8, 3, 4, 0, 0, 0, 0, 0, 0},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0},
+    };
+    for (int i = 0; i < 8; i++) {
+        const struct dl2_pool_shape *s = &shapes[i];
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_pool *plan = NULL;
+        size_t in = (size_t)s->batch * s->in_height * s->in_width * s->channels;
+        size_t out = (size_t)s->batch * s->out_height * s->out_width * s->channels;
+        float *x = fresh(in), *dy = fresh(out), *want = fresh(out), *dwant = fresh(in);
+        for (size_t k = 0; k < in; k += 3) /* ties, and windows of negative numbers */
+            x[k] = -2;
+        void *lx = lowered(element, x, in, 0), *ldy = lowered(element, dy, out, 0);
+        void *y = room(element, out, 0), *dx = room(element, in, 0);
+        uint8_t *winner = place(s->kind == DL2_POOL_MAX ? out : 0, 0);
+        assert_int_equal(ref->ops->pool_create(ref, s, &plan, &error), DL2_OK);
+        ref->ops->pool_forward(plan, x, want);
+        ref->ops->pool_backward(plan, dy, dwant);
+        RUN(dl2_gpu_pool(element, s, lx, y, winner, NULL));
+        near("pool", element, y, want, out, 1);
+        RUN(dl2_gpu_pool_backward(element, s, ldy, winner, dx, NULL));
+        near("pool_backward", element, dx, dwant, in, 1);
+        ref->ops->pool_free(plan);
+        free_all();
+    }
+}
+
+static void pool_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(pool);
+}
+
+/* -- sums over rows, bias -- */
+
+static void columns(enum dl2_element element)
+{
+    static const struct {
+        size_t rows;
+        unsigned channels;
+    } shapes[] = {{1, 1}, {37, 5}, {1000, 16}, {9, 2048}, {5, 2056}, {700, 72}, {4200, 8}};
+    for (int i = 0; i < 7; i++) {
+        size_t rows = shapes[i].rows, n = rows * shapes[i].channels;
+        unsigned channels = shapes[i].channels;
+        float *x = fresh(n), *want = fresh(channels), *bias = fresh(channels);
+        void *lx = lowered(element, x, n, 0);
+        float *partials = place(dl2_gpu_partials(channels) * sizeof *partials, 0);
+        float *got = place(channels * sizeof *got, 0);
+        for (unsigned c = 0; c < channels; c++) {
+            double sum = 0;
+            for (size_t r = 0; r < rows; r++)
+                sum += x[r * channels + c];
+            want[c] = (float)sum;
+        }
+        RUN(dl2_gpu_column_sums(element, lx, rows, channels, partials, got, false, NULL));
+        near("column sums", DL2_ELEMENT_F32, got, want, channels, 1);
+        RUN(dl2_gpu_column_sums(element, lx, rows, channels, partials, got, true, NULL));
+        for (unsigned c = 0; c < channels; c++)
+            want[c] *= 2;
+        near("column sums, accumulated", DL2_ELEMENT_F32, got, want, channels, 1);
+        RUN(dl2_gpu_add_bias(element, bias, lx, rows, channels, NULL));
+        for (size_t k = 0; k < n; k++)
+            x[k] += bias[k % channels];
+        near("bias", element, lx, x, n, 1);
+        free_all();
+    }
+}
+
+static void column_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(columns);
+}
+
+/* -- batch norm -- */
+
+struct norm_case {
+    size_t rows;
+    unsigned channels;
+    enum dl2_activation activation;
+    bool residual, two, accumulate, in_place;
+    float offset; /* of the means */
+};
+
+static void norm_one(enum dl2_element element, const struct norm_case *test, bool evaluates)
+{
+    struct dl2_norm_shape s = {.rows = test->rows,
+                               .channels = test->channels,
+                               .epsilon = 1e-5f,
+                               .momentum = 0.1f,
+                               .activation = test->activation,
+                               .residual = test->residual};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_norm *plan = NULL;
+    size_t n = s.rows * s.channels, size = dl2_element_size(element);
+    unsigned c = s.channels;
+    float *x = fresh(n), *residual = fresh(n), *dy = fresh(n), *dy2 = fresh(n), *y = fresh(n);
+    float *gamma = fresh(c), *beta = fresh(c), *mean = fresh(c), *var = fresh(c);
+    float *dx = fresh(n), *dresidual = fresh(n), *dgamma = fresh(c), *dbeta = fresh(c);
+    for (size_t i = 0; i < n; i++)
+        x[i] += test->offset * (float)(1 + i % c % 5);
+    for (unsigned i = 0; i < c; i++) {
+        gamma[i] += test->activation == DL2_RELU6 ? 9 : 1.5f;
+        var[i] += 2;
+    }
+    void *lx = lowered(element, x, n, 0), *lr = lowered(element, residual, n, 0);
+    void *ldy = lowered(element, dy, n, 0), *ldy2 = lowered(element, dy2, n, 0);
+    void *gy = room(element, n, 0), *gdx = room(element, n, 0), *gdr = room(element, n, 0);
+    float *partials = place(dl2_gpu_partials(c) * sizeof *partials, 0);
+    float *moments = place(2 * c * sizeof *moments, 0), *kept = place(2 * c * sizeof *kept, 0);
+    float *sums = place(2 * c * sizeof *sums, 0);
+    float *gmean = place(c * 4, 0), *gvar = place(c * 4, 0), *gdgamma = place(c * 4, 0);
+    float *gdbeta = place(c * 4, 0);
+    memcpy(gmean, mean, c * sizeof *mean);
+    memcpy(gvar, var, c * sizeof *var);
+    memcpy(gdgamma, dgamma, c * sizeof *dgamma);
+    memcpy(gdbeta, dbeta, c * sizeof *dbeta);
+    if (!test->residual)
+        residual = NULL, lr = NULL, dresidual = NULL, gdr = NULL;
+    if (!test->two)
+        dy2 = NULL, ldy2 = NULL;
+
+    assert_int_equal(ref->ops->norm_create(ref, &s, &plan, &error), DL2_OK);
+    if (evaluates) {
+        ref->ops->norm_eval(plan, x, residual, gamma, beta, mean, var, y);
+        RUN(dl2_gpu_norm_keep_running(gmean, gvar, &s, kept, NULL));
+        RUN(dl2_gpu_norm_apply(element, &s, lx, lr, gamma, beta, kept, gy, NULL));
+        near("norm, evaluated", element, gy, y, n, 2);
+        ref->ops->norm_free(plan);
+        free_all();
+        return;
+    }
+    ref->ops->norm_train(plan, x, residual, gamma, beta, mean, var, y);
+    RUN(dl2_gpu_norm_moments(element, lx, s.rows, c, partials, moments, NULL));
+    RUN(dl2_gpu_norm_keep(moments, s.rows, &s, gmean, gvar, kept, NULL));
+    RUN(dl2_gpu_norm_apply(element, &s, lx, lr, gamma, beta, kept, gy, NULL));
+    near("norm", element, gy, y, n, 2);
+    near("running mean", DL2_ELEMENT_F32, gmean, mean, c, 1);
+    near("running variance", DL2_ELEMENT_F32, gvar, var, c, 2);
+
+    /* The reference's mask is that of the y that backward really gets. */
+    dl2_elements_to_floats(element, gy, y, n);
+    ref->ops->norm_backward(plan, x, y, dy, dy2, gamma, beta, dx, dresidual, dgamma, dbeta,
+                            test->accumulate);
+    if (test->in_place) { /* as the header allows it */
+        gdr = gdr ? ldy : NULL;
+        gdx = gdr && ldy2 ? ldy2 : gdr ? lx : ldy;
+    }
+    RUN(dl2_gpu_norm_backward_sums(element, &s, lx, gy, ldy, ldy2, gamma, beta, kept, partials,
+                                   sums, gdr, gdgamma, gdbeta, test->accumulate, NULL));
+    RUN(dl2_gpu_norm_backward_data(element, &s, lx, gy, ldy, ldy2, gamma, beta, kept, sums, s.rows,
+                                   gdr, gdx, NULL));
+    near("dgamma", DL2_ELEMENT_F32, gdgamma, dgamma, c, 2);
+    near("dbeta", DL2_ELEMENT_F32, gdbeta, dbeta, c, 2);
+    if (gdr)
+        near("dresidual", element, gdr, dresidual, n, 1);
+    near("dx", element, gdx, dx, n, 4);
+    (void)size;
+    ref->ops->norm_free(plan);
+    free_all();
+}
+
+static void norm(enum dl2_element element)
+{
+    static const struct norm_case cases[] = {
+        {200, 16, DL2_RELU, false, false, false, false, 3},
+        {200, 16, DL2_RELU, true, true, true, false, 3},
+        {200, 16, DL2_RELU, true, true, false, true, 3},
+        {200, 16, DL2_RELU, true, false, false, true, 3},
+        {200, 16, DL2_RELU, false, true, false, true, 3},
+        {333, 24, DL2_RELU6, false, true, true, false, 0.5f},
+        {97, 40, DL2_IDENTITY, false, false, false, false, 3},
+        {97, 40, DL2_IDENTITY, true, true, false, false, 3},
+        {61, 7, DL2_RELU, true, true, true, false, 3},
+        {61, 7, DL2_RELU6, false, false, false, true, 3},
+        {1, 8, DL2_IDENTITY, false, false, false, false, 1},
+        {7, 1032, DL2_RELU, true, false, true, false, 1},
+        {6000, 8, DL2_RELU, false, false, false, false, 30}, /* a mean far from 0 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int evaluates = 0; evaluates < 2; evaluates++)
+            norm_one(element, &cases[i], evaluates);
+}
+
+static void norm_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(norm);
+}
+
+/* Moments of two ranks, put together as the device does it, are those of the whole. */
+static void norm_of_two_ranks(void **unused)
+{
+    (void)unused;
+    enum { ROWS = 90, C = 12 };
+    dl2_random_init(&random_stream, 6, DL2_RANDOM_TEST, 0, 0);
+    float *x = fresh(ROWS * C), whole[2 * C], part[2][2 * C], mean[C], squares[C];
+    float *partials = place(dl2_gpu_partials(C) * sizeof *partials, 0);
+    for (int i = 0; i < ROWS * C; i++)
+        x[i] += (float)(i % C) + (i < ROWS * C / 2 ? 5 : 0);
+    RUN(dl2_gpu_norm_moments(DL2_ELEMENT_F32, x, ROWS, C, partials, whole, NULL));
+    for (int rank = 0; rank < 2; rank++)
+        RUN(dl2_gpu_norm_moments(DL2_ELEMENT_F32, x + rank * ROWS / 2 * C, ROWS / 2, C, partials,
+                                 part[rank], NULL));
+    for (int c = 0; c < C; c++)
+        mean[c] = (part[0][c] + part[1][c]) / 2;
+    for (int rank = 0; rank < 2; rank++)
+        RUN(dl2_gpu_norm_recentre(part[rank], mean, ROWS / 2, C, NULL));
+    for (int c = 0; c < C; c++)
+        squares[c] = part[0][C + c] + part[1][C + c];
+    near("mean", DL2_ELEMENT_F32, mean, whole, C, 1);
+    near("squares", DL2_ELEMENT_F32, squares, whole + C, C, 1);
+    free_all();
+}
+
+/* -- depthwise convolutions -- */
+
+static void depthwise(enum dl2_element element)
+{
+    static const struct {
+        unsigned batch, height, width, channels, stride, pad;
+    } cases[] = {{2, 9, 8, 16, 1, 1}, {2, 9, 8, 24, 2, 1},  {1, 5, 6, 7, 1, 1},
+                 {3, 7, 7, 5, 2, 0},  {1, 3, 3, 264, 1, 1}, {2, 12, 5, 8, 3, 2}};
+    for (int i = 0; i < 6; i++) {
+        unsigned c = cases[i].channels;
+        struct dl2_conv_shape s = {.batch = cases[i].batch,
+                                   .in_height = cases[i].height,
+                                   .in_width = cases[i].width,
+                                   .in_channels = c,
+                                   .out_channels = c,
+                                   .kernel_height = 3,
+                                   .kernel_width = 3,
+                                   .stride_height = cases[i].stride,
+                                   .stride_width = cases[i].stride,
+                                   .pad_height = cases[i].pad,
+                                   .pad_width = cases[i].pad,
+                                   .groups = c};
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_conv *plan = NULL;
+        unsigned oh = dl2_window_out(s.in_height, 3, s.stride_height, s.pad_height);
+        unsigned ow = dl2_window_out(s.in_width, 3, s.stride_width, s.pad_width);
+        size_t in = (size_t)s.batch * s.in_height * s.in_width * c;
+        size_t out = (size_t)s.batch * oh * ow * c;
+        float *x = fresh(in), *w = fresh(9 * c), *dy = fresh(out);
+        float *y = fresh(out), *dx = fresh(in), *dw = fresh(9 * c);
+        void *lx = lowered(element, x, in, 0), *lw = lowered(element, w, 9 * c, 0);
+        void *ldy = lowered(element, dy, out, 0);
+        void *gy = room(element, out, 0), *gdx = room(element, in, 0);
+        float *gdw = place(9 * c * sizeof *gdw, 0);
+        float *partials = place(dl2_gpu_partials(c) * sizeof *partials, 0);
+        assert_true(dl2_gpu_depthwise(&s));
+        assert_int_equal(ref->ops->conv_create(ref, &s, &plan, &error), DL2_OK);
+        ref->ops->conv_forward(plan, x, w, NULL, y);
+        ref->ops->conv_backward_data(plan, dy, w, dx);
+        ref->ops->conv_backward_weights(plan, x, dy, dw, NULL, false);
+        RUN(dl2_gpu_depthwise_forward(element, &s, lx, lw, gy, NULL));
+        near("depthwise", element, gy, y, out, 1);
+        RUN(dl2_gpu_depthwise_backward_data(element, &s, ldy, lw, gdx, NULL));
+        near("depthwise backward data", element, gdx, dx, in, 1);
+        RUN(dl2_gpu_depthwise_backward_weights(element, &s, lx, ldy, partials, gdw, false, NULL));
+        near("depthwise backward weights", DL2_ELEMENT_F32, gdw, dw, 9 * c, 1);
+        RUN(dl2_gpu_depthwise_backward_weights(element, &s, lx, ldy, partials, gdw, true, NULL));
+        for (unsigned k = 0; k < 9 * c; k++)
+            dw[k] *= 2;
+        near("depthwise backward weights, accumulated", DL2_ELEMENT_F32, gdw, dw, 9 * c, 1);
+        ref->ops->conv_free(plan);
+        free_all();
+    }
+}
+
+static void depthwise_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(depthwise);
+}
+
+int main(void)
+{
+#ifdef __SANITIZE_THREAD__
+    puts("SKIP: ThreadSanitizer can't follow the fibres that stand for the card's threads");
+    return 77;
+#endif
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elementwise_kernels), cmocka_unit_test(dropout_kernel),
+        cmocka_unit_test(optimiser_kernels),   cmocka_unit_test(loss_scale_moves),
+        cmocka_unit_test(ingest_kernel),       cmocka_unit_test(loss_kernels),
+        cmocka_unit_test(pool_kernels),        cmocka_unit_test(column_kernels),
+        cmocka_unit_test(norm_kernels),        cmocka_unit_test(norm_of_two_ranks),
+        cmocka_unit_test(depthwise_kernels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
