@@ -1,6 +1,7 @@
 #include "train/arch.h"
 #include "train/graph.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* -- plain -- */
@@ -44,6 +45,41 @@ static int alexnet(struct dl2_graph *g, int v, unsigned classes)
     v = dl2_graph_dropout(g, v, 0.5f);
     v = relu(g, dl2_graph_linear(g, "classifier.4", v, 4096, init));
     return dl2_graph_linear(g, "classifier.6", v, classes, init);
+}
+
+/* Simonyan, Zisserman 2014, configuration D, as in torchvision, where each layer counts. */
+static int vgg(struct dl2_graph *g, int v, unsigned classes, bool norm)
+{
+    unsigned number = 0;
+    for (unsigned stage = 0; stage < 5; stage++) {
+        for (unsigned i = 0; i < (stage < 2 ? 2 : 3); i++) {
+            char name[32];
+            unsigned channels = stage < 3 ? 64u << stage : 512;
+            snprintf(name, sizeof name, "features.%u", number);
+            v = dl2_graph_conv_bias(g, name, v, channels, 3, 1, 1, DL2_INIT_HE_FAN_OUT);
+            snprintf(name, sizeof name, "features.%u", number + 1);
+            v = norm ? dl2_graph_norm(g, name, v, DL2_RELU) : relu(g, v);
+            number += norm ? 3 : 2;
+        }
+        v = dl2_graph_max_pool(g, v, 2, 2, 0);
+        number++;
+    }
+    v = dl2_graph_average_pool(g, v, 7, 7);
+    v = relu(g, dl2_graph_linear(g, "classifier.0", v, 4096, DL2_INIT_NORMAL));
+    v = dl2_graph_dropout(g, v, 0.5f);
+    v = relu(g, dl2_graph_linear(g, "classifier.3", v, 4096, DL2_INIT_NORMAL));
+    v = dl2_graph_dropout(g, v, 0.5f);
+    return dl2_graph_linear(g, "classifier.6", v, classes, DL2_INIT_NORMAL);
+}
+
+static int vgg16(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vgg(g, v, classes, false);
+}
+
+static int vgg16_bn(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vgg(g, v, classes, true);
 }
 
 /* -- residual: He, Zhang, Ren, Sun 2015 -- */
@@ -135,6 +171,69 @@ static int resnet50(struct dl2_graph *g, int v, unsigned classes)
     return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 6, 3}, true});
 }
 
+static int resnet101(struct dl2_graph *g, int v, unsigned classes)
+{
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 23, 3}, true});
+}
+
+static int resnet152(struct dl2_graph *g, int v, unsigned classes)
+{
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 8, 36, 3}, true});
+}
+
+/* -- inverted residuals: Sandler, Howard, Zhu, Zhmoginov, Chen 2018, as in torchvision -- */
+
+/* A convolution NAME.0 (depthwise where `channels` is 0), batch norm NAME.1 and ReLU6. */
+static int conv_norm(struct dl2_graph *g, const char *name, int v, unsigned channels,
+                     unsigned kernel, unsigned stride)
+{
+    char part[48];
+    snprintf(part, sizeof part, "%s.0", name);
+    if (channels)
+        v = dl2_graph_conv(g, part, v, channels, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
+    else
+        v = dl2_graph_depthwise(g, part, v, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
+    snprintf(part, sizeof part, "%s.1", name);
+    return dl2_graph_norm(g, part, v, DL2_RELU6);
+}
+
+static int inverted(struct dl2_graph *g, unsigned number, int in, unsigned expansion,
+                    unsigned channels, unsigned stride)
+{
+    char name[32];
+    unsigned part = 0, ins = dl2_graph_channels(g, in);
+    int v = in;
+    if (expansion > 1) {
+        snprintf(name, sizeof name, "features.%u.conv.%u", number, part++);
+        v = conv_norm(g, name, v, expansion * ins, 1, 1);
+    }
+    snprintf(name, sizeof name, "features.%u.conv.%u", number, part++);
+    v = conv_norm(g, name, v, 0, 3, stride);
+    snprintf(name, sizeof name, "features.%u.conv.%u", number, part++);
+    v = dl2_graph_conv(g, name, v, channels, 1, 1, 0, DL2_INIT_HE_FAN_OUT);
+    snprintf(name, sizeof name, "features.%u.conv.%u", number, part);
+    int norm = dl2_graph_norm_parameters(g, name, channels);
+    return dl2_graph_norm_layer(g, norm, v, stride == 1 && ins == channels ? in : -1, DL2_IDENTITY);
+}
+
+static int mobilenet_v2(struct dl2_graph *g, int v, unsigned classes)
+{
+    static const struct {
+        unsigned expansion, channels, blocks, stride;
+    } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                  {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+    unsigned number = 1;
+    v = conv_norm(g, "features.0", v, 32, 3, 2);
+    for (size_t s = 0; s < sizeof stages / sizeof stages[0]; s++)
+        for (unsigned i = 0; i < stages[s].blocks; i++)
+            v = inverted(g, number++, v, stages[s].expansion, stages[s].channels,
+                         i ? 1 : stages[s].stride);
+    v = conv_norm(g, "features.18", v, 1280, 1, 1);
+    v = dl2_graph_average_pool(g, v, 1, 1);
+    v = dl2_graph_dropout(g, v, 0.2f);
+    return dl2_graph_linear(g, "classifier.1", v, classes, DL2_INIT_NORMAL);
+}
+
 static const struct dl2_arch archs[] = {
     {"convnet", "six 3x3 convolutions with batch norm, 32-64-128 channels; for small images",
      convnet},
@@ -144,6 +243,11 @@ static const struct dl2_arch archs[] = {
     {"resnet18", "as in torchvision", resnet18},
     {"resnet34", "as in torchvision", resnet34},
     {"resnet50", "as in torchvision", resnet50},
+    {"resnet101", "as in torchvision", resnet101},
+    {"resnet152", "as in torchvision", resnet152},
+    {"vgg16", "as in torchvision; from 32 pixels on", vgg16},
+    {"vgg16_bn", "as in torchvision; from 32 pixels on", vgg16_bn},
+    {"mobilenet_v2", "as in torchvision", mobilenet_v2},
 };
 
 const struct dl2_arch *dl2_arch_at(size_t index)

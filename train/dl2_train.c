@@ -204,9 +204,7 @@ static const struct dl2_option options[] = {
      .value = &config.loader.depth, .min = 2, .max = 1024},
 
     {DL2_OPTION_GROUP, .help = "Network:"},
-    {DL2_OPTION_TEXT, "arch", 'a', "NAME",
-     "convnet, resnet10, resnet20, alexnet, resnet18, resnet34 or resnet50; see below (default: "
-     "resnet10)",
+    {DL2_OPTION_TEXT, "arch", 'a', "NAME", "One of those below (default: resnet10)",
      .value = &config.arch},
     {DL2_OPTION_TEXT, "device", 0, "NAME",
      "auto, cuda (cuda:1 is the second card), cpu or ref, as far as --version lists them (default: "
@@ -319,7 +317,8 @@ static const struct dl2_program program = {
         "  convnet    six 3x3 convolutions with batch norm: the quickest\n"
         "  resnet10   a small residual network, for 64 to 128 pixels\n"
         "  resnet20   He et al.'s for CIFAR, for 32 pixels\n"
-        "  alexnet, resnet18, resnet34, resnet50   as in torchvision\n\n"
+        "  alexnet, vgg16, vgg16_bn, resnet18, resnet34, resnet50, resnet101, resnet152,\n"
+        "  mobilenet_v2   as in torchvision\n\n"
         "Examples:\n"
         "  dl2-train -d photos\n"
         "  dl2-train -d variants/jpeg-25 --val raw --val variants/jpeg-25 -e 60 --out run1\n"

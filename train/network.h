@@ -16,7 +16,8 @@
  *   convnet    three stages of two 3x3 convolutions with batch norm and max pooling, 32-64-128
  *   resnet10   one basic block a stage, 32-64-128-256, stride-2 stem; for 64 to 128 pixels
  *   resnet20   He et al. 2015, section 4.2 (CIFAR), projection shortcuts; for 32 pixels
- *   alexnet, resnet18, resnet34, resnet50     as in torchvision, with its parameter names
+ *   alexnet, vgg16, vgg16_bn, resnet18, resnet34, resnet50, resnet101, resnet152, mobilenet_v2
+ *              as in torchvision, with its parameter names
  *
  * Threads: one at a time, the device's.
  */
