@@ -661,9 +661,9 @@ static int plot_timeline(struct maker *maker, size_t arch, size_t v)
         add(&sheet.data, "\n");
     }
     add(&sheet.script,
-        "set multiplot\nset lmargin at screen 0.15\nset rmargin at screen 0.81\n"
+        "set multiplot\nset lmargin at screen 0.15\nset rmargin at screen 0.78\n"
         "set offsets 0, 0, 0, 0\nset xrange [0:%.8g]\nset style data lines\n"
-        "set key at screen 0.825, graph 1 left top vertical Left reverse samplen 1.2\n"
+        "set key at screen 0.79, graph 1 left top vertical Left reverse samplen 1.2\n"
         "set format x ''\n",
         end / (minutes ? 60 : 1));
     for (int p = 0; p < PANELS; p++) {

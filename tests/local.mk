@@ -36,4 +36,5 @@ include tests/cuda/local.mk
 include tests/report/local.mk
 include tests/study/local.mk
 include tests/install/local.mk
+include tests/bundle/local.mk
 include tests/python/local.mk

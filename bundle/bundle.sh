@@ -1,0 +1,175 @@
+#!/bin/sh
+# usage: bundle.sh INSTALLED NAME CUDA FORMAT [CHECK...]
+#
+# Makes NAME.tar.FORMAT of what `make install DESTDIR=INSTALLED` gave and of the programs CHECK..., with the shared libraries
+# that they need. What a machine has to bring itself, since it belongs to its kernel's driver or its network: libc's family,
+# the NVIDIA driver, Open MPI. CUDA=no also leaves out NVIDIA's large libraries (cuDNN, cuBLAS, NCCL, nvJPEG; gigabytes):
+# launcher.sh finds them there. For all of these but libc, lib/node has stand-ins, so that programs start without them.
+set -eu
+LC_ALL=C
+export LC_ALL
+installed=$1 name=$2 cuda=$3 format=$4
+shift 4
+here=$(cd "$(dirname "$0")" && pwd)
+: "${CC:=cc}" "${PATCHELF:=patchelf}"
+for tool in "$PATCHELF" readelf nm; do
+    command -v "$tool" >/dev/null 2>&1 || { echo "make bundle needs $tool (Debian: patchelf binutils)" >&2; exit 1; }
+done
+case $cuda in yes | no) ;; *) echo "BUNDLE_CUDA is yes or no, not '$cuda'" >&2; exit 1 ;; esac
+
+root=$name
+rm -rf "$root" "$root.tar.$format"
+mkdir -p "$root/lib/node" "$root/libexec" "$root/share/licences"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# ---- Programs and data
+bin=$(dirname "$(find "$installed" -type f -name dl2-train)")
+prefix=$(dirname "$bin")
+cp -R "$prefix/share" "$root"
+module=$(find "$installed" -path '*packages/dl2.so')
+[ -z "$module" ] || { mkdir -p "$root/lib/python"; cp "$module" "$root/lib/python/dl2.so"; }
+for program in "$bin"/dl2-* "$@"; do
+    cp -L "$program" "$root/libexec"
+done
+for file in "$root"/libexec/* ${module:+"$root/lib/python/dl2.so"}; do
+    strip --strip-unneeded "$file"
+done
+
+# ---- Libraries
+libc_family='^(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv|anl|nsl|BrokenLocale|nss_.*))\.so\.[0-9]+$'
+# Whoever runs the card or the network brings these.
+node='^lib(cuda|nvidia-.*|mpi.*|open-(rte|pal))\.so\.'
+nvidia='^lib(cudnn.*|cublas.*|nccl|nvjpeg|nvrtc.*|nvJitLink|cufft|curand|cusparse|cusolver)\.so\.'
+[ "$cuda" = yes ] || node="$node|$nvidia"
+
+needed() { readelf -d "$1" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
+# Where the loader finds them here.
+for file in "$bin"/dl2-* ${module:+"$module"} "$@"; do
+    ldd "$file" 2>/dev/null | sed -n 's/^[[:space:]]*\([^ ]*\) => \(\/[^ ]*\).*/\1 \2/p'
+done | sort -u >"$work/elsewhere"
+find "$installed" -name '*.so.*' | sed 's,\(.*/\)\(.*\),\2 \1\2,' | cat - "$work/elsewhere" >"$work/found" # our own first
+where() { awk -v name="$1" '$1 == name {print $2; exit}' "$work/found"; }
+
+: >"$work/taken" >"$work/absent"
+set -- "$root"/libexec/* ${module:+"$root/lib/python/dl2.so"}
+while [ $# -gt 0 ]; do
+    for library in $(needed "$1"); do
+        if printf '%s\n' "$library" | grep -Eq "$libc_family"; then
+            :
+        elif printf '%s\n' "$library" | grep -Eq "$node"; then
+            grep -qxF "$library" "$work/absent" || echo "$library" >>"$work/absent"
+        elif ! grep -qF "$library " "$work/taken"; then
+            path=$(where "$library")
+            [ -n "$path" ] || { echo "$1 needs $library, which isn't found here" >&2; exit 1; }
+            cp -L "$path" "$root/lib/$library"
+            chmod u+w "$root/lib/$library"
+            echo "$library $path" >>"$work/taken"
+            set -- "$@" "$root/lib/$library"
+        fi
+    done
+    shift
+done
+if [ "$cuda" = yes ] && grep -q '^libcudnn' "$work/taken"; then # what cuDNN opens by itself
+    folder=$(dirname "$(readlink -f "$(where libcudnn.so.9)")")
+    for path in "$folder"/libcudnn_*.so.9 "$folder"/libnvrtc.so.* "$folder"/libnvrtc-builtins.so.* "$folder"/libnvJitLink.so.*; do
+        [ -e "$path" ] && cp -L "$path" "$root/lib" && echo "${path##*/} $path" >>"$work/taken"
+    done
+fi
+# RPATH, which the environment's LD_LIBRARY_PATH can't undo as it can RUNPATH.
+for file in "$root"/libexec/*; do
+    "$PATCHELF" --force-rpath --set-rpath '$ORIGIN/../lib' "$file"
+done
+for file in "$root"/lib/*.so*; do
+    case $file in *libcudnn*) continue ;; esac # has its own
+    "$PATCHELF" --force-rpath --set-rpath '$ORIGIN' "$file"
+done
+[ -z "$module" ] || "$PATCHELF" --force-rpath --set-rpath '$ORIGIN/..' "$root/lib/python/dl2.so"
+
+# ---- Stand-ins: asked for its version, a library that isn't there says 0; asked for anything else, what is missing
+for library in $(cat "$work/absent"); do
+    path=$(where "$library")
+    for file in "$root"/libexec/*; do
+        nm -D --undefined-only "$file" | sed -n 's/.* [Uwv] \([^@ ]*\).*/\1/p'
+    done | sort -u >"$work/wanted"
+    # Number, value, size, type, binding, visibility, section, name@version: those that it defines.
+    readelf -sW --dyn-syms "$path" | awk '$7 != "UND" && ($4 == "FUNC" || $4 == "OBJECT" || $4 == "IFUNC") {
+        name = $8; sub(/@.*/, "", name); version = $8; if (!sub(/.*@/, "", version)) version = ""; print name, $4, $3, version }' |
+        sort -u | join - "$work/wanted" >"$work/symbols"
+    {
+        printf '#include <unistd.h>\nstatic void missing(void)\n{\n    static const char text[] = "%s%s\\n";\n' \
+            "$library is needed for this, and was not found on this machine: name its folder in DL2_LIBRARIES, " \
+            "or do without (--device cpu; no mpirun)"
+        printf '    if (write(2, text, sizeof text - 1)) {}\n    _exit(1);\n}\n'
+        while read -r symbol type size version; do
+            case $type:$symbol in
+            OBJECT:*) echo "char $symbol[$size] __attribute__((aligned(32)));" ;;
+            *[vV]ersion* | *Property*) echo "long $symbol(void); long $symbol(void) { return 0; }" ;;
+            *) echo "long $symbol(void); long $symbol(void) { missing(); return 1; }" ;;
+            esac
+        done <"$work/symbols"
+    } >"$work/node.c"
+    version=$(awk 'NF > 3 {print $4; exit}' "$work/symbols")
+    echo "${version:+$version }{ global: *; };" >"$work/node.map"
+    $CC -w -shared -fPIC -fno-builtin -o "$root/lib/node/$library" "$work/node.c" -Wl,-soname,"$library" \
+        ${version:+-Wl,--version-script="$work/node.map"}
+done
+
+# ---- The programs' places: launchers where a machine has to bring something
+mkdir -p "$root/bin"
+if [ -s "$work/absent" ]; then
+    cp "$work/absent" "$root/lib/node/LIST"
+    cp "$here/launcher.sh" "$root/libexec/run"
+    chmod 755 "$root/libexec/run"
+else
+    rmdir "$root/lib/node"
+    printf '#!/bin/sh\nname=$1\nshift\nself=$(readlink -f "$0")\nexec "${self%%/*}/$name" "$@"\n' >"$root/libexec/run"
+    chmod 755 "$root/libexec/run"
+fi
+for program in "$root"/libexec/dl2-*; do
+    if [ -s "$work/absent" ]; then
+        ln -s ../libexec/run "$root/bin/${program##*/}"
+    else
+        mv "$program" "$root/bin"
+        ln -s "../bin/${program##*/}" "$program"
+    fi
+done
+
+# ---- Where it all comes from
+{
+    printf 'library\tpackage\tversion\tlicence\n'
+    grep -v '^libdl2' "$work/taken" | sort | while read -r library path; do
+        package=$(dpkg -S "$(readlink -f "$path")" 2>/dev/null | sed 's/:.*//;1q')
+        [ -n "$package" ] || package=$(dpkg -S "$path" 2>/dev/null | sed 's/:.*//;1q')
+        if [ -n "$package" ]; then
+            cp -L "/usr/share/doc/$package/copyright" "$root/share/licences/$package"
+            printf '%s\t%s\t%s\tshare/licences/%s\n' "$library" "$package" \
+                "$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null | head -n 1)" "$package"
+        else
+            case $library in
+            libcu* | libnv* | libnccl*)
+                printf '%s\tNVIDIA\t-\thttps://docs.nvidia.com/cuda/eula/ (its list of redistributable software)\n' "$library" ;;
+            *) printf '%s\t%s\t-\tunknown\n' "$library" "$path" ;;
+            esac
+        fi
+    done
+} >"$root/share/licences/LIBRARIES"
+glibc=$(find "$root/lib" "$root/libexec" "$root/bin" -type f -exec readelf -V {} + 2>/dev/null |
+    grep -o 'GLIBC_[0-9.]*' | sort -t _ -k 2 -uV | tail -n 1 | sed 's/GLIBC_//')
+sed -e "s/@NAME@/$name/g" -e "s/@GLIBC@/$glibc/g" -e "s/@CUDA@/$cuda/g" "$here/README.bundle" >"$root/README.bundle"
+[ ! -s "$work/absent" ] || {
+    printf '\nLibraries that this machine brings:\n\n'
+    sed 's/^/    /' "$work/absent"
+} >>"$root/README.bundle"
+{
+    printf '\nLibraries inside (share/licences has their licences):\n\n'
+    tail -n +2 "$root/share/licences/LIBRARIES" | cut -f 1-3 | tr '\t' ' ' | sed 's/^/    /'
+} >>"$root/README.bundle"
+
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$(date +%s)}" -c "$root" |
+    case $format in xz) XZ_OPT=-6 xz -T0 -c ;; gz) gzip -9nc ;; *) echo "BUNDLE_FORMAT is xz or gz, not $format" >&2; exit 1 ;; esac \
+    >"$root.tar.$format.part"
+mv "$root.tar.$format.part" "$root.tar.$format"
+echo "$root.tar.$format: $(($(wc -c <"$root.tar.$format") / 1048576)) MiB, $(($(du -sk "$root" | cut -f 1) / 1024)) MiB" \
+    "unpacked; for glibc $glibc and later"
+rm -rf "$root"

@@ -1,0 +1,2 @@
+TESTS += tests/bundle/bundle.sh
+EXTRA_DIST += tests/bundle/bundle.sh
