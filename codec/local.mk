@@ -7,6 +7,7 @@ libcodec_la_SOURCES = \
 	codec/exif.c codec/exif.h \
 	codec/image_file.h \
 	codec/jpeg_header.c codec/jpeg_header.h \
+	codec/jpeg_plain.c codec/jpeg_plain.h \
 	codec/jpeg_slices.c codec/jpeg_slices.h \
 	codec/jpeg_tiles.c codec/jpeg_tiles.h
 libcodec_la_LIBADD = libcommon.la

@@ -39,6 +39,9 @@ bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_pla
         slot->batch.count = dl2_batcher_size(loader, slot->batch.step);
         slot->missing = slot->batch.count;
         slot->state = DL2_SLOT_FILLING;
+        slot->by_decoder = 0;
+        if (slot->decode)
+            loader->config.decoder->ops->begin(slot->decode);
     }
     *place = (struct dl2_place){slot, (unsigned)(number % loader->config.batch)};
     return true;
@@ -46,10 +49,12 @@ bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_pla
 
 bool dl2_batcher_fill(struct dl2_loader *loader, const struct dl2_place *place)
 {
-    (void)loader;
     if (--place->slot->missing > 0)
         return false;
-    place->slot->state = DL2_SLOT_READY;
+    if (place->slot->decode)
+        dl2_finisher_add(loader, place->slot);
+    else
+        place->slot->state = DL2_SLOT_READY;
     return true;
 }
 
@@ -61,6 +66,25 @@ unsigned dl2_batcher_ready(const struct dl2_loader *loader)
     return ready;
 }
 
+/* Where the batch's images are. */
+static int init_images(struct dl2_loader *loader, struct dl2_slot *slot, size_t bytes,
+                       struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &loader->config;
+    if (config->decoder) {
+        DL2_TRY(config->decoder->ops->slot_create(config->decoder, config->batch,
+                                                  config->image_size, config->channels,
+                                                  &slot->decode, error));
+        slot->batch.images = config->decoder->ops->images(slot->decode);
+        slot->refused = dl2_calloc(config->batch, sizeof *slot->refused);
+        return slot->refused ? DL2_OK
+                             : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a batch");
+    }
+    slot->batch.images = config->slot_alloc ? config->slot_alloc(config->slot_context, bytes)
+                                            : dl2_alloc_aligned(bytes, 1);
+    return DL2_OK;
+}
+
 int dl2_batcher_init(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
@@ -70,8 +94,7 @@ int dl2_batcher_init(struct dl2_loader *loader, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u batches", config->depth);
     for (unsigned i = 0; i < config->depth; i++) {
         struct dl2_slot *slot = &loader->slots[i];
-        slot->batch.images = config->slot_alloc ? config->slot_alloc(config->slot_context, bytes)
-                                                : dl2_alloc_aligned(bytes, 1);
+        DL2_TRY(init_images(loader, slot, bytes, error));
         slot->batch.labels = dl2_calloc(config->batch, sizeof *slot->batch.labels);
         slot->batch.indices = dl2_calloc(config->batch, sizeof *slot->batch.indices);
         slot->positions = dl2_calloc(config->batch, sizeof *slot->positions);
@@ -89,10 +112,13 @@ void dl2_batcher_free(struct dl2_loader *loader)
     const struct dl2_loader_config *config = &loader->config;
     for (unsigned i = 0; loader->slots && i < config->depth; i++) {
         struct dl2_slot *slot = &loader->slots[i];
-        if (config->slot_free && slot->batch.images)
+        if (config->decoder)
+            config->decoder->ops->slot_free(slot->decode);
+        else if (config->slot_free && slot->batch.images)
             config->slot_free(config->slot_context, slot->batch.images);
         else if (!config->slot_free)
             free(slot->batch.images);
+        free(slot->refused);
         free(slot->batch.labels);
         free(slot->batch.indices);
         free(slot->positions);

@@ -42,6 +42,11 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
     if (config->batching > DL2_BATCHING_AWARE || config->dtype > DL2_BFLOAT16 ||
         config->layout > DL2_NCHW)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no such batching, type or layout");
+    if (config->decoder && (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC ||
+                            config->operation_count || config->decoded_cache_bytes))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "a batch decoder gives uint8 NHWC images alone, without operations on "
+                             "them and without a cache of decoded ones");
     for (unsigned i = 0; i < config->operation_count; i++)
         if (!config->operations[i].run || !config->operations[i].name)
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "operation %u has no function or no name",
@@ -184,6 +189,7 @@ static int set_up(struct dl2_loader *loader, struct dl2_error *error)
     DL2_TRY(make_side(loader, error));
     DL2_TRY(make_tasks(loader, error));
     DL2_TRY(dl2_batcher_init(loader, error));
+    DL2_TRY(dl2_finisher_init(loader, error));
     loader->stats.memory = loader->memory;
     return start_threads(loader, error);
 }
@@ -217,6 +223,7 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
     pthread_mutex_init(&loader->mutex, NULL);
     pthread_cond_init(&loader->work, NULL);
     pthread_cond_init(&loader->room, NULL);
+    pthread_cond_init(&loader->finish, NULL);
     init_clocked(&loader->progress);
     const int status = set_up(loader, error);
     if (status < 0) {
@@ -233,6 +240,7 @@ static void cancel(struct dl2_loader *loader)
     atomic_store_explicit(&loader->canceled, true, memory_order_relaxed);
     loader->end_claim = 0;
     dl2_worker_drop_aside(loader);
+    dl2_finisher_drop(loader);
     pthread_cond_broadcast(&loader->work);
     pthread_cond_broadcast(&loader->room);
 }
@@ -247,6 +255,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     pthread_mutex_unlock(&loader->mutex);
     for (unsigned i = 0; i < loader->thread_count; i++)
         pthread_join(loader->threads[i], NULL);
+    dl2_finisher_free(loader);
     for (unsigned i = 0; i < loader->task_count; i++)
         dl2_work_free(&loader->tasks[i].work, &loader->recipe);
     dl2_fetch_destroy(loader->recipe.fetch);
@@ -254,6 +263,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     dl2_batcher_free(loader);
     pthread_cond_destroy(&loader->progress);
     pthread_cond_destroy(&loader->room);
+    pthread_cond_destroy(&loader->finish);
     pthread_cond_destroy(&loader->work);
     pthread_mutex_destroy(&loader->mutex);
     dl2_sampler_free(&loader->sampler);

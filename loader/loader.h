@@ -44,6 +44,8 @@
 extern "C" {
 #endif
 
+struct dl2_batch_decoder; /* loader/batch_decoder.h */
+
 enum dl2_dtype {
     DL2_UINT8,   /* 0 to 255 */
     DL2_FLOAT32, /* (value / 255 - mean) / std */
@@ -128,6 +130,20 @@ struct dl2_loader_config {
     /* Storage: how bytes are read, and how much is kept of encoded and of decoded samples. */
     struct dl2_fetch_config fetch;
     uint64_t decoded_cache_bytes; /* 0: none. Fills and stays, as the cache of encoded bytes does */
+
+    /*
+     * What decodes and resizes the images that it can, a graphics card; NULL: the processors do it
+     * all. dl2_batch.images is the decoder's memory then. Only with uint8, NHWC, no operations and
+     * no cache of decoded samples. It must outlive the loader.
+     */
+    struct dl2_batch_decoder *decoder;
+    /*
+     * Processors and decoder share the images by how fast each has been. Which image is decoded by
+     * whom, and so its last bit of grey, depends on the machine's mood then.
+     */
+    bool decoder_shares;
+    /* Of JPEGs with restart intervals, give it only the segments under the crop. */
+    bool decoder_splices;
 };
 
 #define DL2_LOADER_DEFAULTS                                                                        \
@@ -151,6 +167,8 @@ struct dl2_loader_stats {
     /* The workers' time by stage, summed over them; what is left of workers x time, they waited. */
     double read, decode, transform;
     double operations;             /* the caller's, all together */
+    double finish;                 /* batches in config.decoder; its own threads' time */
+    uint64_t decoder_images;       /* that were given to it, refused ones too */
     double worker_wait;            /* workers without a free place in a batch, summed over them */
     double consumer_wait;          /* dl2_loader_next() without a ready batch */
     uint64_t images, bytes;        /* good samples; encoded bytes taken, of bad ones too */

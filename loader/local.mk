@@ -2,11 +2,13 @@ noinst_LTLIBRARIES += libloader.la
 libloader_la_SOURCES = \
 	loader/ahead.c loader/ahead.h \
 	loader/bad.c loader/bad.h \
+	loader/batch_decoder.h \
 	loader/batcher.c \
 	loader/cache.c loader/cache.h \
 	loader/engine.h loader/engine_threads.c \
 	loader/evict.c \
 	loader/fetch.c loader/fetch.h \
+	loader/finisher.c \
 	loader/loader.c loader/loader.h \
 	loader/pace.c loader/pace.h \
 	loader/pipeline.h \

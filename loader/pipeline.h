@@ -1,6 +1,7 @@
 /*
  * What the loader's files share; not for others. loader.c is the interface, the consumer's side and
- * the epochs, worker.c what workers do next, batcher.c where samples go.
+ * the epochs, worker.c what workers do next, batcher.c where samples go, finisher.c what becomes of
+ * full batches that a batch decoder is to decode.
  *
  * Workers claim an epoch's samples strictly in order, and work on them in any order. Each sample
  * takes one place, and places are numbered through the epoch:
@@ -9,6 +10,8 @@
  *
  *     slot:  FREE --first place--> FILLING --last sample--> READY --next()--> TAKEN --release()-->
  * FREE
+ *
+ * With a batch decoder the last sample makes it STAGED, and a finisher (finisher.c) READY.
  *
  * A place can be taken only while a slot is FREE or already FILLING for its step, which bounds the
  * memory; what the consumer keeps of an earlier epoch is merely missing. In strict order a sample
@@ -22,6 +25,7 @@
 #define DL2_LOADER_PIPELINE_H
 
 #include "loader/bad.h"
+#include "loader/batch_decoder.h"
 #include "loader/loader.h"
 #include "loader/pace.h"
 #include "loader/sample.h"
@@ -32,13 +36,27 @@
 
 #define DL2_NOWHERE UINT64_MAX
 
-enum dl2_slot_state { DL2_SLOT_FREE, DL2_SLOT_FILLING, DL2_SLOT_READY, DL2_SLOT_TAKEN };
+enum dl2_slot_state {
+    DL2_SLOT_FREE,
+    DL2_SLOT_FILLING,
+    DL2_SLOT_STAGED,
+    DL2_SLOT_READY,
+    DL2_SLOT_TAKEN
+};
+
+/* Batches that are finished at once: while one is decoded the next one is copied. */
+enum { DL2_FINISHERS = 2 };
 
 struct dl2_slot {
     struct dl2_batch batch; /* first, so that a batch given back leads to its slot */
     enum dl2_slot_state state;
     unsigned missing;    /* samples that are not there yet */
     uint32_t *positions; /* [batch], of the epoch's order: what dl2_loader_position speaks of */
+
+    /* With a batch decoder. */
+    struct dl2_decode_slot *decode;
+    bool *refused;       /* [batch] */
+    unsigned by_decoder; /* samples that were given to it */
 };
 
 struct dl2_place {
@@ -106,6 +124,21 @@ struct dl2_loader {
     unsigned side_active, side_now, side_most; /* workers on the side: are, should be, at most */
     struct dl2_pace pace;
 
+    /* With a batch decoder; finisher.c. */
+    pthread_cond_t finish; /* for finishers */
+    pthread_t finishers[DL2_FINISHERS];
+    unsigned finisher_count, finishers_begun, finishing; /* started; that run; that are at it */
+    struct dl2_task *finish_tasks; /* [DL2_FINISHERS], to decode what was refused */
+    struct dl2_slot **staged;      /* a ring of `depth` */
+    unsigned staged_first, staged_count;
+    struct dl2_shares {
+        double share;     /* of samples that go to the decoder */
+        double owed;      /* what that comes to, less what went */
+        double processor; /* a worker's seconds for a sample that it decodes, lately */
+        double stage;     /* the same for one that it doesn't */
+        double decoder;   /* seconds of the decoder for a sample */
+    } shares;
+
     struct dl2_loader_stats stats;
     struct dl2_fetch_stats fetch_before; /* at the last reset */
     uint64_t memory;                     /* held now, without the caches */
@@ -120,7 +153,7 @@ struct dl2_slot *dl2_batcher_slot(const struct dl2_loader *loader, uint64_t step
 /* Place number `number`; false while its slot isn't to be had. */
 bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place);
 bool dl2_batcher_has(const struct dl2_loader *loader, uint64_t number);
-/* The sample is in its place. True where its batch is ready with it. */
+/* The sample is in its place. True where its batch is full with it. */
 bool dl2_batcher_fill(struct dl2_loader *loader, const struct dl2_place *place);
 unsigned dl2_batcher_ready(const struct dl2_loader *loader);
 /* Samples of the batch of a step. */
@@ -134,8 +167,28 @@ void dl2_batcher_free(struct dl2_loader *loader);
 void *dl2_worker_run(void *loader);
 /* Held. Gives up what waits for the side workers. */
 void dl2_worker_drop_aside(struct dl2_loader *loader);
+/* Held. What a task did, to the loader's figures. */
+void dl2_worker_add_stats(struct dl2_loader *loader, struct dl2_task *task);
+/* Goes on with a task until a sample is in its place, which it has, by the processors alone. */
+int dl2_worker_fill_place(struct dl2_loader *loader, struct dl2_task *task,
+                          struct dl2_error *error);
 /* The position in the epoch's order of a claim. */
 uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t claim);
 int dl2_loader_nothing_can_be_read(struct dl2_loader *loader, struct dl2_error *error);
+
+/* ---- finisher.c; the mutex is held but in init and free ---- */
+
+/* A full batch is to be finished. */
+void dl2_finisher_add(struct dl2_loader *loader, struct dl2_slot *slot);
+/* Gives up the batches that nobody is at. */
+void dl2_finisher_drop(struct dl2_loader *loader);
+/* Does the next sample go to the decoder? */
+bool dl2_finisher_wants(struct dl2_loader *loader);
+/* A worker was done with its part of a sample after so many seconds. */
+void dl2_finisher_saw(struct dl2_loader *loader, const struct dl2_work *work);
+/* Starts the threads, where there is a decoder. */
+int dl2_finisher_init(struct dl2_loader *loader, struct dl2_error *error);
+/* Ends them; loader->closing is set. */
+void dl2_finisher_free(struct dl2_loader *loader);
 
 #endif

@@ -29,6 +29,7 @@ void dl2_work_free(struct dl2_work *work, const struct dl2_recipe *recipe)
     dl2_decoder_destroy(work->decoder);
     work->decoder = NULL;
     dl2_resizer_free(&work->resizer);
+    dl2_jpeg_splice_free(&work->splice);
     free(work->pixels);
     work->pixels = NULL;
 }
@@ -38,8 +39,9 @@ size_t dl2_work_memory(const struct dl2_work *work, const struct dl2_recipe *rec
     const struct dl2_loader_config *config = recipe->config;
     const size_t pixels = (size_t)config->image_size * config->image_size * config->channels;
     return sizeof *work + work->fetched.scratch.capacity + work->joined.capacity +
-           (work->pixels ? pixels : 0) + dl2_decoder_memory(work->decoder) +
-           dl2_resizer_memory(&work->resizer);
+           work->splice.jpeg.capacity + work->splice.shift.capacity +
+           work->splice.segments.capacity + (work->pixels ? pixels : 0) +
+           dl2_decoder_memory(work->decoder) + dl2_resizer_memory(&work->resizer);
 }
 
 void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint32_t index,
@@ -52,6 +54,7 @@ void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint
     work->seconds = 0;
     work->has_view = false;
     work->slices.count = 0;
+    work->staged = false;
     dl2_random_init(&work->random, recipe->config->seed, DL2_RANDOM_AUGMENT, recipe->epoch, index);
 }
 
@@ -200,6 +203,47 @@ static int join_slices(struct dl2_work *work, const struct dl2_recipe *recipe,
     return status;
 }
 
+/* A small JPEG of the segments under the view, if that is all that is needed. */
+static bool splice_view(struct dl2_work *work, const uint8_t *data, size_t size)
+{
+    const struct dl2_view *view = &work->view;
+    struct dl2_jpeg_splice *splice = &work->splice;
+    return dl2_jpeg_splice(splice, data, size, view->x, view->y, view->width, view->height, NULL) ==
+               1 &&
+           splice->y + splice->height >= view->y + view->height;
+}
+
+/* Makes work->encoded where the batch decoder takes the image. */
+static bool stage(struct dl2_work *work, const struct dl2_recipe *recipe,
+                  const struct dl2_image_info *info, const uint8_t *data, size_t size)
+{
+    struct dl2_batch_decoder *decoder = recipe->config->decoder;
+    const struct dl2_view *view = &work->view;
+    struct dl2_encoded *encoded = &work->encoded;
+    *encoded = (struct dl2_encoded){.data = data, .size = size, .flip = view->flip};
+    if (info->orientation != 1 || !dl2_jpeg_plain_read(&encoded->jpeg, data, size))
+        return false;
+    double x = view->x, y = view->y;
+    if (recipe->config->decoder_splices && splice_view(work, data, size)) {
+        encoded->data = work->splice.jpeg.data;
+        encoded->size = work->splice.jpeg.size;
+        encoded->jpeg.width = work->splice.width;
+        encoded->jpeg.height = work->splice.height;
+        if (work->splice.shifted)
+            encoded->shift = (const uint32_t *)(const void *)work->splice.shift.data;
+        x -= work->splice.x;
+        y -= work->splice.y;
+    }
+    if (!decoder->ops->takes(decoder, &encoded->jpeg))
+        return false;
+    encoded->limit = (struct dl2_box){x, y, x + view->width, y + view->height};
+    encoded->box = (struct dl2_box){x + view->box.left, y + view->box.top, x + view->box.right,
+                                    y + view->box.bottom};
+    if (encoded->data != data)
+        dl2_work_drop(work, recipe);
+    return true;
+}
+
 /* Header, view, pixels. Gray stays gray until it is resized: that is a third of the work. */
 static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
@@ -213,11 +257,9 @@ static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct
     struct dl2_image_info info;
     if (work->slices.count)
         DL2_TRY(join_slices(work, recipe, error));
-    DL2_TRY(work->slices.count
-                ? dl2_decoder_open(work->decoder, work->joined.data, work->joined.size,
-                                   config->max_pixels, &info, error)
-                : dl2_decoder_open(work->decoder, work->fetched.data, work->fetched.size,
-                                   config->max_pixels, &info, error));
+    const uint8_t *const data = work->slices.count ? work->joined.data : work->fetched.data;
+    const size_t size = work->slices.count ? work->joined.size : work->fetched.size;
+    DL2_TRY(dl2_decoder_open(work->decoder, data, size, config->max_pixels, &info, error));
     const bool turned = info.orientation >= 5;
     const uint32_t width = turned ? info.height : info.width;
     const uint32_t height = turned ? info.width : info.height;
@@ -228,6 +270,9 @@ static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct
                              "is of %" PRIu32 "x%" PRIu32 " where the index says %" PRIu32
                              "x%" PRIu32 ": run dl2-transcode --index",
                              width, height, work->cuts.width, work->cuts.height);
+    work->staged = work->to_decoder && stage(work, recipe, &info, data, size);
+    if (work->staged)
+        return DL2_OK;
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.channels = config->channels == 1 ? 1 : 0;
     /* The cache keeps gray or RGB of full size; samples without room in it must look alike. */
@@ -254,6 +299,12 @@ static int transform(struct dl2_work *work, const struct dl2_recipe *recipe, voi
                      struct dl2_error *error)
 {
     struct dl2_loader_config config = *recipe->config;
+    if (work->staged) {
+        const int added = config.decoder->ops->add(work->slot, work->number, &work->encoded, error);
+        dl2_work_drop(work, recipe);
+        work->stats.decoder_images += added == DL2_OK;
+        return added;
+    }
     if (config.operation_count) {
         config.dtype = DL2_UINT8;
         config.layout = DL2_NHWC;

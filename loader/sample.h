@@ -5,7 +5,8 @@
  *
  *     READ -> DECODE -> TRANSFORM -> OPERATION 0, 1... -> PUT -> DONE
  *
- * Without operations TRANSFORM writes into the place itself and there is no PUT.
+ * Without operations TRANSFORM writes into the place itself and there is no PUT. For a batch
+ * decoder DECODE looks at the headers, and TRANSFORM gives it the encoded image.
  *
  * Threads: one at a time per work; works share nothing but the recipe, which nobody changes.
  */
@@ -13,6 +14,8 @@
 #define DL2_LOADER_SAMPLE_H
 
 #include "codec/decoder.h"
+#include "codec/jpeg_tiles.h"
+#include "loader/batch_decoder.h"
 #include "loader/cache.h"
 #include "loader/fetch.h"
 #include "loader/loader.h"
@@ -77,6 +80,14 @@ struct dl2_work {
     struct dl2_raster raster; /* of the decoder's memory, or the cache's */
     struct dl2_resizer resizer;
     uint8_t *pixels; /* what operations work on */
+
+    /* With a batch decoder. */
+    bool to_decoder;              /* let it decode this, if it takes it */
+    bool staged;                  /* it does: `encoded` is for it */
+    struct dl2_decode_slot *slot; /* where the sample's place is, once there is one */
+    unsigned number;              /* of the place */
+    struct dl2_encoded encoded;
+    struct dl2_jpeg_splice splice;
 };
 
 /* Zeroed memory becomes a work. */

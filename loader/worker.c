@@ -95,10 +95,14 @@ static int wait_for_place(struct dl2_loader *loader, struct dl2_task *task)
     return found ? DL2_OK : DL2_ERR_CANCELED;
 }
 
+/* Where the sample's pixels go. */
 static uint8_t *pixels_of(const struct dl2_loader *loader, const struct dl2_place *place)
 {
-    return place->slot ? place->slot->batch.images + place->number * loader->recipe.sample_bytes
-                       : NULL;
+    if (!place->slot)
+        return NULL;
+    return place->slot->decode
+               ? loader->config.decoder->ops->pixels(place->slot->decode, place->number)
+               : place->slot->batch.images + place->number * loader->recipe.sample_bytes;
 }
 
 /* Writes what stands beside the pixels. A label of -1: there is no good sample for this place. */
@@ -124,11 +128,16 @@ static int leave_blank(struct dl2_loader *loader, struct dl2_task *task)
 
 static int step(struct dl2_loader *loader, struct dl2_task *task, struct dl2_error *error)
 {
-    if (dl2_work_needs_place(&task->work, &loader->recipe))
+    uint8_t *pixels = NULL;
+    if (dl2_work_needs_place(&task->work, &loader->recipe)) {
         DL2_TRY(wait_for_place(loader, task));
+        task->work.slot = task->place.slot->decode;
+        task->work.number = task->place.number;
+        if (!task->work.staged)
+            pixels = pixels_of(loader, &task->place);
+    }
     struct dl2_error reason = DL2_ERROR_INIT;
-    const int status =
-        dl2_work_step(&task->work, &loader->recipe, pixels_of(loader, &task->place), &reason);
+    const int status = dl2_work_step(&task->work, &loader->recipe, pixels, &reason);
     if (status == DL2_OK)
         return DL2_OK;
     task->begun = false;
@@ -158,6 +167,16 @@ static int go_on(struct dl2_loader *loader, struct dl2_task *task, struct dl2_er
             task->work.seconds > task->threshold && dl2_work_may_rest(&task->work))
             return SLOW;
     }
+}
+
+int dl2_worker_fill_place(struct dl2_loader *loader, struct dl2_task *task, struct dl2_error *error)
+{
+    task->tries = 0;
+    task->begun = task->aside = task->may_leave = false;
+    task->work.to_decoder = false;
+    const int status = go_on(loader, task, error);
+    dl2_work_drop(&task->work, &loader->recipe);
+    return status;
 }
 
 /* ---- what to do next; all of this is called with the mutex held ---- */
@@ -200,6 +219,7 @@ static struct dl2_task *begin_task(struct dl2_loader *loader, uint32_t claim)
     task->may_leave = loader->aware;
     task->threshold = loader->aware ? loader->pace.threshold : INFINITY;
     task->place = (struct dl2_place){NULL, 0};
+    task->work.to_decoder = loader->config.decoder && dl2_finisher_wants(loader);
     return task;
 }
 
@@ -275,13 +295,14 @@ static void adapt(struct dl2_loader *loader)
                                                        : (unsigned)now;
 }
 
-static void add_stats(struct dl2_loader *loader, struct dl2_task *task)
+void dl2_worker_add_stats(struct dl2_loader *loader, struct dl2_task *task)
 {
     struct dl2_loader_stats *sum = &loader->stats, *part = &task->work.stats;
     sum->read += part->read;
     sum->decode += part->decode;
     sum->transform += part->transform;
     sum->operations += part->operations;
+    sum->decoder_images += part->decoder_images;
     sum->images += part->images;
     sum->bytes += part->bytes;
     sum->decoded_hits += part->decoded_hits;
@@ -299,6 +320,10 @@ static void finish(struct dl2_loader *loader, struct dl2_task *task, int status,
     if (loader->aware && status == DL2_OK && task->begun)
         dl2_pace_add(&loader->pace, task->work.index, task->work.seconds,
                      task->work.seconds > task->threshold);
+    if (loader->config.decoder && status == DL2_OK && task->begun) {
+        task->place.slot->by_decoder += task->work.staged;
+        dl2_finisher_saw(loader, &task->work);
+    }
     loader->side_active -= task->aside;
     loader->stats.aside += task->aside && status == DL2_OK;
     if (status == DL2_OK && dl2_batcher_fill(loader, &task->place)) {
@@ -311,7 +336,7 @@ static void finish(struct dl2_loader *loader, struct dl2_task *task, int status,
         loader->error = *error;
         pthread_cond_broadcast(&loader->room);
     }
-    add_stats(loader, task);
+    dl2_worker_add_stats(loader, task);
     loader->free_tasks[loader->free_count++] = task;
     if (--loader->in_flight == 0)
         pthread_cond_signal(&loader->progress);

@@ -4,6 +4,7 @@
  * same.
  */
 #include "codec/decoder.h"
+#include "codec/jpeg_plain.h"
 #include "codec/jpeg_slices.h"
 #include "codec/jpeg_tiles.h"
 
@@ -76,10 +77,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     data += CHOICE;
     size -= CHOICE;
     join(choice, data, size);
+    struct dl2_jpeg_plain plain;
+    const bool is_plain = dl2_jpeg_plain_read(&plain, data, size);
     for (size_t i = 0; i < 2; i++)
         require(dl2_decoder_create(&decoder[i], NULL) == DL2_OK);
     if (dl2_decoder_open(decoder[0], data, size, 1 << 18, &info, &error) == DL2_OK) {
         require(dl2_decoder_open(decoder[1], data, size, 1 << 18, &info, NULL) == DL2_OK);
+        require(!is_plain || (plain.width == info.width && plain.height == info.height &&
+                              plain.components == info.channels));
         choose(choice, &info, &part);
         dl2_jpeg_splice(&splice, data, size, part.x, part.y, part.width, part.height, NULL);
         all = part;

@@ -10,11 +10,14 @@ tests_loader_show_batches_LDADD = libloader.la libdataset.la libcodec.la libcomm
 loader_pictures = tests/loader/pictures.c tests/loader/pictures.h
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/loader/test_allocations tests/loader/test_batching \
+check_PROGRAMS += tests/loader/test_allocations tests/loader/test_batch_decoder tests/loader/test_batching \
 	tests/loader/test_loader tests/loader/test_resize tests/loader/test_sampler
 tests_loader_test_loader_SOURCES = tests/loader/test_loader.c $(loader_pictures)
 tests_loader_test_loader_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_loader_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
+tests_loader_test_batch_decoder_SOURCES = tests/loader/test_batch_decoder.c $(loader_pictures)
+tests_loader_test_batch_decoder_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(ZLIB_CFLAGS)
+tests_loader_test_batch_decoder_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS) $(ZLIB_LIBS)
 tests_loader_test_batching_SOURCES = tests/loader/test_batching.c $(loader_pictures)
 tests_loader_test_batching_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_batching_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
@@ -29,7 +32,7 @@ tests_loader_test_sampler_LDADD = libloader.la libcommon.la $(CMOCKA_LIBS)
 tests_loader_test_resize_SOURCES = tests/loader/test_resize.c tests/loader/resize_golden.h
 tests_loader_test_resize_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_resize_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
-TESTS += tests/loader/test_allocations tests/loader/test_batching tests/loader/test_loader \
+TESTS += tests/loader/test_allocations tests/loader/test_batch_decoder tests/loader/test_batching tests/loader/test_loader \
 	tests/loader/test_resize tests/loader/test_sampler
 endif
 

@@ -1,0 +1,78 @@
+#include "codec/jpeg_plain.h"
+
+#include "codec/jpeg_header.h"
+
+#include <string.h>
+
+enum { SOF0 = 0xc0, APP0 = 0xe0, APP14 = 0xee };
+
+/* Bytes that may follow a file's end: some writers pad. */
+enum { MOST_PADDING = 1024 };
+
+/* What the headers say of colours. */
+struct colors {
+    bool jfif, adobe;
+    uint8_t transform; /* Adobe's */
+};
+
+static struct colors read_colors(const struct dl2_jpeg_header *header, const uint8_t *data)
+{
+    struct colors colors = {0};
+    for (size_t at = 2; at < header->sos;) {
+        const unsigned marker = data[at + 1];
+        if (marker == 0xff) { /* fill */
+            at++;
+            continue;
+        }
+        const size_t length = (size_t)data[at + 2] << 8 | data[at + 3];
+        const uint8_t *const body = data + at + 4;
+        if (marker == APP0 && length >= 16 && !memcmp(body, "JFIF", 5))
+            colors.jfif = true;
+        if (marker == APP14 && length >= 14 && !memcmp(body, "Adobe", 5)) {
+            colors.adobe = true;
+            colors.transform = body[11];
+        }
+        at += 2 + length;
+    }
+    return colors;
+}
+
+/* Three components, by libjpeg's rules. */
+static bool is_ycbcr(const struct colors *colors, const uint8_t *frame)
+{
+    if (colors->jfif)
+        return true;
+    if (colors->adobe)
+        return colors->transform != 0;
+    return !(frame[6] == 'R' && frame[9] == 'G' && frame[12] == 'B');
+}
+
+static bool ends(const uint8_t *data, size_t scan, size_t size)
+{
+    const size_t from = size - scan > MOST_PADDING ? size - MOST_PADDING : scan;
+    for (size_t at = size; at >= from + 2; at--)
+        if (data[at - 2] == 0xff && data[at - 1] == DL2_JPEG_EOI)
+            return true;
+    return false;
+}
+
+bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size_t size)
+{
+    struct dl2_jpeg_header header;
+    if (!dl2_jpeg_header_read(&header, data, size) || data[header.sof + 1] != SOF0 ||
+        (header.components != 1 && header.components != 3) || !ends(data, header.scan, size))
+        return false;
+    /* Precision, height, width, number; then of each component: its name, sampling, table. */
+    const uint8_t *const frame = data + header.sof + 4;
+    *plain = (struct dl2_jpeg_plain){.width = header.width,
+                                     .height = header.height,
+                                     .components = header.components,
+                                     .step_x = frame[7] >> 4,
+                                     .step_y = frame[7] & 15};
+    if (plain->step_x > 2 || plain->step_y > 2)
+        return false;
+    if (plain->components == 1)
+        return plain->step_x == 1 && plain->step_y == 1;
+    const struct colors colors = read_colors(&header, data);
+    return frame[10] == 0x11 && frame[13] == 0x11 && is_ycbcr(&colors, frame);
+}
