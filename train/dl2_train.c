@@ -21,6 +21,8 @@
 /* What the command line says, before it is put together. */
 static struct {
     const char *data, *stages, *loader, *device, *policy, *mean, *std, *area, *aspect, *budget;
+    const char *world;
+    unsigned ranks, gpus;
     char **val;
     size_t val_count;
     double epochs, lr;
@@ -225,9 +227,23 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT, "threads", 0, "N", "The device's threads (default: one a processor)",
      .value = &config.threads, .min = 1, .max = 1024},
 
+    {DL2_OPTION_GROUP, .help = "Several processes that train together, one a device:"},
+    {DL2_OPTION_UINT, "ranks", 0, "N", "Start N of them on this machine", .value = &given.ranks,
+     .min = 1, .max = 256},
+    {DL2_OPTION_UINT, "gpus", 0, "N", "Start N, on devices cuda:0, cuda:1...", .value = &given.gpus,
+     .min = 1, .max = 256},
+    {DL2_OPTION_TEXT, "world", 0, "NAME",
+     "How they reach each other: local (--ranks and --gpus), or mpi, where mpirun or srun started "
+     "them (default: whichever it is)",
+     .value = &given.world},
+    {DL2_OPTION_FLAG, "sync-bn", 0, NULL,
+     "Batch norm by the statistics of all of them together, not of each one's own batch",
+     .value = &config.sync_norm},
+
     {DL2_OPTION_GROUP, .help = "Optimisation:"},
-    {DL2_OPTION_UINT, "batch", 'b', "N", "Images a batch (default: 64)", .value = &config.batch,
-     .min = 1, .max = 1000000},
+    {DL2_OPTION_UINT, "batch", 'b', "N",
+     "Images a batch, of each process where there are several (default: 64)",
+     .value = &config.batch, .min = 1, .max = 1000000},
     {DL2_OPTION_UINT, "accumulate", 0, "N",
      "Batches whose gradients are averaged into one step (default: 1)", .value = &config.accumulate,
      .min = 1, .max = 1000000},
@@ -236,7 +252,8 @@ static const struct dl2_option options[] = {
      "time for, and N at most)",
      .value = &given.epochs, .min = 1e-6, .max = 1e9},
     {DL2_OPTION_REAL, "lr", 0, "RATE",
-     "Peak learning rate (default: 0.05 for a step of 64 images, in proportion for others)",
+     "Peak learning rate, taken as it is whatever a step has (default: 0.05 for a step of 64 "
+     "images, all processes together, in proportion for others)",
      .value = &given.lr, .min = 1e-12, .max = 1e6},
     {DL2_OPTION_TEXT, "lr-policy", 0, "NAME",
      "cosine, step (a tenth at 1/3, 2/3 and 8/9 of the run), linear or exponential (default: "
@@ -504,10 +521,10 @@ static int check_data(char **own_stages)
     return 0;
 }
 
-static int check_rates(void)
+static int check_rates(unsigned ranks)
 {
     /* In proportion to the images a step: Goyal et al., "Accurate, large minibatch SGD", 2017. */
-    config.lr = isnan(given.lr) ? 0.05 * config.batch * config.accumulate / 64 : given.lr;
+    config.lr = isnan(given.lr) ? 0.05 * config.batch * config.accumulate * ranks / 64 : given.lr;
     if (config.end_lr > config.lr)
         return dl2_program_usage_error(&program, "--end-lr %g is above --lr %g", config.end_lr,
                                        config.lr);
@@ -519,6 +536,33 @@ static int check_rates(void)
     if (config.warmup >= epochs)
         return dl2_program_usage_error(
             &program, "--warmup %g is not shorter than the run's %g epochs", config.warmup, epochs);
+    return 0;
+}
+
+static int check_ranks(void)
+{
+    if (given.ranks && given.gpus)
+        return dl2_program_usage_error(&program, "--ranks and --gpus exclude each other");
+    if (given.world && strcmp(given.world, "mpi") == 0 && (given.ranks || given.gpus))
+        return dl2_program_usage_error(&program, "with --world mpi, mpirun or srun starts the "
+                                                 "processes: leave out --ranks and --gpus");
+    if (given.world && strcmp(given.world, "local") == 0 && !given.ranks && !given.gpus)
+        return dl2_program_usage_error(&program, "--world local: say how many, by --ranks or "
+                                                 "--gpus");
+    bool known = !given.world;
+    for (size_t i = 0; dl2_world_at(i) && !known; i++)
+        known = strcmp(given.world, dl2_world_at(i)->name) == 0;
+    if (!known)
+        return dl2_program_usage_error(&program, "--world: there is no '%s' in this build",
+                                       given.world);
+    if (!given.gpus)
+        return 0;
+    if (strcmp(given.device, "auto") != 0 && strcmp(given.device, "cuda") != 0)
+        return dl2_program_usage_error(&program, "--gpus is for --device cuda, not '%s'",
+                                       given.device);
+    if (!dl2_device_find("cuda"))
+        return dl2_program_usage_error(&program, "--gpus: this build has no device cuda");
+    config.device = "cuda";
     return 0;
 }
 
@@ -549,12 +593,19 @@ static void on_begun(void *context, const json_t *report)
            (double)dl2_json_get_integer(report, "parameters", 0) / 1e6,
            dl2_json_get_text(report, "device", "?"),
            dl2_json_get_text(json_object_get(report, "versions"), "device", "?"));
-    printf("%s: %lld images of %lld classes at %lld pixels, batches of %lld\n",
+    printf("%s: %lld images of %lld classes at %lld pixels, batches of %lld",
            dl2_json_get_text(report, "variant", "?"),
            dl2_json_get_integer(report, "train_images", 0),
            dl2_json_get_integer(report, "classes", 0),
            dl2_json_get_integer(arguments, "image-size", 0),
            dl2_json_get_integer(arguments, "batch", 0));
+    const json_t *world = json_object_get(report, "world");
+    if (json_is_object(world))
+        printf(", ranks: %lld (%s), %lld images a step, peak learning rate %g",
+               dl2_json_get_integer(world, "ranks", 0), dl2_json_get_text(world, "transport", "?"),
+               dl2_json_get_integer(world, "images_per_step", 0),
+               dl2_json_get_real(arguments, "lr", 0));
+    printf("\n");
     fflush(stdout);
 }
 
@@ -638,31 +689,73 @@ static json_t *library_versions(void)
     return versions;
 }
 
-static int train(void)
+/* What happened, and whether it has to be said here. */
+static int tell_failure(struct dl2_world *world, bool common, const struct dl2_error *error)
+{
+    const unsigned rank = dl2_world_rank(world);
+    const bool another = world && error->status == DL2_ERR_CANCELED;
+    close_bar();
+    if (rank == 0)
+        fprintf(stderr, "%s: %s\n", program.name, error->message);
+    else if (!common && !another)
+        fprintf(stderr, "%s: rank %u: %s\n", program.name, rank, error->message);
+    if (world && !common && !another)
+        world->ops->give_up(world);
+    return rank == 0 || !common ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}
+
+static int train(struct dl2_world *world)
 {
     const struct dl2_train_events events = {NULL, on_begun, on_step, on_epoch, on_note};
     struct dl2_train_result result;
     struct dl2_error error = DL2_ERROR_INIT;
-    /* A second signal ends the program as it would any other. */
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    /* A second signal ends the program as it would any other. A rank's comes from who started it,
+     * and from the terminal, too. */
+    const bool started = world && strcmp(world->ops->name, "local") == 0;
+    struct sigaction action = {.sa_handler = on_signal,
+                               .sa_flags = started ? 0 : (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     config.stop = &stop;
+    config.world = world;
     config.versions = library_versions();
     int status = dl2_train(&config, &events, &result, &error);
     json_decref(config.versions);
     close_bar();
-    if (status < 0) {
-        fprintf(stderr, "%s: %s\n", program.name, error.message);
-        return DL2_EXIT_FAILED;
-    }
-    show_result(&result);
+    if (status < 0)
+        return tell_failure(world, result.common, &error);
+    const bool first = dl2_world_rank(world) == 0;
+    if (first)
+        show_result(&result);
     json_decref(result.report);
-    if (!result.completed)
+    if (first && !result.completed)
         fprintf(stderr,
                 "%s: stopped at epoch %.4g; the same command with --resume goes on from there\n",
                 program.name, result.position);
-    return result.stopped ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    /* The others have nothing to say; what is theirs alone is told above. */
+    return first && result.stopped ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}
+
+/* Alone, or as one of several, or as the one who looks after those. */
+static int train_in_world(void)
+{
+    const struct dl2_world_options world_options = {given.world,
+                                                    given.gpus ? given.gpus : given.ranks};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_world *world;
+    int exit_status;
+    int status = dl2_world_open(&world_options, &world, &exit_status, &error);
+    if (error.status)
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    if (status < 0)
+        return DL2_EXIT_FAILED;
+    if (status == DL2_WORLD_ENDED)
+        return exit_status;
+    status = check_rates(dl2_world_size(world)); /* mpirun's number is known only now */
+    if (status == 0)
+        status = train(world);
+    dl2_world_close(world);
+    return status;
 }
 
 /*
@@ -698,9 +791,11 @@ int main(int argc, char **argv)
     if (status == 0)
         status = check_data(&own_stages);
     if (status == 0)
-        status = check_rates();
+        status = check_ranks();
     if (status == 0)
-        status = train();
+        status = check_rates(given.gpus ? given.gpus : given.ranks ? given.ranks : 1);
+    if (status == 0)
+        status = train_in_world();
     if (config.stages != &only_stage)
         free((void *)config.stages);
     free(own_stages);

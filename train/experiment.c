@@ -95,6 +95,11 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
         json_string(c->precision == DL2_PRECISION_FP32 ? "off" : dl2_precision_name(c->precision)));
     json_object_set_new(a, "loss-scale", json_real(c->loss_scale));
     json_object_set_new(a, "deterministic", json_boolean(c->deterministic));
+    json_object_set_new(a, "ranks", json_integer(dl2_world_size(c->world)));
+    const bool cards = c->world && strcmp(run->device->ops->name, "cuda") == 0;
+    json_object_set_new(a, "gpus", json_integer(cards ? c->world->local_size : 0));
+    json_object_set_new(a, "world", c->world ? json_string(c->world->ops->name) : json_null());
+    json_object_set_new(a, "sync-bn", json_boolean(c->sync_norm));
     json_object_set_new(a, "batch", json_integer(c->batch));
     json_object_set_new(a, "accumulate", json_integer(c->accumulate));
     json_object_set_new(a, "epochs", dl2_json_real(staged ? NAN : c->stages[0].epochs));
@@ -144,6 +149,8 @@ json_t *dl2_run_identity(const struct dl2_run *run)
                                                  "device",
                                                  "threads",
                                                  "deterministic",
+                                                 "world",
+                                                 "gpus",
                                                  "run-epochs",
                                                  "skip-validation",
                                                  "checkpoint",
@@ -170,6 +177,18 @@ json_t *dl2_run_identity(const struct dl2_run *run)
     return identity;
 }
 
+/* Who trained together; null: one process alone. */
+static json_t *world_of(const struct dl2_run *run)
+{
+    const struct dl2_train_config *c = run->config;
+    if (!c->world)
+        return json_null();
+    const json_int_t images = (json_int_t)c->batch * c->accumulate * c->world->size;
+    return json_pack("{s:i, s:s, s:s, s:I}", "ranks", (int)c->world->size, "transport",
+                     c->world->ops->name, "version", c->world->ops->version(), "images_per_step",
+                     images);
+}
+
 json_t *dl2_run_report(const struct dl2_run *run)
 {
     uint64_t images = 0, bytes = 0;
@@ -187,6 +206,7 @@ json_t *dl2_run_report(const struct dl2_run *run)
     json_object_set_new(report, "arch", json_string(run->config->arch));
     json_object_set_new(report, "seed", json_integer((json_int_t)run->config->seed));
     json_object_set_new(report, "device", json_string(run->device->ops->name));
+    json_object_set_new(report, "world", world_of(run));
     json_object_set(report, "arguments", run->arguments);
     json_object_set_new(report, "versions", versions);
     json_object_set_new(report, "machine", dl2_machine_describe());

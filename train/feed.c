@@ -50,7 +50,7 @@ static int make_noise(struct dl2_feed *feed, unsigned classes,
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a batch of noise (%zu bytes)",
                              size);
     struct dl2_random random;
-    dl2_random_init(&random, config->seed, DL2_RANDOM_SYNTHETIC, 0, 0);
+    dl2_random_init(&random, config->seed, DL2_RANDOM_SYNTHETIC, config->rank, 0);
     for (size_t i = 0; i < size; i++)
         noise->images[i] = (uint8_t)(dl2_random_u32(&random) >> 24);
     for (unsigned i = 0; i < config->batch; i++) {
@@ -67,11 +67,14 @@ int dl2_feed_create_synthetic(uint64_t images, unsigned classes,
     struct dl2_feed *feed = feed_alloc(error);
     if (!feed)
         return DL2_ERR_MEMORY;
-    feed->images = images;
+    /* Each rank's part, as the loader's: see loader/sampler.h. */
+    const uint64_t ranks = config->world ? config->world : 1;
+    feed->images =
+        images / (config->batch * ranks) * config->batch + images % (config->batch * ranks) / ranks;
     feed->batch = config->batch;
     feed->drop_last = config->drop_last;
-    feed->steps =
-        config->drop_last ? images / config->batch : (images + config->batch - 1) / config->batch;
+    feed->steps = config->drop_last ? feed->images / config->batch
+                                    : (feed->images + config->batch - 1) / config->batch;
     int status = make_noise(feed, classes, config, error);
     if (status < 0) {
         dl2_feed_destroy(feed);

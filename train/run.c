@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/thread.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,19 +30,56 @@ void dl2_run_note(struct dl2_run *run, const char *format, ...)
     run->events.note(run->events.context, text);
 }
 
-void dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed)
+static void keep_bad(struct dl2_run *run, const json_t *texts)
 {
+    size_t i;
+    json_t *text;
+    json_array_foreach(texts, i, text)
+    {
+        const char *key = json_string_value(text);
+        if (!key || json_object_get(run->bad, key))
+            continue;
+        json_object_set_new(run->bad, key, json_true());
+        dl2_run_note(run, "%s", key);
+    }
+}
+
+int dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed, struct dl2_error *error)
+{
+    const struct dl2_world *world = run->config->world;
+    const unsigned ranks = dl2_world_size(world);
     size_t count;
     const char *const *bad = dl2_feed_bad(feed, &count);
-    for (size_t i = 0; i < count; i++) {
-        json_t *text = dl2_json_text(bad[i]);
-        const char *key = json_string_value(text);
-        if (key && !json_object_get(run->bad, key)) {
-            json_object_set_new(run->bad, key, json_true());
-            dl2_run_note(run, "%s", key);
-        }
-        json_decref(text);
+    json_t *own = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(own, dl2_json_text(bad[i]));
+    char *text = json_dumps(own, JSON_COMPACT), **texts = dl2_calloc(ranks, sizeof *texts);
+    int status = text && texts ? dl2_world_gather(world, text, texts, error)
+                               : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for bad samples");
+    for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
+        json_t *list = json_loads(texts[rank], 0, NULL);
+        keep_bad(run, list);
+        json_decref(list);
+        free(texts[rank]);
     }
+    free(texts);
+    free(text);
+    json_decref(own);
+    return status;
+}
+
+int dl2_run_agree(struct dl2_run *run, int status, struct dl2_error *error)
+{
+    status = dl2_world_agree(run->config->world, status, error);
+    run->common = status < 0 && status != DL2_ERR_CANCELED;
+    return status;
+}
+
+unsigned dl2_run_processors(const struct dl2_run *run)
+{
+    const struct dl2_world *world = run->config->world;
+    const unsigned processors = dl2_cpu_count(), sharers = world ? world->sharers : 1;
+    return processors > sharers ? processors / sharers : 1;
 }
 
 static int no_memory(struct dl2_error *error)
@@ -217,13 +255,27 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
     return run->report_path && run->checkpoint ? DL2_OK : no_memory(error);
 }
 
+/* One card a rank, unless the device's name has a number. */
+static unsigned own_card(const struct dl2_run *run)
+{
+    const struct dl2_device_class *ops;
+    unsigned number;
+    if (!run->config->world || dl2_device_parse(run->config->device, &ops, &number, NULL) < 0)
+        return 0;
+    return strcmp(ops->name, "cuda") == 0 ? run->config->world->local_rank : 0;
+}
+
 static int open_network(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const struct dl2_device_options options = {.threads = config->threads,
-                                               .precision = config->precision,
-                                               .loss_scale = config->loss_scale,
-                                               .deterministic = config->deterministic};
+    const struct dl2_device_options options = {
+        .threads = config->threads ? config->threads : dl2_run_processors(run),
+        .number = own_card(run),
+        .precision = config->precision,
+        .loss_scale = config->loss_scale,
+        .deterministic = config->deterministic,
+        .world = config->world,
+    };
     DL2_TRY(dl2_device_open(config->device, &options, &run->device, error));
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;
@@ -242,6 +294,7 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
     network.smoothing = (float)config->smoothing;
     network.seed = config->seed;
     network.norm_decay = config->norm_decay;
+    network.sync_norm = config->sync_norm;
     return dl2_network_create(run->device, &network, &run->network, error);
 }
 
@@ -260,7 +313,8 @@ int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(open_val_sets(run, error));
     probe_channels(run);
     DL2_TRY(name_things(run, error));
-    DL2_TRY(dl2_make_folders(run->out, error));
+    if (dl2_world_rank(run->config->world) == 0)
+        DL2_TRY(dl2_make_folders(run->out, error));
     DL2_TRY(open_network(run, error));
     run->partner = dl2_calloc(run->config->batch, sizeof *run->partner);
     if (!run->partner)
@@ -330,7 +384,11 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run, bool tr
     loader.aspect_max = config->aspect_max;
     loader.flip = config->flip;
     loader.seed = config->seed;
+    loader.rank = dl2_world_rank(config->world);
+    loader.world = dl2_world_size(config->world);
     loader.workers = config->workers;
+    if (!loader.workers && loader.world > 1)
+        loader.workers = dl2_run_processors(run);
     loader.depth = config->loader.depth;
     loader.batching = train ? config->loader.batching : DL2_BATCHING_STRICT;
     loader.shuffle_chunk = config->loader.shuffle_chunk;
@@ -359,15 +417,22 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
     const struct dl2_run_data *data = &run->stages[stage];
     struct dl2_loader_config config = loader_config(run, true);
     /* A last batch of a few images would make batch norm's statistics poor. */
-    config.drop_last = data->images >= config.batch;
-    if (run->config->synthetic)
-        return dl2_feed_create_synthetic(data->images, run->classes, &config, &run->feed, error);
-    return dl2_feed_create(data->dataset, &config, &run->feed, error);
+    config.drop_last = data->images >= (uint64_t)config.batch * config.world;
+    int status =
+        run->config->synthetic
+            ? dl2_feed_create_synthetic(data->images, run->classes, &config, &run->feed, error)
+            : dl2_feed_create(data->dataset, &config, &run->feed, error);
+    return dl2_run_agree(run, status, error);
 }
 
 int dl2_run_open_val(struct dl2_run *run, size_t set, struct dl2_feed **out,
                      struct dl2_error *error)
 {
     const struct dl2_loader_config config = loader_config(run, false);
-    return dl2_feed_create(run->val[set].dataset, &config, out, error);
+    *out = NULL;
+    int status =
+        dl2_run_agree(run, dl2_feed_create(run->val[set].dataset, &config, out, error), error);
+    if (status < 0)
+        dl2_feed_destroy(*out);
+    return status;
 }

@@ -40,7 +40,12 @@ struct dl2_run {
     struct dl2_run_state state;
     double elapsed_before; /* of the parts before this one */
     double run_stop;       /* position where this part ends; INFINITY without run_epochs */
-    bool stopped;          /* this part is over, the run isn't */
+    /* What ranks agreed on, see look() in trainer.c. */
+    double length;    /* epochs that the whole run comes to; INFINITY: not known yet */
+    bool stopping;    /* somebody was asked to stop */
+    bool interrupted; /* a validation was left for that reason */
+    bool stopped;     /* this part is over, the run isn't */
+    bool common;      /* all ranks fail alike */
     json_t *arguments, *identity, *report;
     json_t *card; /* what it says of itself; NULL: the device is on none */
     json_t *bad;  /* samples that can't be read, each once: an object with true for each text */
@@ -55,8 +60,12 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
 /* Of a validation set; the caller destroys it. */
 int dl2_run_open_val(struct dl2_run *run, size_t set, struct dl2_feed **out,
                      struct dl2_error *error);
-/* Tells and keeps what a feed found unreadable. */
-void dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed);
+/* Tells and keeps what the feeds of all ranks found unreadable. */
+int dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed, struct dl2_error *error);
+/* dl2_world_agree(), which makes it a common failure. */
+int dl2_run_agree(struct dl2_run *run, int status, struct dl2_error *error);
+/* Of the processors, this rank's share; at least 1. */
+unsigned dl2_run_processors(const struct dl2_run *run);
 DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
 
 /* Seconds since the run began, all its parts together. */

@@ -37,28 +37,34 @@ static json_t *state_to_json(const struct dl2_run_state *state)
                             json_pack("{s:f, s:I, s:I}", "scale", state->loss_scale.scale, "good",
                                       (json_int_t)state->loss_scale.good, "skipped",
                                       (json_int_t)state->loss_scale.skipped));
-    if (json && state->missing) {
-        json_object_set_new(json, "next", json_integer(state->next));
+    if (json && state->missing)
         json_object_set(json, "missing", state->missing);
-    }
     return json;
+}
+
+static bool is_position(const json_t *json)
+{
+    return json_is_integer(json) && json_integer_value(json) >= 0 &&
+           json_integer_value(json) <= UINT32_MAX;
 }
 
 /* The loader checks whether they make sense. */
 static int missing_from_json(const json_t *json, struct dl2_run_state *state,
                              struct dl2_error *error)
 {
-    json_t *missing = json_object_get(json, "missing"), *position;
-    const json_int_t next = json_integer_value(json_object_get(json, "next"));
-    bool valid = !missing || (json_is_array(missing) && next >= 0 && next <= UINT32_MAX);
-    size_t i;
-    json_array_foreach(missing, i, position) valid &= json_is_integer(position) &&
-                                                      json_integer_value(position) >= 0 &&
-                                                      json_integer_value(position) <= UINT32_MAX;
+    json_t *all = json_object_get(json, "missing"), *own, *position;
+    bool valid = !all || json_is_array(all);
+    size_t rank, i;
+    json_array_foreach(all, rank, own)
+    {
+        valid = valid && is_position(json_object_get(own, "next")) &&
+                json_is_array(json_object_get(own, "missing"));
+        json_array_foreach(json_object_get(own, "missing"), i, position) valid &=
+            is_position(position);
+    }
     if (!valid)
         return dl2_error_set(error, DL2_ERR_FORMAT, "its position within the epoch makes no sense");
-    state->missing = json_incref(missing);
-    state->next = (uint32_t)next;
+    state->missing = json_incref(all);
     return DL2_OK;
 }
 
@@ -332,4 +338,141 @@ bool dl2_run_state_unfinished(const char *path)
     json_decref(json);
     dl2_checkpoint_free(&checkpoint);
     return unfinished;
+}
+
+/* -- several ranks -- */
+
+struct sharing {
+    struct dl2_network *network;
+    const struct dl2_world *world;
+};
+
+static int share_tensor(void *context, size_t index, enum dl2_network_part part, const char *name,
+                        const struct dl2_network_tensor *tensor, struct dl2_error *error)
+{
+    const struct sharing *sharing = context;
+    const struct dl2_world *world = sharing->world;
+    (void)name;
+    float *values = dl2_alloc_aligned(tensor->count, sizeof *values);
+    if (!values)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to share weights");
+    int status = DL2_OK;
+    if (world->rank == 0)
+        status = dl2_network_get(sharing->network, index, part, values, error);
+    if (status == DL2_OK)
+        status = world->ops->broadcast(world, 0, values, tensor->count * sizeof *values, error);
+    if (status == DL2_OK && world->rank > 0)
+        status = dl2_network_set(sharing->network, index, part, values, error);
+    free(values);
+    return status;
+}
+
+/* Rank 0's position and records, as in a checkpoint. */
+static int share_position(struct dl2_run_state *state, const struct dl2_world *world,
+                          struct dl2_error *error)
+{
+    char *text = NULL;
+    if (world->rank == 0) {
+        json_t *json = state_to_json(state);
+        text = json ? dump(json) : NULL;
+        json_decref(json);
+        if (!text)
+            return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to share a run's state");
+    }
+    int status = dl2_world_share(world, &text, error);
+    if (status == DL2_OK && world->rank > 0) {
+        json_t *json = json_loads(text, 0, NULL);
+        json_decref(state->epochs);
+        json_decref(state->missing);
+        memset(state, 0, sizeof *state);
+        status = state_from_json(json, state, error);
+        json_decref(json);
+    }
+    free(text);
+    return status;
+}
+
+int dl2_run_state_share(struct dl2_run_state *state, struct dl2_network *network,
+                        const struct dl2_world *world, struct dl2_error *error)
+{
+    if (!world)
+        return DL2_OK;
+    struct sharing sharing = {network, world};
+    const struct visit visit = {share_tensor, &sharing};
+    DL2_TRY(share_position(state, world, error));
+    return visit_all(network, &visit, error);
+}
+
+int dl2_run_state_share_statistics(struct dl2_network *network, const struct dl2_world *world,
+                                   struct dl2_error *error)
+{
+    struct sharing sharing = {network, world};
+    const size_t count = world ? dl2_network_tensor_count(network) : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_network_tensor tensor;
+        dl2_network_tensor(network, i, &tensor);
+        if (!tensor.parameter)
+            DL2_TRY(share_tensor(&sharing, i, DL2_NETWORK_VALUE, tensor.name, &tensor, error));
+    }
+    return DL2_OK;
+}
+
+static json_t *position_to_json(const struct dl2_loader_position *at)
+{
+    json_t *missing = json_array();
+    for (uint32_t i = 0; i < at->missing_count; i++)
+        json_array_append_new(missing, json_integer(at->missing[i]));
+    return json_pack("{s:I, s:o}", "next", (json_int_t)at->next, "missing", missing);
+}
+
+int dl2_run_state_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,
+                              const struct dl2_world *world, struct dl2_error *error)
+{
+    const unsigned ranks = dl2_world_size(world);
+    json_t *own = position_to_json(at);
+    char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
+    char **texts = dl2_calloc(ranks, sizeof *texts);
+    bool any = false;
+    json_decref(own);
+    json_decref(state->missing);
+    state->missing = json_array();
+    int status = text && texts ? dl2_world_gather(world, text, texts, error)
+                               : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
+    for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
+        json_t *its = json_loads(texts[rank], 0, NULL);
+        any |= json_array_size(json_object_get(its, "missing")) > 0;
+        json_array_append_new(state->missing, its);
+        free(texts[rank]);
+    }
+    free(texts);
+    free(text);
+    if (status == DL2_OK && json_array_size(state->missing) != ranks)
+        status = dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
+    if (!any) {
+        json_decref(state->missing);
+        state->missing = NULL;
+    }
+    return status;
+}
+
+int dl2_run_state_get_missing(const struct dl2_run_state *state, const struct dl2_world *world,
+                              struct dl2_loader_position *at, uint32_t **missing,
+                              struct dl2_error *error)
+{
+    const json_t *own = json_array_get(state->missing, dl2_world_rank(world));
+    const json_t *list = json_object_get(own, "missing");
+    const size_t count = json_array_size(list);
+    *missing = NULL;
+    *at = (struct dl2_loader_position){.epoch = state->pass, .step = state->batch};
+    if (count == 0)
+        return DL2_OK;
+    *missing = dl2_calloc(count, sizeof **missing);
+    if (!*missing)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to go on with an epoch");
+    for (size_t i = 0; i < count; i++)
+        (*missing)[i] = (uint32_t)json_integer_value(json_array_get(list, i));
+    at->next = (uint32_t)json_integer_value(json_object_get(own, "next"));
+    at->missing_count = (uint32_t)count;
+    at->missing = *missing;
+    return DL2_OK;
 }

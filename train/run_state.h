@@ -8,7 +8,9 @@
 #ifndef DL2_TRAIN_RUN_STATE_H
 #define DL2_TRAIN_RUN_STATE_H
 
+#include "loader/loader.h"
 #include "train/network.h"
+#include "train/world.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -18,13 +20,13 @@ struct dl2_run_state {
     size_t stage;      /* that it belongs to */
     double pass_start; /* position where it began, epochs */
     uint64_t batch;    /* batches of it that are done */
-    /* Where they were not the first ones in the pass's order: see struct dl2_loader_position. */
-    uint32_t next;
-    json_t *missing; /* positions below `next`, ascending; NULL: none */
-    bool trained;    /* its training is done; validation comes next */
-    bool completed;  /* the run has come to its end */
-    uint64_t step;   /* batches in all: names mixup's and dropout's random numbers */
-    double elapsed;  /* seconds, over all parts of the run */
+    /* Where they were not the first ones in the pass's order: for each rank {next, missing} of its
+     * struct dl2_loader_position; NULL: they were, on all. */
+    json_t *missing;
+    bool trained;   /* its training is done; validation comes next */
+    bool completed; /* the run has come to its end */
+    uint64_t step;  /* batches in all: names mixup's and dropout's random numbers */
+    double elapsed; /* seconds, over all parts of the run */
     /* Of this pass so far. */
     struct dl2_loss_sums sums;
     double seconds, data_wait, lr;
@@ -43,6 +45,25 @@ int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity
                        struct dl2_network *network, const char *path, struct dl2_error *error);
 int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_network *network,
                        struct dl2_run_state *state, struct dl2_error *error);
+
+/* Rank 0's state, weights and momenta, to all. Collective. */
+int dl2_run_state_share(struct dl2_run_state *state, struct dl2_network *network,
+                        const struct dl2_world *world, struct dl2_error *error);
+
+/* Only its running means and variances, as what validates on all ranks, and what the checkpoint
+ * has.
+ */
+int dl2_run_state_share_statistics(struct dl2_network *network, const struct dl2_world *world,
+                                   struct dl2_error *error);
+
+/* Where this rank's loader is, with what the others have, into state->missing. Collective. */
+int dl2_run_state_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,
+                              const struct dl2_world *world, struct dl2_error *error);
+/* This rank's part of it: *missing, to free(), NULL where it has none, which is to say that it is
+ * at a batch's beginning. */
+int dl2_run_state_get_missing(const struct dl2_run_state *state, const struct dl2_world *world,
+                              struct dl2_loader_position *at, uint32_t **missing,
+                              struct dl2_error *error);
 
 /* Is there a checkpoint at `path` of a run that has not come to its end? An unreadable one counts
  * as none. */

@@ -17,11 +17,6 @@
 /* Batches of each validation set that tell a time budget what a validation costs. */
 #define PROBE_BATCHES 4
 
-static bool stop_asked(const struct dl2_run *run)
-{
-    return run->config->stop && *run->config->stop;
-}
-
 static void tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total)
 {
     if (run->events.stepped)
@@ -51,6 +46,21 @@ static double run_length(const struct dl2_run *run)
     return length;
 }
 
+/*
+ * What ranks must not decide for themselves: whether to stop, which signals say to any of them, and
+ * how long the run is, which with a budget rank 0's clock says. All ranks, before every step.
+ */
+static int look(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    double seen[] = {config->stop && *config->stop,
+                     dl2_world_rank(config->world) == 0 ? run_length(run) : 0};
+    DL2_TRY(dl2_world_sum(config->world, seen, 2, error));
+    run->stopping = seen[0] > 0;
+    run->length = seen[1];
+    return DL2_OK;
+}
+
 /* Epochs from one step of the optimiser to the next. */
 static double step_epochs(const struct dl2_run *run)
 {
@@ -64,20 +74,20 @@ static bool reached(const struct dl2_run *run, double at)
     return position(run) >= at - slack;
 }
 
-static double stage_end(const struct dl2_run *run, size_t stage, double length)
+static double stage_end(const struct dl2_run *run, size_t stage)
 {
-    return run->stages[stage].share_end * length;
+    return run->stages[stage].share_end * run->length;
 }
 
-static double learning_rate(const struct dl2_run *run, double length)
+static double learning_rate(const struct dl2_run *run)
 {
     const struct dl2_train_config *config = run->config;
     struct dl2_schedule schedule = {config->policy, config->lr,     config->end_lr,
-                                    length,         config->warmup, 1};
+                                    run->length,    config->warmup, 1};
     if (config->warmup < 0)
-        schedule.warmup = fmin(5, length / 10);
+        schedule.warmup = fmin(5, run->length / 10);
     else if (config->time_budget > 0)
-        schedule.warmup = fmin(config->warmup, length / 2);
+        schedule.warmup = fmin(config->warmup, run->length / 2);
     if (config->lr_per_epoch)
         return dl2_schedule_lr(&schedule, run->state.pass_start);
     schedule.interval = step_epochs(run);
@@ -86,12 +96,23 @@ static double learning_rate(const struct dl2_run *run, double length)
 
 /* -- one step -- */
 
-/* Moves the device's sums since the last time into the pass'. */
+/* The devices' sums since the last time, added up over the ranks; counts are exact up to 2^53. */
+static int world_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error)
+{
+    DL2_TRY(dl2_network_take_sums(run->network, sums, error));
+    double all[] = {sums->loss, (double)sums->counted, (double)sums->top1, (double)sums->top5};
+    DL2_TRY(dl2_world_sum(run->config->world, all, 4, error));
+    *sums = (struct dl2_loss_sums){all[0], (uint64_t)all[1], (uint64_t)all[2], (uint64_t)all[3]};
+    return DL2_OK;
+}
+
+/* Moves them into the pass'. */
 static int take_sums(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_loss_sums sums;
-    DL2_TRY(dl2_network_take_sums(run->network, &sums, error));
-    if (!isfinite(sums.loss))
+    DL2_TRY(world_sums(run, &sums, error));
+    run->common = !isfinite(sums.loss);
+    if (run->common)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "training diverged in epoch %llu: the loss is no number any more. A "
                              "lower --lr (it was %g) or a longer --warmup helps",
@@ -125,16 +146,18 @@ static int train_batch(struct dl2_run *run, unsigned part, unsigned parts, struc
     if (got == 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "the loader ended an epoch early");
     struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL, 1};
+    /* Random numbers are named by the batch, of all that any rank has. */
+    const unsigned ranks = dl2_world_size(config->world);
+    const uint64_t number = run->state.step * ranks + dl2_world_rank(config->world);
     if (config->mixup > 0) {
-        input.lambda = (float)dl2_mixup_draw(config->seed, run->state.step, config->mixup,
-                                             run->partner, batch->count);
+        input.lambda =
+            (float)dl2_mixup_draw(config->seed, number, config->mixup, run->partner, batch->count);
         input.partner = run->partner;
     }
-    const struct dl2_network_step step = {run->state.step, 1.0f / (float)parts, part > 0,
-                                          part + 1 < parts};
+    const struct dl2_network_step step = {number, 1.0f / (float)parts, part > 0, part + 1 < parts};
     int status = dl2_network_train(run->network, &input, &step, error);
     dl2_network_wait_input(run->network);
-    run->state.images += batch->count;
+    run->state.images += (uint64_t)batch->count * ranks; /* all have as many: loader/sampler.h */
     dl2_monitor_count(run->monitor, batch->count, waited);
     dl2_feed_release(run->feed, batch);
     run->state.step++;
@@ -157,26 +180,15 @@ static int train_step(struct dl2_run *run, double lr, struct dl2_error *error)
 
 /* -- writing -- */
 
-/* In the middle of a pass: which samples it had, where that isn't a matter of the batches' number.
- */
+/* In the middle of a pass: which samples each rank had, where that isn't a matter of the batches'
+ * number. */
 static int note_position(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
-    struct dl2_loader_position at;
-    json_decref(state->missing);
-    state->missing = NULL;
-    if (!run->feed || state->batch == 0 || state->trained)
-        return DL2_OK;
-    DL2_TRY(dl2_feed_get_position(run->feed, &at, error));
-    if (at.missing_count == 0)
-        return DL2_OK;
-    state->next = at.next;
-    state->missing = json_array();
-    for (uint32_t i = 0; i < at.missing_count; i++)
-        json_array_append_new(state->missing, json_integer(at.missing[i]));
-    return json_array_size(state->missing) == at.missing_count
-               ? DL2_OK
-               : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
+    struct dl2_loader_position at = {.missing_count = 0};
+    if (run->feed && state->batch && !state->trained)
+        DL2_TRY(dl2_feed_get_position(run->feed, &at, error));
+    return dl2_run_state_set_missing(state, &at, run->config->world, error);
 }
 
 /* Where half-precision training keeps one. */
@@ -191,6 +203,8 @@ static int note_loss_scale(struct dl2_run *run, struct dl2_error *error)
 static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
     DL2_TRY(note_position(run, error));
+    if (dl2_world_rank(run->config->world) > 0)
+        return DL2_OK;
     DL2_TRY(note_loss_scale(run, error));
     double began = dl2_clock_wall();
     run->state.elapsed = dl2_run_elapsed(run);
@@ -211,19 +225,11 @@ static bool checkpoint_due(const struct dl2_run *run, double before, double afte
 static int start_feed(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_run_state *state = &run->state;
-    const size_t count = json_array_size(state->missing);
-    if (!count)
-        return dl2_feed_start_epoch(run->feed, state->pass, state->batch, error);
-    uint32_t *missing = dl2_calloc(count, sizeof *missing);
+    struct dl2_loader_position at;
+    uint32_t *missing;
+    DL2_TRY(dl2_run_state_get_missing(state, run->config->world, &at, &missing, error));
     if (!missing)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to go on with an epoch");
-    for (size_t i = 0; i < count; i++)
-        missing[i] = (uint32_t)json_integer_value(json_array_get(state->missing, i));
-    const struct dl2_loader_position at = {.epoch = state->pass,
-                                           .step = state->batch,
-                                           .next = state->next,
-                                           .missing_count = (uint32_t)count,
-                                           .missing = missing};
+        return dl2_feed_start_epoch(run->feed, state->pass, state->batch, error);
     const int status = dl2_feed_resume(run->feed, &at, error);
     free(missing);
     return status;
@@ -247,17 +253,18 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
     run->joules_seen = dl2_monitor_joules(run->monitor);
     DL2_TRY(start_feed(run, error));
     for (;;) {
-        double length = run_length(run), before = position(run);
-        if (state->batch >= steps || reached(run, length) ||
-            reached(run, stage_end(run, state->stage, length))) {
+        DL2_TRY(look(run, error));
+        double before = position(run);
+        if (state->batch >= steps || reached(run, run->length) ||
+            reached(run, stage_end(run, state->stage))) {
             state->trained = true;
             break;
         }
-        if (stop_asked(run) || before >= run->run_stop - SAME) {
+        if (run->stopping || before >= run->run_stop - SAME) {
             run->stopped = true;
             break;
         }
-        DL2_TRY(train_step(run, learning_rate(run, length), error));
+        DL2_TRY(train_step(run, learning_rate(run), error));
         if (++updates % LOOK_EVERY == 0)
             DL2_TRY(take_sums(run, error));
         double now = dl2_clock_wall(), after = position(run);
@@ -277,8 +284,7 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(take_sums(run, error)); /* waits for the device */
     state->seconds += dl2_clock_wall() - waited;
     take_joules(run);
-    dl2_run_note_bad(run, run->feed);
-    return DL2_OK;
+    return dl2_run_note_bad(run, run->feed, error);
 }
 
 /* -- validation -- */
@@ -290,7 +296,9 @@ static int evaluate(struct dl2_run *run, struct dl2_feed *feed, uint64_t most,
     double first = 0, began = dl2_clock_wall();
     DL2_TRY(dl2_feed_start_epoch(feed, 0, 0, error));
     while (done < most) {
-        if (stop_asked(run))
+        DL2_TRY(look(run, error));
+        run->interrupted = run->stopping;
+        if (run->interrupted)
             return DL2_ERR_CANCELED;
         struct dl2_batch *batch;
         int got = dl2_feed_next(feed, &batch, error);
@@ -300,7 +308,8 @@ static int evaluate(struct dl2_run *run, struct dl2_feed *feed, uint64_t most,
             break;
         const struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL,
                                                 1};
-        int status = dl2_network_evaluate(run->network, &input, error);
+        /* In the last step some ranks may have none. */
+        int status = batch->count ? dl2_network_evaluate(run->network, &input, error) : DL2_OK;
         dl2_network_wait_input(run->network);
         dl2_feed_release(feed, batch);
         DL2_TRY(status);
@@ -324,11 +333,13 @@ static int validate_set(struct dl2_run *run, size_t set, json_t **out, struct dl
     *out = NULL;
     DL2_TRY(dl2_run_open_val(run, set, &feed, error));
     int status = evaluate(run, feed, UINT64_MAX, &unused, error);
-    dl2_run_note_bad(run, feed);
+    if (status == DL2_OK)
+        status = dl2_run_note_bad(run, feed, error);
     dl2_feed_destroy(feed);
     DL2_TRY(status);
-    DL2_TRY(dl2_network_take_sums(run->network, &sums, error));
-    if (sums.counted == 0)
+    DL2_TRY(world_sums(run, &sums, error));
+    run->common = sums.counted == 0;
+    if (run->common)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "none of the %llu validation images of %s can be read",
                              (unsigned long long)data->images, data->path);
@@ -347,6 +358,8 @@ static int validate_set(struct dl2_run *run, size_t set, json_t **out, struct dl
 static int validate(struct dl2_run *run, json_t *epoch, struct dl2_error *error)
 {
     double began = dl2_clock_wall();
+    /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
+    DL2_TRY(dl2_run_state_share_statistics(run->network, run->config->world, error));
     json_t *records = json_array();
     int status = DL2_OK;
     for (size_t i = 0; i < run->val_count && status == DL2_OK; i++) {
@@ -391,19 +404,65 @@ static bool validation_due(const struct dl2_run *run)
 {
     if (run->val_count == 0)
         return false;
-    if (reached(run, run_length(run)))
+    if (reached(run, run->length))
         return true;
     double every = run->config->validate_every;
     return every > 0 && (run->state.pass + 1) % (uint64_t)every == 0;
 }
 
-static json_t *epoch_record(const struct dl2_run *run)
+/* A pass as each rank saw it. */
+enum { SECONDS, WAIT, JOULES, READ, DECODE, TRANSFORM, WORKER_WAIT, FIGURES };
+
+/* figures: [ranks][FIGURES] */
+static int gather_figures(const struct dl2_run *run, double *figures, struct dl2_error *error)
 {
-    const struct dl2_run_state *state = &run->state;
-    double counted = state->sums.counted ? (double)state->sums.counted : NAN;
-    double seconds = state->seconds;
+    const struct dl2_world *world = run->config->world;
+    double *own = figures + (size_t)dl2_world_rank(world) * FIGURES;
     struct dl2_loader_stats stats;
     dl2_feed_get_stats(run->feed, &stats);
+    own[SECONDS] = run->state.seconds;
+    own[WAIT] = run->state.data_wait;
+    own[JOULES] = run->state.joules;
+    own[READ] = stats.read;
+    own[DECODE] = stats.decode;
+    own[TRANSFORM] = stats.transform;
+    own[WORKER_WAIT] = stats.worker_wait;
+    return dl2_world_sum(world, figures, (size_t)dl2_world_size(world) * FIGURES, error);
+}
+
+static double sum_of(const double *figures, unsigned ranks, int which)
+{
+    double sum = 0;
+    for (unsigned rank = 0; rank < ranks; rank++)
+        sum += figures[rank * FIGURES + (unsigned)which];
+    return sum;
+}
+
+static json_t *rank_records(const struct dl2_run *run, const double *figures, unsigned ranks)
+{
+    json_t *records = json_array();
+    const double images = (double)run->state.images / ranks;
+    for (unsigned rank = 0; rank < ranks; rank++) {
+        const double *own = figures + (size_t)rank * FIGURES;
+        json_array_append_new(records,
+                              json_pack("{s:f, s:f, s:o}", "seconds", own[SECONDS],
+                                        "data_wait_seconds", own[WAIT], "images_per_second",
+                                        dl2_json_real(images / own[SECONDS])));
+    }
+    return records;
+}
+
+static json_t *make_record(const struct dl2_run *run, const double *figures)
+{
+    const struct dl2_run_state *state = &run->state;
+    const unsigned ranks = dl2_world_size(run->config->world);
+    double counted = state->sums.counted ? (double)state->sums.counted : NAN;
+    /* The slowest rank's, and of the one that waited longest: the others wait for it. */
+    double seconds = 0, wait = 0, joules = sum_of(figures, ranks, JOULES);
+    for (unsigned rank = 0; rank < ranks; rank++) {
+        seconds = fmax(seconds, figures[rank * FIGURES + SECONDS]);
+        wait = fmax(wait, figures[rank * FIGURES + WAIT]);
+    }
     json_t *record = json_object();
     json_object_set_new(record, "epoch", json_integer((json_int_t)state->pass + 1));
     json_object_set_new(record, "position", json_real(position(run)));
@@ -423,22 +482,35 @@ static json_t *epoch_record(const struct dl2_run *run)
     json_object_set_new(record, "train", train);
     json_object_set_new(record, "val", json_array());
     json_object_set_new(record, "seconds", json_real(seconds));
-    json_object_set_new(record, "data_wait_seconds", json_real(state->data_wait));
-    json_object_set_new(record, "compute_seconds", json_real(seconds - state->data_wait));
+    json_object_set_new(record, "data_wait_seconds", json_real(wait));
+    json_object_set_new(record, "compute_seconds", json_real(seconds - wait));
     json_object_set_new(record, "images_per_second",
                         dl2_json_real(seconds > 0 ? (double)state->images / seconds : NAN));
-    json_object_set_new(record, "data_stall",
-                        dl2_json_real(seconds > 0 ? state->data_wait / seconds : NAN));
-    if (isfinite(state->joules) && state->images) {
-        json_object_set_new(record, "joules", json_real(state->joules));
-        json_object_set_new(record, "joules_per_image",
-                            json_real(state->joules / (double)state->images));
+    json_object_set_new(record, "data_stall", dl2_json_real(seconds > 0 ? wait / seconds : NAN));
+    if (isfinite(joules) && state->images) {
+        json_object_set_new(record, "joules", json_real(joules));
+        json_object_set_new(record, "joules_per_image", json_real(joules / (double)state->images));
     }
     json_object_set_new(record, "loader",
-                        json_pack("{s:f, s:f, s:f, s:f}", "read", stats.read, "decode",
-                                  stats.decode, "transform", stats.transform, "wait",
-                                  stats.worker_wait));
+                        json_pack("{s:f, s:f, s:f, s:f}", "read", sum_of(figures, ranks, READ),
+                                  "decode", sum_of(figures, ranks, DECODE), "transform",
+                                  sum_of(figures, ranks, TRANSFORM), "wait",
+                                  sum_of(figures, ranks, WORKER_WAIT)));
+    if (run->config->world)
+        json_object_set_new(record, "ranks", rank_records(run, figures, ranks));
     return record;
+}
+
+static int epoch_record(const struct dl2_run *run, json_t **out, struct dl2_error *error)
+{
+    double *figures = dl2_calloc(dl2_world_size(run->config->world), FIGURES * sizeof *figures);
+    if (!figures)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for an epoch's record");
+    int status = gather_figures(run, figures, error);
+    if (status == DL2_OK)
+        *out = make_record(run, figures);
+    free(figures);
+    return status;
 }
 
 /* Validates where it is due, and adds the pass' record. */
@@ -446,7 +518,8 @@ static int end_pass(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     DL2_TRY(note_loss_scale(run, error));
-    json_t *record = epoch_record(run);
+    json_t *record = NULL;
+    DL2_TRY(epoch_record(run, &record, error));
     int status = validation_due(run) ? validate(run, record, error) : DL2_OK;
     if (status == DL2_OK) {
         json_array_append(state->epochs, record);
@@ -471,9 +544,8 @@ static int end_pass(struct dl2_run *run, struct dl2_error *error)
 /* Chooses the stage of the pass that begins; stages never go back. */
 static void choose_stage(struct dl2_run *run)
 {
-    double length = run_length(run);
     while (run->state.stage + 1 < run->stage_count &&
-           reached(run, stage_end(run, run->state.stage, length)))
+           reached(run, stage_end(run, run->state.stage)))
         run->state.stage++;
 }
 
@@ -491,7 +563,7 @@ static int save_all(struct dl2_run *run, bool checkpoint, struct dl2_error *erro
 {
     if (checkpoint)
         DL2_TRY(save_checkpoint(run, error));
-    return dl2_run_save_report(run, error);
+    return dl2_world_rank(run->config->world) == 0 ? dl2_run_save_report(run, error) : DL2_OK;
 }
 
 /* One pass, or what is left of one, and what follows it. */
@@ -510,7 +582,8 @@ static int run_pass(struct dl2_run *run, struct dl2_error *error)
         return DL2_OK;
     double before = state->pass_start;
     DL2_TRY(end_pass(run, error));
-    bool last = reached(run, run_length(run)); /* what ends a run is written then */
+    DL2_TRY(look(run, error));
+    bool last = reached(run, run->length); /* what ends a run is written then */
     return save_all(run, !last && checkpoint_due(run, before, state->pass_start), error);
 }
 
@@ -520,11 +593,12 @@ static int run_to_end(struct dl2_run *run, struct dl2_error *error)
     if (run->config->time_budget > 0)
         DL2_TRY(probe_validation(run, error));
     while (!run->stopped && !state->completed) {
+        DL2_TRY(look(run, error));
         bool fresh = state->batch == 0 && !state->trained;
-        if (fresh && reached(run, run_length(run))) {
+        if (fresh && reached(run, run->length)) {
             DL2_TRY(validate_last(run, error));
             state->completed = true;
-        } else if (fresh && (stop_asked(run) || reached(run, run->run_stop))) {
+        } else if (fresh && (run->stopping || reached(run, run->run_stop))) {
             run->stopped = true;
         } else {
             DL2_TRY(run_pass(run, error));
@@ -533,8 +607,8 @@ static int run_to_end(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* Loads the checkpoint that is there, or makes sure that none would be lost. */
-static int begin(struct dl2_run *run, struct dl2_error *error)
+/* Loads the checkpoint that is there, or makes sure that none would be lost. Rank 0. */
+static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
     if (config->resume && dl2_is_file(run->checkpoint)) {
@@ -545,9 +619,6 @@ static int begin(struct dl2_run *run, struct dl2_error *error)
         if (run->state.stage >= run->stage_count)
             return dl2_error_set(error, DL2_ERR_FORMAT, "checkpoint %s: it has more stages",
                                  run->checkpoint);
-        if (run->state.loss_scale.scale > 0 && run->device->ops->set_loss_scale)
-            DL2_TRY(run->device->ops->set_loss_scale(run->device, &run->state.loss_scale, error));
-        run->elapsed_before = run->state.elapsed;
         dl2_run_note(run, "going on from %s: epoch %llu, batch %llu", run->checkpoint,
                      (unsigned long long)run->state.pass + 1, (unsigned long long)run->state.batch);
     } else if (config->resume) {
@@ -561,10 +632,44 @@ static int begin(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Are all ranks at the same thing? */
+static int check_alike(const struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_world *world = run->config->world;
+    char *own = json_dumps(run->identity, JSON_COMPACT | JSON_SORT_KEYS), *first = own;
+    int status = own ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a run");
+    if (status == DL2_OK)
+        status = dl2_world_share(world, &first, error);
+    if (status == DL2_OK && strcmp(own, first) != 0)
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "rank %u has other options or other data than rank 0",
+                               dl2_world_rank(world));
+    if (first != own)
+        free(first);
+    free(own);
+    return status;
+}
+
+/* From where all ranks go on. */
+static int begin(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_world *world = run->config->world;
+    DL2_TRY(dl2_run_agree(run, check_alike(run, error), error));
+    int status = dl2_world_rank(world) == 0 ? load_checkpoint(run, error) : DL2_OK;
+    DL2_TRY(dl2_run_agree(run, status, error));
+    DL2_TRY(dl2_run_state_share(&run->state, run->network, world, error));
+    if (run->state.loss_scale.scale > 0 && run->device->ops->set_loss_scale)
+        DL2_TRY(run->device->ops->set_loss_scale(run->device, &run->state.loss_scale, error));
+    run->elapsed_before = run->state.elapsed;
+    return DL2_OK;
+}
+
 /* A finished run is left as it is; its report is made anew only where it is lost. */
 static int reuse_report(struct dl2_run *run, struct dl2_error *error)
 {
     json_t *report;
+    if (dl2_world_rank(run->config->world) > 0)
+        return DL2_OK;
     dl2_run_note(run, "this run is finished already");
     if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) < 0)
         return dl2_run_save_report(run, error);
@@ -593,7 +698,7 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
     if (run->state.completed)
         return reuse_report(run, error);
     int status = run_to_end(run, error);
-    if (status == DL2_ERR_CANCELED && stop_asked(run)) {
+    if (status == DL2_ERR_CANCELED && run->interrupted) {
         /* A validation was interrupted: its numbers are thrown away and it is done again. */
         struct dl2_loss_sums unused;
         DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
@@ -608,17 +713,20 @@ int dl2_train(const struct dl2_train_config *config, const struct dl2_train_even
               struct dl2_train_result *result, struct dl2_error *error)
 {
     struct dl2_run run = {.config = config};
-    if (events)
+    if (events && dl2_world_rank(config->world) == 0)
         run.events = *events;
     memset(result, 0, sizeof *result);
-    int status = dl2_run_open(&run, error);
+    int status = dl2_run_agree(&run, dl2_run_open(&run, error), error);
     if (status == DL2_OK)
         status = drive(&run, error);
+    result->common = run.common;
     if (status == DL2_OK) {
         result->completed = run.state.completed;
-        result->stopped = run.stopped && stop_asked(&run);
+        result->stopped = run.stopped && run.stopping;
         result->position = position(&run);
         result->report = json_incref(run.report);
+    } else if (status == DL2_ERR_CANCELED && run.checkpoint && dl2_is_file(run.checkpoint)) {
+        dl2_run_note(&run, "--resume goes on from %s", run.checkpoint);
     }
     dl2_run_close(&run);
     return status;

@@ -8,6 +8,13 @@
  * arguments give equal weights, bit for bit, for any number of loader workers, and also when one of
  * them was stopped and resumed anywhere (not with a time budget, which depends on the clock).
  *
+ * Several ranks (train/world.h) call dl2_train() with equal settings, and share each step's images:
+ * `batch` for each of them, next to each other in the epoch's order, so that R ranks with batches
+ * of B see what one with batches of R * B does. Their gradients are averaged; weights are the same
+ * on all, bit for bit. What is validated is shared out, too, each image once. Mixup and dropout
+ * draw other numbers on each rank. Rank 0 alone decides what the clock has a say in, writes files,
+ * and tells events.
+ *
  * Threads: one; the loader and the device have their own inside.
  */
 #ifndef DL2_TRAIN_TRAINER_H
@@ -17,6 +24,7 @@
 #include "loader/loader.h"
 #include "train/device.h"
 #include "train/schedule.h"
+#include "train/world.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -43,7 +51,7 @@ struct dl2_train_config {
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
     unsigned synthetic_classes; /* where no dataset says */
     uint64_t synthetic_images;
-    unsigned workers; /* of the loader; 0: one a processor */
+    unsigned workers; /* of the loader; 0: one a processor, shared among its ranks */
     struct {          /* as in struct dl2_loader_config */
         unsigned depth;
         enum dl2_batching batching;
@@ -61,13 +69,15 @@ struct dl2_train_config {
     /* Network and device. */
     const char *arch;
     const char *device; /* NULL: the best */
-    unsigned threads;   /* the device's; 0: one a processor */
+    unsigned threads;   /* the device's; 0: one a processor, shared among its ranks */
     enum dl2_precision precision;
     double loss_scale;  /* DL2_PRECISION_FP16; 0: dynamic */
     bool deterministic; /* the same bits in every run, where a device is quicker otherwise */
+    const struct dl2_world *world; /* NULL: alone */
+    bool sync_norm;                /* batch norm's statistics over all ranks */
 
     /* Optimisation. */
-    unsigned batch, accumulate; /* images a batch, batches a step; both at least 1 */
+    unsigned batch, accumulate; /* images a batch, batches a step, of a rank; both at least 1 */
     enum dl2_lr_policy policy;
     double lr, end_lr;
     double warmup; /* epochs; negative: a tenth of the run, at most five */
@@ -111,7 +121,8 @@ struct dl2_train_events {
 
 struct dl2_train_result {
     bool completed;  /* false: stopped, and can be resumed */
-    bool stopped;    /* by *config->stop */
+    bool stopped;    /* by *config->stop, of any rank */
+    bool common;     /* the error, if any, is every rank's: all have returned it */
     double position; /* epochs */
     json_t *report;  /* what the file holds; the caller's */
 };
@@ -119,7 +130,8 @@ struct dl2_train_result {
 /*
  * Runs. DL2_ERR_ARGUMENT for settings that make no sense together or for these data, DL2_ERR_FORMAT
  * for data or a checkpoint that is not as it should be. On an error the last checkpoint and report
- * that were written stay as they are, and result->report is NULL.
+ * that were written stay as they are, and result->report is NULL. DL2_ERR_CANCELED: another rank
+ * failed. A rank that fails for itself (not result->common) has to give_up() its world.
  */
 int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
               struct dl2_train_result *result, struct dl2_error *error);
