@@ -23,4 +23,4 @@ assert report["final"], "no validation at the end"
 PY
 # Fewer epochs than there is time for: it ends with them.
 expect 0 run -d data -e 2 --time-budget 1m --out few
-[ "$(grep -c '"data_wait_seconds"' few/$REPORT)" = 2 ] || fail "-e is no bound under a time budget"
+[ "$(grep -c '"compute_seconds"' few/$REPORT)" = 2 ] || fail "-e is no bound under a time budget"

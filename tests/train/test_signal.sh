@@ -33,4 +33,4 @@ done
 [ $stopped -ge 1 ] || fail "no signal met a run at work"
 expect 0 run $options --out killed --resume
 same whole/$CK killed/$CK "after five signals"
-[ "$(grep -c '"data_wait_seconds"' killed/$REPORT)" = 8 ] || fail "not eight epochs in the report"
+[ "$(grep -c '"compute_seconds"' killed/$REPORT)" = 8 ] || fail "not eight epochs in the report"
