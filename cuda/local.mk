@@ -27,15 +27,17 @@ if HAVE_CUDA
 noinst_LTLIBRARIES += libgpu.la
 libgpu_la_SOURCES = cuda/gpu.c cuda/gpu.h
 libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-libgpu_la_LIBADD = libcommon.la $(CUDA_LIBS)
+libgpu_la_LIBADD = $(CUDA_LIBS)
 
 # The training device.
 noinst_LTLIBRARIES += libtrain_cuda.la
 libtrain_cuda_la_SOURCES = \
 	cuda/conv_plan.c cuda/conv_plan.h \
+	cuda/device_cuda.c \
 	cuda/kernels.cu cuda/kernels.h cuda/launch.h \
 	cuda/product.c cuda/product.h \
 	cuda/reducer.h cuda/reducer_none.c
 libtrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libtrain_cuda_la_LIBADD = libgpu.la
+libtrain_la_LIBADD += libtrain_cuda.la
 endif

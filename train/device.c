@@ -26,10 +26,17 @@ extern const struct dl2_kernels dl2_kernels_avx512;
 #endif
 #endif
 
+#ifdef HAVE_CUDA
+extern const struct dl2_device_class dl2_device_cuda;
+#endif
+
 static const struct dl2_device_class *const devices[] = {
     &dl2_device_ref,
 #ifdef HAVE_ONEDNN
     &dl2_device_cpu,
+#endif
+#ifdef HAVE_CUDA
+    &dl2_device_cuda,
 #endif
 };
 
