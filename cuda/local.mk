@@ -20,7 +20,7 @@ CLEANFILES += $(CUDA_KERNELS:.cu=.lo.d)
 EXTRA_DIST += build-aux/nvcc.sh
 
 # All .cu files, for their dependencies.
-CUDA_KERNELS = cuda/kernels.cu
+CUDA_KERNELS = cuda/kernels.cu cuda/transform.cu
 
 if HAVE_CUDA
 # What the parts of this room share.
@@ -40,4 +40,10 @@ libtrain_cuda_la_SOURCES = \
 libtrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libtrain_cuda_la_LIBADD = libgpu.la
 libtrain_la_LIBADD += libtrain_cuda.la
+endif
+
+# The loader's transform, of what was decoded on the card.
+if HAVE_CUDA
+noinst_LTLIBRARIES += libtransform_cuda.la
+libtransform_cuda_la_SOURCES = cuda/transform.cu cuda/transform.h cuda/transform_plan.c
 endif

@@ -65,6 +65,29 @@ static inline unsigned __umulhi(unsigned a, unsigned b)
     return (unsigned)((uint64_t)a * b >> 32);
 }
 
+/* Operations that a compiler may not make one of. Here it makes none: x86-64 has no such by
+ * default. */
+static inline float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+static inline float __fdiv_rn(float a, float b)
+{
+    return a / b;
+}
+static inline double __dadd_rn(double a, double b)
+{
+    return a + b;
+}
+static inline double __dmul_rn(double a, double b)
+{
+    return a * b;
+}
+
 /* bfloat16 and IEEE half precision, rounded to nearest even. */
 struct __nv_bfloat16 {
     uint16_t bits;

@@ -28,6 +28,12 @@ tests/cuda/%.emulated.o: cuda/%.cu tests/cuda/emulate.h cuda/launch.h
 -include $(wildcard tests/cuda/*.emulated.o.d)
 CLEANFILES += tests/cuda/*.emulated.o tests/cuda/*.emulated.o.d tests/cuda/emulate.o
 if HAVE_CMOCKA
+check_PROGRAMS += tests/cuda/test_transform
+tests_cuda_test_transform_SOURCES = tests/cuda/test_transform.c cuda/transform_plan.c
+tests_cuda_test_transform_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_cuda_test_transform_LDADD = tests/cuda/transform.emulated.o tests/cuda/emulate.o libloader.la libdataset.la \
+	libcodec.la libcommon.la $(CMOCKA_LIBS)
+TESTS += tests/cuda/test_transform
 check_PROGRAMS += tests/cuda/test_kernels
 tests_cuda_test_kernels_SOURCES = tests/cuda/test_kernels.c
 tests_cuda_test_kernels_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

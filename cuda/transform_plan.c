@@ -1,0 +1,111 @@
+/* What loader/resize.c works out before it begins, for transform.cu. */
+#include "cuda/transform.h"
+
+#include "loader/resize_kernels.h"
+
+#include <math.h>
+
+static size_t axes_at(uint32_t images)
+{
+    return (images * sizeof(struct dl2_gpu_resize) + 15) / 16 * 16;
+}
+
+size_t dl2_gpu_plan_bytes(uint32_t images)
+{
+    return axes_at(images) + (size_t)images * DL2_GPU_AXES * sizeof(struct dl2_gpu_axis);
+}
+
+void dl2_gpu_plan_begin(struct dl2_gpu_plan *plan, void *table, uint32_t images, uint32_t side,
+                        uint32_t channels)
+{
+    *plan = (struct dl2_gpu_plan){.side = side,
+                                  .channels = channels,
+                                  .resizes = table,
+                                  .axes = (void *)((uint8_t *)table + axes_at(images))};
+}
+
+size_t dl2_gpu_plan_scratch(const struct dl2_gpu_plan *plan)
+{
+    return plan->windows * 2 * sizeof(uint32_t) + plan->weights * sizeof(int16_t);
+}
+
+static bool add_axis(struct dl2_gpu_plan *plan, uint32_t origin, uint32_t step, uint32_t size,
+                     double shift, double limit_start, double limit_end, double start, double end,
+                     bool flip)
+{
+    if (!step || !(start < end && limit_start <= start && end <= limit_end))
+        return false;
+    const double low = floor((limit_start - origin) / step);
+    const double high = ceil((limit_end - origin) / step);
+    if (!(low >= 0 && high <= size))
+        return false;
+    const double begin = (start - shift - origin) / step - low;
+    const double scale = ((end - shift - origin) / step - low - begin) / plan->side;
+    const float width = scale < 1 ? 1 : (float)scale;
+    const double widest = ceil(2 * (double)width);
+    const uint32_t samples = (uint32_t)high - (uint32_t)low;
+    const uint32_t most = widest < samples ? (uint32_t)widest : samples;
+    plan->axes[plan->axis_count++] = (struct dl2_gpu_axis){
+        .start = begin,
+        .scale = scale,
+        .width = width,
+        .inverse = 1 / width,
+        .low = (uint32_t)low,
+        .size = samples,
+        .most = most,
+        .flip = flip,
+        .window = plan->windows,
+        .weight = plan->weights,
+    };
+    plan->windows += plan->side;
+    plan->weights += (size_t)most * plan->side;
+    return true;
+}
+
+static bool same_geometry(const struct dl2_plane *a, const struct dl2_plane *b)
+{
+    return a->x == b->x && a->y == b->y && a->step_x == b->step_x && a->step_y == b->step_y &&
+           a->width == b->width && a->height == b->height;
+}
+
+bool dl2_gpu_plan_add(struct dl2_gpu_plan *plan, const struct dl2_gpu_image *image)
+{
+    const struct dl2_raster *raster = &image->raster;
+    const unsigned planes = plan->channels == 1 ? 1 : dl2_raster_planes(raster);
+    struct dl2_gpu_resize *resize = &plan->resizes[plan->images];
+    const struct dl2_gpu_plan before = *plan;
+    *resize =
+        (struct dl2_gpu_resize){.color = raster->color, .shift = image->shift, .out = image->out};
+    if (raster->color == DL2_COLOR_YCBCR_LIMITED)
+        return false;
+    for (unsigned p = 0; p < planes; p++) {
+        const struct dl2_plane *plane = &raster->planes[p];
+        resize->data[p] = plane->data;
+        resize->stride[p] = (uint32_t)plane->stride;
+        resize->shift_bytes[p] = plane->step_x ? 8 * image->mcu_x / plane->step_x : 0;
+        resize->shift_rows[p] = plane->step_y ? 8 * image->mcu_y / plane->step_y : 0;
+        if ((uintptr_t)plane->data % 4 || plane->stride % 4 || plane->stride > UINT32_MAX) {
+            *plan = before;
+            return false;
+        }
+        if (p && same_geometry(plane, plane - 1)) {
+            resize->columns[p] = resize->columns[p - 1];
+            resize->rows[p] = resize->rows[p - 1];
+            continue;
+        }
+        resize->columns[p] = plan->axis_count;
+        resize->rows[p] = plan->axis_count + 1;
+        if (plan->axis_count + 2 > before.axis_count + DL2_GPU_AXES ||
+            !add_axis(plan, plane->x, plane->step_x, plane->width, (double)plane->shift_x,
+                      image->limit.left, image->limit.right, image->box.left, image->box.right,
+                      image->flip) ||
+            !add_axis(plan, plane->y, plane->step_y, plane->height, (double)plane->shift_y,
+                      image->limit.top, image->limit.bottom, image->box.top, image->box.bottom,
+                      false)) {
+            *plan = before;
+            return false;
+        }
+    }
+    plan->images++;
+    return true;
+}
