@@ -309,6 +309,8 @@ static int cuda_sync(struct dl2_device *device, struct dl2_error *error)
     struct cuda *cuda = (struct cuda *)device;
     note(cuda, cudaStreamSynchronize(cuda->uploads), "cudaStreamSynchronize", "upload");
     note(cuda, cudaStreamSynchronize(cuda->stream), "cudaStreamSynchronize", NULL);
+    if (well(cuda))
+        dl2_gpu_reducer_check(cuda->reducer, &device->failure);
     int status = device->failure.status;
     if (status)
         dl2_error_set(error, device->failure.status, "%s", device->failure.message);

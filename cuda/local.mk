@@ -36,9 +36,15 @@ libtrain_cuda_la_SOURCES = \
 	cuda/device_cuda.c \
 	cuda/kernels.cu cuda/kernels.h cuda/launch.h \
 	cuda/product.c cuda/product.h \
-	cuda/reducer.h cuda/reducer_none.c
+	cuda/reducer.h
 libtrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libtrain_cuda_la_LIBADD = libgpu.la
+if HAVE_NCCL
+libtrain_cuda_la_SOURCES += cuda/reducer_nccl.c
+libtrain_cuda_la_LIBADD += $(NCCL_LIBS)
+else
+libtrain_cuda_la_SOURCES += cuda/reducer_none.c
+endif
 libtrain_la_LIBADD += libtrain_cuda.la
 endif
 

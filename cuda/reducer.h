@@ -16,8 +16,9 @@ struct dl2_gpu_reducer;
 /* "NCCL 2.28.9", or "" where this build has none; static. */
 const char *dl2_gpu_reducer_version(void);
 
-/* Joins the world's ranks; the card is the calling thread's current one. `world` must outlive it.
- * DL2_ERR_UNSUPPORTED where this build has no NCCL and there is more than one rank. */
+/* For the calling thread's current card. `world` must outlive it; its ranks meet at the first sum,
+ * which must not be captured. DL2_ERR_UNSUPPORTED where this build has no NCCL and there is more
+ * than one rank. */
 int dl2_gpu_reducer_open(const struct dl2_world *world, struct dl2_gpu_reducer **out,
                          struct dl2_error *error);
 void dl2_gpu_reducer_close(struct dl2_gpu_reducer *reducer); /* NULL is fine */
@@ -28,5 +29,8 @@ int dl2_gpu_reducer_add(struct dl2_gpu_reducer *reducer, float *data, size_t cou
 /* `stream` goes on once all that was added is there. */
 int dl2_gpu_reducer_wait(struct dl2_gpu_reducer *reducer, cudaStream_t stream,
                          struct dl2_error *error);
+/* What went wrong on the way since, such as another rank's end; to be asked once the card has been
+ * waited for, which comes to an end then, with sums that are none. NULL is fine. */
+int dl2_gpu_reducer_check(struct dl2_gpu_reducer *reducer, struct dl2_error *error);
 
 #endif

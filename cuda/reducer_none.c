@@ -43,3 +43,10 @@ int dl2_gpu_reducer_wait(struct dl2_gpu_reducer *reducer, cudaStream_t stream,
     (void)error;
     return DL2_OK;
 }
+
+int dl2_gpu_reducer_check(struct dl2_gpu_reducer *reducer, struct dl2_error *error)
+{
+    (void)reducer;
+    (void)error;
+    return DL2_OK;
+}

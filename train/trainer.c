@@ -706,7 +706,8 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
         status = DL2_OK;
     }
     DL2_TRY(status);
-    return save_all(run, true, error);
+    /* Nobody goes before all is written. */
+    return dl2_run_agree(run, save_all(run, true, error), error);
 }
 
 int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,

@@ -43,6 +43,8 @@ struct dl2_world_class {
     /* This rank gives up, for a reason that the others don't know: their calls fail, or, with
      * "mpi", all processes end now, this one too. What is to be said must have been said. */
     void (*give_up)(struct dl2_world *world);
+    /* Has a rank left before its time? Any thread. Optional: NULL where all end with it. */
+    bool (*broken)(const struct dl2_world *world);
 
     int (*sum_floats)(const struct dl2_world *world, unsigned channel, float *data, size_t count,
                       struct dl2_error *error);

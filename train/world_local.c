@@ -190,6 +190,11 @@ static void local_give_up(struct dl2_world *world)
     dl2_local_leave(local_of(world), world->rank);
 }
 
+static bool local_broken(const struct dl2_world *world)
+{
+    return atomic_load(&local_of(world)->shared->channels[0].meetings) & LEFT;
+}
+
 static void local_close(struct dl2_world *world)
 {
     struct member *member = (struct member *)world;
@@ -208,6 +213,7 @@ const struct dl2_world_class dl2_world_local = {
     .version = local_version,
     .close = local_close,
     .give_up = local_give_up,
+    .broken = local_broken,
     .sum_floats = local_sum_floats,
     .sum_doubles = local_sum_doubles,
     .broadcast = local_broadcast,

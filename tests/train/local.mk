@@ -54,6 +54,7 @@ train_tests = \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \
 	tests/train/test_fuzz_checkpoint.sh \
+	tests/train/test_gpus.sh \
 	tests/train/test_local.sh \
 	tests/train/test_mpi.sh \
 	tests/train/test_options.sh \
