@@ -68,7 +68,6 @@ struct cuda {
     unsigned recordings;             /* there are */
     struct block *blocks;
     size_t allocated; /* bytes of the blocks */
-    unsigned batch;   /* of the last plan that has one, for messages */
 };
 
 struct dl2_conv {
@@ -163,12 +162,10 @@ static int card_is_full(struct cuda *cuda, size_t bytes, const char *what, struc
         cudaGetLastError();
     double share =
         (double)(cuda->allocated + available) / ((double)cuda->allocated + (double)bytes);
-    unsigned fits = share < 1 ? (unsigned)(cuda->batch * share) : 0;
-    char advice[128] = "choose a smaller batch";
-    if (fits)
-        snprintf(advice, sizeof advice,
-                 "of this network a batch of about %u, not %u, would fit at most", fits,
-                 cuda->batch);
+    char advice[96] = "choose a smaller batch";
+    if (share > 0.01 && share < 1)
+        snprintf(advice, sizeof advice, "a batch of %.0f%% of this one would fit at most",
+                 100 * share);
     return dl2_error_set(error, DL2_ERR_MEMORY,
                          "device cuda: cudaMalloc: no %zu MiB of the card's memory for %s, beside "
                          "%zu MiB in use by this network; %zu of %zu MiB are free; %s",
@@ -489,7 +486,6 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
     cuda->base.ops = &dl2_device_cuda;
     cuda->base.staging = 2;
     cuda->ranks = 1;
-    cuda->batch = 1;
     const char *graphs = getenv("DL2_CUDA_GRAPHS");
     cuda->graphs = !graphs || strcmp(graphs, "off") != 0;
     if (options) {
@@ -758,7 +754,6 @@ static int cuda_conv_create(struct dl2_device *device, const struct dl2_conv_sha
     conv->s = *shape;
     conv->out_pixels = output_pixels(shape);
     conv->weights = weight_count(shape);
-    cuda->batch = shape->batch;
     int status = plan_conv(cuda, conv, error);
     if (status < 0) {
         cuda_conv_free(conv);
@@ -922,7 +917,6 @@ static int cuda_linear_create(struct dl2_device *device, const struct dl2_linear
         return out_of_memory(error, "a linear layer");
     linear->cuda = (struct cuda *)device;
     linear->s = *shape;
-    linear->cuda->batch = shape->batch;
     int status = plan_linear(linear, error);
     if (status < 0) {
         dl2_error_prefix(error, "device cuda");
@@ -996,7 +990,6 @@ static int cuda_pool_create(struct dl2_device *device, const struct dl2_pool_sha
         return out_of_memory(error, "pooling");
     pool->cuda = (struct cuda *)device;
     pool->s = *shape;
-    pool->cuda->batch = shape->batch;
     if (shape->kind == DL2_POOL_MAX) {
         int status =
             take(pool->cuda,
@@ -1217,7 +1210,6 @@ static int cuda_ingest_create(struct dl2_device *device, const struct dl2_ingest
         return out_of_memory(error, "ingest");
     ingest->cuda = (struct cuda *)device;
     ingest->s = *shape;
-    ingest->cuda->batch = shape->batch;
     *out = ingest;
     return DL2_OK;
 }

@@ -142,13 +142,24 @@ static void run_block(void)
     }
 }
 
-int dl2_emulate(dim3 grid, dim3 block, void (*body)(void *), void *context)
+void (*dl2_emulate_queue)(cudaStream_t, void (*)(void *), void *, size_t);
+
+int dl2_emulate_check(dim3 grid, dim3 block)
 {
     uint64_t wide = (uint64_t)block.x * block.y * block.z;
     uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
-    if (!wide || wide > MOST || !blocks || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
-        return cudaErrorInvalidConfiguration; /* as the card says */
-    threads = (unsigned)wide;
+    bool good = wide && wide <= MOST && block.z <= 64 && blocks && grid.x <= 0x7fffffff &&
+                grid.y <= 65535 && grid.z <= 65535;
+    return good ? cudaSuccess : cudaErrorInvalidConfiguration;
+}
+
+int dl2_emulate(dim3 grid, dim3 block, void (*body)(void *), void *context)
+{
+    uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    int status = dl2_emulate_check(grid, block);
+    if (status != cudaSuccess)
+        return status;
+    threads = block.x * block.y * block.z;
     work = body;
     work_context = context;
     blockDim = block;

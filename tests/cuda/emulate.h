@@ -1,8 +1,9 @@
 /*
  * What a .cu file needs to compile as C++ for this machine, and to run here: a block's threads are
- * fibres that hand over to each other at barriers, blocks run one after the other, launches finish
- * before they return. So the kernels' indexing, bounds, barriers and arithmetic are tested where
- * there is no card; the sanitizers see every access.
+ * fibres that hand over to each other at barriers, blocks run one after the other, launches run
+ * before they return, or when dl2_emulate_queue's owner lets them. So the kernels' indexing,
+ * bounds, barriers and arithmetic are tested where there is no card; the sanitizers see every
+ * access.
  *
  * dl2_emulate_backwards runs blocks and threads from the last to the first: a kernel whose result
  * changes has a race.
@@ -111,13 +112,42 @@ __half __float2half_rn(float f);
 
 /* Runs work(context) once for each thread of each block. */
 int dl2_emulate(dim3 grid, dim3 block, void (*work)(void *), void *context);
+/* Would a card take this launch? */
+int dl2_emulate_check(dim3 grid, dim3 block);
 
-template <class F> int dl2_emulate_launch(dim3 grid, dim3 block, F body)
+/* Where set, launches go there instead, to run later: `call`, of `size` bytes, is copied. */
+extern "C" void (*dl2_emulate_queue)(cudaStream_t stream, void (*run)(void *call), void *call,
+                                     size_t size);
+
+template <class F> struct dl2_emulated {
+    dim3 grid, block;
+    F body;
+    static void thread(void *body)
+    {
+        (*(F *)body)();
+    }
+    static void run(void *call)
+    {
+        struct dl2_emulated *c = (struct dl2_emulated *)call;
+        dl2_emulate(c->grid, c->block, thread, &c->body);
+    }
+};
+
+template <class F> int dl2_emulate_launch(dim3 grid, dim3 block, cudaStream_t stream, F body)
 {
-    return dl2_emulate(
-        grid, block, [](void *context) { (*(F *)context)(); }, &body);
+    struct dl2_emulated<F> call = {
+        grid, block, body
+    };
+    int status = dl2_emulate_check(grid, block);
+    if (status != cudaSuccess)
+        return status;
+    if (dl2_emulate_queue)
+        dl2_emulate_queue(stream, call.run, &call, sizeof call);
+    else
+        call.run(&call);
+    return cudaSuccess;
 }
 #define DL2_LAUNCH(kernel, grid, block, stream, ...)                                               \
-    ((void)(stream), dl2_emulate_launch(grid, block, [=]() { kernel(__VA_ARGS__); }))
+    dl2_emulate_launch(grid, block, stream, [=]() { kernel(__VA_ARGS__); })
 
 #endif

@@ -39,5 +39,23 @@ tests_cuda_test_kernels_SOURCES = tests/cuda/test_kernels.c
 tests_cuda_test_kernels_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_cuda_test_kernels_LDADD = tests/cuda/kernels.emulated.o tests/cuda/emulate.o libtrain.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_kernels
+# The training device's host code, too: with what stands in for CUDA, cuDNN and cublasLt before the real ones.
+if HAVE_CUDA
+fake_cuda_sources = \
+	tests/cuda/fake_cublas.c tests/cuda/fake_cuda.c tests/cuda/fake_cuda.h tests/cuda/fake_cudnn.c
+fake_cuda_objects = tests/cuda/kernels.emulated.o tests/cuda/emulate.o
+check_PROGRAMS += tests/cuda/fake_test_device
+tests_cuda_fake_test_device_SOURCES = tests/train/test_device.c $(fake_cuda_sources)
+tests_cuda_fake_test_device_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_fake_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_cuda_fake_test_device_LDADD = $(fake_cuda_objects) libtrain.la $(CMOCKA_LIBS)
+check_PROGRAMS += tests/cuda/fake_dl2_train
+tests_cuda_fake_dl2_train_SOURCES = $(dl2_train_SOURCES) $(fake_cuda_sources)
+tests_cuda_fake_dl2_train_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_fake_dl2_train_LDADD = $(fake_cuda_objects) $(dl2_train_LDADD)
 endif
 endif
+endif
+cuda_tests = tests/cuda/test_fake_device.sh tests/cuda/test_fake_train.sh
+TESTS += $(cuda_tests)
+EXTRA_DIST += $(cuda_tests)

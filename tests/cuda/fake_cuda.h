@@ -1,0 +1,24 @@
+/*
+ * What stands in for the card where there is none, so that the training device's own code runs and
+ * is tested: a CUDA runtime (fake_cuda.c), what is used of cuDNN's graph interface (fake_cudnn.c)
+ * and of cublasLt (fake_cublas.c), each by plain C through the reference device, and our kernels by
+ * emulate.h. "Memory of the card" is this machine's, exactly as large as was asked for and full of
+ * 0xff, so that sanitizers see what goes beyond, and comparisons what was never written.
+ *
+ * DL2_FAKE_PACE says when what is queued runs: "eager", as soon as it may; "lazy", when somebody
+ * waits for it; "random", streams by turns. DL2_FAKE_MEMORY is the card's, in bytes.
+ */
+#ifndef DL2_TESTS_CUDA_FAKE_CUDA_H
+#define DL2_TESTS_CUDA_FAKE_CUDA_H
+
+#include <stddef.h>
+
+struct CUstream_st;
+/* Queues run(call); `size` bytes of `call` are copied. */
+void dl2_fake_queue(struct CUstream_st *stream, void (*run)(void *call), void *call, size_t size);
+
+/* emulate.cpp's */
+extern void (*dl2_emulate_queue)(struct CUstream_st *stream, void (*run)(void *call), void *call,
+                                 size_t size);
+
+#endif

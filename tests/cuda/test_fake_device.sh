@@ -1,0 +1,13 @@
+# The training device's host code, against the reference device in each precision, where streams run as early as they
+# may, as late as they may, and at random: with what stands in for a card (fake_cuda.h).
+. "$srcdir/tests/lib.sh"
+fake=$builddir/tests/cuda/fake_test_device
+[ -x "$fake" ] || skip "no CUDA toolkit, C++ or cmocka"
+for run in "fp32 random" "tf32 eager" "bf16 lazy" "fp16 random"; do
+    DL2_FAKE_PACE=${run#* } "$fake" cuda "${run% *}" >"$work/out" 2>&1
+    case $? in
+    0) ;;
+    77) cat "$work/out"; skip "see above" ;;
+    *) cat "$work/out" >&2; fail "$run" ;;
+    esac
+done

@@ -1,0 +1,39 @@
+# dl2-train on the training device cuda, with what stands in for a card (fake_cuda.h): staged uploads, recorded steps,
+# and an order of streams that must not matter.
+. "$srcdir/tests/lib.sh"
+fake=$builddir/tests/cuda/fake_dl2_train
+[ -x "$fake" ] || skip "no CUDA toolkit, C++ or cmocka"
+. "$srcdir/tests/train/train_lib.sh"
+make_images data 3 20 6 8
+small="$smallest -e 2 -b 7 --seed 3"
+train() { "$fake" $small -d data "$@"; }
+
+# The same bits, whenever what is queued runs, and with steps done anew rather than replayed.
+for pace in eager lazy random; do
+    DL2_FAKE_PACE=$pace expect 0 train --device cuda --mixup 0.2 --deterministic --out $pace
+done
+same eager/$CK lazy/$CK "eager and lazy streams"
+same eager/$CK random/$CK "streams at random"
+DL2_CUDA_GRAPHS=off expect 0 train --device cuda --mixup 0.2 --deterministic --out plain
+same eager/$CK plain/$CK "with and without graphs"
+
+# What the reference device gets, nearly.
+expect 0 train --device ref --mixup 0.2 --out ref
+"${PYTHON3:-python3}" - ref/$REPORT eager/$REPORT <<'PY' || fail "not what the reference device gets"
+import json, sys
+a, b = (json.load(open(f))["epochs"] for f in sys.argv[1:])
+assert len(a) == len(b) == 2
+for x, y in zip(a, b):
+    for p, q in ((x["train"]["loss"], y["train"]["loss"]), (x["val"][0]["loss"], y["val"][0]["loss"])):
+        assert abs(p - q) < 1e-5 * abs(p), (p, q)
+PY
+
+# Half precision.
+for amp in bf16 fp16; do
+    expect 0 train --device cuda --amp $amp --out $amp
+done
+
+# Too little memory: what would fit is said.
+DL2_FAKE_MEMORY=3000000 expect 1 train --device cuda -b 64 --out none
+grep -q "MiB of the card's memory" "$work/err" || fail "nothing is said of the card's memory: $(cat "$work/err")"
+grep -q "a batch of [0-9]*% of this one" "$work/err" || fail "no batch that fits is named: $(cat "$work/err")"
