@@ -503,7 +503,8 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
         status = wait_for_next(loader, NULL, &slot, error);
     if (status == 1)
         *out = hand_out(loader, slot);
-    const bool all_bad = loader->sampler.size && loader->bad.count == loader->sampler.size;
+    /* Of a dataset: a rank whose share alone is bad leaves it to those who add up the ranks. */
+    const bool all_bad = loader->bad.count == loader->sampler.config.count;
     pthread_mutex_unlock(&loader->mutex);
     if (status == 0 && ended && all_bad)
         return dl2_loader_nothing_can_be_read(loader, error);

@@ -15,7 +15,7 @@
  * refilled by the next good sample in the epoch's order (its random numbers keyed by that one's
  * index); in validation its slot is zero and its label -1. With stop_on_bad the epoch ends with the
  * error instead, after the batches before it. A dataset of which nothing can be read is an error:
- * in training at once, in validation at the epoch's end.
+ * in training at once (of a rank's share), in validation at the epoch's end (of the whole dataset).
  *
  * Memory is bounded: `depth` batches; for each worker (with DL2_BATCHING_AWARE two for each) what
  * one image of max_pixels takes to decode and resize; about 10 bytes a sample of the dataset; and

@@ -77,6 +77,13 @@ for file in $(ls bad/train/c0/* | head -3) $(ls bad/val/c1/* | tail -1); do echo
 expect 0 run -d bad --out bad-out --ranks 2 -b 4
 [ "$(grep -c 'bad/.*/c' "$work/err")" = 4 ] || { cat "$work/err" >&2; fail "not four bad samples are named"; }
 [ "$(images val bad-out/$REPORT)" = 20 ] || fail "bad ones count"
+make_images share 3 8 1 8 # validation: one for each of three ranks
+echo junk >"$(ls share/val/c2/*)"
+expect 0 run -d share --out share-out --ranks 3 -b 4
+[ "$(images val share-out/$REPORT)" = 2 ] || fail "a rank whose share is all bad"
+for file in share/val/*/*; do echo junk >"$file"; done
+expect 1 run -d share --out share-bad --ranks 3 -b 4
+grep -q 'none of the 3 validation images' "$work/err" || { cat "$work/err" >&2; fail "nothing to validate"; }
 expect 1 run -d bad --out bad-stop --ranks 2 -b 4 --on-bad stop
 grep -q 'bad/train/c0/' "$work/err" || { cat "$work/err" >&2; fail "--on-bad stop names no file"; }
 
