@@ -53,3 +53,11 @@ if HAVE_CUDA
 noinst_LTLIBRARIES += libtransform_cuda.la
 libtransform_cuda_la_SOURCES = cuda/transform.cu cuda/transform.h cuda/transform_plan.c
 endif
+
+# The batch decoder nvjpeg.
+if HAVE_NVJPEG
+noinst_LTLIBRARIES += libdecode_cuda.la
+libdecode_cuda_la_SOURCES = cuda/decode.c cuda/decode.h
+libdecode_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(NVJPEG_CPPFLAGS) $(CUDA_CPPFLAGS)
+libdecode_cuda_la_LIBADD = libtransform_cuda.la libgpu.la $(NVJPEG_LIBS)
+endif

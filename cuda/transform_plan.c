@@ -73,6 +73,7 @@ bool dl2_gpu_plan_add(struct dl2_gpu_plan *plan, const struct dl2_gpu_image *ima
     const struct dl2_raster *raster = &image->raster;
     const unsigned planes = plan->channels == 1 ? 1 : dl2_raster_planes(raster);
     struct dl2_gpu_resize *resize = &plan->resizes[plan->images];
+    const uint32_t per_sample = raster->color == DL2_COLOR_RGB ? 3 : 1;
     const struct dl2_gpu_plan before = *plan;
     *resize =
         (struct dl2_gpu_resize){.color = raster->color, .shift = image->shift, .out = image->out};
@@ -82,7 +83,7 @@ bool dl2_gpu_plan_add(struct dl2_gpu_plan *plan, const struct dl2_gpu_image *ima
         const struct dl2_plane *plane = &raster->planes[p];
         resize->data[p] = plane->data;
         resize->stride[p] = (uint32_t)plane->stride;
-        resize->shift_bytes[p] = plane->step_x ? 8 * image->mcu_x / plane->step_x : 0;
+        resize->shift_bytes[p] = plane->step_x ? 8 * image->mcu_x / plane->step_x * per_sample : 0;
         resize->shift_rows[p] = plane->step_y ? 8 * image->mcu_y / plane->step_y : 0;
         if ((uintptr_t)plane->data % 4 || plane->stride % 4 || plane->stride > UINT32_MAX) {
             *plan = before;

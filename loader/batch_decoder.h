@@ -18,6 +18,7 @@
 #include "common/error.h"
 #include "loader/resize.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,7 @@ struct dl2_batch_decoder_stats {
     uint64_t images, bytes; /* that it decoded, encoded */
     uint64_t pixels;        /* of decoded images; of the regions, where only these were decoded */
     uint64_t refused;       /* that it took and could not decode */
+    uint64_t by_engines;    /* that engines of their own decoded, not the card's cores */
     /* Its own seconds, summed over batches that may have overlapped: decoding, and all that makes
      * pixels of a batch out of that. */
     double decode, transform;
@@ -55,6 +57,10 @@ struct dl2_batch_decoder_stats {
 
 struct dl2_batch_decoder_class {
     const char *name; /* "nvjpeg": in reports */
+    /* Slots must be gone. NULL is fine. */
+    void (*close)(struct dl2_batch_decoder *decoder);
+    /* What decodes there, for reports: a new object to free. */
+    json_t *(*describe)(const struct dl2_batch_decoder *decoder);
 
     /* Would it decode this? */
     bool (*takes)(const struct dl2_batch_decoder *decoder, const struct dl2_jpeg_plain *jpeg);
@@ -88,5 +94,54 @@ struct dl2_batch_decoder_class {
     void (*get_stats)(const struct dl2_batch_decoder *decoder,
                       struct dl2_batch_decoder_stats *stats);
 };
+
+/* Which part of the card decodes. */
+enum dl2_decode_engine {
+    DL2_DECODE_AUTO,    /* engines where the card has them and they know the image */
+    DL2_DECODE_ENGINES, /* DL2_ERR_UNSUPPORTED where there are none */
+    DL2_DECODE_CORES
+};
+
+/* Who decodes: the processors alone, the decoder what it can, both by how fast they are. */
+enum dl2_decode_mode { DL2_DECODE_CPU, DL2_DECODE_GPU, DL2_DECODE_HYBRID };
+
+/* What the decoder is given: files as they are, to be decoded as a whole or under the crop alone,
+ * or small JPEGs that are spliced of the segments under the crop, where files have such. */
+enum dl2_decode_input { DL2_DECODE_PLAIN, DL2_DECODE_REGION, DL2_DECODE_SPLICED };
+
+/* What users say. */
+struct dl2_decode_choice {
+    enum dl2_decode_mode mode;
+    enum dl2_decode_input input;
+    enum dl2_decode_engine engine;
+};
+
+struct dl2_batch_decoder_options {
+    unsigned card;
+    enum dl2_decode_engine engine;
+    bool regions;     /* decode what is under the limit alone, where that can be done */
+    unsigned threads; /* of this machine that may help with one batch; 0: 1 */
+};
+
+/* The best that was built: loader/batch_decoders.c. DL2_ERR_UNSUPPORTED without one, or without a
+ * card. */
+int dl2_batch_decoder_open(const struct dl2_batch_decoder_options *options,
+                           struct dl2_batch_decoder **out, struct dl2_error *error);
+/* Is there one in this build? */
+bool dl2_batch_decoder_built(void);
+void dl2_batch_decoder_close(struct dl2_batch_decoder *decoder);
+
+/* Opens what the choice needs, NULL for the processors alone, and sets it in the configuration,
+ * whose number of workers decides on threads. */
+int dl2_decode_choice_open(const struct dl2_decode_choice *choice, unsigned card,
+                           struct dl2_loader_config *config, struct dl2_batch_decoder **out,
+                           struct dl2_error *error);
+/* "cpu"..., "plain"..., "auto"...; and option parsers (common/option.h) for a choice. */
+const char *dl2_decode_mode_name(enum dl2_decode_mode mode);
+const char *dl2_decode_input_name(enum dl2_decode_input input);
+const char *dl2_decode_engine_name(enum dl2_decode_engine engine);
+int dl2_decode_parse_mode(const char *text, void *choice, struct dl2_error *error);
+int dl2_decode_parse_input(const char *text, void *choice, struct dl2_error *error);
+int dl2_decode_parse_engine(const char *text, void *choice, struct dl2_error *error);
 
 #endif

@@ -263,6 +263,21 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_FLAG, "digest", 0, NULL,
      "Also print a check sum over every batch's images and labels (slows down a little)",
      .value = &settings.digest},
+    {DL2_OPTION_PARSE, "decode", 0, "WHO",
+     "cpu; gpu: a card decodes, crops and resizes the JPEGs that it knows (needs nvJPEG); hybrid: "
+     "both share the images by how fast they are (default: cpu)",
+     .value = &settings.decode, .parse = dl2_decode_parse_mode},
+    {DL2_OPTION_PARSE, "gpu-input", 0, "WHAT",
+     "What the card is given: plain (whole files), region (it decodes the crop alone) or spliced "
+     "(small JPEGs of the segments under the crop, of files that have restart markers) (default: "
+     "plain)",
+     .value = &settings.decode, .parse = dl2_decode_parse_input},
+    {DL2_OPTION_PARSE, "gpu-engine", 0, "PART",
+     "What of the card decodes: engines (its JPEG decoders), cores, or auto: engines where there "
+     "are some and they know the image (default: auto)",
+     .value = &settings.decode, .parse = dl2_decode_parse_engine},
+    {DL2_OPTION_UINT, "card", 0, "N", "With --decode gpu or hybrid: which card (default: 0)",
+     .value = &settings.card, .max = 255},
 
     {DL2_OPTION_GROUP, .help = "Of analyze:"},
     {DL2_OPTION_REAL, "device-rate", 0, "IMAGES/S",
@@ -367,6 +382,17 @@ static int check_usage(int command, size_t paths)
         return dl2_program_usage_error(&program, "--shuffle-window is of use with --shuffle-chunk");
     if (settings.loader.rank >= (settings.loader.world ? settings.loader.world : 1))
         return dl2_program_usage_error(&program, "--rank counts from 0 up to --world");
+    const bool decodes = settings.decode.mode != DL2_DECODE_CPU;
+    if (decodes && command != BENCH)
+        return dl2_program_usage_error(&program, "--decode is an option of bench");
+    if (decodes && (settings.loader.dtype != DL2_UINT8 || settings.loader.layout != DL2_NHWC ||
+                    settings.loader.decoded_cache_bytes))
+        return dl2_program_usage_error(
+            &program, "with --decode gpu or hybrid images come out as uint8 nhwc, without "
+                      "--cache-decoded");
+    if (!decodes && (settings.card || settings.decode.input || settings.decode.engine))
+        return dl2_program_usage_error(
+            &program, "--gpu-input, --gpu-engine and --card go with --decode gpu or hybrid");
     if (command != ANALYZE)
         return 0;
     if (!settings.device_rate == !settings.device_report)

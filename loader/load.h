@@ -6,6 +6,7 @@
 #define DL2_LOADER_LOAD_H
 
 #include "common/progress.h"
+#include "loader/batch_decoder.h"
 #include "loader/loader.h"
 
 #include <jansson.h>
@@ -26,6 +27,8 @@ struct dl2_load_options {
     /* bench */
     unsigned epochs;
     bool cold, digest;
+    struct dl2_decode_choice decode;
+    unsigned card;     /* that decodes */
     unsigned *scaling; /* numbers of workers to compare */
     size_t scaling_count;
 

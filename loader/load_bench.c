@@ -30,6 +30,11 @@ struct bench {
     struct dl2_load_run total;
     struct dl2_loader_stats stats;
     struct scaling *scaling;
+    struct dl2_batch_decoder *decoder;
+    struct dl2_loader_config config; /* options->loader, with the decoder */
+    struct dl2_batch_decoder_stats decoded;
+    struct dl2_bytes host; /* a batch of the decoder's */
+    struct dl2_error failure;
     json_t *bad;
     double resident; /* with --cold: the part of the files that stayed in memory, at most */
     uint64_t peak;   /* resident, of the whole process, before the scaling table */
@@ -50,8 +55,16 @@ static void see_batch(void *context, const struct dl2_batch *batch)
     struct bench *bench = context;
     if (bench->digesting) {
         const size_t size = sample_bytes(&bench->options->loader);
+        const uint8_t *images = batch->images;
+        if (bench->decoder) {
+            if (dl2_bytes_resize(&bench->host, batch->count * size, &bench->failure) < 0 ||
+                bench->decoder->ops->download(bench->decoder, bench->host.data, images,
+                                              batch->count * size, &bench->failure) < 0)
+                return;
+            images = bench->host.data;
+        }
         for (unsigned i = 0; i < batch->count; i++)
-            bench->digest = (uint32_t)crc32_z(bench->digest, batch->images + i * size, size);
+            bench->digest = (uint32_t)crc32_z(bench->digest, images + i * size, size);
         bench->digest = (uint32_t)crc32_z(bench->digest, (const Bytef *)batch->labels,
                                           batch->count * sizeof *batch->labels);
     }
@@ -67,7 +80,10 @@ static int run_epoch(struct bench *bench, struct dl2_loader *loader, unsigned ep
         bench->resident = resident > bench->resident ? resident : bench->resident;
     }
     const struct dl2_load_pass pass = {.epoch = epoch, .batch = see_batch, .context = bench};
-    return dl2_load_run(loader, &pass, run, error);
+    DL2_TRY(dl2_load_run(loader, &pass, run, error));
+    return bench->failure.status
+               ? dl2_error_set(error, bench->failure.status, "%s", bench->failure.message)
+               : DL2_OK;
 }
 
 static void add_run(struct dl2_load_run *sum, const struct dl2_load_run *run)
@@ -93,6 +109,8 @@ static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2
     bench->digesting = false;
     dl2_progress_end(&bench->progress);
     dl2_loader_get_stats(loader, &bench->stats);
+    if (bench->decoder)
+        bench->decoder->ops->get_stats(bench->decoder, &bench->decoded);
     bench->peak = dl2_peak_rss();
     return status;
 }
@@ -104,7 +122,7 @@ static int run_scaling(struct bench *bench, struct dl2_error *error)
     const struct dl2_load_options *options = bench->options;
     const size_t count = options->scaling_count;
     for (size_t i = 0; i < count; i++) {
-        struct dl2_loader_config config = options->loader;
+        struct dl2_loader_config config = bench->config;
         config.workers = bench->scaling[i].workers = options->scaling[i];
         DL2_TRY(dl2_loader_create(bench->dataset, &config, &bench->scaling[i].loader, error));
     }
@@ -194,6 +212,34 @@ static void print_rates(FILE *out, const struct bench *bench)
                 stats->aside, 1e3 * stats->threshold);
 }
 
+/* Times are the card's own, so beside each other's and the processors'. */
+static void print_decoded(FILE *out, const struct bench *bench)
+{
+    const struct dl2_batch_decoder_stats *decoded = &bench->decoded;
+    const double images = decoded->images ? (double)decoded->images : 1;
+    if (!bench->decoder)
+        return;
+    fprintf(out, "On the card (%s, %s, %s):\n", bench->decoder->ops->name,
+            dl2_decode_mode_name(bench->options->decode.mode),
+            dl2_decode_input_name(bench->options->decode.input));
+    fprintf(out,
+            "  %-21s %10" PRIu64 " images, %" PRIu64 " of them by its engines; %" PRIu64
+            " refused\n",
+            "decoded", decoded->images, decoded->by_engines, decoded->refused);
+    fprintf(out, "  %-21s %10.0f\n", "images/s",
+            dl2_load_rate((double)decoded->images, bench->total.seconds));
+    fprintf(out, "  %-21s %10.1f of %.0f pixels an image\n", "MP/s decoded",
+            dl2_load_rate((double)decoded->pixels / 1e6, bench->total.seconds),
+            (double)decoded->pixels / images);
+    fprintf(out, "  %-21s %10.1f of %.0f bytes an image\n", "MB/s decoded",
+            dl2_load_rate((double)decoded->bytes / 1e6, bench->total.seconds),
+            (double)decoded->bytes / images);
+    fprintf(out, "  %-21s %10.1f us an image\n", "decode", 1e6 * decoded->decode / images);
+    fprintf(out, "  %-21s %10.1f us an image\n", "transform", 1e6 * decoded->transform / images);
+    fprintf(out, "  %-21s %10.1f us an image, of the %s threads that wait for the card\n", "finish",
+            1e6 * bench->stats.finish / images, "two");
+}
+
 static void print_scaling(FILE *out, const struct bench *bench)
 {
     if (!bench->options->scaling_count)
@@ -228,6 +274,7 @@ static void print_bench(FILE *out, const struct bench *bench)
     if (bench->stats.operations > 0)
         print_stage(out, "operations", bench->stats.operations, bench);
     print_stage(out, "wait", waited(bench), bench);
+    print_decoded(out, bench);
     print_scaling(out, bench);
     if (options->digest)
         fprintf(out, "digest %08" PRIx32 "\n", bench->digest);
@@ -277,6 +324,23 @@ static json_t *config_json(const struct dl2_load_options *options)
         config->stop_on_bad, "crop_area", config->area_min, config->area_max);
 }
 
+static json_t *decoded_json(const struct bench *bench)
+{
+    const struct dl2_batch_decoder_stats *decoded = &bench->decoded;
+    const struct dl2_decode_choice *choice = &bench->options->decode;
+    if (!bench->decoder)
+        return json_null();
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "mode",
+        dl2_decode_mode_name(choice->mode), "input", dl2_decode_input_name(choice->input), "engine",
+        dl2_decode_engine_name(choice->engine), "decoder",
+        bench->decoder->ops->describe(bench->decoder), "images", (json_int_t)decoded->images,
+        "by_engines", (json_int_t)decoded->by_engines, "refused", (json_int_t)decoded->refused,
+        "bytes", (json_int_t)decoded->bytes, "pixels", (json_int_t)decoded->pixels,
+        "decode_seconds", decoded->decode, "transform_seconds", decoded->transform,
+        "finish_seconds", bench->stats.finish);
+}
+
 static json_t *bench_json(const struct bench *bench)
 {
     const struct dl2_loader_config *config = &bench->options->loader;
@@ -297,7 +361,7 @@ static json_t *bench_json(const struct bench *bench)
         return NULL;
     json_t *figures = json_pack(
         "{s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:I, s:I, s:I, s:I, s:I, s:f, s:o, "
-        "s:I, s:I, s:f, s:o, s:o, s:O, s:o, s:o}",
+        "s:I, s:I, s:f, s:o, s:o, s:O, s:o, s:o, s:o}",
         "seconds", bench->total.seconds, "cpu_seconds", bench->total.cpu_seconds,
         "images_per_second", dl2_load_rate(images, bench->total.seconds), "images_per_core_second",
         dl2_load_rate(images, bench->total.cpu_seconds), "stages", "read", stats->read, "decode",
@@ -309,7 +373,8 @@ static json_t *bench_json(const struct bench *bench)
         counted ? json_real(allocations(bench)) : json_null(), "peak_rss_bytes",
         (json_int_t)bench->peak, "loader_bytes", (json_int_t)stats->memory, "resident",
         bench->resident, "per_epoch", epochs_json(bench), "scaling", scaling_json(bench), "bad",
-        bench->bad, "machine", dl2_machine_describe(), "versions", versions);
+        bench->bad, "machine", dl2_machine_describe(), "versions", versions, "card",
+        decoded_json(bench));
     if (!figures || json_object_update(json, figures) != 0) {
         json_decref(json);
         json = NULL;
@@ -334,7 +399,9 @@ static int save(const struct bench *bench, struct dl2_error *error)
 static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
 {
     struct dl2_loader *loader;
-    DL2_TRY(dl2_loader_create(bench->dataset, &bench->options->loader, &loader, error));
+    DL2_TRY(dl2_decode_choice_open(&bench->options->decode, bench->options->card, &bench->config,
+                                   &bench->decoder, error));
+    DL2_TRY(dl2_loader_create(bench->dataset, &bench->config, &loader, error));
     int status = run_epochs(bench, loader, error);
     const int bad = dl2_load_name_bad(loader, bench->bad);
     dl2_loader_destroy(loader);
@@ -358,6 +425,7 @@ int dl2_load_bench(const struct dl2_load_options *options, const char *path, FIL
         .path = path,
         .name = options->name ? strdup(options->name) : dl2_dataset_variant_name(path),
         .samples = dl2_dataset_count(dataset),
+        .config = options->loader,
         .epochs = dl2_calloc(options->epochs, sizeof *bench.epochs),
         .scaling = dl2_calloc(options->scaling_count + 1, sizeof *bench.scaling),
         .bad = json_array(),
@@ -368,6 +436,8 @@ int dl2_load_bench(const struct dl2_load_options *options, const char *path, FIL
                      : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
     for (size_t i = 0; bench.scaling && i < options->scaling_count; i++)
         dl2_loader_destroy(bench.scaling[i].loader);
+    dl2_batch_decoder_close(bench.decoder);
+    dl2_bytes_free(&bench.host);
     free(bench.name);
     free(bench.epochs);
     free(bench.scaling);

@@ -38,9 +38,21 @@ libloader_la_SOURCES += loader/engine_uring.c
 libloader_la_LIBADD += $(LIBURING_LIBS)
 endif
 
+# For the programs that decode on a card: libdl2 needs no card's libraries.
+noinst_LTLIBRARIES += libdecoders.la
+libdecoders_la_SOURCES = loader/batch_decoders.c
+libdecoders_la_LIBADD = libcommon.la
+if HAVE_NVJPEG
+libdecoders_la_LIBADD += libdecode_cuda.la
+endif
+# What programs link: libtool doesn't hand on -R.
+DECODERS = libdecoders.la $(NVJPEG_LIBS)
+
 bin_PROGRAMS += dl2-load
 dl2_commands += dl2-load
 dl2_load_SOURCES = loader/dl2_load.c loader/load.h loader/load_analyze.c loader/load_bench.c \
 	loader/load_check.c loader/load_heap.c loader/load_run.c
 dl2_load_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
-dl2_load_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(ZLIB_LIBS)
+# Of a toolkit, only what it calls: these libraries are large.
+dl2_load_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
+dl2_load_LDADD = $(DECODERS) libloader.la libdataset.la libcodec.la libcommon.la $(ZLIB_LIBS)

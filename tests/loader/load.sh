@@ -144,11 +144,24 @@ expect 2 dl2-load fill "$work/flowers"
 expect 2 dl2-load bench "$work/flowers" --split test
 expect 2 dl2-load bench "$work/flowers" --batch 0
 for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching random" "--on-bad ask" \
-    "--crop-area 0.5" "--crop-area 0.5,0.4" "--scaling 1,x" "--rank 1" "--shuffle-window 4" "--device gpu"; do
+    "--crop-area 0.5" "--crop-area 0.5,0.4" "--scaling 1,x" "--rank 1" "--shuffle-window 4" "--device gpu" \
+    "--decode tpu" "--gpu-input raw" "--gpu-input spliced" "--gpu-engine cores" "--card 1"; do
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "${wrong%% *}" "$work/err" || fail "$wrong: $(cat "$work/err")"
 done
 expect 2 dl2-load bench "$work/flowers" "$work/flowers"
+# decoding on a card: not built, no card here, or all as without
+dl2-load bench "$work/flowers" --decode gpu -e 1 -i 16 -b 4 >"$work/out" 2>"$work/err"
+case $? in
+0) grep -q '^On the card' "$work/out" || fail "the card decoded nothing: $(cat "$work/out")" ;;
+1) grep -q 'decoding on the card (--decode cpu needs none): ' "$work/err" || fail "no card: $(cat "$work/err")" ;;
+2) grep -q 'configure --with-cuda --with-nvjpeg' "$work/err" || fail "not built: $(cat "$work/err")" ;;
+*) fail "--decode gpu: $(cat "$work/err")" ;;
+esac
+if ! grep -q configure "$work/err"; then
+    expect 2 dl2-load bench "$work/flowers" --decode gpu --dtype float32
+    expect 2 dl2-load check "$work/flowers" --decode gpu
+fi
 expect 2 dl2-load analyze "$work/flowers"
 expect 2 dl2-load analyze "$work/flowers" --device-rate 5 --device-report x
 expect 0 dl2-load --version

@@ -234,7 +234,7 @@ static void fake_stats(const struct dl2_batch_decoder *decoder,
 }
 
 static const struct dl2_batch_decoder_class fake_class = {
-    "fake",   fake_takes,  fake_slot_create, fake_slot_free, fake_images, fake_begin,
+    "fake", NULL, NULL,  fake_takes,  fake_slot_create, fake_slot_free, fake_images, fake_begin,
     fake_add, fake_pixels, fake_finish,      fake_download,  fake_stats};
 
 /* ---- photographs: JPEG but for every ninth, some gray, some 4:4:4, some that can be cut ---- */
