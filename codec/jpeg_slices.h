@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * Pixel rows that a crop needs above and below its own, for chroma upsampling: with them a decoder
  * gives the same pixels from slices as from the whole image, at any reduction.
@@ -33,5 +37,9 @@ int dl2_jpeg_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing
 int dl2_jpeg_join_slices(const uint8_t *head, size_t head_size, uint32_t width, uint32_t height,
                          uint32_t rows, struct dl2_slice_range range, const uint8_t *data,
                          size_t size, struct dl2_bytes *out, struct dl2_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

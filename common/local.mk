@@ -12,7 +12,8 @@ libcommon_la_SOURCES = \
 	common/option.c common/option.h \
 	common/progress.c common/progress.h \
 	common/random.c common/random.h \
-	common/raster.h common/slices.h \
+	common/raster.h \
+	common/slices.c common/slices.h \
 	common/simd.c common/simd.h \
 	common/stats.c common/stats.h \
 	common/thread.c common/thread.h

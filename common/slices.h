@@ -13,7 +13,12 @@
 #include "common/error.h"
 #include "common/memory.h"
 
+#include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define DL2_MAX_SLICES 65536
 
@@ -31,15 +36,15 @@ struct dl2_slicing {
 typedef int dl2_slice_function(const uint8_t *data, size_t size, struct dl2_slicing *slicing,
                                struct dl2_error *error);
 
-static inline void dl2_slicing_free(struct dl2_slicing *slicing)
-{
-    dl2_bytes_free(&slicing->head);
-    dl2_bytes_free(&slicing->offsets);
-}
+void dl2_slicing_free(struct dl2_slicing *slicing);
 
 /* Some of the slices of a sample. */
 struct dl2_slice_range {
     uint32_t first, count;
 };
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

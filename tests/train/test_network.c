@@ -122,6 +122,10 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
         noise[i] = (uint8_t)((fill(i, 99) + 1) * 127);
     for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
         struct dl2_error error = DL2_ERROR_INIT;
+        if (ops->present && !ops->present()) {
+            print_message("not on %s, which isn't here\n", ops->name);
+            continue;
+        }
         struct dl2_device *device = opened(ops, 2);
         struct dl2_network *net = made(device, arch, pixels, BATCH, 3);
         size_t tensors = dl2_network_tensor_count(net);
@@ -243,6 +247,10 @@ static void micro_batches_add_up(void **state)
     const struct dl2_device_class *ops;
     for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
         struct dl2_error error = DL2_ERROR_INIT;
+        if (ops->present && !ops->present()) {
+            print_message("not on %s, which isn't here\n", ops->name);
+            continue;
+        }
         struct dl2_device *device = opened(ops, 2);
         struct dl2_network *net = made(device, "convnet", PIXELS, BATCH, 3);
         struct dl2_network_tensor t;
