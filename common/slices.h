@@ -33,8 +33,8 @@ struct dl2_slicing {
 };
 
 /* 1: filled in; 0: can't be cut; negative: out of memory. */
-typedef int dl2_slice_function(const uint8_t *data, size_t size, struct dl2_slicing *slicing,
-                               struct dl2_error *error);
+typedef int (*dl2_slice_function)(const uint8_t *data, size_t size, struct dl2_slicing *slicing,
+                                  struct dl2_error *error);
 
 void dl2_slicing_free(struct dl2_slicing *slicing);
 

@@ -164,7 +164,7 @@ bool dl2_dataset_is_packed(const char *path);
  * date: reads every sample for its check sum, and where it can be cut (dl2_jpeg_slice() of
  * codec/jpeg_slices.h is made for it; NULL: nowhere). *count: samples.
  */
-int dl2_dataset_write_index(const char *path, dl2_slice_function *slice, size_t *count,
+int dl2_dataset_write_index(const char *path, dl2_slice_function slice, size_t *count,
                             struct dl2_error *error);
 
 /*

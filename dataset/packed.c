@@ -623,7 +623,7 @@ const struct dl2_source dl2_source_packed = {
 
 /* ---- An index for what others have packed */
 
-static int sum_all(const struct packed *packed, dl2_slice_function *slice,
+static int sum_all(const struct packed *packed, dl2_slice_function slice,
                    struct dl2_index_draft *draft, struct dl2_error *error)
 {
     struct dl2_bytes bytes = DL2_BYTES_INIT;
@@ -648,7 +648,7 @@ static int sum_all(const struct packed *packed, dl2_slice_function *slice,
 }
 
 static int index_into(struct packed *packed, const struct dl2_shard_files *list,
-                      dl2_slice_function *slice, struct dl2_scan *scan, struct dl2_error *error)
+                      dl2_slice_function slice, struct dl2_scan *scan, struct dl2_error *error)
 {
     DL2_TRY(dl2_scan_all(list, scan, error));
     if (!scan->draft.count)
@@ -667,7 +667,7 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
     return status;
 }
 
-int dl2_dataset_write_index(const char *path, dl2_slice_function *slice, size_t *count,
+int dl2_dataset_write_index(const char *path, dl2_slice_function slice, size_t *count,
                             struct dl2_error *error)
 {
     if (!dl2_is_folder(path))

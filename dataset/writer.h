@@ -36,7 +36,7 @@ struct dl2_writer_options {
     /* Keys that start with train/ or val/ are of these parts, which become folders of their own. */
     bool has_parts;
     /* Finds where samples can be cut, for readers to know: dl2_jpeg_slice(); NULL: nowhere. */
-    dl2_slice_function *slice;
+    dl2_slice_function slice;
 };
 
 struct dl2_writer;
