@@ -196,6 +196,19 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_SIZE, "cache-decoded", 0, "SIZE",
      "Keep up to SIZE of decoded training images in memory (default: none)",
      .value = &config.loader.decoded_cache_bytes},
+    {DL2_OPTION_PARSE, "decode", 0, "WHO",
+     "cpu; gpu: the device's card decodes, crops and resizes the JPEGs that it knows (needs nvJPEG "
+     "and --device cuda); hybrid: both share the images by how fast they are (default: cpu)",
+     .value = &config.loader.decode, .parse = dl2_decode_parse_mode},
+    {DL2_OPTION_PARSE, "gpu-input", 0, "WHAT",
+     "What the card is given: plain (whole files), region (it decodes the crop alone) or spliced "
+     "(small JPEGs of the segments under the crop, of files that have restart markers) (default: "
+     "plain)",
+     .value = &config.loader.decode, .parse = dl2_decode_parse_input},
+    {DL2_OPTION_PARSE, "gpu-engine", 0, "PART",
+     "What of the card decodes: engines (its JPEG decoders), cores, or auto: engines where there "
+     "are some and they know the image (default: auto)",
+     .value = &config.loader.decode, .parse = dl2_decode_parse_engine},
     {DL2_OPTION_UINT, "shuffle-chunk", 0, "N",
      "Shuffle runs of N neighbours, for disks that seek slowly (default: shuffle all)",
      .value = &config.loader.shuffle_chunk, .min = 1, .max = 4294967295.0},
@@ -498,6 +511,17 @@ static int check_data(char **own_stages)
         return dl2_program_usage_error(&program, "synthetic data is not validated: drop --val");
     if (config.skip_validation && given.val_count)
         return dl2_program_usage_error(&program, "--val and --skip-validation exclude each other");
+    const struct dl2_decode_choice *decode = &config.loader.decode;
+    if (decode->mode == DL2_DECODE_CPU && (decode->input || decode->engine))
+        return dl2_program_usage_error(
+            &program, "--gpu-input and --gpu-engine go with --decode gpu or hybrid");
+    if (decode->mode != DL2_DECODE_CPU && config.loader.decoded_cache_bytes)
+        return dl2_program_usage_error(&program,
+                                       "--cache-decoded is of what the processors decode: leave "
+                                       "out --decode");
+    if (decode->mode == DL2_DECODE_HYBRID && config.deterministic)
+        return dl2_program_usage_error(
+            &program, "with --decode hybrid pixels depend on who decoded them: no --deterministic");
     if (config.resume && config.restart)
         return dl2_program_usage_error(&program, "--resume and --restart exclude each other");
     if (config.channels == 2)

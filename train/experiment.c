@@ -79,6 +79,10 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "cache", json_integer((json_int_t)c->loader.cache_bytes));
     json_object_set_new(a, "cache-decoded",
                         json_integer((json_int_t)c->loader.decoded_cache_bytes));
+    json_object_set_new(a, "decode", json_string(dl2_decode_mode_name(c->loader.decode.mode)));
+    json_object_set_new(a, "gpu-input", json_string(dl2_decode_input_name(c->loader.decode.input)));
+    json_object_set_new(a, "gpu-engine",
+                        json_string(dl2_decode_engine_name(c->loader.decode.engine)));
     json_object_set_new(a, "channels", json_integer(run->channels));
     json_object_set_new(a, "image-size", json_integer(c->image_size));
     json_object_set_new(a, "val-resize", json_integer(c->val_resize));

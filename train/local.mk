@@ -60,9 +60,9 @@ libtrainer_la_SOURCES = \
 	train/run_state.c train/run_state.h \
 	train/schedule.c train/schedule.h \
 	train/trainer.c train/trainer.h
-libtrainer_la_LIBADD = libtrain.la libloader.la $(ZLIB_LIBS)
+libtrainer_la_LIBADD = libtrain.la libdecoders.la libloader.la $(ZLIB_LIBS)
 
 bin_PROGRAMS += dl2-train
 dl2_commands += dl2-train
 dl2_train_SOURCES = train/dl2_train.c
-dl2_train_LDADD = libtrainer.la
+dl2_train_LDADD = libtrainer.la $(NVJPEG_LIBS)

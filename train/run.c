@@ -265,6 +265,29 @@ static unsigned own_card(const struct dl2_run *run)
     return strcmp(ops->name, "cuda") == 0 ? run->config->world->local_rank : 0;
 }
 
+/* On the device's own card, so that batches are where they are trained on. */
+static int open_decoder(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    const struct dl2_device_class *ops;
+    struct dl2_loader_config loader = {.workers = config->workers};
+    unsigned number = 0;
+    if (config->loader.decode.mode == DL2_DECODE_CPU || config->synthetic)
+        return DL2_OK;
+    if (strcmp(run->device->ops->name, "cuda") != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--decode %s leaves images in a card's memory, so it needs --device "
+                             "cuda, not %s",
+                             dl2_decode_mode_name(config->loader.decode.mode),
+                             run->device->ops->name);
+    DL2_TRY(dl2_device_parse(config->device, &ops, &number, error));
+    const bool named = config->device && strchr(config->device, ':');
+    if (!loader.workers)
+        loader.workers = dl2_run_processors(run);
+    return dl2_decode_choice_open(&config->loader.decode, named ? number : own_card(run), &loader,
+                                  &run->decoder, error);
+}
+
 static int open_network(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
@@ -277,6 +300,7 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
         .world = config->world,
     };
     DL2_TRY(dl2_device_open(config->device, &options, &run->device, error));
+    DL2_TRY(open_decoder(run, error));
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;
     network.batch = config->batch;
@@ -336,6 +360,7 @@ void dl2_run_close(struct dl2_run *run)
 {
     dl2_monitor_stop(run->monitor);
     dl2_feed_destroy(run->feed);
+    dl2_batch_decoder_close(run->decoder);
     if (run->network)
         dl2_network_destroy(run->network);
     if (run->device)
@@ -395,6 +420,9 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run, bool tr
     loader.shuffle_window = config->loader.shuffle_window;
     loader.stop_on_bad = config->loader.stop_on_bad;
     loader.fetch.io = config->loader.io;
+    loader.decoder = run->decoder;
+    loader.decoder_shares = config->loader.decode.mode == DL2_DECODE_HYBRID;
+    loader.decoder_splices = config->loader.decode.input == DL2_DECODE_SPLICED;
     if (run->device->ops->host_alloc) {
         loader.slot_alloc = slot_alloc;
         loader.slot_free = slot_free;

@@ -31,7 +31,8 @@ struct dl2_run {
     char *variant, *name, *out, *checkpoint, *report_path;
     struct dl2_device *device;
     struct dl2_network *network;
-    struct dl2_feed *feed; /* training's, of the stage feed_stage */
+    struct dl2_batch_decoder *decoder; /* NULL: the processors decode */
+    struct dl2_feed *feed;             /* training's, of the stage feed_stage */
     size_t feed_stage;
     uint32_t *partner; /* mixup's */
     struct dl2_budget budget;

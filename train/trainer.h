@@ -21,6 +21,7 @@
 #define DL2_TRAIN_TRAINER_H
 
 #include "common/error.h"
+#include "loader/batch_decoder.h"
 #include "loader/loader.h"
 #include "train/device.h"
 #include "train/schedule.h"
@@ -59,6 +60,7 @@ struct dl2_train_config {
         bool stop_on_bad;
         enum dl2_io io;
         uint64_t cache_bytes, decoded_cache_bytes; /* for training images */
+        struct dl2_decode_choice decode; /* on a card: that of the device, which is cuda then */
     } loader;
     unsigned channels; /* 1, 3, or 0: 1 where a sample of the training images is all gray */
     unsigned image_size, val_resize; /* pixels; val_resize 0: see loader.h */

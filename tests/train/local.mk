@@ -5,17 +5,17 @@ if HAVE_CMOCKA
 check_PROGRAMS += tests/train/test_schedule tests/train/test_checkpoint
 tests_train_test_schedule_SOURCES = tests/train/test_schedule.c tests/train/schedule_vectors.h
 tests_train_test_schedule_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_train_test_schedule_LDADD = libtrainer.la $(CMOCKA_LIBS)
+tests_train_test_schedule_LDADD = libtrainer.la $(NVJPEG_LIBS) $(CMOCKA_LIBS)
 tests_train_test_checkpoint_SOURCES = tests/train/test_checkpoint.c
 tests_train_test_checkpoint_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_train_test_checkpoint_LDADD = libtrainer.la $(CMOCKA_LIBS)
+tests_train_test_checkpoint_LDADD = libtrainer.la $(NVJPEG_LIBS) $(CMOCKA_LIBS)
 TESTS += tests/train/test_schedule tests/train/test_checkpoint
 endif
 EXTRA_DIST += tests/train/make_schedule_vectors.py
 
 check_PROGRAMS += tests/train/fuzz_checkpoint
 tests_train_fuzz_checkpoint_SOURCES = tests/train/fuzz_checkpoint.c
-tests_train_fuzz_checkpoint_LDADD = libtrainer.la $(FUZZ_LIBS)
+tests_train_fuzz_checkpoint_LDADD = libtrainer.la $(NVJPEG_LIBS) $(FUZZ_LIBS)
 tests_train_fuzz_checkpoint_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 
 # Devices and networks.

@@ -101,7 +101,14 @@ dl2-train --help | sed -n 's/^.* --\([a-z-]*\).*/\1/p' |
     done || exit 1
 
 # Wrong usage.
-for wrong in "" "-d data stray" "-d data -e 0" "-d data -e x" "-d data --lr-policy cosinus" \
+dl2-train $smallest $base --decode gpu --device ref --out wrong >"$work/out" 2>"$work/err" # 2: not built
+got=$?
+{ [ $got = 1 ] && grep -q 'needs --device cuda, not ref' "$work/err"; } ||
+    { [ $got = 2 ] && grep -q 'configure --with-cuda --with-nvjpeg' "$work/err"; } ||
+    { cat "$work/err" >&2; fail "--decode gpu on the device ref: $got"; }
+rm -rf wrong
+for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --gpu-engine cores" \
+    "-d data --decode hybrid --deterministic" "-d data --decode gpu --cache-decoded 1M" "-d data stray" "-d data -e 0" "-d data -e x" "-d data --lr-policy cosinus" \
     "-d data --arch vgg" "-d data --device gpu9" "-d data --loader fast" "-d data --mean 1,2" \
     "-d data --std 0" "-d data --crop-area 1,0.5" "-d data --crop-area 0.5,2" \
     "-d data --crop-aspect 0,1" "-d data --time-budget 10x" "-d data --time-budget -5s" \
