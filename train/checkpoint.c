@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 #include "common/file.h"
+#include "train/element.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -371,23 +372,67 @@ static void describe(char *text, size_t size, const char *dtype, unsigned dims, 
         snprintf(text + used, size - (size_t)used, "]");
 }
 
-int dl2_checkpoint_copy(const struct dl2_checkpoint *checkpoint, const char *name,
-                        const char *dtype, unsigned dims, const size_t *shape, void *data,
-                        struct dl2_error *error)
+/* The tensor, where it is there with this shape, and this type where not NULL. */
+static int find_fitting(const struct dl2_checkpoint *checkpoint, const char *name,
+                        const char *dtype, unsigned dims, const size_t *shape,
+                        const struct dl2_checkpoint_tensor **out, struct dl2_error *error)
 {
     const struct dl2_checkpoint_tensor *tensor = dl2_checkpoint_find(checkpoint, name);
     char wanted[256], found[256] = "nothing";
-    bool fits = tensor && strcmp(tensor->dtype, dtype) == 0 && tensor->dims == dims;
+    bool fits = tensor && (!dtype || strcmp(tensor->dtype, dtype) == 0) && tensor->dims == dims;
     for (unsigned i = 0; fits && i < dims; i++)
         fits = tensor->shape[i] == shape[i];
-    if (fits) {
-        if (tensor->bytes)
-            memcpy(data, tensor->data, tensor->bytes);
+    *out = tensor;
+    if (fits)
         return DL2_OK;
-    }
-    describe(wanted, sizeof wanted, dtype, dims, shape);
+    describe(wanted, sizeof wanted, dtype ? dtype : "F32", dims, shape);
     if (tensor)
         describe(found, sizeof found, tensor->dtype, tensor->dims, tensor->shape);
     return dl2_error_set(error, DL2_ERR_FORMAT, "tensor '%s' should be %s, and there is %s", name,
                          wanted, found);
+}
+
+int dl2_checkpoint_copy(const struct dl2_checkpoint *checkpoint, const char *name,
+                        const char *dtype, unsigned dims, const size_t *shape, void *data,
+                        struct dl2_error *error)
+{
+    const struct dl2_checkpoint_tensor *tensor;
+    DL2_TRY(find_fitting(checkpoint, name, dtype, dims, shape, &tensor, error));
+    if (tensor->bytes)
+        memcpy(data, tensor->data, tensor->bytes);
+    return DL2_OK;
+}
+
+int dl2_checkpoint_check_floats(const struct dl2_checkpoint_tensor *tensor, struct dl2_error *error)
+{
+    static const char *const known[] = {"F32", "F16", "BF16", "F64"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(tensor->dtype, known[i]) == 0)
+            return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_FORMAT, "tensor '%s' is %s, no floating-point numbers",
+                         tensor->name, tensor->dtype);
+}
+
+int dl2_checkpoint_copy_floats(const struct dl2_checkpoint *checkpoint, const char *name,
+                               unsigned dims, const size_t *shape, float *data,
+                               struct dl2_error *error)
+{
+    const struct dl2_checkpoint_tensor *tensor;
+    DL2_TRY(find_fitting(checkpoint, name, NULL, dims, shape, &tensor, error));
+    DL2_TRY(dl2_checkpoint_check_floats(tensor, error));
+    if (strcmp(tensor->dtype, "F64") == 0) {
+        for (size_t i = 0; i < tensor->bytes / 8; i++) {
+            double value;
+            memcpy(&value, tensor->data + 8 * i, sizeof value);
+            data[i] = (float)value;
+        }
+        return DL2_OK;
+    }
+    enum dl2_element element = strcmp(tensor->dtype, "F32") == 0   ? DL2_ELEMENT_F32
+                               : strcmp(tensor->dtype, "F16") == 0 ? DL2_ELEMENT_F16
+                                                                   : DL2_ELEMENT_BF16;
+    if (tensor->bytes)
+        dl2_elements_to_floats(element, tensor->data, data,
+                               tensor->bytes / dl2_element_size(element));
+    return DL2_OK;
 }

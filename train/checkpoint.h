@@ -28,6 +28,9 @@
 #define DL2_CHECKPOINT_MAX_DIMS   8
 #define DL2_CHECKPOINT_MAX_HEADER ((size_t)100 << 20) /* bytes; safetensors' own limit */
 #define DL2_CHECKPOINT_MAX_BYTES  ((uint64_t)1 << 36)
+/* Momenta lie beside the weights under this prefix, so that other software finds the weights under
+ * their own names. */
+#define DL2_CHECKPOINT_MOMENTUM "momentum."
 
 struct dl2_checkpoint_tensor {
     const char *name;
@@ -89,6 +92,14 @@ const char *dl2_checkpoint_text(const struct dl2_checkpoint *checkpoint, const c
 int dl2_checkpoint_copy(const struct dl2_checkpoint *checkpoint, const char *name,
                         const char *dtype, unsigned dims, const size_t *shape, void *data,
                         struct dl2_error *error);
+
+/* The same as floats, of type F32, F16, BF16 or F64. */
+int dl2_checkpoint_copy_floats(const struct dl2_checkpoint *checkpoint, const char *name,
+                               unsigned dims, const size_t *shape, float *data,
+                               struct dl2_error *error);
+/* Is the tensor of one of these types? */
+int dl2_checkpoint_check_floats(const struct dl2_checkpoint_tensor *tensor,
+                                struct dl2_error *error);
 
 void dl2_checkpoint_free(struct dl2_checkpoint *checkpoint);
 

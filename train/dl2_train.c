@@ -221,6 +221,13 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Network:"},
     {DL2_OPTION_TEXT, "arch", 'a', "NAME", "One of those below (default: resnet10)",
      .value = &config.arch},
+    {DL2_OPTION_TEXT, "pretrained", 0, "FILE",
+     "Begin with the weights of a safetensors file: torchvision's, an --export or a checkpoint; "
+     "where it is for other classes, the last layer begins anew",
+     .value = &config.pretrained},
+    {DL2_OPTION_TEXT, "export", 0, "FILE",
+     "Write the weights alone when the run ends or stops, as torchvision's models load them",
+     .value = &config.export},
     {DL2_OPTION_TEXT, "device", 0, "NAME",
      "auto, cuda (cuda:1 is the second card), cpu or ref, as far as --version lists them (default: "
      "auto, the fastest that is there)",
@@ -347,8 +354,8 @@ static const struct dl2_program program = {
         "  convnet    six 3x3 convolutions with batch norm: the quickest\n"
         "  resnet10   a small residual network, for 64 to 128 pixels\n"
         "  resnet20   He et al.'s for CIFAR, for 32 pixels\n"
-        "  alexnet, vgg16, vgg16_bn, resnet18, resnet34, resnet50, resnet101, resnet152,\n"
-        "  mobilenet_v2   as in torchvision\n\n"
+        "  alexnet, vgg16, vgg16_bn, mobilenet_v2, resnet18, resnet34,\n"
+        "  resnet50, resnet101, resnet152   as in torchvision\n\n"
         "Examples:\n"
         "  dl2-train -d photos\n"
         "  dl2-train -d variants/jpeg-25 --val raw --val variants/jpeg-25 -e 60 --out run1\n"

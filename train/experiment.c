@@ -92,6 +92,9 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "mean", json_pack("[f, f, f]", c->mean[0], c->mean[1], c->mean[2]));
     json_object_set_new(a, "std", json_pack("[f, f, f]", c->std[0], c->std[1], c->std[2]));
     json_object_set_new(a, "arch", json_string(c->arch));
+    json_object_set_new(a, "pretrained",
+                        c->pretrained ? dl2_json_text(c->pretrained) : json_null());
+    json_object_set_new(a, "export", c->export ? dl2_json_text(c->export) : json_null());
     json_object_set_new(a, "device", json_string(run->device->ops->name));
     json_object_set_new(a, "threads", json_integer(c->threads));
     json_object_set_new(
@@ -164,7 +167,8 @@ json_t *dl2_run_identity(const struct dl2_run *run)
                                                  "name",
                                                  "out",
                                                  "val-resize",
-                                                 "validate-every"};
+                                                 "validate-every",
+                                                 "export"};
     json_t *identity = json_deep_copy(run->arguments);
     for (size_t i = 0; i < sizeof free_to_change / sizeof *free_to_change; i++)
         json_object_del(identity, free_to_change[i]);
@@ -172,6 +176,7 @@ json_t *dl2_run_identity(const struct dl2_run *run)
      */
     json_object_set_new(identity, "cache-decoded",
                         json_boolean(run->config->loader.decoded_cache_bytes > 0));
+    json_object_set_new(identity, "pretrained", json_boolean(run->config->pretrained != NULL));
     json_object_set_new(identity, "training data", stage_list(run, false));
     json_t *names = json_array();
     for (unsigned i = 0; run->stages[0].dataset && i < run->classes; i++)

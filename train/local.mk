@@ -59,7 +59,8 @@ libtrainer_la_SOURCES = \
 	train/run.c train/run.h \
 	train/run_state.c train/run_state.h \
 	train/schedule.c train/schedule.h \
-	train/trainer.c train/trainer.h
+	train/trainer.c train/trainer.h \
+	train/weights.c train/weights.h
 libtrainer_la_LIBADD = libtrain.la libdecoders.la libloader.la $(ZLIB_LIBS)
 
 bin_PROGRAMS += dl2-train

@@ -575,6 +575,11 @@ void dl2_network_tensor(const struct dl2_network *net, size_t index,
     memcpy(tensor->dims, t->dims, sizeof t->dims);
 }
 
+const char *dl2_network_arch(const struct dl2_network *net)
+{
+    return net->config.arch;
+}
+
 size_t dl2_network_parameter_count(const struct dl2_network *net)
 {
     size_t count = 0;

@@ -132,6 +132,8 @@ struct dl2_network_tensor {
 size_t dl2_network_tensor_count(const struct dl2_network *network);
 void dl2_network_tensor(const struct dl2_network *network, size_t index,
                         struct dl2_network_tensor *tensor);
+/* The architecture's name. */
+const char *dl2_network_arch(const struct dl2_network *network);
 /* Learned numbers, buffers left out. */
 size_t dl2_network_parameter_count(const struct dl2_network *network);
 

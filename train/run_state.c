@@ -8,9 +8,6 @@
 
 #define STATE_KEY    "dl2.state"
 #define IDENTITY_KEY "dl2.identity"
-/* Momenta lie beside the weights under this prefix, so that other software finds the weights under
- * their own names. */
-#define MOMENTUM_PREFIX "momentum."
 
 /* Every digit, so that numbers come back as they were. */
 static char *dump(const json_t *json)
@@ -162,12 +159,12 @@ static int visit_all(struct dl2_network *network, const struct visit *visit,
         DL2_TRY(visit->tensor(visit->context, i, DL2_NETWORK_VALUE, tensor.name, &tensor, error));
         if (!tensor.parameter)
             continue;
-        size_t size = sizeof MOMENTUM_PREFIX + strlen(tensor.name);
+        size_t size = sizeof DL2_CHECKPOINT_MOMENTUM + strlen(tensor.name);
         char *name = dl2_calloc(size, 1);
         if (!name)
             return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a name");
-        memcpy(name, MOMENTUM_PREFIX, sizeof MOMENTUM_PREFIX - 1);
-        memcpy(name + sizeof MOMENTUM_PREFIX - 1, tensor.name, strlen(tensor.name));
+        memcpy(name, DL2_CHECKPOINT_MOMENTUM, sizeof DL2_CHECKPOINT_MOMENTUM - 1);
+        memcpy(name + sizeof DL2_CHECKPOINT_MOMENTUM - 1, tensor.name, strlen(tensor.name));
         int status = visit->tensor(visit->context, i, DL2_NETWORK_MOMENTUM, name, &tensor, error);
         free(name);
         DL2_TRY(status);

@@ -5,6 +5,8 @@
 #include "common/json.h"
 #include "train/mixup.h"
 #include "train/run.h"
+#include "train/weights.h"
+#include "train/world.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -607,6 +609,49 @@ static int run_to_end(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* What someone needs who uses the weights elsewhere. */
+static json_t *export_texts(const struct dl2_run *run)
+{
+    const struct dl2_train_config *c = run->config;
+    json_t *classes = json_array(), *texts = json_object();
+    for (unsigned i = 0; run->stages[0].dataset && i < run->classes; i++)
+        json_array_append_new(classes,
+                              dl2_json_text(dl2_dataset_class_name(run->stages[0].dataset, i)));
+    char *names = json_dumps(classes, JSON_COMPACT);
+    json_object_set_new(texts, "format", json_string("pt"));
+    json_object_set_new(texts, "arch", json_string(c->arch));
+    json_object_set_new(texts, "classes", json_string(names ? names : "[]"));
+    json_object_set_new(texts, "image_size", json_sprintf("%u", c->image_size));
+    json_object_set_new(texts, "mean",
+                        json_sprintf("[%g, %g, %g]", c->mean[0], c->mean[1], c->mean[2]));
+    json_object_set_new(texts, "std",
+                        json_sprintf("[%g, %g, %g]", c->std[0], c->std[1], c->std[2]));
+    free(names);
+    json_decref(classes);
+    return texts;
+}
+
+static int export_weights(struct dl2_run *run, struct dl2_error *error)
+{
+    if (!run->config->export || dl2_world_rank(run->config->world) > 0)
+        return DL2_OK;
+    json_t *texts = export_texts(run);
+    int status = dl2_weights_save(run->config->export, run->network, texts, error);
+    json_decref(texts);
+    return status;
+}
+
+static int load_pretrained(struct dl2_run *run, struct dl2_error *error)
+{
+    char note[256];
+    if (!run->config->pretrained)
+        return DL2_OK;
+    DL2_TRY(dl2_weights_load(run->config->pretrained, run->network, note, sizeof note, error));
+    if (note[0])
+        dl2_run_note(run, "%s: %s", run->config->pretrained, note);
+    return DL2_OK;
+}
+
 /* Loads the checkpoint that is there, or makes sure that none would be lost. Rank 0. */
 static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
@@ -623,11 +668,14 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
                      (unsigned long long)run->state.pass + 1, (unsigned long long)run->state.batch);
     } else if (config->resume) {
         dl2_run_note(run, "there is no checkpoint %s yet: beginning anew", run->checkpoint);
+        DL2_TRY(load_pretrained(run, error));
     } else if (!config->restart && dl2_run_state_unfinished(run->checkpoint)) {
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s is of a run that was not finished: go on with it by --resume, or "
                              "give it up by --restart",
                              run->checkpoint);
+    } else {
+        DL2_TRY(load_pretrained(run, error));
     }
     return DL2_OK;
 }
@@ -695,8 +743,10 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
     }
     if (run->events.begun)
         run->events.begun(run->events.context, run->report);
-    if (run->state.completed)
+    if (run->state.completed) {
+        DL2_TRY(export_weights(run, error));
         return reuse_report(run, error);
+    }
     int status = run_to_end(run, error);
     if (status == DL2_ERR_CANCELED && run->interrupted) {
         /* A validation was interrupted: its numbers are thrown away and it is done again. */
@@ -706,8 +756,10 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
         status = DL2_OK;
     }
     DL2_TRY(status);
-    /* Nobody goes before all is written. */
-    return dl2_run_agree(run, save_all(run, true, error), error);
+    status = save_all(run, true, error);
+    if (status == DL2_OK)
+        status = export_weights(run, error);
+    return dl2_run_agree(run, status, error); /* nobody goes before all is written */
 }
 
 int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,

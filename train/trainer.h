@@ -102,6 +102,8 @@ struct dl2_train_config {
     const char *name;       /* of the run; NULL: made from variant, arch and seed */
     const char *out;        /* folder of the report; made if missing */
     const char *checkpoint; /* file; NULL: DL2_CHECKPOINT_FILE in `out` */
+    const char *pretrained; /* weights to begin with (train/weights.h); NULL: fresh ones */
+    const char *export;     /* file that receives the weights at the end; NULL: none */
     double started;         /* dl2_clock_wall() when the program began */
     const volatile sig_atomic_t *stop; /* becomes non-zero to stop after the step; may be NULL */
     json_t *versions;                  /* of libraries, for the report; borrowed, may be NULL */

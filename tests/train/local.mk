@@ -46,6 +46,10 @@ EXTRA_PROGRAMS += tests/bench/bench_train
 tests_bench_bench_train_SOURCES = tests/bench/bench_train.c
 tests_bench_bench_train_LDADD = libtrain.la
 EXTRA_DIST += tests/bench/bench_train.py tests/bench/compare_train.sh tests/bench/scale_ranks.sh
+check_PROGRAMS += tests/train/show_network
+tests_train_show_network_SOURCES = tests/train/show_network.c
+tests_train_show_network_LDADD = libtrainer.la
+EXTRA_DIST += tests/train/compare_torchvision.py tests/train/edit_safetensors.py
 check_PROGRAMS += tests/train/make_images
 tests_train_make_images_SOURCES = tests/train/make_images.c
 tests_train_make_images_LDADD = libcommon.la
@@ -59,6 +63,8 @@ train_tests = \
 	tests/train/test_mpi.sh \
 	tests/train/test_options.sh \
 	tests/train/test_resume.sh \
-	tests/train/test_signal.sh
+	tests/train/test_signal.sh \
+	tests/train/test_torchvision.sh \
+	tests/train/test_weights.sh
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/train_lib.sh
