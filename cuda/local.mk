@@ -20,7 +20,7 @@ CLEANFILES += $(CUDA_KERNELS:.cu=.lo.d)
 EXTRA_DIST += build-aux/nvcc.sh
 
 # All .cu files, for their dependencies.
-CUDA_KERNELS = cuda/kernels.cu cuda/transform.cu
+CUDA_KERNELS = cuda/kernels.cu cuda/score.cu cuda/transform.cu
 
 if HAVE_CUDA
 # What the parts of this room share.
@@ -52,6 +52,14 @@ endif
 if HAVE_CUDA
 noinst_LTLIBRARIES += libtransform_cuda.la
 libtransform_cuda_la_SOURCES = cuda/transform.cu cuda/transform.h cuda/transform_plan.c
+endif
+
+# Scoring.
+if HAVE_CUDA
+noinst_LTLIBRARIES += libscore_cuda.la
+libscore_cuda_la_SOURCES = cuda/score.cu cuda/score.h cuda/score_device.c cuda/score_device.h
+libscore_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+libscore_cuda_la_LIBADD = libgpu.la
 endif
 
 # The batch decoder nvjpeg.

@@ -16,6 +16,7 @@ struct arguments {
     const char *json, *json_folder, *csv;
     uint64_t max_pixels;
     const char *background; /* NULL: the variants' own */
+    const char *device;
 };
 
 /* What the variants were flattened on, as their dl2-variant.json says; white where none does. */
@@ -77,16 +78,18 @@ static int score(const struct arguments *arguments, const struct dl2_common_opti
         DL2_TRY(dl2_parse_colour(arguments->background, background, error));
     else
         DL2_TRY(find_background(paths + 1, count - 1, background, error));
-    dl2_progress_begin(&progress, "quality", "images", 0, common->quiet);
     struct dl2_scoring_options options = {.jobs = common->jobs,
                                           .max_pixels = arguments->max_pixels,
                                           .progress = show_progress,
                                           .context = &progress};
     memcpy(options.background, background, sizeof options.background);
     struct dl2_scoring scoring;
+    DL2_TRY(dl2_score_device_open(arguments->device, &options.device, error));
+    dl2_progress_begin(&progress, "quality", "images", 0, common->quiet);
     int status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, &options,
                                  &scoring, error);
     dl2_progress_end(&progress);
+    dl2_score_device_close(options.device);
     if (status < 0)
         return status;
     dl2_scoring_print(&scoring, stdout);
@@ -107,9 +110,15 @@ static int keep_colour(const char *text, void *value, struct dl2_error *error)
     return dl2_parse_colour(text, unused, error);
 }
 
+static int keep_device(const char *text, void *value, struct dl2_error *error)
+{
+    *(const char **)value = text;
+    return dl2_score_device_check(text, error);
+}
+
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS};
+    struct arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu"};
     const struct dl2_option table[] = {
         {DL2_OPTION_TEXT, "json", 0, "FILE",
          "write everything to FILE: aggregates, each image's figures, what could not be scored",
@@ -125,6 +134,11 @@ int main(int argc, char **argv)
          &arguments.background, 0, 0, keep_colour},
         {DL2_OPTION_UINT64, "max-pixels", 0, "N", "refuse larger images (default: 134217728)",
          &arguments.max_pixels, 1, 4294967295.0, NULL},
+        {DL2_OPTION_PARSE, "device", 0, "NAME",
+         "what scores: cpu, or cuda (cuda:1 is the second card), whose figures are the same to "
+         "1e-5; images are decoded by the processors in any case, since a card's decoder rounds "
+         "otherwise (default: cpu)",
+         &arguments.device, 0, 0, keep_device},
         {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
     };
     const struct dl2_program program = {

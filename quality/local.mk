@@ -2,6 +2,7 @@
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \
 	quality/kernel.c quality/kernel.h \
+	quality/device.h \
 	quality/metric.c quality/metric.h \
 	quality/psnr.c \
 	quality/scorer.h \
@@ -21,10 +22,19 @@ libquality_avx512_la_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
 libquality_la_LIBADD += libquality_avx512.la
 endif
 
+noinst_LTLIBRARIES += libscore_devices.la
+libscore_devices_la_SOURCES = quality/devices.c
+libscore_devices_la_LIBADD = libcommon.la
+if HAVE_CUDA
+libscore_devices_la_LIBADD += libscore_cuda.la
+endif
+
 bin_PROGRAMS += dl2-quality
 dl2_commands += dl2-quality
 dl2_quality_SOURCES = \
 	quality/dl2_quality.c \
 	quality/output.c quality/output.h \
 	quality/score.c quality/score.h
-dl2_quality_LDADD = libquality.la libdataset.la libcodec.la libcommon.la
+# Of a toolkit, only what it calls.
+dl2_quality_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
+dl2_quality_LDADD = libscore_devices.la libquality.la libdataset.la libcodec.la libcommon.la

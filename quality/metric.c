@@ -2,6 +2,7 @@
 
 #include "common/memory.h"
 #include "common/simd.h"
+#include "quality/device.h"
 #include "quality/scorer.h"
 
 #include <inttypes.h>
@@ -78,6 +79,28 @@ int dl2_scorer_score(struct dl2_scorer *scorer, const struct dl2_metric *metric,
                              variant->width, variant->height, reference->width, reference->height);
     *score = (struct dl2_score){NAN, NAN, DL2_SCORE_PRESENT};
     return metric->score(scorer, variant, score, error);
+}
+
+void dl2_scores_of_sums(const struct dl2_score_sums *sums, const struct dl2_image *reference,
+                        const struct dl2_image *variant, struct dl2_score *scores)
+{
+    const double pixels = (double)variant->width * variant->height;
+    const bool gray = reference->channels == 1 && variant->channels == 1;
+    const bool fits = variant->width >= DL2_SSIM_TAPS && variant->height >= DL2_SSIM_TAPS;
+    const double windows = ((double)variant->width - (DL2_SSIM_TAPS - 1)) *
+                           ((double)variant->height - (DL2_SSIM_TAPS - 1));
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
+        struct dl2_score *score = &scores[i];
+        *score = (struct dl2_score){NAN, NAN, DL2_SCORE_PRESENT};
+        if (metrics[i] == &dl2_metric_ssim && !fits)
+            score->gap = DL2_SCORE_TOO_SMALL;
+        else if (metrics[i] == &dl2_metric_ssim)
+            score->value = sums->ssim / windows;
+        else if (metrics[i] == &dl2_metric_psnr_rgb)
+            dl2_set_psnr(score, sums->samples / (pixels * (gray ? 1 : 3)));
+        else
+            dl2_set_psnr(score, sums->luma / 1e6 / pixels);
+    }
 }
 
 bool dl2_images_equal(const struct dl2_image *a, const struct dl2_image *b)

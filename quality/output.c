@@ -279,6 +279,8 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
     json_object_set_new(json, "reference", dl2_json_text(scoring->reference));
     json_object_set_new(json, "reference_cpu_seconds",
                         dl2_json_real(scoring->reference_cpu_seconds));
+    json_object_set_new(json, "decoded_on", json_string("cpu"));
+    json_object_set_new(json, "scored_on", json_string(scoring->device));
     json_object_set_new(json, "definitions", definitions);
     int status = json_object_set_new(json, "variants", variants) < 0
                      ? dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", path)

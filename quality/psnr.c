@@ -11,7 +11,7 @@ double dl2_psnr_of_mse(double mse)
     return mse > 0 ? 10 * log10(255.0 * 255.0 / mse) : INFINITY;
 }
 
-static void set_score(struct dl2_score *score, double mse)
+void dl2_set_psnr(struct dl2_score *score, double mse)
 {
     score->mse = mse;
     if (mse > 0)
@@ -68,7 +68,7 @@ static int score_rgb(struct dl2_scorer *scorer, const struct dl2_image *variant,
     }
     const double samples =
         (double)variant->width * variant->height * (mixed ? 3 : variant->channels);
-    set_score(score, sum / samples);
+    dl2_set_psnr(score, sum / samples);
     return DL2_OK;
 }
 
@@ -85,7 +85,7 @@ static int score_luma(struct dl2_scorer *scorer, const struct dl2_image *variant
             sum += (double)scorer->kernels->luma_error(
                 dl2_pixel_run_at(scorer->reference, x, y), dl2_pixel_run_at(variant, x, y),
                 variant->width - x < MOST ? variant->width - x : MOST);
-    set_score(score, sum / 1e6 / ((double)variant->width * variant->height));
+    dl2_set_psnr(score, sum / 1e6 / ((double)variant->width * variant->height));
     return DL2_OK;
 }
 

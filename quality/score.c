@@ -27,6 +27,7 @@ struct source {
 /* What a worker keeps from image to image. */
 struct worker {
     struct dl2_scorer *scorer;
+    struct dl2_score_lane *lane; /* NULL: the scorer scores */
     struct dl2_image reference, variant, scratch;
     struct dl2_bytes bytes;
     double reference_cpu_seconds;
@@ -198,7 +199,12 @@ static int score_pair(const struct run *run, struct worker *worker, const struct
                       (unsigned)reference->width, (unsigned)reference->height);
         return set_error(pair, DL2_PAIR_MISMATCHED, &why, error);
     }
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+    if (worker->lane) {
+        struct dl2_score_sums sums;
+        DL2_TRY(run->options->device->ops->score(worker->lane, variant, &sums, error));
+        dl2_scores_of_sums(&sums, reference, variant, pair->scores);
+    }
+    for (unsigned i = 0; !worker->lane && i < DL2_METRIC_COUNT; i++)
         DL2_TRY(
             dl2_scorer_score(worker->scorer, dl2_metric_at(i), variant, &pair->scores[i], error));
     pair->identical = dl2_images_equal(reference, variant);
@@ -229,6 +235,8 @@ static int work(void *context, unsigned worker_index, size_t slot, size_t item,
     if (status < 0)
         dl2_error_prefix(&why, "reference");
     dl2_scorer_set_reference(worker->scorer, &worker->reference);
+    if (worker->lane && status == DL2_OK)
+        DL2_TRY(run->options->device->ops->set_reference(worker->lane, &worker->reference, error));
     now = dl2_clock_thread_cpu();
     worker->reference_cpu_seconds += now - start;
     const int reference_status = status;
@@ -416,6 +424,9 @@ static int create_workers(struct run *run, unsigned count, struct dl2_error *err
         if (!worker->cpu_seconds)
             return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a worker");
         DL2_TRY(dl2_scorer_create(&worker->scorer, error));
+        if (run->options->device)
+            DL2_TRY(
+                run->options->device->ops->lane_create(run->options->device, &worker->lane, error));
     }
     return DL2_OK;
 }
@@ -449,6 +460,8 @@ static void free_run(struct run *run)
     for (unsigned i = 0; i < run->worker_count; i++) {
         struct worker *worker = &run->workers[i];
         dl2_scorer_free(worker->scorer);
+        if (run->options->device)
+            run->options->device->ops->lane_free(worker->lane);
         dl2_image_free(&worker->reference);
         dl2_image_free(&worker->variant);
         dl2_image_free(&worker->scratch);
@@ -466,7 +479,8 @@ int dl2_scoring_run(const char *reference, const char *const *variants, size_t v
                     const struct dl2_scoring_options *options, struct dl2_scoring *scoring,
                     struct dl2_error *error)
 {
-    *scoring = (struct dl2_scoring){.reference = reference};
+    *scoring = (struct dl2_scoring){.reference = reference,
+                                    .device = options->device ? options->device->ops->name : "cpu"};
     struct run run = {.options = options, .scoring = scoring};
     scoring->variants = dl2_calloc(variant_count, sizeof *scoring->variants);
     run.variants = dl2_calloc(variant_count, sizeof *run.variants);

@@ -10,6 +10,7 @@
 #define DL2_QUALITY_SCORE_H
 
 #include "common/error.h"
+#include "quality/device.h"
 #include "quality/metric.h"
 
 #include <stddef.h>
@@ -63,6 +64,7 @@ struct dl2_scored_variant {
 
 struct dl2_scoring {
     const char *reference; /* path */
+    const char *device;    /* what scored: "cpu", "cuda" */
     size_t count;          /* its images */
     char **keys;           /* theirs, in the dataset's order */
     double
@@ -72,9 +74,10 @@ struct dl2_scoring {
 };
 
 struct dl2_scoring_options {
-    unsigned jobs;         /* 0: dl2_cpu_count() */
-    uint64_t max_pixels;   /* larger images fail; 0: DL2_DEFAULT_MAX_PIXELS */
-    uint8_t background[3]; /* under alpha, R, G, B */
+    unsigned jobs;                   /* 0: dl2_cpu_count() */
+    uint64_t max_pixels;             /* larger images fail; 0: DL2_DEFAULT_MAX_PIXELS */
+    uint8_t background[3];           /* under alpha, R, G, B */
+    struct dl2_score_device *device; /* that scores what the processors decode; NULL: they do */
     /* Called from one thread at a time when an image has met all its variants; may be NULL. */
     void (*progress)(void *context, size_t done, size_t total);
     void *context;

@@ -32,6 +32,9 @@ static inline struct dl2_pixel_run dl2_pixel_run_at(const struct dl2_image *imag
                                   image->channels};
 }
 
+/* PSNR's value, or its gap. */
+void dl2_set_psnr(struct dl2_score *score, double mse);
+
 extern const struct dl2_metric dl2_metric_psnr_rgb, dl2_metric_psnr_y, dl2_metric_ssim;
 
 #endif

@@ -28,6 +28,12 @@ tests/cuda/%.emulated.o: cuda/%.cu tests/cuda/emulate.h cuda/launch.h
 -include $(wildcard tests/cuda/*.emulated.o.d)
 CLEANFILES += tests/cuda/*.emulated.o tests/cuda/*.emulated.o.d tests/cuda/emulate.o
 if HAVE_CMOCKA
+check_PROGRAMS += tests/cuda/test_score
+tests_cuda_test_score_SOURCES = tests/cuda/test_score.c quality/score.c
+tests_cuda_test_score_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_cuda_test_score_LDADD = tests/cuda/score.emulated.o tests/cuda/emulate.o libquality.la libdataset.la \
+	libcodec.la libcommon.la $(CMOCKA_LIBS)
+TESTS += tests/cuda/test_score
 check_PROGRAMS += tests/cuda/test_transform
 tests_cuda_test_transform_SOURCES = tests/cuda/test_transform.c cuda/transform_plan.c
 tests_cuda_test_transform_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

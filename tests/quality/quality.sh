@@ -116,6 +116,18 @@ if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  p
     grep -q '"lossless": true' "$work/alpha.json" && fail '--background is not heard'
 fi
 
+# ---- On a card: not built, no card here, or the same figures
+dl2-quality --quiet --device cuda --json "$work/card.json" "$work/fine/a" "$work/fine/a" >"$work/out" 2>"$work/err"
+case $? in
+0) grep -q '"scored_on": "cuda"' "$work/card.json" || fail 'the report does not say what scored' ;;
+1) said 'cudaGetDeviceCount' ;;
+2) said 'configure --with-cuda' ;;
+*) fail "--device cuda: $(cat "$work/err")" ;;
+esac
+run 2 --device cuda:x "$work/fine/a" "$work/fine/a"
+run 0 --device cpu --json "$work/card.json" "$work/fine/a" "$work/fine/a"
+grep -q '"scored_on": "cpu"' "$work/card.json" || fail 'the report does not say what scored'
+
 # ---- Names that a file system allows and a terminal, JSON or a file name doesn't
 mkdir -p "$work/odd" "$work/odd2" || exit 99
 odd=$(printf 'new\nline \033[31m \377')

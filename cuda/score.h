@@ -1,0 +1,43 @@
+/*
+ * The sums that dl2-quality's metrics are made of, on the card: squared errors of samples and of
+ * luma, and SSIM, of a pair of images in one launch. The definitions are quality/'s.
+ */
+#ifndef DL2_CUDA_SCORE_H
+#define DL2_CUDA_SCORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st;
+
+/* Two images of one size in the card's memory; 1 or 3 channels each. */
+struct dl2_gpu_pair {
+    const uint8_t *a, *b;
+    size_t stride_a, stride_b; /* bytes */
+    uint32_t channels_a, channels_b;
+    uint32_t width, height;
+};
+
+/* A block's part. */
+struct dl2_gpu_score {
+    uint64_t samples; /* of (a - b)^2 over samples; gray against colour counts three times */
+    uint64_t luma;    /* of (a - b)^2 over luma in thousandths */
+    double ssim;      /* of SSIM over the windows that begin in the block's tile */
+};
+
+/* Blocks that a pair comes to. */
+size_t dl2_gpu_score_blocks(uint32_t width, uint32_t height);
+/* Queues it; scores: [blocks], in the card's memory, to be added up in their order. A cudaError_t.
+ */
+int dl2_gpu_score_pair(const struct dl2_gpu_pair *pair, struct dl2_gpu_score *scores,
+                       struct CUstream_st *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
