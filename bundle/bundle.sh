@@ -3,7 +3,7 @@
 #
 # Makes NAME.tar.FORMAT of what `make install DESTDIR=INSTALLED` gave and of the programs CHECK..., with the shared libraries
 # that they need. What a machine has to bring itself, since it belongs to its kernel's driver or its network: libc's family,
-# the NVIDIA driver, Open MPI. CUDA=no also leaves out NVIDIA's large libraries (cuDNN, cuBLAS, NCCL, nvJPEG; gigabytes):
+# the NVIDIA driver, Open MPI. CUDA=no also leaves out NVIDIA's large libraries (cuDNN, cuBLAS, NCCL; gigabytes):
 # launcher.sh finds them there. For all of these but libc, lib/node has stand-ins, so that programs start without them.
 set -eu
 LC_ALL=C
@@ -40,7 +40,7 @@ done
 libc_family='^(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv|anl|nsl|BrokenLocale|nss_.*))\.so\.[0-9]+$'
 # Whoever runs the card or the network brings these.
 node='^lib(cuda|nvidia-.*|mpi.*|open-(rte|pal))\.so\.'
-nvidia='^lib(cudnn.*|cublas.*|nccl|nvjpeg|nvrtc.*|nvJitLink|cufft|curand|cusparse|cusolver)\.so\.'
+nvidia='^lib(cudnn.*|cublas.*|nccl|nvrtc.*|nvJitLink|cufft|curand|cusparse|cusolver)\.so\.'
 [ "$cuda" = yes ] || node="$node|$nvidia"
 
 needed() { readelf -d "$1" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }

@@ -37,4 +37,5 @@ include tests/report/local.mk
 include tests/study/local.mk
 include tests/install/local.mk
 include tests/bundle/local.mk
+include tests/device/local.mk
 include tests/python/local.mk

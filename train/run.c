@@ -322,10 +322,20 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
     return dl2_network_create(run->device, &network, &run->network, error);
 }
 
+/* Watches the card that the device is on, if it is on one. */
 static int start_monitor(struct dl2_run *run, struct dl2_error *error)
 {
-    DL2_TRY(dl2_monitor_start(1.0, NULL, &run->monitor, error));
-    run->card = dl2_monitor_card(run->monitor);
+    const struct dl2_device_class *ops = run->device->ops;
+    run->card = ops->describe ? ops->describe(run->device) : NULL;
+    const char *pci = dl2_json_get_text(run->card, "pci", NULL);
+    DL2_TRY(dl2_monitor_start(1.0, pci, &run->monitor, error));
+    json_t *told = dl2_monitor_card(run->monitor);
+    if (told && run->card)
+        json_object_update_missing(told, run->card);
+    if (told) {
+        json_decref(run->card);
+        run->card = told;
+    }
     return DL2_OK;
 }
 

@@ -1,0 +1,12 @@
+# What a machine with a card runs, from a bundle or a checkout: device.py checks and measures everything there.
+check_PROGRAMS += tests/device/steps
+tests_device_steps_SOURCES = tests/device/steps.c
+tests_device_steps_LDADD = libtrain.la
+TESTS += tests/device/device.sh
+device_files = tests/device/device.py tests/device/peer_steps.py tests/device/peer_train.py
+EXTRA_DIST += tests/device/device.sh $(device_files)
+bundle_device_files += $(device_files) tests/bench/peer_load.py
+bundle_checks += tests/device/steps$(EXEEXT) tests/train/make_images$(EXEEXT)
+if HAVE_CMOCKA
+bundle_checks += tests/train/test_device$(EXEEXT)
+endif

@@ -1,0 +1,49 @@
+"""The same steps as steps.c in PyTorch:
+
+    peer_steps.py DEVICE PRECISION ARCH PIXELS BATCH CLASSES STEPS RATE FOLDER
+
+Draws weights, images and labels, writes them to FOLDER as steps.c reads them, and prints each step's loss. In float32
+(PRECISION fp32: no TF32 either) the two agree to 1e-3.
+"""
+import os
+import sys
+
+import torch
+import torchvision
+
+
+def main():
+    device, precision, arch = sys.argv[1:4]
+    pixels, batch, classes, steps = map(int, sys.argv[4:8])
+    rate, folder = float(sys.argv[8]), sys.argv[9]
+    torch.manual_seed(1)
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = precision != "fp32"
+    net = getattr(torchvision.models, arch)(num_classes=classes)
+    tensors = [t.float().reshape(-1) for name, t in net.state_dict().items()
+               if not name.endswith("num_batches_tracked")]
+    images = torch.randint(0, 256, (batch, pixels, pixels, 3), dtype=torch.uint8)
+    labels = torch.randint(0, classes, (batch,), dtype=torch.int32)
+    for name, tensor in (("weights", torch.cat(tensors)), ("images", images), ("labels", labels)):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(tensor.contiguous().numpy().tobytes())
+    mean = torch.tensor([122.655, 116.535, 104.04]).view(1, 3, 1, 1)
+    std = torch.tensor([59.415, 58.395, 58.65]).view(1, 3, 1, 1)
+    x = ((images.permute(0, 3, 1, 2).float() - mean) / std).contiguous(memory_format=torch.channels_last).to(device)
+    y = labels.long().to(device)
+    net = net.to(device).to(memory_format=torch.channels_last).train()
+    decayed = [p for p in net.parameters() if p.dim() > 1]
+    others = [p for p in net.parameters() if p.dim() <= 1]
+    optimiser = torch.optim.SGD([{"params": decayed, "weight_decay": 1e-4}, {"params": others}], rate, 0.9)
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
+    scaler = torch.cuda.amp.GradScaler(enabled=precision == "fp16" and device != "cpu")
+    for _ in range(steps):
+        optimiser.zero_grad(set_to_none=True)
+        with torch.autocast(device.split(":")[0], half or torch.bfloat16, enabled=half is not None):
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimiser)
+        scaler.update()
+        print("%.7f" % loss.item(), flush=True)
+
+
+main()

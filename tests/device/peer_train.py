@@ -1,0 +1,110 @@
+"""What PyTorch trains a second, as well as it can: channels last, automatic mixed precision, cuDNN's fastest algorithms,
+the fused optimiser. For device.py, which asks for a round at a time, so that rounds of others come in between:
+
+    peer_train.py ARCH --mode eager|compile [--device cuda] [--amp bf16|fp16|off] [--batch 256] [--size 224]
+                  [--data FOLDER --workers N]
+
+Prints "ready" when it is warm. Then, for every line "STEPS" on its input, trains as many steps and prints a JSON object
+{"images_per_second", "loss", "data_stall"}. Without --data on images that lie on the device already, which is less
+than dl2 does, whose noise goes through the host's memory. With it on those of FOLDER/CLASS/..., by torchvision's
+transforms and PyTorch's DataLoader: random crop to SIZE, flip, bytes that are normalised on the device.
+"""
+import argparse
+import json
+import sys
+import time
+
+import torch
+import torchvision
+
+MEAN = [122.655, 116.535, 104.04]
+STD = [59.415, 58.395, 58.65]
+
+
+def batches(args):
+    """Endless (images, labels) on the device, and how long each was waited for."""
+    if not args.data:
+        images = torch.randn(args.batch, 3, args.size, args.size, device=args.device)
+        images = images.contiguous(memory_format=torch.channels_last)
+        labels = torch.randint(0, args.classes, (args.batch,), device=args.device)
+        while True:
+            yield images, labels, 0.0
+    from torchvision import datasets, transforms
+
+    data = datasets.ImageFolder(args.data, transforms.Compose([
+        transforms.RandomResizedCrop(args.size), transforms.RandomHorizontalFlip(), transforms.PILToTensor()]))
+    loader = torch.utils.data.DataLoader(data, args.batch, shuffle=True, drop_last=True, num_workers=args.workers,
+                                         pin_memory=args.device != "cpu", persistent_workers=args.workers > 0)
+    mean = torch.tensor(MEAN, device=args.device).view(1, 3, 1, 1)
+    std = torch.tensor(STD, device=args.device).view(1, 3, 1, 1)
+    while True:
+        iterator = iter(loader)
+        while True:
+            started = time.perf_counter()
+            batch = next(iterator, None)
+            waited = time.perf_counter() - started
+            if batch is None:
+                break
+            images = batch[0].to(args.device, non_blocking=True).to(memory_format=torch.channels_last)
+            yield (images.float() - mean) / std, batch[1].to(args.device, non_blocking=True), waited
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("arch")
+    parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--amp", choices=["bf16", "fp16", "off"], default="bf16")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--data")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--warmup", type=int, default=10)
+    parser.add_argument("--threads", type=int)
+    args = parser.parse_args()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    torch.manual_seed(1)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = args.amp != "off"
+    on_card = args.device != "cpu"
+    net = getattr(torchvision.models, args.arch)(num_classes=args.classes)
+    net = net.to(args.device).to(memory_format=torch.channels_last).train()
+    settings = {"lr": 0.01, "momentum": 0.9, "weight_decay": 1e-4}
+    try:
+        optimiser = torch.optim.SGD(net.parameters(), fused=on_card, **settings)
+    except TypeError:  # PyTorch before 2.3
+        optimiser = torch.optim.SGD(net.parameters(), **settings)
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(args.amp)
+    scaler = torch.cuda.amp.GradScaler(enabled=args.amp == "fp16" and on_card)
+    model = torch.compile(net) if args.mode == "compile" else net
+
+    def step(images, labels):
+        optimiser.zero_grad(set_to_none=True)
+        with torch.autocast("cuda" if on_card else "cpu", half or torch.bfloat16, enabled=half is not None):
+            loss = torch.nn.functional.cross_entropy(model(images), labels)
+        scaler.scale(loss).backward()
+        scaler.step(optimiser)
+        scaler.update()
+        return loss
+
+    source = batches(args)
+    for _ in range(args.warmup):
+        images, labels, _ = next(source)
+        loss = step(images, labels)
+    print("ready", loss.item(), flush=True)
+    for line in sys.stdin:
+        steps, waited = int(line), 0.0
+        started = time.perf_counter()
+        for _ in range(steps):
+            images, labels, wait = next(source)
+            waited += wait
+            loss = step(images, labels)
+        value = loss.item()  # waits for the device
+        seconds = time.perf_counter() - started
+        print(json.dumps({"images_per_second": steps * args.batch / seconds, "loss": value,
+                          "data_stall": waited / seconds}), flush=True)
+
+
+main()
