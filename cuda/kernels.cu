@@ -81,6 +81,16 @@ template <int N, class T> __device__ __forceinline__ void load(const T *from, fl
         to[i] = widened(elements[i]);
 }
 
+/* The compiler likes to cut a plain assignment of 16 bytes into four. */
+template <class W> __device__ __forceinline__ void put(W *to, W what)
+{
+    *to = what;
+}
+__device__ __forceinline__ void put(uint4 *to, uint4 what)
+{
+    __stwb(to, what);
+}
+
 template <int N, class T> __device__ __forceinline__ void store(T *to, const float (&from)[N])
 {
     typedef typename word<N *(int)sizeof(T)>::type W;
@@ -93,7 +103,7 @@ template <int N, class T> __device__ __forceinline__ void store(T *to, const flo
     memcpy(words, elements, sizeof words);
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
-        ((W *)to)[i] = words[i];
+        put((W *)to + i, words[i]);
 }
 
 /* Elements of T in 16 bytes. */
@@ -573,7 +583,8 @@ __global__ void __launch_bounds__(LOSS_THREADS)
     }
 }
 
-/* -- pooling: a thread makes N channels of one output -- */
+/* -- pooling: a thread makes N channels of one output; no tensor has 2^31 elements, and 32 bits are
+ * quicker to divide -- */
 
 struct window {
     unsigned h0, h1, w0, w1;
@@ -603,11 +614,10 @@ __global__ void __launch_bounds__(THREADS)
              uint8_t *__restrict__ winner)
 {
     unsigned across = s.channels / N;
-    size_t count = (size_t)s.batch * s.out_height * s.out_width * across;
-    for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < count;
-         i += (size_t)gridDim.x * THREADS) {
-        unsigned c = (unsigned)(i % across) * N, ow = (unsigned)(i / across % s.out_width);
-        unsigned oh = (unsigned)(i / across / s.out_width % s.out_height);
+    unsigned count = s.batch * s.out_height * s.out_width * across;
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
+        unsigned c = i % across * N, ow = i / across % s.out_width;
+        unsigned oh = i / across / s.out_width % s.out_height;
         size_t n = i / across / s.out_width / s.out_height;
         struct window v;
         clip(oh, s.kernel_height, s.stride_height, s.pad_height, s.in_height, &v.h0, &v.h1);
@@ -627,14 +637,14 @@ __global__ void __launch_bounds__(THREADS)
                 }
                 first = false;
             }
-        store<N>(y + i * N, best);
+        store<N>(y + (size_t)i * N, best);
         uint8_t taps[N];
 #pragma unroll
         for (int k = 0; k < N; k++)
             taps[k] = (uint8_t)taken[k];
         typename word<N>::type packed;
         memcpy(&packed, taps, sizeof packed);
-        *(typename word<N>::type *)(winner + i * N) = packed;
+        *(typename word<N>::type *)(winner + (size_t)i * N) = packed;
     }
 }
 
@@ -654,11 +664,10 @@ __global__ void __launch_bounds__(THREADS)
                       const uint8_t *__restrict__ winner, T *__restrict__ dx)
 {
     unsigned across = s.channels / N;
-    size_t count = (size_t)s.batch * s.in_height * s.in_width * across;
-    for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < count;
-         i += (size_t)gridDim.x * THREADS) {
-        unsigned c = (unsigned)(i % across) * N, w = (unsigned)(i / across % s.in_width);
-        unsigned h = (unsigned)(i / across / s.in_width % s.in_height);
+    unsigned count = s.batch * s.in_height * s.in_width * across;
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
+        unsigned c = i % across * N, w = i / across % s.in_width;
+        unsigned h = i / across / s.in_width % s.in_height;
         size_t n = i / across / s.in_width / s.in_height;
         unsigned oh0, oh1, ow0, ow1;
         seen_by(h, s.kernel_height, s.stride_height, s.pad_height, s.out_height, &oh0, &oh1);
@@ -675,7 +684,7 @@ __global__ void __launch_bounds__(THREADS)
                 for (int k = 0; k < N; k++)
                     sum[k] += taps[k] == (float)tap ? here[k] : 0;
             }
-        store<N>(dx + i * N, sum);
+        store<N>(dx + (size_t)i * N, sum);
     }
 }
 
@@ -684,11 +693,10 @@ __global__ void __launch_bounds__(THREADS)
     average_pool(struct dl2_pool_shape s, const T *__restrict__ x, T *__restrict__ y)
 {
     unsigned across = s.channels / N;
-    size_t count = (size_t)s.batch * s.out_height * s.out_width * across;
-    for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < count;
-         i += (size_t)gridDim.x * THREADS) {
-        unsigned c = (unsigned)(i % across) * N, ow = (unsigned)(i / across % s.out_width);
-        unsigned oh = (unsigned)(i / across / s.out_width % s.out_height);
+    unsigned count = s.batch * s.out_height * s.out_width * across;
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
+        unsigned c = i % across * N, ow = i / across % s.out_width;
+        unsigned oh = i / across / s.out_width % s.out_height;
         size_t n = i / across / s.out_width / s.out_height;
         unsigned h0 = adaptive_begin(oh, s.in_height, s.out_height);
         unsigned h1 = adaptive_end(oh, s.in_height, s.out_height);
@@ -706,7 +714,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int k = 0; k < N; k++)
             sum[k] /= area;
-        store<N>(y + i * N, sum);
+        store<N>(y + (size_t)i * N, sum);
     }
 }
 
@@ -715,11 +723,10 @@ __global__ void __launch_bounds__(THREADS)
     average_pool_backward(struct dl2_pool_shape s, const T *__restrict__ dy, T *__restrict__ dx)
 {
     unsigned across = s.channels / N;
-    size_t count = (size_t)s.batch * s.in_height * s.in_width * across;
-    for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < count;
-         i += (size_t)gridDim.x * THREADS) {
-        unsigned c = (unsigned)(i % across) * N, w = (unsigned)(i / across % s.in_width);
-        unsigned h = (unsigned)(i / across / s.in_width % s.in_height);
+    unsigned count = s.batch * s.in_height * s.in_width * across;
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
+        unsigned c = i % across * N, w = i / across % s.in_width;
+        unsigned h = i / across / s.in_width % s.in_height;
         size_t n = i / across / s.in_width / s.in_height;
         /* The outputs o with floor(o * in / out) <= h < ceil((o + 1) * in / out). */
         unsigned oh0 = (unsigned)((uint64_t)h * s.out_height / s.in_height);
@@ -738,7 +745,7 @@ __global__ void __launch_bounds__(THREADS)
                 for (int k = 0; k < N; k++)
                     sum[k] += here[k] / (float)area;
             }
-        store<N>(dx + i * N, sum);
+        store<N>(dx + (size_t)i * N, sum);
     }
 }
 
@@ -1220,8 +1227,8 @@ template <class T, int M> struct depthwise_forward {
     }
     template <int N> __device__ void run(size_t row, unsigned column) const
     {
-        unsigned ow = (unsigned)(row % out_width), oh = (unsigned)(row / out_width % out_height);
-        size_t n = row / out_width / out_height;
+        unsigned pixel = (unsigned)row, ow = pixel % out_width, oh = pixel / out_width % out_height;
+        size_t n = pixel / out_width / out_height;
         float sum[N] = {}, v[N];
 #pragma unroll
         for (int t = 0; t < 9; t++) {
@@ -1251,8 +1258,9 @@ template <class T, int M> struct depthwise_backward_data {
     }
     template <int N> __device__ void run(size_t row, unsigned column) const
     {
-        unsigned w = (unsigned)(row % s.in_width), h = (unsigned)(row / s.in_width % s.in_height);
-        size_t n = row / s.in_width / s.in_height;
+        unsigned pixel = (unsigned)row, w = pixel % s.in_width,
+                 h = pixel / s.in_width % s.in_height;
+        size_t n = pixel / s.in_width / s.in_height;
         float sum[N] = {}, v[N];
 #pragma unroll
         for (int t = 0; t < 9; t++) {
@@ -1280,8 +1288,8 @@ template <class T> struct depthwise_backward_weights {
     }
     template <int N> __device__ void add(size_t row, unsigned column, float (&sums)[9][N]) const
     {
-        unsigned ow = (unsigned)(row % out_width), oh = (unsigned)(row / out_width % out_height);
-        size_t n = row / out_width / out_height;
+        unsigned pixel = (unsigned)row, ow = pixel % out_width, oh = pixel / out_width % out_height;
+        size_t n = pixel / out_width / out_height;
         float g[N], v[N];
         load<N>(dy + row * s.in_channels + column, g);
 #pragma unroll

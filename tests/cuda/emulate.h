@@ -61,6 +61,10 @@ static inline float __uint_as_float(unsigned u)
     memcpy(&f, &u, sizeof f);
     return f;
 }
+static inline void __stwb(uint4 *to, uint4 what)
+{
+    *to = what;
+}
 static inline unsigned __umulhi(unsigned a, unsigned b)
 {
     return (unsigned)((uint64_t)a * b >> 32);

@@ -6,6 +6,12 @@ tests_cuda_test_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_gpu_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_cuda_test_gpu_LDADD = libgpu.la libcommon.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_gpu
+check_PROGRAMS += tests/cuda/test_plans
+tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c
+tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_plans_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_cuda_test_plans_LDADD = libtrain.la $(CMOCKA_LIBS)
+TESTS += tests/cuda/test_plans
 endif
 endif
 
