@@ -43,6 +43,10 @@ struct op {
 
 struct CUevent_st {
     uint64_t issued, done; /* how often it was recorded, and has been reached */
+    /* Where it was recorded last in a capture: the graph, the stream, and after how much of it. */
+    const struct CUgraph_st *graph;
+    struct CUstream_st *stream;
+    uint64_t puts;
 };
 
 struct CUgraph_st {
@@ -56,6 +60,9 @@ struct CUgraphExec_st {
 struct CUstream_st {
     struct op *first, **end;
     struct CUgraph_st *capture;
+    bool guest;    /* of the capture that another stream began, by one of its events */
+    bool loose;    /* the guest has done what the other has not waited for */
+    uint64_t puts; /* in captures */
     struct CUstream_st *next;
 };
 
@@ -132,8 +139,11 @@ static void put(struct CUstream_st *stream, const struct op *what)
     struct op ***end = stream->capture ? &stream->capture->end : &stream->end;
     **end = op;
     *end = &op->next;
-    if (stream->capture)
+    if (stream->capture) {
+        stream->puts++;
+        stream->loose = stream->guest;
         return;
+    }
     if (pace == EAGER)
         while (step_any())
             ;
@@ -188,6 +198,19 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
     return cudaSuccess;
 }
 
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int priority)
+{
+    return priority < -5 || priority > 0 ? result(cudaErrorInvalidValue)
+                                         : cudaStreamCreateWithFlags(out, flags);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     drain(stream);
@@ -229,16 +252,42 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    if (stream->capture)
-        return result(cudaErrorStreamCaptureUnsupported);
-    put(stream, &(struct op){.event = event, .version = ++event->issued});
+    event->graph = stream->capture;
+    event->stream = stream;
+    event->puts = stream->puts;
+    if (!stream->capture)
+        put(stream, &(struct op){.event = event, .version = ++event->issued});
+    return cudaSuccess;
+}
+
+/* Streams that a capture joins add to one list, in the order of the calls, which is one that their
+ * events allow. What matters is that all come back to where it began. */
+static cudaError_t wait_captured(struct CUstream_st *stream, const struct CUevent_st *event)
+{
+    bool alive = false;
+    for (struct CUstream_st *s = streams; s; s = s->next)
+        alive |= s->capture == event->graph;
+    if (!alive)
+        return result(cudaErrorCapturedEvent);
+    if (!stream->capture) {
+        stream->capture = event->stream->capture;
+        stream->guest = true;
+    }
+    if (stream->capture != event->graph)
+        return result(cudaErrorStreamCaptureMerge);
+    if (!stream->guest && event->puts == event->stream->puts)
+        event->stream->loose = false;
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
-    if (flags || stream->capture)
-        return result(cudaErrorStreamCaptureUnsupported);
+    if (flags)
+        return result(cudaErrorInvalidValue);
+    if (event->graph)
+        return wait_captured(stream, event);
+    if (stream->capture)
+        return result(cudaErrorStreamCaptureIsolation);
     put(stream, &(struct op){.event = event, .version = event->issued, .waits = true});
     return cudaSuccess;
 }
@@ -271,10 +320,22 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
 {
-    if (!stream->capture)
+    struct CUgraph_st *graph = stream->capture;
+    bool loose = false;
+    *out = NULL;
+    if (!graph || stream->guest)
         return result(cudaErrorIllegalState);
-    *out = stream->capture;
-    stream->capture = NULL;
+    for (struct CUstream_st *s = streams; s; s = s->next)
+        if (s->capture == graph) {
+            loose |= s->loose;
+            s->capture = NULL;
+            s->guest = s->loose = false;
+        }
+    if (loose) {
+        cudaGraphDestroy(graph);
+        return result(cudaErrorStreamCaptureUnjoined);
+    }
+    *out = graph;
     return cudaSuccess;
 }
 
@@ -461,15 +522,21 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t size, cudaStream_t strea
 
 /* -- the card -- */
 
+static int cards(void)
+{
+    const char *count = getenv("DL2_FAKE_CARDS");
+    return count ? atoi(count) : 1;
+}
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = 1;
+    *count = cards();
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int number)
 {
-    return result(number ? cudaErrorInvalidDevice : cudaSuccess);
+    return result(number < 0 || number >= cards() ? cudaErrorInvalidDevice : cudaSuccess);
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int number)

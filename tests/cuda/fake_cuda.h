@@ -6,7 +6,9 @@
  * 0xff, so that sanitizers see what goes beyond, and comparisons what was never written.
  *
  * DL2_FAKE_PACE says when what is queued runs: "eager", as soon as it may; "lazy", when somebody
- * waits for it; "random", streams by turns. DL2_FAKE_MEMORY is the card's, in bytes.
+ * waits for it; "random", streams by turns. DL2_FAKE_MEMORY is the card's, in bytes. There are
+ * DL2_FAKE_CARDS of them (default: 1); several, each in a process of its own, add up by fake_nccl.c,
+ * which loses a peer after DL2_FAKE_NCCL_SUMS of them.
  */
 #ifndef DL2_TESTS_CUDA_FAKE_CUDA_H
 #define DL2_TESTS_CUDA_FAKE_CUDA_H

@@ -55,6 +55,9 @@ TESTS += tests/cuda/test_kernels
 if HAVE_CUDA
 fake_cuda_sources = \
 	tests/cuda/fake_cublas.c tests/cuda/fake_cuda.c tests/cuda/fake_cuda.h tests/cuda/fake_cudnn.c
+if HAVE_NCCL
+fake_cuda_sources += tests/cuda/fake_nccl.c
+endif
 fake_cuda_objects = tests/cuda/kernels.emulated.o tests/cuda/emulate.o
 check_PROGRAMS += tests/cuda/fake_test_device
 tests_cuda_fake_test_device_SOURCES = tests/train/test_device.c $(fake_cuda_sources)
@@ -68,6 +71,6 @@ tests_cuda_fake_dl2_train_LDADD = $(fake_cuda_objects) $(dl2_train_LDADD)
 endif
 endif
 endif
-cuda_tests = tests/cuda/test_fake_device.sh tests/cuda/test_fake_train.sh
+cuda_tests = tests/cuda/test_fake_device.sh tests/cuda/test_fake_ranks.sh tests/cuda/test_fake_train.sh
 TESTS += $(cuda_tests)
 EXTRA_DIST += $(cuda_tests)

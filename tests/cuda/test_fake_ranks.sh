@@ -1,0 +1,66 @@
+# Several cards, each in a process of its own, with what stands in for CUDA and NCCL (fake_cuda.h): sums beside backward
+# and in recordings, batch norm over all cards, and what happens when one is lost.
+. "$srcdir/tests/lib.sh"
+fake=$builddir/tests/cuda/fake_dl2_train
+[ -x "$fake" ] || skip "no CUDA toolkit, C++ or cmocka"
+"$fake" --version | grep -q NCCL || skip "built without NCCL"
+. "$srcdir/tests/train/train_lib.sh"
+TMPDIR=$work; export TMPDIR
+make_images data 3 25 7 8
+small="$smallest -e 2 --seed 3 -d data"
+train() { timeout 120 "$fake" $small "$@"; }
+DL2_FAKE_CARDS=3; export DL2_FAKE_CARDS
+
+# A world of one card is none.
+expect 0 train -b 8 --device cuda --deterministic --mixup 0.2 --out alone
+expect 0 train -b 8 --gpus 1 --deterministic --mixup 0.2 --out one
+same alone/$CK one/$CK "a world of one"
+# The same bits, whenever what is queued runs, and with steps done anew rather than replayed.
+options="-b 4 --gpus 2 --deterministic --mixup 0.2 --accumulate 2"
+for pace in eager lazy random; do
+    DL2_FAKE_PACE=$pace expect 0 train $options --out $pace
+done
+same eager/$CK lazy/$CK "eager and lazy streams"
+same eager/$CK random/$CK "streams at random"
+DL2_CUDA_GRAPHS=off expect 0 train $options --out plain
+same eager/$CK plain/$CK "with and without graphs"
+expect 0 train $options --out parts --run-epochs 1.4
+expect 0 train $options --out parts --resume
+same eager/$CK parts/$CK "resumed"
+
+# losses REPORT REPORT: of all epochs, the same but for rounding.
+losses() {
+    for report; do
+        sed -n '/"epochs": \[/,$s/^ *"loss": \([0-9][0-9.e-]*\).*/\1/p' "$report/$REPORT" >"$report.losses"
+        [ "$(wc -l <"$report.losses")" -ge 4 ] || fail "no losses in $report"
+    done
+    paste "$1.losses" "$2.losses" | awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-5 * $2) { print; exit 1 } }' ||
+        fail "$1 and $2 have other losses"
+}
+for ranks in 2 3; do
+    DL2_FAKE_PACE=lazy expect 0 train -b 4 --gpus $ranks --sync-bn --out sync$ranks
+    expect 0 train -b $((4 * ranks)) --device cuda --out large$ranks
+    losses sync$ranks large$ranks
+    expect 0 train -b 4 --ranks $ranks --sync-bn --device ref --out ref$ranks
+    losses sync$ranks ref$ranks
+done
+expect 0 train -b 4 --gpus 2 --amp fp16 --out fp16
+
+# More ranks than cards: told by the rank that has none.
+expect 1 train -b 4 --gpus 4 --out none
+grep -q 'no card number 3' "$work/err" || fail "the missing card: $(cat "$work/err")"
+# A peer that is lost leaves nobody waiting for its card, whether NCCL notices or the launcher.
+DL2_FAKE_PACE=lazy DL2_FAKE_NCCL_SUMS=50 expect 1 train -b 4 --gpus 2 -e 50 --out lost
+grep -q 'a peer is lost' "$work/err" || fail "a lost peer: $(cat "$work/err")"
+(DL2_FAKE_PACE=lazy exec "$fake" $small -b 4 --gpus 3 -e 100000 --out deaths) >out.deaths 2>err.deaths &
+pid=$!
+tries=0
+until [ -s deaths/$CK ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || { cat err.deaths >&2; fail "no checkpoint of a run on three cards"; }
+done
+kill -KILL $(cut -d ' ' -f 2 /proc/$pid/task/$pid/children)
+wait $pid
+[ $? = 1 ] || fail "a killed rank is a success"
+grep -q 'rank 1 of 3 .*killed by signal 9' err.deaths || fail "who was killed? $(cat err.deaths)"
