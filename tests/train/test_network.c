@@ -275,6 +275,257 @@ static void micro_batches_add_up(void **state)
     }
 }
 
+/*
+ * A training of all kinds of calls, over and over: two batch sizes, mixup, several micro-batches,
+ * evaluation in between. Losses of all of them, then logits, into `out`; returns how many.
+ */
+enum { ROUNDS = 4, FIGURES = ROUNDS * 5 + BATCH * 3 };
+
+static size_t all_kinds(struct dl2_device *device, double *out)
+{
+    static const uint32_t partner[BATCH] = {3, 0, 1, 2};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_network *net = made(device, "convnet", PIXELS, BATCH, 3);
+    const struct dl2_sgd sgd = {0.001f, 0.9f, 0.001f, true};
+    uint8_t other[BYTES];
+    size_t count = 0;
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < BYTES; i++)
+            other[i] = (uint8_t)(images[i] + 16 * round);
+        const struct dl2_network_input plain = {images, labels, BATCH, NULL, 1};
+        const struct dl2_network_input fewer = {other, labels, BATCH - 1, NULL, 1};
+        const struct dl2_network_input mixed = {other, labels, BATCH, partner,
+                                                0.6f + 0.1f * (float)round};
+        const struct {
+            const struct dl2_network_input *input;
+            struct dl2_network_step step;
+        } calls[] = {{&plain, {4 * round, 1, false, false}},
+                     {&mixed, {4 * round + 1, 1, false, false}},
+                     {&fewer, {4 * round + 2, 0.5f, false, true}},
+                     {&mixed, {4 * round + 3, 0.5f, true, false}}};
+        for (int i = 0; i < 4; i++) {
+            struct dl2_loss_sums sums;
+            ok(dl2_network_train(net, calls[i].input, &calls[i].step, &error), &error);
+            if (!calls[i].step.more)
+                ok(dl2_network_update(net, &sgd, &error), &error);
+            ok(dl2_network_take_sums(net, &sums, &error), &error);
+            out[count++] = sums.loss / (double)sums.counted;
+        }
+        /* Without a look in between, as a trainer has it. */
+        ok(dl2_network_evaluate(net, &fewer, &error), &error);
+        ok(dl2_network_evaluate(net, &plain, &error), &error);
+        struct dl2_loss_sums sums;
+        ok(dl2_network_take_sums(net, &sums, &error), &error);
+        assert_int_equal(sums.counted, 2 * BATCH - 1);
+        out[count++] = sums.loss / (double)sums.counted;
+    }
+    float logits[BATCH * 3];
+    ok(dl2_network_last(net, NULL, logits, &error), &error);
+    for (int i = 0; i < BATCH * 3; i++)
+        out[count++] = logits[i];
+    dl2_network_destroy(net);
+    return count;
+}
+
+static void devices_and_precisions_learn_alike(void **state)
+{
+    (void)state;
+    /* Rounding moves weights that little, and the batches are small: lost labels move them more. */
+    static const double within[] = {[DL2_PRECISION_FP32] = 1e-3,
+                                    [DL2_PRECISION_TF32] = 5e-2,
+                                    [DL2_PRECISION_BF16] = 0.12,
+                                    [DL2_PRECISION_FP16] = 6e-2};
+    double want[FIGURES], got[FIGURES];
+    const struct dl2_device_class *ops;
+    struct dl2_device *ref = opened(dl2_device_find("ref"), 1);
+    assert_int_equal(all_kinds(ref, want), FIGURES);
+    dl2_device_close(ref);
+    for (size_t d = 0; (ops = dl2_device_at(d)); d++)
+        for (int p = DL2_PRECISION_FP32; p <= DL2_PRECISION_FP16; p++) {
+            struct dl2_error error = DL2_ERROR_INIT;
+            const struct dl2_device_options options = {
+                .threads = 1, .precision = (enum dl2_precision)p, .loss_scale = 1024};
+            struct dl2_device *device;
+            if (ops->present && !ops->present())
+                continue;
+            int status = ops->open(&options, &device, &error);
+            if (status == DL2_ERR_UNSUPPORTED && p != DL2_PRECISION_FP32)
+                continue;
+            ok(status, &error);
+            all_kinds(device, got);
+            for (size_t i = 0; i < FIGURES; i++)
+                if (!(fabs(got[i] - want[i]) < within[p]))
+                    fail_msg("%s, %s, figure %zu: %g, not %g", ops->name, dl2_precision_name(p), i,
+                             got[i], want[i]);
+            dl2_device_close(device);
+        }
+}
+
+/*
+ * The reference with ears: what a network calls on a device that records, has two batches staged,
+ * and little memory.
+ */
+static struct {
+    struct dl2_device_class ops;
+    const struct dl2_device_class *ref;
+    bool recording;
+    unsigned begun, replayed, freed, convs, ingests;
+    const void *from; /* the images of the last ingest */
+    size_t memory;    /* what a call may allocate at most */
+} spy;
+
+static void spy_upload(struct dl2_device *device, void *to, const void *from, size_t bytes)
+{
+    assert_false(spy.recording);
+    spy.ref->upload(device, to, from, bytes);
+}
+
+static void spy_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
+{
+    assert_false(spy.recording);
+    spy.ref->set_numbers(device, numbers);
+}
+
+static int spy_alloc(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error)
+{
+    assert_false(spy.recording);
+    if (bytes > spy.memory)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory");
+    return spy.ref->alloc(device, bytes, out, error);
+}
+
+static void spy_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
+                             const float *bias, void *y)
+{
+    spy.convs++;
+    spy.ref->conv_forward(conv, x, weights, bias, y);
+}
+
+static void spy_ingest_run(struct dl2_ingest *ingest, const uint8_t *from, const uint32_t *partner,
+                           void *y)
+{
+    assert_false(spy.recording);
+    assert_ptr_not_equal(from, spy.from); /* the batch before may still be at work */
+    spy.from = from;
+    spy.ingests++;
+    spy.ref->ingest_run(ingest, from, partner, y);
+}
+
+static void spy_record_begin(struct dl2_device *device)
+{
+    (void)device;
+    assert_false(spy.recording);
+    spy.recording = true;
+    spy.begun++;
+}
+
+static struct dl2_recording *spy_record_end(struct dl2_device *device)
+{
+    (void)device;
+    assert_true(spy.recording);
+    spy.recording = false;
+    return (struct dl2_recording *)&spy;
+}
+
+static void spy_replay(struct dl2_recording *recording)
+{
+    assert_ptr_equal(recording, &spy);
+    spy.replayed++;
+}
+
+static void spy_recording_free(struct dl2_recording *recording)
+{
+    assert_ptr_equal(recording, &spy);
+    spy.freed++;
+}
+
+static struct dl2_device *spied(void)
+{
+    struct dl2_device *device = opened(dl2_device_find("ref"), 1);
+    memset(&spy, 0, sizeof spy);
+    spy.ref = device->ops;
+    spy.ops = *device->ops;
+    spy.memory = SIZE_MAX;
+    spy.ops.alloc = spy_alloc;
+    spy.ops.upload = spy_upload;
+    spy.ops.set_numbers = spy_set_numbers;
+    spy.ops.conv_forward = spy_conv_forward;
+    spy.ops.ingest_run = spy_ingest_run;
+    spy.ops.record_begin = spy_record_begin;
+    spy.ops.record_end = spy_record_end;
+    spy.ops.replay = spy_replay;
+    spy.ops.recording_free = spy_recording_free;
+    device->ops = &spy.ops;
+    device->staging = 2;
+    return device;
+}
+
+/* What is done a second time is recorded, and replayed from the third time on. */
+static void steps_are_recorded(void **state)
+{
+    (void)state;
+    enum { CONVS = 6 }; /* of convnet */
+    static const uint32_t partner[BATCH] = {3, 0, 1, 2};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *device = spied();
+    struct dl2_network *net = made(device, "convnet", PIXELS, BATCH, 3);
+    const struct dl2_network_input plain = {images, labels, BATCH, NULL, 1};
+    const struct dl2_network_input mixed = {images, labels, BATCH, partner, 0.5f};
+    const struct dl2_network_step steps[] = {{0, 1, false, false}, {1, 1, true, false}};
+    unsigned kinds = 0, runs = 0;
+    for (int evaluated = 0; evaluated < 2; evaluated++)
+        for (int mix = 0; mix < 2 - evaluated; mix++)
+            for (int accumulate = 0; accumulate < 2 - evaluated; accumulate++, kinds++)
+                for (int time = 0; time < 5; time++, runs++) {
+                    const struct dl2_network_input *input = mix ? &mixed : &plain;
+                    if (evaluated)
+                        ok(dl2_network_evaluate(net, input, &error), &error);
+                    else
+                        ok(dl2_network_train(net, input, &steps[accumulate], &error), &error);
+                }
+    assert_int_equal(kinds, 5);
+    assert_int_equal(spy.ingests, runs);
+    assert_int_equal(spy.begun, kinds);
+    assert_int_equal(spy.replayed, 3 * kinds);
+    assert_int_equal(spy.convs, 2 * kinds * CONVS);
+    /* A batch of another size is another row of calls. */
+    for (unsigned count = 1; count < BATCH; count++)
+        for (int time = 0; time < 3; time++) {
+            const struct dl2_network_input fewer = {images, labels, count, NULL, 1};
+            ok(dl2_network_evaluate(net, &fewer, &error), &error);
+        }
+    assert_int_equal(spy.begun, kinds + BATCH - 1);
+    dl2_network_destroy(net);
+    assert_int_equal(spy.freed, spy.begun);
+    device->ops = spy.ref;
+    dl2_device_close(device);
+}
+
+static void a_batch_that_fits_is_named(void **state)
+{
+    (void)state;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *device = spied();
+    struct dl2_network_config config = DL2_NETWORK_DEFAULTS;
+    struct dl2_network *net = NULL;
+    config.arch = "convnet";
+    config.batch = 300;
+    config.height = config.width = PIXELS;
+    spy.memory = 3 << 20;
+    assert_int_equal(dl2_network_create(device, &config, &net, &error), DL2_ERR_MEMORY);
+    unsigned fits = 0;
+    const char *said = strstr(error.message, "one of ");
+    if (!said || sscanf(said, "one of %u does", &fits) != 1)
+        fail_msg("%s", error.message);
+    config.batch = fits;
+    assert_int_equal(dl2_network_create(device, &config, &net, NULL), DL2_OK);
+    dl2_network_destroy(net);
+    config.batch = 2 * fits;
+    assert_int_equal(dl2_network_create(device, &config, &net, NULL), DL2_ERR_MEMORY);
+    device->ops = spy.ref;
+    dl2_device_close(device);
+}
+
 /* Names and counts as torchvision has them. */
 static void architectures(void **state)
 {
@@ -361,6 +612,9 @@ int main(void)
         cmocka_unit_test(resnet20_as_in_pytorch),
         cmocka_unit_test(two_runs_are_the_same_bits),
         cmocka_unit_test(micro_batches_add_up),
+        cmocka_unit_test(devices_and_precisions_learn_alike),
+        cmocka_unit_test(steps_are_recorded),
+        cmocka_unit_test(a_batch_that_fits_is_named),
         cmocka_unit_test(architectures),
         cmocka_unit_test(what_makes_no_sense),
     };
