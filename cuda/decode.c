@@ -186,7 +186,7 @@ static int reserve_card(uint8_t **memory, size_t *room, size_t size, struct dl2_
 
 static int make_pinned(uint8_t **memory, size_t size, struct dl2_error *error)
 {
-    return dl2_gpu_check(cudaHostAlloc((void **)memory, size, cudaHostAllocDefault),
+    return dl2_gpu_check(cudaHostAlloc((void **)memory, size, cudaHostAllocPortable),
                          "cudaHostAlloc (pinned memory of this machine)", error);
 }
 
@@ -574,13 +574,14 @@ static int transform_group(struct dl2_decode_slot *slot, unsigned from, unsigned
 static int make_group(struct dl2_decode_slot *slot, unsigned from, unsigned count, unsigned *end,
                       struct dl2_error *error)
 {
+    const size_t most = slot->decoder->options.memory ? slot->decoder->options.memory : MOST_PLANES;
     size_t bytes = 0;
     unsigned i = from;
     for (; i < count; i++) {
         if (atomic_load(&slot->places[i].kind) != ENCODED)
             continue;
         const size_t more = lay_out(slot, &slot->places[i]);
-        if (bytes && bytes + more > MOST_PLANES)
+        if (bytes && bytes + more > most)
             break;
         bytes += more;
     }

@@ -46,7 +46,7 @@ static int twin_reserve(struct twin *twin, size_t size, struct dl2_error *error)
     twin_free(twin);
     const size_t room = size + size / 4;
     DL2_TRY(dl2_gpu_check(cudaMalloc((void **)&twin->card, room), "cudaMalloc (an image)", error));
-    DL2_TRY(dl2_gpu_check(cudaHostAlloc((void **)&twin->host, room, cudaHostAllocDefault),
+    DL2_TRY(dl2_gpu_check(cudaHostAlloc((void **)&twin->host, room, cudaHostAllocPortable),
                           "cudaHostAlloc (an image)", error));
     twin->room = room;
     return DL2_OK;

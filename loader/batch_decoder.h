@@ -121,6 +121,7 @@ struct dl2_batch_decoder_options {
     enum dl2_decode_engine engine;
     bool regions;     /* decode what is under the limit alone, where that can be done */
     unsigned threads; /* of this machine that may help with one batch; 0: 1 */
+    size_t memory;    /* of decoded images at once, bytes; 0: 1 GiB. One always fits */
 };
 
 /* The best that was built: loader/batch_decoders.c. DL2_ERR_UNSUPPORTED without one, or without a

@@ -440,7 +440,9 @@ static cudaError_t release(void *at, bool pinned)
     return result(cudaErrorInvalidValue);
 }
 
+#ifndef DL2_FAKE_THREADS /* which has its own name for it */
 #undef cudaMalloc
+#endif
 cudaError_t cudaMalloc(void **out, size_t size)
 {
     return allocate(out, size, false);

@@ -6,6 +6,14 @@ tests_cuda_test_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_gpu_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_cuda_test_gpu_LDADD = libgpu.la libcommon.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_gpu
+if HAVE_NVJPEG
+check_PROGRAMS += tests/cuda/test_decode
+tests_cuda_test_decode_SOURCES = tests/cuda/test_decode.c $(loader_photos)
+tests_cuda_test_decode_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_decode_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_cuda_test_decode_LDADD = $(DECODERS) libgpu.la libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
+TESTS += tests/cuda/test_decode
+endif
 check_PROGRAMS += tests/cuda/test_plans
 tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c
 tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
@@ -64,6 +72,15 @@ tests_cuda_fake_test_device_SOURCES = tests/train/test_device.c $(fake_cuda_sour
 tests_cuda_fake_test_device_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_fake_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_cuda_fake_test_device_LDADD = $(fake_cuda_objects) libtrain.la $(CMOCKA_LIBS)
+if HAVE_NVJPEG
+check_PROGRAMS += tests/cuda/fake_test_decode
+tests_cuda_fake_test_decode_SOURCES = tests/cuda/test_decode.c tests/cuda/fake_nvjpeg.c tests/cuda/fake_threads.c \
+	tests/cuda/fake_threads.h tests/cuda/fake_cuda.h $(loader_photos)
+tests_cuda_fake_test_decode_CPPFLAGS = $(AM_CPPFLAGS) $(NVJPEG_CPPFLAGS) $(CUDA_CPPFLAGS) -DDL2_FAKE
+tests_cuda_fake_test_decode_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_cuda_fake_test_decode_LDADD = tests/cuda/transform.emulated.o tests/cuda/emulate.o $(DECODERS) libgpu.la libloader.la \
+	libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
+endif
 check_PROGRAMS += tests/cuda/fake_dl2_train
 tests_cuda_fake_dl2_train_SOURCES = $(dl2_train_SOURCES) $(fake_cuda_sources)
 tests_cuda_fake_dl2_train_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
@@ -71,6 +88,6 @@ tests_cuda_fake_dl2_train_LDADD = $(fake_cuda_objects) $(dl2_train_LDADD)
 endif
 endif
 endif
-cuda_tests = tests/cuda/test_fake_device.sh tests/cuda/test_fake_ranks.sh tests/cuda/test_fake_train.sh
+cuda_tests = tests/cuda/test_fake_decode.sh tests/cuda/test_fake_device.sh tests/cuda/test_fake_ranks.sh tests/cuda/test_fake_train.sh
 TESTS += $(cuda_tests)
 EXTRA_DIST += $(cuda_tests)

@@ -5,17 +5,15 @@
  */
 #include "codec/codec.h"
 #include "codec/decoder.h"
-#include "common/file.h"
-#include "common/random.h"
 #include "loader/batch_decoder.h"
 #include "loader/transform.h"
-#include "tests/loader/pictures.h"
+#include "tests/loader/photos.h"
 
 #include <stdatomic.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { PHOTOS = 50, BATCH = 8 };
+enum { BATCH = 8 };
 
 /* ---- a decoder ---- */
 
@@ -234,80 +232,8 @@ static void fake_stats(const struct dl2_batch_decoder *decoder,
 }
 
 static const struct dl2_batch_decoder_class fake_class = {
-    "fake", NULL, NULL,  fake_takes,  fake_slot_create, fake_slot_free, fake_images, fake_begin,
-    fake_add, fake_pixels, fake_finish,      fake_download,  fake_stats};
-
-/* ---- photographs: JPEG but for every ninth, some gray, some 4:4:4, some that can be cut ---- */
-
-static void name_of(unsigned number, char *name)
-{
-    sprintf(name, "class%u/%03u.jpg", number % 3, number);
-}
-
-static void make_photo(unsigned number, struct dl2_bytes *file)
-{
-    struct dl2_random random;
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
-    dl2_random_init(&random, number, DL2_RANDOM_TEST, 1, 0);
-    /* Those that can be cut are as wide as pays. */
-    const unsigned width = number == 4  ? 33
-                           : number % 2 ? 256 + dl2_random_below(&random, 80)
-                                        : 20 + dl2_random_below(&random, 300);
-    const unsigned height = 20 + dl2_random_below(&random, 200);
-    const unsigned channels = number % 7 == 3 ? 1 : 3;
-    assert_int_equal(dl2_image_reshape(&image, width, height, channels, NULL), DL2_OK);
-    for (unsigned y = 0; y < height; y++)
-        for (unsigned x = 0; x < width * channels; x++)
-            image.data[y * image.stride + x] =
-                (uint8_t)(x * number / 9 + y * 2 + dl2_random_below(&random, 40));
-    options.quality = 90;
-    options.subsampling = number % 4 == 1 ? "444" : number % 4 == 2 ? "422" : "420";
-    options.restart = number % 2 ? "tiles" : "none";
-    assert_int_equal(dl2_image_encode(dl2_codec_find(number % 9 == 8 ? "png" : "jpeg"), &image,
-                                      &options, file, NULL),
-                     DL2_OK);
-    dl2_image_free(&image);
-}
-
-static int make_photos(void **state)
-{
-    if (make_root(state) != 0)
-        return -1;
-    struct dl2_bytes file = DL2_BYTES_INIT;
-    for (unsigned i = 0; i < PHOTOS; i++) {
-        char name[32];
-        name_of(i, name);
-        make_photo(i, &file);
-        put(name, file.data, file.size);
-    }
-    dl2_bytes_free(&file);
-    return 0;
-}
-
-/* Within: the headers and the end are good; else it is cut off. */
-static void spoil_photo(unsigned number, bool within)
-{
-    struct dl2_bytes file = DL2_BYTES_INIT;
-    char name[32];
-    name_of(number, name);
-    make_photo(number, &file);
-    if (within)
-        for (size_t i = file.size / 2; i < file.size - 2; i++)
-            file.data[i] = 0xff;
-    put(name, file.data, within ? file.size : file.size / 2);
-    dl2_bytes_free(&file);
-}
-
-static void repair_photo(unsigned number)
-{
-    struct dl2_bytes file = DL2_BYTES_INIT;
-    char name[32];
-    name_of(number, name);
-    make_photo(number, &file);
-    put(name, file.data, file.size);
-    dl2_bytes_free(&file);
-}
+    "fake",     NULL,     NULL,        fake_takes,  fake_slot_create, fake_slot_free, fake_images,
+    fake_begin, fake_add, fake_pixels, fake_finish, fake_download,    fake_stats};
 
 /* ---- epochs ---- */
 
