@@ -609,7 +609,7 @@ __device__ __forceinline__ unsigned adaptive_end(unsigned i, unsigned in, unsign
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 4)
     max_pool(struct dl2_pool_shape s, const T *__restrict__ x, T *__restrict__ y,
              uint8_t *__restrict__ winner)
 {

@@ -5,6 +5,7 @@ AM_TESTS_ENVIRONMENT = \
 	builddir='$(abs_top_builddir)'; export builddir; \
 	CC='$(CC) $(DL2_SANITIZE)'; export CC; \
 	PYTHON3='$(PYTHON3)'; export PYTHON3; \
+	NVCC='$(NVCC)'; export NVCC; \
 	ASAN_OPTIONS=allocator_may_return_null=1; export ASAN_OPTIONS; \
 	TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1; export TSAN_OPTIONS; \
 	PATH='$(abs_top_builddir)':$$PATH; export PATH;
