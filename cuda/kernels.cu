@@ -1069,25 +1069,22 @@ template <class T, int M> struct norm_apply {
 
 /* The gradient that reaches a batch norm: dy, or dy + dy2, where its activation was open. That is
  * seen from y, or, where nothing was added to it, computed anew from x, which saves reading y. */
-template <class T, int M> struct norm_gradient {
+template <class T, int M, bool BY_X> struct norm_gradient {
     const T *x, *y, *dy, *dy2;
     const float *gamma, *beta, *kept;
     unsigned channels;
     enum dl2_activation activation;
-    bool by_x;
     float mean[M], slope[M], offset[M];
     __device__ void begin_gradient(unsigned column)
     {
+        float g[M];
         load<M>(kept + column, mean);
-        if (by_x) {
-            float g[M];
-            load<M>(kept + channels + column, slope);
-            load<M>(gamma + column, g);
-            load<M>(beta + column, offset);
+        load<M>(kept + channels + column, slope);
+        load<M>(gamma + column, g);
+        load<M>(beta + column, offset);
 #pragma unroll
-            for (int k = 0; k < M; k++)
-                slope[k] *= g[k];
-        }
+        for (int k = 0; k < M; k++)
+            slope[k] *= g[k];
     }
     /* g, and x less its mean */
     __device__ void read(size_t i, float (&g)[M], float (&centred)[M]) const
@@ -1102,7 +1099,7 @@ template <class T, int M> struct norm_gradient {
                 g[k] += v[k];
         }
         if (activation != DL2_IDENTITY) {
-            if (by_x) {
+            if (BY_X) {
 #pragma unroll
                 for (int k = 0; k < M; k++)
                     v[k] = rounded<T>(normal(centred[k], mean[k], slope[k], offset[k]));
@@ -1119,8 +1116,8 @@ template <class T, int M> struct norm_gradient {
     }
 };
 
-template <class T, int M> struct norm_backward_sums {
-    norm_gradient<T, M> gradient;
+template <class T, int M, bool BY_X> struct norm_backward_sums {
+    norm_gradient<T, M, BY_X> gradient;
     T *dresidual;
     template <int N> __device__ void begin(unsigned column)
     {
@@ -1156,27 +1153,26 @@ struct norm_backward_finish {
     }
 };
 
-/* dx = gamma * scale * (g - sum / rows - normal * product / rows) = p * (g + q * (x - mean) + r) */
-template <class T, int M> struct norm_backward_data {
-    norm_gradient<T, M> gradient;
+/* dx = gamma * scale * (g - sum / rows - normal * product / rows) = slope * (g + q * (x - mean) +
+ * r) */
+template <class T, int M, bool BY_X> struct norm_backward_data {
+    norm_gradient<T, M, BY_X> gradient;
     const float *sums;
     const T *dresidual; /* where the gradient lies already, or NULL */
     T *dx;
     float rows;
-    float p[M], q[M], r[M];
+    float q[M], r[M];
     template <int N> __device__ void begin(unsigned column)
     {
         static_assert(N == M, "");
         unsigned channels = gradient.channels;
         float scale[N];
         gradient.begin_gradient(column);
-        load<N>(gradient.gamma + column, p);
         load<N>(gradient.kept + channels + column, scale);
         load<N>(sums + column, r);
         load<N>(sums + channels + column, q);
 #pragma unroll
         for (int k = 0; k < N; k++) {
-            p[k] *= scale[k];
             q[k] *= -scale[k] / rows;
             r[k] /= -rows;
         }
@@ -1185,7 +1181,7 @@ template <class T, int M> struct norm_backward_data {
     {
         size_t i = row * gradient.channels + column;
         float g[N], centred[N];
-        if (dresidual) {
+        if (!BY_X && dresidual) {
             load<N>(gradient.x + i, centred);
             load<N>(dresidual + i, g);
 #pragma unroll
@@ -1196,7 +1192,7 @@ template <class T, int M> struct norm_backward_data {
         }
 #pragma unroll
         for (int k = 0; k < N; k++)
-            g[k] = p[k] * fmaf(q[k], centred[k], g[k] + r[k]);
+            g[k] = gradient.slope[k] * fmaf(q[k], centred[k], g[k] + r[k]);
         store<N>(dx + i, g);
     }
 };
@@ -1725,25 +1721,41 @@ int dl2_gpu_norm_apply(enum dl2_element element, const struct dl2_norm_shape *sh
 #undef CALL
 }
 
-template <class T, int N>
-static norm_gradient<T, N> gradient_of(const struct dl2_norm_shape *shape, const void *x,
-                                       const void *y, const void *dy, const void *dy2,
-                                       const float *gamma, const float *beta, const float *kept)
+/* See norm_gradient. */
+static bool by_x(const struct dl2_norm_shape *shape)
 {
-    bool by_x = shape->activation != DL2_IDENTITY && !shape->residual;
-    return norm_gradient<T, N>{(const T *)x,
-                               (const T *)y,
-                               (const T *)dy,
-                               (const T *)dy2,
-                               gamma,
-                               beta,
-                               kept,
-                               shape->channels,
-                               shape->activation,
-                               by_x,
-                               {},
-                               {},
-                               {}};
+    return shape->activation != DL2_IDENTITY && !shape->residual;
+}
+
+template <class T, int N, bool BY_X>
+static norm_gradient<T, N, BY_X>
+gradient_of(const struct dl2_norm_shape *shape, const void *x, const void *y, const void *dy,
+            const void *dy2, const float *gamma, const float *beta, const float *kept)
+{
+    norm_gradient<T, N, BY_X> g = {};
+    g.x = (const T *)x;
+    g.y = (const T *)y;
+    g.dy = (const T *)dy;
+    g.dy2 = (const T *)dy2;
+    g.gamma = gamma;
+    g.beta = beta;
+    g.kept = kept;
+    g.channels = shape->channels;
+    g.activation = shape->activation;
+    return g;
+}
+
+template <class T, int N, bool BY_X>
+static int sum_norm_backward(const struct dl2_norm_shape *shape, const void *x, const void *y,
+                             const void *dy, const void *dy2, const float *gamma, const float *beta,
+                             const float *kept, float *partials, float *sums, void *dresidual,
+                             float *dgamma, float *dbeta, bool accumulate, cudaStream_t stream)
+{
+    norm_backward_sums<T, N, BY_X> f = {
+        gradient_of<T, N, BY_X>(shape, x, y, dy, dy2, gamma, beta, kept), (T *)dresidual};
+    return run_sums<T, N, 2>(
+        f, norm_backward_finish{kept, sums, dgamma, dbeta, shape->channels, accumulate},
+        shape->rows, shape->channels, partials, stream);
 }
 
 template <class T, int N>
@@ -1753,11 +1765,11 @@ static int set_up_norm_backward_sums(const struct dl2_norm_shape *shape, const v
                                      float *partials, float *sums, void *dresidual, float *dgamma,
                                      float *dbeta, bool accumulate, cudaStream_t stream)
 {
-    norm_backward_sums<T, N> f = {gradient_of<T, N>(shape, x, y, dy, dy2, gamma, beta, kept),
-                                  (T *)dresidual};
-    return run_sums<T, N, 2>(
-        f, norm_backward_finish{kept, sums, dgamma, dbeta, shape->channels, accumulate},
-        shape->rows, shape->channels, partials, stream);
+    return by_x(shape)
+               ? sum_norm_backward<T, N, true>(shape, x, y, dy, dy2, gamma, beta, kept, partials,
+                                               sums, dresidual, dgamma, dbeta, accumulate, stream)
+               : sum_norm_backward<T, N, false>(shape, x, y, dy, dy2, gamma, beta, kept, partials,
+                                                sums, dresidual, dgamma, dbeta, accumulate, stream);
 }
 
 int dl2_gpu_norm_backward_sums(enum dl2_element element, const struct dl2_norm_shape *shape,
@@ -1779,6 +1791,21 @@ int dl2_gpu_norm_backward_sums(enum dl2_element element, const struct dl2_norm_s
 #undef CALL
 }
 
+template <class T, int N, bool BY_X>
+static int map_norm_backward(const struct dl2_norm_shape *shape, const void *x, const void *y,
+                             const void *dy, const void *dy2, const float *gamma, const float *beta,
+                             const float *kept, const float *sums, size_t rows,
+                             const void *dresidual, void *dx, cudaStream_t stream)
+{
+    norm_backward_data<T, N, BY_X> f = {};
+    f.gradient = gradient_of<T, N, BY_X>(shape, x, y, dy, dy2, gamma, beta, kept);
+    f.sums = sums;
+    f.dresidual = (const T *)dresidual;
+    f.dx = (T *)dx;
+    f.rows = (float)rows;
+    return run_rows<N>(f, shape->rows, shape->channels, stream);
+}
+
 template <class T, int N>
 static int set_up_norm_backward_data(const struct dl2_norm_shape *shape, const void *x,
                                      const void *y, const void *dy, const void *dy2,
@@ -1786,15 +1813,10 @@ static int set_up_norm_backward_data(const struct dl2_norm_shape *shape, const v
                                      const float *sums, size_t rows, const void *dresidual,
                                      void *dx, cudaStream_t stream)
 {
-    norm_backward_data<T, N> f = {gradient_of<T, N>(shape, x, y, dy, dy2, gamma, beta, kept),
-                                  sums,
-                                  (const T *)dresidual,
-                                  (T *)dx,
-                                  (float)rows,
-                                  {},
-                                  {},
-                                  {}};
-    return run_rows<N>(f, shape->rows, shape->channels, stream);
+    return by_x(shape) ? map_norm_backward<T, N, true>(shape, x, y, dy, dy2, gamma, beta, kept,
+                                                       sums, rows, dresidual, dx, stream)
+                       : map_norm_backward<T, N, false>(shape, x, y, dy, dy2, gamma, beta, kept,
+                                                        sums, rows, dresidual, dx, stream);
 }
 
 int dl2_gpu_norm_backward_data(enum dl2_element element, const struct dl2_norm_shape *shape,
