@@ -690,6 +690,15 @@ static void on_note(void *context, const char *text)
     fprintf(stderr, "%s: %s\n", program.name, text);
 }
 
+/* Of several ranks, this one. */
+static void on_failed(void *context, const struct dl2_error *error)
+{
+    (void)context;
+    close_bar();
+    fprintf(stderr, "%s: rank %u: %s\n", program.name, dl2_world_rank(config.world),
+            error->message);
+}
+
 static void show_result(const struct dl2_train_result *result)
 {
     const json_t *arguments = json_object_get(result->report, "arguments");
@@ -720,24 +729,9 @@ static json_t *library_versions(void)
     return versions;
 }
 
-/* What happened, and whether it has to be said here. */
-static int tell_failure(struct dl2_world *world, bool common, const struct dl2_error *error)
-{
-    const unsigned rank = dl2_world_rank(world);
-    const bool another = world && error->status == DL2_ERR_CANCELED;
-    close_bar();
-    if (rank == 0)
-        fprintf(stderr, "%s: %s\n", program.name, error->message);
-    else if (!common && !another)
-        fprintf(stderr, "%s: rank %u: %s\n", program.name, rank, error->message);
-    if (world && !common && !another)
-        world->ops->give_up(world);
-    return rank == 0 || !common ? DL2_EXIT_FAILED : DL2_EXIT_OK;
-}
-
 static int train(struct dl2_world *world)
 {
-    const struct dl2_train_events events = {NULL, on_begun, on_step, on_epoch, on_note};
+    const struct dl2_train_events events = {NULL, on_begun, on_step, on_epoch, on_note, on_failed};
     struct dl2_train_result result;
     struct dl2_error error = DL2_ERROR_INIT;
     /* A second signal ends the program as it would any other. A rank's comes from who started it,
@@ -753,9 +747,12 @@ static int train(struct dl2_world *world)
     int status = dl2_train(&config, &events, &result, &error);
     json_decref(config.versions);
     close_bar();
-    if (status < 0)
-        return tell_failure(world, result.common, &error);
     const bool first = dl2_world_rank(world) == 0;
+    const bool told = world && !result.common && status != DL2_ERR_CANCELED; /* by on_failed() */
+    if (status < 0 && first && !told)
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    if (status < 0)
+        return first || !result.common ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     if (first)
         show_result(&result);
     json_decref(result.report);

@@ -51,10 +51,16 @@ static double run_length(const struct dl2_run *run)
 /*
  * What ranks must not decide for themselves: whether to stop, which signals say to any of them, and
  * how long the run is, which with a budget rank 0's clock says. All ranks, before every step.
+ *
+ * A device that has failed does nothing more, and so leaves out sums that the others' wait for:
+ * that is told at once, and not when somebody asks for its losses.
  */
 static int look(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
+    const struct dl2_error *failure = &run->device->failure;
+    if (failure->status)
+        return dl2_error_set(error, failure->status, "%s", failure->message);
     double seen[] = {config->stop && *config->stop,
                      dl2_world_rank(config->world) == 0 ? run_length(run) : 0};
     DL2_TRY(dl2_world_sum(config->world, seen, 2, error));
@@ -766,6 +772,8 @@ int dl2_train(const struct dl2_train_config *config, const struct dl2_train_even
               struct dl2_train_result *result, struct dl2_error *error)
 {
     struct dl2_run run = {.config = config};
+    struct dl2_error own = DL2_ERROR_INIT;
+    error = error ? error : &own;
     if (events && dl2_world_rank(config->world) == 0)
         run.events = *events;
     memset(result, 0, sizeof *result);
@@ -780,6 +788,11 @@ int dl2_train(const struct dl2_train_config *config, const struct dl2_train_even
         result->report = json_incref(run.report);
     } else if (status == DL2_ERR_CANCELED && run.checkpoint && dl2_is_file(run.checkpoint)) {
         dl2_run_note(&run, "--resume goes on from %s", run.checkpoint);
+    } else if (config->world && !run.common && status != DL2_ERR_CANCELED) {
+        /* Before anything is closed: a card may wait for others, which wait for this rank. */
+        if (events && events->failed)
+            events->failed(events->context, error);
+        config->world->ops->give_up(config->world);
     }
     dl2_run_close(&run);
     return status;

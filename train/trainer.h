@@ -121,6 +121,9 @@ struct dl2_train_events {
     void (*epoch_ended)(void *context, const json_t *epoch);
     /* Something worth a line: what was resumed, a sample that can't be read. */
     void (*note)(void *context, const char *text);
+    /* Of several ranks this one, whichever it is, fails for itself; the others, which wait for it,
+     * are given up next, with "mpi" by ending all processes. */
+    void (*failed)(void *context, const struct dl2_error *error);
 };
 
 struct dl2_train_result {
@@ -135,7 +138,7 @@ struct dl2_train_result {
  * Runs. DL2_ERR_ARGUMENT for settings that make no sense together or for these data, DL2_ERR_FORMAT
  * for data or a checkpoint that is not as it should be. On an error the last checkpoint and report
  * that were written stay as they are, and result->report is NULL. DL2_ERR_CANCELED: another rank
- * failed. A rank that fails for itself (not result->common) has to give_up() its world.
+ * failed. Errors that aren't result->common were told by events->failed().
  */
 int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
               struct dl2_train_result *result, struct dl2_error *error);

@@ -42,7 +42,7 @@ struct dl2_world_class {
     void (*close)(struct dl2_world *world);
     /* This rank gives up, for a reason that the others don't know: their calls fail, or, with
      * "mpi", all processes end now, this one too. What is to be said must have been said. */
-    void (*give_up)(struct dl2_world *world);
+    void (*give_up)(const struct dl2_world *world);
     /* Has a rank left before its time? Any thread. Optional: NULL where all end with it. */
     bool (*broken)(const struct dl2_world *world);
 

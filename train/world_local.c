@@ -185,7 +185,7 @@ static int local_broadcast(const struct dl2_world *world, unsigned root, void *d
 
 /* -- the transport -- */
 
-static void local_give_up(struct dl2_world *world)
+static void local_give_up(const struct dl2_world *world)
 {
     dl2_local_leave(local_of(world), world->rank);
 }

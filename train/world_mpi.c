@@ -188,7 +188,7 @@ static bool mpi_started(void)
            (getenv("SLURM_STEP_NUM_TASKS") && atoi(getenv("SLURM_STEP_NUM_TASKS")) > 1);
 }
 
-static void mpi_give_up(struct dl2_world *world)
+static void mpi_give_up(const struct dl2_world *world)
 {
     (void)world;
     MPI_Abort(MPI_COMM_WORLD, 1);

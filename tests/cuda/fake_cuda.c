@@ -392,6 +392,7 @@ struct memory {
     struct memory *next;
 };
 
+static unsigned current; /* card */
 static struct memory *memories;
 static size_t used;
 
@@ -490,9 +491,21 @@ static void copy_now(void *call)
         memset(c->to, c->value, c->size);
 }
 
+/* DL2_FAKE_FAULT="CARD COPIES": from then on that card is no good. */
+static bool faulty(void)
+{
+    static unsigned copies;
+    unsigned number, limit;
+    const char *fault = getenv("DL2_FAKE_FAULT");
+    return fault && sscanf(fault, "%u %u", &number, &limit) == 2 && number == current &&
+           ++copies > limit;
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
+    if (faulty())
+        return result(cudaErrorLaunchFailure);
     const struct memory *a = find(to, size), *b = find(from, size);
     bool to_card = a && !a->pinned, from_card = b && !b->pinned;
     if ((kind == cudaMemcpyHostToDevice && (!to_card || from_card)) ||
@@ -538,7 +551,10 @@ cudaError_t cudaGetDeviceCount(int *count)
 
 cudaError_t cudaSetDevice(int number)
 {
-    return result(number < 0 || number >= cards() ? cudaErrorInvalidDevice : cudaSuccess);
+    if (number < 0 || number >= cards())
+        return result(cudaErrorInvalidDevice);
+    current = (unsigned)number;
+    return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int number)

@@ -52,6 +52,12 @@ grep -q 'no card number 3' "$work/err" || fail "the missing card: $(cat "$work/e
 # A peer that is lost leaves nobody waiting for its card, whether NCCL notices or the launcher.
 DL2_FAKE_PACE=lazy DL2_FAKE_NCCL_SUMS=50 expect 1 train -b 4 --gpus 2 -e 50 --out lost
 grep -q 'a peer is lost' "$work/err" || fail "a lost peer: $(cat "$work/err")"
+# Nor does a card that breaks, whichever.
+for run in "0 eager" "1 lazy"; do
+    card=${run% *}
+    DL2_FAKE_PACE=${run#* } DL2_FAKE_FAULT="$card 500" expect 1 train -b 4 --gpus 2 -e 50 --out broken$card
+    grep -q "rank $card: device cuda:.*cudaMemcpyAsync" "$work/err" || fail "a broken card: $(cat "$work/err")"
+done
 (DL2_FAKE_PACE=lazy exec "$fake" $small -b 4 --gpus 3 -e 100000 --out deaths) >out.deaths 2>err.deaths &
 pid=$!
 tries=0

@@ -212,7 +212,7 @@ static void leave_early(const struct dl2_world *world)
     for (int i = 0; i < 3; i++)
         CHECK(dl2_world_sum(world, &one, 1, &error) == DL2_OK);
     if (world->rank == 1) {
-        world->ops->give_up((struct dl2_world *)world);
+        world->ops->give_up(world);
     } else {
         dl2_reducer_add(reducer, data, 10);
         CHECK(dl2_world_sum(world, &one, 1, &error) == DL2_ERR_CANCELED);
