@@ -214,8 +214,16 @@ static int fill_plans(struct dl2_network *net, struct plan_set *set, unsigned co
     DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_train, error));
     loss.smoothing = 0;
     DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_eval, error));
-    for (size_t i = 0; i < net->graph.layer_count; i++)
-        DL2_TRY(plan_layer(net, &net->graph.layers[i], count, &set->layers[i], error));
+    for (size_t i = 0; i < net->graph.layer_count; i++) {
+        const struct dl2_layer *layer = &net->graph.layers[i];
+        int status = plan_layer(net, layer, count, &set->layers[i], error);
+        if (status < 0) {
+            const char *name =
+                layer->tensor < 0 ? "a pooling layer" : net->graph.tensors[layer->tensor].name;
+            dl2_error_prefix(error, "%s", name);
+            return status;
+        }
+    }
     set->count = count;
     return DL2_OK;
 }

@@ -20,6 +20,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             sum += tensor->data[k];
         if (dl2_checkpoint_find(&checkpoint, tensor->name) != tensor)
             abort();
+        float *values = dl2_calloc(tensor->bytes + 1, sizeof *values);
+        if (values && dl2_checkpoint_copy_floats(&checkpoint, tensor->name, tensor->dims,
+                                                 tensor->shape, values, NULL) == DL2_OK)
+            sum += values[0] > 0;
+        free(values);
     }
     dl2_checkpoint_free(&checkpoint);
     return sum == 0xdeadbeef; /* uses the sum, so that the bytes are really read */

@@ -17,4 +17,9 @@ text='{"__metadata__":{"crc32":"00000000","k":"v"},"a":{"dtype":"I64","shape":[1
     printf "\\$(printf %o ${#text})\000\000\000\000\000\000\000"
     printf '%s12345678' "$text"
 } >corpus/checked
+text='{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"BF16","shape":[1],"data_offsets":[4,6]}}'
+{
+    printf "\\$(printf %o ${#text})\000\000\000\000\000\000\000"
+    printf '%s123456' "$text"
+} >corpus/half
 DL2_FUZZ_SECONDS=5 "$builddir/tests/train/fuzz_checkpoint" -runs=0 corpus || fail "fuzz_checkpoint"
