@@ -92,3 +92,8 @@ cuda_tests = tests/cuda/test_fake_decode.sh tests/cuda/test_fake_device.sh tests
 	tests/cuda/test_sass.sh
 TESTS += $(cuda_tests)
 EXTRA_DIST += $(cuda_tests)
+
+# What a step must do at least, from a count; run by hand (docs/performance.md).
+EXTRA_PROGRAMS += tests/cuda/count_step
+tests_cuda_count_step_SOURCES = tests/cuda/count_step.c
+tests_cuda_count_step_LDADD = libtrain.la
