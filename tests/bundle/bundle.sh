@@ -64,6 +64,24 @@ bundle=$work/moved
 # An environment with other libraries of the same names doesn't matter.
 mkdir "$work/wrong" && for library in "$bundle"/lib/*.so*; do echo broken >"$work/wrong/${library##*/}"; done
 expect 0 env -i PATH=/usr/bin:/bin LD_LIBRARY_PATH="$work/wrong" "$bundle/bin/dl2-transcode" --version
+# The machine's libraries are found where PyTorch's packages put them, and in DL2_LIBRARIES before that.
+library=$(sed -n '/cudnn/p' "$bundle/lib/node/LIST" 2>/dev/null)
+if [ -n "$library" ] && [ -n "${PYTHON3:-}" ]; then
+    mkdir -p "$work/site/nvidia/cudnn/lib" "$work/own" "$work/python"
+    ln -s "$PYTHON3" "$work/python/python3"
+    cp "$bundle/lib/node/$library" "$work/site/nvidia/cudnn/lib"
+    expect 0 env -i PATH="$work/python:/usr/bin:/bin" PYTHONPATH="$work/site" DL2_VERBOSE=1 "$bundle/bin/dl2-train" --version
+    grep -qx "$library $work/site/nvidia/cudnn/lib" "$work/err" || fail "not found: $(cat "$work/err")"
+    cp "$bundle/lib/node/$library" "$work/own"
+    expect 0 env -i PATH="$work/python:/usr/bin:/bin" PYTHONPATH="$work/site" DL2_LIBRARIES="$work/own" DL2_VERBOSE=1 \
+        "$bundle/bin/dl2-train" --version
+    grep -qx "$library $work/own" "$work/err" || fail "not the one that was named: $(cat "$work/err")"
+fi
+# What a machine with a card would run.
+if [ -n "${PYTHON3:-}" ] && [ -e "$bundle/libexec/make_images" ]; then
+    expect 0 "$PYTHON3" "$bundle/share/dl2/device/device.py" --device cpu --tiny --parts decode --out "$work/results"
+    grep -q 'restart tiles, cpu' "$work/results/results.md" || fail "$(cat "$work/results/results.md")"
+fi
 # The makefile finds the programs.
 expect 0 make -f "$bundle/share/dl2/study.mk" DATASET="$work/data/photos" OUT="$work/out2" CODECS="${codecs%%,*}" QUALITIES=50 variants
 

@@ -65,5 +65,8 @@ expect 1 "$PYTHON3" "$srcdir/tests/device/device.py" --device cpu --tiny --parts
     --build "$builddir" --out "$work/results"
 grep -q '## Correctness' "$work/results/results.md" || fail "results of other parts are gone"
 grep -q 'study: .*nowhere' "$work/results/results.md" || fail "the failure isn't named"
+mkdir "$work/other" "$work/merged" && echo '{"schema": "dl2-device/1", "machine": {"cpu": "x"}, "parts": {"new": {}}}' >"$work/other/results.json"
+expect 0 "$PYTHON3" "$srcdir/tests/device/device.py" --out "$work/merged" --merge "$work/results/results.json" "$work/other/results.json"
+grep -q '"new"' "$work/merged/results.json" && grep -q '## Correctness' "$work/merged/results.md" || fail "results aren't put together"
 expect 2 "$PYTHON3" "$srcdir/tests/device/device.py" --parts nonsense --build "$builddir"
 exit 0

@@ -9,4 +9,7 @@ bundle_device_files += $(device_files) tests/bench/peer_load.py
 bundle_checks += tests/device/steps$(EXEEXT) tests/train/make_images$(EXEEXT)
 if HAVE_CMOCKA
 bundle_checks += tests/train/test_device$(EXEEXT)
+if HAVE_CUDA
+bundle_checks += tests/cuda/test_gpu$(EXEEXT)
+endif
 endif
