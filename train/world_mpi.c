@@ -191,7 +191,9 @@ static bool mpi_started(void)
 static void mpi_give_up(const struct dl2_world *world)
 {
     (void)world;
+    pthread_mutex_lock(&inside); /* the other channel's thread may be there */
     MPI_Abort(MPI_COMM_WORLD, 1);
+    pthread_mutex_unlock(&inside);
 }
 
 static void release(struct mpi *mpi)
