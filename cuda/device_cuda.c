@@ -288,7 +288,8 @@ static void cuda_upload(struct dl2_device *device, void *to, const void *from, s
     if (cuda->ingests > 1)
         note(cuda, cudaStreamWaitEvent(cuda->uploads, cuda->ingested[cuda->ingests % 2], 0),
              "cudaStreamWaitEvent", "upload");
-    note(cuda, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda->uploads),
+    /* cudaMemcpyDefault: batches that were decoded on the card are there already. */
+    note(cuda, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda->uploads),
          "cudaMemcpyAsync", "upload");
     note(cuda, cudaEventRecord(cuda->uploaded, cuda->uploads), "cudaEventRecord", "upload");
     note(cuda, cudaStreamWaitEvent(cuda->stream, cuda->uploaded, 0), "cudaStreamWaitEvent",

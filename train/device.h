@@ -197,7 +197,8 @@ struct dl2_device_class {
     void *(*host_alloc)(struct dl2_device *device, size_t bytes);
     void (*host_free)(struct dl2_device *device, void *memory);
     /*
-     * `from` must stay as it is until wait_uploads() or sync(). An upload comes after all that was
+     * `from` may be of this device's own memory, too, where what is decoded there lies, and must
+     * stay as it is until wait_uploads() or sync(). An upload comes after all that was
      * called up to the last but dl2_device.staging - 1 of the ingest_run()s, and before all that is
      * called after it: whoever uploads batches into `staging` places in turn, and reads them
      * nowhere after their ingest_run(), needs no more order; others sync() first.

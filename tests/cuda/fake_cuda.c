@@ -512,7 +512,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMe
         (kind == cudaMemcpyDeviceToHost && (to_card || !from_card)) ||
         (kind == cudaMemcpyDeviceToDevice && (!to_card || !from_card)))
         return result(cudaErrorInvalidValue);
-    struct copying c = {to, from, size, 0, kind == cudaMemcpyHostToDevice && !b};
+    const bool from_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDefault;
+    struct copying c = {to, from, size, 0, from_host && !b};
     if (!c.behind) {
         dl2_fake_queue(stream, copy_now, &c, sizeof c);
         return cudaSuccess;

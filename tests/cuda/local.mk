@@ -80,6 +80,11 @@ tests_cuda_fake_test_decode_CPPFLAGS = $(AM_CPPFLAGS) $(NVJPEG_CPPFLAGS) $(CUDA_
 tests_cuda_fake_test_decode_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_cuda_fake_test_decode_LDADD = tests/cuda/transform.emulated.o tests/cuda/emulate.o $(DECODERS) libgpu.la libloader.la \
 	libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
+check_PROGRAMS += tests/cuda/fake_decode_train
+tests_cuda_fake_decode_train_SOURCES = $(dl2_train_SOURCES) tests/cuda/fake_cublas.c tests/cuda/fake_cudnn.c \
+	tests/cuda/fake_nvjpeg.c tests/cuda/fake_threads.c tests/cuda/fake_threads.h tests/cuda/fake_cuda.h
+tests_cuda_fake_decode_train_CPPFLAGS = $(AM_CPPFLAGS) $(NVJPEG_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_fake_decode_train_LDADD = tests/cuda/transform.emulated.o $(fake_cuda_objects) $(dl2_train_LDADD)
 endif
 check_PROGRAMS += tests/cuda/fake_dl2_train
 tests_cuda_fake_dl2_train_SOURCES = $(dl2_train_SOURCES) $(fake_cuda_sources)
@@ -88,7 +93,7 @@ tests_cuda_fake_dl2_train_LDADD = $(fake_cuda_objects) $(dl2_train_LDADD)
 endif
 endif
 endif
-cuda_tests = tests/cuda/test_fake_decode.sh tests/cuda/test_fake_device.sh tests/cuda/test_fake_ranks.sh tests/cuda/test_fake_train.sh \
+cuda_tests = tests/cuda/test_fake_decode.sh tests/cuda/test_fake_decode_train.sh tests/cuda/test_fake_device.sh tests/cuda/test_fake_ranks.sh tests/cuda/test_fake_train.sh \
 	tests/cuda/test_sass.sh
 TESTS += $(cuda_tests)
 EXTRA_DIST += $(cuda_tests)
