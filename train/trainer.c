@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/thread.h"
 #include "train/mixup.h"
 #include "train/run.h"
 #include "train/weights.h"
@@ -11,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Two positions closer than this are one: sums of 1 / steps are not exact. */
 #define SAME 1e-9
@@ -704,10 +706,25 @@ static int check_alike(const struct dl2_run *run, struct dl2_error *error)
     return status;
 }
 
+/* mpirun binds each of a few ranks to one core, which starves the loader. */
+static void note_binding(struct dl2_run *run)
+{
+    const struct dl2_world *world = run->config->world;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned own = dl2_cpu_count();
+    if (world && world->sharers < world->local_size && (long)(own * world->local_size) < processors)
+        dl2_run_note(
+            run,
+            "each rank may run on %u of this machine's %ld processors only; more are to be "
+            "had by mpirun --bind-to none, or srun --cpus-per-task",
+            own, processors);
+}
+
 /* From where all ranks go on. */
 static int begin(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_world *world = run->config->world;
+    note_binding(run);
     DL2_TRY(dl2_run_agree(run, check_alike(run, error), error));
     int status = dl2_world_rank(world) == 0 ? load_checkpoint(run, error) : DL2_OK;
     DL2_TRY(dl2_run_agree(run, status, error));

@@ -61,6 +61,11 @@ int dl2_world_open(const struct dl2_world_options *options, struct dl2_world **o
 {
     const char *name = options->transport;
     *out = NULL;
+    if (options->ranks && launcher())
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s has started several of this process already: each would start %u "
+                             "more; leave out --ranks and --gpus",
+                             launcher(), options->ranks);
     if (options->ranks && (!name || !strcmp(name, "local")))
         return dl2_local_launch(options->ranks, out, exit_status, error);
     if (options->ranks)

@@ -33,6 +33,8 @@ expect 1 mpi -n 3 dl2-train $smallest -d nowhere --out nothing
 for file in $(ls data/train/c0/* | head -3); do echo junk >"$file"; done
 expect 1 mpi -n 2 dl2-train $smallest $options --on-bad stop --out nothing
 grep -q 'data/train/c0/' "$work/err" || { cat "$work/err" >&2; fail "--on-bad stop names no file"; }
+expect 1 mpi -n 2 dl2-train $smallest $options --ranks 2 --out nothing
+grep -q 'leave out --ranks' "$work/err" || fail "ranks of ranks: $(cat "$work/err")"
 # A rank that is killed doesn't leave the others waiting.
 expect 2 run $options --ranks 2 --world mpi
 (exec mpirun --oversubscribe -n 3 dl2-train $smallest $options --device ref -e 1000 --out killed) >out.killed 2>err.killed &
