@@ -776,7 +776,7 @@ template <int N> __device__ __forceinline__ struct place place_of(const struct r
     return p;
 }
 
-enum { SUM_BLOCKS = 512, FINISH = 32 };
+enum { SUM_BLOCKS = 512, BUSY_BLOCKS = 1056, FINISH = 32 };
 
 /* Adds up P planes of what F makes of each row, into partials[blockIdx.x][P][channels]. Rows are
  * taken from the last to the first: the last are likeliest to lie in the cache still, and the first
@@ -891,7 +891,11 @@ template <int N, class F> int run_rows(F f, size_t rows, unsigned channels, cuda
     unsigned groups;
     struct rows_shape s = rows_of<N>(rows, channels, &groups);
     unsigned high = THREADS / s.across;
-    size_t blocks = (rows + high * 4 - 1) / (high * 4); /* four rows a thread, or more */
+    /* Sixteen rows a thread, so that what belongs to its channels, which is up to a hundred bytes
+       and more, is read for something; fewer where large cards would run dry, four at least. */
+    size_t few = (rows + high * 16 - 1) / (high * 16), many = (rows + high * 4 - 1) / (high * 4);
+    size_t full = BUSY_BLOCKS / groups ? BUSY_BLOCKS / groups : 1;
+    size_t blocks = few > full ? few : many < full ? many : full;
     size_t most = 4096 / groups ? 4096 / groups : 1;
     return DL2_LAUNCH((map_rows<N, F>), dim3((unsigned)(blocks < most ? blocks : most), groups),
                       THREADS, stream, f, s);
