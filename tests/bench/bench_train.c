@@ -1,9 +1,10 @@
 /*
  * Training steps a second on synthetic data, for comparison with bench_train.py:
  *
- *     bench_train ARCH PIXELS BATCH THREADS STEPS [DEVICE]
+ *     bench_train ARCH PIXELS BATCH THREADS STEPS [DEVICE [PRECISION]]     "cuda bf16"
  *
- * Prints images a second over STEPS steps (forward, backward, update) after three to warm up.
+ * Prints images a second over STEPS steps (upload, forward, backward, update) after a few to warm
+ * up. As in training, nothing waits for the device but the upload, until the last step is done.
  */
 #include "common/clock.h"
 #include "common/memory.h"
@@ -12,11 +13,25 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { WARM_UP = 5 };
+
+static int find_precision(const char *name, enum dl2_precision *precision, struct dl2_error *error)
+{
+    for (int p = DL2_PRECISION_FP32; p <= DL2_PRECISION_FP16; p++)
+        if (!strcmp(name, dl2_precision_name((enum dl2_precision)p))) {
+            *precision = (enum dl2_precision)p;
+            return DL2_OK;
+        }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no precision %s", name);
+}
 
 int main(int argc, char **argv)
 {
     if (argc < 6) {
-        fprintf(stderr, "usage: bench_train ARCH PIXELS BATCH THREADS STEPS [DEVICE]\n");
+        fprintf(stderr,
+                "usage: bench_train ARCH PIXELS BATCH THREADS STEPS [DEVICE [PRECISION]]\n");
         return 2;
     }
     unsigned pixels = (unsigned)atoi(argv[2]), batch = (unsigned)atoi(argv[3]);
@@ -30,9 +45,18 @@ int main(int argc, char **argv)
     config.batch = batch;
     config.height = config.width = pixels;
     size_t bytes = (size_t)batch * pixels * pixels * 3;
-    uint8_t *images = dl2_calloc(bytes, 1);
+    uint8_t *images = NULL;
     int32_t *labels = dl2_calloc(batch, sizeof *labels);
-    int status = images && labels ? DL2_OK : DL2_ERR_MEMORY;
+    int status = labels ? DL2_OK : DL2_ERR_MEMORY;
+    if (!status && argc > 7)
+        status = find_precision(argv[7], &options.precision, &error);
+    if (!status)
+        status = dl2_device_open(argc > 6 ? argv[6] : NULL, &options, &device, &error);
+    if (!status) {
+        images = device->ops->host_alloc ? device->ops->host_alloc(device, bytes)
+                                         : dl2_alloc_aligned(bytes, 1);
+        status = images ? DL2_OK : DL2_ERR_MEMORY;
+    }
     struct dl2_random random;
     dl2_random_init(&random, 1, DL2_RANDOM_SYNTHETIC, 0, 0);
     for (size_t i = 0; !status && i < bytes; i++)
@@ -40,33 +64,40 @@ int main(int argc, char **argv)
     for (unsigned i = 0; !status && i < batch; i++)
         labels[i] = (int32_t)dl2_random_below(&random, config.classes);
     if (!status)
-        status = dl2_device_open(argc > 6 ? argv[6] : NULL, &options, &device, &error);
-    if (!status)
         status = dl2_network_create(device, &config, &network, &error);
 
     const struct dl2_network_input input = {images, labels, batch, NULL, 1};
     const struct dl2_sgd sgd = {0.01f, 0.9f, 1e-4f, true};
     double started = 0;
     struct dl2_loss_sums sums = {0};
-    for (unsigned i = 0; !status && i < steps + 3; i++) {
+    for (unsigned i = 0; !status && i < steps + WARM_UP; i++) {
         const struct dl2_network_step step = {i, 1, false, false};
-        if (i == 3)
+        if (i == WARM_UP) {
+            status = dl2_network_take_sums(network, &sums, &error);
             started = dl2_clock_wall();
-        status = dl2_network_train(network, &input, &step, &error);
+        }
+        if (!status)
+            status = dl2_network_train(network, &input, &step, &error);
         if (!status)
             status = dl2_network_update(network, &sgd, &error);
         if (!status)
-            status = dl2_network_take_sums(network, &sums, &error);
+            dl2_network_wait_input(network);
     }
+    if (!status)
+        status = dl2_network_take_sums(network, &sums, &error);
     double seconds = dl2_clock_wall() - started;
     if (!status)
         printf("%.2f images/s, loss %.4f\n", steps * batch / seconds,
                sums.loss / (double)sums.counted);
     else
-        fprintf(stderr, "bench_train: %s\n", error.message);
+        fprintf(stderr, "bench_train: %s\n",
+                error.message[0] ? error.message : "out of memory for a batch");
     dl2_network_destroy(network);
+    if (images && device->ops->host_alloc)
+        device->ops->host_free(device, images);
+    else
+        free(images);
     dl2_device_close(device);
-    free(images);
     free(labels);
     return status ? 1 : 0;
 }
