@@ -227,8 +227,9 @@ def correct(runner, result):
     steps = result.setdefault("ten steps of resnet18", {})
     for precision in precisions:
         def compare(precision=precision):
+            # At a rate of 0.01, which ReLUs open for want of a rounding makes differences above 1e-3 on processors too.
             folder = tempfile.mkdtemp(dir=args.work)
-            shape = ["resnet18", "64", "8" if args.tiny else "64", "10", "3" if args.tiny else "10", "0.01"]
+            shape = ["resnet18", "64", "8" if args.tiny else "64", "10", "3" if args.tiny else "10", "3e-4"]
             theirs = runner.run(runner.peer("peer_steps.py") + [args.device, precision] + shape + [folder], 120)
             files = [os.path.join(folder, name) for name in ("weights", "images", "labels")]
             ours = runner.run(runner.program("tests/device/steps") + [args.device, precision] + shape + files, 120)
