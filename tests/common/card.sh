@@ -40,6 +40,20 @@ for epoch in report["epochs"]:
     assert abs(epoch["data_stall"] - epoch["data_wait_seconds"] / epoch["seconds"]) < 1e-9
 PY
 
+# The card that the device says it is on: one that stands in for it (tests/cuda/fake_cuda.h).
+fake=$builddir/tests/cuda/fake_dl2_train
+if [ -x "$fake" ]; then
+    expect 0 "$fake" --device cuda --loader synthetic --classes 2 --images 16 -a convnet --image-size 8 -b 8 -e 1 --threads 1 \
+        --restart --quiet --out device
+    check device <<'PY'
+import json, sys
+report = json.load(open(sys.argv[1]))
+card = report["card"]
+assert card["name"] == "Pretended card" and card["pci"] == "0000:00:00.0" and "compute_capability" in card, card
+assert report["timeline"]["card_percent"][0] == 80, report["timeline"]
+PY
+fi
+
 # A card that doesn't count: its power is summed up.
 FAKE_NVML=nocounter DL2_CARD=0 train power
 check power <<'PY'

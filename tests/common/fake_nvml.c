@@ -1,5 +1,5 @@
 /*
- * Stands in for libnvidia-ml.so.1 in card.sh: one card at 0000:1b:00.0, number 0, that takes 250 W, of which a kernel runs
+ * Stands in for libnvidia-ml.so.1 in card.sh: one card at 0000:1b:00.0, or at 0000:00:00.0, number 0, that takes 250 W, of which a kernel runs
  * 80% of the time. FAKE_NVML lists what is amiss: "noinit", "nocounter" (no energy counter), "nothing" (every reading
  * fails).
  */
@@ -64,7 +64,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
 int nvmlDeviceGetHandleByPciBusId_v2(const char *id, void **device);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *id, void **device)
 {
-    if (strcmp(id, "0000:1b:00.0") != 0)
+    if (strcmp(id, "0000:1b:00.0") != 0 && strcmp(id, "0000:00:00.0") != 0)
         return NOT_FOUND;
     *device = &card;
     return SUCCESS;
