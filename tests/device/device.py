@@ -220,10 +220,11 @@ def correct(runner, result):
             return "pass"
         operations[precision] = attempt(result, "operations in " + precision, check) or "FAIL"
     if args.device.startswith("cuda"):
-        def gpu():
-            runner.run(runner.program("tests/cuda/test_gpu"), 120)
-            return "pass"
-        operations["test_gpu"] = attempt(result, "test_gpu", gpu) or "FAIL"
+        for name in ("test_gpu", "test_decode"):
+            def gpu(name=name):
+                runner.run(runner.program("tests/cuda/" + name), 120)
+                return "pass"
+            operations[name] = attempt(result, name, gpu) or "FAIL"
     steps = result.setdefault("ten steps of resnet18", {})
     for precision in precisions:
         def compare(precision=precision):
@@ -395,7 +396,8 @@ def decode(runner, result):
                                                          str(s["batch"]), "-e", "3", "--json", path, *crops, *options,
                                                          "bench", data])
                 report = runner.json(path)
-                return {key: report[key] for key in ("images_per_second", "images_per_core_second", "stages") if key in report}
+                return {key: report[key] for key in ("images_per_second", "images_per_core_second", "stages", "card")
+                        if key in report}
             name += ", training's crops" if "--train" in crops else ", the middle of the image"
             table[name] = attempt(result, name, bench)
     ways = ["cpu", "gpu", "hybrid"]

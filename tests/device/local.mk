@@ -11,5 +11,8 @@ if HAVE_CMOCKA
 bundle_checks += tests/train/test_device$(EXEEXT)
 if HAVE_CUDA
 bundle_checks += tests/cuda/test_gpu$(EXEEXT)
+if HAVE_NVJPEG
+bundle_checks += tests/cuda/test_decode$(EXEEXT)
+endif
 endif
 endif
