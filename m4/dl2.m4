@@ -95,8 +95,10 @@ AC_DEFUN([DL2_CXX], [
     [have_cxx=yes], [have_cxx=no])
   rm -f conftest.cpp conftest.o
   AC_MSG_RESULT([$have_cxx])
-  AM_CONDITIONAL([HAVE_CXX], [test "x$have_cxx" = xyes])
   AS_VAR_IF([have_cxx], [yes], [dl2_found=yes], [dl2_found="no (Debian: g++)"])
+  # Fibres stand for the card's threads, and ThreadSanitizer can't follow them.
+  AS_CASE([$enable_sanitize], [*thread*], [have_cxx=no; dl2_found="no (not under ThreadSanitizer)"])
+  AM_CONDITIONAL([HAVE_CXX], [test "x$have_cxx" = xyes])
   DL2_SUMMARY_ADD([`printf '%-26s' "kernels tested on the CPU"` $dl2_found])
 ])
 

@@ -11,7 +11,6 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 /* after those above */
@@ -699,10 +698,6 @@ static void depthwise_kernels(void **unused)
 
 int main(void)
 {
-#ifdef __SANITIZE_THREAD__
-    puts("SKIP: ThreadSanitizer can't follow the fibres that stand for the card's threads");
-    return 77;
-#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elementwise_kernels), cmocka_unit_test(dropout_kernel),
         cmocka_unit_test(optimiser_kernels),   cmocka_unit_test(loss_scale_moves),
