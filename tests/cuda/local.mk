@@ -72,6 +72,10 @@ tests_cuda_fake_test_device_SOURCES = tests/train/test_device.c $(fake_cuda_sour
 tests_cuda_fake_test_device_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_fake_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_cuda_fake_test_device_LDADD = $(fake_cuda_objects) libtrain.la $(CMOCKA_LIBS)
+check_PROGRAMS += tests/cuda/fake_dl2_quality
+tests_cuda_fake_dl2_quality_SOURCES = $(dl2_quality_SOURCES) tests/cuda/fake_threads.c tests/cuda/fake_threads.h tests/cuda/fake_cuda.h
+tests_cuda_fake_dl2_quality_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_fake_dl2_quality_LDADD = tests/cuda/score.emulated.o tests/cuda/emulate.o $(dl2_quality_LDADD)
 if HAVE_NVJPEG
 check_PROGRAMS += tests/cuda/fake_test_decode
 tests_cuda_fake_test_decode_SOURCES = tests/cuda/test_decode.c tests/cuda/fake_nvjpeg.c tests/cuda/fake_threads.c \
@@ -93,7 +97,7 @@ tests_cuda_fake_dl2_train_LDADD = $(fake_cuda_objects) $(dl2_train_LDADD)
 endif
 endif
 endif
-cuda_tests = tests/cuda/test_fake_decode.sh tests/cuda/test_fake_decode_train.sh tests/cuda/test_fake_device.sh tests/cuda/test_fake_ranks.sh tests/cuda/test_fake_train.sh \
+cuda_tests = tests/cuda/test_fake_decode.sh tests/cuda/test_fake_decode_train.sh tests/cuda/test_fake_device.sh tests/cuda/test_fake_quality.sh tests/cuda/test_fake_ranks.sh tests/cuda/test_fake_train.sh \
 	tests/cuda/test_sass.sh
 TESTS += $(cuda_tests)
 EXTRA_DIST += $(cuda_tests)
