@@ -1,7 +1,7 @@
 /*
- * The cuda device. cuDNN does convolutions, cublasLt linear layers, and kernels.cu what is bound by
- * memory. Everything is queued on one stream, in order; uploads go on a second one beside it, tied
- * to the first by events (see upload()). A recording is a CUDA graph of the first stream.
+ * The cuda device. cuDNN does convolutions, cublasLt linear layers, and our own kernels what is
+ * bound by memory. Everything is queued on one stream, in order; uploads go on a second one beside
+ * it, tied to the first by events (see upload()). A recording is a CUDA graph of the first stream.
  *
  * How to do a convolution is measured once for each shape and pass, unless bits must repeat from
  * run to run: then cuDNN's first choice that is deterministic is taken. Our own kernels always give

@@ -20,7 +20,8 @@ CLEANFILES += $(CUDA_KERNELS:.cu=.lo.d)
 EXTRA_DIST += build-aux/nvcc.sh
 
 # All .cu files, for their dependencies.
-CUDA_KERNELS = cuda/kernels.cu cuda/score.cu cuda/transform.cu
+TRAIN_KERNELS = cuda/depthwise.cu cuda/elementwise.cu cuda/ingest.cu cuda/loss.cu cuda/norm.cu cuda/optimiser.cu cuda/pool.cu
+CUDA_KERNELS = $(TRAIN_KERNELS) cuda/score.cu cuda/transform.cu
 
 if HAVE_CUDA
 # What the parts of this room share.
@@ -34,7 +35,7 @@ noinst_LTLIBRARIES += libtrain_cuda.la
 libtrain_cuda_la_SOURCES = \
 	cuda/conv_plan.c cuda/conv_plan.h \
 	cuda/device_cuda.c \
-	cuda/kernels.cu cuda/kernels.h cuda/launch.h \
+	$(TRAIN_KERNELS) cuda/kernels.h cuda/launch.h cuda/rows.cuh cuda/tensor.cuh \
 	cuda/product.c cuda/product.h \
 	cuda/reducer.h
 libtrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)

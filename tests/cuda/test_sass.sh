@@ -30,7 +30,7 @@ for source in "$srcdir"/cuda/*.cu; do
 done
 # wide FUNCTIONS LOADS STORES: each of them has as many at least.
 wide() {
-    grep -E "$1" kernels.wide >found || fail "there is no kernel $1"
+    cat ./*.wide | grep -E "$1" >found || fail "there is no kernel $1"
     awk -v l="$2" -v s="$3" '$2 < l || $3 < s { print; bad = 1 } END { exit bad }' found || fail "narrow accesses in $what"
 }
 wide 'each.*(8activate|5lower|7dropout|5scale)' 1 1

@@ -1,0 +1,532 @@
+/* Batch norm, and the sums and biases of channels. */
+#include "cuda/kernels.h"
+#include "cuda/rows.cuh"
+
+namespace
+{
+
+template <class T> struct column_sum {
+    const T *x;
+    unsigned channels;
+    template <int N> __device__ void begin(unsigned)
+    {
+    }
+    template <int N> __device__ void add(size_t row, unsigned column, float (&sums)[1][N]) const
+    {
+        float v[N];
+        load<N>(x + row * channels + column, v);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            sums[0][k] += v[k];
+    }
+};
+
+struct keep_column {
+    float *out;
+    bool accumulate;
+    __device__ void finish(unsigned column, const double (&sums)[1]) const
+    {
+        out[column] = (float)(sums[0] + (accumulate ? out[column] : 0));
+    }
+};
+
+template <class T, int M> struct add_bias {
+    const float *bias;
+    T *y;
+    unsigned channels;
+    float b[M];
+    template <int N> __device__ void begin(unsigned column)
+    {
+        static_assert(N == M, "");
+        load<N>(bias + column, b);
+    }
+    template <int N> __device__ void run(size_t row, unsigned column) const
+    {
+        float v[N];
+        load<N>(y + row * channels + column, v);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            v[k] += b[k];
+        store<N>(y + row * channels + column, v);
+    }
+};
+
+/* Sums of x and its square, less the first row's x, so that a mean far from 0 costs no digits. */
+template <class T, int M> struct norm_sums {
+    const T *x;
+    unsigned channels;
+    float shift[M];
+    template <int N> __device__ void begin(unsigned column)
+    {
+        static_assert(N == M, "");
+        load<N>(x + column, shift);
+    }
+    template <int N> __device__ void add(size_t row, unsigned column, float (&sums)[2][N]) const
+    {
+        float v[N];
+        load<N>(x + row * channels + column, v);
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            float d = v[k] - shift[k];
+            sums[0][k] += d;
+            sums[1][k] += d * d;
+        }
+    }
+};
+
+template <class T> struct norm_moments {
+    const T *x;
+    float *moments;
+    size_t rows;
+    unsigned channels;
+    __device__ void finish(unsigned column, const double (&sums)[2]) const
+    {
+        double shifted = sums[0] / (double)rows;
+        double squares = sums[1] - shifted * sums[0];
+        moments[column] = (float)(shifted + widened(x[column]));
+        moments[channels + column] = (float)(squares > 0 ? squares : 0);
+    }
+};
+
+struct norm_recentre {
+    float *moments;
+    const float *mean;
+    size_t rows;
+    unsigned channels;
+    template <int N> __device__ void run(size_t c) const
+    {
+        double d = (double)moments[c] - mean[c];
+        moments[channels + c] = (float)(moments[channels + c] + (double)rows * d * d);
+        moments[c] = mean[c];
+    }
+};
+
+struct norm_keep {
+    const float *moments;
+    size_t rows;
+    struct dl2_norm_shape s;
+    float *running_mean, *running_var, *kept;
+    template <int N> __device__ void run(size_t c) const
+    {
+        double mean = moments[c], squares = moments[s.channels + c];
+        double unbiased = rows > 1 ? squares / (double)(rows - 1) : squares;
+        kept[c] = (float)mean;
+        kept[s.channels + c] = (float)(1 / sqrt(squares / (double)rows + (double)s.epsilon));
+        running_mean[c] = (float)((1 - (double)s.momentum) * running_mean[c] + s.momentum * mean);
+        running_var[c] = (float)((1 - (double)s.momentum) * running_var[c] + s.momentum * unbiased);
+    }
+};
+
+struct norm_keep_running {
+    const float *running_mean, *running_var;
+    struct dl2_norm_shape s;
+    float *kept;
+    template <int N> __device__ void run(size_t c) const
+    {
+        kept[c] = running_mean[c];
+        kept[s.channels + c] = (float)(1 / sqrt((double)running_var[c] + (double)s.epsilon));
+    }
+};
+
+/* What batch norm makes of x, before residual and activation: one way to compute it, so that
+ * backward sees the same bits as forward. */
+__device__ __forceinline__ float normal(float x, float mean, float slope, float beta)
+{
+    return fmaf(x - mean, slope, beta);
+}
+
+template <class T, int M> struct norm_apply {
+    const T *x, *residual;
+    const float *gamma, *beta, *kept;
+    T *y;
+    unsigned channels;
+    enum dl2_activation activation;
+    float mean[M], slope[M], offset[M];
+    template <int N> __device__ void begin(unsigned column)
+    {
+        static_assert(N == M, "");
+        float g[N];
+        load<N>(kept + column, mean);
+        load<N>(kept + channels + column, slope);
+        load<N>(gamma + column, g);
+        load<N>(beta + column, offset);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            slope[k] *= g[k];
+    }
+    template <int N> __device__ void run(size_t row, unsigned column) const
+    {
+        size_t i = row * channels + column;
+        float v[N], r[N] = {};
+        load<N>(x + i, v);
+        if (residual)
+            load<N>(residual + i, r);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            v[k] = activated(normal(v[k], mean[k], slope[k], offset[k]) + r[k], activation);
+        store<N>(y + i, v);
+    }
+};
+
+/* The gradient that reaches a batch norm: dy, or dy + dy2, where its activation was open. That is
+ * seen from y, or, where nothing was added to it, computed anew from x, which saves reading y. */
+template <class T, int M, bool BY_X> struct norm_gradient {
+    const T *x, *y, *dy, *dy2;
+    const float *gamma, *beta, *kept;
+    unsigned channels;
+    enum dl2_activation activation;
+    float mean[M], slope[M], offset[M];
+    __device__ void begin_gradient(unsigned column)
+    {
+        float g[M];
+        load<M>(kept + column, mean);
+        load<M>(kept + channels + column, slope);
+        load<M>(gamma + column, g);
+        load<M>(beta + column, offset);
+#pragma unroll
+        for (int k = 0; k < M; k++)
+            slope[k] *= g[k];
+    }
+    /* g, and x less its mean */
+    __device__ void read(size_t i, float (&g)[M], float (&centred)[M]) const
+    {
+        float v[M];
+        load<M>(x + i, centred);
+        load<M>(dy + i, g);
+        if (dy2) {
+            load<M>(dy2 + i, v);
+#pragma unroll
+            for (int k = 0; k < M; k++)
+                g[k] += v[k];
+        }
+        if (activation != DL2_IDENTITY) {
+            if (BY_X) {
+#pragma unroll
+                for (int k = 0; k < M; k++)
+                    v[k] = rounded<T>(normal(centred[k], mean[k], slope[k], offset[k]));
+            } else {
+                load<M>(y + i, v);
+            }
+#pragma unroll
+            for (int k = 0; k < M; k++)
+                g[k] = open(v[k], activation) ? g[k] : 0;
+        }
+#pragma unroll
+        for (int k = 0; k < M; k++)
+            centred[k] -= mean[k];
+    }
+};
+
+template <class T, int M, bool BY_X> struct norm_backward_sums {
+    norm_gradient<T, M, BY_X> gradient;
+    T *dresidual;
+    template <int N> __device__ void begin(unsigned column)
+    {
+        gradient.begin_gradient(column);
+    }
+    template <int N> __device__ void add(size_t row, unsigned column, float (&sums)[2][N]) const
+    {
+        size_t i = row * gradient.channels + column;
+        float g[N], centred[N];
+        gradient.read(i, g, centred);
+        if (dresidual)
+            store<N>(dresidual + i, g);
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            sums[0][k] += g[k];
+            sums[1][k] += g[k] * centred[k];
+        }
+    }
+};
+
+struct norm_backward_finish {
+    const float *kept;
+    float *sums, *dgamma, *dbeta;
+    unsigned channels;
+    bool accumulate;
+    __device__ void finish(unsigned column, const double (&found)[2]) const
+    {
+        double product = found[1] * kept[channels + column];
+        sums[column] = (float)found[0];
+        sums[channels + column] = (float)product;
+        dgamma[column] = (float)(product + (accumulate ? dgamma[column] : 0));
+        dbeta[column] = (float)(found[0] + (accumulate ? dbeta[column] : 0));
+    }
+};
+
+/* dx = gamma * scale * (g - sum / rows - normal * product / rows) = slope * (g + q * (x - mean) +
+ * r) */
+template <class T, int M, bool BY_X> struct norm_backward_data {
+    norm_gradient<T, M, BY_X> gradient;
+    const float *sums;
+    const T *dresidual; /* where the gradient lies already, or NULL */
+    T *dx;
+    float rows;
+    float q[M], r[M];
+    template <int N> __device__ void begin(unsigned column)
+    {
+        static_assert(N == M, "");
+        unsigned channels = gradient.channels;
+        float scale[N];
+        gradient.begin_gradient(column);
+        load<N>(gradient.kept + channels + column, scale);
+        load<N>(sums + column, r);
+        load<N>(sums + channels + column, q);
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            q[k] *= -scale[k] / rows;
+            r[k] /= -rows;
+        }
+    }
+    template <int N> __device__ void run(size_t row, unsigned column) const
+    {
+        size_t i = row * gradient.channels + column;
+        float g[N], centred[N];
+        if (!BY_X && dresidual) {
+            load<N>(gradient.x + i, centred);
+            load<N>(dresidual + i, g);
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                centred[k] -= gradient.mean[k];
+        } else {
+            gradient.read(i, g, centred);
+        }
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            g[k] = gradient.slope[k] * fmaf(q[k], centred[k], g[k] + r[k]);
+        store<N>(dx + i, g);
+    }
+};
+
+} // namespace
+
+size_t dl2_gpu_partials(unsigned channels)
+{
+    return (size_t)SUM_BLOCKS * 9 * channels;
+}
+
+template <class T, int N>
+static int set_up_column_sums(const void *x, size_t rows, unsigned channels, float *partials,
+                              float *out, bool accumulate, cudaStream_t stream)
+{
+    return run_sums<T, N, 1>(column_sum<T>{(const T *)x, channels}, keep_column{out, accumulate},
+                             rows, channels, partials, stream);
+}
+
+int dl2_gpu_column_sums(enum dl2_element element, const void *x, size_t rows, unsigned channels,
+                        float *partials, float *out, bool accumulate, struct CUstream_st *stream)
+{
+#define CALL(T)                                                                                    \
+    (aligned(x) && channels % wide<T>::N == 0                                                      \
+         ? set_up_column_sums<T, wide<T>::N>(x, rows, channels, partials, out, accumulate, stream) \
+         : set_up_column_sums<T, 1>(x, rows, channels, partials, out, accumulate, stream))
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+template <class T, int N>
+static int set_up_add_bias(const float *bias, void *y, size_t rows, unsigned channels,
+                           cudaStream_t stream)
+{
+    return run_rows<N>(add_bias<T, N>{bias, (T *)y, channels, {}}, rows, channels, stream);
+}
+
+int dl2_gpu_add_bias(enum dl2_element element, const float *bias, void *y, size_t rows,
+                     unsigned channels, struct CUstream_st *stream)
+{
+#define CALL(T)                                                                                    \
+    (aligned(bias) && aligned(y) && channels % wide<T>::N == 0                                     \
+         ? set_up_add_bias<T, wide<T>::N>(bias, y, rows, channels, stream)                         \
+         : set_up_add_bias<T, 1>(bias, y, rows, channels, stream))
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+template <class T, int N>
+static int set_up_norm_moments(const void *x, size_t rows, unsigned channels, float *partials,
+                               float *moments, cudaStream_t stream)
+{
+    return run_sums<T, N, 2>(norm_sums<T, N>{(const T *)x, channels, {}},
+                             norm_moments<T>{(const T *)x, moments, rows, channels}, rows, channels,
+                             partials, stream);
+}
+
+int dl2_gpu_norm_moments(enum dl2_element element, const void *x, size_t rows, unsigned channels,
+                         float *partials, float *moments, struct CUstream_st *stream)
+{
+#define CALL(T)                                                                                    \
+    (aligned(x) && channels % wide<T>::N == 0                                                      \
+         ? set_up_norm_moments<T, wide<T>::N>(x, rows, channels, partials, moments, stream)        \
+         : set_up_norm_moments<T, 1>(x, rows, channels, partials, moments, stream))
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+/* A thread a channel: these are short. */
+template <class F> static int run_channels(F f, unsigned channels, cudaStream_t stream)
+{
+    return run_each(f, aligner<1>(), channels, stream);
+}
+
+int dl2_gpu_norm_recentre(float *moments, const float *mean, size_t rows, unsigned channels,
+                          struct CUstream_st *stream)
+{
+    return run_channels(norm_recentre{moments, mean, rows, channels}, channels, stream);
+}
+
+int dl2_gpu_norm_keep(const float *moments, size_t rows, const struct dl2_norm_shape *shape,
+                      float *running_mean, float *running_var, float *kept,
+                      struct CUstream_st *stream)
+{
+    return run_channels(norm_keep{moments, rows, *shape, running_mean, running_var, kept},
+                        shape->channels, stream);
+}
+
+int dl2_gpu_norm_keep_running(const float *running_mean, const float *running_var,
+                              const struct dl2_norm_shape *shape, float *kept,
+                              struct CUstream_st *stream)
+{
+    return run_channels(norm_keep_running{running_mean, running_var, *shape, kept}, shape->channels,
+                        stream);
+}
+
+template <class T, int N>
+static int set_up_norm_apply(const struct dl2_norm_shape *shape, const void *x,
+                             const void *residual, const float *gamma, const float *beta,
+                             const float *kept, void *y, cudaStream_t stream)
+{
+    norm_apply<T, N> f = {(const T *)x,    (const T *)residual, gamma, beta, kept, (T *)y,
+                          shape->channels, shape->activation,   {},    {},   {}};
+    return run_rows<N>(f, shape->rows, shape->channels, stream);
+}
+
+int dl2_gpu_norm_apply(enum dl2_element element, const struct dl2_norm_shape *shape, const void *x,
+                       const void *residual, const float *gamma, const float *beta,
+                       const float *kept, void *y, struct CUstream_st *stream)
+{
+    bool whole = aligned(x) && aligned(residual) && aligned(gamma) && aligned(beta) &&
+                 aligned(kept) && aligned(y);
+#define CALL(T)                                                                                    \
+    (whole && shape->channels % wide<T>::N == 0                                                    \
+         ? set_up_norm_apply<T, wide<T>::N>(shape, x, residual, gamma, beta, kept, y, stream)      \
+         : set_up_norm_apply<T, 1>(shape, x, residual, gamma, beta, kept, y, stream))
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+/* See norm_gradient. */
+static bool by_x(const struct dl2_norm_shape *shape)
+{
+    return shape->activation != DL2_IDENTITY && !shape->residual;
+}
+
+template <class T, int N, bool BY_X>
+static norm_gradient<T, N, BY_X>
+gradient_of(const struct dl2_norm_shape *shape, const void *x, const void *y, const void *dy,
+            const void *dy2, const float *gamma, const float *beta, const float *kept)
+{
+    norm_gradient<T, N, BY_X> g = {};
+    g.x = (const T *)x;
+    g.y = (const T *)y;
+    g.dy = (const T *)dy;
+    g.dy2 = (const T *)dy2;
+    g.gamma = gamma;
+    g.beta = beta;
+    g.kept = kept;
+    g.channels = shape->channels;
+    g.activation = shape->activation;
+    return g;
+}
+
+template <class T, int N, bool BY_X>
+static int sum_norm_backward(const struct dl2_norm_shape *shape, const void *x, const void *y,
+                             const void *dy, const void *dy2, const float *gamma, const float *beta,
+                             const float *kept, float *partials, float *sums, void *dresidual,
+                             float *dgamma, float *dbeta, bool accumulate, cudaStream_t stream)
+{
+    norm_backward_sums<T, N, BY_X> f = {
+        gradient_of<T, N, BY_X>(shape, x, y, dy, dy2, gamma, beta, kept), (T *)dresidual};
+    return run_sums<T, N, 2>(
+        f, norm_backward_finish{kept, sums, dgamma, dbeta, shape->channels, accumulate},
+        shape->rows, shape->channels, partials, stream);
+}
+
+template <class T, int N>
+static int set_up_norm_backward_sums(const struct dl2_norm_shape *shape, const void *x,
+                                     const void *y, const void *dy, const void *dy2,
+                                     const float *gamma, const float *beta, const float *kept,
+                                     float *partials, float *sums, void *dresidual, float *dgamma,
+                                     float *dbeta, bool accumulate, cudaStream_t stream)
+{
+    return by_x(shape)
+               ? sum_norm_backward<T, N, true>(shape, x, y, dy, dy2, gamma, beta, kept, partials,
+                                               sums, dresidual, dgamma, dbeta, accumulate, stream)
+               : sum_norm_backward<T, N, false>(shape, x, y, dy, dy2, gamma, beta, kept, partials,
+                                                sums, dresidual, dgamma, dbeta, accumulate, stream);
+}
+
+int dl2_gpu_norm_backward_sums(enum dl2_element element, const struct dl2_norm_shape *shape,
+                               const void *x, const void *y, const void *dy, const void *dy2,
+                               const float *gamma, const float *beta, const float *kept,
+                               float *partials, float *sums, void *dresidual, float *dgamma,
+                               float *dbeta, bool accumulate, struct CUstream_st *stream)
+{
+    bool whole = aligned(x) && aligned(y) && aligned(dy) && aligned(dy2) && aligned(gamma) &&
+                 aligned(beta) && aligned(kept) && aligned(dresidual);
+#define CALL(T)                                                                                    \
+    (whole && shape->channels % wide<T>::N == 0                                                    \
+         ? set_up_norm_backward_sums<T, wide<T>::N>(shape, x, y, dy, dy2, gamma, beta, kept,       \
+                                                    partials, sums, dresidual, dgamma, dbeta,      \
+                                                    accumulate, stream)                            \
+         : set_up_norm_backward_sums<T, 1>(shape, x, y, dy, dy2, gamma, beta, kept, partials,      \
+                                           sums, dresidual, dgamma, dbeta, accumulate, stream))
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+template <class T, int N, bool BY_X>
+static int map_norm_backward(const struct dl2_norm_shape *shape, const void *x, const void *y,
+                             const void *dy, const void *dy2, const float *gamma, const float *beta,
+                             const float *kept, const float *sums, size_t rows,
+                             const void *dresidual, void *dx, cudaStream_t stream)
+{
+    norm_backward_data<T, N, BY_X> f = {};
+    f.gradient = gradient_of<T, N, BY_X>(shape, x, y, dy, dy2, gamma, beta, kept);
+    f.sums = sums;
+    f.dresidual = (const T *)dresidual;
+    f.dx = (T *)dx;
+    f.rows = (float)rows;
+    return run_rows<N>(f, shape->rows, shape->channels, stream);
+}
+
+template <class T, int N>
+static int set_up_norm_backward_data(const struct dl2_norm_shape *shape, const void *x,
+                                     const void *y, const void *dy, const void *dy2,
+                                     const float *gamma, const float *beta, const float *kept,
+                                     const float *sums, size_t rows, const void *dresidual,
+                                     void *dx, cudaStream_t stream)
+{
+    return by_x(shape) ? map_norm_backward<T, N, true>(shape, x, y, dy, dy2, gamma, beta, kept,
+                                                       sums, rows, dresidual, dx, stream)
+                       : map_norm_backward<T, N, false>(shape, x, y, dy, dy2, gamma, beta, kept,
+                                                        sums, rows, dresidual, dx, stream);
+}
+
+int dl2_gpu_norm_backward_data(enum dl2_element element, const struct dl2_norm_shape *shape,
+                               const void *x, const void *y, const void *dy, const void *dy2,
+                               const float *gamma, const float *beta, const float *kept,
+                               const float *sums, size_t rows, const void *dresidual, void *dx,
+                               struct CUstream_st *stream)
+{
+    bool whole = aligned(x) && aligned(y) && aligned(dy) && aligned(dy2) && aligned(gamma) &&
+                 aligned(beta) && aligned(kept) && aligned(sums) && aligned(dresidual) &&
+                 aligned(dx);
+#define CALL(T)                                                                                    \
+    (whole && shape->channels % wide<T>::N == 0                                                    \
+         ? set_up_norm_backward_data<T, wide<T>::N>(shape, x, y, dy, dy2, gamma, beta, kept, sums, \
+                                                    rows, dresidual, dx, stream)                   \
+         : set_up_norm_backward_data<T, 1>(shape, x, y, dy, dy2, gamma, beta, kept, sums, rows,    \
+                                           dresidual, dx, stream))
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}

@@ -1,0 +1,123 @@
+/* What changes weights, and the state of the card that steps look at. */
+#include "cuda/kernels.h"
+#include "cuda/tensor.cuh"
+
+namespace
+{
+
+struct check_gradients {
+    const float *gradient;
+    struct dl2_gpu_state *state;
+    template <int N> __device__ void run(size_t i) const
+    {
+        float g[N];
+        bool finite = true;
+        load<N>(gradient + i, g);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            finite = finite && (__float_as_uint(g[k]) & 0x7f800000) != 0x7f800000;
+        if (!finite)
+            state->overflow = 1; /* whoever finds one writes the same */
+    }
+};
+
+template <class T> struct sgd {
+    float *weights, *momentum;
+    const float *gradient;
+    T *lowered; /* may be NULL */
+    bool decays, nesterov;
+    unsigned ranks;
+    const struct dl2_gpu_state *state;
+    template <int N> __device__ void run(size_t i) const
+    {
+        if (state->overflow)
+            return;
+        float share = (float)(1 / (state->loss_scale.scale * ranks));
+        float decay = decays ? state->numbers.weight_decay : 0, beta = state->numbers.momentum;
+        float rate = state->numbers.rate;
+        float w[N], g[N], m[N];
+        load<N>(weights + i, w);
+        load<N>(gradient + i, g);
+        load<N>(momentum + i, m);
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            g[k] = g[k] * share + decay * w[k];
+            m[k] = beta * m[k] + g[k];
+            w[k] -= rate * (nesterov ? g[k] + beta * m[k] : m[k]);
+        }
+        store<N>(weights + i, w);
+        store<N>(momentum + i, m);
+        if (lowered)
+            store<N>(lowered + i, w);
+    }
+};
+
+__global__ void set_numbers(struct dl2_gpu_state *state, struct dl2_step_numbers numbers)
+{
+    state->numbers = numbers;
+}
+
+/* NVIDIA, "Training with mixed precision": halve on overflow, double after 2000 steps without. */
+__global__ void end_update(struct dl2_gpu_state *state)
+{
+    if (state->overflow) {
+        state->loss_scale.skipped++;
+        state->loss_scale.good = 0;
+        if (state->dynamic && state->loss_scale.scale > 1)
+            state->loss_scale.scale /= 2;
+    } else if (++state->loss_scale.good >= 2000 && state->dynamic) {
+        state->loss_scale.good = 0;
+        if (state->loss_scale.scale < 16777216)
+            state->loss_scale.scale *= 2;
+    }
+    state->overflow = 0;
+}
+
+} // namespace
+
+int dl2_gpu_set_numbers(struct dl2_gpu_state *state, const struct dl2_step_numbers *numbers,
+                        struct CUstream_st *stream)
+{
+    struct dl2_step_numbers copy = *numbers;
+    return DL2_LAUNCH(set_numbers, 1, 1, stream, state, copy);
+}
+
+int dl2_gpu_check_gradients(const float *gradient, size_t count, struct dl2_gpu_state *state,
+                            struct CUstream_st *stream)
+{
+    aligner<4> a;
+    a.see(gradient, sizeof *gradient);
+    return run_each(check_gradients{gradient, state}, a, count, stream);
+}
+
+template <class T>
+static int set_up_sgd(float *weights, void *lowered, const float *gradient, float *momentum,
+                      size_t count, bool decays, bool nesterov, unsigned ranks,
+                      const struct dl2_gpu_state *state, cudaStream_t stream)
+{
+    aligner<wide<T>::N> a;
+    a.see(weights, sizeof *weights);
+    a.see(gradient, sizeof *gradient);
+    a.see(momentum, sizeof *momentum);
+    if (lowered)
+        a.see(lowered, sizeof(T));
+    return run_each(
+        sgd<T>{weights, momentum, gradient, (T *)lowered, decays, nesterov, ranks, state}, a, count,
+        stream);
+}
+
+int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const float *gradient,
+                float *momentum, size_t count, bool decays, bool nesterov, unsigned ranks,
+                const struct dl2_gpu_state *state, struct CUstream_st *stream)
+{
+#define CALL(T)                                                                                    \
+    set_up_sgd<T>(weights, lowered, gradient, momentum, count, decays, nesterov, ranks, state,     \
+                  stream)
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream)
+{
+    return DL2_LAUNCH(end_update, 1, 1, stream, state);
+}
