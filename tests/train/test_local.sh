@@ -17,10 +17,11 @@ alike() {
         fail "$1 and $2 differ${3:+: $3}"
 }
 
-# With batch norm over all, and learning rates left to their default, ranks are one large batch.
+# With batch norm over all, ranks are one large batch. (Slowly learned: at larger rates a rounding that differs soon
+# decides which side of 0 a ReLU's input is on.)
 for ranks in 2 3; do
-    expect 0 run -d data -b 4 --out sync$ranks --ranks $ranks --sync-bn
-    expect 0 run -d data -b $((4 * ranks)) --out large$ranks
+    expect 0 run -d data -b 4 --lr 0.0002 --out sync$ranks --ranks $ranks --sync-bn
+    expect 0 run -d data -b $((4 * ranks)) --lr 0.0002 --out large$ranks
     alike sync$ranks/$REPORT large$ranks/$REPORT "$ranks ranks and one with the same step"
 done
 "${PYTHON3:-python3}" - sync3/$REPORT <<'PY' || fail "the report of three ranks"
@@ -29,7 +30,6 @@ report = json.load(open(sys.argv[1]))
 world = report["world"]
 assert world["ranks"] == 3 and world["transport"] == "local" and world["images_per_step"] == 12, world
 assert report["arguments"]["ranks"] == 3 and report["arguments"]["sync-bn"] is True
-assert abs(report["arguments"]["lr"] - 0.05 * 12 / 64) < 1e-12
 for epoch in report["epochs"]:
     assert epoch["train"]["images"] == 72, epoch
     assert epoch["val"][0]["images"] == 21, epoch
@@ -45,6 +45,8 @@ make_images tiny 2 4 1 8
 expect 0 run -d tiny --out tiny --ranks 3 --sync-bn -b 8
 [ "$(images val tiny/$REPORT)" = 2 ] ||
     fail "two images are not validated once each by three ranks"
+sed -n '/"arguments"/,/}/s/.*"lr": \(0.0187[0-9]*\).*/\1/p' tiny/$REPORT | grep -q . ||
+    fail "the default learning rate doesn't go by the images of a step: $(grep '"lr"' tiny/$REPORT)"
 
 # The same weights in every run, and other random numbers on each rank.
 options="-d data --mixup 0.3 --accumulate 2 -b 4 --ranks 2"
