@@ -2,6 +2,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 need mpirun openmpi-bin
+case ${CC:-} in *-fsanitize=thread*) skip "ThreadSanitizer can't follow Open MPI, which wasn't built for it" ;; esac
 "$builddir/dl2-train" --version | grep -q '^ *ranks by mpi:' || skip "built without Open MPI (Debian: libopenmpi-dev)"
 # As root, with more ranks than processors, without sanitizers' word on what Open MPI leaves behind.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0"
