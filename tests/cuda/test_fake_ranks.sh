@@ -8,7 +8,7 @@ fake=$builddir/tests/cuda/fake_dl2_train
 TMPDIR=$work; export TMPDIR
 make_images data 3 25 7 8
 small="$smallest -e 2 --seed 3 -d data"
-train() { timeout 120 "$fake" $small "$@"; }
+train() { timeout 600 "$fake" $small "$@"; }
 DL2_FAKE_CARDS=3; export DL2_FAKE_CARDS
 
 # A world of one card is none.
@@ -62,7 +62,7 @@ tries=0
 until [ -s deaths/$CK ]; do
     sleep 0.05
     tries=$((tries + 1))
-    [ $tries -lt 600 ] || { cat err.deaths >&2; fail "no checkpoint of a run on three cards"; }
+    [ $tries -lt 6000 ] || { cat err.deaths >&2; fail "no checkpoint of a run on three cards"; }
 done
 kill -KILL $(cut -d ' ' -f 2 /proc/$pid/task/$pid/children)
 wait $pid

@@ -34,7 +34,7 @@ tries=0
 until [ -s deaths/$CK ]; do
     sleep 0.1
     tries=$((tries + 1))
-    [ $tries -lt 600 ] || { cat err.deaths >&2; fail "no checkpoint of a run on two cards"; }
+    [ $tries -lt 6000 ] || { cat err.deaths >&2; fail "no checkpoint of a run on two cards"; }
 done
 kill -KILL $(cut -d ' ' -f 2 /proc/$pid/task/$pid/children)
 wait $pid

@@ -116,7 +116,7 @@ begin() {
     until [ -s deaths/$CK ]; do
         sleep 0.05
         tries=$((tries + 1))
-        [ $tries -lt 600 ] || { cat err.deaths >&2; fail "no checkpoint of a run of ranks"; }
+        [ $tries -lt 6000 ] || { cat err.deaths >&2; fail "no checkpoint of a run of ranks"; }
     done
     ranks=$(ranks_of $pid)
 }
@@ -127,7 +127,7 @@ ended() {
         while kill -0 $process 2>/dev/null && ! grep -q '^State:.Z' /proc/$process/status 2>/dev/null; do
             sleep 0.05
             tries=$((tries + 1))
-            [ $tries -lt 600 ] || fail "process $process is left over: $1"
+            [ $tries -lt 6000 ] || fail "process $process is left over: $1"
         done
     done
 }

@@ -44,7 +44,7 @@ tries=0
 until [ -s killed/$CK ]; do
     sleep 0.05
     tries=$((tries + 1))
-    [ $tries -lt 600 ] || { cat err.killed >&2; fail "no checkpoint of a run of ranks"; }
+    [ $tries -lt 6000 ] || { cat err.killed >&2; fail "no checkpoint of a run of ranks"; }
 done
 ranks=$(cat /proc/$pid/task/*/children)
 [ "$(echo $ranks | wc -w)" = 3 ] || fail "not three ranks: $ranks"
@@ -55,6 +55,6 @@ for process in $ranks; do
     while kill -0 $process 2>/dev/null && ! grep -q '^State:.Z' /proc/$process/status 2>/dev/null; do
         sleep 0.05
         tries=$((tries + 1))
-        [ $tries -lt 600 ] || fail "process $process is left over"
+        [ $tries -lt 6000 ] || fail "process $process is left over"
     done
 done
