@@ -13,7 +13,7 @@ Parts, each within its share of the minutes, and each by itself: what fails is n
     profile   where a training step's time goes, by Nsight Compute (ncu)
 
 Results go to FOLDER (default: device-results): results.json, to which later parts are added, the same as tables in
-results.md, study.tar.gz, and log.txt. Where machines are lent by the minute: four calls of nine minutes (correct; train; load,decode;
+results.md, study.tar.gz, and log.txt. Where a machine is to be had for minutes at a time: four calls of nine minutes (correct; train; load,decode;
 study,profile), then --merge FILE... puts their results.json together. Exit status 1: something failed. --device cpu --tiny tries all of it out without a card.
 
 It runs from a bundle (`make bundle`: share/dl2/device/device.py; DL2_LIBRARIES where launchers don't find NVIDIA's
