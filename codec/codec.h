@@ -19,41 +19,59 @@
 /* What a header says, before any pixel is decoded. */
 struct dl2_image_info {
     uint32_t width, height; /* as coded, before orientation */
-    uint32_t channels;      /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */
-    uint32_t bits;          /* per sample as coded; decoding always gives 8 */
+    uint32_t channels; /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */
+    uint32_t bits;     /* per sample as coded; decoding always gives 8 */
     bool alpha;
-    int orientation;        /* EXIF, 1 to 8; irot/imir of AVIF are expressed this way */
+    int orientation; /* EXIF, 1 to 8; irot/imir of AVIF are expressed this way */
 };
 
+/* Of the upright image. */
+static inline uint32_t dl2_upright_width(const struct dl2_image_info *info)
+{
+    return info->orientation >= 5 ? info->height : info->width;
+}
+
+static inline uint32_t dl2_upright_height(const struct dl2_image_info *info)
+{
+    return info->orientation >= 5 ? info->width : info->height;
+}
+
 struct dl2_decode_options {
-    uint64_t max_pixels;   /* DL2_ERR_LIMIT above, before memory is taken; 0: DL2_DEFAULT_MAX_PIXELS */
+    /* DL2_ERR_LIMIT above, before memory is taken; 0: DL2_DEFAULT_MAX_PIXELS */
+    uint64_t max_pixels;
     uint32_t channels;     /* 0: as coded; 1 or 3: convert (BT.601 luma, or gray three times) */
     uint8_t background[3]; /* R, G, B under alpha */
     bool keep_orientation; /* true: pixels as coded. false: turned upright */
 };
 
 /* Default: white background (what viewers show), upright. */
-#define DL2_DECODE_DEFAULTS {0, 0, {255, 255, 255}, false}
+#define DL2_DECODE_DEFAULTS                                                                        \
+    {                                                                                              \
+        0, 0, {255, 255, 255}, false                                                               \
+    }
 
 struct dl2_encode_options {
     int quality; /* 1 to 100, higher is better; ignored by lossless codecs */
-    /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the codec's default, 420. Others ignore it. */
+    /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the default, 420. Others ignore it. */
     const char *subsampling;
     int effort; /* 0 to max_effort, -1: the codec's default. WebP: method; AVIF: speed */
-    /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg_tiles.h), "none" doesn't; NULL: tiles,
-     * but for progressive files. Others ignore it. */
+    /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg_tiles.h), "none" doesn't; NULL:
+     * tiles, but for progressive files. Others ignore it. */
     const char *restart;
 };
 
-#define DL2_ENCODE_DEFAULTS {75, NULL, -1, NULL}
+#define DL2_ENCODE_DEFAULTS                                                                        \
+    {                                                                                              \
+        75, NULL, -1, NULL                                                                         \
+    }
 
 struct dl2_decode_request;
 struct dl2_raster;
 
 /*
- * What a codec has that can decode part of an image; codec/decoder.h is how it is used. The state is
- * one thread's and keeps its memory from image to image. Coordinates here are pixels as coded: the
- * decoder deals with orientation.
+ * What a codec has that can decode part of an image; codec/decoder.h is how it is used. The state
+ * is one thread's and keeps its memory from image to image. Coordinates here are pixels as coded:
+ * the decoder deals with orientation.
  */
 struct dl2_region_codec {
     int (*create)(void **state, struct dl2_error *error);
@@ -73,14 +91,15 @@ struct dl2_region_codec {
 struct dl2_codec {
     const char *name;      /* "jpeg": on command lines and in variant names */
     const char *extension; /* "jpg": of the files that are written */
-    const char *const *extensions; /* NULL-ended: what files of this kind are usually called, lower case */
+    /* NULL-ended: what files of this kind are usually called, lower case */
+    const char *const *extensions;
     bool lossy;
-    uint32_t max_side; /* of what it can encode, pixels */
-    bool has_subsampling; /* is there a choice? */
-    bool has_restart;     /* the same of restart intervals */
-    int max_effort;       /* -1: there is no choice */
+    uint32_t max_side;       /* of what it can encode, pixels */
+    bool has_subsampling;    /* is there a choice? */
+    bool has_restart;        /* the same of restart intervals */
+    int max_effort;          /* -1: there is no choice */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
-    unsigned pixel_bytes; /* roughly what encoding or decoding takes, with the image itself */
+    unsigned pixel_bytes;    /* roughly what encoding or decoding takes, with the image itself */
 
     /* Library and version for --version and reports: "libjpeg-turbo 2.1.5". */
     const char *(*version)(void);
@@ -88,7 +107,8 @@ struct dl2_codec {
     bool (*sniff)(const uint8_t *data, size_t size);
     int (*read_info)(const uint8_t *data, size_t size, struct dl2_image_info *info,
                      struct dl2_error *error);
-    /* The whole first image as coded: no orientation, channels as dl2_image_info says, alpha flattened. */
+    /* The whole first image as coded: no orientation, channels as dl2_image_info says, alpha
+     * flattened. */
     int (*decode)(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
                   struct dl2_image *image, struct dl2_error *error);
     /* Decoding of a part; NULL: only as a whole. */
@@ -96,7 +116,7 @@ struct dl2_codec {
     /* Replaces out's contents. The same input gives the same bytes, always. NULL: decode only. */
     int (*encode)(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error);
-    /* The library's own knobs that `options` comes to, for the record. New reference to an object. */
+    /* The library's own knobs that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
 };
 

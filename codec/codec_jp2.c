@@ -112,21 +112,16 @@ static void read_jp2_header(const uint8_t *data, size_t size, struct header *hea
     }
 }
 
-static uint64_t divide_up(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static int read_siz(const uint8_t *data, size_t size, struct header *header,
                     struct dl2_error *error)
 {
     if (!is_codestream(data, size) || size < 45)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "JPEG 2000: the codestream's header is damaged or cut short");
-    uint64_t right = read_u32(data + 8), bottom = read_u32(data + 12);
-    uint64_t left = read_u32(data + 16), top = read_u32(data + 20);
-    uint64_t tile_width = read_u32(data + 24), tile_height = read_u32(data + 28);
-    uint64_t tile_left = read_u32(data + 32), tile_top = read_u32(data + 36);
+    uint32_t right = read_u32(data + 8), bottom = read_u32(data + 12);
+    uint32_t left = read_u32(data + 16), top = read_u32(data + 20);
+    uint32_t tile_width = read_u32(data + 24), tile_height = read_u32(data + 28);
+    uint32_t tile_left = read_u32(data + 32), tile_top = read_u32(data + 36);
     uint32_t components = read_u16(data + 40);
     uint32_t dx = data[43], dy = data[44];
     if (left >= right || top >= bottom || !tile_width || !tile_height || tile_left > left ||
@@ -136,12 +131,12 @@ static int read_siz(const uint8_t *data, size_t size, struct header *header,
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "JPEG 2000: %u components, more than %d, are not supported",
                              (unsigned)components, (int)MAX_COMPONENTS);
-    uint64_t tiles =
-        divide_up(right - tile_left, tile_width) * divide_up(bottom - tile_top, tile_height);
+    uint64_t tiles = (uint64_t)dl2_divide_up(right - tile_left, tile_width) *
+                     dl2_divide_up(bottom - tile_top, tile_height);
     if (tiles > MAX_TILES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "JPEG 2000: more than %d tiles", (int)MAX_TILES);
-    header->width = divide_up(right, dx) - divide_up(left, dx);
-    header->height = divide_up(bottom, dy) - divide_up(top, dy);
+    header->width = dl2_divide_up(right, dx) - dl2_divide_up(left, dx);
+    header->height = dl2_divide_up(bottom, dy) - dl2_divide_up(top, dy);
     header->bits = (data[42] & 0x7fu) + 1;
     header->plain = !left && !top && size >= 42 + 3 * (size_t)components;
     for (uint32_t c = 0; header->plain && c < components; c++)

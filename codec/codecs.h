@@ -9,6 +9,11 @@
 extern const struct dl2_codec dl2_codec_jpeg, dl2_codec_webp, dl2_codec_avif, dl2_codec_jp2,
     dl2_codec_png, dl2_codec_ppm;
 
+static inline uint32_t dl2_divide_up(uint32_t a, uint32_t b)
+{
+    return a / b + (a % b != 0);
+}
+
 /* BT.601 luma, full range, rounded. */
 static inline uint8_t dl2_luma(unsigned r, unsigned g, unsigned b)
 {

@@ -104,9 +104,7 @@ static int decode_whole(struct dl2_decoder *decoder, const struct dl2_decode_req
     };
     DL2_TRY(dl2_image_decode(decoder->data, decoder->size, &options, &decoder->image,
                              &decoder->scratch, error));
-    const bool turned = info->orientation >= 5;
-    const uint32_t width = turned ? info->height : info->width;
-    const uint32_t height = turned ? info->width : info->height;
+    const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
     if (decoder->image.width != width || decoder->image.height != height)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%ux%u pixels where the header speaks of %ux%u",
                              (unsigned)decoder->image.width, (unsigned)decoder->image.height,
@@ -165,9 +163,7 @@ static int decode_turned(struct dl2_decoder *decoder, const struct dl2_decode_re
 static int check_request(const struct dl2_image_info *info,
                          const struct dl2_decode_request *request, struct dl2_error *error)
 {
-    const bool turned = info->orientation >= 5;
-    const uint32_t width = turned ? info->height : info->width;
-    const uint32_t height = turned ? info->width : info->height;
+    const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
     if (!request->width || !request->height || request->x >= width || request->y >= height ||
         request->width > width - request->x || request->height > height - request->y)
         return dl2_error_set(

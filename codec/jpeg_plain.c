@@ -2,48 +2,18 @@
 
 #include "codec/jpeg_header.h"
 
-#include <string.h>
-
-enum { SOF0 = 0xc0, APP0 = 0xe0, APP14 = 0xee };
+enum { SOF0 = 0xc0 };
 
 /* Bytes that may follow a file's end: some writers pad. */
 enum { MOST_PADDING = 1024 };
 
-/* What the headers say of colours. */
-struct colors {
-    bool jfif, adobe;
-    uint8_t transform; /* Adobe's */
-};
-
-static struct colors read_colors(const struct dl2_jpeg_header *header, const uint8_t *data)
-{
-    struct colors colors = {0};
-    for (size_t at = 2; at < header->sos;) {
-        const unsigned marker = data[at + 1];
-        if (marker == 0xff) { /* fill */
-            at++;
-            continue;
-        }
-        const size_t length = (size_t)data[at + 2] << 8 | data[at + 3];
-        const uint8_t *const body = data + at + 4;
-        if (marker == APP0 && length >= 16 && !memcmp(body, "JFIF", 5))
-            colors.jfif = true;
-        if (marker == APP14 && length >= 14 && !memcmp(body, "Adobe", 5)) {
-            colors.adobe = true;
-            colors.transform = body[11];
-        }
-        at += 2 + length;
-    }
-    return colors;
-}
-
 /* Three components, by libjpeg's rules. */
-static bool is_ycbcr(const struct colors *colors, const uint8_t *frame)
+static bool is_ycbcr(const struct dl2_jpeg_header *header, const uint8_t *frame)
 {
-    if (colors->jfif)
+    if (header->jfif)
         return true;
-    if (colors->adobe)
-        return colors->transform != 0;
+    if (header->adobe)
+        return header->adobe_transform != 0;
     return !(frame[6] == 'R' && frame[9] == 'G' && frame[12] == 'B');
 }
 
@@ -73,6 +43,5 @@ bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size
         return false;
     if (plain->components == 1)
         return plain->step_x == 1 && plain->step_y == 1;
-    const struct colors colors = read_colors(&header, data);
-    return frame[10] == 0x11 && frame[13] == 0x11 && is_ycbcr(&colors, frame);
+    return frame[10] == 0x11 && frame[13] == 0x11 && is_ycbcr(&header, frame);
 }

@@ -18,6 +18,7 @@
 #include "codec/codecs.h"
 #include "codec/jpeg_arena.h"
 #include "codec/jpeg_common.h"
+#include "codec/jpeg_header.h"
 #include "codec/jpeg_tiles.h"
 
 #include <stdlib.h>
@@ -105,20 +106,6 @@ static int open_file(void *state, const uint8_t *data, size_t size, struct dl2_i
     return DL2_OK;
 }
 
-/* Memory with some to spare, so that a run of images soon needs no more. */
-static int reserve(struct dl2_bytes *bytes, size_t size, struct dl2_error *error)
-{
-    if (size > bytes->capacity)
-        DL2_TRY(dl2_bytes_resize(bytes, size + size / 4, error));
-    bytes->size = size;
-    return DL2_OK;
-}
-
-static uint32_t divide_up(uint32_t a, uint32_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -181,7 +168,7 @@ static int make_room(struct region *region, struct planes *planes, struct dl2_er
         stride = (stride + DL2_ALIGNMENT - 1) / DL2_ALIGNMENT * DL2_ALIGNMENT;
         if (!dl2_size_mul(stride, (size_t)(planes->bottom - planes->top) * planes->rows[i], &bytes))
             return dl2_error_set(error, DL2_ERR_LIMIT, "JPEG: planes pass the address space");
-        DL2_TRY(reserve(&region->planes[i], bytes, error));
+        DL2_TRY(dl2_jpeg_reserve(&region->planes[i], bytes, error));
         planes->stride[i] = stride;
     }
     planes->ready = true;
@@ -257,8 +244,8 @@ static void show_planes(const struct region *region, const struct planes *planes
         plane->y = planes->top * mcu_height;
         const uint32_t right = smaller(planes->right * mcu_width, image->width);
         const uint32_t bottom = smaller(planes->bottom * mcu_height, image->height);
-        plane->width = divide_up(right - plane->x, plane->step_x);
-        plane->height = divide_up(bottom - plane->y, plane->step_y);
+        plane->width = dl2_divide_up(right - plane->x, plane->step_x);
+        plane->height = dl2_divide_up(bottom - plane->y, plane->step_y);
     }
 }
 
@@ -279,9 +266,9 @@ static int decode_planes(struct region *region, const struct rectangle *wanted, 
         .gray = gray,
         .reduction = reduction,
         .left = wanted->x / mcu_width,
-        .right = divide_up(wanted->x + wanted->width, mcu_width),
+        .right = dl2_divide_up(wanted->x + wanted->width, mcu_width),
         .top = wanted->y / mcu_height,
-        .bottom = divide_up(wanted->y + wanted->height, mcu_height),
+        .bottom = dl2_divide_up(wanted->y + wanted->height, mcu_height),
     };
     if (spliceable) {
         /* Segments reach less than two intervals beyond what was asked for. */
@@ -297,10 +284,10 @@ static int decode_planes(struct region *region, const struct rectangle *wanted, 
         mcu_width = DCTSIZE * (uint32_t)cinfo->max_h_samp_factor;
         mcu_height = DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
         planes.top = wanted->y / mcu_height;
-        planes.bottom = divide_up(wanted->y + wanted->height, mcu_height);
+        planes.bottom = dl2_divide_up(wanted->y + wanted->height, mcu_height);
     }
     planes.left = 0;
-    planes.right = divide_up(image.width, mcu_width);
+    planes.right = dl2_divide_up(image.width, mcu_width);
     start_planes(cinfo, &planes);
     DL2_TRY(make_room(region, &planes, error));
     for (uint32_t i = 0; i < planes.count; i++)
@@ -363,8 +350,8 @@ static int read_pixels(struct region *region, const struct rectangle *wanted, bo
     const uint32_t mcu_width = size * (uint32_t)cinfo->max_h_samp_factor;
     const uint32_t mcu_height = size * (uint32_t)cinfo->max_v_samp_factor;
     const uint32_t left = wanted->x / reduction, top = wanted->y / reduction;
-    const uint32_t right = divide_up(wanted->x + wanted->width, reduction);
-    const uint32_t bottom = divide_up(wanted->y + wanted->height, reduction);
+    const uint32_t right = dl2_divide_up(wanted->x + wanted->width, reduction);
+    const uint32_t bottom = dl2_divide_up(wanted->y + wanted->height, reduction);
     const uint32_t from = left > mcu_width ? left - mcu_width : 0;
     const uint32_t to = smaller(right + mcu_width, cinfo->output_width);
     JDIMENSION x = from, width = to - from;
@@ -382,7 +369,7 @@ static int read_pixels(struct region *region, const struct rectangle *wanted, bo
     size_t bytes;
     if (!dl2_size_mul(stride, bottom - skipped, &bytes))
         return dl2_error_set(error, DL2_ERR_LIMIT, "JPEG: pixels pass the address space");
-    DL2_TRY(reserve(&region->planes[0], bytes, error));
+    DL2_TRY(dl2_jpeg_reserve(&region->planes[0], bytes, error));
     JSAMPARRAY inks = NULL; /* in the arena */
     if (cmyk)
         inks =
@@ -426,7 +413,7 @@ static int decode_pixels(struct region *region, const struct rectangle *wanted, 
     uint32_t x = 0, y = 0;
     /* Rows that are shifted against each other can't be upsampled together. */
     if (may_splice(cinfo) &&
-        divide_up(cinfo->image_width, mcu_width) % cinfo->restart_interval == 0) {
+        dl2_divide_up(cinfo->image_width, mcu_width) % cinfo->restart_interval == 0) {
         const uint32_t left = wanted->x > mcu_width ? wanted->x - mcu_width : 0;
         const uint32_t top = wanted->y > mcu_height ? wanted->y - mcu_height : 0;
         const uint32_t right = smaller(wanted->x + wanted->width + mcu_width, cinfo->image_width);

@@ -1,6 +1,6 @@
 #include "codec/jpeg_slices.h"
 
-#include "codec/codec.h"
+#include "codec/codecs.h"
 #include "codec/jpeg_header.h"
 
 #include <string.h>
@@ -38,10 +38,25 @@ static uint64_t first_segment(const struct dl2_jpeg_header *header, uint64_t mcu
     return mcu_row * header->mcus_x / header->interval;
 }
 
-static uint64_t segment_count(const struct dl2_jpeg_header *header)
+/* Writes down the cuts of an image whose segments begin at `starts`. 1, or out of memory. */
+static int cut(struct dl2_slicing *slicing, const struct dl2_jpeg_header *header, uint32_t mcus,
+               const uint8_t *data, const size_t *starts, struct dl2_error *error)
 {
-    const uint64_t mcus = (uint64_t)header->mcus_x * header->mcus_y;
-    return mcus / header->interval + (mcus % header->interval != 0);
+    slicing->width = header->width;
+    slicing->height = header->height;
+    slicing->rows = mcus * header->mcu_height;
+    slicing->count = dl2_divide_up(header->mcus_y, mcus);
+    DL2_TRY(dl2_jpeg_reserve(&slicing->head, header->scan + 6, error));
+    DL2_TRY(dl2_jpeg_reserve(&slicing->offsets, ((size_t)slicing->count + 1) * sizeof(uint32_t),
+                             error));
+    uint32_t *offsets = (uint32_t *)(void *)slicing->offsets.data;
+    for (uint32_t i = 0; i < slicing->count; i++)
+        offsets[i] = (uint32_t)starts[first_segment(header, (uint64_t)i * mcus)];
+    offsets[slicing->count] = (uint32_t)starts[dl2_jpeg_segment_count(header)];
+    /* One pixel: images of any size share it. */
+    const uint8_t *end = dl2_jpeg_header_write(header, data, 1, 1, slicing->head.data);
+    slicing->head.size = (size_t)(end - slicing->head.data);
+    return 1;
 }
 
 int dl2_jpeg_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing,
@@ -54,33 +69,12 @@ int dl2_jpeg_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing
     const uint32_t mcus = slice_mcus(&header, size);
     if (!mcus || dl2_image_read_info(data, size, &info, NULL) < 0 || info.orientation > 1)
         return 0;
-    const uint64_t segments = segment_count(&header);
-    struct dl2_bytes positions = DL2_BYTES_INIT;
-    int status = dl2_jpeg_find_segments(&positions, &header, data, size, segments, error);
-    if (status == 1) {
-        slicing->width = header.width;
-        slicing->height = header.height;
-        slicing->rows = mcus * header.mcu_height;
-        slicing->count = (header.mcus_y + mcus - 1) / mcus;
-        status = dl2_jpeg_reserve(&slicing->head, header.scan + 6, error);
-        if (status == DL2_OK)
-            status = dl2_jpeg_reserve(&slicing->offsets,
-                                      ((size_t)slicing->count + 1) * sizeof(uint32_t), error);
-        if (status == DL2_OK)
-            status = 1;
-    }
-    if (status == 1) {
-        const size_t *starts = (const size_t *)(const void *)positions.data;
-        uint32_t *offsets = (uint32_t *)(void *)slicing->offsets.data;
-        for (uint32_t i = 0; i < slicing->count; i++)
-            offsets[i] = (uint32_t)starts[first_segment(&header, (uint64_t)i * mcus)];
-        offsets[slicing->count] = (uint32_t)starts[segments];
-        /* One pixel: images of any size share it. */
-        slicing->head.size =
-            (size_t)(dl2_jpeg_header_write(&header, data, 1, 1, slicing->head.data) -
-                     slicing->head.data);
-    }
-    dl2_bytes_free(&positions);
+    struct dl2_bytes starts = DL2_BYTES_INIT;
+    int status = dl2_jpeg_find_segments(&starts, &header, data, size, error);
+    if (status == 1)
+        status =
+            cut(slicing, &header, mcus, data, (const size_t *)(const void *)starts.data, error);
+    dl2_bytes_free(&starts);
     return status;
 }
 
@@ -122,11 +116,10 @@ int dl2_jpeg_join_slices(const uint8_t *head, size_t head_size, uint32_t width, 
         !range.count || (uint64_t)range.first * rows >= height ||
         (uint64_t)(range.first + (uint64_t)range.count - 1) * rows >= height)
         return not_slices(error);
-    header.mcus_x = (width + header.mcu_width - 1) / header.mcu_width;
-    header.mcus_y = (height + header.mcu_height - 1) / header.mcu_height;
+    dl2_jpeg_header_resize(&header, width, height);
     const uint64_t mcus = rows / header.mcu_height;
     const uint64_t top = range.first * mcus, bottom = top + range.count * mcus;
-    const uint64_t segments = segment_count(&header);
+    const uint64_t segments = dl2_jpeg_segment_count(&header);
     const uint64_t first = first_segment(&header, top);
     const uint64_t end = bottom < header.mcus_y ? first_segment(&header, bottom) : segments;
     if (top * header.mcus_x % header.interval)

@@ -1,15 +1,11 @@
 #include "codec/jpeg_tiles.h"
 
+#include "codec/codecs.h"
 #include "codec/jpeg_header.h"
 
 #include <string.h>
 
 enum { MAX_SIDE = 65500 }; /* libjpeg's */
-
-static uint32_t divide_up(uint32_t a, uint32_t b)
-{
-    return a / b + (a % b != 0);
-}
 
 /* Which MCUs, and in segments of which rows. */
 struct layout {
@@ -28,9 +24,10 @@ static uint64_t first_segment(const struct layout *layout, const struct dl2_jpeg
     return first + layout->per_row > layout->usable ? layout->usable - layout->per_row : first;
 }
 
-static bool plan(struct layout *layout, const struct dl2_jpeg_header *header, uint64_t segments)
+static bool plan(struct layout *layout, const struct dl2_jpeg_header *header)
 {
     const uint64_t interval = header->interval, across = header->mcus_x;
+    const uint64_t segments = dl2_jpeg_segment_count(header);
     const uint32_t rest = (uint32_t)(across * header->mcus_y % interval);
     layout->usable = segments;
     if (rest && layout->bottom == header->mcus_y &&
@@ -140,16 +137,13 @@ int dl2_jpeg_splice(struct dl2_jpeg_splice *splice, const uint8_t *data, size_t 
         return 0;
     struct layout layout = {
         .left = x / header.mcu_width,
-        .right = divide_up(x + width, header.mcu_width),
+        .right = dl2_divide_up(x + width, header.mcu_width),
         .top = y / header.mcu_height,
-        .bottom = divide_up(y + height, header.mcu_height),
+        .bottom = dl2_divide_up(y + height, header.mcu_height),
     };
-    const uint64_t mcus = (uint64_t)header.mcus_x * header.mcus_y;
-    const uint64_t segments = mcus / header.interval + (mcus % header.interval != 0);
-    if (!plan(&layout, &header, segments) || !saves(&layout, &header))
+    if (!plan(&layout, &header) || !saves(&layout, &header))
         return 0;
-    const int found =
-        dl2_jpeg_find_segments(&splice->segments, &header, data, size, segments, error);
+    const int found = dl2_jpeg_find_segments(&splice->segments, &header, data, size, error);
     if (found <= 0)
         return found;
     DL2_TRY(place(splice, &layout, &header, error));
@@ -175,7 +169,7 @@ unsigned dl2_jpeg_tile_interval(uint32_t width, uint32_t mcu_width, uint32_t mcu
 {
     const uint32_t pixels = quality >= 85 ? 1024 : quality >= 40 ? 2048 : 4096;
     const uint32_t wanted = pixels / (mcu_width * mcu_height);
-    const uint32_t across = divide_up(width, mcu_width);
+    const uint32_t across = dl2_divide_up(width, mcu_width);
     if (across < 2 * wanted)
         return 0;
     for (uint32_t away = 0; away <= wanted / 2; away++) {

@@ -260,9 +260,7 @@ static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct
     const uint8_t *const data = work->slices.count ? work->joined.data : work->fetched.data;
     const size_t size = work->slices.count ? work->joined.size : work->fetched.size;
     DL2_TRY(dl2_decoder_open(work->decoder, data, size, config->max_pixels, &info, error));
-    const bool turned = info.orientation >= 5;
-    const uint32_t width = turned ? info.height : info.width;
-    const uint32_t height = turned ? info.width : info.height;
+    const uint32_t width = dl2_upright_width(&info), height = dl2_upright_height(&info);
     if (!work->has_view)
         choose_view(config, &work->random, width, height, &work->view);
     else if (!work->slices.count && (width != work->cuts.width || height != work->cuts.height))

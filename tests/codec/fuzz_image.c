@@ -20,10 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (status < 0) != (error.message[0] != '\0') || (info_status < 0 && status == DL2_OK))
         abort();
     if (status == DL2_OK) {
-        bool turned = info.orientation >= 5;
         uint32_t channels = options.channels ? options.channels : info.channels;
-        if (image.width != (turned ? info.height : info.width) ||
-            image.height != (turned ? info.width : info.height) || image.channels != channels ||
+        if (image.width != dl2_upright_width(&info) || image.height != dl2_upright_height(&info) ||
+            image.channels != channels ||
             (uint64_t)image.width * image.height > options.max_pixels || info.orientation < 1 ||
             info.orientation > 8)
             abort();

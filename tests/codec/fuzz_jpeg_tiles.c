@@ -36,9 +36,7 @@ static void compare(const struct dl2_plane *part, const struct dl2_plane *all, u
 static void choose(const uint8_t *choice, const struct dl2_image_info *info,
                    struct dl2_decode_request *request)
 {
-    const bool turned = info->orientation >= 5;
-    const uint32_t width = turned ? info->height : info->width;
-    const uint32_t height = turned ? info->width : info->height;
+    const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
     request->x = (choice[0] | (uint32_t)choice[1] << 8) % width;
     request->y = (choice[2] | (uint32_t)choice[3] << 8) % height;
     request->width = 1 + choice[4] * (width - request->x - 1) / 255;
@@ -89,8 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         dl2_jpeg_splice(&splice, data, size, part.x, part.y, part.width, part.height, NULL);
         all = part;
         all.x = all.y = 0;
-        all.width = info.orientation >= 5 ? info.height : info.width;
-        all.height = info.orientation >= 5 ? info.width : info.height;
+        all.width = dl2_upright_width(&info);
+        all.height = dl2_upright_height(&info);
         const int status = dl2_decoder_decode(decoder[0], &part, &have, &error);
         if (dl2_decoder_decode(decoder[1], &all, &want, NULL) == DL2_OK) {
             require(status == DL2_OK && have.color == want.color);
