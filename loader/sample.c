@@ -82,22 +82,34 @@ static void choose_view(const struct dl2_loader_config *config, struct dl2_rando
         dl2_view_for_validation(config, width, height, view);
 }
 
-/* False where the view needs about all slices: one read of what lies together is as good. */
-static bool slices_of_view(const struct dl2_cuts *cuts, const struct dl2_view *view,
-                           struct dl2_slice_range *range)
+/* None where the view needs about all of them: one read of what lies together is as good. */
+static struct dl2_slice_range slices_of_view(const struct dl2_cuts *cuts,
+                                             const struct dl2_view *view)
 {
     const uint32_t top = view->y < DL2_JPEG_SLICE_MARGIN ? 0 : view->y - DL2_JPEG_SLICE_MARGIN;
     const uint64_t bottom = (uint64_t)view->y + view->height + DL2_JPEG_SLICE_MARGIN;
     const uint64_t end = bottom < cuts->height ? (bottom - 1) / cuts->rows + 1 : cuts->count;
-    range->first = top / cuts->rows;
-    range->count = (uint32_t)end - range->first;
-    return range->count < cuts->count;
+    const uint32_t first = top / cuts->rows, count = (uint32_t)end - first;
+    return count < cuts->count ? (struct dl2_slice_range){first, count}
+                               : (struct dl2_slice_range){0};
 }
 
-/* Larger ones are read, to be refused. */
-static uint64_t most_pixels(const struct dl2_recipe *recipe)
+/*
+ * The view of a sample whose size the dataset knows, before there are bytes, and the slices that it
+ * needs, count 0 for all of them. False where the size isn't known, or too large: such an image is
+ * read, to be refused.
+ */
+static bool view_of_cuts(const struct dl2_recipe *recipe, uint32_t index, struct dl2_random *random,
+                         struct dl2_cuts *cuts, struct dl2_view *view,
+                         struct dl2_slice_range *slices)
 {
-    return recipe->config->max_pixels ? recipe->config->max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    const uint64_t most = recipe->config->max_pixels;
+    if (!dl2_dataset_cuts(recipe->dataset, index, cuts) ||
+        (uint64_t)cuts->width * cuts->height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
+        return false;
+    choose_view(recipe->config, random, cuts->width, cuts->height, view);
+    *slices = slices_of_view(cuts, view);
+    return true;
 }
 
 bool dl2_sample_slices(const void *context, uint32_t index, struct dl2_slice_range *range)
@@ -106,15 +118,10 @@ bool dl2_sample_slices(const void *context, uint32_t index, struct dl2_slice_ran
     struct dl2_cuts cuts;
     struct dl2_random random;
     struct dl2_view view;
-    if (!dl2_dataset_cuts(recipe->dataset, index, &cuts) ||
-        (uint64_t)cuts.width * cuts.height > most_pixels(recipe))
-        return false;
     dl2_random_init(&random, recipe->config->seed, DL2_RANDOM_AUGMENT, recipe->epoch, index);
-    choose_view(recipe->config, &random, cuts.width, cuts.height, &view);
-    return slices_of_view(&cuts, &view, range);
+    return view_of_cuts(recipe, index, &random, &cuts, &view, range) && range->count;
 }
 
-/* The view first, where the dataset knows the image's size, then no more than it needs. */
 static int read_bytes(struct dl2_work *work, const struct dl2_recipe *recipe,
                       struct dl2_error *error)
 {
@@ -122,15 +129,8 @@ static int read_bytes(struct dl2_work *work, const struct dl2_recipe *recipe,
     if (work->cached)
         return DL2_OK;
     work->holds_bytes = true; /* to be given back after an error, too */
-    work->has_view = recipe->sliced &&
-                     dl2_dataset_cuts(recipe->dataset, work->index, &work->cuts) &&
-                     (uint64_t)work->cuts.width * work->cuts.height <= most_pixels(recipe);
-    if (work->has_view) {
-        choose_view(recipe->config, &work->random, work->cuts.width, work->cuts.height,
-                    &work->view);
-        if (!slices_of_view(&work->cuts, &work->view, &work->slices))
-            work->slices.count = 0;
-    }
+    work->has_view = recipe->sliced && view_of_cuts(recipe, work->index, &work->random, &work->cuts,
+                                                    &work->view, &work->slices);
     DL2_TRY(dl2_fetch_take(recipe->fetch, work->position, work->index,
                            work->slices.count ? &work->slices : NULL, &work->fetched, error));
     work->stats.bytes += work->fetched.size;
