@@ -47,14 +47,12 @@ bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_pla
     return true;
 }
 
-bool dl2_batcher_fill(struct dl2_loader *loader, const struct dl2_place *place)
+bool dl2_batcher_fill(const struct dl2_place *place)
 {
-    if (--place->slot->missing > 0)
+    struct dl2_slot *slot = place->slot;
+    if (--slot->missing > 0)
         return false;
-    if (place->slot->decode)
-        dl2_finisher_add(loader, place->slot);
-    else
-        place->slot->state = DL2_SLOT_READY;
+    slot->state = slot->decode ? DL2_SLOT_STAGED : DL2_SLOT_READY;
     return true;
 }
 

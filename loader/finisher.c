@@ -2,7 +2,7 @@
  * Full batches on their way through a batch decoder, on threads of their own: a finisher waits for
  * the decoder most of the time, which no worker should.
  *
- * What the decoder refuses is filled in by the processors as any sample is (worker.c), so that what
+ * What the decoder refuses is filled in by the processors as any sample is (task.c), so that what
  * is bad, and what comes in its place, is the same with any decoder and with none.
  *
  * Shares. Where both decode, each sample goes to one of them when it is claimed. A share f of the
@@ -68,7 +68,6 @@ void dl2_finisher_add(struct dl2_loader *loader, struct dl2_slot *slot)
 {
     const unsigned end = (loader->staged_first + loader->staged_count++) % loader->config.depth;
     loader->staged[end] = slot;
-    slot->state = DL2_SLOT_STAGED;
     loader->in_flight++;
     pthread_cond_signal(&loader->finish);
 }
@@ -97,11 +96,11 @@ static struct dl2_slot *take_staged(struct dl2_loader *loader)
 static int refill(struct dl2_loader *loader, struct dl2_task *task, struct dl2_slot *slot,
                   unsigned number, struct dl2_error *error)
 {
+    dl2_task_reset(task, slot->positions[number]);
     task->claim = OUT_OF_ORDER;
-    task->position = slot->positions[number];
     task->place = (struct dl2_place){slot, number};
     task->work.stats.images--; /* it was counted when it was staged; where it is bad, too early */
-    return dl2_worker_fill_place(loader, task, error);
+    return dl2_task_run(loader, task, error);
 }
 
 /* *seconds: the decoder's. */
@@ -134,11 +133,8 @@ static void end(struct dl2_loader *loader, struct dl2_slot *slot, int status, do
     const uint64_t claim = first > loader->first_place ? first - loader->first_place : 0;
     if (status == DL2_OK)
         slot->state = DL2_SLOT_READY;
-    else if (status != DL2_ERR_CANCELED && claim < loader->fail_claim) {
-        loader->fail_claim = claim;
-        loader->error = *error;
-        pthread_cond_broadcast(&loader->room);
-    }
+    else
+        dl2_task_fail(loader, claim, status, error);
     loader->stats.finish += seconds;
     if (status == DL2_OK && slot->by_decoder) {
         blend(&loader->shares.decoder, seconds / slot->by_decoder / loader->finishing, BATCH_PART);
@@ -161,7 +157,7 @@ static void *run(void *context)
         pthread_mutex_unlock(&loader->mutex);
         const int status = finish(loader, task, slot, &seconds, &error);
         pthread_mutex_lock(&loader->mutex);
-        dl2_worker_add_stats(loader, task);
+        dl2_task_add_stats(loader, task);
         end(loader, slot, status, seconds, &error);
         loader->finishing--;
     }

@@ -16,6 +16,7 @@ libloader_la_SOURCES = \
 	loader/resize_kernels.c loader/resize_kernels.h \
 	loader/sample.c loader/sample.h \
 	loader/sampler.c loader/sampler.h \
+	loader/task.c \
 	loader/transform.c loader/transform.h \
 	loader/worker.c
 libloader_la_LIBADD = libdataset.la libcodec.la libcommon.la

@@ -1,17 +1,22 @@
 /*
- * What the loader's files share; not for others. loader.c is the interface, the consumer's side and
- * the epochs, worker.c what workers do next, batcher.c where samples go, finisher.c what becomes of
- * full batches that a batch decoder is to decode.
+ * What the loader's files share; not for others. Each calls only those below it:
+ *
+ *     loader.c     the interface, the consumer's side and the epochs
+ *     worker.c     what workers do next
+ *     finisher.c   what becomes of full batches that a batch decoder is to decode
+ *     task.c       one sample's way to its place
+ *     batcher.c    where samples go
  *
  * Workers claim an epoch's samples strictly in order, and work on them in any order. Each sample
  * takes one place, and places are numbered through the epoch:
  *
  *     place n  ->  step n / batch, place n % batch of its batch  ->  a slot that was free
  *
- *     slot:  FREE --first place--> FILLING --last sample--> READY --next()--> TAKEN --release()-->
- * FREE
+ * and a slot is, by turns,
  *
- * With a batch decoder the last sample makes it STAGED, and a finisher (finisher.c) READY.
+ *     FREE --first place--> FILLING --last sample--> READY --next()--> TAKEN --release()--> FREE
+ *
+ * or, with a batch decoder, STAGED between FILLING and READY, until a finisher has finished it.
  *
  * A place can be taken only while a slot is FREE or already FILLING for its step, which bounds the
  * memory; what the consumer keeps of an earlier epoch is merely missing. In strict order a sample
@@ -153,32 +158,35 @@ struct dl2_slot *dl2_batcher_slot(const struct dl2_loader *loader, uint64_t step
 /* Place number `number`; false while its slot isn't to be had. */
 bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place);
 bool dl2_batcher_has(const struct dl2_loader *loader, uint64_t number);
-/* The sample is in its place. True where its batch is full with it. */
-bool dl2_batcher_fill(struct dl2_loader *loader, const struct dl2_place *place);
+/* The sample is in its place. True where its batch is full with it, and READY, or STAGED for a
+ * finisher. */
+bool dl2_batcher_fill(const struct dl2_place *place);
 unsigned dl2_batcher_ready(const struct dl2_loader *loader);
 /* Samples of the batch of a step. */
 unsigned dl2_batcher_size(const struct dl2_loader *loader, uint64_t step);
 int dl2_batcher_init(struct dl2_loader *loader, struct dl2_error *error);
 void dl2_batcher_free(struct dl2_loader *loader);
 
-/* ---- worker.c ---- */
+/* ---- task.c ---- */
 
-/* A thread's main function. */
-void *dl2_worker_run(void *loader);
-/* Held. Gives up what waits for the side workers. */
-void dl2_worker_drop_aside(struct dl2_loader *loader);
+/* What dl2_task_run() returns for a sample that should go aside. */
+enum { DL2_TASK_SLOW = 1 };
+
+/* For the sample at a position of the epoch's order: without a place, to be worked on by the
+ * processors alone and without a rest. */
+void dl2_task_reset(struct dl2_task *task, uint32_t position);
+/* Goes on until a sample is in its place; takes one where the task has none. */
+int dl2_task_run(struct dl2_loader *loader, struct dl2_task *task, struct dl2_error *error);
 /* Held. What a task did, to the loader's figures. */
-void dl2_worker_add_stats(struct dl2_loader *loader, struct dl2_task *task);
-/* Goes on with a task until a sample is in its place, which it has, by the processors alone. */
-int dl2_worker_fill_place(struct dl2_loader *loader, struct dl2_task *task,
-                          struct dl2_error *error);
-/* The position in the epoch's order of a claim. */
-uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t claim);
+void dl2_task_add_stats(struct dl2_loader *loader, struct dl2_task *task);
+/* Held. Of what ends the epoch, the error of the earliest claim counts. */
+void dl2_task_fail(struct dl2_loader *loader, uint64_t claim, int status,
+                   const struct dl2_error *error);
 int dl2_loader_nothing_can_be_read(struct dl2_loader *loader, struct dl2_error *error);
 
 /* ---- finisher.c; the mutex is held but in init and free ---- */
 
-/* A full batch is to be finished. */
+/* A STAGED batch is to be finished. */
 void dl2_finisher_add(struct dl2_loader *loader, struct dl2_slot *slot);
 /* Gives up the batches that nobody is at. */
 void dl2_finisher_drop(struct dl2_loader *loader);
@@ -190,5 +198,14 @@ void dl2_finisher_saw(struct dl2_loader *loader, const struct dl2_work *work);
 int dl2_finisher_init(struct dl2_loader *loader, struct dl2_error *error);
 /* Ends them; loader->closing is set. */
 void dl2_finisher_free(struct dl2_loader *loader);
+
+/* ---- worker.c ---- */
+
+/* A thread's main function. */
+void *dl2_worker_run(void *loader);
+/* Held. Gives up what waits for the side workers. */
+void dl2_worker_drop_aside(struct dl2_loader *loader);
+/* The position in the epoch's order of a claim. */
+uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t claim);
 
 #endif
