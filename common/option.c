@@ -55,6 +55,14 @@ static int parse_number(const struct dl2_option *option, const char *text, struc
     return DL2_OK;
 }
 
+static int parse_choice(const struct dl2_option *option, const char *text, struct dl2_error *error)
+{
+    const int number = dl2_parse_word(text, option->words, error);
+    DL2_TRY(number);
+    *(unsigned *)option->value = (unsigned)number;
+    return DL2_OK;
+}
+
 static int apply(const struct dl2_option *option, const char *text, struct dl2_error *error)
 {
     switch (option->type) {
@@ -69,6 +77,8 @@ static int apply(const struct dl2_option *option, const char *text, struct dl2_e
         return DL2_OK;
     case DL2_OPTION_SIZE:
         return dl2_parse_size(text, option->value, error);
+    case DL2_OPTION_CHOICE:
+        return parse_choice(option, text, error);
     case DL2_OPTION_PARSE:
         return option->parse(text, option->value, error);
     default:
@@ -201,6 +211,19 @@ int dl2_program_usage_error(const struct dl2_program *program, const char *forma
     va_end(args);
     fprintf(stderr, "\nTry '%s --help' for more information.\n", program->name);
     return DL2_EXIT_USAGE;
+}
+
+int dl2_parse_word(const char *text, const char *const *words, struct dl2_error *error)
+{
+    for (int i = 0; words[i]; i++)
+        if (!strcmp(text, words[i]))
+            return i;
+    char all[256] = "";
+    for (int i = 0; words[i]; i++) {
+        const size_t length = strlen(all);
+        snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "", words[i]);
+    }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of %s", text, all);
 }
 
 int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned **out, size_t *count,

@@ -21,6 +21,7 @@ enum dl2_option_type {
     DL2_OPTION_REAL,   /* double *value, within [min, max] */
     DL2_OPTION_SIZE,   /* uint64_t *value in bytes: see dl2_parse_size() */
     DL2_OPTION_TEXT,   /* const char **value, pointing into argv */
+    DL2_OPTION_CHOICE, /* an enum or unsigned *value: the number of one of `words` */
     DL2_OPTION_PARSE,  /* parse() puts what it finds where value points; may come several times */
 };
 
@@ -33,6 +34,7 @@ struct dl2_option {
     void *value;
     double min, max; /* both 0: no bounds beyond the type's */
     int (*parse)(const char *text, void *value, struct dl2_error *error);
+    const char *const *words; /* of a choice, in the order of its enum; NULL ends them */
 };
 
 /* What every program has. Parsed by dl2_program_parse() from options of its own. */
@@ -66,6 +68,9 @@ enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 /* Prints "program: message" for wrong usage found after parsing; returns DL2_EXIT_USAGE. */
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
     DL2_PRINTF(2, 3);
+
+/* The number of the word, or DL2_ERR_ARGUMENT with a message that lists them all. */
+int dl2_parse_word(const char *text, const char *const *words, struct dl2_error *error);
 
 /*
  * "10,25,50" into a list of numbers within [min, max], in the order given, without repeats.

@@ -132,17 +132,12 @@ int dl2_batch_decoder_open(const struct dl2_batch_decoder_options *options,
 bool dl2_batch_decoder_built(void);
 void dl2_batch_decoder_close(struct dl2_batch_decoder *decoder);
 
+/* Whether the choice makes sense, and this build can make it true. */
+int dl2_decode_choice_check(const struct dl2_decode_choice *choice, struct dl2_error *error);
 /* Opens what the choice needs, NULL for the processors alone, and sets it in the configuration,
  * whose number of workers decides on threads. */
 int dl2_decode_choice_open(const struct dl2_decode_choice *choice, unsigned card,
                            struct dl2_loader_config *config, struct dl2_batch_decoder **out,
                            struct dl2_error *error);
-/* "cpu"..., "plain"..., "auto"...; and option parsers (common/option.h) for a choice. */
-const char *dl2_decode_mode_name(enum dl2_decode_mode mode);
-const char *dl2_decode_input_name(enum dl2_decode_input input);
-const char *dl2_decode_engine_name(enum dl2_decode_engine engine);
-int dl2_decode_parse_mode(const char *text, void *choice, struct dl2_error *error);
-int dl2_decode_parse_input(const char *text, void *choice, struct dl2_error *error);
-int dl2_decode_parse_engine(const char *text, void *choice, struct dl2_error *error);
 
 #endif

@@ -41,6 +41,20 @@ void dl2_batch_decoder_close(struct dl2_batch_decoder *decoder)
         decoder->ops->close(decoder);
 }
 
+int dl2_decode_choice_check(const struct dl2_decode_choice *choice, struct dl2_error *error)
+{
+    if (choice->mode == DL2_DECODE_CPU)
+        return choice->input || choice->engine
+                   ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "--gpu-input and --gpu-engine go with --decode gpu or hybrid")
+                   : DL2_OK;
+    if (dl2_batch_decoder_built())
+        return DL2_OK;
+    const int status = dl2_batch_decoder_open(NULL, &(struct dl2_batch_decoder *){NULL}, error);
+    dl2_error_prefix(error, "--decode");
+    return status;
+}
+
 int dl2_decode_choice_open(const struct dl2_decode_choice *choice, unsigned card,
                            struct dl2_loader_config *config, struct dl2_batch_decoder **out,
                            struct dl2_error *error)
@@ -59,68 +73,5 @@ int dl2_decode_choice_open(const struct dl2_decode_choice *choice, unsigned card
     config->decoder = *out;
     config->decoder_shares = choice->mode == DL2_DECODE_HYBRID;
     config->decoder_splices = choice->input == DL2_DECODE_SPLICED;
-    return DL2_OK;
-}
-
-/* ---- words ---- */
-
-static const char *const modes[] = {
-    [DL2_DECODE_CPU] = "cpu", [DL2_DECODE_GPU] = "gpu", [DL2_DECODE_HYBRID] = "hybrid", NULL};
-static const char *const inputs[] = {[DL2_DECODE_PLAIN] = "plain",
-                                     [DL2_DECODE_REGION] = "region",
-                                     [DL2_DECODE_SPLICED] = "spliced",
-                                     NULL};
-static const char *const engines[] = {[DL2_DECODE_AUTO] = "auto",
-                                      [DL2_DECODE_ENGINES] = "engines",
-                                      [DL2_DECODE_CORES] = "cores",
-                                      NULL};
-
-const char *dl2_decode_mode_name(enum dl2_decode_mode mode)
-{
-    return modes[mode];
-}
-
-const char *dl2_decode_input_name(enum dl2_decode_input input)
-{
-    return inputs[input];
-}
-
-const char *dl2_decode_engine_name(enum dl2_decode_engine engine)
-{
-    return engines[engine];
-}
-
-static int choose(const char *text, const char *const *words, struct dl2_error *error)
-{
-    for (int i = 0; words[i]; i++)
-        if (!strcmp(text, words[i]))
-            return i;
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of %s, %s, %s", text, words[0],
-                         words[1], words[2]);
-}
-
-int dl2_decode_parse_mode(const char *text, void *choice, struct dl2_error *error)
-{
-    const int word = choose(text, modes, error);
-    DL2_TRY(word);
-    if (word != DL2_DECODE_CPU && !dl2_batch_decoder_built())
-        return dl2_batch_decoder_open(NULL, &(struct dl2_batch_decoder *){NULL}, error);
-    ((struct dl2_decode_choice *)choice)->mode = (enum dl2_decode_mode)word;
-    return DL2_OK;
-}
-
-int dl2_decode_parse_input(const char *text, void *choice, struct dl2_error *error)
-{
-    const int word = choose(text, inputs, error);
-    DL2_TRY(word);
-    ((struct dl2_decode_choice *)choice)->input = (enum dl2_decode_input)word;
-    return DL2_OK;
-}
-
-int dl2_decode_parse_engine(const char *text, void *choice, struct dl2_error *error)
-{
-    const int word = choose(text, engines, error);
-    DL2_TRY(word);
-    ((struct dl2_decode_choice *)choice)->engine = (enum dl2_decode_engine)word;
     return DL2_OK;
 }

@@ -3,12 +3,21 @@
 #include "common/option.h"
 #include "common/thread.h"
 #include "loader/load.h"
+#include "loader/words.h"
 
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
+enum { SPLIT_BY_MODE = DL2_SPLIT_VAL + 1 };
+static const char *const splits[] = {
+    [DL2_SPLIT_ALL] = "all", [DL2_SPLIT_TRAIN] = "train", [DL2_SPLIT_VAL] = "val", NULL};
+static const char *const devices[] = {[DL2_DEVICE_UNKNOWN] = "auto",
+                                      [DL2_DEVICE_SEPARATE] = "separate",
+                                      [DL2_DEVICE_SHARED] = "shared",
+                                      NULL};
 
 static struct dl2_load_options settings = {.loader = DL2_LOADER_DEFAULTS,
                                            .dataset = DL2_DATASET_DEFAULTS,
@@ -17,119 +26,11 @@ static struct dl2_load_options settings = {.loader = DL2_LOADER_DEFAULTS,
                                            .within = 5};
 static struct {
     struct dl2_common_options common;
-    bool split, gray, image_size, batch, area;
-} given;
+    unsigned split, on_bad;
+    bool gray;
+} given = {.split = SPLIT_BY_MODE};
 
-/* ---- values of options that are words ---- */
-
-static const char *const splits[] = {
-    [DL2_SPLIT_ALL] = "all", [DL2_SPLIT_TRAIN] = "train", [DL2_SPLIT_VAL] = "val", NULL};
-static const char *const dtypes[] = {
-    [DL2_UINT8] = "uint8", [DL2_FLOAT32] = "float32", [DL2_BFLOAT16] = "bfloat16", NULL};
-static const char *const layouts[] = {[DL2_NHWC] = "nhwc", [DL2_NCHW] = "nchw", NULL};
-static const char *const batchings[] = {[DL2_BATCHING_STRICT] = "strict",
-                                        [DL2_BATCHING_COMPLETION] = "completion",
-                                        [DL2_BATCHING_AWARE] = "aware",
-                                        NULL};
-static const char *const ios[] = {[DL2_IO_AUTO] = "auto",
-                                  [DL2_IO_DIRECT] = "direct",
-                                  [DL2_IO_THREADS] = "threads",
-                                  [DL2_IO_URING] = "uring",
-                                  NULL};
-static const char *const devices[] = {[DL2_DEVICE_UNKNOWN] = "",
-                                      [DL2_DEVICE_SEPARATE] = "separate",
-                                      [DL2_DEVICE_SHARED] = "shared",
-                                      NULL};
-
-const char *dl2_load_dtype_name(enum dl2_dtype dtype)
-{
-    return dtypes[dtype];
-}
-
-const char *dl2_load_layout_name(enum dl2_layout layout)
-{
-    return layouts[layout];
-}
-
-const char *dl2_load_batching_name(enum dl2_batching batching)
-{
-    return batchings[batching];
-}
-
-const char *dl2_load_io_name(enum dl2_io io)
-{
-    return ios[io];
-}
-
-/* The number of the word, or an error that tells them all. */
-static int choose(const char *text, const char *const *words, struct dl2_error *error)
-{
-    char all[128] = "";
-    for (int i = 0; words[i]; i++) {
-        if (*words[i] && !strcmp(text, words[i]))
-            return i;
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", *all ? ", " : "", words[i]);
-    }
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of %s", text, all);
-}
-
-static int parse_split(const char *text, void *value, struct dl2_error *error)
-{
-    const int choice = choose(text, splits, error);
-    DL2_TRY(choice);
-    *(enum dl2_split *)value = (enum dl2_split)choice;
-    given.split = true;
-    return DL2_OK;
-}
-
-static int parse_dtype(const char *text, void *value, struct dl2_error *error)
-{
-    const int choice = choose(text, dtypes, error);
-    DL2_TRY(choice);
-    *(enum dl2_dtype *)value = (enum dl2_dtype)choice;
-    return DL2_OK;
-}
-
-static int parse_layout(const char *text, void *value, struct dl2_error *error)
-{
-    const int choice = choose(text, layouts, error);
-    DL2_TRY(choice);
-    *(enum dl2_layout *)value = (enum dl2_layout)choice;
-    return DL2_OK;
-}
-
-static int parse_batching(const char *text, void *value, struct dl2_error *error)
-{
-    const int choice = choose(text, batchings, error);
-    DL2_TRY(choice);
-    *(enum dl2_batching *)value = (enum dl2_batching)choice;
-    return DL2_OK;
-}
-
-static int parse_io(const char *text, void *value, struct dl2_error *error)
-{
-    const int choice = choose(text, ios, error);
-    DL2_TRY(choice);
-    *(enum dl2_io *)value = (enum dl2_io)choice;
-    return DL2_OK;
-}
-
-static int parse_on_bad(const char *text, void *value, struct dl2_error *error)
-{
-    static const char *const words[] = {"skip", "stop", NULL};
-    const int choice = choose(text, words, error);
-    DL2_TRY(choice);
-    *(bool *)value = choice == 1;
-    return DL2_OK;
-}
-
-static int parse_device(const char *text, void *value, struct dl2_error *error)
-{
-    const int choice = choose(text, devices, error);
-    DL2_TRY(choice);
-    *(enum dl2_load_device *)value = (enum dl2_load_device)choice;
-    return DL2_OK;
-}
+/* ---- values of options ---- */
 
 static int parse_area(const char *text, void *value, struct dl2_error *error)
 {
@@ -141,7 +42,6 @@ static int parse_area(const char *text, void *value, struct dl2_error *error)
                              "'%s' is not MIN,MAX with 0 < MIN <= MAX <= 1", text);
     loader->area_min = min;
     loader->area_max = max;
-    given.area = true;
     return DL2_OK;
 }
 
@@ -180,9 +80,9 @@ static int parse_quality(const char *text, void *value, struct dl2_error *error)
 
 static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "What is loaded:"},
-    {DL2_OPTION_PARSE, "split", 's', "SPLIT",
-     "all, train or val (default: what the mode is called; of check: all)",
-     .value = &settings.dataset.split, .parse = parse_split},
+    {DL2_OPTION_CHOICE, "split", 's', "SPLIT",
+     "all, train or val (default: what the mode is called; of check: all)", .value = &given.split,
+     .words = splits},
     {DL2_OPTION_FLAG, "train", 0, NULL, "Shuffled, random crops and flips (the default)",
      .value = &settings.loader.train},
     {DL2_OPTION_NEGATE, "val", 0, NULL, "In order, resized, the middle cropped",
@@ -196,12 +96,12 @@ static const struct dl2_option options[] = {
      "With --val: the shorter side before the crop (default: 256/224 of the image size)",
      .value = &settings.loader.resize, .min = 1, .max = 65536},
     {DL2_OPTION_FLAG, "gray", 0, NULL, "One channel instead of three", .value = &given.gray},
-    {DL2_OPTION_PARSE, "dtype", 0, "TYPE",
+    {DL2_OPTION_CHOICE, "dtype", 0, "TYPE",
      "What pixels come out as: uint8, float32 or bfloat16 (default: uint8)",
-     .value = &settings.loader.dtype, .parse = parse_dtype},
-    {DL2_OPTION_PARSE, "layout", 0, "LAYOUT",
-     "nhwc (a pixel's channels together) or nchw (planes) (default: nhwc)",
-     .value = &settings.loader.layout, .parse = parse_layout},
+     .value = &settings.loader.dtype, .words = dl2_dtype_words},
+    {DL2_OPTION_CHOICE, "layout", 0, "LAYOUT",
+     "nhwc: a pixel's channels together; nchw: planes (default: nhwc)",
+     .value = &settings.loader.layout, .words = dl2_layout_words},
     {DL2_OPTION_UINT, "batch", 'b', "IMAGES", "Images a batch (default: 64)",
      .value = &settings.loader.batch, .min = 1, .max = 1048576},
     {DL2_OPTION_FLAG, "drop-last", 0, NULL, "Leave out a last batch that is not full",
@@ -209,10 +109,10 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT64, "max-pixels", 0, "N",
      "Images with more pixels are counted as bad (default: 134217728)",
      .value = &settings.loader.max_pixels},
-    {DL2_OPTION_PARSE, "on-bad", 0, "skip|stop",
+    {DL2_OPTION_CHOICE, "on-bad", 0, "skip|stop",
      "skip: name a bad image and put the next good one in its place (with --val, zeros that count "
      "for nothing); stop: end with the error (default: skip)",
-     .value = &settings.loader.stop_on_bad, .parse = parse_on_bad},
+     .value = &given.on_bad, .words = dl2_on_bad_words},
 
     {DL2_OPTION_GROUP, .help = "In which order:"},
     {DL2_OPTION_UINT64, "seed", 0, "N", "Of the order, crops and flips (default: 0)",
@@ -227,18 +127,18 @@ static const struct dl2_option options[] = {
      .value = &settings.loader.rank},
     {DL2_OPTION_UINT, "world", 0, "N", "Parts that an epoch is cut into (default: 1)",
      .value = &settings.loader.world, .min = 1, .max = 65536},
-    {DL2_OPTION_PARSE, "batching", 0, "MODE",
+    {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "strict: batches in the epoch's order; completion: of whatever is ready first; aware: slow "
      "images are put aside and join a later batch (default: strict)",
-     .value = &settings.loader.batching, .parse = parse_batching},
+     .value = &settings.loader.batching, .words = dl2_batching_words},
     {DL2_OPTION_UINT, "depth", 0, "BATCHES", "Batches held in memory (default: 3)",
      .value = &settings.loader.depth, .min = 2, .max = 1024},
 
     {DL2_OPTION_GROUP, .help = "How files are read:"},
-    {DL2_OPTION_PARSE, "io", 0, "WAY",
-     "auto, direct (each worker reads what it needs), threads or uring (ahead of the workers) "
-     "(default: auto)",
-     .value = &settings.loader.fetch.io, .parse = parse_io},
+    {DL2_OPTION_CHOICE, "io", 0, "WAY",
+     "direct: each worker reads what it needs; threads or uring: ahead of the workers; auto: "
+     "whichever is fast (default: auto)",
+     .value = &settings.loader.fetch.io, .words = dl2_io_words},
     {DL2_OPTION_UINT, "ahead", 0, "IMAGES", "Images read ahead at most (default: the loader's)",
      .value = &settings.loader.fetch.ahead, .min = 1, .max = 1048576},
     {DL2_OPTION_FLAG, "whole", 0, NULL,
@@ -263,19 +163,19 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_FLAG, "digest", 0, NULL,
      "Also print a check sum over every batch's images and labels (slows down a little)",
      .value = &settings.digest},
-    {DL2_OPTION_PARSE, "decode", 0, "WHO",
+    {DL2_OPTION_CHOICE, "decode", 0, "WHO",
      "cpu; gpu: a card decodes, crops and resizes the JPEGs that it knows (needs nvJPEG); hybrid: "
      "both share the images by how fast they are (default: cpu)",
-     .value = &settings.decode, .parse = dl2_decode_parse_mode},
-    {DL2_OPTION_PARSE, "gpu-input", 0, "WHAT",
+     .value = &settings.decode.mode, .words = dl2_decode_mode_words},
+    {DL2_OPTION_CHOICE, "gpu-input", 0, "WHAT",
      "What the card is given: plain (whole files), region (it decodes the crop alone) or spliced "
      "(small JPEGs of the segments under the crop, of files that have restart markers) (default: "
      "plain)",
-     .value = &settings.decode, .parse = dl2_decode_parse_input},
-    {DL2_OPTION_PARSE, "gpu-engine", 0, "PART",
+     .value = &settings.decode.input, .words = dl2_decode_input_words},
+    {DL2_OPTION_CHOICE, "gpu-engine", 0, "PART",
      "What of the card decodes: engines (its JPEG decoders), cores, or auto: engines where there "
      "are some and they know the image (default: auto)",
-     .value = &settings.decode, .parse = dl2_decode_parse_engine},
+     .value = &settings.decode.engine, .words = dl2_decode_engine_words},
     {DL2_OPTION_UINT, "card", 0, "N", "With --decode gpu or hybrid: which card (default: 0)",
      .value = &settings.card, .max = 255},
 
@@ -287,10 +187,10 @@ static const struct dl2_option options[] = {
      "The same from an experiment_report.json of dl2-train --loader synthetic; its image size, "
      "batch, channels and crops hold here, too",
      .value = &settings.device_report},
-    {DL2_OPTION_PARSE, "device", 0, "KIND",
+    {DL2_OPTION_CHOICE, "device", 0, "KIND",
      "separate: the loader has the processors for itself, as beside a GPU; shared: training runs "
-     "on them, too (default: what the report's device is; else separate)",
-     .value = &settings.device, .parse = parse_device},
+     "on them, too; auto: what the report's device is, else separate (default: auto)",
+     .value = &settings.device, .words = devices},
     {DL2_OPTION_REAL, "seconds", 0, "S",
      "Time for each of the three runs of a dataset (default: 3)", .value = &settings.seconds,
      .min = 0.05, .max = 86400},
@@ -355,11 +255,14 @@ enum command { BENCH, CHECK, ANALYZE };
 static int run(enum command command, const char *const *paths, size_t count,
                struct dl2_error *error)
 {
-    if (!given.split && command != CHECK)
+    if (given.split != SPLIT_BY_MODE)
+        settings.dataset.split = (enum dl2_split)given.split;
+    else if (command != CHECK)
         settings.dataset.split = settings.loader.train ? DL2_SPLIT_TRAIN : DL2_SPLIT_VAL;
     settings.dataset.keep = dl2_codec_is_image_file;
     settings.loader.workers = given.common.jobs;
     settings.loader.channels = given.gray ? 1 : 3;
+    settings.loader.stop_on_bad = given.on_bad;
     settings.quiet = given.common.quiet;
     switch (command) {
     case BENCH:
@@ -382,6 +285,9 @@ static int check_usage(int command, size_t paths)
         return dl2_program_usage_error(&program, "--shuffle-window is of use with --shuffle-chunk");
     if (settings.loader.rank >= (settings.loader.world ? settings.loader.world : 1))
         return dl2_program_usage_error(&program, "--rank counts from 0 up to --world");
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_decode_choice_check(&settings.decode, &error) < 0)
+        return dl2_program_usage_error(&program, "%s", error.message);
     const bool decodes = settings.decode.mode != DL2_DECODE_CPU;
     if (decodes && command != BENCH)
         return dl2_program_usage_error(&program, "--decode is an option of bench");
@@ -390,9 +296,8 @@ static int check_usage(int command, size_t paths)
         return dl2_program_usage_error(
             &program, "with --decode gpu or hybrid images come out as uint8 nhwc, without "
                       "--cache-decoded");
-    if (!decodes && (settings.card || settings.decode.input || settings.decode.engine))
-        return dl2_program_usage_error(
-            &program, "--gpu-input, --gpu-engine and --card go with --decode gpu or hybrid");
+    if (!decodes && settings.card)
+        return dl2_program_usage_error(&program, "--card goes with --decode gpu or hybrid");
     if (command != ANALYZE)
         return 0;
     if (!settings.device_rate == !settings.device_report)
@@ -409,10 +314,10 @@ int main(int argc, char **argv)
     char **arguments;
     size_t count;
     dl2_program_parse(&program, argc, argv, &given.common, &arguments, &count);
-    const int command = choose(arguments[0], commands, NULL);
+    struct dl2_error error = DL2_ERROR_INIT;
+    const int command = dl2_parse_word(arguments[0], commands, &error);
     int exit_status = check_usage(command, count - 1);
     if (!exit_status) {
-        struct dl2_error error = DL2_ERROR_INIT;
         const int status =
             run((enum command)command, (const char *const *)arguments + 1, count - 1, &error);
         if (status < 0)

@@ -83,11 +83,6 @@ const char *dl2_load_bytes(char text[16], double bytes);
 /* Names on stderr what a loader found to be bad; returns how many. `list` (may be NULL) gets the
  * texts. */
 int dl2_load_name_bad(const struct dl2_loader *loader, json_t *list);
-/* "uint8", "float32", "bfloat16"; "NHWC", "NCHW"; "strict", "completion", "aware"; "auto", ... */
-const char *dl2_load_dtype_name(enum dl2_dtype dtype);
-const char *dl2_load_layout_name(enum dl2_layout layout);
-const char *dl2_load_batching_name(enum dl2_batching batching);
-const char *dl2_load_io_name(enum dl2_io io);
 
 /* ---- load_heap.c ---- */
 

@@ -5,6 +5,7 @@
 #include "common/machine.h"
 #include "common/progress.h"
 #include "loader/load.h"
+#include "loader/words.h"
 
 #include "config.h"
 
@@ -220,8 +221,8 @@ static void print_decoded(FILE *out, const struct bench *bench)
     if (!bench->decoder)
         return;
     fprintf(out, "On the card (%s, %s, %s):\n", bench->decoder->ops->name,
-            dl2_decode_mode_name(bench->options->decode.mode),
-            dl2_decode_input_name(bench->options->decode.input));
+            dl2_decode_mode_words[bench->options->decode.mode],
+            dl2_decode_input_words[bench->options->decode.input]);
     fprintf(out,
             "  %-21s %10" PRIu64 " images, %" PRIu64 " of them by its engines; %" PRIu64
             " refused\n",
@@ -261,7 +262,7 @@ static void print_bench(FILE *out, const struct bench *bench)
     fprintf(out, "%s: %" PRIu64 " images for %s, %ux%ux%u %s %s in batches of %u, %u worker%s%s\n",
             bench->name, bench->samples, config->train ? "training" : "validation",
             config->image_size, config->image_size, config->channels,
-            dl2_load_dtype_name(config->dtype), dl2_load_layout_name(config->layout), config->batch,
+            dl2_dtype_words[config->dtype], dl2_layout_words[config->layout], config->batch,
             config->workers, config->workers == 1 ? "" : "s", options->cold ? ", cold" : "");
     for (unsigned i = 0; options->epochs > 1 && i < options->epochs; i++)
         fprintf(out, "  epoch %-6u %7.2f s %9.0f images/s\n", i + 1, bench->epochs[i].seconds,
@@ -314,9 +315,9 @@ static json_t *config_json(const struct dl2_load_options *options)
     const struct dl2_loader_config *config = &options->loader;
     return json_pack(
         "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, f]}",
-        "dtype", dl2_load_dtype_name(config->dtype), "layout", dl2_load_layout_name(config->layout),
-        "batching", dl2_load_batching_name(config->batching), "depth", (int)config->depth, "io",
-        dl2_load_io_name(config->fetch.io), "cache_bytes", (json_int_t)config->fetch.cache_bytes,
+        "dtype", dl2_dtype_words[config->dtype], "layout", dl2_layout_words[config->layout],
+        "batching", dl2_batching_words[config->batching], "depth", (int)config->depth, "io",
+        dl2_io_words[config->fetch.io], "cache_bytes", (json_int_t)config->fetch.cache_bytes,
         "decoded_cache_bytes", (json_int_t)config->decoded_cache_bytes, "cold", options->cold,
         "ahead", (json_int_t)config->fetch.ahead, "whole", config->fetch.whole, "rank",
         (int)config->rank, "world", config->world ? (int)config->world : 1, "shuffle_chunk",
@@ -332,8 +333,8 @@ static json_t *decoded_json(const struct bench *bench)
         return json_null();
     return json_pack(
         "{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "mode",
-        dl2_decode_mode_name(choice->mode), "input", dl2_decode_input_name(choice->input), "engine",
-        dl2_decode_engine_name(choice->engine), "decoder",
+        dl2_decode_mode_words[choice->mode], "input", dl2_decode_input_words[choice->input],
+        "engine", dl2_decode_engine_words[choice->engine], "decoder",
         bench->decoder->ops->describe(bench->decoder), "images", (json_int_t)decoded->images,
         "by_engines", (json_int_t)decoded->by_engines, "refused", (json_int_t)decoded->refused,
         "bytes", (json_int_t)decoded->bytes, "pixels", (json_int_t)decoded->pixels,

@@ -18,6 +18,7 @@ libloader_la_SOURCES = \
 	loader/sampler.c loader/sampler.h \
 	loader/task.c \
 	loader/transform.c loader/transform.h \
+	loader/words.c loader/words.h \
 	loader/worker.c
 libloader_la_LIBADD = libdataset.la libcodec.la libcommon.la
 # The resize gives the same bytes by every path, so no product and sum becomes one operation.

@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/option.h"
 #include "common/progress.h"
+#include "loader/words.h"
 #include "train/device.h"
 #include "train/network.h"
 #include "train/trainer.h"
@@ -20,13 +21,13 @@
 
 /* What the command line says, before it is put together. */
 static struct {
-    const char *data, *stages, *loader, *device, *policy, *mean, *std, *area, *aspect, *budget;
+    const char *data, *stages, *device, *mean, *std, *area, *aspect, *budget;
     const char *world;
-    unsigned ranks, gpus;
+    unsigned synthetic, on_bad, ranks, gpus;
     char **val;
     size_t val_count;
     double epochs, lr;
-} given = {.loader = "real", .device = "auto", .policy = "cosine", .epochs = NAN, .lr = NAN};
+} given = {.device = "auto", .epochs = NAN, .lr = NAN};
 
 static struct dl2_train_config config = {
     .val_fraction = 0.2,
@@ -73,58 +74,12 @@ static int add_val(const char *text, void *value, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int parse_choice(const char *text, const char *const *names, unsigned count,
-                        unsigned *number, struct dl2_error *error)
-{
-    for (*number = 0; *number < count; ++*number)
-        if (!strcmp(text, names[*number]))
-            return DL2_OK;
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of its values", text);
-}
-
-static int parse_batching(const char *text, void *value, struct dl2_error *error)
-{
-    static const char *const names[] = {[DL2_BATCHING_STRICT] = "strict",
-                                        [DL2_BATCHING_COMPLETION] = "completion",
-                                        [DL2_BATCHING_AWARE] = "aware"};
-    unsigned number;
-    DL2_TRY(parse_choice(text, names, 3, &number, error));
-    *(enum dl2_batching *)value = (enum dl2_batching)number;
-    return DL2_OK;
-}
-
-static int parse_io(const char *text, void *value, struct dl2_error *error)
-{
-    static const char *const names[] = {[DL2_IO_AUTO] = "auto",
-                                        [DL2_IO_DIRECT] = "direct",
-                                        [DL2_IO_THREADS] = "threads",
-                                        [DL2_IO_URING] = "uring"};
-    unsigned number;
-    DL2_TRY(parse_choice(text, names, 4, &number, error));
-    *(enum dl2_io *)value = (enum dl2_io)number;
-    return DL2_OK;
-}
-
-static int parse_on_bad(const char *text, void *value, struct dl2_error *error)
-{
-    static const char *const names[] = {"skip", "stop"};
-    unsigned number;
-    DL2_TRY(parse_choice(text, names, 2, &number, error));
-    *(bool *)value = number == 1;
-    return DL2_OK;
-}
-
-static int parse_amp(const char *text, void *value, struct dl2_error *error)
-{
-    static const char *const names[] = {[DL2_PRECISION_FP32] = "off",
-                                        [DL2_PRECISION_TF32] = "tf32",
-                                        [DL2_PRECISION_BF16] = "bf16",
-                                        [DL2_PRECISION_FP16] = "fp16"};
-    unsigned number;
-    DL2_TRY(parse_choice(text, names, 4, &number, error));
-    *(enum dl2_precision *)value = (enum dl2_precision)number;
-    return DL2_OK;
-}
+static const char *const loaders[] = {[false] = "real", [true] = "synthetic", NULL};
+static const char *const precisions[] = {[DL2_PRECISION_FP32] = "off",
+                                         [DL2_PRECISION_TF32] = "tf32",
+                                         [DL2_PRECISION_BF16] = "bf16",
+                                         [DL2_PRECISION_FP16] = "fp16",
+                                         NULL};
 
 static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Data:"},
@@ -165,10 +120,10 @@ static const struct dl2_option options[] = {
      "Shorter side of a validation image before its centre is cut out (default: 8/7 of the image "
      "size)",
      .value = &config.val_resize, .min = 8, .max = 8192},
-    {DL2_OPTION_TEXT, "loader", 0, "KIND",
+    {DL2_OPTION_CHOICE, "loader", 0, "KIND",
      "real, or synthetic: the same noise again and again, to see how fast training itself is "
      "(default: real)",
-     .value = &given.loader},
+     .value = &given.synthetic, .words = loaders},
     {DL2_OPTION_UINT, "classes", 0, "N", "Classes of synthetic data without --data (default: 10)",
      .value = &config.synthetic_classes, .min = 2, .max = 1000000},
     {DL2_OPTION_UINT64, "images", 0, "N",
@@ -176,39 +131,37 @@ static const struct dl2_option options[] = {
      .min = 1, .max = 1e12},
 
     {DL2_OPTION_GROUP, .help = "How images are loaded (-j: the number of workers):"},
-    {DL2_OPTION_PARSE, "batching", 0, "MODE",
+    {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "strict: batches in the epoch's order, the same in every run; completion: of whatever is "
-     "ready "
-     "first; aware: slow images are put aside and join a later batch (default: strict)",
-     .value = &config.loader.batching, .parse = parse_batching},
-    {DL2_OPTION_PARSE, "on-bad", 0, "skip|stop",
+     "ready first; aware: slow images are put aside and join a later batch (default: strict)",
+     .value = &config.loader.batching, .words = dl2_batching_words},
+    {DL2_OPTION_CHOICE, "on-bad", 0, "skip|stop",
      "skip: name an image that can't be read and put the next good one in its place; stop: end "
-     "with "
-     "the error (default: skip)",
-     .value = &config.loader.stop_on_bad, .parse = parse_on_bad},
-    {DL2_OPTION_PARSE, "io", 0, "WAY",
-     "auto, direct (each worker reads what it needs), threads or uring (ahead of the workers) "
-     "(default: auto)",
-     .value = &config.loader.io, .parse = parse_io},
+     "with the error (default: skip)",
+     .value = &given.on_bad, .words = dl2_on_bad_words},
+    {DL2_OPTION_CHOICE, "io", 0, "WAY",
+     "direct: each worker reads what it needs; threads or uring: ahead of the workers; auto: "
+     "whichever is fast (default: auto)",
+     .value = &config.loader.io, .words = dl2_io_words},
     {DL2_OPTION_SIZE, "cache", 0, "SIZE",
      "Keep up to SIZE of encoded training images in memory, as 512M or 2G (default: none)",
      .value = &config.loader.cache_bytes},
     {DL2_OPTION_SIZE, "cache-decoded", 0, "SIZE",
      "Keep up to SIZE of decoded training images in memory (default: none)",
      .value = &config.loader.decoded_cache_bytes},
-    {DL2_OPTION_PARSE, "decode", 0, "WHO",
+    {DL2_OPTION_CHOICE, "decode", 0, "WHO",
      "cpu; gpu: the device's card decodes, crops and resizes the JPEGs that it knows (needs nvJPEG "
      "and --device cuda); hybrid: both share the images by how fast they are (default: cpu)",
-     .value = &config.loader.decode, .parse = dl2_decode_parse_mode},
-    {DL2_OPTION_PARSE, "gpu-input", 0, "WHAT",
+     .value = &config.loader.decode.mode, .words = dl2_decode_mode_words},
+    {DL2_OPTION_CHOICE, "gpu-input", 0, "WHAT",
      "What the card is given: plain (whole files), region (it decodes the crop alone) or spliced "
      "(small JPEGs of the segments under the crop, of files that have restart markers) (default: "
      "plain)",
-     .value = &config.loader.decode, .parse = dl2_decode_parse_input},
-    {DL2_OPTION_PARSE, "gpu-engine", 0, "PART",
+     .value = &config.loader.decode.input, .words = dl2_decode_input_words},
+    {DL2_OPTION_CHOICE, "gpu-engine", 0, "PART",
      "What of the card decodes: engines (its JPEG decoders), cores, or auto: engines where there "
      "are some and they know the image (default: auto)",
-     .value = &config.loader.decode, .parse = dl2_decode_parse_engine},
+     .value = &config.loader.decode.engine, .words = dl2_decode_engine_words},
     {DL2_OPTION_UINT, "shuffle-chunk", 0, "N",
      "Shuffle runs of N neighbours, for disks that seek slowly (default: shuffle all)",
      .value = &config.loader.shuffle_chunk, .min = 1, .max = 4294967295.0},
@@ -232,11 +185,11 @@ static const struct dl2_option options[] = {
      "auto, cuda (cuda:1 is the second card), cpu or ref, as far as --version lists them (default: "
      "auto, the fastest that is there)",
      .value = &given.device},
-    {DL2_OPTION_PARSE, "amp", 0, "PRECISION",
+    {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
      "What layers compute in: bf16 or fp16 (half as wide, with weights kept in float32 too), tf32 "
      "(products of shorter numbers), or off (float32); on the cards of device cuda, bf16 and fp16 "
      "slowly on ref (default: off)",
-     .value = &config.precision, .parse = parse_amp},
+     .value = &config.precision, .words = precisions},
     {DL2_OPTION_REAL, "loss-scale", 0, "N",
      "With --amp=fp16: factor that keeps gradients from vanishing; 0: found while training "
      "(default: 0)",
@@ -275,10 +228,10 @@ static const struct dl2_option options[] = {
      "Peak learning rate, taken as it is whatever a step has (default: 0.05 for a step of 64 "
      "images, all processes together, in proportion for others)",
      .value = &given.lr, .min = 1e-12, .max = 1e6},
-    {DL2_OPTION_TEXT, "lr-policy", 0, "NAME",
-     "cosine, step (a tenth at 1/3, 2/3 and 8/9 of the run), linear or exponential (default: "
-     "cosine)",
-     .value = &given.policy},
+    {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
+     "How the rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), linear or "
+     "exponential (default: cosine)",
+     .value = &config.policy, .words = dl2_lr_policy_words},
     {DL2_OPTION_FLAG, "lr-per-epoch", 0, NULL,
      "Keep the rate within an epoch, as (DL)2 does, instead of moving it at every step",
      .value = &config.lr_per_epoch},
@@ -452,12 +405,6 @@ static int parse_stages(char *text)
 static int check_texts(void)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_lr_policy_parse(given.policy, &config.policy, &error) < 0)
-        return dl2_program_usage_error(&program, "--lr-policy: %s", error.message);
-    if (strcmp(given.loader, "real") != 0 && strcmp(given.loader, "synthetic") != 0)
-        return dl2_program_usage_error(&program, "--loader: '%s' is neither real nor synthetic",
-                                       given.loader);
-    config.synthetic = strcmp(given.loader, "synthetic") == 0;
     if (strcmp(given.device, "auto") != 0) {
         const struct dl2_device_class *ops;
         unsigned number;
@@ -519,9 +466,9 @@ static int check_data(char **own_stages)
     if (config.skip_validation && given.val_count)
         return dl2_program_usage_error(&program, "--val and --skip-validation exclude each other");
     const struct dl2_decode_choice *decode = &config.loader.decode;
-    if (decode->mode == DL2_DECODE_CPU && (decode->input || decode->engine))
-        return dl2_program_usage_error(
-            &program, "--gpu-input and --gpu-engine go with --decode gpu or hybrid");
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_decode_choice_check(decode, &error) < 0)
+        return dl2_program_usage_error(&program, "%s", error.message);
     if (decode->mode != DL2_DECODE_CPU && config.loader.decoded_cache_bytes)
         return dl2_program_usage_error(&program,
                                        "--cache-decoded is of what the processors decode: leave "
@@ -811,6 +758,8 @@ int main(int argc, char **argv)
     int status = count ? dl2_program_usage_error(&program, "unexpected '%s'", arguments[0]) : 0;
     free(arguments);
     config.workers = common.jobs;
+    config.synthetic = given.synthetic;
+    config.loader.stop_on_bad = given.on_bad;
     quiet = common.quiet;
     config.val = (const char *const *)given.val;
     config.val_count = given.val_count;

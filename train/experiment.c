@@ -1,6 +1,7 @@
 /* The report of a run: experiment_report.json (docs/formats.md, dl2-experiment/1). */
 #include "common/json.h"
 #include "common/machine.h"
+#include "loader/words.h"
 #include "train/run.h"
 
 #include <math.h>
@@ -37,23 +38,6 @@ static json_t *stage_list(const struct dl2_run *run, bool with_paths)
     return array;
 }
 
-static const char *batching_name(enum dl2_batching batching)
-{
-    static const char *const names[] = {[DL2_BATCHING_STRICT] = "strict",
-                                        [DL2_BATCHING_COMPLETION] = "completion",
-                                        [DL2_BATCHING_AWARE] = "aware"};
-    return names[batching];
-}
-
-static const char *io_name(enum dl2_io io)
-{
-    static const char *const names[] = {[DL2_IO_AUTO] = "auto",
-                                        [DL2_IO_DIRECT] = "direct",
-                                        [DL2_IO_THREADS] = "threads",
-                                        [DL2_IO_URING] = "uring"};
-    return names[io];
-}
-
 /* Every option of dl2-train under its long name, with the value that it came to. */
 json_t *dl2_run_arguments(const struct dl2_run *run)
 {
@@ -71,18 +55,19 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "images", json_integer((json_int_t)run->stages[0].images));
     json_object_set_new(a, "jobs", json_integer(c->workers));
     json_object_set_new(a, "depth", json_integer(c->loader.depth));
-    json_object_set_new(a, "batching", json_string(batching_name(c->loader.batching)));
+    json_object_set_new(a, "batching", json_string(dl2_batching_words[c->loader.batching]));
     json_object_set_new(a, "shuffle-chunk", json_integer(c->loader.shuffle_chunk));
     json_object_set_new(a, "shuffle-window", json_integer(c->loader.shuffle_window));
     json_object_set_new(a, "on-bad", json_string(c->loader.stop_on_bad ? "stop" : "skip"));
-    json_object_set_new(a, "io", json_string(io_name(c->loader.io)));
+    json_object_set_new(a, "io", json_string(dl2_io_words[c->loader.io]));
     json_object_set_new(a, "cache", json_integer((json_int_t)c->loader.cache_bytes));
     json_object_set_new(a, "cache-decoded",
                         json_integer((json_int_t)c->loader.decoded_cache_bytes));
-    json_object_set_new(a, "decode", json_string(dl2_decode_mode_name(c->loader.decode.mode)));
-    json_object_set_new(a, "gpu-input", json_string(dl2_decode_input_name(c->loader.decode.input)));
+    json_object_set_new(a, "decode", json_string(dl2_decode_mode_words[c->loader.decode.mode]));
+    json_object_set_new(a, "gpu-input",
+                        json_string(dl2_decode_input_words[c->loader.decode.input]));
     json_object_set_new(a, "gpu-engine",
-                        json_string(dl2_decode_engine_name(c->loader.decode.engine)));
+                        json_string(dl2_decode_engine_words[c->loader.decode.engine]));
     json_object_set_new(a, "channels", json_integer(run->channels));
     json_object_set_new(a, "image-size", json_integer(c->image_size));
     json_object_set_new(a, "val-resize", json_integer(c->val_resize));
@@ -111,7 +96,7 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "accumulate", json_integer(c->accumulate));
     json_object_set_new(a, "epochs", dl2_json_real(staged ? NAN : c->stages[0].epochs));
     json_object_set_new(a, "lr", json_real(c->lr));
-    json_object_set_new(a, "lr-policy", json_string(dl2_lr_policy_name(c->policy)));
+    json_object_set_new(a, "lr-policy", json_string(dl2_lr_policy_words[c->policy]));
     json_object_set_new(a, "lr-per-epoch", json_boolean(c->lr_per_epoch));
     json_object_set_new(a, "warmup", c->warmup < 0 ? json_null() : json_real(c->warmup));
     json_object_set_new(a, "end-lr", json_real(c->end_lr));

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/thread.h"
+#include "loader/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -278,7 +279,7 @@ static int open_decoder(struct dl2_run *run, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--decode %s leaves images in a card's memory, so it needs --device "
                              "cuda, not %s",
-                             dl2_decode_mode_name(config->loader.decode.mode),
+                             dl2_decode_mode_words[config->loader.decode.mode],
                              run->device->ops->name);
     DL2_TRY(dl2_device_parse(config->device, &ops, &number, error));
     const bool named = config->device && strchr(config->device, ':');

@@ -2,13 +2,13 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
-static const char *const policy_names[] = {
+const char *const dl2_lr_policy_words[] = {
     [DL2_LR_COSINE] = "cosine",
     [DL2_LR_STEP] = "step",
     [DL2_LR_LINEAR] = "linear",
     [DL2_LR_EXPONENTIAL] = "exponential",
+    NULL,
 };
 
 /* Where the rate falls to a tenth, as ninetieths of the run. */
@@ -40,22 +40,4 @@ double dl2_schedule_lr(const struct dl2_schedule *schedule, double position)
     default:
         return end + (lr - end) * 0.5 * (1 + cos(pi * part));
     }
-}
-
-int dl2_lr_policy_parse(const char *text, enum dl2_lr_policy *policy, struct dl2_error *error)
-{
-    for (size_t i = 0; i < sizeof policy_names / sizeof *policy_names; i++) {
-        if (strcmp(text, policy_names[i]) == 0) {
-            *policy = (enum dl2_lr_policy)i;
-            return DL2_OK;
-        }
-    }
-    return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "'%s' is no learning-rate policy: cosine, step, linear or exponential",
-                         text);
-}
-
-const char *dl2_lr_policy_name(enum dl2_lr_policy policy)
-{
-    return policy_names[policy];
 }

@@ -34,8 +34,7 @@ struct dl2_schedule {
 /* The rate at `position` epochs into the run; positions beyond its end count as the end. */
 double dl2_schedule_lr(const struct dl2_schedule *schedule, double position);
 
-/* "cosine" and so on into *policy; DL2_ERR_ARGUMENT names the choices. */
-int dl2_lr_policy_parse(const char *text, enum dl2_lr_policy *policy, struct dl2_error *error);
-const char *dl2_lr_policy_name(enum dl2_lr_policy policy);
+/* "cosine" and so on, in the order of the enum, for options and reports; NULL ends them. */
+extern const char *const dl2_lr_policy_words[];
 
 #endif

@@ -348,6 +348,18 @@ static void json_round_trip(void **state)
     free(file);
 }
 
+static void words_are_parsed(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"auto", "direct", NULL};
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_parse_word("auto", words, &error), 0);
+    assert_int_equal(dl2_parse_word("direct", words, &error), 1);
+    assert_int_equal(dl2_parse_word("dir", words, &error), DL2_ERR_ARGUMENT);
+    assert_string_equal(error.message, "'dir' is none of auto, direct");
+    assert_int_equal(dl2_parse_word("", words, NULL), DL2_ERR_ARGUMENT);
+}
+
 static void lists_of_numbers_and_names(void **state)
 {
     (void)state;
@@ -499,6 +511,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_are_written_whole_and_listed, make_scratch,
                                         drop_scratch),
         cmocka_unit_test_setup_teardown(json_round_trip, make_scratch, drop_scratch),
+        cmocka_unit_test(words_are_parsed),
         cmocka_unit_test(lists_of_numbers_and_names),
         cmocka_unit_test(sizes_in_words),
         cmocka_unit_test(monitor_samples_the_process),

@@ -149,6 +149,9 @@ for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "${wrong%% *}" "$work/err" || fail "$wrong: $(cat "$work/err")"
 done
+for option in split dtype layout on-bad batching io device decode gpu-input gpu-engine; do
+    explained $option dl2-load bench "$work/flowers"
+done
 expect 2 dl2-load bench "$work/flowers" "$work/flowers"
 # decoding on a card: not built, no card here, or all as without
 dl2-load bench "$work/flowers" --decode gpu -e 1 -i 16 -b 4 >"$work/out" 2>"$work/err"

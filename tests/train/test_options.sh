@@ -121,6 +121,9 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     [ -s "$work/err" ] || fail "no word about: $wrong"
 done
 [ ! -e wrong ] || fail "wrong usage made a folder"
+for option in loader batching on-bad io decode gpu-input gpu-engine amp lr-policy; do
+    explained $option dl2-train -d data
+done
 
 # A rate that is far too high ends with advice, not with a checkpoint full of nothing.
 expect 1 run -d data --skip-validation --lr 1e6 --warmup 0 -e 30 --momentum 0.99 --out diverged

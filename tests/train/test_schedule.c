@@ -78,16 +78,9 @@ static void ends_where_it_should(void **state)
             assert_true(lr <= last && lr >= 0.02 - 1e-12);
             last = lr;
         }
-        enum dl2_lr_policy parsed;
-        assert_int_equal(
-            dl2_lr_policy_parse(dl2_lr_policy_name((enum dl2_lr_policy)policy), &parsed, NULL), 0);
-        assert_int_equal(parsed, policy);
     }
     struct dl2_schedule schedule = {DL2_LR_EXPONENTIAL, 0.5, 0, 10, 0, 1};
     assert_float_equal(dl2_schedule_lr(&schedule, 10), 0.0005, 1e-12);
-    enum dl2_lr_policy parsed;
-    struct dl2_error error = DL2_ERROR_INIT;
-    assert_int_equal(dl2_lr_policy_parse("cosin", &parsed, &error), DL2_ERR_ARGUMENT);
 }
 
 /*
