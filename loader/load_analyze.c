@@ -307,15 +307,8 @@ static int open_subject(struct analysis *analysis, struct subject *subject, cons
     subject->quality = find_quality(analysis, subject->name);
     const double memory = (double)analysis->memory / (double)(subject->bytes + 1);
     subject->cached = memory < 1 ? memory : 1;
-    const struct dl2_sampler_config order = {.count = (uint32_t)subject->images,
-                                             .batch = config->batch,
-                                             .shuffle = config->train,
-                                             .drop_last = config->drop_last,
-                                             .seed = config->seed,
-                                             .rank = config->rank,
-                                             .world = config->world,
-                                             .chunk = config->shuffle_chunk,
-                                             .window = config->shuffle_window};
+    const struct dl2_sampler_config order =
+        dl2_sampler_config_of(config, (uint32_t)subject->images);
     DL2_TRY(dl2_sampler_init(&subject->sampler, &order, error));
     return dl2_loader_create(subject->dataset, config, &subject->loader, error);
 }

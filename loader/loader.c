@@ -94,17 +94,7 @@ static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
     if (count > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples are more than a loader can count",
                              count);
-    const struct dl2_sampler_config order = {
-        .count = (uint32_t)count,
-        .batch = config->batch,
-        .shuffle = config->train,
-        .drop_last = config->drop_last,
-        .seed = config->seed,
-        .rank = config->rank,
-        .world = config->world,
-        .chunk = config->shuffle_chunk,
-        .window = config->shuffle_window,
-    };
+    const struct dl2_sampler_config order = dl2_sampler_config_of(config, (uint32_t)count);
     DL2_TRY(dl2_sampler_init(&loader->sampler, &order, error));
     loader->delivered = dl2_calloc(loader->sampler.positions / 64 + 1, sizeof *loader->delivered);
     if (!loader->delivered)

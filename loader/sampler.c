@@ -68,6 +68,20 @@ static int allocate(struct dl2_sampler *sampler, struct dl2_error *error)
     return DL2_OK;
 }
 
+struct dl2_sampler_config dl2_sampler_config_of(const struct dl2_loader_config *config,
+                                                uint32_t count)
+{
+    return (struct dl2_sampler_config){.count = count,
+                                       .batch = config->batch,
+                                       .shuffle = config->train,
+                                       .drop_last = config->drop_last,
+                                       .seed = config->seed,
+                                       .rank = config->rank,
+                                       .world = config->world,
+                                       .chunk = config->shuffle_chunk,
+                                       .window = config->shuffle_window};
+}
+
 int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_sampler_config *config,
                      struct dl2_error *error)
 {

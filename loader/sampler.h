@@ -18,6 +18,7 @@
 #define DL2_LOADER_SAMPLER_H
 
 #include "common/error.h"
+#include "loader/loader.h"
 
 #include <stdint.h>
 
@@ -41,6 +42,10 @@ struct dl2_sampler {
     uint32_t *all;   /* [count]: of all ranks; the same as order where there is one */
     uint32_t *chunks; /* scratch of the quasi-random order */
 };
+
+/* What a loader of `count` samples wants. */
+struct dl2_sampler_config dl2_sampler_config_of(const struct dl2_loader_config *config,
+                                                uint32_t count);
 
 /* DL2_ERR_ARGUMENT where a rank would have nothing: fewer samples than ranks, or than a full step
  * with drop_last. */
