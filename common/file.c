@@ -166,6 +166,11 @@ int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_e
     return status;
 }
 
+int64_t dl2_mtime_ns(const struct stat *info)
+{
+    return (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+}
+
 int dl2_make_folders(const char *path, struct dl2_error *error)
 {
     if (dl2_is_folder(path))
@@ -356,7 +361,7 @@ static int ask(void *context, unsigned worker, size_t slot, size_t item, struct 
         struct stat info;
         if (fstatat(asking->descriptor, list->paths[i], &info, 0) == 0) {
             list->bytes[i] = (uint64_t)info.st_size;
-            list->mtime_ns[i] = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+            list->mtime_ns[i] = dl2_mtime_ns(&info);
         } else if (errno == ENOENT) {
             list->paths[i] = NULL; /* it has just gone */
         } else {

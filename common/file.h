@@ -36,6 +36,10 @@ int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
  */
 int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_error *error);
 
+/* When it was last modified, nanoseconds since 1970. */
+struct stat;
+int64_t dl2_mtime_ns(const struct stat *info);
+
 /* mkdir -p. */
 int dl2_make_folders(const char *path, struct dl2_error *error);
 

@@ -271,7 +271,7 @@ static int load_part(const char *folder, const char *prefix, struct part *part,
     struct stat status;
     if (stat(part->images_path, &status) < 0)
         return dl2_error_system(error, "%s", part->images_path);
-    part->mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+    part->mtime_ns = dl2_mtime_ns(&status);
     DL2_TRY(load_file(part->images_path, 3, &part->images, error));
     DL2_TRY(load_labels(folder, prefix, part, error));
     part->pixel_bytes = (size_t)part->images.dims[1] * part->images.dims[2];

@@ -244,11 +244,6 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
 
 /* ---- Shards */
 
-static int64_t mtime_of(const struct stat *info)
-{
-    return (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
-}
-
 /* "ROOT/PART.NAME.dl2-tmp" and "ROOT/PARTNAME", noted to be renamed. */
 static int note_rename(struct dl2_writer *writer, const struct group *group, const char *name,
                        const char **temporary, struct dl2_error *error)
@@ -329,7 +324,7 @@ static int write_meta(struct dl2_writer *writer, struct group *group, struct dl2
     if (fclose(file) != 0 || !written)
         return cannot_write(error, temporary);
     int64_t *mtime_ns = &writer->draft.shards[group->shard].mtime_ns;
-    *mtime_ns = mtime_of(&info) > *mtime_ns ? mtime_of(&info) : *mtime_ns;
+    *mtime_ns = dl2_mtime_ns(&info) > *mtime_ns ? dl2_mtime_ns(&info) : *mtime_ns;
     return DL2_OK;
 }
 
@@ -349,7 +344,7 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
         status = cannot_write(error, shard->name);
     group->file = NULL;
     shard->bytes = group->bytes;
-    shard->mtime_ns = mtime_of(&info);
+    shard->mtime_ns = dl2_mtime_ns(&info);
     if (status == DL2_OK && writer->options.container == DL2_CONTAINER_GULP)
         status = write_meta(writer, group, error);
     group->number++;

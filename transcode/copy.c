@@ -30,11 +30,6 @@ static bool is_packed(const struct copy *copy)
     return copy->options->pack.container != DL2_CONTAINER_FOLDER;
 }
 
-static int64_t mtime_of(const struct stat *info)
-{
-    return (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
-}
-
 /* ---- Is there anything to do? */
 
 static bool same_classes(const struct dl2_dataset *a, const struct dl2_dataset *b)
@@ -87,7 +82,7 @@ static bool is_there(const char *path, const struct dl2_sample *sample)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-           (uint64_t)info.st_size == sample->bytes && mtime_of(&info) >= sample->mtime_ns;
+           (uint64_t)info.st_size == sample->bytes && dl2_mtime_ns(&info) >= sample->mtime_ns;
 }
 
 static int write_file(struct copy *copy, const struct dl2_sample *sample, const char *extension,

@@ -313,7 +313,7 @@ static int take_failures(struct dl2_variant *variant, const struct dl2_source_it
     if (!path)
         return DL2_ERR_MEMORY;
     const bool there = stat(path, &info) == 0;
-    const int64_t written = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    const int64_t written = there ? dl2_mtime_ns(&info) : 0;
     free(path);
     const json_t *failed = json_object_get(variant->old, "failed");
     for (size_t f = 0; there && f < json_array_size(failed); f++) {
