@@ -6,6 +6,7 @@ libdataset_la_SOURCES = \
 	dataset/packed.c dataset/packed.h \
 	dataset/index.c dataset/index.h \
 	dataset/scan.c \
+	dataset/shards.c \
 	dataset/gulp.c \
 	dataset/tar.c \
 	dataset/split.c \

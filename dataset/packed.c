@@ -134,7 +134,7 @@ static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
                      struct dl2_error *error)
 {
     struct dl2_scan scan = {0};
-    int status = dl2_scan_all(list, &scan, error);
+    int status = dl2_shard_files_scan(list, &scan, error);
     if (status == DL2_OK && packed->map)
         adopt_sums(&scan.draft, &packed->index);
     unmap_index(packed);
@@ -650,7 +650,7 @@ static int sum_all(const struct packed *packed, dl2_slice_function slice,
 static int index_into(struct packed *packed, const struct dl2_shard_files *list,
                       dl2_slice_function slice, struct dl2_scan *scan, struct dl2_error *error)
 {
-    DL2_TRY(dl2_scan_all(list, scan, error));
+    DL2_TRY(dl2_shard_files_scan(list, scan, error));
     if (!scan->draft.count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no samples", list->root);
     DL2_TRY(dl2_index_draft_finish(&scan->draft, &packed->block, error));

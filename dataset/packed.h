@@ -15,6 +15,10 @@
 /* Largest encoded sample, bytes. */
 #define DL2_MAX_SAMPLE_BYTES ((uint64_t)INT32_MAX)
 
+/* ---- shards.c */
+
+struct dl2_scan;
+
 /* The shards that lie at a path and in its train/ and val/, in the order of their samples. */
 struct dl2_shard_files {
     enum dl2_index_kind kind;
@@ -33,7 +37,12 @@ int dl2_shard_files_list(const char *path, struct dl2_shard_files *list, struct 
 /* Size and time of a shard; of a chunk's two files the later time counts. */
 int dl2_shard_file_stat(const struct dl2_shard_files *list, const struct dl2_shard_file *file,
                         uint64_t *bytes, int64_t *mtime_ns, struct dl2_error *error);
+/* Reads all shards into a scan, and finishes it. */
+int dl2_shard_files_scan(const struct dl2_shard_files *list, struct dl2_scan *scan,
+                         struct dl2_error *error);
 void dl2_shard_files_free(struct dl2_shard_files *list);
+
+/* ---- scan.c */
 
 /* What a scan gathers. Zeroed at first. */
 struct dl2_scan {
@@ -68,10 +77,9 @@ void dl2_scan_cut(struct dl2_scan *scan, size_t count);
  * labels names are read like those of a folder.
  */
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error);
-/* Reads all shards, and finishes. */
-int dl2_scan_all(const struct dl2_shard_files *list, struct dl2_scan *scan,
-                 struct dl2_error *error);
 void dl2_scan_free(struct dl2_scan *scan);
+
+/* ---- gulp.c, tar.c */
 
 /*
  * The formats. Each reads the one shard `file`, which is open as `fd` and is the draft's last, and
