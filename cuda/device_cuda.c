@@ -1305,6 +1305,15 @@ static void cuda_end_update(struct dl2_device *device)
         launched(cuda, dl2_gpu_end_update(cuda->state, cuda->stream), "the optimiser");
 }
 
+static void cuda_move_average(struct dl2_device *device, float *average, const float *values,
+                              size_t count)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda, dl2_gpu_move_average(average, values, count, cuda->state, cuda->stream),
+                 "the optimiser");
+}
+
 static void cuda_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
@@ -1389,6 +1398,7 @@ const struct dl2_device_class dl2_device_cuda = {
     .check_gradients = cuda_check_gradients,
     .sgd_step = cuda_sgd_step,
     .end_update = cuda_end_update,
+    .move_average = cuda_move_average,
     .lower = cuda_lower,
     .get_loss_scale = cuda_get_loss_scale,
     .set_loss_scale = cuda_set_loss_scale,

@@ -61,6 +61,8 @@ int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const f
                 float *momentum, size_t count, bool decays, bool nesterov, unsigned ranks,
                 const struct dl2_gpu_state *state, struct CUstream_st *stream);
 int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream);
+int dl2_gpu_move_average(float *average, const float *values, size_t count,
+                         const struct dl2_gpu_state *state, struct CUstream_st *stream);
 
 /* -- ingest and loss -- */
 

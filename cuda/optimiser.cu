@@ -52,6 +52,23 @@ template <class T> struct sgd {
     }
 };
 
+struct move_average {
+    float *average;
+    const float *values;
+    const struct dl2_gpu_state *state;
+    template <int N> __device__ void run(size_t i) const
+    {
+        float moves = 1 - state->numbers.average_decay;
+        float a[N], v[N];
+        load<N>(average + i, a);
+        load<N>(values + i, v);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            a[k] += moves * (v[k] - a[k]);
+        store<N>(average + i, a);
+    }
+};
+
 __global__ void set_numbers(struct dl2_gpu_state *state, struct dl2_step_numbers numbers)
 {
     state->numbers = numbers;
@@ -120,4 +137,13 @@ int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const f
 int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream)
 {
     return DL2_LAUNCH(end_update, 1, 1, stream, state);
+}
+
+int dl2_gpu_move_average(float *average, const float *values, size_t count,
+                         const struct dl2_gpu_state *state, struct CUstream_st *stream)
+{
+    aligner<4> a;
+    a.see(average, sizeof *average);
+    a.see(values, sizeof *values);
+    return run_each(move_average{average, values, state}, a, count, stream);
 }

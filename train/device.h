@@ -48,6 +48,7 @@ struct dl2_step_numbers {
     float lambda;  /* mixup's share of the sample itself */
     float scale;   /* of the loss */
     float rate, momentum, weight_decay;
+    float average_decay; /* how much of a moving average stays */
 };
 
 struct dl2_world; /* train/world.h */
@@ -351,6 +352,10 @@ struct dl2_device_class {
                      const float *gradient, float *momentum, size_t count, bool decays,
                      bool nesterov);
     void (*end_update)(struct dl2_device *device);
+    /* average += (1 - numbers.average_decay) * (values - average): torch.lerp's form, by which
+     * averages of what stays the same do so too. */
+    void (*move_average)(struct dl2_device *device, float *average, const float *values,
+                         size_t count);
     /* Weights that were set from outside, for layers to read. Optional: NULL where elements are
      * float32 alone. */
     void (*lower)(struct dl2_device *device, const float *weights, void *lowered, size_t count);

@@ -1160,6 +1160,21 @@ static void cpu_sgd_step(struct dl2_device *device, float *weights, void *lowere
     share_out(cpu, count, GRAIN, sgd_part, &e);
 }
 
+static void move_average_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->move_average(e->y + begin, e->a + begin, end - begin,
+                                  1 - e->cpu->base.numbers.average_decay);
+}
+
+static void cpu_move_average(struct dl2_device *device, float *average, const float *values,
+                             size_t count)
+{
+    struct elementwise e = {.cpu = (struct cpu *)device, .a = values, .y = average};
+    share_out(e.cpu, count, GRAIN, move_average_part, &e);
+}
+
 /* -- ingest -- */
 
 enum { INGEST_PERIOD = 192 }; /* a multiple of 1 and 3, and of the vectors */
@@ -1385,4 +1400,5 @@ const struct dl2_device_class dl2_device_cpu = {
     .loss_free = cpu_loss_free,
     .loss_run = cpu_loss_run,
     .sgd_step = cpu_sgd_step,
+    .move_average = cpu_move_average,
 };

@@ -841,6 +841,14 @@ static void ref_end_update(struct dl2_device *device)
     ref->finite = true;
 }
 
+static void ref_move_average(struct dl2_device *device, float *average, const float *values,
+                             size_t count)
+{
+    float moves = 1 - device->numbers.average_decay;
+    for (size_t i = 0; i < count; i++)
+        average[i] += moves * (values[i] - average[i]);
+}
+
 static void ref_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count)
 {
     dl2_elements_from_floats(device->element, weights, lowered, count);
@@ -917,6 +925,7 @@ const struct dl2_device_class dl2_device_ref = {
     .check_gradients = ref_check_gradients,
     .sgd_step = ref_sgd_step,
     .end_update = ref_end_update,
+    .move_average = ref_move_average,
     .lower = ref_lower,
     .get_loss_scale = ref_get_loss_scale,
     .set_loss_scale = ref_set_loss_scale,

@@ -254,6 +254,10 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_REAL, "mixup", 0, "ALPHA",
      "Blend pairs of images with shares from Beta(ALPHA, ALPHA); 0: don't (default: 0)",
      .value = &config.mixup, .min = 0, .max = 1000},
+    {DL2_OPTION_REAL, "ema", 0, "DECAY",
+     "Validate and export moving averages of the weights that keep DECAY of themselves in each "
+     "update, less in a run's first ones: 0.999, say; 0: the weights themselves (default: 0)",
+     .value = &config.average_decay, .min = 0, .max = 0.999999},
     {DL2_OPTION_UINT64, "seed", 0, "N", "Of weights, order, crops, mixup and dropout (default: 0)",
      .value = &config.seed},
 

@@ -106,6 +106,7 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "bn-weight-decay", json_boolean(c->norm_decay));
     json_object_set_new(a, "label-smoothing", json_real(c->smoothing));
     json_object_set_new(a, "mixup", json_real(c->mixup));
+    json_object_set_new(a, "ema", json_real(c->average_decay));
     json_object_set_new(a, "seed", json_integer((json_int_t)c->seed));
     json_object_set_new(a, "time-budget",
                         c->time_budget > 0 ? json_real(c->time_budget) : json_null());

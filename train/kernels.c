@@ -221,6 +221,13 @@ static void sgd(float *weights, const float *gradient, float *momentum, size_t c
     }
 }
 
+static void move_average(float *average, const float *values, size_t count, float moves)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++)
+        average[i] += moves * (values[i] - average[i]);
+}
+
 extern const struct dl2_kernels DL2_KERNELS;
 const struct dl2_kernels DL2_KERNELS = {
     .name = DL2_KERNELS_NAME,
@@ -234,4 +241,5 @@ const struct dl2_kernels DL2_KERNELS = {
     .ingest = ingest,
     .ingest_mixed = ingest_mixed,
     .sgd = sgd,
+    .move_average = move_average,
 };

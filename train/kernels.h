@@ -65,6 +65,8 @@ struct dl2_kernels {
     /* Gradients times `share`. */
     void (*sgd)(float *weights, const float *gradient, float *momentum, size_t count, float share,
                 float rate, float beta, float decay, int nesterov);
+    /* average += moves * (values - average) */
+    void (*move_average)(float *average, const float *values, size_t count, float moves);
 };
 
 /* The best that this processor can run (and DL2_SIMD allows). */

@@ -79,6 +79,9 @@ struct dl2_network {
     float *weights;   /* of all tensors */
     uint8_t *lowered; /* the parameters as the device's elements; NULL where these are float32 */
     float *gradient, *momentum;
+    float *average, *kept; /* of all tensors; `kept` has the weights while the averages are in their
+                              place */
+    bool averaged;         /* they are */
     struct bucket buckets[BUCKETS];
     size_t bucket_count;
 
@@ -482,9 +485,12 @@ static int run(struct dl2_network *net, const struct dl2_network_input *input, u
 
 static int check_trains(const struct dl2_network *net, struct dl2_error *error)
 {
-    return net->config.train ? DL2_OK
-                             : dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                             "a network made for evaluation cannot be trained");
+    if (!net->config.train)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "a network made for evaluation cannot be trained");
+    if (net->averaged)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "averages of weights cannot be trained");
+    return DL2_OK;
 }
 
 int dl2_network_train(struct dl2_network *net, const struct dl2_network_input *input,
@@ -522,6 +528,7 @@ int dl2_network_update(struct dl2_network *net, const struct dl2_sgd *sgd, struc
     net->numbers.rate = sgd->rate;
     net->numbers.momentum = sgd->momentum;
     net->numbers.weight_decay = sgd->weight_decay;
+    net->numbers.average_decay = sgd->average_decay;
     ops->set_numbers(device, &net->numbers);
     if (ops->check_gradients)
         ops->check_gradients(device, net->gradient, net->graph.parameters);
@@ -532,6 +539,26 @@ int dl2_network_update(struct dl2_network *net, const struct dl2_sgd *sgd, struc
                       net->gradient + decayed, net->momentum + decayed, rest, false, sgd->nesterov);
     if (ops->end_update)
         ops->end_update(device);
+    if (net->average)
+        ops->move_average(device, net->average, net->weights, net->graph.elements);
+    return DL2_OK;
+}
+
+/* By copying, as recordings and plans know the weights by their place. */
+int dl2_network_use_average(struct dl2_network *net, bool use, struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    size_t bytes = net->graph.elements * sizeof *net->weights;
+    if (use == net->averaged)
+        return DL2_OK;
+    if (!net->average)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a network that keeps no averages");
+    if (use)
+        ops->copy(net->device, net->kept, net->weights, bytes);
+    ops->copy(net->device, net->weights, use ? net->average : net->kept, bytes);
+    if (net->lowered)
+        ops->lower(net->device, net->weights, net->lowered, net->graph.parameters);
+    net->averaged = use;
     return DL2_OK;
 }
 
@@ -596,17 +623,39 @@ size_t dl2_network_parameter_count(const struct dl2_network *net)
     return count;
 }
 
+/* NULL where the network has none. */
+static float *part_base(const struct dl2_network *net, enum dl2_network_part part)
+{
+    switch (part) {
+    case DL2_NETWORK_GRADIENT:
+        return net->gradient;
+    case DL2_NETWORK_MOMENTUM:
+        return net->momentum;
+    case DL2_NETWORK_AVERAGE:
+        return net->average;
+    case DL2_NETWORK_VALUE:
+        break;
+    }
+    return net->weights;
+}
+
+bool dl2_network_has(const struct dl2_network *net, size_t index, enum dl2_network_part part)
+{
+    bool learned = part == DL2_NETWORK_GRADIENT || part == DL2_NETWORK_MOMENTUM;
+    return part_base(net, part) && (net->graph.tensors[index].parameter || !learned);
+}
+
 static int part_at(struct dl2_network *net, size_t index, enum dl2_network_part part, float **out,
                    struct dl2_error *error)
 {
+    static const char *const names[] = {[DL2_NETWORK_VALUE] = "value",
+                                        [DL2_NETWORK_GRADIENT] = "gradient",
+                                        [DL2_NETWORK_MOMENTUM] = "momentum",
+                                        [DL2_NETWORK_AVERAGE] = "average"};
     const struct dl2_tensor *t = &net->graph.tensors[index];
-    float *base = part == DL2_NETWORK_VALUE      ? net->weights
-                  : part == DL2_NETWORK_GRADIENT ? net->gradient
-                                                 : net->momentum;
-    if (!base || (part != DL2_NETWORK_VALUE && !t->parameter))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no gradient and no momentum here",
-                             t->name);
-    *out = base + t->offset;
+    if (!dl2_network_has(net, index, part))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no %s here", t->name, names[part]);
+    *out = part_base(net, part) + t->offset;
     return DL2_OK;
 }
 
@@ -801,6 +850,10 @@ static int build(struct dl2_network *net, struct dl2_error *error)
         DL2_TRY(alloc(net, graph->parameters, sizeof *net->gradient, &net->gradient, error));
         DL2_TRY(alloc(net, graph->parameters, sizeof *net->momentum, &net->momentum, error));
     }
+    if (config->train && config->average) {
+        DL2_TRY(alloc(net, graph->elements, sizeof *net->average, &net->average, error));
+        DL2_TRY(alloc(net, graph->elements, sizeof *net->kept, &net->kept, error));
+    }
     size_t batch = config->batch;
     net->staging = device->staging < MOST_STAGED ? device->staging : MOST_STAGED;
     for (unsigned i = 0; i < net->staging; i++) {
@@ -865,8 +918,9 @@ void dl2_network_destroy(struct dl2_network *net)
     for (int i = 0; i < PLAN_SETS; i++)
         if (net->sets[i].count)
             free_plans(net, &net->sets[i]);
-    void *memory[] = {net->arena,  net->weights, net->lowered, net->gradient, net->momentum,
-                      net->labels, net->partner, net->losses,  net->sums};
+    void *memory[] = {net->arena,    net->weights, net->lowered, net->gradient,
+                      net->momentum, net->average, net->kept,    net->labels,
+                      net->partner,  net->losses,  net->sums};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         if (memory[i])
             device->ops->free(device, memory[i]);

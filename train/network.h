@@ -40,6 +40,7 @@ struct dl2_network_config {
     uint64_t seed;         /* of initial weights and dropout */
     bool train;            /* false: evaluation only, less memory */
     bool norm_decay;       /* weight decay on batch norm's parameters and all biases too */
+    bool average;          /* keep moving averages of weights and running statistics */
     bool sync_norm;        /* batch norm's statistics over all ranks of the device's world */
 };
 
@@ -100,12 +101,20 @@ void dl2_network_wait_input(struct dl2_network *network);
 struct dl2_sgd {
     float rate, momentum, weight_decay;
     bool nesterov;
+    float average_decay; /* of a network that keeps averages; 0 makes them equal to the weights */
 };
 
 /* One SGD step on all parameters; weight_decay leaves out batch norm's parameters and all biases.
- */
+ * Then the averages move. */
 int dl2_network_update(struct dl2_network *network, const struct dl2_sgd *sgd,
                        struct dl2_error *error);
+
+/*
+ * Puts the averages in the weights' place, and back: in between, DL2_NETWORK_VALUE and
+ * dl2_network_evaluate() mean the averages, and training and updates are DL2_ERR_ARGUMENT. Nothing
+ * happens where it is so already.
+ */
+int dl2_network_use_average(struct dl2_network *network, bool use, struct dl2_error *error);
 
 /* Waits; loss, counted, top1, top5 of all calls since the last take; training's and evaluation's
  * alike. */
@@ -142,12 +151,16 @@ enum dl2_network_part {
     DL2_NETWORK_GRADIENT, /* parameters only, networks that train only; read: since the last update
                            */
     DL2_NETWORK_MOMENTUM, /* likewise */
+    DL2_NETWORK_AVERAGE,  /* networks that keep them; of running statistics, too */
 };
+
+/* Has the tensor this part? */
+bool dl2_network_has(const struct dl2_network *network, size_t index, enum dl2_network_part part);
 
 /*
  * `values` has `count` floats in PyTorch's element order (contiguous), whatever the device keeps. A
- * checkpoint is the values and momenta of all tensors: setting them gives back the same state, bit
- * for bit.
+ * checkpoint is the values, momenta and averages of all tensors: setting them gives back the same
+ * state, bit for bit.
  */
 int dl2_network_get(struct dl2_network *network, size_t index, enum dl2_network_part part,
                     float *values, struct dl2_error *error);

@@ -3,6 +3,7 @@
 #include "train/checkpoint.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,15 +19,15 @@ static char *dump(const json_t *json)
 static json_t *state_to_json(const struct dl2_run_state *state)
 {
     json_t *json = json_pack(
-        "{s:I, s:I, s:f, s:I, s:b, s:b, s:I, s:f, s:{s:f, s:I, s:I, s:I}, s:f, s:f, s:f, "
+        "{s:I, s:I, s:f, s:I, s:b, s:b, s:I, s:I, s:f, s:{s:f, s:I, s:I, s:I}, s:f, s:f, s:f, "
         "s:I, s:O}",
         "pass", (json_int_t)state->pass, "stage", (json_int_t)state->stage, "pass_start",
         state->pass_start, "batch", (json_int_t)state->batch, "trained", state->trained,
-        "completed", state->completed, "step", (json_int_t)state->step, "elapsed", state->elapsed,
-        "sums", "loss", state->sums.loss, "counted", (json_int_t)state->sums.counted, "top1",
-        (json_int_t)state->sums.top1, "top5", (json_int_t)state->sums.top5, "seconds",
-        state->seconds, "data_wait", state->data_wait, "lr", state->lr, "images",
-        (json_int_t)state->images, "epochs", state->epochs);
+        "completed", state->completed, "step", (json_int_t)state->step, "updates",
+        (json_int_t)state->updates, "elapsed", state->elapsed, "sums", "loss", state->sums.loss,
+        "counted", (json_int_t)state->sums.counted, "top1", (json_int_t)state->sums.top1, "top5",
+        (json_int_t)state->sums.top5, "seconds", state->seconds, "data_wait", state->data_wait,
+        "lr", state->lr, "images", (json_int_t)state->images, "epochs", state->epochs);
     if (json && isfinite(state->joules))
         json_object_set_new(json, "joules", json_real(state->joules));
     if (json && state->loss_scale.scale > 0)
@@ -82,22 +83,22 @@ static int loss_scale_from_json(json_t *json, struct dl2_loss_scale *scale, stru
 
 static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2_error *error)
 {
-    json_int_t pass, stage, batch, step, counted, top1, top5, images;
+    json_int_t pass, stage, batch, step, updates, counted, top1, top5, images;
     int trained, completed;
     json_t *epochs;
     json_error_t reason;
     if (json_unpack_ex(json, &reason, 0,
-                       "{s:I, s:I, s:F, s:I, s:b, s:b, s:I, s:F, s:{s:F, s:I, s:I, s:I}, s:F, s:F, "
-                       "s:F, s:I, s:o}",
+                       "{s:I, s:I, s:F, s:I, s:b, s:b, s:I, s:I, s:F, s:{s:F, s:I, s:I, s:I}, s:F, "
+                       "s:F, s:F, s:I, s:o}",
                        "pass", &pass, "stage", &stage, "pass_start", &state->pass_start, "batch",
                        &batch, "trained", &trained, "completed", &completed, "step", &step,
-                       "elapsed", &state->elapsed, "sums", "loss", &state->sums.loss, "counted",
-                       &counted, "top1", &top1, "top5", &top5, "seconds", &state->seconds,
-                       "data_wait", &state->data_wait, "lr", &state->lr, "images", &images,
-                       "epochs", &epochs) != 0)
+                       "updates", &updates, "elapsed", &state->elapsed, "sums", "loss",
+                       &state->sums.loss, "counted", &counted, "top1", &top1, "top5", &top5,
+                       "seconds", &state->seconds, "data_wait", &state->data_wait, "lr", &state->lr,
+                       "images", &images, "epochs", &epochs) != 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "its position can't be read: %s", reason.text);
-    if (pass < 0 || stage < 0 || batch < 0 || step < 0 || counted < 0 || images < 0 ||
-        !(state->pass_start >= 0) || !json_is_array(epochs))
+    if (pass < 0 || stage < 0 || batch < 0 || step < 0 || updates < 0 || counted < 0 ||
+        images < 0 || !(state->pass_start >= 0) || !json_is_array(epochs))
         return dl2_error_set(error, DL2_ERR_FORMAT, "its position makes no sense");
     DL2_TRY(loss_scale_from_json(json, &state->loss_scale, error));
     DL2_TRY(missing_from_json(json, state, error));
@@ -107,6 +108,7 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     state->trained = trained;
     state->completed = completed;
     state->step = (uint64_t)step;
+    state->updates = (uint64_t)updates;
     state->sums.counted = (uint64_t)counted;
     state->sums.top1 = (uint64_t)top1;
     state->sums.top5 = (uint64_t)top5;
@@ -142,6 +144,15 @@ static int get_json(const struct dl2_checkpoint *checkpoint, const char *key, js
     return DL2_OK;
 }
 
+/* What makes up the network's state, and how it is called. */
+static const struct {
+    enum dl2_network_part part;
+    const char *prefix;
+} parts[] = {{DL2_NETWORK_VALUE, ""},
+             {DL2_NETWORK_MOMENTUM, DL2_CHECKPOINT_MOMENTUM},
+             {DL2_NETWORK_AVERAGE, DL2_CHECKPOINT_AVERAGE}};
+enum { PARTS = sizeof parts / sizeof *parts };
+
 /* Calls visit() for every array of floats that makes up the network's state. */
 struct visit {
     int (*tensor)(void *context, size_t index, enum dl2_network_part part, const char *name,
@@ -156,18 +167,18 @@ static int visit_all(struct dl2_network *network, const struct visit *visit,
     for (size_t i = 0; i < count; i++) {
         struct dl2_network_tensor tensor;
         dl2_network_tensor(network, i, &tensor);
-        DL2_TRY(visit->tensor(visit->context, i, DL2_NETWORK_VALUE, tensor.name, &tensor, error));
-        if (!tensor.parameter)
-            continue;
-        size_t size = sizeof DL2_CHECKPOINT_MOMENTUM + strlen(tensor.name);
-        char *name = dl2_calloc(size, 1);
-        if (!name)
-            return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a name");
-        memcpy(name, DL2_CHECKPOINT_MOMENTUM, sizeof DL2_CHECKPOINT_MOMENTUM - 1);
-        memcpy(name + sizeof DL2_CHECKPOINT_MOMENTUM - 1, tensor.name, strlen(tensor.name));
-        int status = visit->tensor(visit->context, i, DL2_NETWORK_MOMENTUM, name, &tensor, error);
-        free(name);
-        DL2_TRY(status);
+        for (size_t p = 0; p < PARTS; p++) {
+            if (!dl2_network_has(network, i, parts[p].part))
+                continue;
+            size_t size = strlen(parts[p].prefix) + strlen(tensor.name) + 1;
+            char *name = malloc(size);
+            if (!name)
+                return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a name");
+            snprintf(name, size, "%s%s", parts[p].prefix, tensor.name);
+            int status = visit->tensor(visit->context, i, parts[p].part, name, &tensor, error);
+            free(name);
+            DL2_TRY(status);
+        }
     }
     return DL2_OK;
 }
@@ -223,7 +234,8 @@ int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity
     struct dl2_checkpoint checkpoint;
     DL2_TRY(dl2_checkpoint_init(&checkpoint, error));
     struct gather gather = {network, &checkpoint, NULL, 0};
-    gather.gathered = dl2_calloc(2 * dl2_network_tensor_count(network), sizeof *gather.gathered);
+    gather.gathered =
+        dl2_calloc(PARTS * dl2_network_tensor_count(network), sizeof *gather.gathered);
     int status = gather.gathered
                      ? fill(&checkpoint, state, identity, &gather, error)
                      : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
@@ -408,8 +420,11 @@ int dl2_run_state_share_statistics(struct dl2_network *network, const struct dl2
     for (size_t i = 0; i < count; i++) {
         struct dl2_network_tensor tensor;
         dl2_network_tensor(network, i, &tensor);
-        if (!tensor.parameter)
-            DL2_TRY(share_tensor(&sharing, i, DL2_NETWORK_VALUE, tensor.name, &tensor, error));
+        if (tensor.parameter)
+            continue;
+        DL2_TRY(share_tensor(&sharing, i, DL2_NETWORK_VALUE, tensor.name, &tensor, error));
+        if (dl2_network_has(network, i, DL2_NETWORK_AVERAGE))
+            DL2_TRY(share_tensor(&sharing, i, DL2_NETWORK_AVERAGE, tensor.name, &tensor, error));
     }
     return DL2_OK;
 }

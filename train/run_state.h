@@ -1,7 +1,7 @@
 /*
  * Where a run is, and its way into a checkpoint and back: weights, batch norm's buffers, momenta,
- * position, and the settings that must stay the same. Random numbers have no state of their own:
- * each is named by the seed and the position.
+ * averages, position, and the settings that must stay the same. Random numbers have no state of
+ * their own: each is named by the seed and the position.
  *
  * Threads: the device's.
  */
@@ -26,6 +26,7 @@ struct dl2_run_state {
     bool trained;   /* its training is done; validation comes next */
     bool completed; /* the run has come to its end */
     uint64_t step;  /* batches in all: names mixup's and dropout's random numbers */
+    uint64_t updates;
     double elapsed; /* seconds, over all parts of the run */
     /* Of this pass so far. */
     struct dl2_loss_sums sums;
@@ -46,12 +47,12 @@ int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity
 int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_network *network,
                        struct dl2_run_state *state, struct dl2_error *error);
 
-/* Rank 0's state, weights and momenta, to all. Collective. */
+/* Rank 0's state, weights, momenta and averages, to all. Collective. */
 int dl2_run_state_share(struct dl2_run_state *state, struct dl2_network *network,
                         const struct dl2_world *world, struct dl2_error *error);
 
-/* Only its running means and variances, as what validates on all ranks, and what the checkpoint
- * has.
+/* Only its running means and variances, and their averages, as what validates on all ranks, and
+ * what the checkpoint has.
  */
 int dl2_run_state_share_statistics(struct dl2_network *network, const struct dl2_world *world,
                                    struct dl2_error *error);

@@ -182,8 +182,10 @@ static int train_step(struct dl2_run *run, double lr, struct dl2_error *error)
     unsigned parts = left < config->accumulate ? (unsigned)left : config->accumulate;
     for (unsigned part = 0; part < parts; part++)
         DL2_TRY(train_batch(run, part, parts, error));
+    const double updates = (double)run->state.updates++;
     const struct dl2_sgd sgd = {(float)lr, (float)config->momentum, (float)config->weight_decay,
-                                config->nesterov};
+                                config->nesterov,
+                                (float)fmin(config->average_decay, updates / (updates + 9))};
     run->state.lr = lr;
     return dl2_network_update(run->network, &sgd, error);
 }
@@ -364,6 +366,14 @@ static int validate_set(struct dl2_run *run, size_t set, json_t **out, struct dl
     return DL2_OK;
 }
 
+/* From here on, or until then, the network is what a run is about: its averages where there are
+ * any. */
+static int use_average(struct dl2_run *run, bool use, struct dl2_error *error)
+{
+    bool there = run->config->average_decay > 0 && run->state.updates > 0;
+    return there ? dl2_network_use_average(run->network, use, error) : DL2_OK;
+}
+
 /* DL2_ERR_CANCELED, without a message, when it was asked to stop. */
 static int validate(struct dl2_run *run, json_t *epoch, struct dl2_error *error)
 {
@@ -371,13 +381,15 @@ static int validate(struct dl2_run *run, json_t *epoch, struct dl2_error *error)
     /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
     DL2_TRY(dl2_run_state_share_statistics(run->network, run->config->world, error));
     json_t *records = json_array();
-    int status = DL2_OK;
+    int status = use_average(run, true, error);
     for (size_t i = 0; i < run->val_count && status == DL2_OK; i++) {
         json_t *record;
         status = validate_set(run, i, &record, error);
         if (status == DL2_OK)
             json_array_append_new(records, record);
     }
+    int back = use_average(run, false, status == DL2_OK ? error : NULL);
+    status = status == DL2_OK ? back : status;
     double took = dl2_clock_wall() - began;
     if (status == DL2_OK) {
         dl2_budget_validated(&run->budget, took);
@@ -643,6 +655,7 @@ static int export_weights(struct dl2_run *run, struct dl2_error *error)
 {
     if (!run->config->export || dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
+    DL2_TRY(use_average(run, true, error));
     json_t *texts = export_texts(run);
     int status = dl2_weights_save(run->config->export, run->network, texts, error);
     json_decref(texts);

@@ -89,6 +89,13 @@ struct dl2_train_config {
     bool nesterov, norm_decay;
     double smoothing;
     double mixup; /* alpha; 0: none */
+    /*
+     * Above 0 and below 1: validate and export not the weights but their moving averages, which
+     * keep this much of themselves in each update; of update n, counted from 0, n / (n + 9) where
+     * that is less, so that they don't begin with the fresh weights (TensorFlow's
+     * ExponentialMovingAverage, num_updates). 0: none.
+     */
+    double average_decay;
     uint64_t seed;
 
     /* The run. */

@@ -61,9 +61,11 @@ static bool same_shape(const struct dl2_network_tensor *tensor,
 
 static bool passed_over(const char *name)
 {
-    static const char count[] = ".num_batches_tracked", momentum[] = DL2_CHECKPOINT_MOMENTUM;
+    static const char count[] = ".num_batches_tracked", momentum[] = DL2_CHECKPOINT_MOMENTUM,
+                      average[] = DL2_CHECKPOINT_AVERAGE;
     size_t length = strlen(name);
     return strncmp(name, momentum, sizeof momentum - 1) == 0 ||
+           strncmp(name, average, sizeof average - 1) == 0 ||
            (length >= sizeof count && strcmp(name + length - (sizeof count - 1), count) == 0);
 }
 

@@ -287,6 +287,34 @@ static void optimiser_kernels(void **unused)
     both_orders(optimiser);
 }
 
+static void average(enum dl2_element element)
+{
+    (void)element; /* float32, all of it */
+    for (int variant = 0; variant < 3; variant++) {
+        const size_t n = variant ? 777 : 4096, misfit = variant == 2 ? 5 : 0;
+        const struct dl2_step_numbers numbers = {.average_decay = 0.9f};
+        float *values = place(n * 4, misfit * 4), *got = place(n * 4, 0);
+        float *want = fresh(n), *first = fresh(n);
+        memcpy(values, first, n * sizeof *values);
+        memcpy(got, want, n * sizeof *got);
+        state = (struct dl2_gpu_state){.loss_scale.scale = 1};
+        RUN(dl2_gpu_set_numbers(&state, &numbers, NULL));
+        ref->ops->set_numbers(ref, &numbers);
+        for (int step = 0; step < 3; step++) {
+            ref->ops->move_average(ref, want, values, n);
+            RUN(dl2_gpu_move_average(got, values, n, &state, NULL));
+        }
+        near("averages", DL2_ELEMENT_F32, got, want, n, 1);
+        free_all();
+    }
+}
+
+static void average_kernel(void **unused)
+{
+    (void)unused;
+    both_orders(average);
+}
+
 static void loss_scale_moves(void **unused)
 {
     (void)unused;
@@ -701,10 +729,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elementwise_kernels), cmocka_unit_test(dropout_kernel),
         cmocka_unit_test(optimiser_kernels),   cmocka_unit_test(loss_scale_moves),
-        cmocka_unit_test(ingest_kernel),       cmocka_unit_test(loss_kernels),
-        cmocka_unit_test(pool_kernels),        cmocka_unit_test(column_kernels),
-        cmocka_unit_test(norm_kernels),        cmocka_unit_test(norm_of_two_ranks),
-        cmocka_unit_test(depthwise_kernels),
+        cmocka_unit_test(average_kernel),      cmocka_unit_test(ingest_kernel),
+        cmocka_unit_test(loss_kernels),        cmocka_unit_test(pool_kernels),
+        cmocka_unit_test(column_kernels),      cmocka_unit_test(norm_kernels),
+        cmocka_unit_test(norm_of_two_ranks),   cmocka_unit_test(depthwise_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1034,6 +1034,42 @@ static void sgd_devices(void **state)
     free(got);
 }
 
+/* Three moves of an average, of a decay each; the first takes the values over, bit for bit. */
+static void averages_devices(void **state)
+{
+    (void)state;
+    const size_t count = 20011;
+    const float decays[] = {0, 0.1f, 0.999f};
+    float *values = fresh(count), *want = fresh(count), *got = fresh(count);
+    for (size_t k = 0; k < subject_count; k++) {
+        struct dl2_device *d = opened(&subjects[k]);
+        const struct dl2_device_class *ops = d->ops;
+        float *v = place(d, values, count * F), *average = place(d, values, count * F);
+        ops->zero(d, average, count * F);
+        for (int step = 0; step < 3; step++) {
+            struct dl2_error error = DL2_ERROR_INIT;
+            for (size_t i = 0; i < count; i++) {
+                got[i] = values[i] * (float)(1 + step);
+                want[i] = (step ? decays[step] * want[i] : 0) + (1 - decays[step]) * got[i];
+            }
+            ok(ops->sync(d, &error), &error);
+            ops->upload(d, v, got, count * F);
+            ops->set_numbers(d, &(struct dl2_step_numbers){.average_decay = decays[step]});
+            ops->move_average(d, average, v, count);
+            ok(ops->download(d, got, average, count * F, &error), &error);
+            near(subjects[k].name, "average", want, got, count, 1e-6);
+            if (step == 0)
+                assert_memory_equal(got, values, count * F);
+        }
+        take(d, NULL, v, 0);
+        take(d, NULL, average, 0);
+        dl2_device_close(d);
+    }
+    free(values);
+    free(want);
+    free(got);
+}
+
 /* Gradients that aren't finite leave weights and momenta alone, and a dynamic scale falls. */
 static void loss_scale_devices(void **state)
 {
@@ -1261,6 +1297,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(dropout_is_the_same_everywhere, seed),
         cmocka_unit_test_setup(ingest_devices, seed),
         cmocka_unit_test_setup(sgd_devices, seed),
+        cmocka_unit_test_setup(averages_devices, seed),
         cmocka_unit_test_setup(loss_scale_devices, seed),
         cmocka_unit_test_setup(recordings, seed),
         cmocka_unit_test_setup(shapes_that_make_no_sense, seed),

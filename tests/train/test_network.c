@@ -40,8 +40,8 @@ static struct dl2_device *opened(const struct dl2_device_class *ops, unsigned th
     return device;
 }
 
-static struct dl2_network *made(struct dl2_device *device, const char *arch, unsigned pixels,
-                                unsigned batch, unsigned classes)
+static struct dl2_network *made_with(struct dl2_device *device, const char *arch, unsigned pixels,
+                                     unsigned batch, unsigned classes, bool average)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_network_config config = {.arch = arch,
@@ -54,10 +54,17 @@ static struct dl2_network *made(struct dl2_device *device, const char *arch, uns
                                         .std = {59, 58, 60},
                                         .smoothing = 0.1f,
                                         .seed = 5,
-                                        .train = true};
+                                        .train = true,
+                                        .average = average};
     struct dl2_network *net = NULL;
     ok(dl2_network_create(device, &config, &net, &error), &error);
     return net;
+}
+
+static struct dl2_network *made(struct dl2_device *device, const char *arch, unsigned pixels,
+                                unsigned batch, unsigned classes)
+{
+    return made_with(device, arch, pixels, batch, classes, false);
 }
 
 enum { BATCH = 4, PIXELS = 8, BYTES = BATCH * PIXELS * PIXELS * 3 };
@@ -193,6 +200,25 @@ static void resnet20_as_in_pytorch(void **state)
     compare_with_pytorch("resnet20", 16, 1e-3);
 }
 
+/* All of one part, tensor after tensor; *count (may be NULL): how much. */
+static float *all_of(struct dl2_network *net, enum dl2_network_part part, size_t *count)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    float *all = NULL;
+    size_t total = 0;
+    for (size_t i = 0; i < dl2_network_tensor_count(net); i++) {
+        struct dl2_network_tensor t;
+        dl2_network_tensor(net, i, &t);
+        all = dl2_realloc(all, total + t.count, sizeof *all);
+        assert_non_null(all);
+        ok(dl2_network_get(net, i, part, all + total, &error), &error);
+        total += t.count;
+    }
+    if (count)
+        *count = total;
+    return all;
+}
+
 /* All values after two steps; `count` floats to free. */
 static float *trained(struct dl2_device *device, const char *arch, unsigned pixels, size_t *count)
 {
@@ -208,16 +234,7 @@ static float *trained(struct dl2_device *device, const char *arch, unsigned pixe
         one_step(net, &input, step);
         ok(dl2_network_update(net, &sgd, &error), &error);
     }
-    float *all = NULL;
-    *count = 0;
-    for (size_t i = 0; i < dl2_network_tensor_count(net); i++) {
-        struct dl2_network_tensor t;
-        dl2_network_tensor(net, i, &t);
-        all = dl2_realloc(all, *count + t.count, sizeof *all);
-        assert_non_null(all);
-        ok(dl2_network_get(net, i, DL2_NETWORK_VALUE, all + *count, &error), &error);
-        *count += t.count;
-    }
+    float *all = all_of(net, DL2_NETWORK_VALUE, count);
     free(large);
     dl2_network_destroy(net);
     return all;
@@ -238,6 +255,99 @@ static void two_runs_are_the_same_bits(void **state)
         free(again);
         dl2_device_close(device);
     }
+}
+
+static double evaluated(struct dl2_network *net, const struct dl2_network_input *input)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_loss_sums sums;
+    ok(dl2_network_evaluate(net, input, &error), &error);
+    ok(dl2_network_take_sums(net, &sums, &error), &error);
+    return sums.loss / (double)sums.counted;
+}
+
+/* Averages follow weights and running statistics, stand in for them, and go again without a trace.
+ */
+static void averages(struct dl2_device *device)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_network *net = made_with(device, "convnet", PIXELS, BATCH, 3, true);
+    const struct dl2_network_input input = {images, labels, BATCH, NULL, 1};
+    const float decays[] = {0, 0.25f, 0.75f};
+    size_t count;
+    float *want = all_of(net, DL2_NETWORK_VALUE, &count);
+    for (unsigned n = 0; n < 3; n++) {
+        const struct dl2_sgd sgd = {0.1f, 0.9f, 0.01f, false, decays[n]};
+        one_step(net, &input, n);
+        ok(dl2_network_update(net, &sgd, &error), &error);
+        float *values = all_of(net, DL2_NETWORK_VALUE, NULL);
+        for (size_t i = 0; i < count; i++)
+            want[i] = decays[n] * want[i] + (1 - decays[n]) * values[i];
+        free(values);
+    }
+    float *weights = all_of(net, DL2_NETWORK_VALUE, NULL);
+    float *average = all_of(net, DL2_NETWORK_AVERAGE, NULL);
+    for (size_t i = 0; i < count; i++)
+        assert_true(fabsf(average[i] - want[i]) <= 1e-6f * (1 + fabsf(want[i])));
+
+    const double own = evaluated(net, &input);
+    ok(dl2_network_use_average(net, true, &error), &error);
+    ok(dl2_network_use_average(net, true, &error), &error);
+    const double averaged = evaluated(net, &input);
+    assert_true(fabs(own - averaged) > 1e-3);
+    float *shown = all_of(net, DL2_NETWORK_VALUE, NULL);
+    assert_memory_equal(shown, average, count * sizeof *shown);
+    const struct dl2_network_step step = {3, 1, false, false};
+    assert_int_equal(dl2_network_train(net, &input, &step, &error), DL2_ERR_ARGUMENT);
+    dl2_error_clear(&error);
+    ok(dl2_network_use_average(net, false, &error), &error);
+    assert_true(fabs(evaluated(net, &input) - own) < 1e-6);
+    free(shown);
+    shown = all_of(net, DL2_NETWORK_VALUE, NULL);
+    assert_memory_equal(shown, weights, count * sizeof *shown);
+    dl2_network_destroy(net);
+
+    /* A network that has the averages for weights says the same; it keeps none itself. */
+    net = made(device, "convnet", PIXELS, BATCH, 3);
+    for (size_t i = 0, at = 0; i < dl2_network_tensor_count(net); i++) {
+        struct dl2_network_tensor t;
+        dl2_network_tensor(net, i, &t);
+        ok(dl2_network_set(net, i, DL2_NETWORK_VALUE, average + at, &error), &error);
+        at += t.count;
+    }
+    assert_true(fabs(evaluated(net, &input) - averaged) < 1e-6);
+    assert_false(dl2_network_has(net, 0, DL2_NETWORK_AVERAGE));
+    assert_int_equal(dl2_network_use_average(net, true, &error), DL2_ERR_ARGUMENT);
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_network_get(net, 0, DL2_NETWORK_AVERAGE, shown, &error), DL2_ERR_ARGUMENT);
+    dl2_error_clear(&error);
+    dl2_network_destroy(net);
+    free(want);
+    free(weights);
+    free(average);
+    free(shown);
+}
+
+static void averages_stand_in(void **state)
+{
+    (void)state;
+    const struct dl2_device_class *ops;
+    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
+        if (ops->present && !ops->present()) {
+            print_message("not on %s, which isn't here\n", ops->name);
+            continue;
+        }
+        struct dl2_device *device = opened(ops, 2);
+        averages(device);
+        dl2_device_close(device);
+    }
+    /* Where layers read an image of the weights. */
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *device = NULL;
+    const struct dl2_device_options options = {.precision = DL2_PRECISION_BF16};
+    ok(dl2_device_open("ref", &options, &device, &error), &error);
+    averages(device);
+    dl2_device_close(device);
 }
 
 /* The same batch twice at half the loss's scale gives the gradient of once. */
@@ -611,6 +721,7 @@ int main(void)
         cmocka_unit_test(convnet_as_in_pytorch),
         cmocka_unit_test(resnet20_as_in_pytorch),
         cmocka_unit_test(two_runs_are_the_same_bits),
+        cmocka_unit_test(averages_stand_in),
         cmocka_unit_test(micro_batches_add_up),
         cmocka_unit_test(devices_and_precisions_learn_alike),
         cmocka_unit_test(steps_are_recorded),

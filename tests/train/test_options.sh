@@ -36,6 +36,7 @@ other --weight-decay 0.01
 other --bn-weight-decay
 other --label-smoothing 0
 other --mixup 0.2
+other --ema 0.9
 other --accumulate 2
 other --image-size 9
 other --channels 1

@@ -3,8 +3,8 @@
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 3 15 3 8
 
-# Five batches an epoch of eight; mixup and accumulation have numbers of their own to keep.
-options="-d data --mixup 0.3 --accumulate 2 --nesterov"
+# Five batches an epoch of eight; mixup, accumulation and averages have numbers of their own to keep.
+options="-d data --mixup 0.3 --accumulate 2 --nesterov --ema 0.5"
 expect 0 run $options --out whole
 expect 0 run $options --out workers1 -j 1
 expect 0 run $options --out workers5 -j 5
@@ -69,7 +69,7 @@ expect 1 run $options --out other --resume --lr 0.5
 grep -q 'lr was' "$work/err" || fail "the message doesn't name the setting that differs"
 expect 1 run $options --out other --resume -e 4
 make_images more 3 16 3 8
-expect 1 run -d more --mixup 0.3 --accumulate 2 --nesterov --out other --resume
+expect 1 run -d more --mixup 0.3 --accumulate 2 --nesterov --ema 0.5 --out other --resume
 expect 0 run $options --out other --restart
 same whole/$CK other/$CK "a run begun anew"
 

@@ -19,6 +19,25 @@ same two/$CK F64/$CK "F32 and F64"
 differ two/$CK F16/$CK "F32 and F16"
 differ F16/$CK BF16/$CK "F16 and BF16"
 
+# Averages change no weights; they are what is exported, and the checkpoint keeps both.
+expect 0 run $train --ema 0.8 --export averages.safetensors --out ema
+expect 0 run $train --pretrained ema/$CK --out unchanged
+same two/$CK unchanged/$CK "the weights below --ema"
+"$PYTHON3" - ema/$CK averages.safetensors out.safetensors <<'PY' || fail "--export of averages"
+import json, struct, sys
+def tensors(path):
+    with open(path, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header, data = json.loads(file.read(size)), file.read()
+    header.pop("__metadata__")
+    return {name: data[slice(*t["data_offsets"])] for name, t in header.items()}
+checkpoint, averages, weights = map(tensors, sys.argv[1:])
+assert averages.keys() == weights.keys()
+for name, value in averages.items():
+    assert checkpoint["average." + name] == value, name
+    assert checkpoint[name] == weights[name] != value, name
+PY
+
 # A run that is resumed goes on from its checkpoint, whatever the file holds by then.
 expect 0 run $train --pretrained out.safetensors --out parts --run-epochs 1
 echo damaged >gone.safetensors
