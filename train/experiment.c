@@ -1,10 +1,12 @@
 /* The report of a run: experiment_report.json (docs/formats.md, dl2-experiment/1). */
 #include "common/json.h"
 #include "common/machine.h"
+#include "common/memory.h"
 #include "loader/words.h"
 #include "train/run.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static json_t *pair(double a, double b)
@@ -220,6 +222,110 @@ json_t *dl2_run_report(const struct dl2_run *run)
     return report;
 }
 
+/* A pass as each rank saw it. */
+enum { SECONDS, WAIT, JOULES, READ, DECODE, TRANSFORM, WORKER_WAIT, FIGURES };
+
+/* figures: [ranks][FIGURES] */
+static int gather_figures(const struct dl2_run *run, double *figures, struct dl2_error *error)
+{
+    const struct dl2_world *world = run->config->world;
+    double *own = figures + (size_t)dl2_world_rank(world) * FIGURES;
+    struct dl2_loader_stats stats;
+    dl2_feed_get_stats(run->feed, &stats);
+    own[SECONDS] = run->state.seconds;
+    own[WAIT] = run->state.data_wait;
+    own[JOULES] = run->state.joules;
+    own[READ] = stats.read;
+    own[DECODE] = stats.decode;
+    own[TRANSFORM] = stats.transform;
+    own[WORKER_WAIT] = stats.worker_wait;
+    return dl2_world_sum(world, figures, (size_t)dl2_world_size(world) * FIGURES, error);
+}
+
+static double sum_of(const double *figures, unsigned ranks, int which)
+{
+    double sum = 0;
+    for (unsigned rank = 0; rank < ranks; rank++)
+        sum += figures[rank * FIGURES + (unsigned)which];
+    return sum;
+}
+
+static json_t *rank_records(const struct dl2_run *run, const double *figures, unsigned ranks)
+{
+    json_t *records = json_array();
+    const double images = (double)run->state.images / ranks;
+    for (unsigned rank = 0; rank < ranks; rank++) {
+        const double *own = figures + (size_t)rank * FIGURES;
+        json_array_append_new(records,
+                              json_pack("{s:f, s:f, s:o}", "seconds", own[SECONDS],
+                                        "data_wait_seconds", own[WAIT], "images_per_second",
+                                        dl2_json_real(images / own[SECONDS])));
+    }
+    return records;
+}
+
+static json_t *make_record(const struct dl2_run *run, double position, const double *figures)
+{
+    const struct dl2_run_state *state = &run->state;
+    const unsigned ranks = dl2_world_size(run->config->world);
+    double counted = state->sums.counted ? (double)state->sums.counted : NAN;
+    /* The slowest rank's, and of the one that waited longest: the others wait for it. */
+    double seconds = 0, wait = 0, joules = sum_of(figures, ranks, JOULES);
+    for (unsigned rank = 0; rank < ranks; rank++) {
+        seconds = fmax(seconds, figures[rank * FIGURES + SECONDS]);
+        wait = fmax(wait, figures[rank * FIGURES + WAIT]);
+    }
+    json_t *record = json_object();
+    json_object_set_new(record, "epoch", json_integer((json_int_t)state->pass + 1));
+    json_object_set_new(record, "position", json_real(position));
+    json_object_set_new(record, "stage", json_integer((json_int_t)state->stage));
+    json_object_set_new(record, "variant", dl2_json_text(run->stages[state->stage].name));
+    json_object_set_new(record, "lr", dl2_json_real(state->lr));
+    json_t *train = json_object();
+    json_object_set_new(train, "images", json_integer((json_int_t)state->images));
+    json_object_set_new(train, "loss", dl2_json_real(state->sums.loss / counted));
+    json_object_set_new(train, "top1", dl2_json_real((double)state->sums.top1 / counted));
+    json_object_set_new(train, "top5", dl2_json_real((double)state->sums.top5 / counted));
+    if (state->loss_scale.scale > 0) {
+        json_object_set_new(train, "loss_scale", json_real(state->loss_scale.scale));
+        json_object_set_new(train, "skipped_updates",
+                            json_integer((json_int_t)state->loss_scale.skipped));
+    }
+    json_object_set_new(record, "train", train);
+    json_object_set_new(record, "val", json_array());
+    json_object_set_new(record, "seconds", json_real(seconds));
+    json_object_set_new(record, "data_wait_seconds", json_real(wait));
+    json_object_set_new(record, "compute_seconds", json_real(seconds - wait));
+    json_object_set_new(record, "images_per_second",
+                        dl2_json_real(seconds > 0 ? (double)state->images / seconds : NAN));
+    json_object_set_new(record, "data_stall", dl2_json_real(seconds > 0 ? wait / seconds : NAN));
+    if (isfinite(joules) && state->images) {
+        json_object_set_new(record, "joules", json_real(joules));
+        json_object_set_new(record, "joules_per_image", json_real(joules / (double)state->images));
+    }
+    json_object_set_new(record, "loader",
+                        json_pack("{s:f, s:f, s:f, s:f}", "read", sum_of(figures, ranks, READ),
+                                  "decode", sum_of(figures, ranks, DECODE), "transform",
+                                  sum_of(figures, ranks, TRANSFORM), "wait",
+                                  sum_of(figures, ranks, WORKER_WAIT)));
+    if (run->config->world)
+        json_object_set_new(record, "ranks", rank_records(run, figures, ranks));
+    return record;
+}
+
+int dl2_run_epoch_record(const struct dl2_run *run, double position, json_t **out,
+                         struct dl2_error *error)
+{
+    double *figures = dl2_calloc(dl2_world_size(run->config->world), FIGURES * sizeof *figures);
+    if (!figures)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for an epoch's record");
+    int status = gather_figures(run, figures, error);
+    if (status == DL2_OK)
+        *out = make_record(run, position, figures);
+    free(figures);
+    return status;
+}
+
 /* The epoch whose first validation set had the highest top-1, the first of equals; NULL: none. */
 static json_t *best_epoch(const json_t *epochs)
 {
@@ -278,4 +384,25 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
     json_object_set_new(report, "bad", bad_list(run->bad));
     json_object_set_new(report, "completed", json_boolean(run->state.completed));
     return dl2_json_save(run->report_path, report, error);
+}
+
+json_t *dl2_run_export_texts(const struct dl2_run *run)
+{
+    const struct dl2_train_config *c = run->config;
+    json_t *classes = json_array(), *texts = json_object();
+    for (unsigned i = 0; run->stages[0].dataset && i < run->classes; i++)
+        json_array_append_new(classes,
+                              dl2_json_text(dl2_dataset_class_name(run->stages[0].dataset, i)));
+    char *names = json_dumps(classes, JSON_COMPACT);
+    json_object_set_new(texts, "format", json_string("pt"));
+    json_object_set_new(texts, "arch", json_string(c->arch));
+    json_object_set_new(texts, "classes", json_string(names ? names : "[]"));
+    json_object_set_new(texts, "image_size", json_sprintf("%u", c->image_size));
+    json_object_set_new(texts, "mean",
+                        json_sprintf("[%g, %g, %g]", c->mean[0], c->mean[1], c->mean[2]));
+    json_object_set_new(texts, "std",
+                        json_sprintf("[%g, %g, %g]", c->std[0], c->std[1], c->std[2]));
+    free(names);
+    json_decref(classes);
+    return texts;
 }

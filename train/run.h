@@ -76,7 +76,12 @@ double dl2_run_elapsed(const struct dl2_run *run);
 json_t *dl2_run_arguments(const struct dl2_run *run);
 json_t *dl2_run_identity(const struct dl2_run *run);
 json_t *dl2_run_report(const struct dl2_run *run);
+/* Of the pass that ends at `position`, as all ranks saw it, without validation. Collective. */
+int dl2_run_epoch_record(const struct dl2_run *run, double position, json_t **out,
+                         struct dl2_error *error);
 /* Brings the report up to date and writes it. */
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error);
+/* What someone needs who uses the weights elsewhere: the metadata of exported ones. */
+json_t *dl2_run_export_texts(const struct dl2_run *run);
 
 #endif
