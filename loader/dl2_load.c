@@ -228,21 +228,23 @@ static const struct dl2_program program = {
     .summary = "Measure or check the input pipeline of training: read, decode, crop, resize.",
     .details =
         "bench loads all images as training would and says how fast that went, and where the time "
-        "went. An image's share of a core is CPU time, of user and system, of the whole "
-        "process. Heap allocations are those of the whole process, libraries included.\n\n"
+        "went. An image's share of a core is CPU time, of user and system, of the whole process. "
+        "Heap allocations are those of the whole process, libraries included.\n\n"
         "check reads every image, holds it against its check sum where there is one, decodes it, "
-        "and "
-        "names the bad ones.\n\n"
+        "and names the bad ones.\n\n"
         "analyze tells for each DIR how fast a device would train from it, and what it would wait "
         "for: storage, preprocessing or itself (the differential runs of DS-Analyzer: Mohan et "
         "al., VLDB 2021). It reads a part of the images cold, loads the same part with the files "
         "in memory, then another part cold, and sets that beside the device's own rate. Then it "
         "says which DIR to choose. It takes about 3 * --seconds for each.\n\n"
         "DIR is a folder of images, {train,val}/CLASS/FILE or CLASS/FILE; one of GulpIO's chunks, "
-        "or "
-        "of WebDataset's tar shards, or such a file; or one that holds MNIST's IDX files. With "
+        "or of WebDataset's tar shards, or such a file; or one that holds MNIST's IDX files. With "
         "--batching=strict the batches are the same bytes for every number of workers.\n\n"
-        "Exit status: 0 all well, 1 an image or something else failed, 2 wrong usage.",
+        "Exit status: 0 all well, 1 an image or something else failed, 2 wrong usage.\n\n"
+        "Examples:\n"
+        "  $ dl2-load bench variants/jpeg-50 --image-size 224 --scaling auto\n"
+        "  $ dl2-load check photos\n"
+        "  $ dl2-load analyze --device-rate 3000 photos variants/*",
     .options = options,
     .print_versions = print_versions,
     .min_arguments = 2,

@@ -121,21 +121,21 @@ int main(int argc, char **argv)
     struct arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu"};
     const struct dl2_option table[] = {
         {DL2_OPTION_TEXT, "json", 0, "FILE",
-         "write everything to FILE: aggregates, each image's figures, what could not be scored",
+         "Write everything to FILE: aggregates, each image's figures, what could not be scored",
          &arguments.json, 0, 0, NULL},
         {DL2_OPTION_TEXT, "json-dir", 0, "DIR",
-         "the same with a file for each variant, DIR/NAME.json", &arguments.json_folder, 0, 0,
+         "The same with a file for each variant, DIR/NAME.json", &arguments.json_folder, 0, 0,
          NULL},
-        {DL2_OPTION_TEXT, "csv", 0, "FILE", "write a line for each image of each variant to FILE",
+        {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write a line for each image of each variant to FILE",
          &arguments.csv, 0, 0, NULL},
         {DL2_OPTION_PARSE, "background", 'b', "RRGGBB",
-         "what is under alpha (default: what dl2-variant.json says that dl2-transcode was told, "
+         "What is under alpha (default: what dl2-variant.json says that dl2-transcode was told, "
          "else white)",
          &arguments.background, 0, 0, keep_colour},
-        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "refuse larger images (default: 134217728)",
+        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse larger images (default: 134217728)",
          &arguments.max_pixels, 1, 4294967295.0, NULL},
         {DL2_OPTION_PARSE, "device", 0, "NAME",
-         "what scores: cpu, or cuda (cuda:1 is the second card), whose figures are the same to "
+         "What scores: cpu, or cuda (cuda:1 is the second card), whose figures are the same to "
          "1e-5; images are decoded by the processors in any case, since a card's decoder rounds "
          "otherwise (default: cpu)",
          &arguments.device, 0, 0, keep_device},
@@ -144,23 +144,25 @@ int main(int argc, char **argv)
     const struct dl2_program program = {
         .name = "dl2-quality",
         .synopsis = "REFERENCE VARIANT...",
-        .summary = "score variants of images against their reference by PSNR and SSIM",
-        .details = "REFERENCE and each VARIANT are folders of images, which are paired by their "
-                   "paths without extension, or "
-                   "image files.\n\n"
-                   "SSIM is that of Wang et al. 2004 as in ssim_index.m: 11x11 Gaussian window "
-                   "with sigma 1.5, K1 0.01, K2 0.03, "
-                   "population covariance, valid region, no downsampling, of BT.601 full-range "
-                   "luma that is not rounded. PSNR is "
-                   "of R, G and B together, and of the same luma. Gray images count as R = G = B. "
-                   "Identical images have no PSNR, "
-                   "images with a side below 11 pixels no SSIM.\n\n"
-                   "Figures are given as mean, median, 5th percentile and minimum over the images; "
-                   "PSNR also as the dB of the "
-                   "mean MSE.\n\n"
-                   "Exit status: 0 all well; 1 something was missing, unreadable, of another size, "
-                   "or without a reference (each "
-                   "is named, and all else is scored); 2 wrong usage.",
+        .summary = "Score variants of images against their reference by PSNR and SSIM.",
+        .details =
+            "REFERENCE and each VARIANT are folders of images, which are paired by their paths "
+            "without extension, or image files.\n\n"
+            "SSIM is that of Wang et al. 2004 as in ssim_index.m: 11x11 Gaussian window with sigma "
+            "1.5, K1 0.01, K2 0.03, population covariance, valid region, no downsampling, of "
+            "BT.601 "
+            "full-range luma that is not rounded. PSNR is of R, G and B together, and of the same "
+            "luma. Gray images count as R = G = B. Identical images have no PSNR, images with a "
+            "side "
+            "below 11 pixels no SSIM.\n\n"
+            "Figures are given as mean, median, 5th percentile and minimum over the images; PSNR "
+            "also "
+            "as the dB of the mean MSE.\n\n"
+            "Exit status: 0 all well; 1 something was missing, unreadable, of another size, or "
+            "without a reference (each is named, and all else is scored); 2 wrong usage.\n\n"
+            "Examples:\n"
+            "  $ dl2-quality photos variants/jpeg-10 variants/jpeg-50\n"
+            "  $ dl2-quality --csv scores.csv original.png smaller.webp",
         .options = table,
         .print_versions = dl2_codec_print_versions,
         .min_arguments = 2,

@@ -17,15 +17,15 @@ static const char *gnuplot = "gnuplot";
 static double tolerance = 1;
 
 static const struct dl2_option options[] = {
-    {DL2_OPTION_TEXT, "output", 'o', "FILE", "the page to write (default: report.html)", &output, 0,
+    {DL2_OPTION_TEXT, "output", 'o', "FILE", "The page to write (default: report.html)", &output, 0,
      0, NULL},
     {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
-     "percentage points of top-1 accuracy that may be lost (default: 1)", &tolerance, 0, 100, NULL},
-    {DL2_OPTION_TEXT, "title", 0, "TEXT", "what was studied (default: the folder's name)", &title,
+     "Percentage points of top-1 accuracy that may be lost (default: 1)", &tolerance, 0, 100, NULL},
+    {DL2_OPTION_TEXT, "title", 0, "TEXT", "What was studied (default: the folder's name)", &title,
      0, 0, NULL},
-    {DL2_OPTION_TEXT, "command", 0, "TEXT", "what makes the study again, to be told in the page",
+    {DL2_OPTION_TEXT, "command", 0, "TEXT", "What makes the study again, to be told in the page",
      &command, 0, 0, NULL},
-    {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "the gnuplot to draw with (default: gnuplot)",
+    {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "The gnuplot to draw with (default: gnuplot)",
      &gnuplot, 0, 0, NULL},
     {.type = DL2_OPTION_END},
 };
@@ -33,18 +33,19 @@ static const struct dl2_option options[] = {
 static const struct dl2_program program = {
     .name = "dl2-report",
     .synopsis = "FOLDER",
-    .summary = "tells in one HTML page how far a dataset can be compressed",
+    .summary = "Tell in one HTML page how far a dataset can be compressed.",
     .details =
         "FOLDER is what a study wrote: variants/, quality/, load/ and train/, of which any may be "
-        "missing. The page needs no network and no other file. The plots are left in plots/ beside "
-        "it "
-        "too, as SVG with their data and gnuplot scripts; without gnuplot the page has the tables "
-        "alone.\n\n"
+        "missing. The page needs no network and no other file. The plots are left in plots/ "
+        "beside it too, as SVG with their data and gnuplot scripts; without gnuplot the page has "
+        "the tables alone.\n\n"
         "A variant is recommended when the difference of its top-1 accuracy to the original's is "
         "within the tolerance; what is said follows from the difference's 95% interval over the "
-        "seeds "
-        "of the trainings.\n\n"
-        "Exit status: 0 all well, 1 results that could not be read or no page, 2 wrong usage.",
+        "seeds of the trainings.\n\n"
+        "Exit status: 0 all well, 1 results that could not be read or no page, 2 wrong usage.\n\n"
+        "Examples:\n"
+        "  $ dl2-report study-out/demo -o report.html\n"
+        "  $ dl2-report study-out/demo --tolerance 2 --title 'Our photographs'",
     .options = options,
     .min_arguments = 1,
     .max_arguments = 1,

@@ -241,11 +241,13 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_REAL, "end-lr", 0, "RATE",
      "Rate at the end of the run (default: 0; exponential: a thousandth of --lr)",
      .value = &config.end_lr, .min = 0, .max = 1e6},
-    {DL2_OPTION_REAL, "momentum", 0, "M", "(default: 0.9)", .value = &config.momentum, .min = 0,
-     .max = 1},
+    {DL2_OPTION_REAL, "momentum", 0, "M",
+     "How much of the last step goes into the next (default: 0.9)", .value = &config.momentum,
+     .min = 0, .max = 1},
     {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Nesterov's momentum", .value = &config.nesterov},
-    {DL2_OPTION_REAL, "weight-decay", 0, "L2", "(default: 0.0005)", .value = &config.weight_decay,
-     .min = 0, .max = 10},
+    {DL2_OPTION_REAL, "weight-decay", 0, "L2",
+     "Of the weights' squares, half of it times this (default: 0.0005)",
+     .value = &config.weight_decay, .min = 0, .max = 10},
     {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
      "Let weight decay act on batch norm's parameters and biases too", .value = &config.norm_decay},
     {DL2_OPTION_REAL, "label-smoothing", 0, "S",
@@ -304,26 +306,25 @@ static void print_versions(FILE *out)
 static const struct dl2_program program = {
     .name = "dl2-train",
     .synopsis = "",
-    .summary = "Trains a network on a dataset, validates it on one or several, and writes "
+    .summary = "Train a network on a dataset, validate it on one or several, and write "
                "experiment_report.json.",
     .details =
         "Architectures:\n"
         "  convnet    six 3x3 convolutions with batch norm: the quickest\n"
         "  resnet10   a small residual network, for 64 to 128 pixels\n"
         "  resnet20   He et al.'s for CIFAR, for 32 pixels\n"
-        "  alexnet, vgg16, vgg16_bn, mobilenet_v2, resnet18, resnet34,\n"
-        "  resnet50, resnet101, resnet152   as in torchvision\n\n"
-        "Examples:\n"
-        "  dl2-train -d photos\n"
-        "  dl2-train -d variants/jpeg-25 --val raw --val variants/jpeg-25 -e 60 --out run1\n"
-        "  dl2-train --stages 'variants/jpeg-10:45,raw:45' -a resnet50 --image-size 224 -b 256\n"
-        "  dl2-train -d photos --time-budget 10m\n\n"
+        "  others     torchvision's alexnet, vgg16, vgg16_bn, mobilenet_v2, resnet18,\n"
+        "             resnet34, resnet50, resnet101, resnet152\n\n"
         "SIGINT and SIGTERM end a run after its step, with a checkpoint and a report from which "
         "--resume goes on to the same weights, bit for bit; with another --batching than strict, "
-        "where "
-        "the order is the machine's, to exactly the images that the epoch had not had.\n\n"
+        "where the order is the machine's, to exactly the images that the epoch had not had.\n\n"
         "Exit status: 0 the run ended, or stopped where --run-epochs told it to; 1 something "
-        "failed, or a signal stopped it; 2 wrong usage.",
+        "failed, or a signal stopped it; 2 wrong usage.\n\n"
+        "Examples:\n"
+        "  $ dl2-train -d photos\n"
+        "  $ dl2-train -d variants/jpeg-25 --val photos -e 60 --out run1\n"
+        "  $ dl2-train --stages variants/jpeg-10:45,photos:15 -a resnet50\n"
+        "  $ dl2-train -d photos --time-budget 10m",
     .options = options,
     .print_versions = print_versions,
 };

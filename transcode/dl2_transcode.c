@@ -341,34 +341,34 @@ static char *describe_codecs(void)
         const struct dl2_codec *codec = dl2_codec_at(i);
         if (!codec->encode)
             continue;
-        fprintf(out, "  %-5s %s%s", codec->name, codec->lossy ? "quality 1-100" : "lossless",
+        fprintf(out, "  %-6s%s%s", codec->name, codec->lossy ? "quality 1-100" : "lossless",
                 codec->has_subsampling ? ", subsampling" : "");
         if (codec->max_effort >= 0)
-            fprintf(out, ", effort 0-%d (%s)", codec->max_effort, codec->effort_help);
+            fprintf(out, ",\n        effort 0-%d (%s)", codec->max_effort, codec->effort_help);
         fprintf(out, "\n");
     }
-    fprintf(out,
-            "\nMakes DEST/CODEC-QUALITY for each, with the tree of SOURCE, a "
-            "dl2-variant.json with what it "
-            "is, and a dl2-variant.jsonl with a line an image. EXIF orientation is applied, "
-            "gray stays gray where "
-            "the codec can, alpha is laid over the background. What an image is, its content "
-            "says, not its name.\n"
-            "\nA rerun makes only what is missing or out of date: no file, another size than "
-            "was written, a source of "
-            "another size or time, other options, another version of the codec's library. A "
-            "run that was "
-            "killed leaves no half-written file; run it again to complete it.\n"
-            "\nWith --container=gulp or tar a variant is GulpIO's chunks or WebDataset's "
-            "shards, in train/ and val/ where SOURCE has them, and a dl2-index.bin that makes "
-            "opening instant and holds a check sum of every image. It is made as a whole: where "
-            "anything is out of date, everything is made again. --copy makes DEST itself such a "
-            "container of SOURCE's bytes as they are, or class folders out of one. --index "
-            "writes a dl2-index.bin beside the shards that others have packed.\n"
-            "\nExamples: dl2-transcode --q 10,25,50,75 photos variants\n"
-            "          dl2-transcode --copy --container=tar photos shards\n"
-            "\nExit status: 0 all well, 1 an image or the run failed (named on stderr), 2 "
-            "wrong usage.");
+    fputs("\n"
+          "Makes DEST/CODEC-QUALITY for each, with the tree of SOURCE, a dl2-variant.json with "
+          "what it is, and a dl2-variant.jsonl with a line an image. EXIF orientation is applied, "
+          "gray stays gray where the codec can, alpha is laid over the background. What an image "
+          "is, its content says, not its name.\n\n"
+          "A rerun makes only what is missing or out of date: no file, another size than was "
+          "written, a source of another size or time, other options, another version of the "
+          "codec's library. A run that was killed leaves no half-written file; run it again to "
+          "complete it.\n\n"
+          "With --container=gulp or tar a variant is GulpIO's chunks or WebDataset's shards, in "
+          "train/ and val/ where SOURCE has them, and a dl2-index.bin that makes opening instant "
+          "and holds a check sum of every image. It is made as a whole: where anything is out of "
+          "date, everything is made again. --copy makes DEST itself such a container of SOURCE's "
+          "bytes as they are, or class folders out of one. --index writes a dl2-index.bin beside "
+          "the shards that others have packed.\n\n"
+          "Exit status: 0 all well, 1 an image or the run failed (named on stderr), 2 wrong "
+          "usage.\n\n"
+          "Examples:\n"
+          "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
+          "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
+          "  $ dl2-transcode --copy --container=tar photos shards",
+          out);
     if (fclose(out) != 0) {
         free(text);
         return NULL;
@@ -392,7 +392,7 @@ int main(int argc, char **argv)
 {
     const char *default_codec = dl2_codec_at(0)->name;
     char codec_help[128];
-    snprintf(codec_help, sizeof codec_help, "codecs to encode with, of those below (default: %s)",
+    snprintf(codec_help, sizeof codec_help, "Codecs to encode with, of those below (default: %s)",
              default_codec);
     struct arguments arguments = {.codecs = default_codec,
                                   .qualities = "75",
@@ -403,44 +403,45 @@ int main(int argc, char **argv)
     const struct dl2_option table[] = {
         {DL2_OPTION_TEXT, "codec", 'c', "LIST", codec_help, &arguments.codecs, 0, 0, NULL},
         {DL2_OPTION_TEXT, "q", 'q', "LIST",
-         "qualities, 1 to 100, higher is better, as 10,25,50 (default: 75)", &arguments.qualities,
+         "Qualities, 1 to 100, higher is better, as 10,25,50 (default: 75)", &arguments.qualities,
          0, 0, NULL},
         {DL2_OPTION_PARSE, "subsampling", 's', "420|422|444",
-         "chroma of codecs that have the choice (default: 420)", &arguments.subsampling, 0, 0,
+         "Chroma of codecs that have the choice (default: 420)", &arguments.subsampling, 0, 0,
          parse_subsampling},
-        {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N,...",
-         "an encoder's effort, for what it means see below", &arguments.efforts, 0, 0, NULL},
+        {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N",
+         "An encoder's effort, or several as webp=6,png=9; what it means is said below",
+         &arguments.efforts, 0, 0, NULL},
         {DL2_OPTION_PARSE, "restart", 0, "tiles|none",
-         "restart intervals of JPEG that let the loader decode only what a crop needs, at 0 to 3% "
+         "Restart intervals of JPEG that let the loader decode only what a crop needs, at 0 to 3% "
          "more "
          "bytes; progressive files have none (default: tiles)",
          &arguments.restart, 0, 0, parse_restart},
-        {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "what is under alpha (default: white)",
+        {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "What is under alpha (default: white)",
          arguments.background, 0, 0, dl2_parse_colour},
-        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "refuse larger images (default: 134217728)",
+        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse larger images (default: 134217728)",
          &arguments.max_pixels, 1, 4294967295.0, NULL},
         {DL2_OPTION_UINT64, "memory", 0, "MIB",
-         "what the images in work may take together, so that large ones aren't all worked on at "
+         "What the images in work may take together, so that large ones aren't all worked on at "
          "once "
          "(default: half of the machine's memory)",
          &arguments.memory_mib, 1, 1u << 30, NULL},
         {DL2_OPTION_PARSE, "container", 0, "folder|gulp|tar",
-         "what variants lie in: class folders, GulpIO's chunks, WebDataset's tar shards (default: "
+         "What variants lie in: class folders, GulpIO's chunks, WebDataset's tar shards (default: "
          "folder)",
          &arguments.container, 0, 0, parse_container},
         {DL2_OPTION_UINT, "shard", 0, "MIB",
-         "begin another chunk or shard at this size (default: 256; chunks have at most 10000 "
+         "Begin another chunk or shard at this size (default: 256; chunks have at most 10000 "
          "images)",
          &arguments.shard_mib, 1, 1u << 20, NULL},
         {DL2_OPTION_FLAG, "copy", 0, NULL,
-         "copy SOURCE's images to DEST as they are, into the container that is asked for",
+         "Copy SOURCE's images to DEST as they are, into the container that is asked for",
          &arguments.copy, 0, 0, NULL},
-        {DL2_OPTION_FLAG, "index", 0, NULL, "write an index for the packed dataset SOURCE",
+        {DL2_OPTION_FLAG, "index", 0, NULL, "Write an index for the packed dataset SOURCE",
          &arguments.index, 0, 0, NULL},
-        {DL2_OPTION_FLAG, "force", 'f', NULL, "make everything again", &arguments.force, 0, 0,
+        {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", &arguments.force, 0, 0,
          NULL},
         {DL2_OPTION_FLAG, "prune", 0, NULL,
-         "remove images of earlier runs whose source is gone (default: name them)",
+         "Remove images of earlier runs whose source is gone (default: name them)",
          &arguments.prune, 0, 0, NULL},
         {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
     };
@@ -448,7 +449,7 @@ int main(int argc, char **argv)
     const struct dl2_program program = {
         .name = "dl2-transcode",
         .synopsis = "SOURCE [DEST]",
-        .summary = "recompress a tree of images by several codecs at several qualities",
+        .summary = "Recompress a tree of images by several codecs at several qualities.",
         .details = details,
         .options = table,
         .print_versions = print_versions,
