@@ -52,7 +52,8 @@ DECODERS = libdecoders.la $(NVJPEG_LIBS)
 
 bin_PROGRAMS += dl2-load
 dl2_commands += dl2-load
-dl2_load_SOURCES = loader/dl2_load.c loader/load.h loader/load_analyze.c loader/load_bench.c \
+dl2_load_SOURCES = loader/dl2_load.c loader/load.h loader/load_analyze.c loader/load_analyze.h \
+	loader/load_analyze_model.c loader/load_analyze_report.c loader/load_bench.c \
 	loader/load_check.c loader/load_heap.c loader/load_run.c
 dl2_load_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
 # Of a toolkit, only what it calls: these libraries are large.
