@@ -13,19 +13,15 @@
 #include "common/thread.h"
 #include "train/device.h"
 #include "train/kernels.h"
+#include "train/onednn.h"
 #include "train/reducer.h"
 #include "train/sync_norm.h"
 
 #include <math.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if DNNL_VERSION_MAJOR != 2
-#error "this file speaks oneDNN 2's C interface; configure should not have chosen it"
-#endif
 
 /* Of the OpenMP runtime that oneDNN uses; <omp.h> comes with some compilers only. */
 void omp_set_num_threads(int threads);
@@ -255,11 +251,19 @@ struct product {
 
 /* What the descriptions of the three primitives are made from. */
 struct product_shape {
-    dnnl_memory_desc_t in, out, weights, bias, wanted; /* wanted: weights, any layout allowed */
+    struct dl2_operands ours;
+    dl2_layout wanted; /* of the weights: any allowed; NULL: ours */
     bool conv, has_bias;
     size_t weight_count, outs;
-    dnnl_dims_t strides, dilates, pads; /* of a convolution */
+    struct dl2_window window; /* of a convolution */
 };
+
+static void free_shape(struct product_shape *s)
+{
+    dl2_layout layouts[] = {s->ours.in, s->ours.out, s->ours.weights, s->ours.bias, s->wanted};
+    for (int i = 0; i < 5; i++)
+        dl2_layout_free(layouts[i]);
+}
 
 static void free_packing(struct packing *pack)
 {
@@ -289,9 +293,8 @@ static void free_product(struct product *p)
 }
 
 /* A memory of the layout that the primitive wants, and the reorder between it and ours. */
-static int make_packing(struct product *p, const dnnl_memory_desc_t *ours,
-                        const dnnl_memory_desc_t *wanted, bool unpacks, struct packing *pack,
-                        struct dl2_error *error)
+static int make_packing(struct product *p, dl2_const_layout ours, dl2_const_layout wanted,
+                        bool unpacks, struct packing *pack, struct dl2_error *error)
 {
     dnnl_engine_t engine = p->cpu->engine;
     if (dnnl_memory_desc_equal(ours, wanted))
@@ -311,64 +314,30 @@ static int make_packing(struct product *p, const dnnl_memory_desc_t *ours,
     return check(status, "pack weights", error);
 }
 
-enum pass { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS };
-
-union product_op {
-    dnnl_convolution_desc_t conv;
-    dnnl_inner_product_desc_t linear;
-};
-
-static dnnl_status_t describe_product(const struct product_shape *s, enum pass pass,
-                                      union product_op *op)
-{
-    const dnnl_memory_desc_t *bias = s->has_bias ? &s->bias : NULL;
-    if (s->conv)
-        switch (pass) {
-        case FORWARD:
-            return dnnl_dilated_convolution_forward_desc_init(
-                &op->conv, dnnl_forward_training, dnnl_convolution_direct, &s->in, &s->wanted, bias,
-                &s->out, s->strides, s->dilates, s->pads, s->pads);
-        case BACKWARD_DATA:
-            return dnnl_dilated_convolution_backward_data_desc_init(
-                &op->conv, dnnl_convolution_direct, &s->in, &s->wanted, &s->out, s->strides,
-                s->dilates, s->pads, s->pads);
-        case BACKWARD_WEIGHTS:
-            return dnnl_dilated_convolution_backward_weights_desc_init(
-                &op->conv, dnnl_convolution_direct, &s->in, &s->wanted, bias, &s->out, s->strides,
-                s->dilates, s->pads, s->pads);
-        }
-    switch (pass) {
-    case FORWARD:
-        return dnnl_inner_product_forward_desc_init(&op->linear, dnnl_forward_training, &s->in,
-                                                    &s->wanted, bias, &s->out);
-    case BACKWARD_DATA:
-        return dnnl_inner_product_backward_data_desc_init(&op->linear, &s->in, &s->wanted, &s->out);
-    case BACKWARD_WEIGHTS:
-        break;
-    }
-    return dnnl_inner_product_backward_weights_desc_init(&op->linear, &s->in, &s->wanted, bias,
-                                                         &s->out);
-}
-
 /* The primitive of a pass, and the packing of its weights argument. *hint is the description of the
  * forward pass: made by that, asked for by the others, the caller's. */
-static int make_primitive(struct product *p, const struct product_shape *s, enum pass pass,
+static int make_primitive(struct product *p, const struct product_shape *s, enum dl2_pass pass,
                           dnnl_primitive_desc_t *hint, dnnl_primitive_t *primitive,
                           struct packing *pack, struct dl2_error *error)
 {
     const char *what = s->conv ? "plan a convolution" : "plan a linear layer";
     dnnl_query_t query =
-        pass == BACKWARD_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
-    union product_op op;
+        pass == DL2_BACKWARD_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
+    dnnl_engine_t engine = p->cpu->engine;
     dnnl_primitive_desc_t desc;
-    DL2_TRY(check(describe_product(s, pass, &op), what, error));
-    DL2_TRY(
-        check(dnnl_primitive_desc_create(&desc, &op, NULL, p->cpu->engine, *hint), what, error));
+    struct dl2_operands operands = s->ours;
+    if (s->wanted)
+        operands.weights = s->wanted;
+    if (!s->has_bias)
+        operands.bias = NULL;
+    DL2_TRY(check(s->conv ? dl2_describe_conv(&desc, engine, pass, &operands, &s->window, *hint)
+                          : dl2_describe_linear(&desc, engine, pass, &operands, *hint),
+                  what, error));
     int status = check(dnnl_primitive_create(primitive, desc), what, error);
     if (status == DL2_OK)
-        status = make_packing(p, &s->weights, dnnl_primitive_desc_query_md(desc, query, 0),
-                              pass == BACKWARD_WEIGHTS, pack, error);
-    if (pass == FORWARD)
+        status = make_packing(p, s->ours.weights, dnnl_primitive_desc_query_md(desc, query, 0),
+                              pass == DL2_BACKWARD_WEIGHTS, pack, error);
+    if (pass == DL2_FORWARD)
         *hint = desc;
     else
         dnnl_primitive_desc_destroy(desc);
@@ -380,21 +349,23 @@ static int fill_product(struct product *p, const struct product_shape *s, struct
     struct cpu *cpu = p->cpu;
     const struct {
         dnnl_memory_t *memory;
-        const dnnl_memory_desc_t *desc;
-    } plain[] = {
-        {&p->in, &s->in}, {&p->out, &s->out}, {&p->weights, &s->weights}, {&p->bias, &s->bias}};
+        dl2_const_layout layout;
+    } plain[] = {{&p->in, s->ours.in},
+                 {&p->out, s->ours.out},
+                 {&p->weights, s->ours.weights},
+                 {&p->bias, s->ours.bias}};
     for (int i = 0; i < 4; i++)
-        DL2_TRY(
-            check(dnnl_memory_create(plain[i].memory, plain[i].desc, cpu->engine, DNNL_MEMORY_NONE),
-                  "describe a tensor", error));
+        DL2_TRY(check(
+            dnnl_memory_create(plain[i].memory, plain[i].layout, cpu->engine, DNNL_MEMORY_NONE),
+            "describe a tensor", error));
     omp_set_num_threads((int)cpu->threads);
     dnnl_primitive_desc_t hint = NULL;
-    int status = make_primitive(p, s, FORWARD, &hint, &p->forward, &p->forward_pack, error);
+    int status = make_primitive(p, s, DL2_FORWARD, &hint, &p->forward, &p->forward_pack, error);
     if (status == DL2_OK)
         status =
-            make_primitive(p, s, BACKWARD_DATA, &hint, &p->backward_data, &p->data_pack, error);
+            make_primitive(p, s, DL2_BACKWARD_DATA, &hint, &p->backward_data, &p->data_pack, error);
     if (status == DL2_OK)
-        status = make_primitive(p, s, BACKWARD_WEIGHTS, &hint, &p->backward_weights,
+        status = make_primitive(p, s, DL2_BACKWARD_WEIGHTS, &hint, &p->backward_weights,
                                 &p->weights_pack, error);
     if (hint)
         dnnl_primitive_desc_destroy(hint);
@@ -409,6 +380,12 @@ static int fill_product(struct product *p, const struct product_shape *s, struct
         cpu->gradient_size = size;
     }
     return DL2_OK;
+}
+
+static int make_layout(dl2_layout *layout, int dims, const dnnl_dims_t sizes, dnnl_format_tag_t tag,
+                       struct dl2_error *error)
+{
+    return check(dl2_layout_create(layout, dims, sizes, tag), "describe a tensor", error);
 }
 
 static int make_product(struct dl2_device *device, const struct product_shape *shape,
@@ -531,42 +508,64 @@ static void product_backward_weights(struct product *p, const void *x, const voi
 PRODUCT_METHODS(conv)
 PRODUCT_METHODS(linear)
 
-static int cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
-                           struct dl2_conv **out, struct dl2_error *error)
+static int conv_layouts(const struct dl2_conv_shape *shape, struct product_shape *s,
+                        struct dl2_error *error)
 {
-    DL2_TRY(dl2_conv_shape_check(shape, error));
     unsigned height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
                                      shape->pad_height);
     unsigned width =
         dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
-    dnnl_dim_t groups = shape->groups, ins = shape->in_channels / groups;
+    dnnl_dim_t groups = shape->groups;
+    /* oneDNN names dimensions in the order NCHW and OIHW whatever the layout; with groups, GOIHW.
+     */
+    dnnl_dims_t in = {shape->batch, shape->in_channels, shape->in_height, shape->in_width};
+    dnnl_dims_t out = {shape->batch, shape->out_channels, height, width};
+    dnnl_dims_t kernel = {groups, shape->out_channels / groups, shape->in_channels / groups,
+                          shape->kernel_height, shape->kernel_width};
+    dnnl_dims_t bias = {shape->out_channels};
+    int grouped = groups > 1, dims = 4 + grouped;
+    DL2_TRY(make_layout(&s->ours.in, 4, in, dnnl_nhwc, error));
+    DL2_TRY(make_layout(&s->ours.out, 4, out, dnnl_nhwc, error));
+    DL2_TRY(make_layout(&s->ours.weights, dims, kernel + !grouped, grouped ? dnnl_gohwi : dnnl_ohwi,
+                        error));
+    DL2_TRY(make_layout(&s->wanted, dims, kernel + !grouped, dnnl_format_tag_any, error));
+    return make_layout(&s->ours.bias, 1, bias, dnnl_x, error);
+}
+
+static int cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
+                           struct dl2_conv **out, struct dl2_error *error)
+{
+    DL2_TRY(dl2_conv_shape_check(shape, error));
     struct product_shape s = {
         .conv = true,
         .has_bias = shape->bias,
         .outs = shape->out_channels,
-        .weight_count =
-            (size_t)shape->out_channels * shape->kernel_height * shape->kernel_width * (size_t)ins,
-        .strides = {shape->stride_height, shape->stride_width},
-        .pads = {shape->pad_height, shape->pad_width},
+        .weight_count = (size_t)shape->out_channels * shape->kernel_height * shape->kernel_width *
+                        (shape->in_channels / shape->groups),
+        .window = {.strides = {shape->stride_height, shape->stride_width},
+                   .near_pad = {shape->pad_height, shape->pad_width},
+                   .far_pad = {shape->pad_height, shape->pad_width}},
     };
-    /* oneDNN names dimensions in the order NCHW and OIHW whatever the layout; with groups, GOIHW.
-     */
-    dnnl_dims_t in = {shape->batch, shape->in_channels, shape->in_height, shape->in_width};
-    dnnl_dims_t to = {shape->batch, shape->out_channels, height, width};
-    dnnl_dims_t kernel = {groups, shape->out_channels / groups, ins, shape->kernel_height,
-                          shape->kernel_width};
-    dnnl_dims_t bias = {shape->out_channels};
-    int grouped = groups > 1, dims = 4 + grouped;
-    dnnl_memory_desc_init_by_tag(&s.in, 4, in, dnnl_f32, dnnl_nhwc);
-    dnnl_memory_desc_init_by_tag(&s.out, 4, to, dnnl_f32, dnnl_nhwc);
-    dnnl_memory_desc_init_by_tag(&s.weights, dims, kernel + !grouped, dnnl_f32,
-                                 grouped ? dnnl_gohwi : dnnl_ohwi);
-    dnnl_memory_desc_init_by_tag(&s.wanted, dims, kernel + !grouped, dnnl_f32, dnnl_format_tag_any);
-    dnnl_memory_desc_init_by_tag(&s.bias, 1, bias, dnnl_f32, dnnl_x);
     struct product *product;
-    DL2_TRY(make_product(device, &s, &product, error));
-    *out = (struct dl2_conv *)product;
-    return DL2_OK;
+    int status = conv_layouts(shape, &s, error);
+    if (status == DL2_OK)
+        status = make_product(device, &s, &product, error);
+    free_shape(&s);
+    if (status == DL2_OK)
+        *out = (struct dl2_conv *)product;
+    return status;
+}
+
+static int linear_layouts(const struct dl2_linear_shape *shape, struct product_shape *s,
+                          struct dl2_error *error)
+{
+    dnnl_dims_t in = {shape->batch, shape->in}, out = {shape->batch, shape->out};
+    dnnl_dims_t weights = {shape->out, shape->in}, bias = {shape->out};
+    DL2_TRY(make_layout(&s->ours.in, 2, in, dnnl_nc, error));
+    DL2_TRY(make_layout(&s->ours.out, 2, out, dnnl_nc, error));
+    /* Linear weights are large and used once a step: packing them costs more than it gives. */
+    DL2_TRY(make_layout(&s->ours.weights, 2, weights, dnnl_oi, error));
+    return make_layout(&s->ours.bias, 1, bias, dnnl_x, error);
 }
 
 static int cpu_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
@@ -575,18 +574,14 @@ static int cpu_linear_create(struct dl2_device *device, const struct dl2_linear_
     struct product_shape s = {.has_bias = shape->bias,
                               .outs = shape->out,
                               .weight_count = (size_t)shape->out * shape->in};
-    dnnl_dims_t in = {shape->batch, shape->in}, to = {shape->batch, shape->out};
-    dnnl_dims_t weights = {shape->out, shape->in}, bias = {shape->out};
-    dnnl_memory_desc_init_by_tag(&s.in, 2, in, dnnl_f32, dnnl_nc);
-    dnnl_memory_desc_init_by_tag(&s.out, 2, to, dnnl_f32, dnnl_nc);
-    dnnl_memory_desc_init_by_tag(&s.weights, 2, weights, dnnl_f32, dnnl_oi);
-    /* Linear weights are large and used once a step: packing them costs more than it gives. */
-    s.wanted = s.weights;
-    dnnl_memory_desc_init_by_tag(&s.bias, 1, bias, dnnl_f32, dnnl_x);
     struct product *product;
-    DL2_TRY(make_product(device, &s, &product, error));
-    *out = (struct dl2_linear *)product;
-    return DL2_OK;
+    int status = linear_layouts(shape, &s, error);
+    if (status == DL2_OK)
+        status = make_product(device, &s, &product, error);
+    free_shape(&s);
+    if (status == DL2_OK)
+        *out = (struct dl2_linear *)product;
+    return status;
 }
 
 /* -- pooling -- */
@@ -617,57 +612,66 @@ static void cpu_pool_free(struct dl2_pool *pool)
     free(pool);
 }
 
-static int make_max_pool(struct dl2_pool *pool, struct dl2_error *error)
+/* Where each window's largest element was, which the forward pass tells the backward pass. */
+static int make_winners(struct dl2_pool *pool, const_dnnl_primitive_desc_t forward,
+                        const char *what, struct dl2_error *error)
+{
+    dl2_const_layout winners = dnnl_primitive_desc_query_md(forward, dnnl_query_workspace_md, 0);
+    pool->winners_block = dl2_alloc_aligned(dnnl_memory_desc_get_size(winners), 1);
+    if (!pool->winners_block)
+        return out_of_memory(error, "max pooling");
+    return check(
+        dnnl_memory_create(&pool->winners, winners, pool->cpu->engine, pool->winners_block), what,
+        error);
+}
+
+static int fill_max_pool(struct dl2_pool *pool, struct dl2_operands *ours, struct dl2_error *error)
 {
     const struct dl2_pool_shape *s = &pool->s;
     dnnl_engine_t engine = pool->cpu->engine;
     const char *what = "plan max pooling";
-    dnnl_memory_desc_t in, out;
-    dnnl_dims_t in_dims = {s->batch, s->channels, s->in_height, s->in_width};
-    dnnl_dims_t out_dims = {s->batch, s->channels, s->out_height, s->out_width};
-    dnnl_dims_t strides = {s->stride_height, s->stride_width};
-    dnnl_dims_t kernel = {s->kernel_height, s->kernel_width};
-    dnnl_dims_t pads = {s->pad_height, s->pad_width}, dilates = {0, 0};
-    /* Padding on the far side, so that windows end where the last one does. */
-    dnnl_dims_t far = {
-        (dnnl_dim_t)(s->out_height - 1) * s->stride_height + s->kernel_height - s->in_height -
-            s->pad_height,
-        (dnnl_dim_t)(s->out_width - 1) * s->stride_width + s->kernel_width - s->in_width -
-            s->pad_width,
+    dnnl_dims_t in = {s->batch, s->channels, s->in_height, s->in_width};
+    dnnl_dims_t out = {s->batch, s->channels, s->out_height, s->out_width};
+    const struct dl2_window window = {
+        .kernel = {s->kernel_height, s->kernel_width},
+        .strides = {s->stride_height, s->stride_width},
+        .near_pad = {s->pad_height, s->pad_width},
+        /* So that windows end where the last one does. */
+        .far_pad = {(dnnl_dim_t)(s->out_height - 1) * s->stride_height + s->kernel_height -
+                        s->in_height - s->pad_height,
+                    (dnnl_dim_t)(s->out_width - 1) * s->stride_width + s->kernel_width -
+                        s->in_width - s->pad_width},
     };
-    dnnl_memory_desc_init_by_tag(&in, 4, in_dims, dnnl_f32, dnnl_nhwc);
-    dnnl_memory_desc_init_by_tag(&out, 4, out_dims, dnnl_f32, dnnl_nhwc);
-    DL2_TRY(check(dnnl_memory_create(&pool->in, &in, engine, DNNL_MEMORY_NONE), what, error));
-    DL2_TRY(check(dnnl_memory_create(&pool->out, &out, engine, DNNL_MEMORY_NONE), what, error));
+    DL2_TRY(make_layout(&ours->in, 4, in, dnnl_nhwc, error));
+    DL2_TRY(make_layout(&ours->out, 4, out, dnnl_nhwc, error));
+    DL2_TRY(check(dnnl_memory_create(&pool->in, ours->in, engine, DNNL_MEMORY_NONE), what, error));
+    DL2_TRY(
+        check(dnnl_memory_create(&pool->out, ours->out, engine, DNNL_MEMORY_NONE), what, error));
 
-    dnnl_pooling_v2_desc_t op;
-    dnnl_primitive_desc_t hint, desc;
-    DL2_TRY(check(dnnl_pooling_v2_forward_desc_init(&op, dnnl_forward_training, dnnl_pooling_max,
-                                                    &in, &out, strides, kernel, dilates, pads, far),
-                  what, error));
-    DL2_TRY(check(dnnl_primitive_desc_create(&hint, &op, NULL, engine, NULL), what, error));
-    int status = check(dnnl_primitive_create(&pool->forward, hint), what, error);
-    if (status == DL2_OK) {
-        const dnnl_memory_desc_t *winners =
-            dnnl_primitive_desc_query_md(hint, dnnl_query_workspace_md, 0);
-        pool->winners_block = dl2_alloc_aligned(dnnl_memory_desc_get_size(winners), 1);
-        status =
-            pool->winners_block
-                ? check(dnnl_memory_create(&pool->winners, winners, engine, pool->winners_block),
-                        what, error)
-                : out_of_memory(error, "max pooling");
-    }
+    dnnl_primitive_desc_t forward, backward;
+    DL2_TRY(check(dl2_describe_max_pool(&forward, engine, DL2_FORWARD, ours, &window, NULL), what,
+                  error));
+    int status = check(dnnl_primitive_create(&pool->forward, forward), what, error);
     if (status == DL2_OK)
-        status = check(dnnl_pooling_v2_backward_desc_init(&op, dnnl_pooling_max, &in, &out, strides,
-                                                          kernel, dilates, pads, far),
-                       what, error);
+        status = make_winners(pool, forward, what, error);
     if (status == DL2_OK)
-        status = check(dnnl_primitive_desc_create(&desc, &op, NULL, engine, hint), what, error);
+        status = check(
+            dl2_describe_max_pool(&backward, engine, DL2_BACKWARD_DATA, ours, &window, forward),
+            what, error);
     if (status == DL2_OK) {
-        status = check(dnnl_primitive_create(&pool->backward, desc), what, error);
-        dnnl_primitive_desc_destroy(desc);
+        status = check(dnnl_primitive_create(&pool->backward, backward), what, error);
+        dnnl_primitive_desc_destroy(backward);
     }
-    dnnl_primitive_desc_destroy(hint);
+    dnnl_primitive_desc_destroy(forward);
+    return status;
+}
+
+static int make_max_pool(struct dl2_pool *pool, struct dl2_error *error)
+{
+    struct dl2_operands ours = {NULL};
+    int status = fill_max_pool(pool, &ours, error);
+    dl2_layout_free(ours.in);
+    dl2_layout_free(ours.out);
     return status;
 }
 

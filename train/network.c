@@ -897,7 +897,7 @@ int dl2_network_create(struct dl2_device *device, const struct dl2_network_confi
     /* Say what would do, by trying. */
     struct dl2_network_config smaller = *config;
     while (smaller.batch > 1 && status == DL2_ERR_MEMORY) {
-        struct dl2_network *tried;
+        struct dl2_network *tried = NULL;
         smaller.batch /= 2;
         status = create(device, &smaller, &tried, NULL);
         if (status == DL2_OK)
