@@ -57,6 +57,17 @@ static int fail(avifResult result, const avifDiagnostics *diagnostics, struct dl
                          *detail ? ": " : "", detail);
 }
 
+/* 0: top and bottom are exchanged; 1: left and right. libavif 1.0 gave it its name in the standard.
+ */
+static int mirror_axis(const avifImage *image)
+{
+#if AVIF_VERSION_MAJOR >= 1
+    return image->imir.axis & 1;
+#else
+    return image->imir.mode & 1;
+#endif
+}
+
 /* irot turns anticlockwise by quarters, then imir mirrors: top to bottom (0) or left to right. */
 static int orientation_of(const avifImage *image)
 {
@@ -64,7 +75,7 @@ static int orientation_of(const avifImage *image)
     static const int mirrored[4][2] = {{4, 2}, {5, 7}, {2, 4}, {7, 5}};
     int angle = image->transformFlags & AVIF_TRANSFORM_IROT ? image->irot.angle & 3 : 0;
     if (image->transformFlags & AVIF_TRANSFORM_IMIR)
-        return mirrored[angle][image->imir.mode & 1];
+        return mirrored[angle][mirror_axis(image)];
     return turned[angle];
 }
 
