@@ -60,6 +60,7 @@ train_tests = \
 	tests/train/test_fuzz_checkpoint.sh \
 	tests/train/test_gpus.sh \
 	tests/train/test_local.sh \
+	tests/train/test_machines.sh \
 	tests/train/test_mpi.sh \
 	tests/train/test_options.sh \
 	tests/train/test_resume.sh \
