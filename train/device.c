@@ -84,9 +84,10 @@ int dl2_device_parse(const char *name, const struct dl2_device_class **ops, unsi
                      struct dl2_error *error)
 {
     *number = 0;
-    *ops = dl2_device_default();
-    if (!name || !strcmp(name, "auto"))
+    if (!name || !strcmp(name, "auto")) {
+        *ops = dl2_device_default();
         return DL2_OK;
+    }
     char known[128] = "";
     for (size_t i = 0; i < DEVICES; i++) {
         *ops = devices[i];

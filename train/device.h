@@ -388,7 +388,8 @@ const struct dl2_device_class *dl2_device_at(size_t index);
 const struct dl2_device_class *dl2_device_find(const char *name);
 /* The best that is present. */
 const struct dl2_device_class *dl2_device_default(void);
-/* "cuda:1" is number 1 of cuda; NULL or "auto" is the best. DL2_ERR_ARGUMENT for a name that is not
+/* "cuda:1" is number 1 of cuda; NULL or "auto" is the best, and only for that are drivers asked:
+ * what a process has asked CUDA, its forks can't ask again. DL2_ERR_ARGUMENT for a name that is not
  * there; the message lists those there are. */
 int dl2_device_parse(const char *name, const struct dl2_device_class **ops, unsigned *number,
                      struct dl2_error *error);

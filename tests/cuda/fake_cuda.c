@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum dl2_fake_pace { EAGER, LAZY, RANDOM } pace;
 static size_t card_memory = (size_t)4 << 30;
@@ -544,14 +545,27 @@ static int cards(void)
     return count ? atoi(count) : 1;
 }
 
+/* As the driver's: what was begun in a process is of no use to its forks. */
+static cudaError_t begin_driver(void)
+{
+    static pid_t process;
+    if (!process)
+        process = getpid();
+    return result(process == getpid() ? cudaSuccess : cudaErrorInitializationError);
+}
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = cards();
-    return cudaSuccess;
+    const cudaError_t status = begin_driver();
+    *count = status == cudaSuccess ? cards() : 0;
+    return status;
 }
 
 cudaError_t cudaSetDevice(int number)
 {
+    const cudaError_t status = begin_driver();
+    if (status != cudaSuccess)
+        return status;
     if (number < 0 || number >= cards())
         return result(cudaErrorInvalidDevice);
     current = (unsigned)number;
