@@ -13,7 +13,9 @@
  *
  * Each slot is a lane of its own: a stream, decoder states, and memory that is kept from batch to
  * batch and grows when a batch needs more. Encoded bytes and tables lie in pinned memory. Within a
- * slot all is in the order of its stream; finish() waits for it, so no lane sees another.
+ * slot all is in the order of its stream; finish() waits for it, so no lane sees another. Engines
+ * of an H100 were seen to write as soon as they are called, whatever their stream is still at
+ * (meta-pytorch/torchcodec, number 1634): planes are given to them only when nothing reads them.
  *
  * Never yet run on a card: docs/performance.md says how to.
  */
@@ -406,6 +408,8 @@ static int decode_list(struct dl2_decode_slot *slot, enum engine engine, enum fo
         return DL2_OK;
     }
     DL2_TRY(decode_list(slot, engine, format, list, count / 2, error));
+    /* Both halves have one state, which must not be initialized while it is at work. */
+    DL2_TRY(dl2_gpu_check(cudaStreamSynchronize(slot->stream), call, error));
     return decode_list(slot, engine, format, list + count / 2, count - count / 2, error);
 }
 
@@ -885,7 +889,9 @@ static int make_handles(struct decoder *decoder, struct dl2_error *error)
         if (status != NVJPEG_STATUS_SUCCESS && engine == DL2_DECODE_ENGINES)
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                  "this card has no JPEG engines that can be had (nvjpegCreateEx: "
-                                 "%s): choose --gpu-engine auto or cores",
+                                 "%s): choose --gpu-engine auto or cores. Where it has (A100, "
+                                 "H100...), they are reached through the driver's libnvcuvid.so.1, "
+                                 "which containers see with NVIDIA_DRIVER_CAPABILITIES=all",
                                  status_text(status));
     }
     if (decoder->handles[ENGINES] &&

@@ -13,6 +13,7 @@
 #include "tests/cuda/fake_threads.h"
 
 #include <nvjpeg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct nvjpegJpegState {
     struct nvjpegHandle *handle;
     int length;
     nvjpegOutputFormat_t format;
+    atomic_uint queued;          /* decodings that streams have not come to */
     bool pinned, device, hosted; /* of single images */
     const unsigned char *data;
     size_t size;
@@ -124,6 +126,7 @@ struct decoding {
     struct nvjpegDecodeParams params;
     bool has_params;
     nvjpegImage_t planes;
+    atomic_uint *queued;
 };
 
 static void decode_now(void *call)
@@ -131,17 +134,23 @@ static void decode_now(void *call)
     const struct decoding *d = call;
     if (!decode(d->data, d->size, d->format, d->has_params ? &d->params : NULL, &d->planes))
         give_up("an image can no longer be decoded: did its bytes change?");
+    atomic_fetch_sub(d->queued, 1);
 }
 
-static void queue(const unsigned char *data, size_t size, nvjpegOutputFormat_t format,
-                  const struct nvjpegDecodeParams *params, const nvjpegImage_t *planes,
-                  cudaStream_t stream)
+static void queue(nvjpegJpegState_t state, const unsigned char *data, size_t size,
+                  nvjpegOutputFormat_t format, const struct nvjpegDecodeParams *params,
+                  const nvjpegImage_t *planes, cudaStream_t stream)
 {
     struct decoding d = {.data = data, .size = size, .format = format, .planes = *planes};
     d.has_params = params;
     if (params)
         d.params = *params;
-    dl2_fake_queue(stream, decode_now, &d, sizeof d);
+    d.queued = &state->queued;
+    atomic_fetch_add(d.queued, 1);
+    if (state->handle->backend == NVJPEG_BACKEND_HARDWARE && state->length)
+        dl2_fake_at_once(decode_now, &d);
+    else
+        dl2_fake_queue(stream, decode_now, &d, sizeof d);
 }
 
 /* ---- handles ---- */
@@ -309,6 +318,8 @@ nvjpegStatus_t nvjpegDecodeBatchedInitialize(nvjpegHandle_t handle, nvjpegJpegSt
 {
     if (state->handle != handle || length <= 0 || threads <= 0)
         return NVJPEG_STATUS_INVALID_PARAMETER;
+    if (atomic_load(&state->queued))
+        give_up("a state is initialized while it is at work");
     state->length = length;
     state->format = format;
     return NVJPEG_STATUS_SUCCESS;
@@ -327,7 +338,8 @@ static nvjpegStatus_t decode_list(nvjpegJpegState_t state, const unsigned char *
             state->length = 0; /* must be initialized again */
             return NVJPEG_STATUS_BAD_JPEG;
         }
-        queue(data[i], lengths[i], state->format, params ? params[i] : NULL, &planes[i], stream);
+        queue(state, data[i], lengths[i], state->format, params ? params[i] : NULL, &planes[i],
+              stream);
     }
     return NVJPEG_STATUS_SUCCESS;
 }
@@ -445,6 +457,6 @@ nvjpegStatus_t nvjpegDecodeJpegDevice(nvjpegHandle_t handle, nvjpegJpegDecoder_t
     if (!state->hosted)
         return NVJPEG_STATUS_INVALID_PARAMETER;
     state->hosted = false;
-    queue(state->data, state->size, state->params->format, state->params, planes, stream);
+    queue(state, state->data, state->size, state->params->format, state->params, planes, stream);
     return NVJPEG_STATUS_SUCCESS;
 }

@@ -73,6 +73,13 @@ void dl2_fake_queue(struct CUstream_st *stream, void (*run)(void *call), void *c
     pthread_mutex_unlock(&one);
 }
 
+void dl2_fake_at_once(void (*run)(void *call), void *call)
+{
+    pthread_mutex_lock(&one);
+    run(call);
+    pthread_mutex_unlock(&one);
+}
+
 #define LOCKED(name, parameters, arguments)                                                        \
     cudaError_t name parameters;                                                                   \
     cudaError_t name parameters                                                                    \

@@ -7,5 +7,7 @@
 
 /* Does the card's memory hold these bytes? For what a stream runs. */
 bool dl2_fake_on_card(const void *at, size_t size);
+/* Runs what waits for no stream. */
+void dl2_fake_at_once(void (*run)(void *call), void *call);
 
 #endif
