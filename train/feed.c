@@ -7,6 +7,8 @@
 struct dl2_feed {
     struct dl2_loader *loader; /* NULL: synthetic, which the rest is for */
     struct dl2_batch noise;
+    void (*noise_free)(void *context, void *images); /* NULL: the heap's */
+    void *noise_context;
     uint64_t images, steps, step;
     unsigned batch;
     bool drop_last;
@@ -43,7 +45,11 @@ static int make_noise(struct dl2_feed *feed, unsigned classes,
     if (!dl2_size_mul(size, config->channels, &size) || !dl2_size_mul(size, config->batch, &size))
         return dl2_error_set(error, DL2_ERR_LIMIT, "a batch of noise would be too large");
     struct dl2_batch *noise = &feed->noise;
-    noise->images = dl2_alloc_aligned(size, 1);
+    /* Where the loader's batches would lie, so that uploads take as long as theirs. */
+    noise->images = config->slot_alloc ? config->slot_alloc(config->slot_context, size)
+                                       : dl2_alloc_aligned(size, 1);
+    feed->noise_free = config->slot_free;
+    feed->noise_context = config->slot_context;
     noise->labels = dl2_calloc(config->batch, sizeof *noise->labels);
     noise->indices = dl2_calloc(config->batch, sizeof *noise->indices);
     if (!noise->images || !noise->labels || !noise->indices)
@@ -90,7 +96,10 @@ void dl2_feed_destroy(struct dl2_feed *feed)
         return;
     if (feed->loader)
         dl2_loader_destroy(feed->loader);
-    free(feed->noise.images);
+    if (feed->noise_free && feed->noise.images)
+        feed->noise_free(feed->noise_context, feed->noise.images);
+    else if (!feed->noise_free)
+        free(feed->noise.images);
     free(feed->noise.labels);
     free(feed->noise.indices);
     free(feed);
