@@ -3,9 +3,13 @@
  * bound by memory. Everything is queued on one stream, in order; uploads go on a second one beside
  * it, tied to the first by events (see upload()). A recording is a CUDA graph of the first stream.
  *
- * How to do a convolution is measured once for each shape and pass, unless bits must repeat from
- * run to run: then cuDNN's first choice that is deterministic is taken. Our own kernels always give
- * the same bits.
+ * How to do a convolution is measured once for each shape and pass, with the batch that comes
+ * first; for other batches cuDNN's first choice is taken. So it is where bits must repeat from run
+ * to run: then the first that is deterministic. Our own kernels always give the same bits.
+ *
+ * DL2_CUDA_GRAPHS=off does without recordings. DL2_CUDA_PROFILE=N leaves N batches out and shows a
+ * profiler that waits for it (ncu --profile-from-start off) what is done for the one after them,
+ * and so none of what was measured to choose convolutions.
  *
  * Scratch (a workspace for libraries, partial sums, gradients of weights before they are widened)
  * belongs to the device and is shared by all its plans, since one call runs after the other.
@@ -18,6 +22,7 @@
 #include "cuda/reducer.h"
 #include "train/element.h"
 
+#include <cuda_profiler_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +61,8 @@ struct cuda {
     cudaStream_t stream, uploads;
     cudaEvent_t uploaded, ingested[2];
     uint64_t ingests; /* the last but one's event is ingested[ingests % 2] */
+    uint64_t
+        profiled; /* a profiler sees what follows this many ingests, and ends before the next */
     cudnnHandle_t cudnn;
     cublasLtHandle_t blas;
     struct dl2_gpu_reducer *reducer;
@@ -489,6 +496,8 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
     cuda->ranks = 1;
     const char *graphs = getenv("DL2_CUDA_GRAPHS");
     cuda->graphs = !graphs || strcmp(graphs, "off") != 0;
+    const char *profiled = getenv("DL2_CUDA_PROFILE");
+    cuda->profiled = profiled ? strtoull(profiled, NULL, 10) : 0;
     if (options) {
         cuda->number = options->number;
         cuda->precision = options->precision;
@@ -598,15 +607,15 @@ static void cuda_all_reduce_wait(struct dl2_device *device)
 
 /* -- convolution -- */
 
-static bool same(const struct dl2_conv_request *a, const struct dl2_conv_request *b)
+/* But for the batch. */
+static bool alike(const struct dl2_conv_request *a, const struct dl2_conv_request *b)
 {
     const struct dl2_conv_shape *s = &a->shape, *t = &b->shape;
-    return a->pass == b->pass && s->batch == t->batch && s->in_height == t->in_height &&
-           s->in_width == t->in_width && s->in_channels == t->in_channels &&
-           s->out_channels == t->out_channels && s->kernel_height == t->kernel_height &&
-           s->kernel_width == t->kernel_width && s->stride_height == t->stride_height &&
-           s->stride_width == t->stride_width && s->pad_height == t->pad_height &&
-           s->pad_width == t->pad_width && s->groups == t->groups;
+    return a->pass == b->pass && s->in_height == t->in_height && s->in_width == t->in_width &&
+           s->in_channels == t->in_channels && s->out_channels == t->out_channels &&
+           s->kernel_height == t->kernel_height && s->kernel_width == t->kernel_width &&
+           s->stride_height == t->stride_height && s->stride_width == t->stride_width &&
+           s->pad_height == t->pad_height && s->pad_width == t->pad_width && s->groups == t->groups;
 }
 
 static size_t input_count(const struct dl2_conv_shape *s)
@@ -695,18 +704,20 @@ static int choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum dl
                                        .precision = cuda->precision,
                                        .deterministic = cuda->deterministic,
                                        .workspace = cuda->workspace_limit};
+    unsigned trials = cuda->deterministic ? 1 : TRIALS;
     for (const struct choice *c = cuda->choices; c; c = c->next)
-        if (same(&c->request, &request)) {
+        if (alike(&c->request, &request)) {
             *out = c;
-            return DL2_OK;
+            if (c->request.shape.batch == shape->batch)
+                return DL2_OK;
+            trials = 1; /* an epoch's last batch: not worth seconds */
         }
     struct choice *choice = dl2_calloc(1, sizeof *choice);
     if (!choice)
         return out_of_memory(error, "a convolution");
     struct dl2_conv_plan plans[TRIALS];
     unsigned count = 0, best = 0;
-    int status = dl2_conv_plans_find(&request, cuda->cudnn, NULL, plans,
-                                     cuda->deterministic ? 1 : TRIALS, &count, error);
+    int status = dl2_conv_plans_find(&request, cuda->cudnn, NULL, plans, trials, &count, error);
     if (status == DL2_OK) {
         if (count > 1)
             best = measure(cuda, &request, plans, count);
@@ -1226,6 +1237,10 @@ static void cuda_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
     struct cuda *cuda = ingest->cuda;
     if (!well(cuda))
         return;
+    if (cuda->profiled && cuda->ingests == cuda->profiled)
+        note(cuda, cudaProfilerStart(), "cudaProfilerStart", NULL);
+    else if (cuda->profiled && cuda->ingests == cuda->profiled + 1)
+        note(cuda, cudaProfilerStop(), "cudaProfilerStop", NULL);
     launched(cuda,
              dl2_gpu_ingest(cuda->base.element, &ingest->s, images, partner, y, cuda->state,
                             cuda->stream),

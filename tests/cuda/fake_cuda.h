@@ -9,7 +9,7 @@
  * waits for it; "random", streams by turns. DL2_FAKE_MEMORY is the card's, in bytes. There are
  * DL2_FAKE_CARDS of them (default: 1); several, each in a process of its own, add up by fake_nccl.c,
  * which loses a peer after DL2_FAKE_NCCL_SUMS of them. DL2_FAKE_FAULT="1 500": number 1 breaks at
- * its 501st copy.
+ * its 501st copy. DL2_FAKE_PROFILE names a file for what a profiler is told.
  */
 #ifndef DL2_TESTS_CUDA_FAKE_CUDA_H
 #define DL2_TESTS_CUDA_FAKE_CUDA_H

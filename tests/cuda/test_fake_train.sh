@@ -17,6 +17,13 @@ same eager/$CK random/$CK "streams at random"
 DL2_CUDA_GRAPHS=off expect 0 train --device cuda --mixup 0.2 --deterministic --out plain
 same eager/$CK plain/$CK "with and without graphs"
 
+# A profiler is shown one step: three copies, of images and labels to the card and of labels there.
+for graphs in on off; do
+    DL2_FAKE_PROFILE=profile.$graphs DL2_CUDA_PROFILE=3 DL2_CUDA_GRAPHS=$graphs expect 0 train --device cuda --out $graphs
+    awk '{ what = what $1; n = $2 - n } END { exit what != "startstop" || n != 3 }' profile.$graphs ||
+        fail "what a profiler sees: $(cat profile.$graphs)"
+done
+
 # What the reference device gets, nearly.
 expect 0 train --device ref --mixup 0.2 --out ref
 "${PYTHON3:-python3}" - ref/$REPORT eager/$REPORT <<'PY' || fail "not what the reference device gets"

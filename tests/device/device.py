@@ -37,7 +37,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PARTS = ["correct", "train", "load", "decode", "study", "profile"]
-SHARES = {"correct": 2, "train": 4, "load": 3, "decode": 1.5, "study": 7, "profile": 2}
+SHARES = {"correct": 2, "train": 4, "load": 3, "decode": 1.5, "study": 7, "profile": 2.5}
 
 
 class Failed(Exception):
@@ -268,7 +268,7 @@ def correct(runner, result):
         def memory():
             text = runner.run(runner.program("dl2-train") + [
                 "--restart", "--quiet", "--device", args.device, "--loader", "synthetic", "--classes", "1000", "--images",
-                "5200", "-a", "resnet50", "-b", "2600", "--image-size", "224", "-e", "1", "--out",
+                "5200", "-a", "resnet50", "-b", "2600", "--image-size", "224", "--amp", "tf32", "-e", "1", "--out",
                 os.path.join(args.work, "memory")], 120, (1,))
             if "batch" not in text:
                 raise Failed("no batch is named: " + text[-300:])
@@ -466,12 +466,13 @@ def profile(runner, result):
         raise Failed("ncu (Nsight Compute) is not there")
     for arch in (["resnet18"] if args.tiny else ["resnet50", "resnet18"]):
         def one(arch=arch):
-            os.environ["DL2_CUDA_GRAPHS"] = "off"  # kernels one by one
+            # Kernels one by one, of one step: those before it try out convolutions.
+            os.environ.update(DL2_CUDA_GRAPHS="off", DL2_CUDA_PROFILE="5")
             text = runner.run([ncu, "--clock-control", "none", "--target-processes", "all", "--section", "SpeedOfLight", "--csv",
-                               "--page", "details", "--launch-skip", str(args.skip_launches), "--launch-count",
-                               str(args.launches)] + runner.program("dl2-train")
+                               "--page", "details", "--profile-from-start", "off", "--launch-count", str(args.launches)]
+                              + runner.program("dl2-train")
                               + ["--restart", "--quiet", "--device", args.device, "--loader", "synthetic", "--classes", "1000",
-                                 "--images", str(12 * s["batch"]), "-a", arch, "-b", str(s["batch"]), "--image-size",
+                                 "--images", str(8 * s["batch"]), "-a", arch, "-b", str(s["batch"]), "--image-size",
                                  str(s["size"]), "--amp", s["amp"], "-e", "1", "--skip-validation", "--out",
                                  os.path.join(args.work, "profile")], 200)
             return kernels(text)
@@ -613,8 +614,7 @@ def main():
     parser.add_argument("--build", help="a checkout's build folder, after make and make check TESTS= or make bundle")
     parser.add_argument("--epochs", type=int, default=30, help="of each of the study's trainings")
     parser.add_argument("--study-size", type=int, default=160, help="pixels that the study's networks see")
-    parser.add_argument("--launches", type=int, default=400, help="of kernels, that profile looks at")
-    parser.add_argument("--skip-launches", type=int, default=800, help="before those")
+    parser.add_argument("--launches", type=int, default=1200, help="of a step's kernels, that profile looks at")
     parser.add_argument("--tiny", action="store_true", help="only try everything out")
     parser.add_argument("--merge", nargs="+", metavar="FILE", help="only put these results.json together")
     args = parser.parse_args()
