@@ -1,6 +1,7 @@
 #include "dataset/packed.h"
 
 #include "common/file.h"
+#include "common/thread.h"
 #include "dataset/source.h"
 
 #include <errno.h>
@@ -623,32 +624,75 @@ const struct dl2_source dl2_source_packed = {
 
 /* ---- An index for what others have packed */
 
-static int sum_all(const struct packed *packed, dl2_slice_function slice,
+/* One sample, read and looked at, until its turn comes. */
+struct look {
+    struct dl2_bytes bytes;
+    struct dl2_slicing slicing;
+    bool cut;
+    struct dl2_error error;
+};
+
+struct summing {
+    const struct packed *packed;
+    dl2_slice_function slice;
+    struct dl2_index_draft *draft;
+    struct look *looks; /* a slot each */
+};
+
+static int look_at(void *context, unsigned worker, size_t slot, size_t item,
+                   struct dl2_error *error)
+{
+    (void)worker, (void)error;
+    const struct summing *summing = context;
+    struct look *look = &summing->looks[slot];
+    struct dl2_index_draft_entry *to = dl2_index_draft_entry(summing->draft, item);
+    const struct dl2_index_entry entry = {
+        .offset = to->offset, .bytes = to->bytes, .shard = to->shard};
+    dl2_error_clear(&look->error);
+    look->cut = false;
+    if (read_entry(summing->packed, &entry, &look->bytes, &look->error) < 0)
+        return DL2_OK; /* add_look() tells it: the first bad sample counts, not the first found */
+    to->sum = XXH3_64bits(look->bytes.data, look->bytes.size);
+    to->flags |= DL2_ENTRY_SUMMED;
+    look->cut = summing->slice && summing->slice(look->bytes.data, look->bytes.size, &look->slicing,
+                                                 &look->error) == 1;
+    return DL2_OK;
+}
+
+static int add_look(void *context, size_t slot, size_t item, struct dl2_error *error)
+{
+    const struct summing *summing = context;
+    const struct look *look = &summing->looks[slot];
+    if (look->error.status < 0)
+        return dl2_error_set(error, look->error.status, "%s", look->error.message);
+    return look->cut ? dl2_index_draft_slice(summing->draft, item, &look->slicing, look->bytes.data,
+                                             error)
+                     : DL2_OK;
+}
+
+static int sum_all(const struct packed *packed, dl2_slice_function slice, unsigned jobs,
                    struct dl2_index_draft *draft, struct dl2_error *error)
 {
-    struct dl2_bytes bytes = DL2_BYTES_INIT;
-    struct dl2_slicing slicing = {0};
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < draft->count; i++) {
-        struct dl2_index_draft_entry *to = dl2_index_draft_entry(draft, i);
-        const struct dl2_index_entry entry = {
-            .offset = to->offset, .bytes = to->bytes, .shard = to->shard};
-        status = read_entry(packed, &entry, &bytes, error);
-        if (status < 0)
-            break;
-        to->sum = XXH3_64bits(bytes.data, bytes.size);
-        to->flags |= DL2_ENTRY_SUMMED;
-        status = slice ? slice(bytes.data, bytes.size, &slicing, error) : 0;
-        if (status == 1)
-            status = dl2_index_draft_slice(draft, i, &slicing, bytes.data, error);
+    struct summing summing = {.packed = packed, .slice = slice, .draft = draft};
+    struct dl2_parallel loop = {.jobs = jobs ? jobs : dl2_cpu_count(),
+                                .count = draft->count,
+                                .work = look_at,
+                                .emit = add_look,
+                                .context = &summing};
+    loop.window = 2 * (size_t)loop.jobs;
+    summing.looks = dl2_calloc(loop.window, sizeof *summing.looks);
+    const int status = summing.looks ? dl2_parallel_run(&loop, error) : no_memory(error);
+    for (size_t i = 0; summing.looks && i < loop.window; i++) {
+        dl2_slicing_free(&summing.looks[i].slicing);
+        dl2_bytes_free(&summing.looks[i].bytes);
     }
-    dl2_slicing_free(&slicing);
-    dl2_bytes_free(&bytes);
+    free(summing.looks);
     return status;
 }
 
 static int index_into(struct packed *packed, const struct dl2_shard_files *list,
-                      dl2_slice_function slice, struct dl2_scan *scan, struct dl2_error *error)
+                      dl2_slice_function slice, unsigned jobs, struct dl2_scan *scan,
+                      struct dl2_error *error)
 {
     DL2_TRY(dl2_shard_files_scan(list, scan, error));
     if (!scan->draft.count)
@@ -656,7 +700,7 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
     DL2_TRY(dl2_index_draft_finish(&scan->draft, &packed->block, error));
     DL2_TRY(dl2_index_open(packed->block.data, packed->block.size, &packed->index, error));
     DL2_TRY(prepare_shards(packed, list->root, error));
-    DL2_TRY(sum_all(packed, slice, &scan->draft, error));
+    DL2_TRY(sum_all(packed, slice, jobs, &scan->draft, error));
     struct dl2_bytes block = DL2_BYTES_INIT;
     char *path = dl2_path_join(list->root, DL2_INDEX_NAME);
     int status = path ? dl2_index_draft_finish(&scan->draft, &block, error) : no_memory(error);
@@ -667,8 +711,8 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
     return status;
 }
 
-int dl2_dataset_write_index(const char *path, dl2_slice_function slice, size_t *count,
-                            struct dl2_error *error)
+int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned jobs,
+                            size_t *count, struct dl2_error *error)
 {
     if (!dl2_is_folder(path))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: an index is for a folder of shards",
@@ -685,7 +729,7 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, size_t *
     struct dl2_scan scan = {0};
     int status = dl2_shard_files_list(path, &list, error);
     if (status == DL2_OK) {
-        status = index_into(packed, &list, slice, &scan, error);
+        status = index_into(packed, &list, slice, jobs, &scan, error);
         *count = scan.draft.count;
         dl2_shard_files_free(&list);
     }

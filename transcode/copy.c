@@ -3,6 +3,7 @@
 #include "codec/codec.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/thread.h"
 #include "dataset/dataset.h"
 #include "transcode/place.h"
 
@@ -12,12 +13,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A sample that was read, until it is its turn to be written. */
+struct reading {
+    struct dl2_bytes bytes;
+    const uint8_t *data;
+    size_t size;
+    struct dl2_error error;
+};
+
 struct copy {
     const struct dl2_copy_options *options;
     struct dl2_copy_result *result;
     struct dl2_dataset *dataset;
     struct dl2_writer *writer; /* NULL: class folders */
-    struct dl2_bytes bytes;
+    struct reading *readings;  /* a slot each */
 };
 
 static int no_memory(struct dl2_error *error)
@@ -105,13 +114,11 @@ static int write_file(struct copy *copy, const struct dl2_sample *sample, const 
     return status;
 }
 
-static int copy_sample(struct copy *copy, size_t index, struct dl2_error *error)
+static int write_sample(struct copy *copy, size_t index, const uint8_t *data, size_t size,
+                        struct dl2_error *error)
 {
     struct dl2_sample sample;
-    const uint8_t *data;
-    size_t size;
     dl2_dataset_sample(copy->dataset, index, &sample);
-    DL2_TRY(dl2_dataset_read(copy->dataset, index, &copy->bytes, &data, &size, error));
     const char *extension = extension_of(&sample, data, size);
     if (!*extension)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s: not an image", sample.path);
@@ -151,29 +158,62 @@ static bool is_twin(const struct copy *copy, size_t index)
     return false;
 }
 
+/* On any thread; what goes wrong is told in the samples' order, by write_next(). */
+static int read_ahead(void *context, unsigned worker, size_t slot, size_t item,
+                      struct dl2_error *error)
+{
+    (void)worker, (void)error;
+    struct copy *copy = context;
+    struct reading *reading = &copy->readings[slot];
+    struct dl2_sample sample;
+    dl2_error_clear(&reading->error);
+    if (!is_twin(copy, item)) {
+        dl2_dataset_read(copy->dataset, item, &reading->bytes, &reading->data, &reading->size,
+                         &reading->error);
+        return DL2_OK;
+    }
+    dl2_dataset_sample(copy->dataset, item, &sample);
+    dl2_error_set(&reading->error, DL2_ERR_UNSUPPORTED,
+                  "%s: another file has the same name but for the extension", sample.path);
+    return DL2_OK;
+}
+
+static int write_next(void *context, size_t slot, size_t item, struct dl2_error *error)
+{
+    struct copy *copy = context;
+    struct reading *reading = &copy->readings[slot];
+    struct dl2_error *own = &reading->error;
+    int status = own->status;
+    if (status == DL2_OK)
+        status = write_sample(copy, item, reading->data, reading->size, own);
+    if (status < 0 && !is_samples_fault(copy, status))
+        return dl2_error_set(error, status, "%s", own->message);
+    if (status < 0) {
+        copy->result->failed++;
+        if (copy->options->on_message)
+            copy->options->on_message(copy->options->context, own->message);
+    }
+    if (copy->options->on_progress)
+        copy->options->on_progress(copy->options->context, item + 1,
+                                   dl2_dataset_count(copy->dataset));
+    return DL2_OK;
+}
+
 static int copy_all(struct copy *copy, struct dl2_error *error)
 {
-    const size_t count = dl2_dataset_count(copy->dataset);
-    for (size_t i = 0; i < count; i++) {
-        struct dl2_error own = DL2_ERROR_INIT;
-        struct dl2_sample sample;
-        dl2_dataset_sample(copy->dataset, i, &sample);
-        int status = is_twin(copy, i)
-                         ? dl2_error_set(&own, DL2_ERR_UNSUPPORTED,
-                                         "%s: another file has the same name but for the extension",
-                                         sample.path)
-                         : copy_sample(copy, i, &own);
-        if (status < 0 && !is_samples_fault(copy, status))
-            return dl2_error_set(error, own.status, "%s", own.message);
-        if (status < 0) {
-            copy->result->failed++;
-            if (copy->options->on_message)
-                copy->options->on_message(copy->options->context, own.message);
-        }
-        if (copy->options->on_progress)
-            copy->options->on_progress(copy->options->context, i + 1, count);
-    }
-    return DL2_OK;
+    const unsigned jobs = copy->options->jobs ? copy->options->jobs : dl2_cpu_count();
+    const struct dl2_parallel loop = {.jobs = jobs,
+                                      .window = 2 * (size_t)jobs,
+                                      .count = dl2_dataset_count(copy->dataset),
+                                      .work = read_ahead,
+                                      .emit = write_next,
+                                      .context = copy};
+    copy->readings = dl2_calloc(loop.window, sizeof *copy->readings);
+    const int status = copy->readings ? dl2_parallel_run(&loop, error) : no_memory(error);
+    for (size_t i = 0; copy->readings && i < loop.window; i++)
+        dl2_bytes_free(&copy->readings[i].bytes);
+    free(copy->readings);
+    return status;
 }
 
 /* ---- The run */
@@ -290,7 +330,6 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
         status = run(&copy, error);
     dl2_writer_close(copy.writer);
     dl2_dataset_close(copy.dataset);
-    dl2_bytes_free(&copy.bytes);
     if (lock >= 0)
         close(lock);
     return status;

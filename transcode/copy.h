@@ -18,6 +18,7 @@
 struct dl2_copy_options {
     const char *source, *dest;
     struct dl2_writer_options pack; /* container and size of shards */
+    unsigned jobs;                  /* threads that read, two samples each; 0: one a processor */
     bool force;                     /* write everything again */
     /* Both may be NULL. */
     void (*on_message)(void *context, const char *text); /* a sample that can't be copied */

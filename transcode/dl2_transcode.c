@@ -290,6 +290,7 @@ static int copy(const struct arguments *arguments, const struct dl2_program *pro
     const struct dl2_copy_options options = {.source = places[0],
                                              .dest = places[1],
                                              .pack = pack_options(arguments),
+                                             .jobs = common->jobs,
                                              .force = arguments->force,
                                              .on_message = on_message,
                                              .on_progress = on_progress,
@@ -305,11 +306,12 @@ static int copy(const struct arguments *arguments, const struct dl2_program *pro
     return end_program(program, status, &error, result.failed > 0);
 }
 
-static int write_index(const struct dl2_program *program, const char *path)
+static int write_index(const struct dl2_program *program, const struct dl2_common_options *common,
+                       const char *path)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     size_t count = 0;
-    int status = dl2_dataset_write_index(path, dl2_jpeg_slice, &count, &error);
+    int status = dl2_dataset_write_index(path, dl2_jpeg_slice, common->jobs, &count, &error);
     if (status == DL2_OK)
         printf("%s/dl2-index.bin: %zu samples\n", path, count);
     return end_program(program, status, &error, false);
@@ -321,7 +323,7 @@ static int run(const struct arguments *arguments, const struct dl2_program *prog
     if (arguments->index && (arguments->copy || count != 1))
         return dl2_program_usage_error(program, "--index takes one folder, and goes by itself");
     if (arguments->index)
-        return write_index(program, places[0]);
+        return write_index(program, common, places[0]);
     if (count != 2)
         return dl2_program_usage_error(program, "name a SOURCE and a DEST");
     return arguments->copy ? copy(arguments, program, common, places)

@@ -209,7 +209,7 @@ static void check_pack(const char *from, enum dl2_container container, bool has_
     /* An index that is made afterwards says the same. */
     size_t count;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_dataset_write_index(at("packed"), NULL, &count, &error) < 0)
+    if (dl2_dataset_write_index(at("packed"), NULL, 2, &count, &error) < 0)
         fail_msg("%s", error.message);
     compare_split(from, "packed", DL2_SPLIT_ALL);
     char command[700];
@@ -726,7 +726,7 @@ static void test_unfinished(void **state)
     assert_int_equal(dl2_writer_open(at("gulp"), &options, NULL, 0, &writer, &error),
                      DL2_ERR_ARGUMENT);
     size_t count;
-    assert_int_equal(dl2_dataset_write_index(at("gulp"), NULL, &count, NULL), 0);
+    assert_int_equal(dl2_dataset_write_index(at("gulp"), NULL, 0, &count, NULL), 0);
     assert_int_equal(count, sizeof gulp_frames / sizeof *gulp_frames);
     assert_int_equal(dl2_writer_open(at("gulp"), &options, NULL, 0, &writer, NULL),
                      DL2_ERR_ARGUMENT);

@@ -39,6 +39,15 @@ for container in gulp tar; do
     grep -q '"variant": "jpeg-50"' "$work/un-$container/dl2-variant.json" || fail 'no longer a variant'
     run 0 --copy --container=$container "$work/folder/jpeg-50" "$work/again-$container"
     same_container "$work/again-$container" "$at/jpeg-50"
+    # ---- Copies and their indexes, too, are the same for any number of jobs, but for shards' times
+    for jobs in 1 5; do
+        expect 0 dl2-transcode --quiet -j $jobs --copy --container=$container "$work/un-$container" "$work/copy-$jobs"
+        same_container "$work/copy-$jobs" "$at/jpeg-50"
+        find "$work/copy-$jobs" -name '*.gulp' -o -name '*.gmeta' -o -name '*.tar' | xargs touch -d @1000000000
+        expect 0 dl2-transcode --quiet -j $jobs --index "$work/copy-$jobs"
+    done
+    cmp "$work/copy-1/dl2-index.bin" "$work/copy-5/dl2-index.bin" || fail 'indexes differ'
+    rm -r "$work/copy-1" "$work/copy-5"
     # ---- Every program reads it
     expect 0 dl2-quality --quiet --json="$work/quality-$container.json" "$work/src" "$at/jpeg-50"
     grep -q '"missing": \[\]' "$work/quality-$container.json" || fail 'keys that the folder does not have'
