@@ -196,6 +196,21 @@ int dl2_make_folders(const char *path, struct dl2_error *error)
     return status;
 }
 
+int dl2_file_expect(const char *path, struct dl2_error *error)
+{
+    const size_t length = (size_t)(dl2_path_base(path) - path);
+    char *folder = length ? strndup(path, length) : strdup(".");
+    if (!folder)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
+    int status = dl2_make_folders(folder, error);
+    if (status == DL2_OK && dl2_is_folder(path))
+        status = dl2_error_set(error, DL2_ERR_SYSTEM, "%s: is a folder, not a file", path);
+    else if (status == DL2_OK && access(folder, W_OK | X_OK) != 0)
+        status = dl2_error_system(error, "%s: can't be written", path);
+    free(folder);
+    return status;
+}
+
 /* A folder being listed, and those above it, to recognise a loop of symbolic links. */
 struct level {
     const struct level *above;

@@ -44,6 +44,12 @@ int64_t dl2_mtime_ns(const struct stat *info);
 int dl2_make_folders(const char *path, struct dl2_error *error);
 
 /*
+ * For a file that is to be written at the end of long work: makes the folders above it, and says
+ * now what would be in its way then.
+ */
+int dl2_file_expect(const char *path, struct dl2_error *error);
+
+/*
  * All regular files below `root`, symbolic links followed, as paths relative to it, sorted by byte
  * value. Names that start with a dot are left out, folders too. A folder that was met on the way
  * down (a loop of links) is an error that names it.

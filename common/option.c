@@ -108,6 +108,18 @@ static void print_version(const struct dl2_program *program)
         program->print_versions(stdout);
 }
 
+/* The forms of a synopsis, a line each, in one line. */
+static void say_expected(const struct argp_state *state, const char *synopsis)
+{
+    char forms[256] = "";
+    for (const char *form = synopsis; *form; form += strcspn(form, "\n"), form += *form == '\n') {
+        const size_t length = strlen(forms);
+        snprintf(forms + length, sizeof forms - length, "%s%.*s", length ? ", or " : "",
+                 (int)strcspn(form, "\n"), form);
+    }
+    argp_error(state, "too few arguments: %s is expected", forms);
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
@@ -140,7 +152,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (parse->count < program->min_arguments)
-            argp_error(state, "too few arguments: %s is expected", program->synopsis);
+            say_expected(state, program->synopsis);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -244,8 +256,8 @@ int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned *
         }
         if (errno == ERANGE || number < min || number > max) {
             free(list);
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%.*s in '%s' is not between %u and %u",
-                                 (int)(end - p), p, text, min, max);
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%.*s is not between %u and %u",
+                                 (int)(end - p), p, min, max);
         }
         bool known = false;
         for (size_t i = 0; i < n; i++)

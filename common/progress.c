@@ -72,6 +72,8 @@ void dl2_progress_end(struct dl2_progress *progress)
         return;
     if (progress->terminal && progress->drawn)
         fputs("\r\033[K", stderr);
+    if (!progress->done)
+        return;
     double elapsed = dl2_clock_wall() - progress->started;
     fprintf(stderr, "%s: %zu %s in %.1f s\n", progress->label, progress->done, progress->unit,
             elapsed);

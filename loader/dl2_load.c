@@ -1,5 +1,6 @@
 /* dl2-load: measures and checks the input pipeline alone, and tells what training will come to. */
 #include "codec/codec.h"
+#include "common/file.h"
 #include "common/option.h"
 #include "common/thread.h"
 #include "loader/load.h"
@@ -266,6 +267,8 @@ static int run(enum command command, const char *const *paths, size_t count,
     settings.loader.channels = given.gray ? 1 : 3;
     settings.loader.stop_on_bad = given.on_bad;
     settings.quiet = given.common.quiet;
+    if (settings.json_path)
+        DL2_TRY(dl2_file_expect(settings.json_path, error));
     switch (command) {
     case BENCH:
         return dl2_load_bench(&settings, paths[0], stdout, error);

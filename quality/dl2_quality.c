@@ -69,6 +69,16 @@ static int write_files(const struct arguments *arguments, const struct dl2_scori
     return DL2_OK;
 }
 
+/* So that no hours of scoring are lost for want of a folder. */
+static int expect_files(const struct arguments *arguments, struct dl2_error *error)
+{
+    if (arguments->json)
+        DL2_TRY(dl2_file_expect(arguments->json, error));
+    if (arguments->json_folder)
+        DL2_TRY(dl2_make_folders(arguments->json_folder, error));
+    return arguments->csv ? dl2_file_expect(arguments->csv, error) : DL2_OK;
+}
+
 static int score(const struct arguments *arguments, const struct dl2_common_options *common,
                  char **paths, size_t count, struct dl2_error *error)
 {
@@ -84,6 +94,7 @@ static int score(const struct arguments *arguments, const struct dl2_common_opti
                                           .context = &progress};
     memcpy(options.background, background, sizeof options.background);
     struct dl2_scoring scoring;
+    DL2_TRY(expect_files(arguments, error));
     DL2_TRY(dl2_score_device_open(arguments->device, &options.device, error));
     dl2_progress_begin(&progress, "quality", "images", 0, common->quiet);
     int status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, &options,

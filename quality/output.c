@@ -155,7 +155,8 @@ void dl2_scoring_print_faults(const struct dl2_scoring *scoring, FILE *out)
     for (size_t v = 0; v < scoring->variant_count; v++) {
         const struct dl2_scored_variant *variant = &scoring->variants[v];
         if (variant->error) {
-            print_fault(out, variant->name, "", variant->error);
+            print_clean(out, variant->error); /* it begins with the path */
+            fputc('\n', out);
             continue; /* naming every image as missing would tell no more */
         }
         for (size_t i = 0; i < scoring->count; i++) {

@@ -475,6 +475,12 @@ int dl2_study_collect(const char *folder, struct dl2_study *study, struct dl2_er
     DL2_TRY(collect_scored(study, folder, error));
     DL2_TRY(collect_loaded(study, folder, error));
     DL2_TRY(collect_runs(study, folder, error));
+    if (!study->variant_count && !study->arch_count && !study->broken_count &&
+        !study->unfinished_count)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s holds no results: neither variants/, quality/, load/ nor train/ "
+                             "has any; name the folder that a study wrote (its OUT)",
+                             folder);
     if (study->variant_count) { /* the original is always there to be compared with */
         struct dl2_study_variant *raw;
         DL2_TRY(add_variant(study, "raw", &raw, error));

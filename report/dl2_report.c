@@ -63,21 +63,6 @@ static char *plots_folder(const char *page)
     return folder;
 }
 
-static int make_parent(const char *path, struct dl2_error *error)
-{
-    char *folder = strdup(path);
-    if (!folder)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a path");
-    const size_t length = (size_t)(dl2_path_base(path) - path);
-    int status = DL2_OK;
-    if (length > 1) {
-        folder[length - 1] = '\0';
-        status = dl2_make_folders(folder, error);
-    }
-    free(folder);
-    return status;
-}
-
 static int write_page(const struct dl2_page *page, struct dl2_error *error)
 {
     struct dl2_html html = DL2_HTML_INIT(error);
@@ -116,7 +101,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
         status = dl2_analyse(study, study->archs[a], tolerance, &analyses[a], error);
     if (status == DL2_OK)
-        status = make_parent(output, error);
+        status = dl2_file_expect(output, error);
     if (status == DL2_OK)
         status = dl2_plots_make(study, analyses, plots_path, gnuplot, &plots, error);
     char *name = strdup(folder);

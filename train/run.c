@@ -6,10 +6,14 @@
 #include "common/thread.h"
 #include "loader/words.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 /* Training images whose headers tell whether a dataset is gray. */
 #define PROBES 32
@@ -115,9 +119,9 @@ static int open_dataset(const struct dl2_run *run, struct dl2_run_data *data, co
                                  : "");
     if (dl2_dataset_class_count(data->dataset) < 2)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s has %u classes; training needs at least two, as folders: "
+                             "%s has only one class; training needs at least two, as folders: "
                              "%s/train/CLASS/IMAGE or %s/CLASS/IMAGE",
-                             path, dl2_dataset_class_count(data->dataset), path, path);
+                             path, path, path);
     return DL2_OK;
 }
 
@@ -341,8 +345,26 @@ static int start_monitor(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
+/*
+ * Makes the folder of the run's files, and keeps others out of it where the file system knows
+ * locks: a second run would write over this one's checkpoint and report.
+ */
+static int claim_places(struct dl2_run *run, struct dl2_error *error)
+{
+    DL2_TRY(dl2_make_folders(run->out, error));
+    run->lock = open(run->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (run->lock >= 0 && flock(run->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return dl2_error_set(error, DL2_ERR_SYSTEM,
+                             "%s: another dl2-train is at work there; wait for it, or name another "
+                             "folder by --out",
+                             run->out);
+    DL2_TRY(dl2_file_expect(run->checkpoint, error));
+    return run->config->export ? dl2_file_expect(run->config->export, error) : DL2_OK;
+}
+
 int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
 {
+    run->lock = -1;
     run->bad = json_object();
     run->state.epochs = json_array();
     DL2_TRY(open_stages(run, error));
@@ -350,7 +372,7 @@ int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
     probe_channels(run);
     DL2_TRY(name_things(run, error));
     if (dl2_world_rank(run->config->world) == 0)
-        DL2_TRY(dl2_make_folders(run->out, error));
+        DL2_TRY(claim_places(run, error));
     DL2_TRY(open_network(run, error));
     run->partner = dl2_calloc(run->config->batch, sizeof *run->partner);
     if (!run->partner)
@@ -392,6 +414,8 @@ void dl2_run_close(struct dl2_run *run)
     json_decref(run->bad);
     json_decref(run->state.epochs);
     json_decref(run->state.missing);
+    if (run->lock >= 0)
+        close(run->lock);
 }
 
 static void *slot_alloc(void *context, size_t bytes)

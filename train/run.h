@@ -29,6 +29,7 @@ struct dl2_run {
     size_t stage_count, val_count;
     unsigned classes, channels;
     char *variant, *name, *out, *checkpoint, *report_path;
+    int lock; /* of `out`, of rank 0; -1: none */
     struct dl2_device *device;
     struct dl2_network *network;
     struct dl2_batch_decoder *decoder; /* NULL: the processors decode */

@@ -66,6 +66,19 @@ struct selection {
     size_t count;
 };
 
+static int no_codec(const char *name, struct dl2_error *error)
+{
+    char known[128] = "";
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const size_t length = strlen(known);
+        if (dl2_codec_at(i)->encode)
+            snprintf(known + length, sizeof known - length, "%s%s", length ? ", " : "",
+                     dl2_codec_at(i)->name);
+    }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "--codec: '%s' is none that this build can write: %s", name, known);
+}
+
 static int select_codecs(const char *text, struct selection *selection, struct dl2_error *error)
 {
     char **names;
@@ -78,8 +91,7 @@ static int select_codecs(const char *text, struct selection *selection, struct d
         for (size_t j = 0; j < selection->count; j++)
             again = again || selection->codecs[j] == codec;
         if (!codec || !codec->encode)
-            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                   "--codec: this build can't write \"%s\" (see --help)", names[i]);
+            status = no_codec(names[i], error);
         else if (!again && selection->count < MAX_CODECS) {
             selection->efforts[selection->count] = -1;
             selection->codecs[selection->count++] = codec;
@@ -141,7 +153,8 @@ static int make_targets(const struct arguments *arguments, struct dl2_transcode_
                         size_t *count, struct dl2_error *error)
 {
     struct selection selection = {.count = 0};
-    DL2_TRY(select_codecs(arguments->codecs, &selection, error));
+    DL2_TRY(select_codecs(arguments->codecs ? arguments->codecs : dl2_codec_at(0)->name, &selection,
+                          error));
     if (arguments->efforts)
         DL2_TRY(set_efforts(arguments->efforts, &selection, error));
     bool subsampled = false, restarted = false;
@@ -157,7 +170,12 @@ static int make_targets(const struct arguments *arguments, struct dl2_transcode_
 
     unsigned *qualities;
     size_t quality_count;
-    DL2_TRY(dl2_parse_uint_list(arguments->qualities, 1, 100, &qualities, &quality_count, error));
+    const int status = dl2_parse_uint_list(arguments->qualities ? arguments->qualities : "75", 1,
+                                           100, &qualities, &quality_count, error);
+    if (status < 0) {
+        dl2_error_prefix(error, "--q");
+        return status;
+    }
     *count = 0;
     *out = dl2_calloc(selection.count * quality_count, sizeof **out);
     for (size_t c = 0; *out && c < selection.count; c++) {
@@ -326,6 +344,10 @@ static int run(const struct arguments *arguments, const struct dl2_program *prog
         return write_index(program, common, places[0]);
     if (count != 2)
         return dl2_program_usage_error(program, "name a SOURCE and a DEST");
+    if (arguments->copy && (arguments->codecs || arguments->qualities || arguments->efforts ||
+                            arguments->subsampling || arguments->restart))
+        return dl2_program_usage_error(program, "--copy leaves images as they are: leave out what "
+                                                "says how to encode, as --codec and --q");
     return arguments->copy ? copy(arguments, program, common, places)
                            : transcode(arguments, program, common, places);
 }
@@ -396,9 +418,7 @@ int main(int argc, char **argv)
     char codec_help[128];
     snprintf(codec_help, sizeof codec_help, "Codecs to encode with, of those below (default: %s)",
              default_codec);
-    struct arguments arguments = {.codecs = default_codec,
-                                  .qualities = "75",
-                                  .background = {255, 255, 255},
+    struct arguments arguments = {.background = {255, 255, 255},
                                   .max_pixels = DL2_DEFAULT_MAX_PIXELS,
                                   .memory_mib = default_memory_mib(),
                                   .shard_mib = 256};

@@ -133,6 +133,13 @@ static int check_places(const struct run *run, char **dest_path, const char **in
                                dest_given);
     } else if (starts_with(dest, source)) {
         *inside = dest + strlen(source);
+        /* Beside train/ and val/ it is in nobody's way. */
+        if (!dl2_dataset_has_parts(run->dataset) || starts_with(*inside, "train/") ||
+            starts_with(*inside, "val/"))
+            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "%s lies within SOURCE, whose images would then be those of the "
+                                   "variants, too; name a DEST elsewhere",
+                                   dest_given);
     }
     for (size_t v = 0; status == DL2_OK && v < run->variant_count; v++) {
         char *root = dl2_place_resolve(run->variants[v].root);
@@ -214,7 +221,6 @@ static int open_source(struct run *run, struct dl2_error *error)
 /* All images but those below `inside`, where this program itself writes. */
 static int collect(struct run *run, const char *inside, struct dl2_error *error)
 {
-    DL2_TRY(open_source(run, error));
     size_t count = dl2_dataset_count(run->dataset);
     struct dl2_source_items *source = &run->source;
     source->dataset = run->dataset;
@@ -620,8 +626,12 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     char *dest = NULL;
     const char *inside = NULL;
     if (!dl2_is_folder(run->options->source) && !dl2_dataset_is_packed(run->options->source))
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no such folder", run->options->source);
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: %s", run->options->source,
+                             access(run->options->source, F_OK) == 0
+                                 ? "is a file, not a folder of images"
+                                 : "no such folder");
     DL2_TRY(init_variants(run, error));
+    DL2_TRY(open_source(run, error));
     DL2_TRY(dl2_make_folders(run->options->dest, error));
     int status = check_places(run, &dest, &inside, error);
     if (status == DL2_OK)

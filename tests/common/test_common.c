@@ -348,6 +348,32 @@ static void json_round_trip(void **state)
     free(file);
 }
 
+static void files_are_expected(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/dl2-test.XXXXXX", path[64];
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_non_null(mkdtemp(root));
+    snprintf(path, sizeof path, "%s/a/b/file", root);
+    assert_int_equal(dl2_file_expect(path, &error), DL2_OK);
+    assert_int_equal(access(path, F_OK), -1); /* nothing is written yet */
+    assert_int_equal(dl2_file_write(path, "x", 1, &error), DL2_OK);
+    assert_int_equal(dl2_file_expect(path, &error), DL2_OK);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(dl2_file_expect(path, &error), DL2_ERR_SYSTEM);
+    assert_non_null(strstr(error.message, "is a folder"));
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(dl2_file_write(path, "x", 1, &error), DL2_OK);
+    snprintf(path, sizeof path, "%s/a/b/file/in", root);
+    assert_int_equal(dl2_file_expect(path, NULL), DL2_ERR_SYSTEM);
+    for (const char *name = "a/b/file\0a/b\0a\0"; *name; name += strlen(name) + 1) {
+        snprintf(path, sizeof path, "%s/%s", root, name);
+        assert_int_equal(remove(path), 0);
+    }
+    assert_int_equal(rmdir(root), 0);
+}
+
 static void words_are_parsed(void **state)
 {
     (void)state;
@@ -511,6 +537,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_are_written_whole_and_listed, make_scratch,
                                         drop_scratch),
         cmocka_unit_test_setup_teardown(json_round_trip, make_scratch, drop_scratch),
+        cmocka_unit_test(files_are_expected),
         cmocka_unit_test(words_are_parsed),
         cmocka_unit_test(lists_of_numbers_and_names),
         cmocka_unit_test(sizes_in_words),

@@ -140,6 +140,9 @@ grep -q absent "$work/err" || fail "the missing folder is not named"
 expect 1 dl2-load bench "$work/flowers" --drop-last -b 64
 expect 2 dl2-load bench
 expect 2 dl2-load
+grep -q 'bench DIR, or check DIR, or analyze' "$work/err" || fail "too few: $(cat "$work/err")"
+expect 1 dl2-load bench "$work/flowers" --json "$work"
+{ [ ! -s "$work/out" ] && grep -q 'is a folder' "$work/err"; } || fail "measured before it looked where to write"
 expect 2 dl2-load fill "$work/flowers"
 expect 2 dl2-load bench "$work/flowers" --split test
 expect 2 dl2-load bench "$work/flowers" --batch 0

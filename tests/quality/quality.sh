@@ -98,8 +98,11 @@ run 2 "$work/ref"
 run 2 --json-dir "$work/json" "$work/fine" "$work/fine" "$work/fine/../fine"
 said 'have the same name'
 run 2 --background puce "$work/ref" "$work/fine"
-run 1 --json "$work/nowhere/x.json" "$work/fine" "$work/fine"
-said 'nowhere/x.json'
+run 1 --json "$work/fine" "$work/fine" "$work/fine"
+said 'is a folder'
+[ ! -s "$work/out" ] || fail 'scored before it looked where to write'
+run 0 --json "$work/new/folder/x.json" "$work/fine" "$work/fine"
+[ -s "$work/new/folder/x.json" ] || fail 'no file in a new folder'
 
 # ---- Alpha: the background is the one that the variant was made with
 if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  png:'; then

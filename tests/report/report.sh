@@ -85,9 +85,9 @@ expect 0 dl2-report "$work/untrained" -o "$work/untrained.html"
 says "$work/untrained.html" "Nothing was trained yet" "26.12"
 well_formed "$work/untrained.html"
 mkdir "$work/empty"
-expect 0 dl2-report "$work/empty" -o "$work/empty.html"
-says "$work/empty.html" "no results here yet"
-well_formed "$work/empty.html"
+expect 1 dl2-report "$work/empty" -o "$work/empty.html"
+says "$work/err" "holds no results"
+[ ! -e "$work/empty.html" ] || fail "a page about nothing"
 
 # A training that was cut short doesn't count, and is named.
 training "$study" raw small 4 0.1 false

@@ -145,6 +145,15 @@ begin --ranks 2
 kill -KILL $pid
 wait $pid 2>/dev/null
 ended "the starter was killed"
+# A second run into a folder where one is at work is refused, and changes nothing there.
+begin --ranks 2
+expect 1 run -d data -b 4 --out deaths -e 1
+grep -q 'deaths: another dl2-train is at work there' "$work/err" || { cat "$work/err" >&2; fail "two runs in one folder"; }
+kill -INT $pid
+wait $pid
+grep -q 'stopped at epoch' err.deaths || { cat err.deaths >&2; fail "the first of two runs ended otherwise"; }
+expect 1 run -d data -b 4 --export data --out export -e 1
+{ grep -q 'data: is a folder' "$work/err" && [ ! -e export/$CK ]; } || { cat "$work/err" >&2; fail "trained before it looked where to export"; }
 # A signal to the starter, or to any rank, ends all after the same step; the checkpoint resumes.
 begin --ranks 2
 kill -TERM $pid

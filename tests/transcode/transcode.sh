@@ -119,6 +119,13 @@ cp -R "$work/src" "$work/nested"
 run 0 --q 50 "$work/nested" "$work/nested/variants"
 run 0 --q 50 "$work/nested" "$work/nested/variants"
 is "$(made jpeg-50) $(field nested/variants/jpeg-50 images)" '0 40' 'a nested DEST'
+mkdir "$work/flat"
+cp -R "$work/src/val" "$work/flat/one"
+for place in nested/train/variants flat/variants flat/one; do
+    run 2 --q 50 "$work/${place%%/*}" "$work/$place"
+    said 'lies within SOURCE'
+done
+[ -z "$(find "$work/flat" "$work/nested/train" -name '*.json' -o -name '.dl2*')" ] || fail 'a refused DEST was written to'
 run 2 --q 50 "$work/src" "$work/src"
 said 'DEST is SOURCE'
 run 2 --q 50 "$work/a/jpeg-50" "$work/a"
@@ -229,7 +236,15 @@ run 2 --restart=some "$work/src" "$work/x"
 
 # ---- Usage
 run 2 --codec nothing "$work/src" "$work/x"
+said "'nothing' is none that this build can write: "
 run 2 --q 0 "$work/src" "$work/x"
+said '--q: 0 is not between 1 and 100'
+run 2 --copy --q 10 "$work/src" "$work/x"
+run 2 --copy --codec png "$work/src" "$work/x"
+echo text >"$work/file.txt"
+run 1 "$work/file.txt" "$work/x"
+said 'is a file, not a folder'
+[ ! -e "$work/x" ] || fail 'DEST was made for nothing'
 run 2 --q 101 "$work/src" "$work/x"
 run 2 --q ten "$work/src" "$work/x"
 run 2 --effort 3 "$work/src" "$work/x"
