@@ -229,6 +229,22 @@ static void print_table(const struct dl2_transcode_result *result)
         printf("%zu files that are not images were ignored\n", result->ignored);
 }
 
+/* The exit status of a finished run. */
+static int end_program(const struct dl2_program *program, int status, const struct dl2_error *error,
+                       bool failures)
+{
+    int exit_status = status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    if (status == DL2_ERR_ARGUMENT)
+        exit_status = dl2_program_usage_error(program, "%s", error->message);
+    else if (status < 0)
+        fprintf(stderr, "%s: %s\n", program->name, error->message);
+    if (fflush(stdout) != 0 && exit_status == DL2_EXIT_OK) {
+        perror(program->name);
+        exit_status = DL2_EXIT_FAILED;
+    }
+    return exit_status;
+}
+
 static int transcode(const struct arguments *arguments, const struct dl2_program *program,
                      const struct dl2_common_options *common, char **places)
 {
@@ -260,44 +276,16 @@ static int transcode(const struct arguments *arguments, const struct dl2_program
     dl2_progress_begin(&progress, "transcode", "images", 0, common->quiet);
     int status = dl2_transcode(&options, &result, &error);
     dl2_progress_end(&progress);
-    int exit_status = DL2_EXIT_OK;
-    if (status == DL2_ERR_ARGUMENT) {
-        exit_status = dl2_program_usage_error(program, "%s", error.message);
-    } else if (status < 0) {
-        fprintf(stderr, "%s: %s\n", program->name, error.message);
-        exit_status = DL2_EXIT_FAILED;
-    } else {
+    const bool failures = status == DL2_OK && result.failed_sources;
+    if (status == DL2_OK)
         print_table(&result);
-        if (result.failed_sources) {
-            fprintf(stderr,
-                    "%s: %zu of %zu images failed; they are named above and in dl2-variant.json\n",
-                    program->name, result.failed_sources, result.sources);
-            exit_status = DL2_EXIT_FAILED;
-        }
-    }
+    if (failures)
+        fprintf(stderr,
+                "%s: %zu of %zu images failed; they are named above and in dl2-variant.json\n",
+                program->name, result.failed_sources, result.sources);
     dl2_transcode_result_free(&result);
     free(targets);
-    if (fflush(stdout) != 0 && exit_status == DL2_EXIT_OK) {
-        perror(program->name);
-        exit_status = DL2_EXIT_FAILED;
-    }
-    return exit_status;
-}
-
-/* The exit status of a finished run. */
-static int end_program(const struct dl2_program *program, int status, const struct dl2_error *error,
-                       bool failures)
-{
-    int exit_status = status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
-    if (status == DL2_ERR_ARGUMENT)
-        exit_status = dl2_program_usage_error(program, "%s", error->message);
-    else if (status < 0)
-        fprintf(stderr, "%s: %s\n", program->name, error->message);
-    if (fflush(stdout) != 0 && exit_status == DL2_EXIT_OK) {
-        perror(program->name);
-        exit_status = DL2_EXIT_FAILED;
-    }
-    return exit_status;
+    return end_program(program, status, &error, failures);
 }
 
 static int copy(const struct arguments *arguments, const struct dl2_program *program,
