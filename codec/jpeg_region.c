@@ -148,6 +148,7 @@ struct planes {
     uint32_t count;
     bool gray;
     uint32_t reduction;
+    uint32_t mcu_width, mcu_height; /* pixels */
     /* MCUs of the image that the planes cover, and what lies beside them in memory. */
     uint32_t left, right, top, bottom, margin;
     uint32_t columns[MAX_PLANES], rows[MAX_PLANES]; /* samples of an MCU */
@@ -230,9 +231,9 @@ static int splice_planes(struct region *region, struct planes *planes,
 }
 
 static void show_planes(const struct region *region, const struct planes *planes,
-                        const struct rectangle *image, uint32_t mcu_width, uint32_t mcu_height,
-                        struct dl2_raster *raster)
+                        const struct rectangle *image, struct dl2_raster *raster)
 {
+    const uint32_t mcu_width = planes->mcu_width, mcu_height = planes->mcu_height;
     *raster = (struct dl2_raster){.color = planes->gray ? DL2_COLOR_GRAY : DL2_COLOR_YCBCR};
     for (uint32_t i = 0; i < planes->count; i++) {
         struct dl2_plane *const plane = &raster->planes[i];
@@ -249,45 +250,43 @@ static void show_planes(const struct region *region, const struct planes *planes
     }
 }
 
+/* The MCUs under a rectangle. */
+static void cover(struct planes *planes, const struct rectangle *wanted, uint32_t mcu_width,
+                  uint32_t mcu_height)
+{
+    planes->mcu_width = mcu_width;
+    planes->mcu_height = mcu_height;
+    planes->left = wanted->x / mcu_width;
+    planes->right = dl2_divide_up(wanted->x + wanted->width, mcu_width);
+    planes->top = wanted->y / mcu_height;
+    planes->bottom = dl2_divide_up(wanted->y + wanted->height, mcu_height);
+}
+
 static int decode_planes(struct region *region, const struct rectangle *wanted, bool gray,
                          uint32_t reduction, struct dl2_raster *raster, struct dl2_error *error)
 {
     struct jpeg_decompress_struct *cinfo = &region->arena.cinfo;
     const struct rectangle image = {.width = cinfo->image_width, .height = cinfo->image_height};
-    const bool spliceable = may_splice(cinfo);
-    /* A lone component's factors mean nothing to a scan, but libjpeg's raw rows go by them. */
-    const bool lone = cinfo->num_components == 1;
-    uint32_t mcu_width = DCTSIZE * (uint32_t)cinfo->max_h_samp_factor;
-    uint32_t mcu_height = DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
-    if (lone && spliceable)
-        mcu_width = mcu_height = DCTSIZE;
-    struct planes planes = {
-        .count = gray ? 1 : MAX_PLANES,
-        .gray = gray,
-        .reduction = reduction,
-        .left = wanted->x / mcu_width,
-        .right = dl2_divide_up(wanted->x + wanted->width, mcu_width),
-        .top = wanted->y / mcu_height,
-        .bottom = dl2_divide_up(wanted->y + wanted->height, mcu_height),
-    };
-    if (spliceable) {
+    const uint32_t mcu_width = DCTSIZE * (uint32_t)cinfo->max_h_samp_factor;
+    const uint32_t mcu_height = DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
+    struct planes planes = {.count = gray ? 1 : MAX_PLANES, .gray = gray, .reduction = reduction};
+    if (may_splice(cinfo)) {
+        /* A lone component's factors mean nothing to a scan, but libjpeg's raw rows go by them. */
+        const bool lone = cinfo->num_components == 1;
+        cover(&planes, wanted, lone ? DCTSIZE : mcu_width, lone ? DCTSIZE : mcu_height);
         /* Segments reach less than two intervals beyond what was asked for. */
         planes.margin = 2 * cinfo->restart_interval;
         const int spliced = splice_planes(region, &planes, wanted, error);
         if (spliced < 0)
             return spliced;
         if (spliced) {
-            show_planes(region, &planes, &image, mcu_width, mcu_height, raster);
+            show_planes(region, &planes, &image, raster);
             return DL2_OK;
         }
         planes.margin = 0;
-        mcu_width = DCTSIZE * (uint32_t)cinfo->max_h_samp_factor;
-        mcu_height = DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
-        planes.top = wanted->y / mcu_height;
-        planes.bottom = dl2_divide_up(wanted->y + wanted->height, mcu_height);
     }
-    planes.left = 0;
-    planes.right = dl2_divide_up(image.width, mcu_width);
+    const struct rectangle rows = {0, wanted->y, image.width, wanted->height};
+    cover(&planes, &rows, mcu_width, mcu_height);
     start_planes(cinfo, &planes);
     DL2_TRY(make_room(region, &planes, error));
     for (uint32_t i = 0; i < planes.count; i++)
@@ -298,7 +297,7 @@ static int decode_planes(struct region *region, const struct rectangle *wanted, 
         cinfo->comp_info[i].component_needed = TRUE;
     for (uint32_t row = planes.top; row < planes.bottom; row++)
         read_plane_row(region, &planes, row - planes.top, 0);
-    show_planes(region, &planes, &image, mcu_width, mcu_height, raster);
+    show_planes(region, &planes, &image, raster);
     return dl2_jpeg_check_end(cinfo, error);
 }
 
