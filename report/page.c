@@ -44,7 +44,7 @@ static const char style[] =
     "background:var(--card)}"
     "table{border-collapse:collapse;width:100%;font-size:.92rem;"
     "font-variant-numeric:tabular-nums}"
-    "th,td{padding:.5rem .8rem;text-align:right;white-space:nowrap;"
+    "th,td{padding:.5rem .65rem;text-align:right;white-space:nowrap;"
     "border-top:1px solid var(--line)}"
     "thead th{border-top:0;color:var(--soft);font-weight:600;font-size:.8rem;vertical-align:bottom;"
     "line-height:1.35}"
@@ -202,7 +202,10 @@ static void write_answer(struct dl2_html *html, const struct dl2_page *page)
     dl2_html_format(html,
                     "Tolerance: %g point%s of top-1 accuracy. “Within” means that the whole 95%% "
                     "interval of the difference to the original is; “could be”, that the measured "
-                    "difference is, but the interval reaches beyond. ",
+                    "difference is, but the interval reaches beyond; “looks worse”, that the "
+                    "measured difference is not, but the interval reaches within; “worse”, that "
+                    "all of it is beyond. Top-1 accuracy is the share of validation images whose "
+                    "class the network found. ",
                     page->tolerance, page->tolerance == 1 ? "" : "s");
     if (first->seeds < 2)
         dl2_html_format(html, "One training each can't tell chance from effect. ");
@@ -286,8 +289,10 @@ static void write_variants(struct dl2_html *html, const struct dl2_page *page)
     }
     dl2_html_markup(html, "</tbody></table></div>\n");
     dl2_html_markup(html,
-                    "<p class='note'>PSNR (of RGB) and SSIM are means over images, against the "
-                    "original; bytes are those of the images alone.</p>\n");
+                    "<p class='note'>PSNR (of RGB, higher is nearer) and "
+                    "SSIM (1: the same) tell how near images are to the original's, as means "
+                    "over images; bits per pixel and bytes are those of the images alone. Loading "
+                    "is reading, decoding, cropping and resizing, as for training.</p>\n");
 }
 
 static void write_figure(struct dl2_html *html, const struct dl2_page *page,

@@ -331,9 +331,10 @@ static int plot_rate_distortion(struct maker *maker, const char *name, const cha
                       "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 pointtype 7 "
                       "pointsize 0.55 title '%s'",
                       colour, plain(codec, clean, sizeof clean));
-            add_curve(&sheet, &plot,
-                      "using 1:2:3 with labels offset 0,0.8 font ',10' textcolor rgb '" SOFT_INK
-                      "' notitle");
+            add_curve(
+                &sheet, &plot,
+                "using 1:2:3 with labels right offset -0.4,0.6 font ',10' textcolor rgb '" SOFT_INK
+                "' notitle");
         }
         dl2_bytes_free(&points.bytes);
         DL2_TRY(points.status);
@@ -390,7 +391,7 @@ static int plot_accuracy(struct maker *maker, size_t arch, enum axis axis)
         add(&sheet.script,
             "set logscale x\nset xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)\n"
             "set xrange [%.8g:%.8g]\nset offsets 0, 0, graph 0.08, graph 0.06\n",
-            least / 1.15, most * 1.2);
+            least / 1.3, most * 1.2);
     else if (least == most)
         add(&sheet.script, "set xrange [%.8g:%.8g]\n", 0.9 * least, 1.1 * most);
     const size_t raw = dl2_study_find(study, "raw");
@@ -438,11 +439,11 @@ static int plot_accuracy(struct maker *maker, size_t arch, enum axis axis)
                   "using 1:2 with %s linecolor rgb '%s' %s pointtype 7 pointsize 0.6 title '%s'",
                   v == raw ? "points" : "linespoints", colour, v == raw ? "" : "linewidth 2",
                   v == raw ? "original" : plain(codec, clean, sizeof clean));
-        if (v != raw)
-            add_curve(
-                &sheet, &plot,
-                "using 1:2:4 with labels left offset 0.6,0.7 font ',10' textcolor rgb '" SOFT_INK
-                "' notitle");
+        if (v != raw) /* beside the curve, which rises with size and falls with speed */
+            add_curve(&sheet, &plot,
+                      "using 1:2:4 with labels %s,0.7 font ',10' textcolor rgb '" SOFT_INK
+                      "' notitle",
+                      axis == AXIS_BYTES ? "right offset -0.6" : "left offset 0.6");
     }
     if (sheet.curves)
         return finish(maker, &sheet, &plot);
