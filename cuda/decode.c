@@ -666,8 +666,8 @@ static int nvjpeg_finish(struct dl2_decode_slot *slot, unsigned samples, bool *r
             dl2_gpu_check(cudaEventRecord(slot->decoded, slot->stream), "cudaEventRecord", error));
         DL2_TRY(transform_group(slot, from, end, error));
         DL2_TRY(dl2_gpu_check(cudaEventRecord(slot->done, slot->stream), "cudaEventRecord", error));
-        DL2_TRY(dl2_gpu_check(cudaStreamSynchronize(slot->stream),
-                              "cudaStreamSynchronize (a batch of images)", error));
+        DL2_TRY(dl2_gpu_check(cudaEventSynchronize(slot->done),
+                              "cudaEventSynchronize (a batch of images)", error));
         stats.decode += elapsed(slot->begun, slot->decoded);
         stats.transform += elapsed(slot->decoded, slot->done);
         count(slot, from, end, &stats);
@@ -766,7 +766,9 @@ static int make_lane(struct dl2_decode_slot *slot, struct dl2_error *error)
                           "cudaStreamCreateWithFlags", error));
     DL2_TRY(dl2_gpu_check(cudaEventCreate(&slot->begun), "cudaEventCreate", error));
     DL2_TRY(dl2_gpu_check(cudaEventCreate(&slot->decoded), "cudaEventCreate", error));
-    DL2_TRY(dl2_gpu_check(cudaEventCreate(&slot->done), "cudaEventCreate", error));
+    /* Who waits for it sleeps: the workers need the processors. */
+    DL2_TRY(dl2_gpu_check(cudaEventCreateWithFlags(&slot->done, cudaEventBlockingSync),
+                          "cudaEventCreateWithFlags", error));
     return check(nvjpegJpegStreamCreate(any_handle(decoder), &slot->parser),
                  "nvjpegJpegStreamCreate", error);
 }

@@ -306,7 +306,8 @@ static void cuda_upload(struct dl2_device *device, void *to, const void *from, s
 static void cuda_wait_uploads(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
-    note(cuda, cudaStreamSynchronize(cuda->uploads), "cudaStreamSynchronize", "upload");
+    /* Asleep, most of a step long: the loader needs the processor. */
+    note(cuda, cudaEventSynchronize(cuda->uploaded), "cudaEventSynchronize", "upload");
 }
 
 static int cuda_sync(struct dl2_device *device, struct dl2_error *error)
@@ -472,8 +473,9 @@ static int start(struct cuda *cuda, const struct dl2_device_options *options,
                           "cudaStreamCreateWithFlags", error));
     cudaEvent_t *const events[] = {&cuda->uploaded, &cuda->ingested[0], &cuda->ingested[1]};
     for (int i = 0; i < 3; i++)
-        DL2_TRY(dl2_gpu_check(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming),
-                              "cudaEventCreateWithFlags", error));
+        DL2_TRY(dl2_gpu_check(
+            cudaEventCreateWithFlags(events[i], cudaEventDisableTiming | cudaEventBlockingSync),
+            "cudaEventCreateWithFlags", error));
     DL2_TRY(dl2_cudnn_check(cudnnCreate(&cuda->cudnn), "cudnnCreate", NULL, error));
     DL2_TRY(
         dl2_cudnn_check(cudnnSetStream(cuda->cudnn, cuda->stream), "cudnnSetStream", NULL, error));

@@ -35,7 +35,8 @@ def main():
     others = [p for p in net.parameters() if p.dim() <= 1]
     optimiser = torch.optim.SGD([{"params": decayed, "weight_decay": 1e-4}, {"params": others}], rate, 0.9)
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
-    scaler = torch.cuda.amp.GradScaler(enabled=precision == "fp16" and device != "cpu")
+    scaled = {"enabled": precision == "fp16" and device != "cpu"}
+    scaler = torch.amp.GradScaler("cuda", **scaled) if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler(**scaled)
     for _ in range(steps):
         optimiser.zero_grad(set_to_none=True)
         with torch.autocast(device.split(":")[0], half or torch.bfloat16, enabled=half is not None):

@@ -77,7 +77,8 @@ def main():
     except TypeError:  # PyTorch before 2.3
         optimiser = torch.optim.SGD(net.parameters(), **settings)
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(args.amp)
-    scaler = torch.cuda.amp.GradScaler(enabled=args.amp == "fp16" and on_card)
+    scaled = {"enabled": args.amp == "fp16" and on_card}
+    scaler = torch.amp.GradScaler("cuda", **scaled) if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler(**scaled)
     model = torch.compile(net) if args.mode == "compile" else net
 
     def step(images, labels):
