@@ -4,8 +4,8 @@
  * it, tied to the first by events (see upload()). A recording is a CUDA graph of the first stream.
  *
  * How to do a convolution is measured once for each shape and pass, with the batch that comes
- * first; for other batches cuDNN's first choice is taken. So it is where bits must repeat from run
- * to run: then the first that is deterministic. Our own kernels always give the same bits.
+ * first; for other batches cuDNN's first choice that runs is taken. So it is where bits must repeat
+ * from run to run: then the first that is deterministic. Our own kernels always give the same bits.
  *
  * DL2_CUDA_GRAPHS=off does without recordings. DL2_CUDA_PROFILE=N leaves N batches out and shows a
  * profiler that waits for it (ncu --profile-from-start off) what is done for the one after them,
@@ -660,10 +660,10 @@ static float time_plan(struct cuda *cuda, const struct dl2_conv_plan *plan, void
     return good ? time : 1e30f;
 }
 
-/* The fastest of the plans, on tensors of their own full of noise; the first where these can't be
- * had. */
+/* The fastest of the plans, or the first that runs, on tensors of their own full of noise; the
+ * first of all where these can't be had. */
 static unsigned measure(struct cuda *cuda, const struct dl2_conv_request *request,
-                        const struct dl2_conv_plan *plans, unsigned count)
+                        const struct dl2_conv_plan *plans, unsigned count, bool fastest)
 {
     size_t size = dl2_element_size(cuda->base.element), workspace = 0;
     size_t counts[3] = {input_count(&request->shape), weight_count(&request->shape),
@@ -684,6 +684,8 @@ static unsigned measure(struct cuda *cuda, const struct dl2_conv_request *reques
         if (time < least) {
             least = time;
             best = i;
+            if (!fastest)
+                break;
         }
     }
     cudaStreamSynchronize(cuda->stream);
@@ -706,23 +708,23 @@ static int choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum dl
                                        .precision = cuda->precision,
                                        .deterministic = cuda->deterministic,
                                        .workspace = cuda->workspace_limit};
-    unsigned trials = cuda->deterministic ? 1 : TRIALS;
+    bool fastest = !cuda->deterministic;
     for (const struct choice *c = cuda->choices; c; c = c->next)
         if (alike(&c->request, &request)) {
             *out = c;
             if (c->request.shape.batch == shape->batch)
                 return DL2_OK;
-            trials = 1; /* an epoch's last batch: not worth seconds */
+            fastest = false; /* an epoch's last batch: not worth seconds */
         }
     struct choice *choice = dl2_calloc(1, sizeof *choice);
     if (!choice)
         return out_of_memory(error, "a convolution");
     struct dl2_conv_plan plans[TRIALS];
     unsigned count = 0, best = 0;
-    int status = dl2_conv_plans_find(&request, cuda->cudnn, NULL, plans, trials, &count, error);
+    int status = dl2_conv_plans_find(&request, cuda->cudnn, NULL, plans, TRIALS, &count, error);
     if (status == DL2_OK) {
         if (count > 1)
-            best = measure(cuda, &request, plans, count);
+            best = measure(cuda, &request, plans, count, fastest);
         choice->plan = plans[best];
         for (unsigned i = 0; i < count; i++)
             if (i != best)

@@ -30,6 +30,7 @@ struct convolution {
     int pass; /* 0 forward, 1 data, 2 weights */
     enum dl2_element element;
     int64_t names[3]; /* x, w, y */
+    enum { WORKS, NO_PLAN, FAILS } way;
 };
 
 struct descriptor {
@@ -208,6 +209,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
     struct descriptor *d = D(descriptor);
     if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
         d->convolution = child(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->convolution;
+    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && d->convolution.way == NO_PLAN)
+        return CUDNN_STATUS_NOT_SUPPORTED;
     d->final = true;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -221,11 +224,12 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
     (void)type;
     *count = 1;
     switch (name) {
-    case CUDNN_ATTR_ENGINEHEUR_RESULTS: { /* two ways */
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS: { /* two ways, after two that turn out to be none */
         struct convolution c = convolution_of(child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
-        for (*count = 0; *count < 2 && *count < room; ++*count) {
+        for (*count = 0; *count < 4 && *count < room; ++*count) {
             struct descriptor *config = ((struct descriptor **)out)[*count];
             config->convolution = c;
+            config->convolution.way = *count == 0 ? NO_PLAN : *count == 1 ? FAILS : WORKS;
             config->final = true;
         }
         return CUDNN_STATUS_SUCCESS;
@@ -294,6 +298,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     const int64_t *names = value(D(pack), CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     const int64_t *addresses = value(D(pack), CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
     struct call call = {.convolution = D(plan)->convolution};
+    if (call.convolution.way == FAILS)
+        return CUDNN_STATUS_NOT_SUPPORTED;
     call.workspace = (void *)(uintptr_t)*value(D(pack), CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++)

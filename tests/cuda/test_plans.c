@@ -37,7 +37,7 @@ static cudnnBackendDescriptor_t properties;
 
 /* What was asked already: layers repeat. */
 static struct dl2_conv_shape seen[512];
-static unsigned seen_count, plan_count, request_count;
+static unsigned seen_count, plan_count, compiled_count, request_count;
 
 static bool is_new(const struct dl2_conv_shape *s)
 {
@@ -47,6 +47,27 @@ static bool is_new(const struct dl2_conv_shape *s)
     assert_true(seen_count < 512);
     seen[seen_count++] = *s;
     return true;
+}
+
+/* Would it be compiled on the card's machine, in seconds and by NVRTC? */
+static bool is_compiled(const struct dl2_conv_plan *plan)
+{
+    cudnnBackendDescriptor_t engine;
+    cudnnBackendBehaviorNote_t notes[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];
+    int64_t count = 0;
+    bool compiled = false;
+    assert_int_equal(cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine), 0);
+    assert_int_equal(cudnnBackendGetAttribute(plan->config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &engine),
+                     0);
+    assert_int_equal(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                              CUDNN_TYPE_BEHAVIOR_NOTE,
+                                              CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &count, notes),
+                     0);
+    for (int64_t i = 0; i < count && i < CUDNN_BEHAVIOR_NOTE_TYPE_COUNT; i++)
+        compiled = compiled || notes[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+    cudnnBackendDestroyDescriptor(engine);
+    return compiled;
 }
 
 static void ask(const struct dl2_conv_shape *shape, enum dl2_precision precision,
@@ -69,6 +90,7 @@ static void ask(const struct dl2_conv_shape *shape, enum dl2_precision precision
     assert_true(count >= 1);
     for (unsigned i = 0; i < count; i++) {
         assert_true(plans[i].workspace <= request.workspace);
+        compiled_count += is_compiled(&plans[i]);
         if (precision == DL2_PRECISION_FP32 && plans[i].tensor_cores)
             fail_msg("%s: tensor cores with fp32", text);
     }
@@ -145,7 +167,8 @@ static void every_network_has_plans(void **state)
                                      .stride_width = 1,
                                      .pad_height = 1,
                                      .groups = 1});
-    printf("%u plans for %u passes of %u convolutions\n", plan_count, request_count, seen_count);
+    printf("%u plans for %u passes of %u convolutions, %u of them compiled at run time\n",
+           plan_count, request_count, seen_count, compiled_count);
 }
 
 static void what_cannot_be_is_named(void **state)
