@@ -141,6 +141,10 @@ ifneq ($(filter-out clean-study,$(goals)),)
 ifeq ($(shell command -v $(call program,dl2-transcode);),)
 $(error dl2's programs are neither beside $(here)study.mk nor on the PATH: say where with PROGRAMS=FOLDER)
 endif
+# Trainings come last: a network that there is not is better told before hours of other work.
+networks := $(shell $(call program,dl2-train) --help | sed -n '/^Architectures:/,/^$$/p' | tr -cs 'a-z0-9_' ' ')
+strangers := $(filter-out $(networks),$(ARCHS))
+$(if $(strangers),$(error ARCHS names $(strangers): no network that dl2-train --help lists))
 endif
 
 # ---- How recipes run

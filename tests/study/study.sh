@@ -131,6 +131,8 @@ expect 2 study PROGRAMS="$work/no-such-folder"
 said "dl2's programs"
 expect 2 study TRAIN_ON=jpeg-99
 said "TRAIN_ON names jpeg-99"
+expect 2 study ARCHS="convnet resnet51"
+said "ARCHS names resnet51"
 mkdir keep
 expect 2 study OUT=keep clean-study
 [ -d keep ] || fail "clean-study took a folder that isn't a study"
