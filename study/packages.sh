@@ -11,7 +11,7 @@ list=$(dirname "$0")/packages.txt
 
 found() { # KIND:WHAT
     case $1 in
-    command:convert-im6.q16) # any ImageMagick will do
+    command:convert) # ImageMagick's, of any version: others have that name, too
         for command in /usr/bin/convert convert; do
             "$command" -version 2>/dev/null | grep -q ImageMagick && return 0
         done
