@@ -5,7 +5,8 @@
 
 Parts, each within its share of the minutes, and each by itself: what fails is named, and the rest goes on.
     correct   every operation of the device in every precision against the reference; ten steps of resnet18 against
-              PyTorch; two runs and a resumed one with the same weights; what it says when memory runs out
+              PyTorch; two runs and a resumed one with the same weights; what it says when memory runs out; with time left,
+              all operations in bf16 once more under compute-sanitizer
     train     resnet50 and resnet18, 224 px, batch 256, bf16, synthetic data: dl2, PyTorch, torch.compile, in turns
     load      the same from JPEG files: dl2's loader against torchvision's DataLoader, alone and training resnet50
     decode    JPEGs decoded on the processors, by nvJPEG, and by both, of plain files and of those with restart tiles
@@ -161,6 +162,12 @@ def figures(report):
     return medians
 
 
+def nvidia_tool(name):
+    """Its path, or None."""
+    return shutil.which(name) or next(iter(sorted(glob.glob("/opt/nvidia/nsight-compute/*/" + name)
+                                                  + glob.glob("/usr/local/cuda*/bin/" + name))), None)
+
+
 def attempt(result, what, function, *arguments):
     """The result, or None after a failure that is noted."""
     try:
@@ -288,6 +295,15 @@ def correct(runner, result):
                 raise Failed("PSNR or SSIM differ by %g" % worst)
             return "means differ by at most %.2g" % worst
         result["metrics on the card"] = attempt(result, "metrics on the card", metrics)
+
+        # Slow, so only where there is time; tensors of test_device end where their memory does.
+        checker = nvidia_tool("compute-sanitizer")
+        if checker and runner.left() > 120:
+            def accesses():
+                runner.run([checker, "--tool", "memcheck", "--target-processes", "all", "--error-exitcode", "9"]
+                           + runner.program("tests/train/test_device") + [args.device.split(":")[0], "bf16"], 300)
+                return "memcheck found nothing"
+            result["accesses to memory"] = attempt(result, "compute-sanitizer", accesses)
 
 
 def shape(runner):
@@ -460,8 +476,7 @@ def study(runner, result):
 
 def profile(runner, result):
     s, args = shape(runner), runner.args
-    ncu = shutil.which("ncu") or next(iter(sorted(glob.glob("/opt/nvidia/nsight-compute/*/ncu")
-                                                  + glob.glob("/usr/local/cuda*/bin/ncu"))), None)
+    ncu = nvidia_tool("ncu")
     if not ncu:
         raise Failed("ncu (Nsight Compute) is not there")
     for arch in (["resnet18"] if args.tiny else ["resnet50", "resnet18"]):
@@ -535,7 +550,8 @@ def tables(results):
         table(["check", "result"], list(part.get("operations", {}).items())
               + [("ten steps of resnet18, %s: largest difference of losses to PyTorch's" % precision,
                   "%.2g" % steps["largest difference"]) for precision, steps in part.get("ten steps of resnet18", {}).items()]
-              + [(name, part.get(name)) for name in ("deterministic", "metrics on the card", "out of memory") if part.get(name)])
+              + [(name, part.get(name)) for name in ("deterministic", "metrics on the card", "accesses to memory", "out of memory")
+                 if part.get(name)])
     if "train" in parts:
         lines += ["## Synthetic data, images/s (median of rounds in turns)", ""]
         rows = []
