@@ -74,7 +74,10 @@ struct dl2_raster;
  * the decoder deals with orientation.
  */
 struct dl2_region_codec {
-    int (*create)(void **state, struct dl2_error *error);
+    size_t state_size;
+    /* Makes zeroed memory a state; NULL: it is one. After an error there is nothing to destroy. */
+    int (*init)(void *state, struct dl2_error *error);
+    /* Frees what the state holds, not its own memory. */
     void (*destroy)(void *state);
     /* Reads the header; `info` comes with orientation 1. The bytes stay where they are until
      * decode(). After an error the state is as good as new. */

@@ -15,7 +15,6 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <avif/avif.h>
@@ -236,18 +235,14 @@ static void region_destroy(void *state)
         avifImageDestroy(region->view);
     dl2_image_free(&region->image);
     dl2_bytes_free(&region->block);
-    free(region);
 }
 
-static int region_create(void **state, struct dl2_error *error)
+static int region_init(void *state, struct dl2_error *error)
 {
-    struct region *region = dl2_calloc(1, sizeof *region);
-    if (region && (region->view = avifImageCreateEmpty())) {
-        *state = region;
-        return DL2_OK;
-    }
-    free(region);
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libavif");
+    struct region *region = state;
+    region->view = avifImageCreateEmpty();
+    return region->view ? DL2_OK
+                        : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libavif");
 }
 
 static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
@@ -334,7 +329,8 @@ static size_t region_memory(const void *state)
 }
 
 static const struct dl2_region_codec region_codec = {
-    .create = region_create,
+    .state_size = sizeof(struct region),
+    .init = region_init,
     .destroy = region_destroy,
     .open = region_open,
     .decode = region_decode,

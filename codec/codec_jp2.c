@@ -15,7 +15,6 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <openjpeg.h>
@@ -449,18 +448,11 @@ struct region {
     struct dl2_bytes last;
 };
 
-static int region_create(void **state, struct dl2_error *error)
-{
-    *state = dl2_calloc(1, sizeof(struct region));
-    return *state ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for JPEG 2000");
-}
-
 static void region_destroy(void *state)
 {
     struct region *region = state;
     dl2_image_free(&region->image);
     dl2_bytes_free(&region->last);
-    free(region);
 }
 
 static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
@@ -513,7 +505,7 @@ static size_t region_memory(const void *state)
 }
 
 static const struct dl2_region_codec region_codec = {
-    .create = region_create,
+    .state_size = sizeof(struct region),
     .destroy = region_destroy,
     .open = region_open,
     .decode = region_decode,

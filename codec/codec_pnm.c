@@ -7,7 +7,6 @@
 #include "codec/codecs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct header {
@@ -146,17 +145,10 @@ struct region {
     struct dl2_image image; /* where the file's own bytes won't do */
 };
 
-static int region_create(void **state, struct dl2_error *error)
-{
-    *state = dl2_calloc(1, sizeof(struct region));
-    return *state ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for PNM");
-}
-
 static void region_destroy(void *state)
 {
     struct region *region = state;
     dl2_image_free(&region->image);
-    free(region);
 }
 
 static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
@@ -205,7 +197,7 @@ static size_t region_memory(const void *state)
 }
 
 static const struct dl2_region_codec region_codec = {
-    .create = region_create,
+    .state_size = sizeof(struct region),
     .destroy = region_destroy,
     .open = region_open,
     .decode = region_decode,

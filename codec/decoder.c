@@ -29,9 +29,11 @@ void dl2_decoder_destroy(struct dl2_decoder *decoder)
 {
     if (!decoder)
         return;
-    for (size_t i = 0; i < MAX_CODECS; i++)
+    for (size_t i = 0; i < MAX_CODECS; i++) {
         if (decoder->states[i])
             dl2_codec_at(i)->region->destroy(decoder->states[i]);
+        free(decoder->states[i]);
+    }
     dl2_image_free(&decoder->image);
     dl2_image_free(&decoder->scratch);
     free(decoder);
@@ -46,6 +48,19 @@ size_t dl2_decoder_memory(const struct dl2_decoder *decoder)
     return memory;
 }
 
+static int make_state(const struct dl2_region_codec *region, void **out, struct dl2_error *error)
+{
+    void *state = dl2_calloc(1, region->state_size);
+    if (!state)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a decoder");
+    const int status = region->init ? region->init(state, error) : DL2_OK;
+    if (status < 0)
+        free(state);
+    else
+        *out = state;
+    return status;
+}
+
 /* The state that the open file's codec keeps in this decoder, made when it is first met. */
 static int find_state(struct dl2_decoder *decoder, struct dl2_error *error)
 {
@@ -58,7 +73,7 @@ static int find_state(struct dl2_decoder *decoder, struct dl2_error *error)
     if (i >= MAX_CODECS)
         return DL2_OK;
     if (!decoder->states[i])
-        DL2_TRY(decoder->codec->region->create(&decoder->states[i], error));
+        DL2_TRY(make_state(decoder->codec->region, &decoder->states[i], error));
     decoder->state = decoder->states[i];
     return DL2_OK;
 }

@@ -21,7 +21,6 @@
 #include "codec/jpeg_header.h"
 #include "codec/jpeg_tiles.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #if JPEG_LIB_VERSION >= 70
@@ -64,24 +63,19 @@ static void destroy(void *state)
     dl2_jpeg_splice_free(&region->splice);
     for (size_t i = 0; i < MAX_PLANES; i++)
         dl2_bytes_free(&region->planes[i]);
-    free(region);
 }
 
-static int create(void **state, struct dl2_error *error)
+static int init(void *state, struct dl2_error *error)
 {
-    struct region *const region = dl2_calloc(1, sizeof *region);
-    if (!region)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a JPEG decoder");
+    struct region *const region = state;
     dl2_jpeg_set_trap(&region->trap, error);
     region->arena.cinfo.err = &region->trap.manager;
     region->arena.cinfo.client_data = &region->trap;
     if (setjmp(region->trap.jump)) {
-        const int status = region->trap.status;
         destroy(region);
-        return status;
+        return region->trap.status;
     }
     set_up(region);
-    *state = region;
     return DL2_OK;
 }
 
@@ -468,7 +462,8 @@ static size_t memory(const void *state)
 }
 
 const struct dl2_region_codec dl2_jpeg_region = {
-    .create = create,
+    .state_size = sizeof(struct region),
+    .init = init,
     .destroy = destroy,
     .open = open_file,
     .decode = decode,
