@@ -10,11 +10,11 @@ train() { "$fake" $small -d data "$@"; }
 
 # The same bits, whenever what is queued runs, and with steps done anew rather than replayed.
 for pace in eager lazy random; do
-    DL2_FAKE_PACE=$pace expect 0 train --device cuda --mixup 0.2 --deterministic --out $pace
+    DL2_FAKE_PACE=$pace expect 0 train --device cuda --mixup 0.2 --ema 0.5 --deterministic --out $pace
 done
 same eager/$CK lazy/$CK "eager and lazy streams"
 same eager/$CK random/$CK "streams at random"
-DL2_CUDA_GRAPHS=off expect 0 train --device cuda --mixup 0.2 --deterministic --out plain
+DL2_CUDA_GRAPHS=off expect 0 train --device cuda --mixup 0.2 --ema 0.5 --deterministic --out plain
 same eager/$CK plain/$CK "with and without graphs"
 
 # A profiler is shown one step: three copies, of images and labels to the card and of labels there.
@@ -25,7 +25,7 @@ for graphs in on off; do
 done
 
 # What the reference device gets, nearly.
-expect 0 train --device ref --mixup 0.2 --out ref
+expect 0 train --device ref --mixup 0.2 --ema 0.5 --out ref
 "${PYTHON3:-python3}" - ref/$REPORT eager/$REPORT <<'PY' || fail "not what the reference device gets"
 import json, sys
 a, b = (json.load(open(f))["epochs"] for f in sys.argv[1:])

@@ -6,7 +6,7 @@ dl2-train --version | grep -q 'NCCL' || skip "built without NCCL"
 dl2-train $smallest --loader synthetic --images 16 -e 1 --device cuda --out probe >probe.out 2>probe.err ||
     skip "no card that works here: $(tail -n 1 probe.err)"
 make_images data 3 25 7 8
-options="-d data --device cuda --deterministic --mixup 0.2"
+options="-d data --device cuda --deterministic --mixup 0.2 --ema 0.5"
 expect 0 run $options --out alone
 expect 0 run $options --out one --gpus 1
 same alone/$CK one/$CK "a world of one card"
