@@ -625,7 +625,7 @@ static void on_epoch(void *context, const json_t *epoch)
     json_t *val;
     json_array_foreach(json_object_get(epoch, "val"), i, val)
     {
-        printf("  %s %.3f %5.1f%% top-5 %.1f%%", dl2_json_get_text(val, "name", "?"),
+        printf("  %s loss %.3f top-1 %5.1f%% top-5 %.1f%%", dl2_json_get_text(val, "name", "?"),
                dl2_json_get_real(val, "loss", NAN), 100 * dl2_json_get_real(val, "top1", NAN),
                100 * dl2_json_get_real(val, "top5", NAN));
     }
