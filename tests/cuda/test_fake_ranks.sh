@@ -63,12 +63,7 @@ for run in "0 eager" "1 lazy"; do
 done
 (DL2_FAKE_PACE=lazy exec "$fake" $small -b 4 --gpus 3 -e 100000 --out deaths) >out.deaths 2>err.deaths &
 pid=$!
-tries=0
-until [ -s deaths/$CK ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-    [ $tries -lt 6000 ] || { cat err.deaths >&2; fail "no checkpoint of a run on three cards"; }
-done
+until_checkpoint deaths err.deaths
 kill -KILL $(cut -d ' ' -f 2 /proc/$pid/task/$pid/children)
 wait $pid
 [ $? = 1 ] || fail "a killed rank is a success"

@@ -7,14 +7,14 @@
     compare_torchvision.py SHOW_NETWORK FOLDER strict ARCH FILE    does it load?
 """
 
-import json
-import struct
 import subprocess
 import sys
 
 import numpy
 import torch
 import torchvision
+
+import safetensors_file
 
 CLASSES = 7
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
@@ -25,32 +25,20 @@ torch.set_num_threads(1)
 
 
 def save(path, tensors):
-    """safetensors: eight bytes with the header's length, the header, the data."""
-    header, data = {}, b""
+    file = {}
     for name, tensor in tensors.items():
         dtype = next(key for key, value in DTYPES.items() if value == tensor.dtype)
         raw = bytes(tensor.contiguous().view(torch.uint8).numpy()) if tensor.dim() else \
             tensor.numpy().tobytes()
-        header[name] = {"dtype": dtype, "shape": list(tensor.shape),
-                        "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
+        file[name] = (dtype, tensor.shape, raw)
+    safetensors_file.write(path, file)
 
 
 def load(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + length])
-    header.pop("__metadata__", None)
     tensors = {}
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        raw = numpy.frombuffer(data[8 + length + begin:8 + length + end], dtype="<f4")
-        assert entry["dtype"] == "F32", name
-        tensors[name] = torch.from_numpy(raw.copy()).reshape(entry["shape"])
+    for name, (dtype, shape, raw) in safetensors_file.read(path).items():
+        assert dtype == "F32", name
+        tensors[name] = torch.from_numpy(numpy.frombuffer(raw, dtype="<f4").copy()).reshape(shape)
     return tensors
 
 

@@ -6,9 +6,10 @@ NAME= leaves a tensor out, NAME=F32:3,4 puts a zeroed one in its place, NAME@TEX
 converts all from F32.
 """
 
-import json
 import struct
 import sys
+
+import safetensors_file
 
 SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8}
 
@@ -20,15 +21,7 @@ def convert(raw, dtype):
     return struct.pack(f"<{len(values)}{'d' if dtype == 'F64' else 'e'}", *values)
 
 
-with open(sys.argv[1], "rb") as file:
-    data = file.read()
-(length,) = struct.unpack("<Q", data[:8])
-header = json.loads(data[8:8 + length])
-header.pop("__metadata__", None)
-tensors = {}
-for name, entry in header.items():
-    begin, end = entry["data_offsets"]
-    tensors[name] = (entry["dtype"], entry["shape"], data[8 + length + begin:8 + length + end])
+tensors = safetensors_file.read(sys.argv[1])
 for change in sys.argv[3:]:
     name, _, value = change.partition("@" if "@" in change else "=")
     dtype, _, shape = value.partition(":")
@@ -44,10 +37,4 @@ for change in sys.argv[3:]:
         for n in dims:
             count *= n
         tensors[name] = (dtype, dims, bytes(count))
-header, data = {}, b""
-for name, (dtype, shape, raw) in tensors.items():
-    header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
-    data += raw
-text = json.dumps(header).encode()
-with open(sys.argv[2], "wb") as file:
-    file.write(struct.pack("<Q", len(text)) + text + data)
+safetensors_file.write(sys.argv[2], tensors)

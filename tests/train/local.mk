@@ -49,7 +49,8 @@ EXTRA_DIST += tests/bench/bench_train.py tests/bench/compare_train.sh tests/benc
 check_PROGRAMS += tests/train/show_network
 tests_train_show_network_SOURCES = tests/train/show_network.c
 tests_train_show_network_LDADD = libtrainer.la
-EXTRA_DIST += tests/train/compare_torchvision.py tests/train/edit_safetensors.py
+EXTRA_DIST += tests/train/compare_torchvision.py tests/train/edit_safetensors.py \
+	tests/train/safetensors_file.py
 check_PROGRAMS += tests/train/make_images
 tests_train_make_images_SOURCES = tests/train/make_images.c
 tests_train_make_images_LDADD = libcommon.la

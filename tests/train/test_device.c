@@ -225,33 +225,48 @@ static void op_free(struct op *op)
 
 #define F sizeof(float)
 
+/* What a layer of weights and biases reads and writes, on the device. */
+struct layer {
+    void *x, *w, *b, *dy, *y, *dx, *dw, *db;
+};
+
+static struct layer place_layer(const struct op *op, struct dl2_device *d)
+{
+    return (struct layer){.x = place_elements(d, op->in[0], op->counts[0]),
+                          .w = place_elements(d, op->in[1], op->counts[1]),
+                          .b = place(d, op->in[2], op->counts[2] * F),
+                          .dy = place_elements(d, op->dy, op->out_count),
+                          .y = place_elements(d, op->y, op->out_count),
+                          .dx = place_elements(d, op->gradient[0], op->counts[0]),
+                          .dw = place(d, op->gradient[1], op->counts[1] * F),
+                          .db = place(d, op->gradient[2], op->counts[2] * F)};
+}
+
+static void take_layer(const struct op *op, struct dl2_device *d, const struct layer *t)
+{
+    take_elements(d, op->y, t->y, op->out_count);
+    take_elements(d, op->gradient[0], t->dx, op->counts[0]);
+    take(d, op->gradient[1], t->dw, op->counts[1] * F);
+    take(d, op->gradient[2], t->db, op->counts[2] * F);
+    take(d, NULL, t->x, 0);
+    take(d, NULL, t->w, 0);
+    take(d, NULL, t->b, 0);
+    take(d, NULL, t->dy, 0);
+}
+
 static void run_conv(const struct op *op, struct dl2_device *d)
 {
     const struct dl2_conv_shape *shape = op->shape;
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_conv *conv = NULL;
     ok(d->ops->conv_create(d, shape, &conv, &error), &error);
-    void *x = place_elements(d, op->in[0], op->counts[0]),
-         *w = place_elements(d, op->in[1], op->counts[1]);
-    void *b = place(d, op->in[2], op->counts[2] * F),
-         *dy = place_elements(d, op->dy, op->out_count);
-    void *y = place_elements(d, op->y, op->out_count);
-    void *dx = place_elements(d, op->gradient[0], op->counts[0]);
-    void *dw = place(d, op->gradient[1], op->counts[1] * F);
-    void *db = place(d, op->gradient[2], op->counts[2] * F);
-    d->ops->conv_forward(conv, x, w, b, y);
-    d->ops->conv_backward_weights(conv, x, dy, dw, db, false);
+    struct layer t = place_layer(op, d);
+    d->ops->conv_forward(conv, t.x, t.w, t.b, t.y);
+    d->ops->conv_backward_weights(conv, t.x, t.dy, t.dw, t.db, false);
     if (op->accumulate)
-        d->ops->conv_backward_weights(conv, x, dy, dw, db, true);
-    d->ops->conv_backward_data(conv, dy, w, dx);
-    take_elements(d, op->y, y, op->out_count);
-    take_elements(d, op->gradient[0], dx, op->counts[0]);
-    take(d, op->gradient[1], dw, op->counts[1] * F);
-    take(d, op->gradient[2], db, op->counts[2] * F);
-    take(d, NULL, x, 0);
-    take(d, NULL, w, 0);
-    take(d, NULL, b, 0);
-    take(d, NULL, dy, 0);
+        d->ops->conv_backward_weights(conv, t.x, t.dy, t.dw, t.db, true);
+    d->ops->conv_backward_data(conv, t.dy, t.w, t.dx);
+    take_layer(op, d, &t);
     d->ops->conv_free(conv);
 }
 
@@ -275,27 +290,13 @@ static void run_linear(const struct op *op, struct dl2_device *d)
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_linear *linear = NULL;
     ok(d->ops->linear_create(d, shape, &linear, &error), &error);
-    void *x = place_elements(d, op->in[0], op->counts[0]),
-         *w = place_elements(d, op->in[1], op->counts[1]);
-    void *b = place(d, op->in[2], op->counts[2] * F),
-         *dy = place_elements(d, op->dy, op->out_count);
-    void *y = place_elements(d, op->y, op->out_count);
-    void *dx = place_elements(d, op->gradient[0], op->counts[0]);
-    void *dw = place(d, op->gradient[1], op->counts[1] * F);
-    void *db = place(d, op->gradient[2], op->counts[2] * F);
-    d->ops->linear_forward(linear, x, w, b, y);
-    d->ops->linear_backward_weights(linear, x, dy, dw, db, false);
+    struct layer t = place_layer(op, d);
+    d->ops->linear_forward(linear, t.x, t.w, t.b, t.y);
+    d->ops->linear_backward_weights(linear, t.x, t.dy, t.dw, t.db, false);
     if (op->accumulate)
-        d->ops->linear_backward_weights(linear, x, dy, dw, db, true);
-    d->ops->linear_backward_data(linear, dy, w, dx);
-    take_elements(d, op->y, y, op->out_count);
-    take_elements(d, op->gradient[0], dx, op->counts[0]);
-    take(d, op->gradient[1], dw, op->counts[1] * F);
-    take(d, op->gradient[2], db, op->counts[2] * F);
-    take(d, NULL, x, 0);
-    take(d, NULL, w, 0);
-    take(d, NULL, b, 0);
-    take(d, NULL, dy, 0);
+        d->ops->linear_backward_weights(linear, t.x, t.dy, t.dw, t.db, true);
+    d->ops->linear_backward_data(linear, t.dy, t.w, t.dx);
+    take_layer(op, d, &t);
     d->ops->linear_free(linear);
 }
 

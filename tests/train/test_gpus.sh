@@ -30,12 +30,7 @@ same two/$CK two-again/$CK "two runs on two cards"
 # A rank that dies leaves nobody waiting for its card.
 (exec dl2-train $smallest $options -b 4 --gpus 2 -e 100000 --out deaths) >out.deaths 2>err.deaths &
 pid=$!
-tries=0
-until [ -s deaths/$CK ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-    [ $tries -lt 6000 ] || { cat err.deaths >&2; fail "no checkpoint of a run on two cards"; }
-done
+until_checkpoint deaths err.deaths
 kill -KILL $(cut -d ' ' -f 2 /proc/$pid/task/$pid/children)
 wait $pid
 [ $? = 1 ] || fail "a killed rank is a success"

@@ -112,12 +112,7 @@ begin() {
     rm -rf deaths
     (exec dl2-train $smallest -d data -b 4 --device ref --out deaths -e 1000 --checkpoint-every 0.5 "$@") >out.deaths 2>err.deaths &
     pid=$!
-    tries=0
-    until [ -s deaths/$CK ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-        [ $tries -lt 6000 ] || { cat err.deaths >&2; fail "no checkpoint of a run of ranks"; }
-    done
+    until_checkpoint deaths err.deaths
     ranks=$(ranks_of $pid)
 }
 # All are gone within half a minute.

@@ -62,12 +62,7 @@ expect 1 machines host1:1,host2:1 dl2-train $smallest -d nowhere --out nothing
 # A rank that is killed on the one ends those on the other.
 machines host1:1,host2:2 dl2-train $smallest $options --device ref -e 1000 --out killed >out.killed 2>err.killed &
 pid=$!
-tries=0
-until [ -s killed/$CK ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-    [ $tries -lt 6000 ] || { cat err.killed >&2; fail "no checkpoint of a run of ranks"; }
-done
+until_checkpoint killed err.killed
 rank=
 for process in $(ip netns pids host2); do
     if tr '\0' ' ' <"/proc/$process/cmdline" | grep -q "^dl2-train"; then rank=$process; fi

@@ -40,12 +40,7 @@ grep -q 'leave out --ranks' "$work/err" || fail "ranks of ranks: $(cat "$work/er
 expect 2 run $options --ranks 2 --world mpi
 (exec mpirun --oversubscribe -n 3 dl2-train $smallest $options --device ref -e 1000 --out killed) >out.killed 2>err.killed &
 pid=$!
-tries=0
-until [ -s killed/$CK ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-    [ $tries -lt 6000 ] || { cat err.killed >&2; fail "no checkpoint of a run of ranks"; }
-done
+until_checkpoint killed err.killed
 ranks=$(cat /proc/$pid/task/*/children)
 [ "$(echo $ranks | wc -w)" = 3 ] || fail "not three ranks: $ranks"
 kill -KILL $(echo $ranks | cut -d ' ' -f 2)

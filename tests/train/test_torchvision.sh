@@ -2,7 +2,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 need_python torchvision python3-torchvision
-compare() { "$PYTHON3" "$srcdir/tests/train/compare_torchvision.py" "$builddir/tests/train/show_network" "$work" "$@" || exit 1; }
+compare() { "$PYTHON3" -B "$srcdir/tests/train/compare_torchvision.py" "$builddir/tests/train/show_network" "$work" "$@" || exit 1; }
 compare tensors alexnet vgg16 vgg16_bn resnet18 resnet34 resnet50 resnet101 resnet152 mobilenet_v2
 for arch in resnet18 resnet50 mobilenet_v2; do
     compare from $arch 64

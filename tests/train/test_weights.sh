@@ -2,7 +2,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 need_python struct python3
-edit() { "$PYTHON3" "$srcdir/tests/train/edit_safetensors.py" "$@" || exit 99; }
+edit() { "$PYTHON3" -B "$srcdir/tests/train/edit_safetensors.py" "$@" || exit 99; }
 make_images data 3 11 4 12
 train="-d data --skip-validation"
 expect 0 run $train --export out.safetensors --out one

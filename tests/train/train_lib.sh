@@ -16,3 +16,12 @@ differ() { [ "$(weights "$1")" != "$(weights "$2")" ] || fail "$1 and $2 are the
 field() { sed -n "s/^ *\"$2\": \"*\([^\",]*\).*/\1/p" "$1" | head -n 1; }
 CK=checkpoint.safetensors
 REPORT=experiment_report.json
+# until_checkpoint FOLDER ERR: waits for the first of a run in the background, whose stderr is ERR.
+until_checkpoint() {
+    tries=0
+    until [ -s "$1/$CK" ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+        [ $tries -lt 6000 ] || { cat "$2" >&2; fail "no checkpoint in $1 after five minutes"; }
+    done
+}
