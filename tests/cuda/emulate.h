@@ -151,7 +151,10 @@ template <class F> int dl2_emulate_launch(dim3 grid, dim3 block, cudaStream_t st
         call.run(&call);
     return cudaSuccess;
 }
+/* Arguments are those of the moment of the launch, as on a card. */
 #define DL2_LAUNCH(kernel, grid, block, stream, ...)                                               \
-    dl2_emulate_launch(grid, block, stream, [=]() { kernel(__VA_ARGS__); })
+    [=](auto... arguments) {                                                                       \
+        return dl2_emulate_launch(grid, block, stream, [=]() { kernel(arguments...); });           \
+    }(__VA_ARGS__)
 
 #endif
