@@ -239,10 +239,10 @@ int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity
     int status = gather.gathered
                      ? fill(&checkpoint, state, identity, &gather, error)
                      : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
-    if (status == DL2_OK)
-        status = dl2_checkpoint_write(&checkpoint, path, error);
     if (status < 0)
         dl2_error_prefix(error, "checkpoint %s", path);
+    else if ((status = dl2_checkpoint_write(&checkpoint, path, error)) < 0)
+        dl2_error_prefix(error, "the checkpoint");
     for (size_t i = 0; i < gather.count; i++) {
         free(gather.gathered[i].name);
         free(gather.gathered[i].values);

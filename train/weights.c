@@ -193,10 +193,10 @@ int dl2_weights_save(const char *path, struct dl2_network *network, const json_t
     }
     for (size_t i = 0; i < count && status == DL2_OK; i++)
         status = add_tensor(&file, network, i, &values[i], error);
-    if (status == DL2_OK)
-        status = dl2_checkpoint_write(&file, path, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", path);
+    else
+        status = dl2_checkpoint_write(&file, path, error);
     for (size_t i = 0; values && i < count; i++)
         free(values[i]);
     free(values);
