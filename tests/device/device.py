@@ -296,7 +296,7 @@ def correct(runner, result):
             return "means differ by at most %.2g" % worst
         result["metrics on the card"] = attempt(result, "metrics on the card", metrics)
 
-        # Slow, so only where there is time; tensors of test_device end where their memory does.
+        # Slow, so only where there is time.
         checker = nvidia_tool("compute-sanitizer")
         if checker and runner.left() > 120:
             def accesses():
