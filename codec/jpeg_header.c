@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum {
-    SOF0 = 0xc0,
     SOF1 = 0xc1,
     DHT = 0xc4,
     SOI = 0xd8,
@@ -101,7 +100,7 @@ bool dl2_jpeg_header_read(struct dl2_jpeg_header *header, const uint8_t *data, s
     while (next_marker(&marker, data, size)) {
         const uint8_t *const body = marker.body;
         switch (marker.code) {
-        case SOF0:
+        case DL2_JPEG_SOF0:
         case SOF1:
             if (!read_frame(header, &marker))
                 return false;
@@ -194,7 +193,7 @@ uint8_t *dl2_jpeg_header_write(const struct dl2_jpeg_header *header, const uint8
     while (next_marker(&marker, data, header->sos)) {
         const uint8_t *const from = data + marker.at;
         const size_t bytes = marker.end - marker.at;
-        if (marker.code == SOF0 || marker.code == SOF1) {
+        if (marker.code == DL2_JPEG_SOF0 || marker.code == SOF1) {
             uint8_t *const frame = out;
             out = copy(out, from, bytes);
             write_16(frame + 5, height);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DL2_JPEG_RST0 = 0xd0, DL2_JPEG_EOI = 0xd9 };
+enum { DL2_JPEG_SOF0 = 0xc0, DL2_JPEG_RST0 = 0xd0, DL2_JPEG_EOI = 0xd9 };
 
 struct dl2_jpeg_header {
     size_t scan;                    /* where entropy-coded data begin */

@@ -2,8 +2,6 @@
 
 #include "codec/jpeg_header.h"
 
-enum { SOF0 = 0xc0 };
-
 /* Bytes that may follow a file's end: some writers pad. */
 enum { MOST_PADDING = 1024 };
 
@@ -29,7 +27,7 @@ static bool ends(const uint8_t *data, size_t scan, size_t size)
 bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size_t size)
 {
     struct dl2_jpeg_header header;
-    if (!dl2_jpeg_header_read(&header, data, size) || data[header.sof + 1] != SOF0 ||
+    if (!dl2_jpeg_header_read(&header, data, size) || data[header.sof + 1] != DL2_JPEG_SOF0 ||
         (header.components != 1 && header.components != 3) || !ends(data, header.scan, size))
         return false;
     /* Precision, height, width, number; then of each component: its name, sampling, table. */

@@ -128,12 +128,28 @@ struct norm_keep_running {
     }
 };
 
-/* What batch norm makes of x, before residual and activation: one way to compute it, so that
- * backward sees the same bits as forward. */
-__device__ __forceinline__ float normal(float x, float mean, float slope, float beta)
-{
-    return fmaf(x - mean, slope, beta);
-}
+/* What batch norm makes of M channels, before residual and activation: one way to compute it, so
+ * that backward sees the same bits as forward. */
+template <int M> struct normal {
+    float mean[M], slope[M], offset[M];
+    /* `kept` has means, then scales: see norm_keep. */
+    __device__ void begin(const float *gamma, const float *beta, const float *kept,
+                          unsigned channels, unsigned column)
+    {
+        float g[M];
+        load<M>(kept + column, mean);
+        load<M>(kept + channels + column, slope);
+        load<M>(gamma + column, g);
+        load<M>(beta + column, offset);
+#pragma unroll
+        for (int k = 0; k < M; k++)
+            slope[k] *= g[k];
+    }
+    __device__ float of(float x, int k) const
+    {
+        return fmaf(x - mean[k], slope[k], offset[k]);
+    }
+};
 
 template <class T, int M> struct norm_apply {
     const T *x, *residual;
@@ -141,18 +157,11 @@ template <class T, int M> struct norm_apply {
     T *y;
     unsigned channels;
     enum dl2_activation activation;
-    float mean[M], slope[M], offset[M];
+    normal<M> norm;
     template <int N> __device__ void begin(unsigned column)
     {
         static_assert(N == M, "");
-        float g[N];
-        load<N>(kept + column, mean);
-        load<N>(kept + channels + column, slope);
-        load<N>(gamma + column, g);
-        load<N>(beta + column, offset);
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            slope[k] *= g[k];
+        norm.begin(gamma, beta, kept, channels, column);
     }
     template <int N> __device__ void run(size_t row, unsigned column) const
     {
@@ -163,7 +172,7 @@ template <class T, int M> struct norm_apply {
             load<N>(residual + i, r);
 #pragma unroll
         for (int k = 0; k < N; k++)
-            v[k] = activated(normal(v[k], mean[k], slope[k], offset[k]) + r[k], activation);
+            v[k] = activated(norm.of(v[k], k) + r[k], activation);
         store<N>(y + i, v);
     }
 };
@@ -175,17 +184,10 @@ template <class T, int M, bool BY_X> struct norm_gradient {
     const float *gamma, *beta, *kept;
     unsigned channels;
     enum dl2_activation activation;
-    float mean[M], slope[M], offset[M];
+    normal<M> norm;
     __device__ void begin_gradient(unsigned column)
     {
-        float g[M];
-        load<M>(kept + column, mean);
-        load<M>(kept + channels + column, slope);
-        load<M>(gamma + column, g);
-        load<M>(beta + column, offset);
-#pragma unroll
-        for (int k = 0; k < M; k++)
-            slope[k] *= g[k];
+        norm.begin(gamma, beta, kept, channels, column);
     }
     /* g, and x less its mean */
     __device__ void read(size_t i, float (&g)[M], float (&centred)[M]) const
@@ -203,7 +205,7 @@ template <class T, int M, bool BY_X> struct norm_gradient {
             if (BY_X) {
 #pragma unroll
                 for (int k = 0; k < M; k++)
-                    v[k] = rounded<T>(normal(centred[k], mean[k], slope[k], offset[k]));
+                    v[k] = rounded<T>(norm.of(centred[k], k));
             } else {
                 load<M>(y + i, v);
             }
@@ -213,7 +215,7 @@ template <class T, int M, bool BY_X> struct norm_gradient {
         }
 #pragma unroll
         for (int k = 0; k < M; k++)
-            centred[k] -= mean[k];
+            centred[k] -= norm.mean[k];
     }
 };
 
@@ -287,13 +289,13 @@ template <class T, int M, bool BY_X> struct norm_backward_data {
             load<N>(dresidual + i, g);
 #pragma unroll
             for (int k = 0; k < N; k++)
-                centred[k] -= gradient.mean[k];
+                centred[k] -= gradient.norm.mean[k];
         } else {
             gradient.read(i, g, centred);
         }
 #pragma unroll
         for (int k = 0; k < N; k++)
-            g[k] = gradient.slope[k] * fmaf(q[k], centred[k], g[k] + r[k]);
+            g[k] = gradient.norm.slope[k] * fmaf(q[k], centred[k], g[k] + r[k]);
         store<N>(dx + i, g);
     }
 };
@@ -396,7 +398,7 @@ static int set_up_norm_apply(const struct dl2_norm_shape *shape, const void *x,
                              const float *kept, void *y, cudaStream_t stream)
 {
     norm_apply<T, N> f = {(const T *)x,    (const T *)residual, gamma, beta, kept, (T *)y,
-                          shape->channels, shape->activation,   {},    {},   {}};
+                          shape->channels, shape->activation,   {}};
     return run_rows<N>(f, shape->rows, shape->channels, stream);
 }
 

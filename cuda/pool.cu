@@ -8,6 +8,21 @@
 namespace
 {
 
+/* Where the i-th group of N channels of a tensor lies. */
+struct place {
+    unsigned c, w, h;
+    size_t n;
+};
+
+template <int N>
+__device__ __forceinline__ place place_of(unsigned i, unsigned height, unsigned width,
+                                          unsigned channels)
+{
+    unsigned across = channels / N;
+    return {i % across * N, i / across % width, i / across / width % height,
+            i / across / width / height};
+}
+
 struct window {
     unsigned h0, h1, w0, w1;
 };
@@ -35,22 +50,19 @@ __global__ void __launch_bounds__(THREADS, 4)
     max_pool(struct dl2_pool_shape s, const T *__restrict__ x, T *__restrict__ y,
              uint8_t *__restrict__ winner)
 {
-    unsigned across = s.channels / N;
-    unsigned count = s.batch * s.out_height * s.out_width * across;
+    unsigned count = s.batch * s.out_height * s.out_width * (s.channels / N);
     for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
-        unsigned c = i % across * N, ow = i / across % s.out_width;
-        unsigned oh = i / across / s.out_width % s.out_height;
-        size_t n = i / across / s.out_width / s.out_height;
+        const place to = place_of<N>(i, s.out_height, s.out_width, s.channels);
         struct window v;
-        clip(oh, s.kernel_height, s.stride_height, s.pad_height, s.in_height, &v.h0, &v.h1);
-        clip(ow, s.kernel_width, s.stride_width, s.pad_width, s.in_width, &v.w0, &v.w1);
+        clip(to.h, s.kernel_height, s.stride_height, s.pad_height, s.in_height, &v.h0, &v.h1);
+        clip(to.w, s.kernel_width, s.stride_width, s.pad_width, s.in_width, &v.w0, &v.w1);
         float best[N] = {}, taken[N] = {}, here[N];
         bool first = true;
         for (unsigned h = v.h0; h < v.h1; h++)
             for (unsigned w = v.w0; w < v.w1; w++) {
-                load<N>(x + ((n * s.in_height + h) * s.in_width + w) * s.channels + c, here);
-                unsigned tap = (h + s.pad_height - oh * s.stride_height) * s.kernel_width +
-                               (w + s.pad_width - ow * s.stride_width);
+                load<N>(x + ((to.n * s.in_height + h) * s.in_width + w) * s.channels + to.c, here);
+                unsigned tap = (h + s.pad_height - to.h * s.stride_height) * s.kernel_width +
+                               (w + s.pad_width - to.w * s.stride_width);
 #pragma unroll
                 for (int k = 0; k < N; k++) {
                     bool better = first || here[k] > best[k];
@@ -85,21 +97,18 @@ __global__ void __launch_bounds__(THREADS)
     max_pool_backward(struct dl2_pool_shape s, const T *__restrict__ dy,
                       const uint8_t *__restrict__ winner, T *__restrict__ dx)
 {
-    unsigned across = s.channels / N;
-    unsigned count = s.batch * s.in_height * s.in_width * across;
+    unsigned count = s.batch * s.in_height * s.in_width * (s.channels / N);
     for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
-        unsigned c = i % across * N, w = i / across % s.in_width;
-        unsigned h = i / across / s.in_width % s.in_height;
-        size_t n = i / across / s.in_width / s.in_height;
+        const place at = place_of<N>(i, s.in_height, s.in_width, s.channels);
         unsigned oh0, oh1, ow0, ow1;
-        seen_by(h, s.kernel_height, s.stride_height, s.pad_height, s.out_height, &oh0, &oh1);
-        seen_by(w, s.kernel_width, s.stride_width, s.pad_width, s.out_width, &ow0, &ow1);
+        seen_by(at.h, s.kernel_height, s.stride_height, s.pad_height, s.out_height, &oh0, &oh1);
+        seen_by(at.w, s.kernel_width, s.stride_width, s.pad_width, s.out_width, &ow0, &ow1);
         float sum[N] = {}, here[N], taps[N];
         for (unsigned oh = oh0; oh < oh1; oh++)
             for (unsigned ow = ow0; ow < ow1; ow++) {
-                size_t o = ((n * s.out_height + oh) * s.out_width + ow) * s.channels + c;
-                unsigned tap = (h + s.pad_height - oh * s.stride_height) * s.kernel_width +
-                               (w + s.pad_width - ow * s.stride_width);
+                size_t o = ((at.n * s.out_height + oh) * s.out_width + ow) * s.channels + at.c;
+                unsigned tap = (at.h + s.pad_height - oh * s.stride_height) * s.kernel_width +
+                               (at.w + s.pad_width - ow * s.stride_width);
                 load<N>(dy + o, here);
                 load<N>(winner + o, taps);
 #pragma unroll
@@ -114,20 +123,17 @@ template <class T, int N>
 __global__ void __launch_bounds__(THREADS)
     average_pool(struct dl2_pool_shape s, const T *__restrict__ x, T *__restrict__ y)
 {
-    unsigned across = s.channels / N;
-    unsigned count = s.batch * s.out_height * s.out_width * across;
+    unsigned count = s.batch * s.out_height * s.out_width * (s.channels / N);
     for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
-        unsigned c = i % across * N, ow = i / across % s.out_width;
-        unsigned oh = i / across / s.out_width % s.out_height;
-        size_t n = i / across / s.out_width / s.out_height;
-        unsigned h0 = adaptive_begin(oh, s.in_height, s.out_height);
-        unsigned h1 = adaptive_end(oh, s.in_height, s.out_height);
-        unsigned w0 = adaptive_begin(ow, s.in_width, s.out_width);
-        unsigned w1 = adaptive_end(ow, s.in_width, s.out_width);
+        const place to = place_of<N>(i, s.out_height, s.out_width, s.channels);
+        unsigned h0 = adaptive_begin(to.h, s.in_height, s.out_height);
+        unsigned h1 = adaptive_end(to.h, s.in_height, s.out_height);
+        unsigned w0 = adaptive_begin(to.w, s.in_width, s.out_width);
+        unsigned w1 = adaptive_end(to.w, s.in_width, s.out_width);
         float sum[N] = {}, here[N];
         for (unsigned h = h0; h < h1; h++)
             for (unsigned w = w0; w < w1; w++) {
-                load<N>(x + ((n * s.in_height + h) * s.in_width + w) * s.channels + c, here);
+                load<N>(x + ((to.n * s.in_height + h) * s.in_width + w) * s.channels + to.c, here);
 #pragma unroll
                 for (int k = 0; k < N; k++)
                     sum[k] += here[k];
@@ -144,17 +150,14 @@ template <class T, int N>
 __global__ void __launch_bounds__(THREADS)
     average_pool_backward(struct dl2_pool_shape s, const T *__restrict__ dy, T *__restrict__ dx)
 {
-    unsigned across = s.channels / N;
-    unsigned count = s.batch * s.in_height * s.in_width * across;
+    unsigned count = s.batch * s.in_height * s.in_width * (s.channels / N);
     for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
-        unsigned c = i % across * N, w = i / across % s.in_width;
-        unsigned h = i / across / s.in_width % s.in_height;
-        size_t n = i / across / s.in_width / s.in_height;
-        /* The outputs o with floor(o * in / out) <= h < ceil((o + 1) * in / out). */
-        unsigned oh0 = (unsigned)((uint64_t)h * s.out_height / s.in_height);
-        unsigned oh1 = (unsigned)(((uint64_t)(h + 1) * s.out_height - 1) / s.in_height);
-        unsigned ow0 = (unsigned)((uint64_t)w * s.out_width / s.in_width);
-        unsigned ow1 = (unsigned)(((uint64_t)(w + 1) * s.out_width - 1) / s.in_width);
+        const place at = place_of<N>(i, s.in_height, s.in_width, s.channels);
+        /* The outputs o with floor(o * in / out) <= at.h < ceil((o + 1) * in / out). */
+        unsigned oh0 = (unsigned)((uint64_t)at.h * s.out_height / s.in_height);
+        unsigned oh1 = (unsigned)(((uint64_t)(at.h + 1) * s.out_height - 1) / s.in_height);
+        unsigned ow0 = (unsigned)((uint64_t)at.w * s.out_width / s.in_width);
+        unsigned ow1 = (unsigned)(((uint64_t)(at.w + 1) * s.out_width - 1) / s.in_width);
         float sum[N] = {}, here[N];
         for (unsigned oh = oh0; oh <= oh1; oh++)
             for (unsigned ow = ow0; ow <= ow1; ow++) {
@@ -162,7 +165,8 @@ __global__ void __launch_bounds__(THREADS)
                                  adaptive_begin(oh, s.in_height, s.out_height)) *
                                 (adaptive_end(ow, s.in_width, s.out_width) -
                                  adaptive_begin(ow, s.in_width, s.out_width));
-                load<N>(dy + ((n * s.out_height + oh) * s.out_width + ow) * s.channels + c, here);
+                load<N>(dy + ((at.n * s.out_height + oh) * s.out_width + ow) * s.channels + at.c,
+                        here);
 #pragma unroll
                 for (int k = 0; k < N; k++)
                     sum[k] += here[k] / (float)area;

@@ -366,8 +366,7 @@ static int validate_set(struct dl2_run *run, size_t set, json_t **out, struct dl
     return DL2_OK;
 }
 
-/* From here on, or until then, the network is what a run is about: its averages where there are
- * any. */
+/* Puts the averages of the weights in their place, where the run has any, or takes them out. */
 static int use_average(struct dl2_run *run, bool use, struct dl2_error *error)
 {
     bool there = run->config->average_decay > 0 && run->state.updates > 0;
