@@ -234,6 +234,62 @@ static int mobilenet_v2(struct dl2_graph *g, int v, unsigned classes)
     return dl2_graph_linear(g, "classifier.1", v, classes, DL2_INIT_NORMAL);
 }
 
+/* -- transformers: Dosovitskiy et al. 2021, as torchvision has them -- */
+
+static int encoder_block(struct dl2_graph *g, const char *name, int in, unsigned heads,
+                         unsigned mlp)
+{
+    char part[96];
+    const unsigned channels = dl2_graph_channels(g, in);
+    const enum dl2_init xavier = DL2_INIT_XAVIER_UNIFORM;
+    snprintf(part, sizeof part, "%s.ln_1", name);
+    int v = dl2_graph_layer_norm(g, part, in, 1e-6f);
+    snprintf(part, sizeof part, "%s.self_attention.in_proj_", name);
+    v = dl2_graph_token_linear(g, part, v, 3 * channels, xavier);
+    v = dl2_graph_attention(g, v, heads);
+    snprintf(part, sizeof part, "%s.self_attention.out_proj", name);
+    v = dl2_graph_token_linear(g, part, v, channels, DL2_INIT_UNIFORM_WEIGHT);
+    in = dl2_graph_add(g, in, v);
+    snprintf(part, sizeof part, "%s.ln_2", name);
+    v = dl2_graph_layer_norm(g, part, in, 1e-6f);
+    snprintf(part, sizeof part, "%s.mlp.0", name);
+    v = dl2_graph_gelu(g, dl2_graph_token_linear(g, part, v, mlp, xavier));
+    snprintf(part, sizeof part, "%s.mlp.3", name);
+    return dl2_graph_add(g, in, dl2_graph_token_linear(g, part, v, channels, xavier));
+}
+
+static int vit(struct dl2_graph *g, int v, unsigned classes, unsigned patch, unsigned channels,
+               unsigned depth, unsigned heads, unsigned mlp)
+{
+    const int class_token = dl2_graph_class_token(g, "class_token", channels);
+    v = dl2_graph_conv_bias(g, "conv_proj", v, channels, patch, patch, 0, DL2_INIT_LECUN);
+    v = dl2_graph_tokens(g, "encoder.pos_embedding", v, class_token);
+    for (unsigned i = 0; i < depth; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "encoder.layers.encoder_layer_%u", i);
+        v = encoder_block(g, name, v, heads, mlp);
+    }
+    v = dl2_graph_first_token(g, dl2_graph_layer_norm(g, "encoder.ln", v, 1e-6f));
+    return dl2_graph_linear(g, "heads.head", v, classes, DL2_INIT_CONSTANT);
+}
+
+/* For 64 to 128 pixels. */
+static int vit_tiny(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vit(g, v, classes, 8, 192, 6, 3, 768);
+}
+
+/* DeiT's small one (Touvron et al. 2021), without its distillation. */
+static int vit_s_16(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vit(g, v, classes, 16, 384, 12, 6, 1536);
+}
+
+static int vit_b_16(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vit(g, v, classes, 16, 768, 12, 12, 3072);
+}
+
 static const struct dl2_arch archs[] = {
     {"convnet", "six 3x3 convolutions with batch norm, 32-64-128 channels; for small images",
      convnet},
@@ -248,6 +304,12 @@ static const struct dl2_arch archs[] = {
     {"vgg16", "as in torchvision; from 32 pixels on", vgg16},
     {"vgg16_bn", "as in torchvision; from 32 pixels on", vgg16_bn},
     {"mobilenet_v2", "as in torchvision", mobilenet_v2},
+    {"vit_tiny",
+     "a small vision transformer for 64 to 128 pixels: patches of 8, 6 blocks, 192 channels",
+     vit_tiny},
+    {"vit_s_16", "DeiT's small vision transformer: patches of 16, 12 blocks, 384 channels",
+     vit_s_16},
+    {"vit_b_16", "as in torchvision", vit_b_16},
 };
 
 const struct dl2_arch *dl2_arch_at(size_t index)

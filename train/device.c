@@ -234,3 +234,19 @@ int dl2_pool_shape_check(const struct dl2_pool_shape *s, struct dl2_error *error
                              s->in_width, s->in_height, s->channels, s->out_width, s->out_height);
     return DL2_OK;
 }
+
+int dl2_attention_shape_check(const struct dl2_attention_shape *s, size_t *scores,
+                              struct dl2_error *error)
+{
+    bool good = tensor_fits(s->batch, s->tokens, 3, s->channels) &&
+                tensor_fits(s->batch, s->heads, s->tokens, s->tokens) &&
+                s->channels % s->heads == 0;
+    if (!good)
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "no attention of %u heads between %u tokens of %u channels, in batches "
+            "of %u",
+            s->heads, s->tokens, s->channels, s->batch);
+    *scores = (size_t)s->batch * s->heads * s->tokens * s->tokens;
+    return DL2_OK;
+}

@@ -48,7 +48,9 @@ struct dl2_step_numbers {
     float lambda;  /* mixup's share of the sample itself */
     float scale;   /* of the loss */
     float rate, momentum, weight_decay;
-    float average_decay; /* how much of a moving average stays */
+    float beta2, epsilon;           /* of AdamW, whose beta1 is `momentum` */
+    float correction1, correction2; /* 1 - beta1^t and 1 - beta2^t in update t, counted from 1 */
+    float average_decay;            /* how much of a moving average stays */
 };
 
 struct dl2_world; /* train/world.h */
@@ -135,6 +137,30 @@ struct dl2_norm_shape {
                         */
 };
 
+/* Layer norm (Ba, Kiros, Hinton 2016): each row by itself. */
+struct dl2_layer_norm_shape {
+    size_t rows;
+    unsigned channels;
+    float epsilon;
+};
+
+/*
+ * Multi-head self-attention (Vaswani et al. 2017, section 3.2) between the tokens of a sample. A
+ * row of its input has queries, keys and values, [3][heads][channels / heads], as the product with
+ * PyTorch's in_proj_weight leaves them.
+ */
+struct dl2_attention_shape {
+    unsigned batch, tokens;
+    unsigned channels, heads; /* channels is a multiple of heads */
+};
+
+/* Patches of images to tokens (Dosovitskiy et al. 2021, section 3.1): the class token before them,
+ * positions added. */
+struct dl2_tokens_shape {
+    unsigned batch, tokens; /* with the class token */
+    unsigned channels;
+};
+
 struct dl2_ingest_shape {
     unsigned batch, height, width, channels; /* 1 or 3 channels */
     float mean[3], std[3];                   /* on the 0-255 scale */
@@ -169,6 +195,8 @@ struct dl2_conv;
 struct dl2_pool;
 struct dl2_linear;
 struct dl2_norm;
+struct dl2_layer_norm;
+struct dl2_attention;
 struct dl2_ingest;
 struct dl2_loss;
 struct dl2_recording;
@@ -293,12 +321,53 @@ struct dl2_device_class {
                           const void *dy2, const float *gamma, const float *beta, void *dx,
                           void *dresidual, float *dgamma, float *dbeta, bool accumulate);
 
+    /*
+     * -- layer norm: y = gamma * (x - mean) / sqrt(var + epsilon) + beta --
+     * with the row's mean and biased variance, which forward keeps for backward. dx may be dy.
+     */
+    int (*layer_norm_create)(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
+                             struct dl2_layer_norm **out, struct dl2_error *error);
+    void (*layer_norm_free)(struct dl2_layer_norm *norm);
+    void (*layer_norm_forward)(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+                               const float *beta, void *y);
+    void (*layer_norm_backward)(struct dl2_layer_norm *norm, const void *x, const void *dy,
+                                const float *gamma, void *dx, float *dgamma, float *dbeta,
+                                bool accumulate);
+
+    /*
+     * -- attention: of each head, y = softmax(q * transposed(k) / sqrt(channels / heads)) * v --
+     * qkv is [batch][tokens][3 * channels], y [batch][tokens][channels] with the heads side by
+     * side. Forward keeps the softmax for backward.
+     */
+    int (*attention_create)(struct dl2_device *device, const struct dl2_attention_shape *shape,
+                            struct dl2_attention **out, struct dl2_error *error);
+    void (*attention_free)(struct dl2_attention *attention);
+    void (*attention_forward)(struct dl2_attention *attention, const void *qkv, void *y);
+    void (*attention_backward)(struct dl2_attention *attention, const void *qkv, const void *dy,
+                               void *dqkv);
+
+    /*
+     * -- tokens, without a plan --
+     * y[b][0] = class_token + positions[0], y[b][1 + i] = x[b][i] + positions[1 + i]; class_token
+     * is [channels], positions [tokens][channels], x [batch][tokens - 1][channels].
+     */
+    void (*tokens_forward)(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                           const void *x, const float *class_token, const float *positions,
+                           void *y);
+    void (*tokens_backward)(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                            const void *dy, void *dx, float *dclass_token, float *dpositions,
+                            bool accumulate);
+
     /* -- elementwise, without plans; y may be x, dx may be dy -- */
     void (*activate)(struct dl2_device *device, enum dl2_activation activation, const void *x,
                      void *y, size_t count);
     /* By forward's y. */
     void (*activate_backward)(struct dl2_device *device, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count);
+    /* y = x / 2 * (1 + erf(x / sqrt(2))) (Hendrycks, Gimpel 2016), and backward by forward's x. */
+    void (*gelu)(struct dl2_device *device, const void *x, void *y, size_t count);
+    void (*gelu_backward)(struct dl2_device *device, const void *x, const void *dy, void *dx,
+                          size_t count);
     /* y = a + b; y may be either. */
     void (*add)(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
     /*
@@ -336,21 +405,30 @@ struct dl2_device_class {
                      struct dl2_loss_sums *sums);
 
     /*
-     * -- optimiser: torch.optim.SGD with dampening 0 --
-     * g = gradient / (loss scale * ranks) + decay * w; m = momentum * m + g; w -= rate * (nesterov
-     * ? g + momentum * m : m), rate and momentum as in the numbers, decay 0 or theirs. m starts as
-     * zero. Over any run of parameters that share their settings. `lowered`, NULL where the
-     * device's elements are float32, receives the new weights for layers to read.
+     * -- optimisers --
+     * torch.optim.SGD with dampening 0: g = gradient / (loss scale * ranks) + decay * w; m =
+     * momentum * m + g; w -= rate * (nesterov ? g + momentum * m : m), rate and momentum as in the
+     * numbers, decay 0 or theirs. m starts as zero. Over any run of parameters that share their
+     * settings. `lowered`, NULL where the device's elements are float32, receives the new weights
+     * for layers to read.
      *
-     * An update is check_gradients() over all gradients, sgd_step() over all of them in parts,
-     * end_update(). With a loss scale, gradients that aren't finite make the steps do nothing, and
-     * a dynamic scale moves: halved then, doubled after 2000 updates without. Both are optional:
-     * NULL on devices without loss scales.
+     * An update is check_gradients() over all gradients, sgd_step() or adamw_step() over all of
+     * them in parts, end_update(). With a loss scale, gradients that aren't finite make the steps
+     * do nothing, and a dynamic scale moves: halved then, doubled after 2000 updates without. Both
+     * are optional: NULL on devices without loss scales.
      */
     void (*check_gradients)(struct dl2_device *device, const float *gradient, size_t count);
     void (*sgd_step)(struct dl2_device *device, float *weights, void *lowered,
                      const float *gradient, float *momentum, size_t count, bool decays,
                      bool nesterov);
+    /*
+     * torch.optim.AdamW (Loshchilov, Hutter 2019): w *= 1 - rate * decay; m = beta1 * m + (1 -
+     * beta1) * g; v = beta2 * v + (1 - beta2) * g^2; w -= rate * (m / correction1) / (sqrt(v /
+     * correction2) + epsilon), g = gradient / (loss scale * ranks). All else as sgd_step().
+     */
+    void (*adamw_step)(struct dl2_device *device, float *weights, void *lowered,
+                       const float *gradient, float *first, float *second, size_t count,
+                       bool decays);
     void (*end_update)(struct dl2_device *device);
     /* average += (1 - numbers.average_decay) * (values - average): torch.lerp's form, by which
      * averages of what stays the same do so too. */
@@ -374,6 +452,9 @@ unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned 
  * 1 elements. */
 int dl2_conv_shape_check(const struct dl2_conv_shape *shape, struct dl2_error *error);
 int dl2_pool_shape_check(const struct dl2_pool_shape *shape, struct dl2_error *error);
+/* Also *scores, the numbers that a softmax over all of its tokens has. */
+int dl2_attention_shape_check(const struct dl2_attention_shape *shape, size_t *scores,
+                              struct dl2_error *error);
 /* First and one past the last input of output `i` in adaptive pooling. */
 unsigned dl2_adaptive_begin(unsigned i, unsigned in, unsigned out);
 unsigned dl2_adaptive_end(unsigned i, unsigned in, unsigned out);

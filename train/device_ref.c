@@ -48,6 +48,20 @@ struct dl2_norm {
     double *sum, *product; /* of backward's gradients, over what mean is over */
 };
 
+struct dl2_layer_norm {
+    enum dl2_element element;
+    struct dl2_layer_norm_shape s;
+    double *mean, *scale;   /* [rows], of the last forward; scale is 1 / sqrt(var + epsilon) */
+    double *dgamma, *dbeta; /* [channels] */
+};
+
+struct dl2_attention {
+    enum dl2_element element;
+    struct dl2_attention_shape s;
+    double *softmax; /* [batch][heads][tokens][tokens] of the last forward */
+    double *row;     /* [tokens] */
+};
+
 struct dl2_ingest {
     struct dl2_device *device;
     struct dl2_ingest_shape s;
@@ -643,6 +657,263 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *
     }
 }
 
+/* -- layer norm -- */
+
+static void ref_layer_norm_free(struct dl2_layer_norm *norm)
+{
+    if (!norm)
+        return;
+    free(norm->mean);
+    free(norm->scale);
+    free(norm->dgamma);
+    free(norm->dbeta);
+    free(norm);
+}
+
+static int ref_layer_norm_create(struct dl2_device *device,
+                                 const struct dl2_layer_norm_shape *shape,
+                                 struct dl2_layer_norm **out, struct dl2_error *error)
+{
+    struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
+    if (!norm)
+        return out_of_memory(error, "a layer norm");
+    norm->element = device->element;
+    norm->s = *shape;
+    norm->mean = dl2_calloc(shape->rows, sizeof *norm->mean);
+    norm->scale = dl2_calloc(shape->rows, sizeof *norm->scale);
+    norm->dgamma = dl2_calloc(shape->channels, sizeof *norm->dgamma);
+    norm->dbeta = dl2_calloc(shape->channels, sizeof *norm->dbeta);
+    if (!norm->mean || !norm->scale || !norm->dgamma || !norm->dbeta) {
+        ref_layer_norm_free(norm);
+        return out_of_memory(error, "a layer norm");
+    }
+    *out = norm;
+    return DL2_OK;
+}
+
+static void ref_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+                                   const float *beta, void *y)
+{
+    const enum dl2_element e = norm->element;
+    const size_t channels = norm->s.channels;
+    for (size_t r = 0; r < norm->s.rows; r++) {
+        const size_t at = r * channels;
+        double mean = 0, var = 0;
+        for (size_t c = 0; c < channels; c++)
+            mean += get(e, x, at + c) / (double)channels;
+        for (size_t c = 0; c < channels; c++)
+            var += pow(get(e, x, at + c) - mean, 2) / (double)channels;
+        norm->mean[r] = mean;
+        norm->scale[r] = 1 / sqrt(var + norm->s.epsilon);
+        for (size_t c = 0; c < channels; c++)
+            set(e, y, at + c, gamma[c] * (get(e, x, at + c) - mean) * norm->scale[r] + beta[c]);
+    }
+}
+
+/* With n = (x - mean) * scale and g = gamma * dy: dx = scale * (g - mean(g) - n * mean(g * n)). */
+static void ref_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
+                                    const float *gamma, void *dx, float *dgamma, float *dbeta,
+                                    bool accumulate)
+{
+    const enum dl2_element e = norm->element;
+    const size_t channels = norm->s.channels;
+    memset(norm->dgamma, 0, channels * sizeof *norm->dgamma);
+    memset(norm->dbeta, 0, channels * sizeof *norm->dbeta);
+    for (size_t r = 0; r < norm->s.rows; r++) {
+        const size_t at = r * channels;
+        const double mean = norm->mean[r], scale = norm->scale[r];
+        double sum = 0, product = 0;
+        for (size_t c = 0; c < channels; c++) {
+            const double n = (get(e, x, at + c) - mean) * scale, d = get(e, dy, at + c);
+            sum += gamma[c] * d / (double)channels;
+            product += gamma[c] * d * n / (double)channels;
+            norm->dgamma[c] += d * n;
+            norm->dbeta[c] += d;
+        }
+        for (size_t c = 0; c < channels; c++) {
+            const double n = (get(e, x, at + c) - mean) * scale;
+            set(e, dx, at + c, scale * (gamma[c] * get(e, dy, at + c) - sum - n * product));
+        }
+    }
+    for (size_t c = 0; c < channels; c++) {
+        put(dgamma + c, norm->dgamma[c], accumulate);
+        put(dbeta + c, norm->dbeta[c], accumulate);
+    }
+}
+
+/* -- attention -- */
+
+static void ref_attention_free(struct dl2_attention *attention)
+{
+    if (!attention)
+        return;
+    free(attention->softmax);
+    free(attention->row);
+    free(attention);
+}
+
+static int ref_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
+                                struct dl2_attention **out, struct dl2_error *error)
+{
+    size_t scores;
+    DL2_TRY(dl2_attention_shape_check(shape, &scores, error));
+    struct dl2_attention *attention = dl2_calloc(1, sizeof *attention);
+    if (!attention)
+        return out_of_memory(error, "attention");
+    attention->element = device->element;
+    attention->s = *shape;
+    attention->softmax = dl2_calloc(scores, sizeof *attention->softmax);
+    attention->row = dl2_calloc(shape->tokens, sizeof *attention->row);
+    if (!attention->softmax || !attention->row) {
+        ref_attention_free(attention);
+        return out_of_memory(error, "attention");
+    }
+    *out = attention;
+    return DL2_OK;
+}
+
+/* Of a head of a sample. */
+struct head {
+    size_t q, k, v, y; /* where its first token's begin, in qkv and in y */
+    size_t step, size; /* elements from token to token in qkv, and of a token */
+    double *softmax;   /* [tokens][tokens] */
+};
+
+static struct head head_of(const struct dl2_attention *attention, unsigned sample, unsigned number)
+{
+    const struct dl2_attention_shape *s = &attention->s;
+    const size_t tokens = s->tokens, channels = s->channels, size = channels / s->heads;
+    const size_t from = sample * tokens * 3 * channels + number * size;
+    return (struct head){
+        .q = from,
+        .k = from + channels,
+        .v = from + 2 * channels,
+        .y = sample * tokens * channels + number * size,
+        .step = 3 * channels,
+        .size = size,
+        .softmax = attention->softmax + ((size_t)sample * s->heads + number) * tokens * tokens,
+    };
+}
+
+static void head_forward(struct dl2_attention *attention, const struct head *h, const void *qkv,
+                         void *y)
+{
+    const enum dl2_element e = attention->element;
+    const size_t tokens = attention->s.tokens;
+    for (size_t i = 0; i < tokens; i++) {
+        double *p = h->softmax + i * tokens, most = -INFINITY, sum = 0;
+        for (size_t j = 0; j < tokens; j++) {
+            p[j] = 0;
+            for (size_t c = 0; c < h->size; c++)
+                p[j] += get(e, qkv, h->q + i * h->step + c) * get(e, qkv, h->k + j * h->step + c);
+            p[j] /= sqrt((double)h->size);
+            most = fmax(most, p[j]);
+        }
+        for (size_t j = 0; j < tokens; j++)
+            sum += p[j] = exp(p[j] - most);
+        for (size_t j = 0; j < tokens; j++)
+            p[j] /= sum;
+        for (size_t c = 0; c < h->size; c++) {
+            double value = 0;
+            for (size_t j = 0; j < tokens; j++)
+                value += p[j] * get(e, qkv, h->v + j * h->step + c);
+            set(e, y, h->y + i * attention->s.channels + c, value);
+        }
+    }
+}
+
+static void ref_attention_forward(struct dl2_attention *attention, const void *qkv, void *y)
+{
+    for (unsigned b = 0; b < attention->s.batch; b++)
+        for (unsigned n = 0; n < attention->s.heads; n++) {
+            const struct head h = head_of(attention, b, n);
+            head_forward(attention, &h, qkv, y);
+        }
+}
+
+/* The softmax is turned into the gradient of the scores, in place. */
+static void head_backward(struct dl2_attention *attention, const struct head *h, const void *qkv,
+                          const void *dy, void *dqkv)
+{
+    const enum dl2_element e = attention->element;
+    const size_t tokens = attention->s.tokens, channels = attention->s.channels;
+    double *p = h->softmax;
+    for (size_t j = 0; j < tokens; j++)
+        for (size_t c = 0; c < h->size; c++) {
+            double dv = 0;
+            for (size_t i = 0; i < tokens; i++)
+                dv += p[i * tokens + j] * get(e, dy, h->y + i * channels + c);
+            set(e, dqkv, h->v + j * h->step + c, dv);
+        }
+    for (size_t i = 0; i < tokens; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < tokens; j++) {
+            double dp = 0;
+            for (size_t c = 0; c < h->size; c++)
+                dp += get(e, dy, h->y + i * channels + c) * get(e, qkv, h->v + j * h->step + c);
+            attention->row[j] = dp;
+            sum += dp * p[i * tokens + j];
+        }
+        for (size_t j = 0; j < tokens; j++)
+            p[i * tokens + j] *= (attention->row[j] - sum) / sqrt((double)h->size);
+    }
+    for (size_t i = 0; i < tokens; i++)
+        for (size_t c = 0; c < h->size; c++) {
+            double dq = 0, dk = 0;
+            for (size_t j = 0; j < tokens; j++) {
+                dq += p[i * tokens + j] * get(e, qkv, h->k + j * h->step + c);
+                dk += p[j * tokens + i] * get(e, qkv, h->q + j * h->step + c);
+            }
+            set(e, dqkv, h->q + i * h->step + c, dq);
+            set(e, dqkv, h->k + i * h->step + c, dk);
+        }
+}
+
+static void ref_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
+                                   void *dqkv)
+{
+    for (unsigned b = 0; b < attention->s.batch; b++)
+        for (unsigned n = 0; n < attention->s.heads; n++) {
+            const struct head h = head_of(attention, b, n);
+            head_backward(attention, &h, qkv, dy, dqkv);
+        }
+}
+
+/* -- tokens -- */
+
+static void ref_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                               const void *x, const float *class_token, const float *positions,
+                               void *y)
+{
+    const enum dl2_element e = device->element;
+    const size_t channels = shape->channels;
+    for (size_t b = 0, from = 0, to = 0; b < shape->batch; b++)
+        for (size_t t = 0; t < shape->tokens; t++)
+            for (size_t c = 0; c < channels; c++)
+                set(e, y, to++,
+                    (t ? get(e, x, from++) : class_token[c]) + positions[t * channels + c]);
+}
+
+static void ref_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                                const void *dy, void *dx, float *dclass_token, float *dpositions,
+                                bool accumulate)
+{
+    const enum dl2_element e = device->element;
+    const size_t channels = shape->channels, size = shape->tokens * channels;
+    for (size_t i = 0; i < size; i++) {
+        double sum = 0;
+        for (size_t b = 0; b < shape->batch; b++) {
+            const double d = get(e, dy, b * size + i);
+            sum += d;
+            if (i >= channels)
+                set(e, dx, b * (size - channels) + i - channels, d);
+        }
+        put(dpositions + i, sum, accumulate);
+        if (i < channels)
+            put(dclass_token + i, sum, accumulate);
+    }
+}
+
 /* -- elementwise -- */
 
 static void ref_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
@@ -659,6 +930,25 @@ static void ref_activate_backward(struct dl2_device *device, enum dl2_activation
     enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++)
         set(e, dx, i, passes(activation, get(e, y, i)) ? get(e, dy, i) : 0);
+}
+
+static void ref_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
+{
+    const enum dl2_element e = device->element;
+    for (size_t i = 0; i < count; i++) {
+        const double v = get(e, x, i);
+        set(e, y, i, v / 2 * (1 + erf(v / sqrt(2))));
+    }
+}
+
+static void ref_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
+                              size_t count)
+{
+    const enum dl2_element e = device->element;
+    for (size_t i = 0; i < count; i++) {
+        const double v = get(e, x, i), density = exp(-v * v / 2) / sqrt(2 * M_PI);
+        set(e, dx, i, get(e, dy, i) * ((1 + erf(v / sqrt(2))) / 2 + v * density));
+    }
 }
 
 static void ref_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
@@ -824,6 +1114,26 @@ static void ref_sgd_step(struct dl2_device *device, float *weights, void *lowere
     }
 }
 
+static void ref_adamw_step(struct dl2_device *device, float *weights, void *lowered,
+                           const float *gradient, float *first, float *second, size_t count,
+                           bool decays)
+{
+    const struct ref *ref = (struct ref *)device;
+    const struct dl2_step_numbers *numbers = &device->numbers;
+    const float decay = decays ? numbers->weight_decay : 0;
+    const float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
+    for (size_t i = 0; ref->finite && i < count; i++) {
+        const float g = gradient[i] * share;
+        first[i] += (1 - numbers->momentum) * (g - first[i]);
+        second[i] = numbers->beta2 * second[i] + (1 - numbers->beta2) * g * g;
+        const float step = first[i] / numbers->correction1;
+        const float scale = sqrtf(second[i] / numbers->correction2) + numbers->epsilon;
+        weights[i] -= numbers->rate * (decay * weights[i] + step / scale);
+        if (lowered)
+            set(device->element, lowered, i, weights[i]);
+    }
+}
+
 static void ref_end_update(struct dl2_device *device)
 {
     struct ref *ref = (struct ref *)device;
@@ -912,8 +1222,20 @@ const struct dl2_device_class dl2_device_ref = {
     .norm_train = ref_norm_train,
     .norm_eval = ref_norm_eval,
     .norm_backward = ref_norm_backward,
+    .layer_norm_create = ref_layer_norm_create,
+    .layer_norm_free = ref_layer_norm_free,
+    .layer_norm_forward = ref_layer_norm_forward,
+    .layer_norm_backward = ref_layer_norm_backward,
+    .attention_create = ref_attention_create,
+    .attention_free = ref_attention_free,
+    .attention_forward = ref_attention_forward,
+    .attention_backward = ref_attention_backward,
+    .tokens_forward = ref_tokens_forward,
+    .tokens_backward = ref_tokens_backward,
     .activate = ref_activate,
     .activate_backward = ref_activate_backward,
+    .gelu = ref_gelu,
+    .gelu_backward = ref_gelu_backward,
     .add = ref_add,
     .dropout = ref_dropout,
     .ingest_create = ref_ingest_create,
@@ -924,6 +1246,7 @@ const struct dl2_device_class dl2_device_ref = {
     .loss_run = ref_loss_run,
     .check_gradients = ref_check_gradients,
     .sgd_step = ref_sgd_step,
+    .adamw_step = ref_adamw_step,
     .end_update = ref_end_update,
     .move_average = ref_move_average,
     .lower = ref_lower,

@@ -77,17 +77,55 @@ static int add_tensor(struct dl2_graph *g, const char *layer, const char *part,
     if (!t)
         return -1;
     *t = *model;
+    const char *dot = layer[strlen(layer) - 1] == '_' || !part[0] ? "" : ".";
     size_t length = strlen(layer) + strlen(part) + 2;
     t->name = malloc(length);
     if (!t->name) {
         g->status = dl2_error_set(g->error, DL2_ERR_MEMORY, "out of memory for a network");
         return -1;
     }
-    snprintf(t->name, length, "%s.%s", layer, part);
+    snprintf(t->name, length, "%s%s%s", layer, dot, part);
     t->count = (size_t)t->out * t->height * t->width * t->in;
     if (g->norm_decay)
         t->decays = t->parameter;
     return (int)g->tensor_count - 1;
+}
+
+/* A number for each channel. */
+static struct dl2_tensor channel_tensor(unsigned channels, bool parameter, enum dl2_init init,
+                                        float limit)
+{
+    return (struct dl2_tensor){.dims = {channels},
+                               .rank = 1,
+                               .out = channels,
+                               .height = 1,
+                               .width = 1,
+                               .in = 1,
+                               .parameter = parameter,
+                               .init = init,
+                               .limit = limit};
+}
+
+/* Of a weight's fresh values. */
+static float limit_of(const struct dl2_tensor *t)
+{
+    const double fan_in = (double)t->in * t->height * t->width;
+    const double fan_out = (double)t->out * t->height * t->width;
+    switch (t->init) {
+    case DL2_INIT_HE_FAN_OUT:
+        return (float)sqrt(2 / fan_out);
+    case DL2_INIT_NORMAL:
+        return 0.01f;
+    case DL2_INIT_XAVIER_UNIFORM:
+        return (float)sqrt(6 / (fan_in + fan_out));
+    case DL2_INIT_UNIFORM_FAN_IN:
+    case DL2_INIT_UNIFORM_WEIGHT:
+    case DL2_INIT_LECUN:
+        return (float)(1 / sqrt(fan_in));
+    case DL2_INIT_CONSTANT:
+        break;
+    }
+    return 0;
 }
 
 /* A weight and its bias where it has one, by the weight's dimensions as kept; the index of the
@@ -95,28 +133,17 @@ static int add_tensor(struct dl2_graph *g, const char *layer, const char *part,
 static int add_weights(struct dl2_graph *g, const char *name, struct dl2_tensor t, bool flat,
                        bool bias)
 {
-    double taps = (double)t.height * t.width;
     t.parameter = t.decays = true;
     t.rank = flat ? 2 : 4;
     t.dims[0] = t.out;
     t.dims[1] = flat ? t.height * t.width * t.in : t.in;
     t.dims[2] = flat ? 0 : t.height;
     t.dims[3] = flat ? 0 : t.width;
-    t.limit = (float)(t.init == DL2_INIT_HE_FAN_OUT ? sqrt(2 / (t.out * taps))
-                      : t.init == DL2_INIT_NORMAL   ? 0.01
-                                                    : 1 / sqrt(t.in * taps));
+    t.limit = limit_of(&t);
     int first = add_tensor(g, name, "weight", &t);
     if (bias) {
         bool drawn = t.init == DL2_INIT_UNIFORM_FAN_IN;
-        t = (struct dl2_tensor){.dims = {t.out},
-                                .rank = 1,
-                                .out = t.out,
-                                .height = 1,
-                                .width = 1,
-                                .in = 1,
-                                .parameter = true,
-                                .init = drawn ? t.init : DL2_INIT_CONSTANT,
-                                .limit = drawn ? t.limit : 0};
+        t = channel_tensor(t.out, true, drawn ? t.init : DL2_INIT_CONSTANT, drawn ? t.limit : 0);
         add_tensor(g, name, "bias", &t);
     }
     return first;
@@ -202,15 +229,8 @@ int dl2_graph_norm_parameters(struct dl2_graph *g, const char *name, unsigned ch
                  {"running_var", false, 1}};
     int first = -1;
     for (int i = 0; i < 4; i++) {
-        const struct dl2_tensor t = {.dims = {channels},
-                                     .rank = 1,
-                                     .out = channels,
-                                     .height = 1,
-                                     .width = 1,
-                                     .in = 1,
-                                     .parameter = parts[i].parameter,
-                                     .init = DL2_INIT_CONSTANT,
-                                     .limit = parts[i].start};
+        const struct dl2_tensor t =
+            channel_tensor(channels, parts[i].parameter, DL2_INIT_CONSTANT, parts[i].start);
         int index = add_tensor(g, name, parts[i].part, &t);
         first = i ? first : index;
     }
@@ -289,24 +309,138 @@ int dl2_graph_dropout(struct dl2_graph *g, int in, float rate)
     return out;
 }
 
-int dl2_graph_linear(struct dl2_graph *g, const char *name, int in, unsigned out_features,
-                     enum dl2_init init)
+/* Of each of `rows` equal parts of a sample. */
+static int add_linear(struct dl2_graph *g, const char *name, int in, unsigned rows,
+                      unsigned out_features, enum dl2_init init)
 {
     if (g->status)
         return -1;
     struct dl2_value v = g->values[in];
     int out;
-    struct dl2_layer *layer = add_layer(g, DL2_LAYER_LINEAR, in, 1, 1, out_features, &out);
+    struct dl2_layer *layer = add_layer(g, DL2_LAYER_LINEAR, in, rows, 1, out_features, &out);
     if (layer) {
         const struct dl2_tensor t = {.out = out_features,
-                                     .height = v.height,
+                                     .height = v.height / rows,
                                      .width = v.width,
                                      .in = v.channels,
                                      .init = init};
+        layer->rows = rows;
         layer->bias = true;
         layer->tensor = add_weights(g, name, t, true, true);
     }
     return out;
+}
+
+int dl2_graph_linear(struct dl2_graph *g, const char *name, int in, unsigned out_features,
+                     enum dl2_init init)
+{
+    return add_linear(g, name, in, 1, out_features, init);
+}
+
+/* -- tokens -- */
+
+static struct dl2_tensor plain_tensor(unsigned rows, unsigned channels, enum dl2_init init,
+                                      float limit)
+{
+    return (struct dl2_tensor){.dims = {1, rows, channels},
+                               .rank = 3,
+                               .out = rows,
+                               .height = 1,
+                               .width = 1,
+                               .in = channels,
+                               .parameter = true,
+                               .init = init,
+                               .limit = limit};
+}
+
+int dl2_graph_class_token(struct dl2_graph *g, const char *name, unsigned channels)
+{
+    const struct dl2_tensor t = plain_tensor(1, channels, DL2_INIT_CONSTANT, 0);
+    return add_tensor(g, name, "", &t);
+}
+
+int dl2_graph_tokens(struct dl2_graph *g, const char *name, int in, int class_token)
+{
+    if (g->status)
+        return -1;
+    struct dl2_value v = g->values[in];
+    int out;
+    const unsigned tokens = v.height * v.width + 1;
+    struct dl2_layer *layer = add_layer(g, DL2_LAYER_TOKENS, in, tokens, 1, v.channels, &out);
+    if (layer) {
+        struct dl2_tensor t = plain_tensor(tokens, v.channels, DL2_INIT_NORMAL, 0.02f);
+        layer->class_token = class_token;
+        layer->tensor = add_tensor(g, name, "", &t);
+    }
+    return out;
+}
+
+int dl2_graph_token_linear(struct dl2_graph *g, const char *name, int in, unsigned out_features,
+                           enum dl2_init init)
+{
+    return g->status ? -1 : add_linear(g, name, in, g->values[in].height, out_features, init);
+}
+
+int dl2_graph_layer_norm(struct dl2_graph *g, const char *name, int in, float epsilon)
+{
+    if (g->status)
+        return -1;
+    struct dl2_value v = g->values[in];
+    int out;
+    struct dl2_layer *layer =
+        add_layer(g, DL2_LAYER_LAYER_NORM, in, v.height, v.width, v.channels, &out);
+    if (layer) {
+        layer->epsilon = epsilon;
+        const struct dl2_tensor gamma = channel_tensor(v.channels, true, DL2_INIT_CONSTANT, 1);
+        const struct dl2_tensor beta = channel_tensor(v.channels, true, DL2_INIT_CONSTANT, 0);
+        layer->tensor = add_tensor(g, name, "weight", &gamma);
+        add_tensor(g, name, "bias", &beta);
+    }
+    return out;
+}
+
+int dl2_graph_attention(struct dl2_graph *g, int in, unsigned heads)
+{
+    if (g->status)
+        return -1;
+    struct dl2_value v = g->values[in];
+    int out;
+    struct dl2_layer *layer =
+        add_layer(g, DL2_LAYER_ATTENTION, in, v.height, v.width, v.channels / 3, &out);
+    if (layer)
+        layer->heads = heads;
+    return out;
+}
+
+int dl2_graph_gelu(struct dl2_graph *g, int in)
+{
+    if (g->status)
+        return -1;
+    struct dl2_value v = g->values[in];
+    int out;
+    add_layer(g, DL2_LAYER_GELU, in, v.height, v.width, v.channels, &out);
+    return out;
+}
+
+int dl2_graph_add(struct dl2_graph *g, int a, int b)
+{
+    if (g->status)
+        return -1;
+    struct dl2_value v = g->values[a];
+    int out;
+    struct dl2_layer *layer = add_layer(g, DL2_LAYER_ADD, a, v.height, v.width, v.channels, &out);
+    if (layer) {
+        layer->residual = b;
+        layer->residual_use = use(g, b);
+    }
+    return out;
+}
+
+int dl2_graph_first_token(struct dl2_graph *g, int in)
+{
+    if (g->status)
+        return -1;
+    return dl2_graph_max_pool(g, in, 1, g->values[in].height, 0);
 }
 
 unsigned dl2_graph_channels(const struct dl2_graph *g, int value)
@@ -401,21 +535,33 @@ static void plan_backward(struct dl2_graph *g, size_t element_size)
         case DL2_LAYER_ACTIVATION:
             live_until(g, out->buffer_train, step);
             break;
+        case DL2_LAYER_GELU:
+        case DL2_LAYER_LAYER_NORM:
+        case DL2_LAYER_ATTENTION:
+            live_until(g, in->buffer_train, step);
+            break;
         case DL2_LAYER_MAX_POOL:
         case DL2_LAYER_AVERAGE_POOL:
         case DL2_LAYER_DROPOUT:
+        case DL2_LAYER_ADD:
+        case DL2_LAYER_TOKENS:
             break;
         }
 
         if (!dl2_graph_wants_gradient(layer->in))
             continue;
         int *dx = &in->gradient[layer->in_use];
-        if (layer->residual >= 0) {
+        if (layer->kind == DL2_LAYER_ADD) {
+            /* Of both; see dl2_graph_add() for who may change it. */
+            g->values[layer->residual].gradient[layer->residual_use] = out->gradient[0];
+            *dx = out->gradient[0];
+        } else if (layer->residual >= 0) {
             /* The residual's gradient takes dy's place, dx that of dy2. */
             g->values[layer->residual].gradient[layer->residual_use] = out->gradient[0];
             *dx = out->uses == 2 ? out->gradient[1] : add_buffer(g, in->size, element_size, step);
         } else if (layer->kind == DL2_LAYER_NORM || layer->kind == DL2_LAYER_ACTIVATION ||
-                   layer->kind == DL2_LAYER_DROPOUT) {
+                   layer->kind == DL2_LAYER_DROPOUT || layer->kind == DL2_LAYER_GELU ||
+                   layer->kind == DL2_LAYER_LAYER_NORM) {
             *dx = out->gradient[0];
         } else {
             *dx = add_buffer(g, in->size, element_size, step);
@@ -532,9 +678,12 @@ void dl2_graph_fresh(const struct dl2_graph *g, size_t tensor, uint64_t seed, fl
             break;
         case DL2_INIT_HE_FAN_OUT:
         case DL2_INIT_NORMAL:
+        case DL2_INIT_LECUN:
             values[k] = (float)(t->limit * dl2_random_normal(&random));
             break;
         case DL2_INIT_UNIFORM_FAN_IN:
+        case DL2_INIT_UNIFORM_WEIGHT:
+        case DL2_INIT_XAVIER_UNIFORM:
             values[k] = (float)(t->limit * (2 * dl2_random_uniform(&random) - 1));
             break;
         }

@@ -35,6 +35,11 @@ enum dl2_layer_kind {
     DL2_LAYER_AVERAGE_POOL,
     DL2_LAYER_LINEAR,
     DL2_LAYER_DROPOUT,
+    DL2_LAYER_ADD,
+    DL2_LAYER_GELU,
+    DL2_LAYER_LAYER_NORM,
+    DL2_LAYER_ATTENTION,
+    DL2_LAYER_TOKENS,
 };
 
 struct dl2_layer {
@@ -42,10 +47,13 @@ struct dl2_layer {
     int in, residual, out;          /* values; residual -1: none */
     int in_use, residual_use;       /* which use of them this is */
     int tensor;                     /* the first of its tensors, or -1 */
+    int class_token;                /* TOKENS: that tensor; `tensor` is the positions */
     bool bias;                      /* CONV, LINEAR: the second tensor */
     enum dl2_activation activation; /* NORM, ACTIVATION */
     unsigned kernel, stride, pad, groups;
-    float rate;
+    unsigned rows;  /* LINEAR: a sample's, each multiplied by itself */
+    unsigned heads; /* ATTENTION */
+    float rate, epsilon;
     unsigned number; /* of dropout layers: names the random stream */
 };
 
@@ -68,6 +76,9 @@ enum dl2_init {
     DL2_INIT_UNIFORM_FAN_IN, /* U(-1, 1) / sqrt(fan_in), biases too: PyTorch's default */
     DL2_INIT_HE_FAN_OUT,     /* N(0, 2 / fan_out): He et al. 2015, as torchvision has it */
     DL2_INIT_NORMAL,         /* N(0, 0.01^2): torchvision's linear layers of VGG, MobileNet */
+    DL2_INIT_UNIFORM_WEIGHT, /* U(-1, 1) / sqrt(fan_in), biases 0 */
+    DL2_INIT_LECUN,          /* N(0, 1 / fan_in): torchvision's patches of ViT */
+    DL2_INIT_XAVIER_UNIFORM, /* U(-1, 1) * sqrt(6 / (fan_in + fan_out)): Glorot, Bengio 2010 */
     DL2_INIT_CONSTANT,
 };
 
@@ -136,6 +147,27 @@ int dl2_graph_dropout(struct dl2_graph *graph, int in, float rate);
 /* Flattens what it is given; has a bias. */
 int dl2_graph_linear(struct dl2_graph *graph, const char *name, int in, unsigned out,
                      enum dl2_init init);
+
+/* -- of tokens: values of one column, a row a token -- */
+
+/* The patches of `in` as tokens, after the class token; `name` is that of the positions. The class
+ * token is a tensor of dl2_graph_class_token(), whose place in the state_dict is another. */
+int dl2_graph_class_token(struct dl2_graph *graph, const char *name, unsigned channels);
+int dl2_graph_tokens(struct dl2_graph *graph, const char *name, int in, int class_token);
+/* Each token by itself; has a bias. A name that ends in '_' gets no dot before "weight". */
+int dl2_graph_token_linear(struct dl2_graph *graph, const char *name, int in, unsigned out,
+                           enum dl2_init init);
+int dl2_graph_layer_norm(struct dl2_graph *graph, const char *name, int in, float epsilon);
+/* `in` has queries, keys and values side by side. */
+int dl2_graph_attention(struct dl2_graph *graph, int in, unsigned heads);
+int dl2_graph_gelu(struct dl2_graph *graph, int in);
+/*
+ * a + b. Their gradients are one and the same memory, so nobody may change it who comes first:
+ * `b` has to come straight from a convolution or a linear layer, and `a` to have been used before.
+ */
+int dl2_graph_add(struct dl2_graph *graph, int a, int b);
+/* The first token alone. */
+int dl2_graph_first_token(struct dl2_graph *graph, int in);
 
 unsigned dl2_graph_channels(const struct dl2_graph *graph, int value);
 

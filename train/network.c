@@ -34,6 +34,8 @@ union plan {
     struct dl2_norm *norm;
     struct dl2_pool *pool;
     struct dl2_linear *linear;
+    struct dl2_layer_norm *layer_norm;
+    struct dl2_attention *attention;
 };
 
 /* What decides which calls a run is made of, beside the batch size. */
@@ -119,8 +121,17 @@ static void free_plans(struct dl2_network *net, struct plan_set *set)
         case DL2_LAYER_LINEAR:
             ops->linear_free(set->layers[i].linear);
             break;
+        case DL2_LAYER_LAYER_NORM:
+            ops->layer_norm_free(set->layers[i].layer_norm);
+            break;
+        case DL2_LAYER_ATTENTION:
+            ops->attention_free(set->layers[i].attention);
+            break;
         case DL2_LAYER_ACTIVATION:
         case DL2_LAYER_DROPOUT:
+        case DL2_LAYER_ADD:
+        case DL2_LAYER_GELU:
+        case DL2_LAYER_TOKENS:
             break;
         }
     for (int kind = 0; kind < RUN_KINDS; kind++)
@@ -190,11 +201,24 @@ static int plan_layer(struct dl2_network *net, const struct dl2_layer *layer, un
         return device->ops->pool_create(device, &shape, &plan->pool, error);
     }
     case DL2_LAYER_LINEAR: {
-        struct dl2_linear_shape shape = {count, (unsigned)in->size, out->channels, true};
+        struct dl2_linear_shape shape = {count * layer->rows, (unsigned)in->size / layer->rows,
+                                         out->channels, true};
         return device->ops->linear_create(device, &shape, &plan->linear, error);
+    }
+    case DL2_LAYER_LAYER_NORM: {
+        struct dl2_layer_norm_shape shape = {(size_t)count * in->height, in->channels,
+                                             layer->epsilon};
+        return device->ops->layer_norm_create(device, &shape, &plan->layer_norm, error);
+    }
+    case DL2_LAYER_ATTENTION: {
+        struct dl2_attention_shape shape = {count, in->height, out->channels, layer->heads};
+        return device->ops->attention_create(device, &shape, &plan->attention, error);
     }
     case DL2_LAYER_ACTIVATION:
     case DL2_LAYER_DROPOUT:
+    case DL2_LAYER_ADD:
+    case DL2_LAYER_GELU:
+    case DL2_LAYER_TOKENS:
         break;
     }
     return DL2_OK;
@@ -295,6 +319,14 @@ static const void *weights_at(const struct dl2_network *net, int index)
     return lowered ? lowered : tensor_at(net, index);
 }
 
+static struct dl2_tokens_shape tokens_shape(const struct dl2_network *net,
+                                            const struct plan_set *set,
+                                            const struct dl2_layer *layer)
+{
+    const struct dl2_value *out = &net->graph.values[layer->out];
+    return (struct dl2_tokens_shape){set->count, out->height, out->channels};
+}
+
 static void forward(struct dl2_network *net, const struct plan_set *set, bool train)
 {
     struct dl2_device *device = net->device;
@@ -332,6 +364,25 @@ static void forward(struct dl2_network *net, const struct plan_set *set, bool tr
         case DL2_LAYER_AVERAGE_POOL:
             ops->pool_forward(plan->pool, x, y);
             break;
+        case DL2_LAYER_ADD:
+            ops->add(device, x, value_at(net, layer->residual, train), y, count);
+            break;
+        case DL2_LAYER_GELU:
+            ops->gelu(device, x, y, count);
+            break;
+        case DL2_LAYER_LAYER_NORM:
+            ops->layer_norm_forward(plan->layer_norm, x, tensor_at(net, t), tensor_at(net, t + 1),
+                                    y);
+            break;
+        case DL2_LAYER_ATTENTION:
+            ops->attention_forward(plan->attention, x, y);
+            break;
+        case DL2_LAYER_TOKENS: {
+            const struct dl2_tokens_shape shape = tokens_shape(net, set, layer);
+            ops->tokens_forward(device, &shape, x, tensor_at(net, layer->class_token),
+                                tensor_at(net, t), y);
+            break;
+        }
         case DL2_LAYER_DROPOUT:
             if (train)
                 ops->dropout(device, x, y, count, layer->rate, net->config.seed, layer->number);
@@ -389,6 +440,24 @@ static void backward(struct dl2_network *net, const struct plan_set *set, bool a
         case DL2_LAYER_AVERAGE_POOL:
             ops->pool_backward(plan->pool, dy, dx);
             break;
+        case DL2_LAYER_ADD: /* dy is the gradient of both */
+            break;
+        case DL2_LAYER_GELU:
+            ops->gelu_backward(device, x, dy, dx, count);
+            break;
+        case DL2_LAYER_LAYER_NORM:
+            ops->layer_norm_backward(plan->layer_norm, x, dy, tensor_at(net, t), dx,
+                                     gradient_at(net, t), gradient_at(net, t + 1), accumulate);
+            break;
+        case DL2_LAYER_ATTENTION:
+            ops->attention_backward(plan->attention, x, dy, dx);
+            break;
+        case DL2_LAYER_TOKENS: {
+            const struct dl2_tokens_shape shape = tokens_shape(net, set, layer);
+            ops->tokens_backward(device, &shape, dy, dx, gradient_at(net, layer->class_token),
+                                 gradient_at(net, t), accumulate);
+            break;
+        }
         case DL2_LAYER_DROPOUT:
             ops->dropout(device, dy, dx, count, layer->rate, net->config.seed, layer->number);
             break;
