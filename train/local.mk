@@ -26,7 +26,15 @@ endif
 KERNELS_CFLAGS = $(AM_CFLAGS) -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math
 if HAVE_ONEDNN
 noinst_LTLIBRARIES += libtrain_cpu.la libkernels_c.la
-libtrain_cpu_la_SOURCES = train/device_onednn.c train/kernels.h train/onednn.c train/onednn.h
+libtrain_cpu_la_SOURCES = \
+	train/cpu.h \
+	train/cpu_batch_norm.c \
+	train/cpu_elementwise.c \
+	train/cpu_pool.c \
+	train/cpu_product.c \
+	train/device_cpu.c \
+	train/kernels.h \
+	train/onednn.c train/onednn.h
 libtrain_cpu_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 libtrain_cpu_la_LIBADD = libkernels_c.la $(ONEDNN_LIBS) $(OPENMP_LIBS)
 libkernels_c_la_SOURCES = train/kernels.c

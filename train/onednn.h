@@ -1,7 +1,7 @@
 /*
  * What oneDNN's C interface says one way in version 2 and another in version 3, said once, in the
  * manner of 3: layouts are handles, and a primitive is described in one call. All else is the same
- * in both, and device_onednn.c calls it itself.
+ * in both, and the cpu device calls it itself.
  *
  * A layout is what oneDNN calls a memory descriptor: the sizes of a tensor and its order in memory.
  * oneDNN's own functions take it as it is. Any thread may call any function here. Source: dnnl.h of

@@ -1,0 +1,139 @@
+/* Of the device cpu: what needs no plan, and the optimisers' steps. */
+#include "common/random.h"
+#include "train/cpu.h"
+#include "train/world.h"
+
+#include <string.h>
+
+struct elementwise {
+    const struct dl2_cpu *cpu;
+    const float *a, *b;
+    float *y, *z;
+    float rate, limit;
+    uint64_t seed, layer;
+    size_t count;
+    bool decays, nesterov;
+};
+
+static void activate_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->activate(e->a + begin, e->y + begin, end - begin, e->limit);
+}
+
+void dl2_cpu_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
+                      void *y, size_t count)
+{
+    struct elementwise e = {
+        .cpu = (struct dl2_cpu *)device, .a = x, .y = y, .limit = dl2_cpu_limit(activation)};
+    if (activation != DL2_IDENTITY)
+        dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, activate_part, &e);
+    else if (x != y)
+        memcpy(y, x, count * sizeof(float));
+}
+
+static void activate_backward_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->activate_backward(e->a + begin, e->b + begin, e->y + begin, end - begin,
+                                       e->limit);
+}
+
+void dl2_cpu_activate_backward(struct dl2_device *device, enum dl2_activation activation,
+                               const void *y, const void *dy, void *dx, size_t count)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device,
+                            .a = y,
+                            .b = dy,
+                            .y = dx,
+                            .limit = dl2_cpu_limit(activation)};
+    if (activation != DL2_IDENTITY)
+        dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, activate_backward_part, &e);
+    else if (dx != dy)
+        memcpy(dx, dy, count * sizeof(float));
+}
+
+static void add_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->add(e->a + begin, e->b + begin, e->y + begin, end - begin);
+}
+
+void dl2_cpu_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = a, .b = b, .y = y};
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, add_part, &e);
+}
+
+/* Numbers begin .. end-1 of the blocks of 4096 that streams are made for. */
+static void dropout_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    float scale = 1 / (1 - e->rate);
+    (void)part;
+    for (size_t block = begin; block < end; block++) {
+        struct dl2_random random;
+        dl2_random_init(&random, e->seed, DL2_RANDOM_DROPOUT, e->cpu->base.numbers.step,
+                        (e->layer << 24) + block);
+        size_t last = (block + 1) * 4096 < e->count ? (block + 1) * 4096 : e->count;
+        for (size_t i = block * 4096; i < last; i++)
+            e->y[i] = dl2_random_u32(&random) >= e->rate * 4294967296.0 ? e->a[i] * scale : 0;
+    }
+}
+
+void dl2_cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
+                     uint64_t seed, uint64_t layer)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device,
+                            .a = x,
+                            .y = y,
+                            .rate = rate,
+                            .seed = seed,
+                            .layer = layer,
+                            .count = count};
+    dl2_cpu_share_out(e.cpu, (count + 4095) / 4096, 2, dropout_part, &e);
+}
+
+static void sgd_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    const struct dl2_step_numbers *numbers = &e->cpu->base.numbers;
+    (void)part;
+    e->cpu->kernels->sgd(e->y + begin, e->a + begin, e->z + begin, end - begin,
+                         1 / (float)dl2_world_size(e->cpu->base.world), numbers->rate,
+                         numbers->momentum, e->decays ? numbers->weight_decay : 0, e->nesterov);
+}
+
+void dl2_cpu_sgd_step(struct dl2_device *device, float *weights, void *lowered,
+                      const float *gradient, float *momentum, size_t count, bool decays,
+                      bool nesterov)
+{
+    struct dl2_cpu *cpu = (struct dl2_cpu *)device;
+    struct elementwise e = {.cpu = cpu,
+                            .a = gradient,
+                            .y = weights,
+                            .z = momentum,
+                            .decays = decays,
+                            .nesterov = nesterov};
+    (void)lowered;
+    cpu->version++;
+    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, sgd_part, &e);
+}
+
+static void move_average_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->move_average(e->y + begin, e->a + begin, end - begin,
+                                  1 - e->cpu->base.numbers.average_decay);
+}
+
+void dl2_cpu_move_average(struct dl2_device *device, float *average, const float *values,
+                          size_t count)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = values, .y = average};
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, move_average_part, &e);
+}
