@@ -48,9 +48,9 @@ struct dl2_step_numbers {
     float lambda;  /* mixup's share of the sample itself */
     float scale;   /* of the loss */
     float rate, momentum, weight_decay;
-    float beta2, epsilon;           /* of AdamW, whose beta1 is `momentum` */
-    float correction1, correction2; /* 1 - beta1^t and 1 - beta2^t in update t, counted from 1 */
-    float average_decay;            /* how much of a moving average stays */
+    float beta2, epsilon; /* of AdamW, whose beta1 is `momentum` */
+    uint64_t update;      /* number of this update, from 1 */
+    float average_decay;  /* how much of a moving average stays */
 };
 
 struct dl2_world; /* train/world.h */
@@ -423,8 +423,9 @@ struct dl2_device_class {
                      bool nesterov);
     /*
      * torch.optim.AdamW (Loshchilov, Hutter 2019): w *= 1 - rate * decay; m = beta1 * m + (1 -
-     * beta1) * g; v = beta2 * v + (1 - beta2) * g^2; w -= rate * (m / correction1) / (sqrt(v /
-     * correction2) + epsilon), g = gradient / (loss scale * ranks). All else as sgd_step().
+     * beta1) * g; v = beta2 * v + (1 - beta2) * g^2; w -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1
+     * - beta2^t)) + epsilon), g = gradient / (loss scale * ranks). t is the update's number, less
+     * the updates that a loss scale has skipped. All else as sgd_step().
      */
     void (*adamw_step)(struct dl2_device *device, float *weights, void *lowered,
                        const float *gradient, float *first, float *second, size_t count,

@@ -1122,12 +1122,15 @@ static void ref_adamw_step(struct dl2_device *device, float *weights, void *lowe
     const struct dl2_step_numbers *numbers = &device->numbers;
     const float decay = decays ? numbers->weight_decay : 0;
     const float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
+    const double t = (double)(numbers->update - ref->scale.skipped);
+    const float correction1 = (float)(1 - pow(numbers->momentum, t));
+    const float correction2 = (float)(1 - pow(numbers->beta2, t));
     for (size_t i = 0; ref->finite && i < count; i++) {
         const float g = gradient[i] * share;
         first[i] += (1 - numbers->momentum) * (g - first[i]);
         second[i] = numbers->beta2 * second[i] + (1 - numbers->beta2) * g * g;
-        const float step = first[i] / numbers->correction1;
-        const float scale = sqrtf(second[i] / numbers->correction2) + numbers->epsilon;
+        const float step = first[i] / correction1;
+        const float scale = sqrtf(second[i] / correction2) + numbers->epsilon;
         weights[i] -= numbers->rate * (decay * weights[i] + step / scale);
         if (lowered)
             set(device->element, lowered, i, weights[i]);

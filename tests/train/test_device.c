@@ -503,6 +503,128 @@ static void run_activation(const struct op *op, struct dl2_device *d)
     take(d, NULL, dy, 0);
 }
 
+static void run_gelu(const struct op *op, struct dl2_device *d)
+{
+    size_t count = op->out_count;
+    void *x = place_elements(d, op->in[0], count), *y = place_elements(d, op->y, count);
+    void *dy = place_elements(d, op->dy, count), *dx = place_elements(d, op->gradient[0], count);
+    d->ops->gelu(d, x, y, count);
+    d->ops->gelu_backward(d, x, dy, dx, count);
+    if (op->accumulate) { /* in place, rather */
+        d->ops->gelu_backward(d, x, dy, dy, count);
+        d->ops->gelu(d, x, x, count);
+    }
+    take_elements(d, op->y, op->accumulate ? x : y, count);
+    take_elements(d, op->gradient[0], op->accumulate ? dy : dx, count);
+    void *const used[] = {op->accumulate ? y : x, op->accumulate ? dx : dy};
+    take(d, NULL, used[0], 0);
+    take(d, NULL, used[1], 0);
+}
+
+static void run_layer_norm(const struct op *op, struct dl2_device *d)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_layer_norm *norm = NULL;
+    ok(d->ops->layer_norm_create(d, op->shape, &norm, &error), &error);
+    void *x = place_elements(d, op->in[0], op->counts[0]);
+    float *gamma = place(d, op->in[1], op->counts[1] * F);
+    float *beta = place(d, op->in[2], op->counts[2] * F);
+    void *y = place_elements(d, op->y, op->out_count);
+    void *dy = place_elements(d, op->dy, op->out_count);
+    void *dx = place_elements(d, op->gradient[0], op->counts[0]);
+    float *dgamma = place(d, op->gradient[1], op->counts[1] * F);
+    float *dbeta = place(d, op->gradient[2], op->counts[2] * F);
+    d->ops->layer_norm_forward(norm, x, gamma, beta, y);
+    d->ops->layer_norm_backward(norm, x, dy, gamma, dx, dgamma, dbeta, false);
+    if (op->accumulate) { /* and in place */
+        d->ops->layer_norm_backward(norm, x, dy, gamma, dy, dgamma, dbeta, true);
+        void *other = dx;
+        dx = dy;
+        dy = other;
+    }
+    take_elements(d, op->y, y, op->out_count);
+    take_elements(d, op->gradient[0], dx, op->counts[0]);
+    take(d, op->gradient[1], dgamma, op->counts[1] * F);
+    take(d, op->gradient[2], dbeta, op->counts[2] * F);
+    void *const used[] = {x, gamma, beta, dy};
+    for (int i = 0; i < 4; i++)
+        take(d, NULL, used[i], 0);
+    d->ops->layer_norm_free(norm);
+}
+
+static struct op layer_norm_op(const struct dl2_layer_norm_shape *s)
+{
+    struct op op = {.name = "layer norm", .run = run_layer_norm, .shape = s};
+    op.counts[0] = op.out_count = s->rows * s->channels;
+    op.counts[1] = op.counts[2] = s->channels;
+    op_alloc(&op);
+    return op;
+}
+
+static void run_attention(const struct op *op, struct dl2_device *d)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_attention *attention = NULL;
+    ok(d->ops->attention_create(d, op->shape, &attention, &error), &error);
+    void *qkv = place_elements(d, op->in[0], op->counts[0]);
+    void *y = place_elements(d, op->y, op->out_count);
+    void *dy = place_elements(d, op->dy, op->out_count);
+    void *dqkv = place_elements(d, op->gradient[0], op->counts[0]);
+    d->ops->attention_forward(attention, qkv, y);
+    d->ops->attention_backward(attention, qkv, dy, dqkv);
+    take_elements(d, op->y, y, op->out_count);
+    take_elements(d, op->gradient[0], dqkv, op->counts[0]);
+    take(d, NULL, qkv, 0);
+    take(d, NULL, dy, 0);
+    d->ops->attention_free(attention);
+}
+
+static struct op attention_op(const struct dl2_attention_shape *s, float spread)
+{
+    struct op op = {.name = "attention", .run = run_attention, .shape = s};
+    op.out_count = (size_t)s->batch * s->tokens * s->channels;
+    op.counts[0] = 3 * op.out_count;
+    op_alloc(&op);
+    for (size_t i = 0; i < op.counts[0]; i++)
+        op.in[0][i] *= spread;
+    return op;
+}
+
+static void run_tokens(const struct op *op, struct dl2_device *d)
+{
+    const struct dl2_tokens_shape *shape = op->shape;
+    void *x = place_elements(d, op->in[0], op->counts[0]);
+    float *class_token = place(d, op->in[1], op->counts[1] * F);
+    float *positions = place(d, op->in[2], op->counts[2] * F);
+    void *y = place_elements(d, op->y, op->out_count);
+    void *dy = place_elements(d, op->dy, op->out_count);
+    void *dx = place_elements(d, op->gradient[0], op->counts[0]);
+    float *dclass_token = place(d, op->gradient[1], op->counts[1] * F);
+    float *dpositions = place(d, op->gradient[2], op->counts[2] * F);
+    d->ops->tokens_forward(d, shape, x, class_token, positions, y);
+    d->ops->tokens_backward(d, shape, dy, dx, dclass_token, dpositions, false);
+    if (op->accumulate)
+        d->ops->tokens_backward(d, shape, dy, dx, dclass_token, dpositions, true);
+    take_elements(d, op->y, y, op->out_count);
+    take_elements(d, op->gradient[0], dx, op->counts[0]);
+    take(d, op->gradient[1], dclass_token, op->counts[1] * F);
+    take(d, op->gradient[2], dpositions, op->counts[2] * F);
+    void *const used[] = {x, class_token, positions, dy};
+    for (int i = 0; i < 4; i++)
+        take(d, NULL, used[i], 0);
+}
+
+static struct op tokens_op(const struct dl2_tokens_shape *s)
+{
+    struct op op = {.name = "tokens", .run = run_tokens, .shape = s};
+    op.counts[1] = s->channels;
+    op.counts[2] = (size_t)s->tokens * s->channels;
+    op.out_count = s->batch * op.counts[2];
+    op.counts[0] = op.out_count - (size_t)s->batch * s->channels;
+    op_alloc(&op);
+    return op;
+}
+
 /* -- comparing -- */
 
 static void near(const char *what, const char *part, const float *want, const float *got,
@@ -829,6 +951,149 @@ static void activation_devices(void **state)
     }
 }
 
+static void gelu_gradients(void **state)
+{
+    (void)state;
+    struct op op = {.name = "gelu", .run = run_gelu, .out_count = 100, .counts = {100}};
+    op_alloc(&op);
+    for (size_t i = 0; i < op.out_count; i++)
+        op.in[0][i] *= 4;
+    against_differences(&op, 1e-3, 1e-3);
+    op_free(&op);
+}
+
+static void gelu_devices(void **state)
+{
+    (void)state;
+    for (int in_place = 0; in_place < 2; in_place++) {
+        struct op op = {.name = "gelu", .run = run_gelu, .out_count = 50021, .counts = {50021}};
+        op.accumulate = in_place;
+        op_alloc(&op);
+        for (size_t i = 0; i < op.out_count; i++) /* far out, too: 0 and x */
+            op.in[0][i] *= i % 100 == 0 ? 1000 : 6;
+        op.in[0][0] = 0;
+        op.in[0][1] = -60000;
+        op.dy[1] = 0;
+        against_reference(&op, 1e-6);
+        op_free(&op);
+    }
+}
+
+static const struct dl2_layer_norm_shape layer_norms[] = {
+    {1, 1, 1e-6f},    {3, 5, 1e-6f},    {4, 8, 0.5f},     {197, 192, 1e-6f}, {5, 33, 1e-6f},
+    {64, 768, 1e-6f}, {1, 3072, 1e-5f}, {2, 1001, 1e-6f}, {1000, 7, 1e-6f}};
+
+static void layer_norm_gradients(void **state)
+{
+    (void)state;
+    for (int i = 1; i < 3; i++) {
+        struct op op = layer_norm_op(&layer_norms[i]);
+        against_differences(&op, 1e-3, 2e-3);
+        op_free(&op);
+    }
+}
+
+static void layer_norm_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < sizeof layer_norms / sizeof layer_norms[0]; i++)
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            struct op op = layer_norm_op(&layer_norms[i]);
+            op.accumulate = accumulate;
+            against_reference(&op, 1e-5);
+            op_free(&op);
+        }
+}
+
+/* Rows without any spread: beta, and no gradient for x. */
+static void layer_norm_constant_rows(void **state)
+{
+    (void)state;
+    const struct dl2_layer_norm_shape constant[] = {{3, 1, 1e-6f}, {2, 40, 1e-6f}};
+    for (int i = 0; i < 2; i++) {
+        struct op op = layer_norm_op(&constant[i]);
+        for (size_t k = 0; k < op.counts[0]; k++) {
+            op.in[0][k] = 1 + (float)(k / constant[i].channels);
+            op.dy[k] = 1;
+            op.in[1][k % constant[i].channels] = 2;
+        }
+        against_reference(&op, 1e-6);
+        for (size_t k = 0; subject_count && k < op.counts[0]; k++)
+            assert_true(fabsf(op.gradient[0][k]) < 1e-3f);
+        op_free(&op);
+    }
+}
+
+/* batch, tokens, channels, heads */
+static const struct dl2_attention_shape attentions[] = {
+    {1, 1, 1, 1},   {2, 3, 4, 2},    {1, 5, 6, 1},     {3, 5, 24, 3},
+    {2, 17, 64, 2}, {1, 65, 192, 3}, {2, 197, 128, 2}, {5, 2, 20, 5}};
+
+static void attention_gradients(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct op op = attention_op(&attentions[i], 2);
+        against_differences(&op, 1e-3, 2e-3);
+        op_free(&op);
+    }
+}
+
+static void attention_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof attentions / sizeof attentions[0]; i++) {
+        struct op op = attention_op(&attentions[i], 2);
+        against_reference(&op, 5e-6);
+        op_free(&op);
+    }
+}
+
+/* Scores that are the same give the mean of the values, whatever exp() of them would be. */
+static void attention_to_all_alike(void **state)
+{
+    (void)state;
+    const struct dl2_attention_shape s = {2, 9, 128, 2};
+    struct op op = attention_op(&s, 1);
+    for (size_t row = 0; row < (size_t)s.batch * s.tokens; row++)
+        for (size_t c = 0; c < 2u * s.channels; c++)
+            op.in[0][row * 3 * s.channels + c] = row % 2 || c >= s.channels ? 8 : -8;
+    against_reference(&op, 5e-6);
+    for (size_t i = 0; subject_count && i < op.out_count; i++) {
+        double mean = 0;
+        size_t sample = i / s.channels / s.tokens * s.tokens;
+        for (size_t t = 0; t < s.tokens; t++)
+            mean += op.in[0][(sample + t) * 3 * s.channels + 2 * s.channels + i % s.channels];
+        assert_true(fabs(mean / s.tokens - op.y[i]) < 1e-2);
+    }
+    op_free(&op);
+}
+
+static const struct dl2_tokens_shape tokens[] = {
+    {1, 2, 1}, {3, 5, 7}, {7, 17, 64}, {2, 65, 192}, {33, 10, 24}};
+
+static void tokens_gradients(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct op op = tokens_op(&tokens[i]);
+        against_differences(&op, 1, 2e-5);
+        op_free(&op);
+    }
+}
+
+static void tokens_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++)
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            struct op op = tokens_op(&tokens[i]);
+            op.accumulate = accumulate;
+            against_reference(&op, 2e-6);
+            op_free(&op);
+        }
+}
+
 static const int32_t some_labels[] = {2, 0, -1, 3, 1, 2, 0};
 static const uint32_t some_partners[] = {1, 4, 3, 2, 0, 5, 6};
 static const struct loss_case losses[] = {
@@ -969,9 +1234,25 @@ static void ingest_devices(void **state)
         }
 }
 
-/* Three updates; weights, then momenta, into `out`. */
-static void run_sgd(const struct subject *subject, const float *start, const float *gradient,
-                    size_t count, bool nesterov, float *out)
+enum optimiser { SGD, NESTEROV, ADAMW, OPTIMISERS };
+
+/* A step over `count` of the parameters, from `first` on. */
+static void step(struct dl2_device *d, enum optimiser optimiser, size_t first, size_t count,
+                 bool decays, float *w, void *lowered, const float *g, float *m, float *v)
+{
+    char *image = lowered;
+    if (image)
+        image += first * dl2_element_size(d->element);
+    if (optimiser == ADAMW)
+        d->ops->adamw_step(d, w + first, image, g + first, m + first, v + first, count, decays);
+    else
+        d->ops->sgd_step(d, w + first, image, g + first, m + first, count, decays,
+                         optimiser == NESTEROV);
+}
+
+/* Three updates; weights, then the optimiser's state, into `out`. */
+static void run_optimiser(const struct subject *subject, enum optimiser optimiser,
+                          const float *start, const float *gradient, size_t count, float *out)
 {
     const size_t decayed = 12345; /* no more than the first part of them */
     struct dl2_device *d = opened(subject);
@@ -981,27 +1262,32 @@ static void run_sgd(const struct subject *subject, const float *start, const flo
     for (size_t i = 0; i < count; i++)
         scaled[i] = gradient[i] * (float)loss_scale_of(d);
     float *w = place(d, start, count * F), *g = place(d, scaled, count * F);
-    float *m = place(d, start, count * F);
+    float *m = place(d, start, count * F), *v = place(d, start, count * F);
     char *lowered = d->element == DL2_ELEMENT_F32 ? NULL : place_elements(d, start, count);
     ops->zero(d, m, count * F);
+    ops->zero(d, v, count * F);
     if (lowered) {
         ops->zero(d, lowered, count * size);
         ops->lower(d, w, lowered, count);
     }
-    for (int step = 0; step < 3; step++) {
-        const struct dl2_step_numbers numbers = {
-            .rate = 0.1f / (float)(step + 1), .momentum = 0.875f, .weight_decay = 1e-2f};
+    for (int update = 1; update <= 3; update++) {
+        const struct dl2_step_numbers numbers = {.rate = 0.1f / (float)update,
+                                                 .momentum = 0.875f,
+                                                 .weight_decay = 1e-2f,
+                                                 .beta2 = 0.75f,
+                                                 .epsilon = 1e-4f,
+                                                 .update = (uint64_t)update};
         ops->set_numbers(d, &numbers);
         if (ops->check_gradients)
             ops->check_gradients(d, g, count);
-        ops->sgd_step(d, w, lowered, g, m, decayed, true, nesterov);
-        ops->sgd_step(d, w + decayed, lowered ? lowered + decayed * size : NULL, g + decayed,
-                      m + decayed, count - decayed, false, nesterov);
+        step(d, optimiser, 0, decayed, true, w, lowered, g, m, v);
+        step(d, optimiser, decayed, count - decayed, false, w, lowered, g, m, v);
         if (ops->end_update)
             ops->end_update(d);
     }
     take(d, out, w, count * F);
     take(d, out + count, m, count * F);
+    take(d, out + 2 * count, v, count * F);
     take(d, NULL, g, 0);
     if (lowered) { /* the image of the weights is theirs, bit for bit */
         float *image = fresh(count), *own = fresh(count);
@@ -1016,23 +1302,68 @@ static void run_sgd(const struct subject *subject, const float *start, const flo
     dl2_device_close(d);
 }
 
-static void sgd_devices(void **state)
+static void optimiser_devices(void **state)
 {
     (void)state;
+    static const char *const names[] = {"sgd", "nesterov", "adamw"};
     const size_t count = 20011;
     float *start = fresh(count), *gradient = fresh(count);
-    float *want = fresh(2 * count), *got = fresh(2 * count);
-    for (int nesterov = 0; nesterov < 2; nesterov++) {
-        run_sgd(&reference, start, gradient, count, nesterov, want);
+    float *want = fresh(3 * count), *got = fresh(3 * count);
+    for (int o = SGD; o < OPTIMISERS; o++) {
+        run_optimiser(&reference, (enum optimiser)o, start, gradient, count, want);
         for (size_t k = 0; k < subject_count; k++) {
-            run_sgd(&subjects[k], start, gradient, count, nesterov, got);
-            near(subjects[k].name, "sgd", want, got, 2 * count, 1e-6);
+            run_optimiser(&subjects[k], (enum optimiser)o, start, gradient, count, got);
+            near(subjects[k].name, names[o], want, got, 3 * count, 1e-6);
         }
     }
     free(start);
     free(gradient);
     free(want);
     free(got);
+}
+
+/* One number by hand, over two updates: torch.optim.AdamW's. */
+static void adamw_by_hand(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k <= subject_count; k++) {
+        const struct subject *subject = k ? &subjects[k - 1] : &reference;
+        struct dl2_device *d = opened(subject);
+        const float start = 1, gradients[] = {0.5f, -0.25f};
+        float *w = place(d, &start, F), *g = place(d, &start, F), *m = place(d, &start, F);
+        float *v = place(d, &start, F), got[3];
+        void *lowered = d->element == DL2_ELEMENT_F32 ? NULL : place_elements(d, &start, 1);
+        d->ops->zero(d, m, F);
+        d->ops->zero(d, v, F);
+        double weight = 1, first = 0, second = 0;
+        for (int t = 1; t <= 2; t++) {
+            struct dl2_error error = DL2_ERROR_INIT;
+            float scaled = gradients[t - 1] * (float)loss_scale_of(d);
+            ok(d->ops->sync(d, &error), &error);
+            d->ops->upload(d, g, &scaled, F);
+            d->ops->wait_uploads(d);
+            d->ops->set_numbers(d, &(struct dl2_step_numbers){.rate = 0.1f,
+                                                              .momentum = 0.9f,
+                                                              .weight_decay = 0.1f,
+                                                              .beta2 = 0.99f,
+                                                              .epsilon = 1e-8f,
+                                                              .update = (uint64_t)t});
+            d->ops->adamw_step(d, w, lowered, g, m, v, 1, true);
+            weight *= 1 - 0.1 * 0.1;
+            first = 0.9 * first + 0.1 * gradients[t - 1];
+            second = 0.99 * second + 0.01 * gradients[t - 1] * gradients[t - 1];
+            weight -= 0.1 * (first / (t == 1 ? 0.1 : 0.19)) /
+                      (sqrt(second / (t == 1 ? 0.01 : 0.0199)) + 1e-8);
+        }
+        take(d, &got[0], w, F);
+        take(d, &got[1], m, F);
+        take(d, &got[2], v, F);
+        take(d, NULL, g, 0);
+        take(d, NULL, lowered, 0);
+        dl2_device_close(d);
+        assert_true(fabs(got[0] - weight) < 1e-6 && fabs(got[1] - first) < 1e-6 &&
+                    fabs(got[2] - second) < 1e-7);
+    }
 }
 
 /* Three moves of an average, of a decay each; the first takes the values over, bit for bit. */
@@ -1106,6 +1437,29 @@ static void loss_scale_devices(void **state)
             assert_int_equal(scale.skipped, i < 2 ? 8 + i : 9);
             take(d, NULL, g, 0);
         }
+        /* AdamW's state stays, too, and what was skipped doesn't count: m / (1 - beta1) is g. */
+        ok(ops->set_loss_scale(d, &(struct dl2_loss_scale){.scale = 2}, &error), &error);
+        float *v = place(d, zeros, sizeof zeros);
+        ops->zero(d, m, sizeof zeros);
+        for (int i = 1; i < 3; i++) {
+            float *g = place(d, bad[i], sizeof bad[i]), now[3];
+            ops->upload(d, w, start, sizeof start);
+            ops->set_numbers(
+                d, &(struct dl2_step_numbers){
+                       .rate = 1, .momentum = 0.5f, .beta2 = 0.75f, .update = (uint64_t)i});
+            ops->check_gradients(d, g, 3);
+            ops->adamw_step(d, w, lowered, g, m, v, 3, true);
+            ops->end_update(d);
+            ok(ops->download(d, now, w, sizeof now, &error), &error);
+            for (int n = 0; n < 3; n++)
+                assert_true(fabsf(now[n] - (i == 1 ? start[n] : start[n] - 1)) < 1e-6f);
+            ok(ops->download(d, now, v, sizeof now, &error), &error);
+            for (int n = 0; n < 3; n++) /* (1 / the scale of then, 1)^2 / 4 */
+                assert_true(now[n] == (i == 1 ? 0 : 0.25f));
+            take(d, NULL, g, 0);
+        }
+        take(d, NULL, v, 0);
+        ops->zero(d, m, sizeof zeros);
         /* The 2000th good one doubles it. */
         ok(ops->set_loss_scale(d, &before, &error), &error);
         ops->check_gradients(d, m, 3);
@@ -1189,6 +1543,8 @@ static void shapes_that_make_no_sense(void **state)
     const struct dl2_conv_shape none_at_all = {1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 0, false};
     const struct dl2_conv_shape *bad[] = {&large, &empty, &huge, &stuck, &uneven, &none_at_all};
     const struct dl2_pool_shape pool = {DL2_POOL_MAX, 1, 4, 4, 1, 3, 3, 2, 2, 2, 2, 2, 2};
+    const struct dl2_attention_shape odd[] = {
+        {1, 4, 6, 4}, {1, 4, 6, 0}, {1, 0, 6, 3}, {1, 1u << 20, 1, 1}};
     const struct dl2_device_class *ops;
     for (size_t k = 0; k <= subject_count; k++) {
         struct dl2_device *d = opened(k ? &subjects[k - 1] : &reference);
@@ -1202,6 +1558,13 @@ static void shapes_that_make_no_sense(void **state)
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_pool *made = NULL;
         assert_int_equal(ops->pool_create(d, &pool, &made, &error), DL2_ERR_ARGUMENT);
+        for (int i = 0; i < 4; i++) {
+            struct dl2_attention *attention = NULL;
+            dl2_error_clear(&error);
+            assert_int_equal(ops->attention_create(d, &odd[i], &attention, &error),
+                             DL2_ERR_ARGUMENT);
+            assert_non_null(strstr(error.message, "heads"));
+        }
         dl2_device_close(d);
     }
     struct dl2_error error = DL2_ERROR_INIT;
@@ -1281,6 +1644,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(linear_gradients, seed),
         cmocka_unit_test_setup(pool_gradients, seed),
         cmocka_unit_test_setup(norm_gradients, seed),
+        cmocka_unit_test_setup(gelu_gradients, seed),
+        cmocka_unit_test_setup(layer_norm_gradients, seed),
+        cmocka_unit_test_setup(attention_gradients, seed),
+        cmocka_unit_test_setup(tokens_gradients, seed),
         cmocka_unit_test_setup(loss_gradients, seed),
         cmocka_unit_test_setup(elements, seed),
     };
@@ -1292,12 +1659,19 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(norm_one_row, seed),
         cmocka_unit_test_setup(norm_eval, seed),
         cmocka_unit_test_setup(activation_devices, seed),
+        cmocka_unit_test_setup(gelu_devices, seed),
+        cmocka_unit_test_setup(layer_norm_devices, seed),
+        cmocka_unit_test_setup(layer_norm_constant_rows, seed),
+        cmocka_unit_test_setup(attention_devices, seed),
+        cmocka_unit_test_setup(attention_to_all_alike, seed),
+        cmocka_unit_test_setup(tokens_devices, seed),
         cmocka_unit_test_setup(loss_devices, seed),
         cmocka_unit_test_setup(loss_by_hand, seed),
         cmocka_unit_test_setup(all_labels_missing, seed),
         cmocka_unit_test_setup(dropout_is_the_same_everywhere, seed),
         cmocka_unit_test_setup(ingest_devices, seed),
-        cmocka_unit_test_setup(sgd_devices, seed),
+        cmocka_unit_test_setup(optimiser_devices, seed),
+        cmocka_unit_test_setup(adamw_by_hand, seed),
         cmocka_unit_test_setup(averages_devices, seed),
         cmocka_unit_test_setup(loss_scale_devices, seed),
         cmocka_unit_test_setup(recordings, seed),
