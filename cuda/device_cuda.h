@@ -1,0 +1,164 @@
+/*
+ * What the files of the device cuda share: its context, its memory, and how calls fail.
+ * device_cuda.c has the device itself and its table; the others have the layers, by kind, under the
+ * names that train/device.h's methods have there.
+ */
+#ifndef DL2_CUDA_DEVICE_CUDA_H
+#define DL2_CUDA_DEVICE_CUDA_H
+
+#include "cuda/reducer.h"
+#include "train/device.h"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+/* Memory of the card that grows. */
+struct area {
+    void *memory;
+    size_t size;
+};
+
+struct cuda {
+    struct dl2_device base;
+    unsigned number, ranks;
+    enum dl2_precision precision;
+    bool deterministic, graphs;
+    cudaStream_t stream, uploads;
+    cudaEvent_t uploaded, ingested[2];
+    uint64_t ingests; /* the last but one's event is ingested[ingests % 2] */
+    uint64_t
+        profiled; /* a profiler sees what follows this many ingests, and ends before the next */
+    cudnnHandle_t cudnn;
+    cublasLtHandle_t blas;
+    struct dl2_gpu_reducer *reducer;
+    struct dl2_gpu_state *state;
+    size_t workspace_limit;
+    struct area workspace, partials, gradient;
+    struct choice *choices; /* how to do convolutions */
+    struct retired *retired;
+    struct dl2_recording *recording; /* being made */
+    unsigned recordings;             /* there are */
+    struct block *blocks;
+    size_t allocated; /* bytes of the blocks */
+};
+
+/* -- errors -- */
+
+/* Did all go well so far? Calls that compute ask first. */
+static inline bool well(const struct cuda *cuda)
+{
+    return !cuda->base.failure.status;
+}
+
+/* Keeps the first failure. `what` says for which layer, and may be NULL. */
+void dl2_cuda_note(struct cuda *cuda, cudaError_t status, const char *call, const char *what);
+
+/* One of kernels.h's. */
+static inline void launched(struct cuda *cuda, int status, const char *what)
+{
+    dl2_cuda_note(cuda, (cudaError_t)status, "kernel launch", what);
+}
+
+/* A library's call that left its message in the failure. */
+static inline void library(struct cuda *cuda, int status)
+{
+    if (status < 0)
+        dl2_error_prefix(&cuda->base.failure, "device cuda");
+}
+
+int dl2_cuda_out_of_memory(struct dl2_error *error, const char *what);
+
+/* -- memory of the card -- */
+
+/* `out` is a pointer's address. */
+int dl2_cuda_take(struct cuda *cuda, size_t bytes, const char *what, void *out,
+                  struct dl2_error *error);
+/* Once all is done that was queued, where it may be in use. */
+void dl2_cuda_give(struct cuda *cuda, void *memory);
+/* Scratch of `bytes` at least, whose address the next call may change. */
+int dl2_cuda_grow(struct cuda *cuda, struct area *area, size_t bytes, const char *what,
+                  struct dl2_error *error);
+int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_error *error);
+
+/* -- methods that layers use, too -- */
+
+void dl2_cuda_copy(struct dl2_device *device, void *to, const void *from, size_t bytes);
+int dl2_cuda_sync(struct dl2_device *device, struct dl2_error *error);
+int dl2_cuda_download(struct dl2_device *device, void *to, const void *from, size_t bytes,
+                      struct dl2_error *error);
+void dl2_cuda_all_reduce(struct dl2_device *device, float *data, size_t count);
+void dl2_cuda_all_reduce_wait(struct dl2_device *device);
+
+/* -- methods of layers -- */
+
+/* device_conv.c */
+void dl2_cuda_forget_choices(struct cuda *cuda);
+void dl2_cuda_conv_free(struct dl2_conv *conv);
+int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
+                         struct dl2_conv **out, struct dl2_error *error);
+void dl2_cuda_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
+                           const float *bias, void *y);
+void dl2_cuda_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
+                                 void *dx);
+void dl2_cuda_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
+                                    float *dweights, float *dbias, bool accumulate);
+
+/* device_linear.c */
+void dl2_cuda_linear_free(struct dl2_linear *linear);
+int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
+                           struct dl2_linear **out, struct dl2_error *error);
+void dl2_cuda_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
+                             const float *bias, void *y);
+void dl2_cuda_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
+                                   void *dx);
+void dl2_cuda_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
+                                      float *dweights, float *dbias, bool accumulate);
+
+/* device_norm.c */
+void dl2_cuda_norm_free(struct dl2_norm *norm);
+int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
+                         struct dl2_norm **out, struct dl2_error *error);
+void dl2_cuda_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
+                         const float *gamma, const float *beta, float *running_mean,
+                         float *running_var, void *y);
+void dl2_cuda_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
+                        const float *gamma, const float *beta, const float *running_mean,
+                        const float *running_var, void *y);
+void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+                            const void *dy2, const float *gamma, const float *beta, void *dx,
+                            void *dresidual, float *dgamma, float *dbeta, bool accumulate);
+
+/* device_kernels.c */
+void dl2_cuda_pool_free(struct dl2_pool *pool);
+int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
+                         struct dl2_pool **out, struct dl2_error *error);
+void dl2_cuda_pool_forward(struct dl2_pool *pool, const void *x, void *y);
+void dl2_cuda_pool_backward(struct dl2_pool *pool, const void *dy, void *dx);
+void dl2_cuda_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
+                       void *y, size_t count);
+void dl2_cuda_activate_backward(struct dl2_device *device, enum dl2_activation activation,
+                                const void *y, const void *dy, void *dx, size_t count);
+void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
+void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
+                      uint64_t seed, uint64_t layer);
+void dl2_cuda_loss_free(struct dl2_loss *loss);
+int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
+                         struct dl2_loss **out, struct dl2_error *error);
+void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
+                       const uint32_t *partner, float *losses, void *dlogits,
+                       struct dl2_loss_sums *sums);
+void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, size_t count);
+void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
+                       const float *gradient, float *momentum, size_t count, bool decays,
+                       bool nesterov);
+void dl2_cuda_end_update(struct dl2_device *device);
+void dl2_cuda_move_average(struct dl2_device *device, float *average, const float *values,
+                           size_t count);
+void dl2_cuda_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count);
+int dl2_cuda_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,
+                            struct dl2_error *error);
+int dl2_cuda_set_loss_scale(struct dl2_device *device, const struct dl2_loss_scale *scale,
+                            struct dl2_error *error);
+
+#endif

@@ -1,0 +1,218 @@
+/* What the device cuda does with a kernel or two of its own: pooling, elementwise layers, the
+ * loss, optimisers. */
+#include "cuda/device_cuda.h"
+
+#include "common/memory.h"
+#include "cuda/kernels.h"
+
+#include <stdlib.h>
+
+struct dl2_pool {
+    struct cuda *cuda;
+    struct dl2_pool_shape s;
+    uint8_t *winner;
+};
+
+struct dl2_loss {
+    struct cuda *cuda;
+    struct dl2_loss_shape s;
+    struct dl2_gpu_sample_loss *each;
+};
+
+/* -- pooling -- */
+
+void dl2_cuda_pool_free(struct dl2_pool *pool)
+{
+    if (pool)
+        dl2_cuda_give(pool->cuda, pool->winner);
+    free(pool);
+}
+
+int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
+                         struct dl2_pool **out, struct dl2_error *error)
+{
+    DL2_TRY(dl2_pool_shape_check(shape, error));
+    if (shape->kind == DL2_POOL_MAX && shape->kernel_height * shape->kernel_width > DL2_GPU_WINDOW)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "device cuda: no max pooling over %ux%u, more than %d elements",
+                             shape->kernel_width, shape->kernel_height, DL2_GPU_WINDOW);
+    struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
+    if (!pool)
+        return dl2_cuda_out_of_memory(error, "pooling");
+    pool->cuda = (struct cuda *)device;
+    pool->s = *shape;
+    if (shape->kind == DL2_POOL_MAX) {
+        int status = dl2_cuda_take(pool->cuda,
+                                   (size_t)shape->batch * shape->out_height * shape->out_width *
+                                       shape->channels,
+                                   "where maxima were", &pool->winner, error);
+        if (status < 0) {
+            free(pool);
+            return status;
+        }
+    }
+    *out = pool;
+    return DL2_OK;
+}
+
+void dl2_cuda_pool_forward(struct dl2_pool *pool, const void *x, void *y)
+{
+    struct cuda *cuda = pool->cuda;
+    if (well(cuda))
+        launched(cuda, dl2_gpu_pool(cuda->base.element, &pool->s, x, y, pool->winner, cuda->stream),
+                 "pooling");
+}
+
+void dl2_cuda_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
+{
+    struct cuda *cuda = pool->cuda;
+    if (well(cuda))
+        launched(
+            cuda,
+            dl2_gpu_pool_backward(cuda->base.element, &pool->s, dy, pool->winner, dx, cuda->stream),
+            "gradient of pooling");
+}
+
+/* -- elementwise -- */
+
+void dl2_cuda_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
+                       void *y, size_t count)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda, dl2_gpu_activate(device->element, activation, x, y, count, cuda->stream),
+                 "activation");
+}
+
+void dl2_cuda_activate_backward(struct dl2_device *device, enum dl2_activation activation,
+                                const void *y, const void *dy, void *dx, size_t count)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(
+            cuda,
+            dl2_gpu_activate_backward(device->element, activation, y, dy, dx, count, cuda->stream),
+            "gradient of an activation");
+}
+
+void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda, dl2_gpu_add(device->element, a, b, y, count, cuda->stream), "addition");
+}
+
+void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
+                      uint64_t seed, uint64_t layer)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_dropout(device->element, x, y, count, rate, seed, layer, cuda->state,
+                                 cuda->stream),
+                 "dropout");
+}
+
+/* -- loss -- */
+
+void dl2_cuda_loss_free(struct dl2_loss *loss)
+{
+    if (loss)
+        dl2_cuda_give(loss->cuda, loss->each);
+    free(loss);
+}
+
+int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
+                         struct dl2_loss **out, struct dl2_error *error)
+{
+    struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
+    if (!loss)
+        return dl2_cuda_out_of_memory(error, "the loss");
+    loss->cuda = (struct cuda *)device;
+    loss->s = *shape;
+    int status = dl2_cuda_take(loss->cuda, shape->batch * sizeof *loss->each, "the loss",
+                               &loss->each, error);
+    if (status < 0) {
+        free(loss);
+        return status;
+    }
+    *out = loss;
+    return DL2_OK;
+}
+
+void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
+                       const uint32_t *partner, float *losses, void *dlogits,
+                       struct dl2_loss_sums *sums)
+{
+    struct cuda *cuda = loss->cuda;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_loss(cuda->base.element, &loss->s, logits, labels, partner, losses,
+                              dlogits, sums, loss->each, cuda->state, cuda->stream),
+                 "the loss");
+}
+
+/* -- optimiser -- */
+
+void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, size_t count)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (cuda->precision == DL2_PRECISION_FP16 && well(cuda))
+        launched(cuda, dl2_gpu_check_gradients(gradient, count, cuda->state, cuda->stream),
+                 "the optimiser");
+}
+
+void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
+                       const float *gradient, float *momentum, size_t count, bool decays,
+                       bool nesterov)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_sgd(device->element, weights, lowered, gradient, momentum, count, decays,
+                             nesterov, cuda->ranks, cuda->state, cuda->stream),
+                 "the optimiser");
+}
+
+void dl2_cuda_end_update(struct dl2_device *device)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (cuda->precision == DL2_PRECISION_FP16 && well(cuda))
+        launched(cuda, dl2_gpu_end_update(cuda->state, cuda->stream), "the optimiser");
+}
+
+void dl2_cuda_move_average(struct dl2_device *device, float *average, const float *values,
+                           size_t count)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda, dl2_gpu_move_average(average, values, count, cuda->state, cuda->stream),
+                 "the optimiser");
+}
+
+void dl2_cuda_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda, dl2_gpu_lower(device->element, weights, lowered, count, cuda->stream),
+                 "lowered weights");
+}
+
+int dl2_cuda_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,
+                            struct dl2_error *error)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    return dl2_cuda_download(device, scale, &cuda->state->loss_scale, sizeof *scale, error);
+}
+
+int dl2_cuda_set_loss_scale(struct dl2_device *device, const struct dl2_loss_scale *scale,
+                            struct dl2_error *error)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        dl2_cuda_note(cuda,
+                      cudaMemcpyAsync(&cuda->state->loss_scale, scale, sizeof *scale,
+                                      cudaMemcpyHostToDevice, cuda->stream),
+                      "cudaMemcpyAsync", "the loss scale");
+    return dl2_cuda_sync(device, error);
+}

@@ -1,0 +1,149 @@
+/* Batch norm of the device cuda, over several cards where it is synchronized. */
+#include "cuda/device_cuda.h"
+
+#include "common/memory.h"
+#include "cuda/kernels.h"
+
+#include <stdlib.h>
+
+struct dl2_norm {
+    struct cuda *cuda;
+    struct dl2_norm_shape s;
+    float *moments, *kept, *sums, *shared; /* [2][channels] each */
+};
+
+void dl2_cuda_norm_free(struct dl2_norm *norm)
+{
+    if (norm)
+        dl2_cuda_give(norm->cuda, norm->moments);
+    free(norm);
+}
+
+int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
+                         struct dl2_norm **out, struct dl2_error *error)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
+    if (!norm)
+        return dl2_cuda_out_of_memory(error, "batch norm");
+    /* Each of the four begins at a multiple of 16 floats. */
+    size_t each = (2 * (size_t)shape->channels + 15) / 16 * 16;
+    norm->cuda = cuda;
+    norm->s = *shape;
+    int status = dl2_cuda_grow_partials(cuda, shape->channels, error);
+    if (status == DL2_OK)
+        status = dl2_cuda_take(cuda, 4 * each * sizeof(float), "batch norm", &norm->moments, error);
+    if (status < 0) {
+        free(norm);
+        return status;
+    }
+    norm->kept = norm->moments + each;
+    norm->sums = norm->kept + each;
+    norm->shared = norm->sums + each;
+    *out = norm;
+    return DL2_OK;
+}
+
+static bool is_shared(const struct dl2_norm *norm)
+{
+    return norm->s.synchronized && norm->cuda->ranks > 1;
+}
+
+/* Rows of all that the statistics are of. */
+static size_t all_rows(const struct dl2_norm *norm)
+{
+    return norm->s.rows * (is_shared(norm) ? norm->cuda->ranks : 1);
+}
+
+/* Moments of the world's batch from those of the ranks: the mean of the means, and squared
+ * differences that were moved there before they are added up. */
+static void share_moments(struct dl2_norm *norm)
+{
+    struct cuda *cuda = norm->cuda;
+    struct dl2_device *device = &cuda->base;
+    unsigned channels = norm->s.channels;
+    dl2_cuda_copy(device, norm->shared, norm->moments, channels * sizeof(float));
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_scale(norm->shared, channels, 1.0f / (float)cuda->ranks, cuda->stream),
+                 "batch norm");
+    dl2_cuda_all_reduce(device, norm->shared, channels);
+    dl2_cuda_all_reduce_wait(device);
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_norm_recentre(norm->moments, norm->shared, norm->s.rows, channels,
+                                       cuda->stream),
+                 "batch norm");
+    dl2_cuda_all_reduce(device, norm->moments + channels, channels);
+    dl2_cuda_all_reduce_wait(device);
+}
+
+static void apply_norm(struct dl2_norm *norm, const void *x, const void *residual,
+                       const float *gamma, const float *beta, void *y)
+{
+    struct cuda *cuda = norm->cuda;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_norm_apply(cuda->base.element, &norm->s, x, residual, gamma, beta,
+                                    norm->kept, y, cuda->stream),
+                 "batch norm");
+}
+
+void dl2_cuda_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
+                         const float *gamma, const float *beta, float *running_mean,
+                         float *running_var, void *y)
+{
+    struct cuda *cuda = norm->cuda;
+    if (!well(cuda))
+        return;
+    launched(cuda,
+             dl2_gpu_norm_moments(cuda->base.element, x, norm->s.rows, norm->s.channels,
+                                  cuda->partials.memory, norm->moments, cuda->stream),
+             "batch norm");
+    if (is_shared(norm))
+        share_moments(norm);
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_norm_keep(norm->moments, all_rows(norm), &norm->s, running_mean,
+                                   running_var, norm->kept, cuda->stream),
+                 "batch norm");
+    apply_norm(norm, x, residual, gamma, beta, y);
+}
+
+void dl2_cuda_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
+                        const float *gamma, const float *beta, const float *running_mean,
+                        const float *running_var, void *y)
+{
+    struct cuda *cuda = norm->cuda;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_norm_keep_running(running_mean, running_var, &norm->s, norm->kept,
+                                           cuda->stream),
+                 "batch norm");
+    apply_norm(norm, x, residual, gamma, beta, y);
+}
+
+void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+                            const void *dy2, const float *gamma, const float *beta, void *dx,
+                            void *dresidual, float *dgamma, float *dbeta, bool accumulate)
+{
+    struct cuda *cuda = norm->cuda;
+    enum dl2_element element = cuda->base.element;
+    if (!well(cuda))
+        return;
+    launched(cuda,
+             dl2_gpu_norm_backward_sums(element, &norm->s, x, y, dy, dy2, gamma, beta, norm->kept,
+                                        cuda->partials.memory, norm->sums, dresidual, dgamma, dbeta,
+                                        accumulate, cuda->stream),
+             "gradient of batch norm");
+    if (is_shared(norm)) {
+        dl2_cuda_all_reduce(&cuda->base, norm->sums, 2 * (size_t)norm->s.channels);
+        dl2_cuda_all_reduce_wait(&cuda->base);
+    }
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_norm_backward_data(element, &norm->s, x, y, dy, dy2, gamma, beta,
+                                            norm->kept, norm->sums, all_rows(norm), dresidual, dx,
+                                            cuda->stream),
+                 "gradient of batch norm");
+}
