@@ -2,12 +2,15 @@
 #ifndef DL2_TRAIN_ARCH_H
 #define DL2_TRAIN_ARCH_H
 
+#include "train/network.h"
+
 #include <stddef.h>
 
 struct dl2_graph;
 
 struct dl2_arch {
     const char *name, *summary;
+    enum dl2_optimizer optimizer; /* that it learns best with */
     /* Adds the layers from `value` (the images) on; returns the value of the logits. */
     int (*build)(struct dl2_graph *graph, int value, unsigned classes);
 };

@@ -28,10 +28,11 @@
 #define DL2_CHECKPOINT_MAX_DIMS   8
 #define DL2_CHECKPOINT_MAX_HEADER ((size_t)100 << 20) /* bytes; safetensors' own limit */
 #define DL2_CHECKPOINT_MAX_BYTES  ((uint64_t)1 << 36)
-/* Momenta and averages lie beside the weights under these prefixes, so that other software finds
- * the weights under their own names. */
-#define DL2_CHECKPOINT_MOMENTUM "momentum."
-#define DL2_CHECKPOINT_AVERAGE  "average."
+/* What a run keeps beside the weights lies under these prefixes, so that other software finds the
+ * weights under their own names. */
+#define DL2_CHECKPOINT_MOMENTUM      "momentum." /* AdamW's first moment, too */
+#define DL2_CHECKPOINT_SECOND_MOMENT "second_moment."
+#define DL2_CHECKPOINT_AVERAGE       "average."
 
 struct dl2_checkpoint_tensor {
     const char *name;

@@ -12,6 +12,7 @@
 #include "train/trainer.h"
 #include "train/world.h"
 
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,15 +20,22 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#define BY_ARCH UINT_MAX /* whichever optimizer the network learns best with */
+
 /* What the command line says, before it is put together. */
 static struct {
     const char *data, *stages, *device, *mean, *std, *area, *aspect, *budget;
     const char *world;
-    unsigned synthetic, on_bad, ranks, gpus;
+    unsigned synthetic, on_bad, optimizer, ranks, gpus;
     char **val;
     size_t val_count;
-    double epochs, lr;
-} given = {.device = "auto", .epochs = NAN, .lr = NAN};
+    double epochs, lr, beta2, weight_decay;
+} given = {.device = "auto",
+           .optimizer = BY_ARCH,
+           .epochs = NAN,
+           .lr = NAN,
+           .beta2 = NAN,
+           .weight_decay = NAN};
 
 static struct dl2_train_config config = {
     .val_fraction = 0.2,
@@ -46,7 +54,6 @@ static struct dl2_train_config config = {
     .accumulate = 1,
     .warmup = -1,
     .momentum = 0.9,
-    .weight_decay = 5e-4,
     .smoothing = 0.1,
     .validate_every = 1,
     .checkpoint_every = 1,
@@ -224,9 +231,12 @@ static const struct dl2_option options[] = {
      "Length of the run, not necessarily whole (default: 30; with a time budget: as many as it has "
      "time for, and N at most)",
      .value = &given.epochs, .min = 1e-6, .max = 1e9},
+    {DL2_OPTION_CHOICE, "optimizer", 0, "NAME",
+     "sgd or adamw (default: adamw for vision transformers, sgd for the others)",
+     .value = &given.optimizer, .words = dl2_optimizer_words},
     {DL2_OPTION_REAL, "lr", 0, "RATE",
-     "Peak learning rate, taken as it is whatever a step has (default: 0.05 for a step of 64 "
-     "images, all processes together, in proportion for others)",
+     "Peak learning rate, taken as it is whatever a step has (default: 0.05, with adamw 0.0005, "
+     "for a step of 64 images, all processes together, in proportion for others)",
      .value = &given.lr, .min = 1e-12, .max = 1e6},
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), linear or "
@@ -242,14 +252,19 @@ static const struct dl2_option options[] = {
      "Rate at the end of the run (default: 0; exponential: a thousandth of --lr)",
      .value = &config.end_lr, .min = 0, .max = 1e6},
     {DL2_OPTION_REAL, "momentum", 0, "M",
-     "How much of the last step goes into the next (default: 0.9)", .value = &config.momentum,
-     .min = 0, .max = 1},
+     "How much of the last step goes into the next; adamw's beta1 (default: 0.9)",
+     .value = &config.momentum, .min = 0, .max = 1},
+    {DL2_OPTION_REAL, "beta2", 0, "B",
+     "How much of the gradients' squares adamw keeps in each step (default: 0.999)",
+     .value = &given.beta2, .min = 0, .max = 0.999999},
     {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Nesterov's momentum", .value = &config.nesterov},
     {DL2_OPTION_REAL, "weight-decay", 0, "L2",
-     "Of the weights' squares, half of it times this (default: 0.0005)",
-     .value = &config.weight_decay, .min = 0, .max = 10},
+     "sgd: of the weights' squares, half of it times this (default: 0.0005); adamw: the part of a "
+     "weight that it loses in a step, times the rate (default: 0.05)",
+     .value = &given.weight_decay, .min = 0, .max = 10},
     {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
-     "Let weight decay act on batch norm's parameters and biases too", .value = &config.norm_decay},
+     "Let weight decay act on norms' parameters, biases and a transformer's tokens too",
+     .value = &config.norm_decay},
     {DL2_OPTION_REAL, "label-smoothing", 0, "S",
      "Part of the target spread over all classes (default: 0.1)", .value = &config.smoothing,
      .min = 0, .max = 0.999},
@@ -417,11 +432,14 @@ static int check_texts(void)
         if (dl2_device_parse(given.device, &ops, &number, &error) < 0)
             return dl2_program_usage_error(&program, "--device: %s", error.message);
     }
-    bool known = false;
-    for (size_t i = 0; dl2_network_arch_at(i, NULL); i++)
-        known |= strcmp(config.arch, dl2_network_arch_at(i, NULL)) == 0;
-    if (!known)
+    size_t arch = 0;
+    while (dl2_network_arch_at(arch, NULL) &&
+           strcmp(config.arch, dl2_network_arch_at(arch, NULL)) != 0)
+        arch++;
+    if (!dl2_network_arch_at(arch, NULL))
         return dl2_program_usage_error(&program, "--arch: there is no '%s'", config.arch);
+    config.optimizer = given.optimizer == BY_ARCH ? dl2_network_arch_optimizer(arch)
+                                                  : (enum dl2_optimizer)given.optimizer;
     if (given.budget && !parse_time(given.budget, &config.time_budget))
         return dl2_program_usage_error(&program, "--time-budget: '%s' is no time like 10m or 1h30m",
                                        given.budget);
@@ -506,13 +524,23 @@ static int check_data(char **own_stages)
 
 static int check_rates(unsigned ranks)
 {
+    const bool adamw = config.optimizer == DL2_ADAMW;
     /* In proportion to the images a step: Goyal et al., "Accurate, large minibatch SGD", 2017. */
-    config.lr = isnan(given.lr) ? 0.05 * config.batch * config.accumulate * ranks / 64 : given.lr;
+    const double share = (double)config.batch * config.accumulate * ranks / 64;
+    config.lr = !isnan(given.lr) ? given.lr : (adamw ? 0.0005 : 0.05) * share;
+    config.weight_decay = !isnan(given.weight_decay) ? given.weight_decay : adamw ? 0.05 : 0.0005;
+    config.beta2 = isnan(given.beta2) ? 0.999 : given.beta2;
     if (config.end_lr > config.lr)
         return dl2_program_usage_error(&program, "--end-lr %g is above --lr %g", config.end_lr,
                                        config.lr);
     if (config.nesterov && config.momentum == 0)
         return dl2_program_usage_error(&program, "--nesterov needs a --momentum above 0");
+    if (config.nesterov && adamw)
+        return dl2_program_usage_error(&program, "--nesterov is for --optimizer sgd");
+    if (!isnan(given.beta2) && !adamw)
+        return dl2_program_usage_error(&program, "--beta2 is for --optimizer adamw");
+    if (config.momentum == 1 && adamw)
+        return dl2_program_usage_error(&program, "--momentum: below 1 with --optimizer adamw");
     double epochs = 0;
     for (size_t i = 0; i < config.stage_count; i++)
         epochs += config.stages[i].epochs;

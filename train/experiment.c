@@ -102,7 +102,9 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "lr-per-epoch", json_boolean(c->lr_per_epoch));
     json_object_set_new(a, "warmup", c->warmup < 0 ? json_null() : json_real(c->warmup));
     json_object_set_new(a, "end-lr", json_real(c->end_lr));
+    json_object_set_new(a, "optimizer", json_string(dl2_optimizer_words[c->optimizer]));
     json_object_set_new(a, "momentum", json_real(c->momentum));
+    json_object_set_new(a, "beta2", c->optimizer == DL2_ADAMW ? json_real(c->beta2) : json_null());
     json_object_set_new(a, "nesterov", json_boolean(c->nesterov));
     json_object_set_new(a, "weight-decay", json_real(c->weight_decay));
     json_object_set_new(a, "bn-weight-decay", json_boolean(c->norm_decay));

@@ -80,7 +80,7 @@ struct dl2_network {
     uint8_t *arena;   /* activations and their gradients */
     float *weights;   /* of all tensors */
     uint8_t *lowered; /* the parameters as the device's elements; NULL where these are float32 */
-    float *gradient, *momentum;
+    float *gradient, *momentum, *second_moment;
     float *average, *kept; /* of all tensors; `kept` has the weights while the averages are in their
                               place */
     bool averaged;         /* they are */
@@ -588,24 +588,42 @@ void dl2_network_wait_input(struct dl2_network *net)
     net->device->ops->wait_uploads(net->device);
 }
 
-int dl2_network_update(struct dl2_network *net, const struct dl2_sgd *sgd, struct dl2_error *error)
+const char *const dl2_optimizer_words[] = {[DL2_SGD] = "sgd", [DL2_ADAMW] = "adamw", NULL};
+
+/* The optimizer's step over `count` parameters from `first` on. */
+static void step(struct dl2_network *net, size_t first, size_t count, bool decays, bool nesterov)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    float *weights = net->weights + first, *momentum = net->momentum + first;
+    const float *gradient = net->gradient + first;
+    if (net->config.optimizer == DL2_ADAMW)
+        ops->adamw_step(net->device, weights, lowered_at(net, first), gradient, momentum,
+                        net->second_moment + first, count, decays);
+    else
+        ops->sgd_step(net->device, weights, lowered_at(net, first), gradient, momentum, count,
+                      decays, nesterov);
+}
+
+int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
+                       struct dl2_error *error)
 {
     struct dl2_device *device = net->device;
     const struct dl2_device_class *ops = device->ops;
     size_t decayed = net->graph.decayed, rest = net->graph.parameters - decayed;
     DL2_TRY(check_trains(net, error));
-    net->numbers.rate = sgd->rate;
-    net->numbers.momentum = sgd->momentum;
-    net->numbers.weight_decay = sgd->weight_decay;
-    net->numbers.average_decay = sgd->average_decay;
+    net->numbers.rate = update->rate;
+    net->numbers.momentum = update->momentum;
+    net->numbers.weight_decay = update->weight_decay;
+    net->numbers.beta2 = update->beta2;
+    net->numbers.epsilon = update->epsilon;
+    net->numbers.update = update->number;
+    net->numbers.average_decay = update->average_decay;
     ops->set_numbers(device, &net->numbers);
     if (ops->check_gradients)
         ops->check_gradients(device, net->gradient, net->graph.parameters);
-    ops->sgd_step(device, net->weights, lowered_at(net, 0), net->gradient, net->momentum, decayed,
-                  true, sgd->nesterov);
+    step(net, 0, decayed, true, update->nesterov);
     if (rest)
-        ops->sgd_step(device, net->weights + decayed, lowered_at(net, decayed),
-                      net->gradient + decayed, net->momentum + decayed, rest, false, sgd->nesterov);
+        step(net, decayed, rest, false, update->nesterov);
     if (ops->end_update)
         ops->end_update(device);
     if (net->average)
@@ -700,6 +718,8 @@ static float *part_base(const struct dl2_network *net, enum dl2_network_part par
         return net->gradient;
     case DL2_NETWORK_MOMENTUM:
         return net->momentum;
+    case DL2_NETWORK_SECOND_MOMENT:
+        return net->second_moment;
     case DL2_NETWORK_AVERAGE:
         return net->average;
     case DL2_NETWORK_VALUE:
@@ -710,7 +730,8 @@ static float *part_base(const struct dl2_network *net, enum dl2_network_part par
 
 bool dl2_network_has(const struct dl2_network *net, size_t index, enum dl2_network_part part)
 {
-    bool learned = part == DL2_NETWORK_GRADIENT || part == DL2_NETWORK_MOMENTUM;
+    bool learned = part == DL2_NETWORK_GRADIENT || part == DL2_NETWORK_MOMENTUM ||
+                   part == DL2_NETWORK_SECOND_MOMENT;
     return part_base(net, part) && (net->graph.tensors[index].parameter || !learned);
 }
 
@@ -720,6 +741,7 @@ static int part_at(struct dl2_network *net, size_t index, enum dl2_network_part 
     static const char *const names[] = {[DL2_NETWORK_VALUE] = "value",
                                         [DL2_NETWORK_GRADIENT] = "gradient",
                                         [DL2_NETWORK_MOMENTUM] = "momentum",
+                                        [DL2_NETWORK_SECOND_MOMENT] = "second moment",
                                         [DL2_NETWORK_AVERAGE] = "average"};
     const struct dl2_tensor *t = &net->graph.tensors[index];
     if (!dl2_network_has(net, index, part))
@@ -789,6 +811,11 @@ const char *dl2_network_arch_at(size_t index, const char **summary)
     if (arch && summary)
         *summary = arch->summary;
     return arch ? arch->name : NULL;
+}
+
+enum dl2_optimizer dl2_network_arch_optimizer(size_t index)
+{
+    return dl2_arch_at(index)->optimizer;
 }
 
 static const struct dl2_arch *find_arch(const char *name, struct dl2_error *error)
@@ -919,6 +946,9 @@ static int build(struct dl2_network *net, struct dl2_error *error)
         DL2_TRY(alloc(net, graph->parameters, sizeof *net->gradient, &net->gradient, error));
         DL2_TRY(alloc(net, graph->parameters, sizeof *net->momentum, &net->momentum, error));
     }
+    if (config->train && config->optimizer == DL2_ADAMW)
+        DL2_TRY(
+            alloc(net, graph->parameters, sizeof *net->second_moment, &net->second_moment, error));
     if (config->train && config->average) {
         DL2_TRY(alloc(net, graph->elements, sizeof *net->average, &net->average, error));
         DL2_TRY(alloc(net, graph->elements, sizeof *net->kept, &net->kept, error));
@@ -987,9 +1017,9 @@ void dl2_network_destroy(struct dl2_network *net)
     for (int i = 0; i < PLAN_SETS; i++)
         if (net->sets[i].count)
             free_plans(net, &net->sets[i]);
-    void *memory[] = {net->arena,    net->weights, net->lowered, net->gradient,
-                      net->momentum, net->average, net->kept,    net->labels,
-                      net->partner,  net->losses,  net->sums};
+    void *memory[] = {net->arena,    net->weights,       net->lowered, net->gradient,
+                      net->momentum, net->second_moment, net->average, net->kept,
+                      net->labels,   net->partner,       net->losses,  net->sums};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         if (memory[i])
             device->ops->free(device, memory[i]);

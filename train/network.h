@@ -5,7 +5,7 @@
  * A step's life:
  *
  *     dl2_network_train(network, &input, &step, error);  several, with accumulate, for one update
- *     dl2_network_update(network, &sgd, error);
+ *     dl2_network_update(network, &update, error);
  *     dl2_network_take_sums(network, &sums, error);      when wanted: it waits for the device
  *
  * A batch may be smaller than the network's: plans are made for that count at its first use and
@@ -18,6 +18,9 @@
  *   resnet20   He et al. 2015, section 4.2 (CIFAR), projection shortcuts; for 32 pixels
  *   alexnet, vgg16, vgg16_bn, resnet18, resnet34, resnet50, resnet101, resnet152, mobilenet_v2
  *              as in torchvision, with its parameter names
+ *   vit_tiny   vision transformer (Dosovitskiy et al. 2021), patches of 8, 6 blocks, 192 channels,
+ * 3 heads; for 64 to 128 pixels vit_s_16   the same with patches of 16, 12 blocks, 384 channels, 6
+ * heads vit_b_16   as in torchvision, with its parameter names, which the other two share
  *
  * Threads: one at a time, the device's.
  */
@@ -30,6 +33,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum dl2_optimizer {
+    DL2_SGD,   /* torch.optim.SGD */
+    DL2_ADAMW, /* torch.optim.AdamW: Loshchilov, Hutter 2019 */
+};
+extern const char *const dl2_optimizer_words[]; /* "sgd"; NULL at the end */
+
 struct dl2_network_config {
     const char *arch;
     unsigned batch;                   /* the largest that will come */
@@ -39,9 +48,10 @@ struct dl2_network_config {
     float smoothing;       /* of labels, in training; evaluation has none */
     uint64_t seed;         /* of initial weights and dropout */
     bool train;            /* false: evaluation only, less memory */
-    bool norm_decay;       /* weight decay on batch norm's parameters and all biases too */
-    bool average;          /* keep moving averages of weights and running statistics */
-    bool sync_norm;        /* batch norm's statistics over all ranks of the device's world */
+    enum dl2_optimizer optimizer;
+    bool norm_decay; /* weight decay on norms' parameters, biases and ViT's tokens too */
+    bool average;    /* keep moving averages of weights and running statistics */
+    bool sync_norm;  /* batch norm's statistics over all ranks of the device's world */
 };
 
 /* ImageNet's mean and standard deviation, as (DL)2 has them. */
@@ -54,6 +64,8 @@ struct dl2_network_config {
 /* The architectures, in a fixed order; NULL at the end. *summary (may be NULL) is a line for
  * --help. */
 const char *dl2_network_arch_at(size_t index, const char **summary);
+/* Which optimizer the one at that index learns best with. */
+enum dl2_optimizer dl2_network_arch_optimizer(size_t index);
 
 struct dl2_network;
 
@@ -98,15 +110,19 @@ int dl2_network_evaluate(struct dl2_network *network, const struct dl2_network_i
  */
 void dl2_network_wait_input(struct dl2_network *network);
 
-struct dl2_sgd {
-    float rate, momentum, weight_decay;
-    bool nesterov;
-    float average_decay; /* of a network that keeps averages; 0 makes them equal to the weights */
+struct dl2_update {
+    float rate;
+    float momentum; /* AdamW's beta1, which is below 1 */
+    float weight_decay;
+    bool nesterov;        /* SGD */
+    float average_decay;  /* of a network that keeps averages; 0 makes them equal to the weights */
+    float beta2, epsilon; /* AdamW; beta2 is below 1 */
+    uint64_t number;      /* of this update of the run, from 1: AdamW's moments begin with 0 */
 };
 
-/* One SGD step on all parameters; weight_decay leaves out batch norm's parameters and all biases.
- * Then the averages move. */
-int dl2_network_update(struct dl2_network *network, const struct dl2_sgd *sgd,
+/* One step of the optimizer on all parameters; weight_decay leaves out norms' parameters, biases
+ * and ViT's tokens. Then the averages move. */
+int dl2_network_update(struct dl2_network *network, const struct dl2_update *update,
                        struct dl2_error *error);
 
 /*
@@ -133,7 +149,7 @@ struct dl2_network_tensor {
     unsigned dims[4]; /* PyTorch's shape: OIHW, [out][in], or [channels] */
     unsigned rank;
     size_t count;   /* product of dims */
-    bool parameter; /* learned by SGD; false: a running mean or variance */
+    bool parameter; /* learned; false: a running mean or variance */
     bool decays;    /* weight decay applies */
 };
 
@@ -150,8 +166,9 @@ enum dl2_network_part {
     DL2_NETWORK_VALUE,
     DL2_NETWORK_GRADIENT, /* parameters only, networks that train only; read: since the last update
                            */
-    DL2_NETWORK_MOMENTUM, /* likewise */
-    DL2_NETWORK_AVERAGE,  /* networks that keep them; of running statistics, too */
+    DL2_NETWORK_MOMENTUM, /* likewise; AdamW's first moment */
+    DL2_NETWORK_SECOND_MOMENT, /* likewise, and of AdamW only */
+    DL2_NETWORK_AVERAGE,       /* networks that keep them; of running statistics, too */
 };
 
 /* Has the tensor this part? */

@@ -322,6 +322,7 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
     }
     network.smoothing = (float)config->smoothing;
     network.seed = config->seed;
+    network.optimizer = config->optimizer;
     network.norm_decay = config->norm_decay;
     network.average = config->average_decay > 0;
     network.sync_norm = config->sync_norm;

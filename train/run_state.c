@@ -150,6 +150,7 @@ static const struct {
     const char *prefix;
 } parts[] = {{DL2_NETWORK_VALUE, ""},
              {DL2_NETWORK_MOMENTUM, DL2_CHECKPOINT_MOMENTUM},
+             {DL2_NETWORK_SECOND_MOMENT, DL2_CHECKPOINT_SECOND_MOMENT},
              {DL2_NETWORK_AVERAGE, DL2_CHECKPOINT_AVERAGE}};
 enum { PARTS = sizeof parts / sizeof *parts };
 

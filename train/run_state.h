@@ -1,5 +1,5 @@
 /*
- * Where a run is, and its way into a checkpoint and back: weights, batch norm's buffers, momenta,
+ * Where a run is, and its way into a checkpoint and back: weights, batch norm's buffers, moments,
  * averages, position, and the settings that must stay the same. Random numbers have no state of
  * their own: each is named by the seed and the position.
  *
@@ -47,7 +47,7 @@ int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity
 int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_network *network,
                        struct dl2_run_state *state, struct dl2_error *error);
 
-/* Rank 0's state, weights, momenta and averages, to all. Collective. */
+/* Rank 0's state, weights, moments and averages, to all. Collective. */
 int dl2_run_state_share(struct dl2_run_state *state, struct dl2_network *network,
                         const struct dl2_world *world, struct dl2_error *error);
 

@@ -183,11 +183,18 @@ static int train_step(struct dl2_run *run, double lr, struct dl2_error *error)
     for (unsigned part = 0; part < parts; part++)
         DL2_TRY(train_batch(run, part, parts, error));
     const double updates = (double)run->state.updates++;
-    const struct dl2_sgd sgd = {(float)lr, (float)config->momentum, (float)config->weight_decay,
-                                config->nesterov,
-                                (float)fmin(config->average_decay, updates / (updates + 9))};
+    const struct dl2_update update = {
+        .rate = (float)lr,
+        .momentum = (float)config->momentum,
+        .weight_decay = (float)config->weight_decay,
+        .nesterov = config->nesterov,
+        .average_decay = (float)fmin(config->average_decay, updates / (updates + 9)),
+        .beta2 = (float)config->beta2,
+        .epsilon = 1e-8f, /* PyTorch's default */
+        .number = run->state.updates,
+    };
     run->state.lr = lr;
-    return dl2_network_update(run->network, &sgd, error);
+    return dl2_network_update(run->network, &update, error);
 }
 
 /* -- writing -- */

@@ -24,6 +24,7 @@
 #include "loader/batch_decoder.h"
 #include "loader/loader.h"
 #include "train/device.h"
+#include "train/network.h"
 #include "train/schedule.h"
 #include "train/world.h"
 
@@ -85,7 +86,9 @@ struct dl2_train_config {
     double warmup; /* epochs; negative: a tenth of the run, at most five */
     bool
         lr_per_epoch; /* the rate stays through a pass, as (DL)2 has it; else it moves every step */
-    double momentum, weight_decay;
+    enum dl2_optimizer optimizer;
+    double momentum, beta2; /* AdamW's two betas; SGD has no beta2 */
+    double weight_decay;
     bool nesterov, norm_decay;
     double smoothing;
     double mixup; /* alpha; 0: none */

@@ -61,12 +61,14 @@ static bool same_shape(const struct dl2_network_tensor *tensor,
 
 static bool passed_over(const char *name)
 {
-    static const char count[] = ".num_batches_tracked", momentum[] = DL2_CHECKPOINT_MOMENTUM,
-                      average[] = DL2_CHECKPOINT_AVERAGE;
+    static const char count[] = ".num_batches_tracked";
+    static const char *const prefixes[] = {DL2_CHECKPOINT_MOMENTUM, DL2_CHECKPOINT_SECOND_MOMENT,
+                                           DL2_CHECKPOINT_AVERAGE};
     size_t length = strlen(name);
-    return strncmp(name, momentum, sizeof momentum - 1) == 0 ||
-           strncmp(name, average, sizeof average - 1) == 0 ||
-           (length >= sizeof count && strcmp(name + length - (sizeof count - 1), count) == 0);
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return length >= sizeof count && strcmp(name + length - (sizeof count - 1), count) == 0;
 }
 
 /* Does the file have what the network has, and no more? *fresh: all but the last layer. */

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
         status = dl2_network_create(device, &config, &network, &error);
 
     const struct dl2_network_input input = {images, labels, batch, NULL, 1};
-    const struct dl2_sgd sgd = {0.01f, 0.9f, 1e-4f, true};
+    const struct dl2_update update = {0.01f, 0.9f, 1e-4f, true};
     double started = 0;
     struct dl2_loss_sums sums = {0};
     for (unsigned i = 0; !status && i < steps + WARM_UP; i++) {
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
         if (!status)
             status = dl2_network_train(network, &input, &step, &error);
         if (!status)
-            status = dl2_network_update(network, &sgd, &error);
+            status = dl2_network_update(network, &update, &error);
         if (!status)
             dl2_network_wait_input(network);
     }

@@ -53,12 +53,12 @@ static int set_weights(struct dl2_network *network, const char *path, struct dl2
 static int train(struct dl2_network *network, const struct dl2_network_input *input, unsigned steps,
                  float rate, struct dl2_error *error)
 {
-    const struct dl2_sgd sgd = {rate, 0.9f, 1e-4f, false};
+    const struct dl2_update update = {rate, 0.9f, 1e-4f, false};
     for (unsigned i = 0; i < steps; i++) {
         const struct dl2_network_step step = {.step = i, .scale = 1};
         struct dl2_loss_sums sums;
         DL2_TRY(dl2_network_train(network, input, &step, error));
-        DL2_TRY(dl2_network_update(network, &sgd, error));
+        DL2_TRY(dl2_network_update(network, &update, error));
         DL2_TRY(dl2_network_take_sums(network, &sums, error));
         printf("%.7f\n", sums.loss / (double)sums.counted);
     }

@@ -3,7 +3,7 @@
     compare_torchvision.py SHOW_NETWORK FOLDER tensors ARCH...     names and shapes
     compare_torchvision.py SHOW_NETWORK FOLDER from ARCH PIXELS    torchvision's weights, our logits
     compare_torchvision.py SHOW_NETWORK FOLDER to ARCH PIXELS      ours, trained; torchvision's logits
-    compare_torchvision.py SHOW_NETWORK FOLDER losses ARCH PIXELS  ten steps of SGD
+    compare_torchvision.py SHOW_NETWORK FOLDER losses ARCH PIXELS OPTIMIZER    ten steps
     compare_torchvision.py SHOW_NETWORK FOLDER strict ARCH FILE    does it load?
 """
 
@@ -61,9 +61,17 @@ def images(pixels):
     return torch.from_numpy(x.astype("float32")).permute(0, 3, 1, 2).contiguous()
 
 
-def model(arch):
+def model(arch, pixels=224):
     torch.manual_seed(1)
-    return getattr(torchvision.models, arch)(num_classes=CLASSES)
+    if arch == "vit_tiny":
+        net = torchvision.models.VisionTransformer(image_size=pixels, patch_size=8, num_layers=6, num_heads=3,
+                                                   hidden_dim=192, mlp_dim=768, num_classes=CLASSES)
+    elif arch.startswith("vit_"):
+        net = getattr(torchvision.models, arch)(image_size=pixels, num_classes=CLASSES)
+    else:
+        return getattr(torchvision.models, arch)(num_classes=CLASSES)
+    torch.nn.init.normal_(net.heads.head.weight, std=0.05)  # else all logits are 0
+    return net
 
 
 def close(got, want, what, within):
@@ -90,7 +98,7 @@ if what == "tensors":
             sys.exit(f"{arch}: {set(got) ^ set(want)} {[n for n in got if got[n] != want.get(n)]}")
 elif what == "from":
     arch, pixels = sys.argv[4], int(sys.argv[5])
-    net, x, path = model(arch), images(pixels), f"{folder}/{arch}.safetensors"
+    net, x, path = model(arch, pixels), images(pixels), f"{folder}/{arch}.safetensors"
     with torch.no_grad():
         for _ in range(3):  # running statistics that aren't those of no data
             net(x)
@@ -99,32 +107,34 @@ elif what == "from":
     close(run("logits", arch, CLASSES, pixels, BATCH, path)["logit"], want, f"{arch} here", 1e-4)
 elif what == "to":
     arch, pixels = sys.argv[4], int(sys.argv[5])
-    net, path = model(arch), f"{folder}/{arch}.safetensors"
-    got = run("train", arch, CLASSES, pixels, BATCH, "-", path)
+    net, path = model(arch, pixels), f"{folder}/{arch}.safetensors"
+    got = run("sgd", arch, CLASSES, pixels, BATCH, "-", path)
     net.load_state_dict(load(path), strict=True)
     close(got["logit"], logits(net, images(pixels)), f"{arch} in torchvision", 1e-4)
 elif what == "losses":
-    arch, pixels = sys.argv[4], int(sys.argv[5])
-    net, x, path = model(arch), images(pixels), f"{folder}/{arch}.safetensors"
+    arch, pixels, optimizer = sys.argv[4], int(sys.argv[5]), sys.argv[6]
+    net, x, path = model(arch, pixels), images(pixels), f"{folder}/{arch}.safetensors"
     save(path, net.state_dict())
     # ReLUs whose input is zero but for rounding open or not: at rates of 1e-3, ten steps make of that differences
     # of 1e-2, between PyTorch's own float32 and float64 too. At this one the loss falls by a fifth.
-    decayed = [p for p in net.parameters() if p.dim() > 1]
-    others = [p for p in net.parameters() if p.dim() == 1]
-    sgd = torch.optim.SGD([{"params": decayed, "weight_decay": 1e-3}, {"params": others}], lr=3e-5,
-                          momentum=0.9)
+    decayed = [p for p in net.parameters() if p.dim() in (2, 4)]
+    others = [p for p in net.parameters() if p.dim() not in (2, 4)]
+    groups = [{"params": decayed, "weight_decay": 1e-3}, {"params": others, "weight_decay": 0}]
+    optimizer_of = {"sgd": lambda: torch.optim.SGD(groups, lr=3e-5, momentum=0.9),
+                    "adamw": lambda: torch.optim.AdamW(groups, lr=3e-5, betas=(0.9, 0.99))}
+    steps = optimizer_of[optimizer]()
     loss_of = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
     labels, want = torch.arange(BATCH) * 5 % CLASSES, []
     for _ in range(10):
-        sgd.zero_grad()
+        steps.zero_grad()
         loss = loss_of(net(x), labels)
         loss.backward()
-        sgd.step()
+        steps.step()
         want.append(loss.item())
-    got = run("train", arch, CLASSES, pixels, BATCH, path, f"{folder}/trained.safetensors")["loss"]
+    got = run(optimizer, arch, CLASSES, pixels, BATCH, path, f"{folder}/trained.safetensors")["loss"]
     print("losses", *(f"{loss:.4f}" for loss in want))
     worst = max(abs(float(g) - w) for g, w in zip(got, want))
-    print(f"{arch}, ten steps: losses within {worst:.1e}")
+    print(f"{arch}, ten steps of {optimizer}: losses within {worst:.1e}")
     if len(got) != 10 or not worst <= 1e-3 or not want[9] < want[0]:
         sys.exit(f"{arch}: losses {got} instead of {want}")
 elif what == "strict":

@@ -3,8 +3,9 @@
  *
  *     show_network tensors ARCH CLASSES                         names and shapes, a line each
  *     show_network logits ARCH CLASSES PIXELS BATCH FILE        of weights that FILE has
- *     show_network train ARCH CLASSES PIXELS BATCH FILE OUT     ten steps from there: the losses;
+ *     show_network sgd ARCH CLASSES PIXELS BATCH FILE OUT       ten steps from there: the losses;
  *                                                               weights to OUT, and their logits
+ *     show_network adamw ...                                    the same
  *
  * FILE may be "-": fresh weights. Images and labels are compare_torchvision.py's.
  */
@@ -59,12 +60,14 @@ static int show_logits(struct dl2_network *network, const struct dl2_network_inp
 static int train(struct dl2_network *network, const struct dl2_network_input *input,
                  struct dl2_error *error)
 {
-    const struct dl2_sgd sgd = {3e-5f, 0.9f, 1e-3f, false};
+    struct dl2_update update = {
+        .rate = 3e-5f, .momentum = 0.9f, .weight_decay = 1e-3f, .beta2 = 0.99f, .epsilon = 1e-8f};
     for (uint64_t i = 0; i < STEPS; i++) {
+        update.number = i + 1;
         const struct dl2_network_step step = {i, 1, false, false};
         struct dl2_loss_sums sums;
         DL2_TRY(dl2_network_train(network, input, &step, error));
-        DL2_TRY(dl2_network_update(network, &sgd, error));
+        DL2_TRY(dl2_network_update(network, &update, error));
         DL2_TRY(dl2_network_take_sums(network, &sums, error));
         printf("loss %.9g\n", sums.loss / (double)sums.counted);
     }
@@ -87,6 +90,8 @@ static int show(int argc, char **argv, struct dl2_error *error)
                                               .std = {59.5f, 58.5f, 58},
                                               .smoothing = 0.1f,
                                               .seed = 1,
+                                              .optimizer = strcmp(argv[1], "adamw") == 0 ? DL2_ADAMW
+                                                                                         : DL2_SGD,
                                               .train = out != NULL};
     size_t bytes = (size_t)batch * pixels * pixels * 3;
     struct dl2_device *device = NULL;
@@ -126,7 +131,7 @@ int main(int argc, char **argv)
     int status = DL2_ERR_ARGUMENT;
     if (argc == 4 && strcmp(argv[1], "tensors") == 0)
         status = show_tensors(argv[2], (unsigned)atoi(argv[3]), &error);
-    else if (argc == (strcmp(argv[1], "train") ? 7 : 8))
+    else if (argc == (strcmp(argv[1], "logits") ? 8 : 7))
         status = show(argc, argv, &error);
     if (status < 0)
         fprintf(stderr, "show_network: %s\n", error.message[0] ? error.message : "wrong usage");

@@ -40,31 +40,36 @@ static struct dl2_device *opened(const struct dl2_device_class *ops, unsigned th
     return device;
 }
 
-static struct dl2_network *made_with(struct dl2_device *device, const char *arch, unsigned pixels,
-                                     unsigned batch, unsigned classes, bool average)
+static struct dl2_network_config config_of(const char *arch, unsigned pixels, unsigned batch,
+                                           unsigned classes)
+{
+    return (struct dl2_network_config){.arch = arch,
+                                       .batch = batch,
+                                       .height = pixels,
+                                       .width = pixels,
+                                       .channels = 3,
+                                       .classes = classes,
+                                       .mean = {122, 116, 104},
+                                       .std = {59, 58, 60},
+                                       .smoothing = 0.1f,
+                                       .seed = 5,
+                                       .train = true};
+}
+
+static struct dl2_network *created(struct dl2_device *device,
+                                   const struct dl2_network_config *config)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_network_config config = {.arch = arch,
-                                        .batch = batch,
-                                        .height = pixels,
-                                        .width = pixels,
-                                        .channels = 3,
-                                        .classes = classes,
-                                        .mean = {122, 116, 104},
-                                        .std = {59, 58, 60},
-                                        .smoothing = 0.1f,
-                                        .seed = 5,
-                                        .train = true,
-                                        .average = average};
     struct dl2_network *net = NULL;
-    ok(dl2_network_create(device, &config, &net, &error), &error);
+    ok(dl2_network_create(device, config, &net, &error), &error);
     return net;
 }
 
 static struct dl2_network *made(struct dl2_device *device, const char *arch, unsigned pixels,
                                 unsigned batch, unsigned classes)
 {
-    return made_with(device, arch, pixels, batch, classes, false);
+    const struct dl2_network_config config = config_of(arch, pixels, batch, classes);
+    return created(device, &config);
 }
 
 enum { BATCH = 4, PIXELS = 8, BYTES = BATCH * PIXELS * PIXELS * 3 };
@@ -158,7 +163,7 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
         if (!file)
             fail_msg("%s is missing", path);
         const struct dl2_network_input input = {noise, labels, BATCH, NULL, 1};
-        const struct dl2_sgd sgd = {0.01f, 0.9f, 0.01f, true};
+        const struct dl2_update update = {0.01f, 0.9f, 0.01f, true};
         double want;
         for (uint64_t step = 0; step < 3; step++) {
             double loss = one_step(net, &input, step);
@@ -171,7 +176,7 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
                 if (t.parameter)
                     compare_digest(file, "gradient", net, i, DL2_NETWORK_GRADIENT, 2e-4);
             }
-            ok(dl2_network_update(net, &sgd, &error), &error);
+            ok(dl2_network_update(net, &update, &error), &error);
         }
         for (size_t i = 0; i < tensors; i++)
             compare_digest(file, "value", net, i, DL2_NETWORK_VALUE, values_within);
@@ -228,11 +233,11 @@ static float *trained(struct dl2_device *device, const char *arch, unsigned pixe
     assert_non_null(large);
     for (size_t i = 0; i < (size_t)BATCH * pixels * pixels * 3; i++)
         large[i] = (uint8_t)((fill(i, 3) + 1) * 127);
-    const struct dl2_sgd sgd = {0.05f, 0.9f, 0.01f, true};
+    const struct dl2_update update = {0.05f, 0.9f, 0.01f, true};
     for (unsigned step = 0; step < 2; step++) {
         const struct dl2_network_input input = {large, labels, BATCH - step, NULL, 1};
         one_step(net, &input, step);
-        ok(dl2_network_update(net, &sgd, &error), &error);
+        ok(dl2_network_update(net, &update, &error), &error);
     }
     float *all = all_of(net, DL2_NETWORK_VALUE, count);
     free(large);
@@ -271,15 +276,17 @@ static double evaluated(struct dl2_network *net, const struct dl2_network_input 
 static void averages(struct dl2_device *device)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_network *net = made_with(device, "convnet", PIXELS, BATCH, 3, true);
+    struct dl2_network_config config = config_of("convnet", PIXELS, BATCH, 3);
+    config.average = true;
+    struct dl2_network *net = created(device, &config);
     const struct dl2_network_input input = {images, labels, BATCH, NULL, 1};
     const float decays[] = {0, 0.25f, 0.75f};
     size_t count;
     float *want = all_of(net, DL2_NETWORK_VALUE, &count);
     for (unsigned n = 0; n < 3; n++) {
-        const struct dl2_sgd sgd = {0.1f, 0.9f, 0.01f, false, decays[n]};
+        const struct dl2_update update = {0.1f, 0.9f, 0.01f, false, decays[n]};
         one_step(net, &input, n);
-        ok(dl2_network_update(net, &sgd, &error), &error);
+        ok(dl2_network_update(net, &update, &error), &error);
         float *values = all_of(net, DL2_NETWORK_VALUE, NULL);
         for (size_t i = 0; i < count; i++)
             want[i] = decays[n] * want[i] + (1 - decays[n]) * values[i];
@@ -391,12 +398,23 @@ static void micro_batches_add_up(void **state)
  */
 enum { ROUNDS = 4, FIGURES = ROUNDS * 5 + BATCH * 3 };
 
-static size_t all_kinds(struct dl2_device *device, double *out)
+static const struct learner {
+    const char *arch;
+    enum dl2_optimizer optimizer;
+    struct dl2_update update;
+} learners[] = {
+    {"convnet", DL2_SGD, {0.001f, 0.9f, 0.001f, true, 0, 0, 0, 0}},
+    {"vit_tiny", DL2_ADAMW, {1e-5f, 0.9f, 0.05f, false, 0, 0.99f, 1e-8f, 0}},
+};
+
+static size_t all_kinds(struct dl2_device *device, const struct learner *learner, double *out)
 {
     static const uint32_t partner[BATCH] = {3, 0, 1, 2};
     struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_network *net = made(device, "convnet", PIXELS, BATCH, 3);
-    const struct dl2_sgd sgd = {0.001f, 0.9f, 0.001f, true};
+    struct dl2_network_config config = config_of(learner->arch, PIXELS, BATCH, 3);
+    config.optimizer = learner->optimizer;
+    struct dl2_network *net = created(device, &config);
+    struct dl2_update update = learner->update;
     uint8_t other[BYTES];
     size_t count = 0;
     for (uint64_t round = 0; round < ROUNDS; round++) {
@@ -416,8 +434,9 @@ static size_t all_kinds(struct dl2_device *device, double *out)
         for (int i = 0; i < 4; i++) {
             struct dl2_loss_sums sums;
             ok(dl2_network_train(net, calls[i].input, &calls[i].step, &error), &error);
+            update.number += !calls[i].step.more;
             if (!calls[i].step.more)
-                ok(dl2_network_update(net, &sgd, &error), &error);
+                ok(dl2_network_update(net, &update, &error), &error);
             ok(dl2_network_take_sums(net, &sums, &error), &error);
             out[count++] = sums.loss / (double)sums.counted;
         }
@@ -437,9 +456,8 @@ static size_t all_kinds(struct dl2_device *device, double *out)
     return count;
 }
 
-static void devices_and_precisions_learn_alike(void **state)
+static void learn_alike(const struct learner *learner)
 {
-    (void)state;
     /* Rounding moves weights that little, and the batches are small: lost labels move them more. */
     static const double within[] = {[DL2_PRECISION_FP32] = 1e-3,
                                     [DL2_PRECISION_TF32] = 5e-2,
@@ -448,7 +466,7 @@ static void devices_and_precisions_learn_alike(void **state)
     double want[FIGURES], got[FIGURES];
     const struct dl2_device_class *ops;
     struct dl2_device *ref = opened(dl2_device_find("ref"), 1);
-    assert_int_equal(all_kinds(ref, want), FIGURES);
+    assert_int_equal(all_kinds(ref, learner, want), FIGURES);
     dl2_device_close(ref);
     for (size_t d = 0; (ops = dl2_device_at(d)); d++)
         for (int p = DL2_PRECISION_FP32; p <= DL2_PRECISION_FP16; p++) {
@@ -462,13 +480,20 @@ static void devices_and_precisions_learn_alike(void **state)
             if (status == DL2_ERR_UNSUPPORTED && p != DL2_PRECISION_FP32)
                 continue;
             ok(status, &error);
-            all_kinds(device, got);
+            all_kinds(device, learner, got);
             for (size_t i = 0; i < FIGURES; i++)
                 if (!(fabs(got[i] - want[i]) < within[p]))
-                    fail_msg("%s, %s, figure %zu: %g, not %g", ops->name, dl2_precision_name(p), i,
-                             got[i], want[i]);
+                    fail_msg("%s on %s, %s, figure %zu: %g, not %g", learner->arch, ops->name,
+                             dl2_precision_name(p), i, got[i], want[i]);
             dl2_device_close(device);
         }
+}
+
+static void devices_and_precisions_learn_alike(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof learners / sizeof learners[0]; i++)
+        learn_alike(&learners[i]);
 }
 
 /*
@@ -656,6 +681,7 @@ static void architectures(void **state)
         {"vgg16", 32, 138357544, "features.28.bias", {512}},
         {"vgg16_bn", 32, 138365992, "features.41.running_mean", {512}},
         {"mobilenet_v2", 32, 3504872, "features.17.conv.1.0.weight", {960, 1, 3, 3}},
+        {"vit_b_16", 224, 86567656, "encoder.pos_embedding", {1, 197, 768}},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct dl2_error error = DL2_ERROR_INIT;

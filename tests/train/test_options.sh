@@ -32,6 +32,12 @@ other --warmup 0
 other --end-lr 0.001
 other --momentum 0.8
 other --nesterov
+other --optimizer adamw
+expect 0 run $base --out adamw --optimizer adamw
+expect 0 run $base --out adamw-alike --optimizer adamw --lr 6.25e-5 --weight-decay 0.05 --momentum 0.9 --beta2 0.999
+same adamw/$CK adamw-alike/$CK "adamw's defaults"
+expect 0 run $base --out beta2 --optimizer adamw --beta2 0.9
+differ adamw/$CK beta2/$CK --beta2
 other --weight-decay 0.01
 other --bn-weight-decay
 other --label-smoothing 0
@@ -95,7 +101,7 @@ expect 0 run $base --seed 3
 [ -s experiments/data-convnet-seed-3/$REPORT ] || fail "no report in the default folder"
 
 # Every option of --help is in the report.
-dl2-train --help | sed -n 's/^.* --\([a-z-]*\).*/\1/p' |
+dl2-train --help | sed -n 's/^.* --\([a-z0-9-]*\).*/\1/p' |
     grep -v -x -e help -e usage -e version -e quiet |
     while read -r name; do
         grep -q "\"$name\":" base/$REPORT || { echo "FAIL: the report has no '$name'" >&2; exit 1; }
@@ -117,12 +123,14 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "--stages data:1,:2" "-d data --resume --restart" "-d data --channels 2" \
     "-d data --end-lr 9" "-d data --warmup 3" "-d data --val data --skip-validation" \
     "-d data --classes 3" "--loader synthetic --val data" "-d data --momentum 0 --nesterov" \
+    "-d data --optimizer adam" "-d data --optimizer adamw --nesterov" "-d data --beta2 0.9" \
+    "-d data --optimizer adamw --momentum 1" "-d data --optimizer adamw --beta2 1" \
     "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
     expect 2 run $wrong --out wrong
     [ -s "$work/err" ] || fail "no word about: $wrong"
 done
 [ ! -e wrong ] || fail "wrong usage made a folder"
-for option in loader batching on-bad io decode gpu-input gpu-engine amp lr-policy; do
+for option in loader batching on-bad io decode gpu-input gpu-engine amp optimizer lr-policy; do
     explained $option dl2-train -d data
 done
 

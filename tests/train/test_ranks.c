@@ -94,7 +94,7 @@ static void *train(void *context)
                                                 labels[k] + first, rank->batch, NULL, 1};
         const struct dl2_network_step step = {(uint64_t)k, 1.0f / PARTS, k % PARTS > 0,
                                               k % PARTS + 1 < PARTS};
-        const struct dl2_sgd sgd = {0.01f, 0.9f, 1e-3f, true};
+        const struct dl2_update update = {0.01f, 0.9f, 1e-3f, true};
         struct dl2_loss_sums sums;
         CHECK(dl2_network_train(net, &input, &step, &error) == DL2_OK);
         CHECK(dl2_network_take_sums(net, &sums, &error) == DL2_OK);
@@ -102,7 +102,7 @@ static void *train(void *context)
         CHECK(dl2_world_sum(world, totals, 2, &error) == DL2_OK);
         rank->losses[k] = totals[0] / totals[1];
         if (k % PARTS == PARTS - 1)
-            CHECK(dl2_network_update(net, &sgd, &error) == DL2_OK);
+            CHECK(dl2_network_update(net, &update, &error) == DL2_OK);
     }
     keep_weights(rank, net);
     dl2_network_destroy(net);

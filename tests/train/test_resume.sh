@@ -31,6 +31,13 @@ done
 cmp whole.losses parts.losses || fail "the resumed run's report has other losses"
 [ "$(grep -c '"compute_seconds"' parts/$REPORT)" = 3 ] || fail "not three epochs in the report"
 
+# AdamW's moments and its count of updates.
+adamw="-d data --accumulate 2 --optimizer adamw --lr 0.01"
+expect 0 run $adamw --out adamw
+expect 0 run $adamw --out adamw-parts --run-epochs 1.3
+expect 0 run $adamw --out adamw-parts --resume
+same adamw/$CK adamw-parts/$CK "AdamW in two parts"
+
 # Where the order is the machine's, too, each epoch has every image once, over all the parts of a run;
 # images that are kept in memory change nothing.
 for mode in completion aware; do

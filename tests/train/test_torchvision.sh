@@ -3,8 +3,8 @@
 . "$srcdir/tests/train/train_lib.sh"
 need_python torchvision python3-torchvision
 compare() { "$PYTHON3" -B "$srcdir/tests/train/compare_torchvision.py" "$builddir/tests/train/show_network" "$work" "$@" || exit 1; }
-compare tensors alexnet vgg16 vgg16_bn resnet18 resnet34 resnet50 resnet101 resnet152 mobilenet_v2
-for arch in resnet18 resnet50 mobilenet_v2; do
+compare tensors alexnet vgg16 vgg16_bn resnet18 resnet34 resnet50 resnet101 resnet152 mobilenet_v2 vit_tiny vit_b_16
+for arch in resnet18 resnet50 mobilenet_v2 vit_tiny; do
     compare from $arch 64
     compare to $arch 64
 done
@@ -14,10 +14,14 @@ case "$CC" in
     compare from alexnet 64
     compare to alexnet 64
     compare from vgg16 32
+    compare from vit_b_16 48
     ;;
 esac
-rm -f alexnet.safetensors vgg16.safetensors
-compare losses resnet18 64
+rm -f alexnet.safetensors vgg16.safetensors vit_b_16.safetensors
+compare losses resnet18 64 sgd
+compare losses resnet18 64 adamw
+compare losses vit_tiny 64 sgd
+compare losses vit_tiny 64 adamw
 
 # From torchvision into a run with other classes, and back.
 make_images data 3 11 4 12
