@@ -4,18 +4,20 @@
     device.py [--parts LIST] [--out FOLDER] [--data FOLDER] [--minutes 9] [--device cuda]
 
 Parts, each within its share of the minutes, and each by itself: what fails is named, and the rest goes on.
-    correct   every operation of the device in every precision against the reference; ten steps of resnet18 against
-              PyTorch; two runs and a resumed one with the same weights; what it says when memory runs out; with time left,
-              all operations in bf16 once more under compute-sanitizer
-    train     resnet50 and resnet18, 224 px, batch 256, bf16, synthetic data: dl2, PyTorch, torch.compile, in turns
-    load      the same from JPEG files: dl2's loader against torchvision's DataLoader, alone and training resnet50
-    decode    JPEGs decoded on the processors, by nvJPEG, and by both, of plain files and of those with restart tiles
-    study     five JPEG qualities and two of WebP, three seeds, resnet18 at 160 px, on --data; its report
-    profile   where a training step's time goes, by Nsight Compute (ncu)
+    correct      every operation of the device in every precision against the reference; ten steps of resnet18 and of
+                 vit_tiny against PyTorch; two runs and a resumed one with the same weights; what it says when memory
+                 runs out; with time left, all operations in bf16 once more under compute-sanitizer
+    train        resnet50 and resnet18, 224 px, batch 256, bf16, synthetic data: dl2, PyTorch, torch.compile, in turns
+    transformer  the same of vit_b_16, with AdamW
+    load         from JPEG files: dl2's loader against torchvision's DataLoader, alone and training resnet50
+    decode       JPEGs decoded on the processors, by nvJPEG, and by both, of plain files and of those with restart tiles
+    study        five JPEG qualities and two of WebP, three seeds, resnet18 at 160 px, on --data; its report
+    profile      where a training step's time goes, by Nsight Compute (ncu)
 
 Results go to FOLDER (default: device-results): results.json, to which later parts are added, the same as tables in
-results.md, study.tar.gz, and log.txt. Where a machine is to be had for minutes at a time: four calls of nine minutes (correct; train; load,decode;
-study,profile), then --merge FILE... puts their results.json together. Exit status 1: something failed. --device cpu --tiny tries all of it out without a card.
+results.md, study.tar.gz, and log.txt. Where a machine is to be had for minutes at a time: four calls of nine minutes
+(correct,transformer; train; load,decode; study,profile), then --merge FILE... puts their results.json together. Exit
+status 1: something failed. --device cpu --tiny tries all of it out without a card.
 
 It runs from a bundle (`make bundle`: share/dl2/device/device.py; DL2_LIBRARIES where launchers don't find NVIDIA's
 libraries by themselves), or from a checkout's build folder: --build FOLDER.
@@ -37,8 +39,8 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PARTS = ["correct", "train", "load", "decode", "study", "profile"]
-SHARES = {"correct": 2, "train": 4, "load": 3, "decode": 1.5, "study": 7, "profile": 2.5}
+PARTS = ["correct", "train", "transformer", "load", "decode", "study", "profile"]
+SHARES = {"correct": 2, "train": 4, "transformer": 2, "load": 3, "decode": 1.5, "study": 7, "profile": 2.5}
 
 
 class Failed(Exception):
@@ -217,6 +219,27 @@ def many(runner, folder, least):
 
 # ---- The parts
 
+def ten_steps(runner, result, precisions, network, rate):
+    """Losses here and in PyTorch, from the same weights."""
+    args = runner.args
+    steps = result.setdefault("ten steps of " + network[0], {})
+    for precision in precisions:
+        def compare(precision=precision):
+            folder = tempfile.mkdtemp(dir=args.work)
+            shape = network + ["64", "8" if args.tiny else "64", "10", "3" if args.tiny else "10", rate]
+            theirs = runner.run(runner.peer("peer_steps.py") + [args.device, precision] + shape + [folder], 120)
+            files = [os.path.join(folder, name) for name in ("weights", "images", "labels")]
+            ours = runner.run(runner.program("tests/device/steps") + [args.device, precision] + shape + files, 120)
+            pairs = [(float(a), float(b)) for a, b in zip(ours.split(), theirs.split())]
+            worst = max(abs(a - b) for a, b in pairs)
+            steps[precision] = {"dl2": [a for a, _ in pairs], "pytorch": [b for _, b in pairs], "largest difference": worst}
+            if len(pairs) != int(shape[5]):
+                raise Failed("%d steps" % len(pairs))
+            if precision == "fp32" and not worst < 1e-3:
+                raise Failed("losses differ by %g, more than 1e-3" % worst)
+        attempt(result, "ten steps of %s in %s" % (network[0], precision), compare)
+
+
 def correct(runner, result):
     args = runner.args
     precisions = ["fp32", "tf32", "bf16", "fp16"] if args.device.startswith("cuda") else ["fp32"]
@@ -232,23 +255,9 @@ def correct(runner, result):
                 runner.run(runner.program("tests/cuda/" + name), 120)
                 return "pass"
             operations[name] = attempt(result, name, gpu) or "FAIL"
-    steps = result.setdefault("ten steps of resnet18", {})
-    for precision in precisions:
-        def compare(precision=precision):
-            # At a rate of 0.01, which ReLUs open for want of a rounding makes differences above 1e-3 on processors too.
-            folder = tempfile.mkdtemp(dir=args.work)
-            shape = ["resnet18", "64", "8" if args.tiny else "64", "10", "3" if args.tiny else "10", "3e-4"]
-            theirs = runner.run(runner.peer("peer_steps.py") + [args.device, precision] + shape + [folder], 120)
-            files = [os.path.join(folder, name) for name in ("weights", "images", "labels")]
-            ours = runner.run(runner.program("tests/device/steps") + [args.device, precision] + shape + files, 120)
-            pairs = [(float(a), float(b)) for a, b in zip(ours.split(), theirs.split())]
-            worst = max(abs(a - b) for a, b in pairs)
-            steps[precision] = {"dl2": [a for a, _ in pairs], "pytorch": [b for _, b in pairs], "largest difference": worst}
-            if len(pairs) != int(shape[4]):
-                raise Failed("%d steps" % len(pairs))
-            if precision == "fp32" and not worst < 1e-3:
-                raise Failed("losses differ by %g, more than 1e-3" % worst)
-        attempt(result, "ten steps in " + precision, compare)
+    # At SGD's rate of 0.01, which ReLUs open for want of a rounding makes differences above 1e-3 on processors too.
+    for arch, optimizer, rate in (("resnet18", "sgd", "3e-4"), ("vit_tiny", "adamw", "3e-5")):
+        ten_steps(runner, result, precisions, [arch, optimizer], rate)
 
     def same_weights():
         data = made_up(runner) if args.tiny else photographs(runner)
@@ -323,28 +332,38 @@ def ours(runner, arch, s, *options):
 
 
 def synthetic(runner, result):
-    s = shape(runner)
     for arch in (["resnet18"] if runner.args.tiny else ["resnet50", "resnet18"]):
-        rounds = result.setdefault(arch, {"dl2": [], "pytorch eager": [], "pytorch compile": []})
-        options = ["--loader", "synthetic", "--classes", 1000, "--images", s["batch"] * s["steps"], "-e", 3]
-        attempt(result, "dl2 %s, warming up" % arch, ours, runner, arch, s, *options[:-1], 1)
-        peers = {}
-        for mode in ("eager", "compile"):
-            peers[mode] = attempt(result, "PyTorch %s %s" % (mode, arch), Peer, runner, arch, "--mode", mode,
-                                  *peer_options(runner, s))
-        for _ in range(s["rounds"]):
-            report = attempt(result, "dl2 " + arch, ours, runner, arch, s, *options)
-            if report:
-                rounds["dl2"].append(figures(report)["images_per_second"])
-                result.setdefault("run of dl2", {})[arch] = figures(report)
-                result["card"] = report.get("card")
-            for mode, peer in peers.items():
-                got = peer and attempt(result, "PyTorch %s %s" % (mode, arch), peer.round, s["steps"])
-                if got:
-                    rounds["pytorch " + mode].append(got["images_per_second"])
-        for peer in peers.values():
-            if peer:
-                peer.close()
+        in_turns(runner, result, arch, "sgd", shape(runner))
+
+
+def transformer(runner, result):
+    s = shape(runner)
+    in_turns(runner, result, "vit_tiny" if runner.args.tiny else "vit_b_16", "adamw", {**s, "steps": s["steps"] // 2})
+
+
+def in_turns(runner, result, arch, optimizer, s):
+    """dl2, PyTorch and torch.compile on synthetic data."""
+    rounds = result.setdefault(arch, {"dl2": [], "pytorch eager": [], "pytorch compile": []})
+    options = ["--optimizer", optimizer, "--loader", "synthetic", "--classes", 1000, "--images", s["batch"] * s["steps"],
+               "-e", 3]
+    attempt(result, "dl2 %s, warming up" % arch, ours, runner, arch, s, *options[:-1], 1)
+    peers = {}
+    for mode in ("eager", "compile"):
+        peers[mode] = attempt(result, "PyTorch %s %s" % (mode, arch), Peer, runner, arch, "--optimizer", optimizer,
+                              "--mode", mode, *peer_options(runner, s))
+    for _ in range(s["rounds"]):
+        report = attempt(result, "dl2 " + arch, ours, runner, arch, s, *options)
+        if report:
+            rounds["dl2"].append(figures(report)["images_per_second"])
+            result.setdefault("run of dl2", {})[arch] = figures(report)
+            result["card"] = report.get("card")
+        for mode, peer in peers.items():
+            got = peer and attempt(result, "PyTorch %s %s" % (mode, arch), peer.round, s["steps"])
+            if got:
+                rounds["pytorch " + mode].append(got["images_per_second"])
+    for peer in peers.values():
+        if peer:
+            peer.close()
 
 
 def load(runner, result):
@@ -548,21 +567,21 @@ def tables(results):
         part = parts["correct"]
         lines += ["## Correctness", ""]
         table(["check", "result"], list(part.get("operations", {}).items())
-              + [("ten steps of resnet18, %s: largest difference of losses to PyTorch's" % precision,
-                  "%.2g" % steps["largest difference"]) for precision, steps in part.get("ten steps of resnet18", {}).items()]
+              + [("%s, %s: largest difference of losses to PyTorch's" % (what, precision), "%.2g" % steps["largest difference"])
+                 for what in part if what.startswith("ten steps of ") for precision, steps in part[what].items()]
               + [(name, part.get(name)) for name in ("deterministic", "metrics on the card", "accesses to memory", "out of memory")
                  if part.get(name)])
-    if "train" in parts:
+    trained = {arch: rounds for part in ("train", "transformer") for arch, rounds in parts.get(part, {}).items()
+               if isinstance(rounds, dict) and "pytorch eager" in rounds}
+    if trained:
         lines += ["## Synthetic data, images/s (median of rounds in turns)", ""]
         rows = []
-        for arch in ("resnet50", "resnet18"):
-            rounds = parts["train"].get(arch)
-            if rounds:
-                medians = {name: statistics.median(values) if values else None for name, values in rounds.items()}
-                mine = medians["dl2"]
-                ratio = [number(mine / medians[name], 2) if mine and medians[name] else "-"
-                         for name in ("pytorch eager", "pytorch compile")]
-                rows.append([arch, *(number(medians[name]) for name in ("dl2", "pytorch eager", "pytorch compile")), *ratio])
+        for arch, rounds in trained.items():
+            medians = {name: statistics.median(values) if values else None for name, values in rounds.items()}
+            mine = medians["dl2"]
+            ratio = [number(mine / medians[name], 2) if mine and medians[name] else "-"
+                     for name in ("pytorch eager", "pytorch compile")]
+            rows.append([arch, *(number(medians[name]) for name in ("dl2", "pytorch eager", "pytorch compile")), *ratio])
         table(["network", "dl2", "PyTorch eager", "torch.compile", "dl2 / eager", "dl2 / compile"], rows)
     if "load" in parts:
         part = parts["load"]
@@ -662,7 +681,8 @@ def main():
     args.work = tempfile.mkdtemp(prefix="dl2-device.")
     try:
         results["machine"] = machine(runner)
-        functions = {"correct": correct, "train": synthetic, "load": load, "decode": decode, "study": study, "profile": profile}
+        functions = {"correct": correct, "train": synthetic, "transformer": transformer, "load": load, "decode": decode,
+                     "study": study, "profile": profile}
         for i, name in enumerate(chosen):
             share = SHARES[name] / sum(SHARES[part] for part in chosen[i:])
             runner.part_deadline = time.monotonic() + share * max(0, runner.deadline - time.monotonic())

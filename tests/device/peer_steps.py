@@ -1,6 +1,6 @@
 """The same steps as steps.c in PyTorch:
 
-    peer_steps.py DEVICE PRECISION ARCH PIXELS BATCH CLASSES STEPS RATE FOLDER
+    peer_steps.py DEVICE PRECISION ARCH OPTIMIZER PIXELS BATCH CLASSES STEPS RATE FOLDER
 
 Draws weights, images and labels, writes them to FOLDER as steps.c reads them, and prints each step's loss. In float32
 (PRECISION fp32: no TF32 either) the two agree to 1e-3.
@@ -9,16 +9,19 @@ import os
 import sys
 
 import torch
-import torchvision
+
+import peer_model
 
 
 def main():
-    device, precision, arch = sys.argv[1:4]
-    pixels, batch, classes, steps = map(int, sys.argv[4:8])
-    rate, folder = float(sys.argv[8]), sys.argv[9]
+    device, precision, arch, optimizer = sys.argv[1:5]
+    pixels, batch, classes, steps = map(int, sys.argv[5:9])
+    rate, folder = float(sys.argv[9]), sys.argv[10]
     torch.manual_seed(1)
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = precision != "fp32"
-    net = getattr(torchvision.models, arch)(num_classes=classes)
+    net = peer_model.model(arch, pixels, classes)
+    if hasattr(net, "heads"):  # zeros, by which all would hang on ten small steps
+        torch.nn.init.normal_(net.heads.head.weight, std=0.05)
     tensors = [t.float().reshape(-1) for name, t in net.state_dict().items()
                if not name.endswith("num_batches_tracked")]
     images = torch.randint(0, 256, (batch, pixels, pixels, 3), dtype=torch.uint8)
@@ -31,9 +34,7 @@ def main():
     x = ((images.permute(0, 3, 1, 2).float() - mean) / std).contiguous(memory_format=torch.channels_last).to(device)
     y = labels.long().to(device)
     net = net.to(device).to(memory_format=torch.channels_last).train()
-    decayed = [p for p in net.parameters() if p.dim() > 1]
-    others = [p for p in net.parameters() if p.dim() <= 1]
-    optimiser = torch.optim.SGD([{"params": decayed, "weight_decay": 1e-4}, {"params": others}], rate, 0.9)
+    optimiser = peer_model.optimizer(optimizer, net, rate, 1e-4)
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
     scaled = {"enabled": precision == "fp16" and device != "cpu"}
     scaler = torch.amp.GradScaler("cuda", **scaled) if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler(**scaled)

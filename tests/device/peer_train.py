@@ -1,7 +1,7 @@
 """What PyTorch trains a second, as well as it can: channels last, automatic mixed precision, cuDNN's fastest algorithms,
 the fused optimiser. For device.py, which asks for a round at a time, so that rounds of others come in between:
 
-    peer_train.py ARCH --mode eager|compile [--device cuda] [--amp bf16|fp16|off] [--batch 256] [--size 224]
+    peer_train.py ARCH [--optimizer sgd|adamw] --mode eager|compile [--device cuda] [--amp bf16|fp16|off] [--batch 256] [--size 224]
                   [--data FOLDER --workers N]
 
 Prints "ready" when it is warm. Then, for every line "STEPS" on its input, trains as many steps and prints a JSON object
@@ -15,7 +15,8 @@ import sys
 import time
 
 import torch
-import torchvision
+
+import peer_model
 
 MEAN = [122.655, 116.535, 104.04]
 STD = [59.415, 58.395, 58.65]
@@ -52,6 +53,7 @@ def batches(args):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("arch")
+    parser.add_argument("--optimizer", choices=["sgd", "adamw"], default="sgd")
     parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--amp", choices=["bf16", "fp16", "off"], default="bf16")
@@ -69,13 +71,13 @@ def main():
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = args.amp != "off"
     on_card = args.device != "cpu"
-    net = getattr(torchvision.models, args.arch)(num_classes=args.classes)
+    net = peer_model.model(args.arch, args.size, args.classes)
     net = net.to(args.device).to(memory_format=torch.channels_last).train()
-    settings = {"lr": 0.01, "momentum": 0.9, "weight_decay": 1e-4}
+    rate = 0.01 if args.optimizer == "sgd" else 0.001
     try:
-        optimiser = torch.optim.SGD(net.parameters(), fused=on_card, **settings)
+        optimiser = peer_model.optimizer(args.optimizer, net, rate, 1e-4, fused=on_card)
     except TypeError:  # PyTorch before 2.3
-        optimiser = torch.optim.SGD(net.parameters(), **settings)
+        optimiser = peer_model.optimizer(args.optimizer, net, rate, 1e-4)
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(args.amp)
     scaled = {"enabled": args.amp == "fp16" and on_card}
     scaler = torch.amp.GradScaler("cuda", **scaled) if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler(**scaled)

@@ -1,7 +1,7 @@
 /*
  * Training steps from given weights on a given batch, for comparison with peer_steps.py:
  *
- *     steps DEVICE PRECISION ARCH PIXELS BATCH CLASSES STEPS RATE WEIGHTS IMAGES LABELS
+ *     steps DEVICE PRECISION ARCH OPTIMIZER PIXELS BATCH CLASSES STEPS RATE WEIGHTS IMAGES LABELS
  *
  * WEIGHTS has float32, all of the network's tensors in the order of PyTorch's state_dict() without
  * num_batches_tracked; IMAGES bytes [BATCH][PIXELS][PIXELS][3]; LABELS int32. Prints each step's
@@ -53,11 +53,13 @@ static int set_weights(struct dl2_network *network, const char *path, struct dl2
 static int train(struct dl2_network *network, const struct dl2_network_input *input, unsigned steps,
                  float rate, struct dl2_error *error)
 {
-    const struct dl2_update update = {rate, 0.9f, 1e-4f, false};
+    struct dl2_update update = {
+        .rate = rate, .momentum = 0.9f, .weight_decay = 1e-4f, .beta2 = 0.999f, .epsilon = 1e-8f};
     for (unsigned i = 0; i < steps; i++) {
         const struct dl2_network_step step = {.step = i, .scale = 1};
         struct dl2_loss_sums sums;
         DL2_TRY(dl2_network_train(network, input, &step, error));
+        update.number = i + 1;
         DL2_TRY(dl2_network_update(network, &update, error));
         DL2_TRY(dl2_network_take_sums(network, &sums, error));
         printf("%.7f\n", sums.loss / (double)sums.counted);
@@ -67,9 +69,9 @@ static int train(struct dl2_network *network, const struct dl2_network_input *in
 
 int main(int argc, char **argv)
 {
-    if (argc != 12) {
-        fprintf(stderr, "usage: steps DEVICE PRECISION ARCH PIXELS BATCH CLASSES STEPS RATE "
-                        "WEIGHTS IMAGES LABELS\n");
+    if (argc != 13) {
+        fprintf(stderr, "usage: steps DEVICE PRECISION ARCH OPTIMIZER PIXELS BATCH CLASSES STEPS "
+                        "RATE WEIGHTS IMAGES LABELS\n");
         return 2;
     }
     /* As dl2-train has it: with what was measured to be the fastest. test_device does without. */
@@ -81,9 +83,10 @@ int main(int argc, char **argv)
         }
     struct dl2_network_config config = DL2_NETWORK_DEFAULTS;
     config.arch = argv[3];
-    config.height = config.width = (unsigned)atoi(argv[4]);
-    config.batch = (unsigned)atoi(argv[5]);
-    config.classes = (unsigned)atoi(argv[6]);
+    config.optimizer = strcmp(argv[4], "adamw") == 0 ? DL2_ADAMW : DL2_SGD;
+    config.height = config.width = (unsigned)atoi(argv[5]);
+    config.batch = (unsigned)atoi(argv[6]);
+    config.classes = (unsigned)atoi(argv[7]);
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_device *device = NULL;
     struct dl2_network *network = NULL;
@@ -92,16 +95,16 @@ int main(int argc, char **argv)
     if (status == DL2_OK)
         status = dl2_network_create(device, &config, &network, &error);
     if (status == DL2_OK)
-        status = set_weights(network, argv[9], &error);
+        status = set_weights(network, argv[10], &error);
     if (status == DL2_OK)
-        status = load(argv[10], (size_t)config.batch * config.height * config.width * 3, &images,
+        status = load(argv[11], (size_t)config.batch * config.height * config.width * 3, &images,
                       &error);
     if (status == DL2_OK)
-        status = load(argv[11], config.batch * sizeof(int32_t), &labels, &error);
+        status = load(argv[12], config.batch * sizeof(int32_t), &labels, &error);
     const struct dl2_network_input input = {
         .images = images.data, .labels = (const int32_t *)labels.data, .count = config.batch};
     if (status == DL2_OK)
-        status = train(network, &input, (unsigned)atoi(argv[7]), (float)atof(argv[8]), &error);
+        status = train(network, &input, (unsigned)atoi(argv[8]), (float)atof(argv[9]), &error);
     if (status < 0)
         fprintf(stderr, "steps: %s\n", error.message);
     dl2_network_destroy(network);
