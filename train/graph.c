@@ -136,7 +136,7 @@ static int add_weights(struct dl2_graph *g, const char *name, struct dl2_tensor 
     t.parameter = t.decays = true;
     t.rank = flat ? 2 : 4;
     t.dims[0] = t.out;
-    t.dims[1] = flat ? t.height * t.width * t.in : t.in;
+    t.dims[1] = flat ? (size_t)t.height * t.width * t.in : t.in;
     t.dims[2] = flat ? 0 : t.height;
     t.dims[3] = flat ? 0 : t.width;
     t.limit = limit_of(&t);

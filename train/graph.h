@@ -85,7 +85,8 @@ enum dl2_init {
 struct dl2_tensor {
     char *name; /* as in torchvision's state_dict */
     /* PyTorch's shape: OIHW, [out][in] or [channels]. */
-    unsigned dims[4], rank;
+    size_t dims[4];
+    unsigned rank;
     unsigned out, height, width, in; /* OHWI, as kept */
     size_t count;
     bool parameter, decays;

@@ -184,12 +184,6 @@ static int visit_all(struct dl2_network *network, const struct visit *visit,
     return DL2_OK;
 }
 
-static void shape_of(const struct dl2_network_tensor *tensor, size_t *shape)
-{
-    for (unsigned i = 0; i < tensor->rank; i++)
-        shape[i] = tensor->dims[i];
-}
-
 /* What the checkpoint borrows until it is written. */
 struct gather {
     struct dl2_network *network;
@@ -210,10 +204,8 @@ static int gather_tensor(void *context, size_t index, enum dl2_network_part part
     own->values = dl2_alloc_aligned(tensor->count, sizeof *own->values);
     if (!own->name || !own->values)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the weights of a checkpoint");
-    size_t shape[4];
-    shape_of(tensor, shape);
     DL2_TRY(dl2_network_get(gather->network, index, part, own->values, error));
-    return dl2_checkpoint_add(gather->checkpoint, own->name, "F32", tensor->rank, shape,
+    return dl2_checkpoint_add(gather->checkpoint, own->name, "F32", tensor->rank, tensor->dims,
                               own->values, error);
 }
 
@@ -265,10 +257,8 @@ static int scatter_tensor(void *context, size_t index, enum dl2_network_part par
     float *values = dl2_alloc_aligned(tensor->count, sizeof *values);
     if (!values)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the weights of a checkpoint");
-    size_t shape[4];
-    shape_of(tensor, shape);
-    int status =
-        dl2_checkpoint_copy(scatter->checkpoint, name, "F32", tensor->rank, shape, values, error);
+    int status = dl2_checkpoint_copy(scatter->checkpoint, name, "F32", tensor->rank, tensor->dims,
+                                     values, error);
     if (status == DL2_OK)
         status = dl2_network_set(scatter->network, index, part, values, error);
     free(values);

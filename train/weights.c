@@ -32,12 +32,6 @@ static void tell(char *text, size_t size, const char *what, const struct names *
         snprintf(text + used, size - used, "%s%s: %s%s", used ? "; " : "", what, names->text, more);
 }
 
-static void shape_of(const struct dl2_network_tensor *tensor, size_t *shape)
-{
-    for (unsigned i = 0; i < tensor->rank; i++)
-        shape[i] = tensor->dims[i];
-}
-
 /* Is it the last layer's, with another number of classes? */
 static bool other_classes(const struct dl2_network *network, size_t index,
                           const struct dl2_checkpoint_tensor *found)
@@ -113,13 +107,12 @@ static int set_tensor(const struct dl2_checkpoint *file, struct dl2_network *net
                       struct dl2_error *error)
 {
     struct dl2_network_tensor tensor;
-    size_t shape[4];
     dl2_network_tensor(network, index, &tensor);
-    shape_of(&tensor, shape);
     float *values = dl2_alloc_aligned(tensor.count, sizeof *values);
     if (!values)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %s", tensor.name);
-    int status = dl2_checkpoint_copy_floats(file, tensor.name, tensor.rank, shape, values, error);
+    int status =
+        dl2_checkpoint_copy_floats(file, tensor.name, tensor.rank, tensor.dims, values, error);
     if (status == DL2_OK)
         status = dl2_network_set(network, index, DL2_NETWORK_VALUE, values, error);
     free(values);
@@ -142,7 +135,7 @@ static int set_all(const struct dl2_checkpoint *file, struct dl2_network *networ
     if (fresh) {
         struct dl2_network_tensor tensor;
         dl2_network_tensor(network, count, &tensor);
-        snprintf(note, size, "the last layer, %.*s, begins anew: it was for %zu classes, not %u",
+        snprintf(note, size, "the last layer, %.*s, begins anew: it was for %zu classes, not %zu",
                  (int)(strlen(tensor.name) - strlen(".weight")), tensor.name, fresh->shape[0],
                  tensor.dims[0]);
     }
@@ -167,14 +160,12 @@ static int add_tensor(struct dl2_checkpoint *file, struct dl2_network *network, 
                       float **values, struct dl2_error *error)
 {
     struct dl2_network_tensor tensor;
-    size_t shape[4];
     dl2_network_tensor(network, index, &tensor);
-    shape_of(&tensor, shape);
     *values = dl2_alloc_aligned(tensor.count, sizeof **values);
     if (!*values)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %s", tensor.name);
     DL2_TRY(dl2_network_get(network, index, DL2_NETWORK_VALUE, *values, error));
-    return dl2_checkpoint_add(file, tensor.name, "F32", tensor.rank, shape, *values, error);
+    return dl2_checkpoint_add(file, tensor.name, "F32", tensor.rank, tensor.dims, *values, error);
 }
 
 int dl2_weights_save(const char *path, struct dl2_network *network, const json_t *texts,

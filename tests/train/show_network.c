@@ -35,7 +35,7 @@ static int show_tensors(const char *name, unsigned classes, struct dl2_error *er
         const struct dl2_tensor *t = &graph.tensors[i];
         printf("%s", t->name);
         for (unsigned d = 0; d < t->rank; d++)
-            printf(" %u", t->dims[d]);
+            printf(" %zu", t->dims[d]);
         printf("\n");
     }
     dl2_graph_free(&graph);

@@ -670,7 +670,7 @@ static void architectures(void **state)
         unsigned pixels;
         size_t parameters;
         const char *name;
-        unsigned dims[4];
+        size_t dims[4];
     } known[] = {
         {"alexnet", 64, 61100840, "classifier.1.weight", {4096, 9216}},
         {"resnet18", 32, 11689512, "layer2.0.downsample.0.weight", {128, 64, 1, 1}},
