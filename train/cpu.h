@@ -19,7 +19,7 @@ struct dl2_cpu {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     uint64_t version; /* of all that is in device memory but was not computed by a layer */
-    double *partials; /* [threads][2 * partial_period]: sums of a norm's parts */
+    double *partials; /* [threads][2 * partial_period]: sums of a layer's parts */
     size_t partial_period;
     float *gradient; /* of a layer's weight and bias, before it is added to another */
     size_t gradient_size;
@@ -49,6 +49,11 @@ unsigned dl2_cpu_share_out(const struct dl2_cpu *cpu, size_t items, size_t grain
 /* OpenMP's number of threads belongs to the calling thread, and others may have changed it: before
  * oneDNN plans or computes. */
 void dl2_cpu_claim_threads(const struct dl2_cpu *cpu);
+
+/* Room for two sums of `period` in each part that work is shared out in; false: there is none. */
+bool dl2_cpu_reserve_partials(struct dl2_cpu *cpu, size_t period);
+/* A part's two lists of sums, zeroed: [2][period]. */
+double *dl2_cpu_part_sums(const struct dl2_cpu *cpu, unsigned part, size_t period);
 
 /* -- errors, and calls of oneDNN -- */
 
@@ -117,18 +122,51 @@ void dl2_cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *y, 
                            const void *dy2, const float *gamma, const float *beta, void *dx,
                            void *dresidual, float *dgamma, float *dbeta, bool accumulate);
 
+/* -- of cpu_layer_norm.c -- */
+
+int dl2_cpu_layer_norm_create(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
+                              struct dl2_layer_norm **out, struct dl2_error *error);
+void dl2_cpu_layer_norm_free(struct dl2_layer_norm *norm);
+void dl2_cpu_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+                                const float *beta, void *y);
+void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
+                                 const float *gamma, void *dx, float *dgamma, float *dbeta,
+                                 bool accumulate);
+
+/* -- of cpu_attention.c -- */
+
+int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
+                             struct dl2_attention **out, struct dl2_error *error);
+void dl2_cpu_attention_free(struct dl2_attention *attention);
+void dl2_cpu_attention_forward(struct dl2_attention *attention, const void *qkv, void *y);
+void dl2_cpu_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
+                                void *dqkv);
+
 /* -- of cpu_elementwise.c -- */
+
+void dl2_cpu_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                            const void *x, const float *class_token, const float *positions,
+                            void *y);
+void dl2_cpu_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                             const void *dy, void *dx, float *dclass_token, float *dpositions,
+                             bool accumulate);
 
 void dl2_cpu_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
                       void *y, size_t count);
 void dl2_cpu_activate_backward(struct dl2_device *device, enum dl2_activation activation,
                                const void *y, const void *dy, void *dx, size_t count);
+void dl2_cpu_gelu(struct dl2_device *device, const void *x, void *y, size_t count);
+void dl2_cpu_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
+                           size_t count);
 void dl2_cpu_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
 void dl2_cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
                      uint64_t seed, uint64_t layer);
 void dl2_cpu_sgd_step(struct dl2_device *device, float *weights, void *lowered,
                       const float *gradient, float *momentum, size_t count, bool decays,
                       bool nesterov);
+void dl2_cpu_adamw_step(struct dl2_device *device, float *weights, void *lowered,
+                        const float *gradient, float *first, float *second, size_t count,
+                        bool decays);
 void dl2_cpu_move_average(struct dl2_device *device, float *average, const float *values,
                           size_t count);
 

@@ -45,16 +45,7 @@ int dl2_cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shape *
     struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
     float *vectors = dl2_alloc_aligned(6 * period, sizeof *vectors);
     double *inverse = dl2_calloc(channels, 3 * sizeof *inverse);
-    bool good = norm && vectors && inverse;
-    if (good && cpu->partial_period < period) {
-        double *partials = dl2_alloc_aligned(2 * period * cpu->threads, sizeof *partials);
-        good = partials != NULL;
-        if (good) {
-            free(cpu->partials);
-            cpu->partials = partials;
-            cpu->partial_period = period;
-        }
-    }
+    bool good = norm && vectors && inverse && dl2_cpu_reserve_partials(cpu, period);
     if (!good) {
         free(norm);
         free(vectors);
@@ -84,14 +75,6 @@ static void repeat(const struct dl2_norm *norm, float *vector)
         vector[i] = vector[i - norm->s.channels];
 }
 
-/* A part's two lists of sums, zeroed. */
-static double *part_sums(const struct dl2_norm *norm, unsigned part)
-{
-    double *sums = norm->cpu->partials + 2 * norm->cpu->partial_period * part;
-    memset(sums, 0, 2 * norm->period * sizeof *sums);
-    return sums;
-}
-
 /* Adds up the parts for channel `c`, always in the same order. */
 static void total(const struct dl2_norm *norm, unsigned parts, size_t c, double *first,
                   double *second)
@@ -110,7 +93,7 @@ static void norm_sums_part(void *context, unsigned part, size_t begin, size_t en
 {
     const struct dl2_norm *norm = context;
     size_t channels = norm->s.channels;
-    double *sums = part_sums(norm, part);
+    double *sums = dl2_cpu_part_sums(norm->cpu, part, norm->period);
     norm->cpu->kernels->norm_sums(norm->x + begin * channels, (end - begin) * channels, norm->mean,
                                   norm->period, sums, sums + norm->period);
 }
@@ -205,7 +188,7 @@ static void norm_backward_sums_part(void *context, unsigned part, size_t begin, 
     const struct dl2_norm *norm = context;
     size_t channels = norm->s.channels, at = begin * channels;
     struct dl2_masked gradient = masked_from(&norm->gradient, at);
-    double *sums = part_sums(norm, part);
+    double *sums = dl2_cpu_part_sums(norm->cpu, part, norm->period);
     norm->cpu->kernels->norm_backward_sums(&gradient, (end - begin) * channels, norm->period, sums,
                                            sums + norm->period,
                                            norm->dresidual ? norm->dresidual + at : NULL);

@@ -1,7 +1,7 @@
 /*
- * The cpu device. oneDNN does what is bound by arithmetic (convolutions, linear layers) and max
- * pooling; kernels.c does what is bound by memory, fused so that each tensor is touched as seldom
- * as can be. Threads are OpenMP's, for oneDNN and for our own loops.
+ * The cpu device. oneDNN does what is bound by arithmetic (convolutions, linear layers,
+ * attention's products) and max pooling; kernels.c does what is bound by memory, fused so that each
+ * tensor is touched as seldom as can be. Threads are OpenMP's, for oneDNN and for our own loops.
  *
  * Here are the device, its memory, what a batch comes in by and its loss, and the table; the rest
  * of the table's functions are in cpu_NAME.c.
@@ -42,6 +42,29 @@ void dl2_cpu_claim_threads(const struct dl2_cpu *cpu)
 {
     if (omp_get_max_threads() != (int)cpu->threads)
         omp_set_num_threads((int)cpu->threads);
+}
+
+bool dl2_cpu_reserve_partials(struct dl2_cpu *cpu, size_t period)
+{
+    size_t size;
+    if (cpu->partial_period >= period)
+        return true;
+    if (!dl2_size_mul(period, 2 * (size_t)cpu->threads, &size))
+        return false;
+    double *partials = dl2_alloc_aligned(size, sizeof *partials);
+    if (!partials)
+        return false;
+    free(cpu->partials);
+    cpu->partials = partials;
+    cpu->partial_period = period;
+    return true;
+}
+
+double *dl2_cpu_part_sums(const struct dl2_cpu *cpu, unsigned part, size_t period)
+{
+    double *sums = cpu->partials + 2 * cpu->partial_period * part;
+    memset(sums, 0, 2 * period * sizeof *sums);
+    return sums;
 }
 
 /* -- errors, and calls of oneDNN -- */
@@ -418,8 +441,20 @@ const struct dl2_device_class dl2_device_cpu = {
     .norm_train = dl2_cpu_norm_train,
     .norm_eval = dl2_cpu_norm_eval,
     .norm_backward = dl2_cpu_norm_backward,
+    .layer_norm_create = dl2_cpu_layer_norm_create,
+    .layer_norm_free = dl2_cpu_layer_norm_free,
+    .layer_norm_forward = dl2_cpu_layer_norm_forward,
+    .layer_norm_backward = dl2_cpu_layer_norm_backward,
+    .attention_create = dl2_cpu_attention_create,
+    .attention_free = dl2_cpu_attention_free,
+    .attention_forward = dl2_cpu_attention_forward,
+    .attention_backward = dl2_cpu_attention_backward,
+    .tokens_forward = dl2_cpu_tokens_forward,
+    .tokens_backward = dl2_cpu_tokens_backward,
     .activate = dl2_cpu_activate,
     .activate_backward = dl2_cpu_activate_backward,
+    .gelu = dl2_cpu_gelu,
+    .gelu_backward = dl2_cpu_gelu_backward,
     .add = dl2_cpu_add,
     .dropout = dl2_cpu_dropout,
     .ingest_create = cpu_ingest_create,
@@ -429,5 +464,6 @@ const struct dl2_device_class dl2_device_cpu = {
     .loss_free = cpu_loss_free,
     .loss_run = cpu_loss_run,
     .sgd_step = dl2_cpu_sgd_step,
+    .adamw_step = dl2_cpu_adamw_step,
     .move_average = dl2_cpu_move_average,
 };

@@ -700,7 +700,8 @@ static void ref_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, c
         const size_t at = r * channels;
         double mean = 0, var = 0;
         for (size_t c = 0; c < channels; c++)
-            mean += get(e, x, at + c) / (double)channels;
+            mean += get(e, x, at + c);
+        mean /= (double)channels;
         for (size_t c = 0; c < channels; c++)
             var += pow(get(e, x, at + c) - mean, 2) / (double)channels;
         norm->mean[r] = mean;

@@ -34,6 +34,11 @@ struct dl2_masked {
     float limit;
 };
 
+/* See adamw_step() in device.h; correction1 is 1 - beta1^t, correction2 alike. */
+struct dl2_adamw {
+    float share, rate, decay, beta1, beta2, epsilon, correction1, correction2;
+};
+
 struct dl2_kernels {
     const char *name;
 
@@ -51,6 +56,29 @@ struct dl2_kernels {
     void (*norm_backward_data)(const struct dl2_masked *gradient, size_t count, const float *p,
                                const float *q, const float *r, size_t period, float *dx);
 
+    /* Each of `rows` by itself: y = gamma * (x - mean) * inverse + beta, mean and inverse
+     * (1 / sqrt(var + epsilon)) [rows] of its own. */
+    void (*layer_norm)(const float *x, size_t rows, size_t channels, float epsilon,
+                       const float *gamma, const float *beta, float *mean, float *inverse,
+                       float *y);
+    /* With n = (x - mean) * inverse and g = gamma * dy: dx = inverse * (g - mean(g) - n * mean(g *
+     * n)), dgamma += dy * n, dbeta += dy. dx may be dy. */
+    void (*layer_norm_backward)(const float *x, const float *dy, size_t rows, size_t channels,
+                                const float *gamma, const float *mean, const float *inverse,
+                                float *dx, double *dgamma, double *dbeta);
+
+    /* Rows of `count` scores into their softmax, in place; a gradient of that into one of the
+     * scores, in place. */
+    void (*softmax)(float *scores, size_t rows, size_t count);
+    void (*softmax_backward)(const float *softmax, float *gradient, size_t rows, size_t count);
+
+    void (*gelu)(const float *x, float *y, size_t count);
+    void (*gelu_backward)(const float *x, const float *dy, float *dx, size_t count);
+
+    /* sum = that of `rows` that are `step` elements apart, or is added to that. */
+    void (*sum_rows)(const float *x, size_t rows, size_t step, size_t count, float *sum,
+                     int accumulate);
+
     void (*activate)(const float *x, float *y, size_t count, float limit);
     void (*activate_backward)(const float *y, const float *dy, float *dx, size_t count,
                               float limit);
@@ -65,6 +93,8 @@ struct dl2_kernels {
     /* Gradients times `share`. */
     void (*sgd)(float *weights, const float *gradient, float *momentum, size_t count, float share,
                 float rate, float beta, float decay, int nesterov);
+    void (*adamw)(float *weights, const float *gradient, float *first, float *second, size_t count,
+                  const struct dl2_adamw *numbers);
     /* average += moves * (values - average) */
     void (*move_average)(float *average, const float *values, size_t count, float moves);
 };

@@ -28,8 +28,10 @@ if HAVE_ONEDNN
 noinst_LTLIBRARIES += libtrain_cpu.la libkernels_c.la
 libtrain_cpu_la_SOURCES = \
 	train/cpu.h \
+	train/cpu_attention.c \
 	train/cpu_batch_norm.c \
 	train/cpu_elementwise.c \
+	train/cpu_layer_norm.c \
 	train/cpu_pool.c \
 	train/cpu_product.c \
 	train/device_cpu.c \
