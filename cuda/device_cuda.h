@@ -104,6 +104,50 @@ void dl2_cuda_conv_backward_data(struct dl2_conv *conv, const void *dy, const vo
 void dl2_cuda_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
                                     float *dweights, float *dbias, bool accumulate);
 
+/* device_kernels.c */
+void dl2_cuda_pool_free(struct dl2_pool *pool);
+int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
+                         struct dl2_pool **out, struct dl2_error *error);
+void dl2_cuda_pool_forward(struct dl2_pool *pool, const void *x, void *y);
+void dl2_cuda_pool_backward(struct dl2_pool *pool, const void *dy, void *dx);
+void dl2_cuda_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                             const void *x, const float *class_token, const float *positions,
+                             void *y);
+void dl2_cuda_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                              const void *dy, void *dx, float *dclass_token, float *dpositions,
+                              bool accumulate);
+void dl2_cuda_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
+                       void *y, size_t count);
+void dl2_cuda_activate_backward(struct dl2_device *device, enum dl2_activation activation,
+                                const void *y, const void *dy, void *dx, size_t count);
+void dl2_cuda_gelu(struct dl2_device *device, const void *x, void *y, size_t count);
+void dl2_cuda_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
+                            size_t count);
+void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
+void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
+                      uint64_t seed, uint64_t layer);
+void dl2_cuda_loss_free(struct dl2_loss *loss);
+int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
+                         struct dl2_loss **out, struct dl2_error *error);
+void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
+                       const uint32_t *partner, float *losses, void *dlogits,
+                       struct dl2_loss_sums *sums);
+void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, size_t count);
+void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
+                       const float *gradient, float *momentum, size_t count, bool decays,
+                       bool nesterov);
+void dl2_cuda_adamw_step(struct dl2_device *device, float *weights, void *lowered,
+                         const float *gradient, float *first, float *second, size_t count,
+                         bool decays);
+void dl2_cuda_end_update(struct dl2_device *device);
+void dl2_cuda_move_average(struct dl2_device *device, float *average, const float *values,
+                           size_t count);
+void dl2_cuda_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count);
+int dl2_cuda_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,
+                            struct dl2_error *error);
+int dl2_cuda_set_loss_scale(struct dl2_device *device, const struct dl2_loss_scale *scale,
+                            struct dl2_error *error);
+
 /* device_linear.c */
 void dl2_cuda_linear_free(struct dl2_linear *linear);
 int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
@@ -128,37 +172,13 @@ void dl2_cuda_norm_eval(struct dl2_norm *norm, const void *x, const void *residu
 void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
                             const void *dy2, const float *gamma, const float *beta, void *dx,
                             void *dresidual, float *dgamma, float *dbeta, bool accumulate);
-
-/* device_kernels.c */
-void dl2_cuda_pool_free(struct dl2_pool *pool);
-int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
-                         struct dl2_pool **out, struct dl2_error *error);
-void dl2_cuda_pool_forward(struct dl2_pool *pool, const void *x, void *y);
-void dl2_cuda_pool_backward(struct dl2_pool *pool, const void *dy, void *dx);
-void dl2_cuda_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
-                       void *y, size_t count);
-void dl2_cuda_activate_backward(struct dl2_device *device, enum dl2_activation activation,
-                                const void *y, const void *dy, void *dx, size_t count);
-void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
-void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
-                      uint64_t seed, uint64_t layer);
-void dl2_cuda_loss_free(struct dl2_loss *loss);
-int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
-                         struct dl2_loss **out, struct dl2_error *error);
-void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
-                       const uint32_t *partner, float *losses, void *dlogits,
-                       struct dl2_loss_sums *sums);
-void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, size_t count);
-void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
-                       const float *gradient, float *momentum, size_t count, bool decays,
-                       bool nesterov);
-void dl2_cuda_end_update(struct dl2_device *device);
-void dl2_cuda_move_average(struct dl2_device *device, float *average, const float *values,
-                           size_t count);
-void dl2_cuda_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count);
-int dl2_cuda_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,
-                            struct dl2_error *error);
-int dl2_cuda_set_loss_scale(struct dl2_device *device, const struct dl2_loss_scale *scale,
-                            struct dl2_error *error);
+void dl2_cuda_layer_norm_free(struct dl2_layer_norm *norm);
+int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
+                               struct dl2_layer_norm **out, struct dl2_error *error);
+void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+                                 const float *beta, void *y);
+void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
+                                  const float *gamma, void *dx, float *dgamma, float *dbeta,
+                                  bool accumulate);
 
 #endif

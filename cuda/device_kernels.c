@@ -1,5 +1,5 @@
-/* What the device cuda does with a kernel or two of its own: pooling, elementwise layers, the
- * loss, optimisers. */
+/* What the device cuda does with a kernel or two of its own: pooling, tokens, elementwise
+ * layers, the loss, optimisers. */
 #include "cuda/device_cuda.h"
 
 #include "common/memory.h"
@@ -73,6 +73,31 @@ void dl2_cuda_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
             "gradient of pooling");
 }
 
+/* -- tokens -- */
+
+void dl2_cuda_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                             const void *x, const float *class_token, const float *positions,
+                             void *y)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_tokens(device->element, shape, x, class_token, positions, y, cuda->stream),
+                 "tokens");
+}
+
+void dl2_cuda_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                              const void *dy, void *dx, float *dclass_token, float *dpositions,
+                              bool accumulate)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_tokens_backward(device->element, shape, dy, dx, dclass_token, dpositions,
+                                         accumulate, cuda->stream),
+                 "gradient of tokens");
+}
+
 /* -- elementwise -- */
 
 void dl2_cuda_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
@@ -93,6 +118,22 @@ void dl2_cuda_activate_backward(struct dl2_device *device, enum dl2_activation a
             cuda,
             dl2_gpu_activate_backward(device->element, activation, y, dy, dx, count, cuda->stream),
             "gradient of an activation");
+}
+
+void dl2_cuda_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda, dl2_gpu_gelu(device->element, x, y, count, cuda->stream), "GELU");
+}
+
+void dl2_cuda_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
+                            size_t count)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda, dl2_gpu_gelu_backward(device->element, x, dy, dx, count, cuda->stream),
+                 "gradient of GELU");
 }
 
 void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
@@ -171,6 +212,18 @@ void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
         launched(cuda,
                  dl2_gpu_sgd(device->element, weights, lowered, gradient, momentum, count, decays,
                              nesterov, cuda->ranks, cuda->state, cuda->stream),
+                 "the optimiser");
+}
+
+void dl2_cuda_adamw_step(struct dl2_device *device, float *weights, void *lowered,
+                         const float *gradient, float *first, float *second, size_t count,
+                         bool decays)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_adamw(device->element, weights, lowered, gradient, first, second, count,
+                               decays, cuda->ranks, cuda->state, cuda->stream),
                  "the optimiser");
 }
 

@@ -1,4 +1,4 @@
-/* Batch norm of the device cuda, over several cards where it is synchronized. */
+/* Batch norm of the device cuda, over several cards where it is synchronized, and layer norm. */
 #include "cuda/device_cuda.h"
 
 #include "common/memory.h"
@@ -11,6 +11,14 @@ struct dl2_norm {
     struct dl2_norm_shape s;
     float *moments, *kept, *sums, *shared; /* [2][channels] each */
 };
+
+struct dl2_layer_norm {
+    struct cuda *cuda;
+    struct dl2_layer_norm_shape s;
+    float *kept; /* [2][rows] */
+};
+
+/* -- batch norm -- */
 
 void dl2_cuda_norm_free(struct dl2_norm *norm)
 {
@@ -146,4 +154,65 @@ void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y,
                                             norm->kept, norm->sums, all_rows(norm), dresidual, dx,
                                             cuda->stream),
                  "gradient of batch norm");
+}
+
+/* -- layer norm -- */
+
+void dl2_cuda_layer_norm_free(struct dl2_layer_norm *norm)
+{
+    if (norm)
+        dl2_cuda_give(norm->cuda, norm->kept);
+    free(norm);
+}
+
+int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
+                               struct dl2_layer_norm **out, struct dl2_error *error)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
+    if (!norm)
+        return dl2_cuda_out_of_memory(error, "a layer norm");
+    norm->cuda = cuda;
+    norm->s = *shape;
+    int status = dl2_cuda_grow_partials(cuda, shape->channels, error);
+    if (status == DL2_OK)
+        status = dl2_cuda_take(cuda, 2 * shape->rows * sizeof(float), "a layer norm", &norm->kept,
+                               error);
+    if (status < 0) {
+        free(norm);
+        return status;
+    }
+    *out = norm;
+    return DL2_OK;
+}
+
+void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+                                 const float *beta, void *y)
+{
+    struct cuda *cuda = norm->cuda;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_layer_norm(cuda->base.element, &norm->s, x, gamma, beta, norm->kept, y,
+                                    cuda->stream),
+                 "layer norm");
+}
+
+void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
+                                  const float *gamma, void *dx, float *dgamma, float *dbeta,
+                                  bool accumulate)
+{
+    struct cuda *cuda = norm->cuda;
+    enum dl2_element element = cuda->base.element;
+    if (!well(cuda))
+        return;
+    launched(cuda,
+             dl2_gpu_layer_norm_backward_sums(element, &norm->s, x, dy, norm->kept,
+                                              cuda->partials.memory, dgamma, dbeta, accumulate,
+                                              cuda->stream),
+             "gradient of layer norm");
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_layer_norm_backward_data(element, &norm->s, x, dy, gamma, norm->kept, dx,
+                                                  cuda->stream),
+                 "gradient of layer norm");
 }

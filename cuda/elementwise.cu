@@ -2,6 +2,8 @@
 #include "cuda/kernels.h"
 #include "cuda/tensor.cuh"
 
+#define ROOT_HALF 0.7071067812f
+
 namespace
 {
 
@@ -61,6 +63,38 @@ template <class T> struct activate_backward {
 #pragma unroll
         for (int k = 0; k < N; k++)
             g[k] = open(v[k], activation) ? g[k] : 0;
+        store<N>(dx + i, g);
+    }
+};
+
+template <class T> struct gelu {
+    const T *x;
+    T *y;
+    template <int N> __device__ void run(size_t i) const
+    {
+        float v[N];
+        load<N>(x + i, v);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            v[k] *= 0.5f + 0.5f * erff(v[k] * ROOT_HALF);
+        store<N>(y + i, v);
+    }
+};
+
+/* Times the normal distribution's cumulative function plus x times its density. */
+template <class T> struct gelu_backward {
+    const T *x, *dy;
+    T *dx;
+    template <int N> __device__ void run(size_t i) const
+    {
+        const float per_unit = 0.3989422804f; /* 1 / sqrt(2 pi) */
+        float v[N], g[N];
+        load<N>(x + i, v);
+        load<N>(dy + i, g);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            g[k] *=
+                0.5f + 0.5f * erff(v[k] * ROOT_HALF) + v[k] * per_unit * expf(-0.5f * v[k] * v[k]);
         store<N>(dx + i, g);
     }
 };
@@ -243,6 +277,41 @@ int dl2_gpu_activate_backward(enum dl2_element element, enum dl2_activation acti
                               struct CUstream_st *stream)
 {
 #define CALL(T) set_up_activate_backward<T>(activation, y, dy, dx, count, stream)
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+template <class T> static int set_up_gelu(const void *x, void *y, size_t count, cudaStream_t stream)
+{
+    aligner<wide<T>::N> a;
+    a.see(x, sizeof(T));
+    a.see(y, sizeof(T));
+    return run_each(gelu<T>{(const T *)x, (T *)y}, a, count, stream);
+}
+
+int dl2_gpu_gelu(enum dl2_element element, const void *x, void *y, size_t count,
+                 struct CUstream_st *stream)
+{
+#define CALL(T) set_up_gelu<T>(x, y, count, stream)
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+template <class T>
+static int set_up_gelu_backward(const void *x, const void *dy, void *dx, size_t count,
+                                cudaStream_t stream)
+{
+    aligner<wide<T>::N> a;
+    a.see(x, sizeof(T));
+    a.see(dy, sizeof(T));
+    a.see(dx, sizeof(T));
+    return run_each(gelu_backward<T>{(const T *)x, (const T *)dy, (T *)dx}, a, count, stream);
+}
+
+int dl2_gpu_gelu_backward(enum dl2_element element, const void *x, const void *dy, void *dx,
+                          size_t count, struct CUstream_st *stream)
+{
+#define CALL(T) set_up_gelu_backward<T>(x, dy, dx, count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }

@@ -22,11 +22,13 @@ struct CUstream_st; /* cudaStream_t is a pointer to it */
 /* In the card's memory: what changes from step to step, so that recorded steps see it. */
 struct dl2_gpu_state {
     struct dl2_step_numbers numbers;
+    float correction1, correction2; /* of AdamW's moments; see dl2_gpu_set_numbers() */
     struct dl2_loss_scale loss_scale;
     uint32_t dynamic;  /* the loss scale moves */
     uint32_t overflow; /* a gradient of this update isn't finite */
 };
 
+/* Also the powers that AdamW needs, by the updates that were skipped until then. */
 int dl2_gpu_set_numbers(struct dl2_gpu_state *state, const struct dl2_step_numbers *numbers,
                         struct CUstream_st *stream);
 
@@ -42,6 +44,10 @@ int dl2_gpu_activate(enum dl2_element element, enum dl2_activation activation, c
 int dl2_gpu_activate_backward(enum dl2_element element, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count,
                               struct CUstream_st *stream);
+int dl2_gpu_gelu(enum dl2_element element, const void *x, void *y, size_t count,
+                 struct CUstream_st *stream);
+int dl2_gpu_gelu_backward(enum dl2_element element, const void *x, const void *dy, void *dx,
+                          size_t count, struct CUstream_st *stream);
 int dl2_gpu_add(enum dl2_element element, const void *a, const void *b, void *y, size_t count,
                 struct CUstream_st *stream);
 int dl2_gpu_dropout(enum dl2_element element, const void *x, void *y, size_t count, float rate,
@@ -60,6 +66,9 @@ int dl2_gpu_check_gradients(const float *gradient, size_t count, struct dl2_gpu_
 int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const float *gradient,
                 float *momentum, size_t count, bool decays, bool nesterov, unsigned ranks,
                 const struct dl2_gpu_state *state, struct CUstream_st *stream);
+int dl2_gpu_adamw(enum dl2_element element, float *weights, void *lowered, const float *gradient,
+                  float *first, float *second, size_t count, bool decays, unsigned ranks,
+                  const struct dl2_gpu_state *state, struct CUstream_st *stream);
 int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream);
 int dl2_gpu_move_average(float *average, const float *values, size_t count,
                          const struct dl2_gpu_state *state, struct CUstream_st *stream);
@@ -138,6 +147,45 @@ int dl2_gpu_norm_backward_data(enum dl2_element element, const struct dl2_norm_s
                                const float *gamma, const float *beta, const float *kept,
                                const float *sums, size_t rows, const void *dresidual, void *dx,
                                struct CUstream_st *stream);
+
+/*
+ * -- layer norm --
+ * kept: [2][rows], mean and 1 / sqrt(variance + epsilon).
+ */
+int dl2_gpu_layer_norm(enum dl2_element element, const struct dl2_layer_norm_shape *shape,
+                       const void *x, const float *gamma, const float *beta, float *kept, void *y,
+                       struct CUstream_st *stream);
+/* dgamma and dbeta; before dx, where that takes the place of dy. */
+int dl2_gpu_layer_norm_backward_sums(enum dl2_element element,
+                                     const struct dl2_layer_norm_shape *shape, const void *x,
+                                     const void *dy, const float *kept, float *partials,
+                                     float *dgamma, float *dbeta, bool accumulate,
+                                     struct CUstream_st *stream);
+int dl2_gpu_layer_norm_backward_data(enum dl2_element element,
+                                     const struct dl2_layer_norm_shape *shape, const void *x,
+                                     const void *dy, const float *gamma, const float *kept,
+                                     void *dx, struct CUstream_st *stream);
+
+/*
+ * -- softmax of attention's scores, which are float32 --
+ * Of `rows` rows, `step` elements apart, a multiple of 8; the first `count` of each are meant, the
+ * others become 0. All 16-byte aligned.
+ */
+int dl2_gpu_softmax(enum dl2_element element, const float *scores, size_t rows, unsigned count,
+                    unsigned step, void *softmax, struct CUstream_st *stream);
+/* dscores = scale * the gradient of the scores; dscores may be dsoftmax where these are float32. */
+int dl2_gpu_softmax_backward(enum dl2_element element, const void *softmax, const float *dsoftmax,
+                             size_t rows, unsigned count, unsigned step, float scale, void *dscores,
+                             struct CUstream_st *stream);
+
+/* -- tokens -- */
+
+int dl2_gpu_tokens(enum dl2_element element, const struct dl2_tokens_shape *shape, const void *x,
+                   const float *class_token, const float *positions, void *y,
+                   struct CUstream_st *stream);
+int dl2_gpu_tokens_backward(enum dl2_element element, const struct dl2_tokens_shape *shape,
+                            const void *dy, void *dx, float *dclass_token, float *dpositions,
+                            bool accumulate, struct CUstream_st *stream);
 
 /* -- depthwise 3x3 convolutions, which have too little arithmetic for tensor cores -- */
 

@@ -20,7 +20,8 @@ CLEANFILES += $(CUDA_KERNELS:.cu=.lo.d)
 EXTRA_DIST += build-aux/nvcc.sh
 
 # All .cu files, for their dependencies.
-TRAIN_KERNELS = cuda/depthwise.cu cuda/elementwise.cu cuda/ingest.cu cuda/loss.cu cuda/norm.cu cuda/optimiser.cu cuda/pool.cu
+TRAIN_KERNELS = cuda/depthwise.cu cuda/elementwise.cu cuda/ingest.cu cuda/layer_norm.cu cuda/loss.cu cuda/norm.cu \
+	cuda/optimiser.cu cuda/pool.cu cuda/softmax.cu cuda/tokens.cu
 CUDA_KERNELS = $(TRAIN_KERNELS) cuda/score.cu cuda/transform.cu
 
 if HAVE_CUDA

@@ -52,6 +52,42 @@ template <class T> struct sgd {
     }
 };
 
+template <class T> struct adamw {
+    float *weights, *first, *second;
+    const float *gradient;
+    T *lowered; /* may be NULL */
+    bool decays;
+    unsigned ranks;
+    const struct dl2_gpu_state *state;
+    template <int N> __device__ void run(size_t i) const
+    {
+        if (state->overflow)
+            return;
+        float share = (float)(1 / (state->loss_scale.scale * ranks));
+        float decay = decays ? state->numbers.weight_decay : 0, rate = state->numbers.rate;
+        float moves1 = 1 - state->numbers.momentum, beta2 = state->numbers.beta2;
+        float grows1 = 1 / state->correction1, grows2 = 1 / state->correction2;
+        float epsilon = state->numbers.epsilon;
+        float w[N], g[N], m[N], v[N];
+        load<N>(weights + i, w);
+        load<N>(gradient + i, g);
+        load<N>(first + i, m);
+        load<N>(second + i, v);
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            g[k] *= share;
+            m[k] += moves1 * (g[k] - m[k]);
+            v[k] = beta2 * v[k] + (1 - beta2) * g[k] * g[k];
+            w[k] -= rate * (decay * w[k] + m[k] * grows1 / (sqrtf(v[k] * grows2) + epsilon));
+        }
+        store<N>(weights + i, w);
+        store<N>(first + i, m);
+        store<N>(second + i, v);
+        if (lowered)
+            store<N>(lowered + i, w);
+    }
+};
+
 struct move_average {
     float *average;
     const float *values;
@@ -71,7 +107,10 @@ struct move_average {
 
 __global__ void set_numbers(struct dl2_gpu_state *state, struct dl2_step_numbers numbers)
 {
+    double t = (double)(numbers.update - state->loss_scale.skipped);
     state->numbers = numbers;
+    state->correction1 = (float)(1 - pow((double)numbers.momentum, t));
+    state->correction2 = (float)(1 - pow((double)numbers.beta2, t));
 }
 
 /* NVIDIA, "Training with mixed precision": halve on overflow, double after 2000 steps without. */
@@ -130,6 +169,32 @@ int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const f
 #define CALL(T)                                                                                    \
     set_up_sgd<T>(weights, lowered, gradient, momentum, count, decays, nesterov, ranks, state,     \
                   stream)
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+template <class T>
+static int set_up_adamw(float *weights, void *lowered, const float *gradient, float *first,
+                        float *second, size_t count, bool decays, unsigned ranks,
+                        const struct dl2_gpu_state *state, cudaStream_t stream)
+{
+    aligner<wide<T>::N> a;
+    a.see(weights, sizeof *weights);
+    a.see(gradient, sizeof *gradient);
+    a.see(first, sizeof *first);
+    a.see(second, sizeof *second);
+    if (lowered)
+        a.see(lowered, sizeof(T));
+    return run_each(adamw<T>{weights, first, second, gradient, (T *)lowered, decays, ranks, state},
+                    a, count, stream);
+}
+
+int dl2_gpu_adamw(enum dl2_element element, float *weights, void *lowered, const float *gradient,
+                  float *first, float *second, size_t count, bool decays, unsigned ranks,
+                  const struct dl2_gpu_state *state, struct CUstream_st *stream)
+{
+#define CALL(T)                                                                                    \
+    set_up_adamw<T>(weights, lowered, gradient, first, second, count, decays, ranks, state, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }

@@ -220,6 +220,39 @@ __device__ inline float block_max(float value, float *shared)
     return shared[0];
 }
 
+/* -- over a warp, whose threads are all there; every thread gets the same bits -- */
+
+enum { WARP = 32, WARPS = THREADS / WARP };
+
+/* Where a warp does a row. */
+__device__ __forceinline__ size_t warp_row()
+{
+    return (size_t)blockIdx.x * WARPS + threadIdx.x / WARP;
+}
+
+inline unsigned warp_blocks(size_t rows)
+{
+    return (unsigned)((rows + WARPS - 1) / WARPS);
+}
+
+__device__ __forceinline__ float warp_sum(float value)
+{
+#pragma unroll
+    for (int lanes = WARP / 2; lanes; lanes /= 2)
+        value += __shfl_xor_sync(0xffffffff, value, lanes);
+    return value;
+}
+
+__device__ __forceinline__ float warp_max(float value)
+{
+#pragma unroll
+    for (int lanes = WARP / 2; lanes; lanes /= 2) {
+        float other = __shfl_xor_sync(0xffffffff, value, lanes);
+        value = other > value ? other : value;
+    }
+    return value;
+}
+
 } // namespace
 
 #endif

@@ -23,16 +23,16 @@ uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 bool dl2_emulate_backwards;
 
-enum { MOST = 1024, STACK = 64 * 1024 };
+enum { MOST = 1024, STACK = 64 * 1024, WARP = 32 };
 
 /* A stack that threads run on, one after the other as long as they don't wait: only those that do
  * keep one each. */
 struct fibre {
     char *stack;
     bool begun;
-    jmp_buf at;  /* where it goes on: swapcontext() would ask the kernel each time */
-    uint3 index; /* of the thread that waits on it */
-    bool waits;
+    jmp_buf at;          /* where it goes on: swapcontext() would ask the kernel each time */
+    uint3 index;         /* of the thread that waits on it */
+    bool waits, in_warp; /* for the block, or for its warp */
     void *asan;
 };
 
@@ -42,6 +42,7 @@ static struct fibre *running;
 static void (*work)(void *);
 static void *work_context;
 static unsigned threads, started; /* of the block */
+static float exchanged[MOST];     /* by thread */
 #ifdef FIBRES_UNDER_ASAN
 static const void *home; /* the scheduler's stack */
 static size_t home_size;
@@ -60,13 +61,36 @@ static void to_scheduler(void)
 #endif
 }
 
-void __syncthreads()
+static void barrier(bool in_warp)
 {
     struct fibre *self = running;
     self->index = threadIdx;
     self->waits = true;
+    self->in_warp = in_warp;
     to_scheduler();
     threadIdx = self->index;
+}
+
+void __syncthreads()
+{
+    barrier(false);
+}
+
+static unsigned number_of(const uint3 &thread)
+{
+    return (thread.z * blockDim.y + thread.y) * blockDim.x + thread.x;
+}
+
+float __shfl_xor_sync(unsigned mask, float value, int lanes)
+{
+    const unsigned self = number_of(threadIdx);
+    if (mask != 0xffffffff || lanes < 0 || lanes >= WARP)
+        abort();
+    exchanged[self] = value;
+    barrier(true);
+    const float other = exchanged[self ^ (unsigned)lanes];
+    barrier(true); /* until all have read */
+    return other;
 }
 
 static void run_fibre(void)
@@ -119,26 +143,46 @@ static void resume(struct fibre *f)
 #endif
 }
 
-static void run_block(void)
+/* Runs all that wait at a barrier of their kind, which must be complete: else a card would hang. */
+static void run_waiting(unsigned used, bool in_warp)
 {
-    unsigned used = 0, waiting = 0;
-    for (started = 0; started < threads;) {
-        resume(&fibres[used]);
-        waiting += fibres[used].waits;
-        used++;
+    static unsigned there[MOST / WARP];
+    static bool chosen[MOST];
+    unsigned all = 0;
+    memset(there, 0, sizeof there);
+    for (unsigned i = 0; i < used; i++) {
+        chosen[i] = fibres[i].waits && fibres[i].in_warp == in_warp;
+        all += chosen[i];
+        if (chosen[i])
+            there[number_of(fibres[i].index) / WARP]++;
     }
-    while (waiting) {
-        /* Where not all threads come to a barrier, a card would hang. */
-        if (waiting != threads) {
-            fprintf(stderr, "emulate: %u threads of a block are at a barrier, %u are not\n",
-                    waiting, threads - waiting);
+    for (unsigned i = 0; i < used; i++) {
+        const unsigned warp = chosen[i] ? there[number_of(fibres[i].index) / WARP] : 0;
+        if (chosen[i] && (in_warp ? warp != WARP : all != threads)) {
+            fprintf(stderr, "emulate: %u threads of a %s are at a barrier, others are not\n",
+                    in_warp ? warp : all, in_warp ? "warp" : "block");
             abort();
         }
-        waiting = 0;
-        for (unsigned i = 0; i < used; i++) {
+    }
+    for (unsigned i = 0; i < used; i++)
+        if (chosen[i])
             resume(&fibres[i]);
-            waiting += fibres[i].waits;
+}
+
+static void run_block(void)
+{
+    unsigned used = 0;
+    for (started = 0; started < threads;)
+        resume(&fibres[used++]);
+    for (;;) {
+        bool waiting = false, in_warp = false;
+        for (unsigned i = 0; i < used; i++) {
+            waiting |= fibres[i].waits;
+            in_warp |= fibres[i].waits && fibres[i].in_warp;
         }
+        if (!waiting)
+            return;
+        run_waiting(used, in_warp);
     }
 }
 

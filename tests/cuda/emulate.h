@@ -1,9 +1,9 @@
 /*
  * What a .cu file needs to compile as C++ for this machine, and to run here: a block's threads are
- * fibres that hand over to each other at barriers, blocks run one after the other, launches run
- * before they return, or when dl2_emulate_queue's owner lets them. So the kernels' indexing,
- * bounds, barriers and arithmetic are tested where there is no card; the sanitizers see every
- * access.
+ * fibres that hand over to each other at barriers, of the block or of a warp, blocks run one after
+ * the other, launches run before they return, or when dl2_emulate_queue's owner lets them. So the
+ * kernels' indexing, bounds, barriers and arithmetic are tested where there is no card; the
+ * sanitizers see every access.
  *
  * dl2_emulate_backwards runs blocks and threads from the last to the first: a kernel whose result
  * changes has a race.
@@ -48,6 +48,8 @@ extern dim3 blockDim, gridDim;
 extern bool dl2_emulate_backwards;
 
 void __syncthreads();
+/* Of whole warps alone: `mask` has all 32 threads. */
+float __shfl_xor_sync(unsigned mask, float value, int lanes);
 
 static inline unsigned __float_as_uint(float f)
 {

@@ -35,7 +35,8 @@ EMULATE_WERROR = -Werror
 endif
 # Of TRAIN_KERNELS, one by one: Automake has dependencies of what it can read.
 train_kernels = tests/cuda/depthwise.emulated.o tests/cuda/elementwise.emulated.o tests/cuda/ingest.emulated.o \
-	tests/cuda/loss.emulated.o tests/cuda/norm.emulated.o tests/cuda/optimiser.emulated.o tests/cuda/pool.emulated.o
+	tests/cuda/layer_norm.emulated.o tests/cuda/loss.emulated.o tests/cuda/norm.emulated.o tests/cuda/optimiser.emulated.o \
+	tests/cuda/pool.emulated.o tests/cuda/softmax.emulated.o tests/cuda/tokens.emulated.o
 tests/cuda/emulate.o: tests/cuda/emulate.cpp tests/cuda/emulate.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(EMULATE) -c -o $@ $(srcdir)/tests/cuda/emulate.cpp

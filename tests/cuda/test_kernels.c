@@ -144,7 +144,7 @@ static void elementwise_case(enum dl2_element element, size_t n, size_t misfit)
 {
     float *a = fresh(n), *b = fresh(n), *want = fresh(n), *sum = fresh(n);
     for (size_t i = 0; i < n; i++)
-        a[i] *= 9; /* beyond 6 */
+        a[i] = i ? a[i] * 9 : 7; /* beyond 6; the first, in the shortest too */
     void *la = lowered(element, a, n, misfit), *lb = lowered(element, b, n, misfit);
     void *y = room(element, n, misfit), *z = room(element, n, misfit);
     float *wide = place(n * sizeof *wide, misfit * sizeof *wide);
@@ -177,6 +177,18 @@ static void elementwise_case(enum dl2_element element, size_t n, size_t misfit)
         RUN(dl2_gpu_activate_backward(element, activation, z, y, y, n, NULL));
         near("activate_backward in place", element, y, sum, n, 0);
     }
+    ref->ops->gelu(ref, a, want, n);
+    RUN(dl2_gpu_gelu(element, la, z, n, NULL));
+    near("gelu", element, z, want, n, 1);
+    ref->ops->gelu_backward(ref, a, b, sum, n);
+    RUN(dl2_gpu_gelu_backward(element, la, lb, y, n, NULL));
+    near("gelu_backward", element, y, sum, n, 1);
+    memcpy(y, lb, n * dl2_element_size(element));
+    RUN(dl2_gpu_gelu_backward(element, la, y, y, n, NULL));
+    near("gelu_backward in place", element, y, sum, n, 1);
+    memcpy(z, la, n * dl2_element_size(element));
+    RUN(dl2_gpu_gelu(element, z, z, n, NULL));
+    near("gelu in place", element, z, want, n, 1);
     RUN(dl2_gpu_noise(element, y, n, NULL));
     dl2_elements_to_floats(element, y, wide, n);
     for (size_t i = 0; i < n; i++)
@@ -285,6 +297,61 @@ static void optimiser_kernels(void **unused)
 {
     (void)unused;
     both_orders(optimiser);
+}
+
+static void adamw(enum dl2_element element)
+{
+    for (int variant = 0; variant < 4; variant++) {
+        const bool decays = variant & 1;
+        const size_t n = variant & 2 ? 777 : 4096, misfit = variant & 2 ? 5 : 0;
+        const bool lowers = !(variant & 2 && element == DL2_ELEMENT_F32);
+        struct dl2_step_numbers numbers = {.rate = 0.01f,
+                                           .momentum = 0.9f,
+                                           .beta2 = 0.99f,
+                                           .epsilon = 1e-4f,
+                                           .weight_decay = 0.1f};
+        float *w = fresh(n), *g = fresh(n), *m = fresh(n), *v = fresh(n);
+        float *gw = place(n * 4, misfit * 4), *gm = place(n * 4, misfit * 4);
+        float *gv = place(n * 4, misfit * 4), *gg = place(n * 4, misfit * 4);
+        void *image = room(element, n, misfit);
+        memset(m, 0, n * sizeof *m);
+        memset(v, 0, n * sizeof *v);
+        memcpy(gw, w, n * sizeof *w);
+        memcpy(gm, m, n * sizeof *m);
+        memcpy(gv, v, n * sizeof *v);
+        for (size_t i = 0; i < n; i++)
+            gg[i] = g[i] * 256 * 2; /* a loss scale of 256, two ranks */
+        state = (struct dl2_gpu_state){.loss_scale.scale = 256};
+        for (int step = 1; step <= 4; step++) {
+            const bool spoilt = step == 2; /* left out, and not counted */
+            const float whole = gg[n - 1];
+            numbers.update = (uint64_t)(step - (step > 2));
+            ref->ops->set_numbers(ref, &numbers);
+            numbers.update = (uint64_t)step;
+            RUN(dl2_gpu_set_numbers(&state, &numbers, NULL));
+            gg[n - 1] = spoilt ? -INFINITY : whole;
+            if (!spoilt)
+                ref->ops->adamw_step(ref, w, NULL, g, m, v, n, decays);
+            RUN(dl2_gpu_check_gradients(gg, n, &state, NULL));
+            RUN(dl2_gpu_adamw(element, gw, lowers ? image : NULL, gg, gm, gv, n, decays, 2, &state,
+                              NULL));
+            RUN(dl2_gpu_end_update(&state, NULL));
+            gg[n - 1] = whole;
+            near("AdamW's weights", DL2_ELEMENT_F32, gw, w, n, 1);
+            near("AdamW's first moments", DL2_ELEMENT_F32, gm, m, n, 1);
+            near("AdamW's second moments", DL2_ELEMENT_F32, gv, v, n, 1);
+            if (lowers)
+                near("lowered weights", element, image, w, n, 1);
+        }
+        assert_int_equal(state.loss_scale.skipped, 1);
+        free_all();
+    }
+}
+
+static void adamw_kernel(void **unused)
+{
+    (void)unused;
+    both_orders(adamw);
 }
 
 static void average(enum dl2_element element)
@@ -663,6 +730,175 @@ static void norm_of_two_ranks(void **unused)
     free_all();
 }
 
+/* -- layer norm -- */
+
+struct layer_norm_case {
+    size_t rows;
+    unsigned channels;
+    size_t misfit; /* elements */
+    bool accumulate, in_place;
+    float offset; /* of the means */
+};
+
+static void layer_norm_one(enum dl2_element element, const struct layer_norm_case *test)
+{
+    const struct dl2_layer_norm_shape s = {
+        .rows = test->rows, .channels = test->channels, .epsilon = 1e-5f};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_layer_norm *plan = NULL;
+    const size_t n = s.rows * s.channels, c = s.channels, misfit = test->misfit;
+    float *x = fresh(n), *dy = fresh(n), *y = fresh(n), *dx = fresh(n);
+    float *gamma = fresh(c), *beta = fresh(c), *dgamma = fresh(c), *dbeta = fresh(c);
+    for (size_t i = 0; i < n; i++)
+        x[i] += test->offset * (float)(1 + i / c % 5);
+    void *lx = lowered(element, x, n, misfit), *ldy = lowered(element, dy, n, misfit);
+    void *gy = room(element, n, misfit), *gdx = test->in_place ? ldy : room(element, n, misfit);
+    float *partials = place(dl2_gpu_partials(s.channels) * sizeof *partials, 0);
+    float *kept = place(2 * s.rows * sizeof *kept, 0);
+    float *gdgamma = place(c * sizeof *gdgamma, 0), *gdbeta = place(c * sizeof *gdbeta, 0);
+    memcpy(gdgamma, dgamma, c * sizeof *dgamma);
+    memcpy(gdbeta, dbeta, c * sizeof *dbeta);
+    assert_int_equal(ref->ops->layer_norm_create(ref, &s, &plan, &error), DL2_OK);
+    ref->ops->layer_norm_forward(plan, x, gamma, beta, y);
+    ref->ops->layer_norm_backward(plan, x, dy, gamma, dx, dgamma, dbeta, test->accumulate);
+    RUN(dl2_gpu_layer_norm(element, &s, lx, gamma, beta, kept, gy, NULL));
+    /* One element or two of a row may be nearly equal, and what is left of them is all rounding. */
+    const double loose = test->offset > 9 || c < 3 ? 40 : 4;
+    near("layer norm", element, gy, y, n, loose);
+    RUN(dl2_gpu_layer_norm_backward_sums(element, &s, lx, ldy, kept, partials, gdgamma, gdbeta,
+                                         test->accumulate, NULL));
+    RUN(dl2_gpu_layer_norm_backward_data(element, &s, lx, ldy, gamma, kept, gdx, NULL));
+    near("layer norm's dgamma", DL2_ELEMENT_F32, gdgamma, dgamma, c, loose);
+    near("layer norm's dbeta", DL2_ELEMENT_F32, gdbeta, dbeta, c, 1);
+    if (c > 2) /* else it is 0, but for rounding */
+        near("layer norm's dx", element, gdx, dx, n, loose);
+    ref->ops->layer_norm_free(plan);
+    free_all();
+}
+
+static void layer_norm(enum dl2_element element)
+{
+    static const struct layer_norm_case cases[] = {
+        {197, 192, 0, false, false, 0}, {17, 768, 0, true, true, 1},  {5, 8, 0, false, true, 0},
+        {1, 264, 0, false, false, 3},   {33, 5, 0, true, false, 0},   {3, 1030, 0, false, true, 1},
+        {9, 24, 1, false, false, 0},    {64, 4, 0, false, false, 0},  {2, 1, 0, false, false, 0},
+        {7, 384, 0, false, false, 100}, {5100, 8, 0, true, false, 0}, {1, 2, 0, true, true, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        layer_norm_one(element, &cases[i]);
+}
+
+static void layer_norm_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(layer_norm);
+}
+
+/* -- softmax of scores, by plain C -- */
+
+static void softmax_one(enum dl2_element element, size_t rows, unsigned count)
+{
+    const unsigned step = (count + 7) / 8 * 8;
+    const size_t n = rows * step;
+    const float scale = 0.125f;
+    float *scores = fresh(n), *dp = fresh(n), *p = fresh(n), *ds = fresh(n);
+    void *gp = room(element, n, 0);
+    void *gds = element == DL2_ELEMENT_F32 ? dp : room(element, n, 0);
+    float *rounded = place(n * sizeof *rounded, 0);
+    for (size_t i = 0; i < n; i++) {
+        const bool meant = i % step < count;
+        scores[i] = !meant ? NAN : i / step % 3 == 1 ? scores[i] * 60 + 900 : scores[i] * 6;
+        dp[i] = meant ? dp[i] : NAN;
+    }
+    for (size_t r = 0; r < rows; r++) {
+        const float *s = scores + r * step;
+        double highest = -INFINITY, sum = 0;
+        for (unsigned c = 0; c < count; c++)
+            highest = fmax(highest, s[c]);
+        for (unsigned c = 0; c < count; c++)
+            sum += exp(s[c] - highest);
+        for (unsigned c = 0; c < step; c++)
+            p[r * step + c] = c < count ? (float)(exp(s[c] - highest) / sum) : 0;
+    }
+    RUN(dl2_gpu_softmax(element, scores, rows, count, step, gp, NULL));
+    near("softmax", element, gp, p, n, 1);
+    dl2_elements_to_floats(element, gp, rounded, n); /* what backward gets */
+    for (size_t r = 0; r < rows; r++) {
+        double sum = 0;
+        for (unsigned c = 0; c < count; c++)
+            sum += (double)rounded[r * step + c] * dp[r * step + c];
+        for (unsigned c = 0; c < step; c++)
+            ds[r * step + c] =
+                c < count ? (float)(scale * rounded[r * step + c] * (dp[r * step + c] - sum)) : 0;
+    }
+    RUN(dl2_gpu_softmax_backward(element, gp, dp, rows, count, step, scale, gds, NULL));
+    if (count > 1) /* else it is 0, but for rounding */
+        near("softmax_backward", element, gds, ds, n, 1);
+    dl2_elements_to_floats(element, gp, p, n);
+    dl2_elements_to_floats(element, gds, ds, n);
+    for (size_t i = 0; i < n; i++)
+        if (i % step >= count)
+            assert_true(p[i] == 0 && ds[i] == 0);
+    free_all();
+}
+
+static void softmax(enum dl2_element element)
+{
+    static const unsigned counts_of_tokens[] = {1, 5, 8, 17, 197, 577};
+    for (size_t i = 0; i < 6; i++)
+        for (size_t rows = 1; rows < 60; rows = rows * 5 + 2)
+            softmax_one(element, rows, counts_of_tokens[i]);
+}
+
+static void softmax_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(softmax);
+}
+
+/* -- tokens -- */
+
+static void tokens_one(enum dl2_element element, const struct dl2_tokens_shape *s, size_t misfit,
+                       bool accumulate)
+{
+    const size_t c = s->channels, size = s->tokens * c, n = s->batch * size;
+    const size_t patches = n - s->batch * c;
+    float *x = fresh(patches), *y = fresh(n), *dy = fresh(n), *dx = fresh(patches);
+    float *class_token = fresh(c), *positions = fresh(size);
+    float *dclass = fresh(c), *dpositions = fresh(size);
+    void *lx = lowered(element, x, patches, misfit), *ldy = lowered(element, dy, n, misfit);
+    void *gy = room(element, n, misfit), *gdx = room(element, patches, misfit);
+    float *gdclass = place(c * sizeof *gdclass, 0);
+    float *gdpositions = place(size * sizeof *gdpositions, 0);
+    memcpy(gdclass, dclass, c * sizeof *dclass);
+    memcpy(gdpositions, dpositions, size * sizeof *dpositions);
+    ref->ops->tokens_forward(ref, s, x, class_token, positions, y);
+    ref->ops->tokens_backward(ref, s, dy, dx, dclass, dpositions, accumulate);
+    RUN(dl2_gpu_tokens(element, s, lx, class_token, positions, gy, NULL));
+    near("tokens", element, gy, y, n, 1);
+    RUN(dl2_gpu_tokens_backward(element, s, ldy, gdx, gdclass, gdpositions, accumulate, NULL));
+    near("tokens' dx", element, gdx, dx, patches, 0);
+    near("dclass_token", DL2_ELEMENT_F32, gdclass, dclass, c, 1);
+    near("dpositions", DL2_ELEMENT_F32, gdpositions, dpositions, size, 1);
+    free_all();
+}
+
+static void tokens(enum dl2_element element)
+{
+    static const struct dl2_tokens_shape shapes[] = {{1, 1, 8},   {3, 5, 5},   {1, 17, 24},
+                                                     {3, 197, 8}, {20, 5, 16}, {9, 2, 1}};
+    for (size_t i = 0; i < 6; i++) {
+        tokens_one(element, &shapes[i], 0, i % 2);
+        tokens_one(element, &shapes[i], 1, i % 2 == 0);
+    }
+}
+
+static void tokens_kernels(void **unused)
+{
+    (void)unused;
+    both_orders(tokens);
+}
+
 /* -- depthwise convolutions -- */
 
 static void depthwise(enum dl2_element element)
@@ -728,11 +964,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elementwise_kernels), cmocka_unit_test(dropout_kernel),
-        cmocka_unit_test(optimiser_kernels),   cmocka_unit_test(loss_scale_moves),
-        cmocka_unit_test(average_kernel),      cmocka_unit_test(ingest_kernel),
-        cmocka_unit_test(loss_kernels),        cmocka_unit_test(pool_kernels),
-        cmocka_unit_test(column_kernels),      cmocka_unit_test(norm_kernels),
-        cmocka_unit_test(norm_of_two_ranks),   cmocka_unit_test(depthwise_kernels),
+        cmocka_unit_test(optimiser_kernels),   cmocka_unit_test(adamw_kernel),
+        cmocka_unit_test(loss_scale_moves),    cmocka_unit_test(average_kernel),
+        cmocka_unit_test(ingest_kernel),       cmocka_unit_test(loss_kernels),
+        cmocka_unit_test(pool_kernels),        cmocka_unit_test(column_kernels),
+        cmocka_unit_test(norm_kernels),        cmocka_unit_test(norm_of_two_ranks),
+        cmocka_unit_test(layer_norm_kernels),  cmocka_unit_test(softmax_kernels),
+        cmocka_unit_test(tokens_kernels),      cmocka_unit_test(depthwise_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,10 +35,17 @@ wide() {
 }
 wide 'each.*(8activate|5lower|7dropout|5scale)' 1 1
 wide 'each.*(17activate_backward|3add|5widen)' 2 1
+wide 'each.*4gelu' 1 1
+wide 'each.*13gelu_backward' 2 1
 wide 'each.*3sgd' 3 3
+wide 'each.*5adamw' 4 4
 wide 'each.*15check_gradients' 1 0
 wide 'map_rowsILi[48].*(10norm_apply|18norm_backward_data)' 2 1
 wide 'sum_rowsI.*Li[48]ELi2' 2 0
+wide '(10layer_norm|24layer_norm_backward_data)I.*Li[48]E' 4 1
+wide '(7softmax|16softmax_backward)I' 3 1
+wide 'map_rowsILi[48].*13add_positions' 2 1
+wide '15tokens_backwardI.*Li[48]E' 1 1
 wide '(8max_pool|12average_pool|17max_pool_backward|21average_pool_backward)I.*Li[48]E' 1 1
 wide 'ingestI.*Li[48]E' 0 1
 echo "registers, by kernel:"
