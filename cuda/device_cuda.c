@@ -1,15 +1,17 @@
 /*
  * The cuda device. cuDNN does convolutions (device_conv.c), cublasLt linear layers
- * (device_linear.c), and our own kernels what is bound by memory (device_norm.c, device_kernels.c).
- * Everything is queued on one stream, in order; uploads go on a second one beside it, tied to the
- * first by events (see upload()). A recording is a CUDA graph of the first stream.
+ * (device_linear.c) and attention (device_attention.c), and our own kernels what is bound by memory
+ * (device_norm.c, device_kernels.c). Everything is queued on one stream, in order; uploads go on a
+ * second one beside it, tied to the first by events (see upload()). A recording is a CUDA graph of
+ * the first stream.
  *
  * DL2_CUDA_GRAPHS=off does without recordings. DL2_CUDA_PROFILE=N leaves N batches out and shows a
  * profiler that waits for it (ncu --profile-from-start off) what is done for the one after them,
  * and so none of what was measured to choose convolutions.
  *
- * Scratch (a workspace for libraries, partial sums, gradients of weights before they are widened)
- * belongs to the device and is shared by all its plans, since one call runs after the other.
+ * Scratch (a workspace for libraries, partial sums, gradients of weights before they are widened,
+ * attention's scores) belongs to the device and is shared by all its plans, since one call runs
+ * after the other.
  */
 #include "cuda/device_cuda.h"
 
@@ -324,6 +326,7 @@ static void cuda_close(struct dl2_device *device)
     cudaFree(cuda->workspace.memory);
     cudaFree(cuda->partials.memory);
     cudaFree(cuda->gradient.memory);
+    cudaFree(cuda->scores.memory);
     cudaFree(cuda->state);
     if (cuda->cudnn)
         cudnnDestroy(cuda->cudnn);
@@ -601,6 +604,10 @@ const struct dl2_device_class dl2_device_cuda = {
     .layer_norm_free = dl2_cuda_layer_norm_free,
     .layer_norm_forward = dl2_cuda_layer_norm_forward,
     .layer_norm_backward = dl2_cuda_layer_norm_backward,
+    .attention_create = dl2_cuda_attention_create,
+    .attention_free = dl2_cuda_attention_free,
+    .attention_forward = dl2_cuda_attention_forward,
+    .attention_backward = dl2_cuda_attention_backward,
     .tokens_forward = dl2_cuda_tokens_forward,
     .tokens_backward = dl2_cuda_tokens_backward,
     .activate = dl2_cuda_activate,

@@ -34,13 +34,13 @@ struct cuda {
     struct dl2_gpu_reducer *reducer;
     struct dl2_gpu_state *state;
     size_t workspace_limit;
-    struct area workspace, partials, gradient;
+    struct area workspace, partials, gradient, scores;
     struct choice *choices; /* how to do convolutions */
     struct retired *retired;
     struct dl2_recording *recording; /* being made */
     unsigned recordings;             /* there are */
     struct block *blocks;
-    size_t allocated; /* bytes of the blocks */
+    size_t allocated; /* bytes of the blocks, and what plans keep that is as large as tensors */
 };
 
 /* -- errors -- */
@@ -91,6 +91,14 @@ void dl2_cuda_all_reduce(struct dl2_device *device, float *data, size_t count);
 void dl2_cuda_all_reduce_wait(struct dl2_device *device);
 
 /* -- methods of layers -- */
+
+/* device_attention.c */
+void dl2_cuda_attention_free(struct dl2_attention *attention);
+int dl2_cuda_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
+                              struct dl2_attention **out, struct dl2_error *error);
+void dl2_cuda_attention_forward(struct dl2_attention *attention, const void *qkv, void *y);
+void dl2_cuda_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
+                                 void *dqkv);
 
 /* device_conv.c */
 void dl2_cuda_forget_choices(struct cuda *cuda);

@@ -36,19 +36,19 @@ static int plan_linear(struct dl2_linear *linear, struct dl2_error *error)
                                               .b_transposed = true,
                                               .bias = s->bias,
                                               .precision = cuda->precision,
-                                              .what = "forward pass"};
+                                              .what = "forward pass of a linear layer"};
     const struct dl2_product_shape data = {.rows = s->batch,
                                            .columns = s->in,
                                            .inner = s->out,
                                            .precision = cuda->precision,
-                                           .what = "gradient of the input"};
+                                           .what = "gradient of a linear layer's input"};
     const struct dl2_product_shape weights = {.rows = s->out,
                                               .columns = s->in,
                                               .inner = s->batch,
                                               .a_transposed = true,
                                               .float_result = true,
                                               .precision = cuda->precision,
-                                              .what = "gradient of the weights"};
+                                              .what = "gradient of a linear layer's weights"};
     const struct {
         const struct dl2_product_shape *shape;
         struct dl2_product **product;

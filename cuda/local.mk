@@ -35,7 +35,8 @@ libgpu_la_LIBADD = $(CUDA_LIBS)
 noinst_LTLIBRARIES += libtrain_cuda.la
 libtrain_cuda_la_SOURCES = \
 	cuda/conv_plan.c cuda/conv_plan.h \
-	cuda/device_conv.c cuda/device_cuda.c cuda/device_cuda.h cuda/device_kernels.c cuda/device_linear.c cuda/device_norm.c \
+	cuda/device_attention.c cuda/device_conv.c cuda/device_cuda.c cuda/device_cuda.h cuda/device_kernels.c \
+	cuda/device_linear.c cuda/device_norm.c \
 	$(TRAIN_KERNELS) cuda/kernels.h cuda/launch.h cuda/rows.cuh cuda/tensor.cuh \
 	cuda/product.c cuda/product.h \
 	cuda/reducer.h

@@ -28,9 +28,8 @@ int dl2_cublas_check(cublasStatus_t status, const char *call, const struct dl2_p
                                                                      : DL2_ERR_SYSTEM;
     if (!s)
         return dl2_error_set(error, code, "%s: %s", call, cublasLtGetStatusString(status));
-    return dl2_error_set(error, code, "%s for the %s of a linear layer (%u x %u, from %u): %s",
-                         call, s->what, s->rows, s->columns, s->inner,
-                         cublasLtGetStatusString(status));
+    return dl2_error_set(error, code, "%s for the %s (%u x %u, from %u): %s", call, s->what,
+                         s->rows, s->columns, s->inner, cublasLtGetStatusString(status));
 }
 
 void dl2_product_free(struct dl2_product *p)
@@ -51,6 +50,27 @@ static cudaDataType_t type_of(enum dl2_precision precision)
     return precision == DL2_PRECISION_BF16   ? CUDA_R_16BF
            : precision == DL2_PRECISION_FP16 ? CUDA_R_16F
                                              : CUDA_R_32F;
+}
+
+/* Of a matrix of `high` rows here. */
+static int lay_out(const struct dl2_product_shape *s, const struct dl2_product_matrix *m,
+                   cudaDataType_t type, unsigned high, unsigned wide, cublasLtMatrixLayout_t *out,
+                   struct dl2_error *error)
+{
+    const int64_t step = m->step ? (int64_t)m->step : (int64_t)wide;
+    const int64_t stride = m->stride ? (int64_t)m->stride : step * high;
+    const int32_t batch = (int32_t)s->batch;
+    DL2_TRY(dl2_cublas_check(cublasLtMatrixLayoutCreate(out, type, wide, high, step),
+                             "cublasLtMatrixLayoutCreate", s, error));
+    if (batch <= 1)
+        return DL2_OK;
+    DL2_TRY(dl2_cublas_check(cublasLtMatrixLayoutSetAttribute(
+                                 *out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch),
+                             "cublasLtMatrixLayoutSetAttribute", s, error));
+    return dl2_cublas_check(
+        cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                         sizeof stride),
+        "cublasLtMatrixLayoutSetAttribute", s, error);
 }
 
 static int describe(struct dl2_product *p, struct dl2_error *error)
@@ -75,19 +95,11 @@ static int describe(struct dl2_product *p, struct dl2_error *error)
                                                                 CUBLASLT_MATMUL_DESC_EPILOGUE,
                                                                 &epilogue, sizeof epilogue),
                                  "cublasLtMatmulDescSetAttribute", s, error));
-    uint64_t wide_b = s->b_transposed ? s->inner : s->columns;
-    uint64_t high_b = s->b_transposed ? s->columns : s->inner;
-    uint64_t wide_a = s->a_transposed ? s->rows : s->inner;
-    uint64_t high_a = s->a_transposed ? s->inner : s->rows;
-    DL2_TRY(
-        dl2_cublas_check(cublasLtMatrixLayoutCreate(&p->first, in, wide_b, high_b, (int64_t)wide_b),
-                         "cublasLtMatrixLayoutCreate", s, error));
-    DL2_TRY(dl2_cublas_check(
-        cublasLtMatrixLayoutCreate(&p->second, in, wide_a, high_a, (int64_t)wide_a),
-        "cublasLtMatrixLayoutCreate", s, error));
-    return dl2_cublas_check(
-        cublasLtMatrixLayoutCreate(&p->result, out, s->columns, s->rows, s->columns),
-        "cublasLtMatrixLayoutCreate", s, error);
+    DL2_TRY(lay_out(s, &s->b, in, s->b_transposed ? s->columns : s->inner,
+                    s->b_transposed ? s->inner : s->columns, &p->first, error));
+    DL2_TRY(lay_out(s, &s->a, in, s->a_transposed ? s->inner : s->rows,
+                    s->a_transposed ? s->rows : s->inner, &p->second, error));
+    return lay_out(s, &s->d, out, s->rows, s->columns, &p->result, error);
 }
 
 static int set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t name,
@@ -102,18 +114,23 @@ static int choose_with(struct dl2_product *p, cublasLtHandle_t handle,
                        cublasLtMatmulPreference_t preference, size_t workspace,
                        struct dl2_error *error)
 {
-    const uint32_t alignment = 16;
     /* Parts of a sum that several blocks make are added in float32, never in a 16-bit result. */
     const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    static const cublasLtMatmulPreferenceAttributes_t aligned[] = {
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    const struct {
+        cublasLtMatmulPreferenceAttributes_t name;
+        uint32_t bytes;
+    } aligned[] = {{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, p->s.b.alignment},
+                   {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p->s.a.alignment},
+                   {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, p->s.d.alignment},
+                   {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p->s.d.alignment}};
     DL2_TRY(set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace,
                 &p->s, error));
     DL2_TRY(set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
                 sizeof reductions, &p->s, error));
-    for (int i = 0; i < 4; i++)
-        DL2_TRY(set(preference, aligned[i], &alignment, sizeof alignment, &p->s, error));
+    for (int i = 0; i < 4; i++) {
+        const uint32_t bytes = aligned[i].bytes ? aligned[i].bytes : 16;
+        DL2_TRY(set(preference, aligned[i].name, &bytes, sizeof bytes, &p->s, error));
+    }
     cublasLtMatmulHeuristicResult_t found;
     int count = 0;
     DL2_TRY(dl2_cublas_check(cublasLtMatmulAlgoGetHeuristic(handle, p->operation, p->first,
@@ -134,7 +151,7 @@ int dl2_product_create(cublasLtHandle_t handle, const struct dl2_product_shape *
     cublasLtMatmulPreference_t preference = NULL;
     struct dl2_product *p = dl2_calloc(1, sizeof *p);
     if (!p)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a linear layer");
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a product");
     p->s = *shape;
     int status = describe(p, error);
     if (status == DL2_OK)
@@ -161,7 +178,7 @@ int dl2_product_run(struct dl2_product *p, cublasLtHandle_t handle, const void *
                     const void *bias, void *d, bool accumulate, void *workspace,
                     cudaStream_t stream, struct dl2_error *error)
 {
-    const float alpha = 1, beta = accumulate ? 1 : 0;
+    const float alpha = p->s.factor != 0 ? p->s.factor : 1, beta = accumulate ? 1 : 0;
     if (p->s.bias)
         DL2_TRY(dl2_cublas_check(cublasLtMatmulDescSetAttribute(p->operation,
                                                                 CUBLASLT_MATMUL_DESC_BIAS_POINTER,

@@ -1,5 +1,6 @@
 /*
- * Products of matrices by cublasLt: d = a * b, rows first, for linear layers and their gradients.
+ * Products of matrices by cublasLt: d = a * b, rows first, for linear layers, attention and their
+ * gradients; one, or a batch of them that differ in nothing but where they lie.
  * Source: cuBLAS documentation, "Using the cublasLt API".
  *
  * Threads: one at a time for one product.
@@ -11,15 +12,25 @@
 
 #include <cublasLt.h>
 
+/* How a matrix lies in memory; all 0: rows without gaps, from a multiple of 16 bytes on. */
+struct dl2_product_matrix {
+    size_t step;        /* elements from row to row */
+    size_t stride;      /* elements from one of the batch to the next */
+    uint32_t alignment; /* bytes of which each of the batch begins at a multiple: 2, 4, 8, 16 */
+};
+
 /* d is [rows][columns]. a is [rows][inner], or [inner][rows] where transposed; b is
- * [inner][columns], or [columns][inner]. All 16-byte aligned. */
+ * [inner][columns], or [columns][inner]. */
 struct dl2_product_shape {
     unsigned rows, columns, inner;
+    unsigned batch; /* 0: one */
+    struct dl2_product_matrix a, b, d;
     bool a_transposed, b_transposed;
     bool bias;         /* [columns], of d's element, is added to each row */
     bool float_result; /* d is float32, whatever the precision */
+    float factor;      /* of the product; 0: 1 */
     enum dl2_precision precision;
-    const char *what; /* "gradient of the weights", for messages; static */
+    const char *what; /* "gradient of a linear layer's weights", for messages; static */
 };
 
 struct dl2_product;

@@ -24,35 +24,41 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 
 enum { WORKSPACE = 2000 };
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
-                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t preference, int room,
-                                              cublasLtMatmulHeuristicResult_t results[], int *count)
-{
-    uint32_t alignment = 0;
-    size_t size;
-    (void)handle, (void)op, (void)a, (void)b, (void)c, (void)d;
-    if (room < 1 ||
-        cublasLtMatmulPreferenceGetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                                             &alignment, sizeof alignment,
-                                             &size) != CUBLAS_STATUS_SUCCESS ||
-        alignment > 16)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    memset(results, 0, sizeof results[0]);
-    results[0].workspaceSize = WORKSPACE;
-    results[0].state = CUBLAS_STATUS_SUCCESS;
-    *count = 1;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-/* A matrix, columns first. */
+/* A matrix, columns first; of a batch, the first. */
 struct matrix {
     void *at;
     uint64_t rows, columns;
-    int64_t leading;
+    int64_t leading, stride;
+    int32_t batch;
     enum dl2_element element;
 };
+
+static struct matrix matrix_of(cublasLtMatrixLayout_t layout, const void *at)
+{
+    struct matrix m = {.at = (void *)(uintptr_t)at};
+    uint32_t type = 0;
+    size_t size;
+    const struct {
+        cublasLtMatrixLayoutAttribute_t name;
+        void *value;
+        size_t size;
+    } attributes[] = {
+        {CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type},
+        {CUBLASLT_MATRIX_LAYOUT_ROWS, &m.rows, sizeof m.rows},
+        {CUBLASLT_MATRIX_LAYOUT_COLS, &m.columns, sizeof m.columns},
+        {CUBLASLT_MATRIX_LAYOUT_LD, &m.leading, sizeof m.leading},
+        {CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &m.batch, sizeof m.batch},
+        {CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &m.stride, sizeof m.stride},
+    };
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+        if (cublasLtMatrixLayoutGetAttribute(layout, attributes[i].name, attributes[i].value,
+                                             attributes[i].size, &size))
+            abort();
+    m.element = type == CUDA_R_16BF  ? DL2_ELEMENT_BF16
+                : type == CUDA_R_16F ? DL2_ELEMENT_F16
+                                     : DL2_ELEMENT_F32;
+    return m;
+}
 
 struct call {
     struct matrix a, b, d;
@@ -62,60 +68,141 @@ struct call {
     void *workspace;
 };
 
-static struct matrix matrix_of(cublasLtMatrixLayout_t layout, const void *at)
+static bool good_matrix(const struct matrix *m)
 {
-    struct matrix m = {.at = (void *)(uintptr_t)at};
-    uint32_t type = 0;
-    size_t size;
-    if (cublasLtMatrixLayoutGetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type,
-                                         &size) ||
-        cublasLtMatrixLayoutGetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_ROWS, &m.rows,
-                                         sizeof m.rows, &size) ||
-        cublasLtMatrixLayoutGetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_COLS, &m.columns,
-                                         sizeof m.columns, &size) ||
-        cublasLtMatrixLayoutGetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_LD, &m.leading,
-                                         sizeof m.leading, &size))
-        abort();
-    m.element = type == CUDA_R_16BF  ? DL2_ELEMENT_BF16
-                : type == CUDA_R_16F ? DL2_ELEMENT_F16
-                                     : DL2_ELEMENT_F32;
-    return m;
+    return m->leading >= (int64_t)m->rows && m->batch >= 1;
 }
 
-static float get(const struct matrix *m, uint64_t row, uint64_t column, bool transposed)
+/* All that a call is but for addresses and factors; false where it makes no sense. */
+static bool describe(struct call *call, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a,
+                     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t d)
 {
-    uint64_t i =
-        transposed ? column + row * (uint64_t)m->leading : row + column * (uint64_t)m->leading;
+    int32_t first = 0, second = 0;
+    uint32_t epilogue = 0;
+    size_t size;
+    if (!a || !b || !d)
+        return false;
+    call->a = matrix_of(a, NULL);
+    call->b = matrix_of(b, NULL);
+    call->d = matrix_of(d, NULL);
+    if (cublasLtMatmulDescGetAttribute(op, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first,
+                                       &size) ||
+        cublasLtMatmulDescGetAttribute(op, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second,
+                                       &size) ||
+        cublasLtMatmulDescGetAttribute(op, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                                       sizeof epilogue, &size) ||
+        cublasLtMatmulDescGetAttribute(op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &call->bias,
+                                       sizeof call->bias, &size))
+        return false;
+    call->transposed_a = first == CUBLAS_OP_T;
+    call->transposed_b = second == CUBLAS_OP_T;
+    call->biased = epilogue == CUBLASLT_EPILOGUE_BIAS;
+    const struct matrix *x = &call->a, *y = &call->b, *z = &call->d;
+    /* What is written may not overlap; what is read may. */
+    const int64_t extent = z->leading * ((int64_t)z->columns - 1) + (int64_t)z->rows;
+    const bool apart = z->batch == 1 || z->stride >= extent ||
+                       (z->stride >= (int64_t)z->rows && z->leading >= z->stride * z->batch);
+    return good_matrix(x) && good_matrix(y) && good_matrix(z) && apart && x->batch == z->batch &&
+           y->batch == z->batch && x->element == y->element &&
+           (call->transposed_a ? x->columns : x->rows) == z->rows &&
+           (call->transposed_b ? y->rows : y->columns) == z->columns &&
+           (call->transposed_a ? x->rows : x->columns) ==
+               (call->transposed_b ? y->columns : y->rows);
+}
+
+/* Are the matrices of all the batch where an algorithm that wants `alignment` can read them? */
+static bool is_aligned(const struct matrix *m, uint64_t alignment)
+{
+    const uint64_t stride = (uint64_t)m->stride * dl2_element_size(m->element);
+    return (uintptr_t)m->at % alignment == 0 && (m->batch == 1 || stride % alignment == 0);
+}
+
+/* An algorithm is the alignments that were promised: of A, B and D (C is D). */
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int room,
+                                              cublasLtMatmulHeuristicResult_t results[], int *count)
+{
+    static const cublasLtMatmulPreferenceAttributes_t names[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES};
+    uint32_t alignments[4];
+    uint64_t workspace = 0;
+    struct call call = {.alpha = 0};
+    size_t size;
+    (void)handle;
+    if (room < 1 || c != d || !describe(&call, op, a, b, d) ||
+        cublasLtMatmulPreferenceGetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                             &workspace, sizeof workspace,
+                                             &size) != CUBLAS_STATUS_SUCCESS)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    for (int i = 0; i < 4; i++)
+        if (cublasLtMatmulPreferenceGetAttribute(preference, names[i], &alignments[i],
+                                                 sizeof alignments[i],
+                                                 &size) != CUBLAS_STATUS_SUCCESS ||
+            !alignments[i] || alignments[i] > 16 || alignments[i] & (alignments[i] - 1))
+            return CUBLAS_STATUS_INVALID_VALUE;
+    *count = 0;
+    if (!is_aligned(&call.a, alignments[0]) || !is_aligned(&call.b, alignments[1]) ||
+        !is_aligned(&call.d, alignments[2]) || alignments[3] != alignments[2] ||
+        workspace < WORKSPACE)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    memset(results, 0, sizeof results[0]);
+    for (int i = 0; i < 3; i++)
+        results[0].algo.data[i] = alignments[i];
+    results[0].workspaceSize = WORKSPACE;
+    results[0].state = CUBLAS_STATUS_SUCCESS;
+    *count = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Where element (row, column) of matrix n of the batch is. */
+static char *place(const struct matrix *m, int32_t n, uint64_t row, uint64_t column)
+{
+    const int64_t i = n * m->stride + (int64_t)row + (int64_t)column * m->leading;
+    return (char *)m->at + (size_t)i * dl2_element_size(m->element);
+}
+
+static float get(const struct matrix *m, int32_t n, uint64_t row, uint64_t column, bool transposed)
+{
     float value;
-    dl2_elements_to_floats(m->element, (const char *)m->at + i * dl2_element_size(m->element),
-                           &value, 1);
+    dl2_elements_to_floats(
+        m->element, transposed ? place(m, n, column, row) : place(m, n, row, column), &value, 1);
     return value;
+}
+
+static void multiply_one(const struct call *c, int32_t n)
+{
+    uint64_t inner = c->transposed_a ? c->a.rows : c->a.columns;
+    for (uint64_t column = 0; column < c->d.columns; column++)
+        for (uint64_t row = 0; row < c->d.rows; row++) {
+            double sum = 0;
+            for (uint64_t k = 0; k < inner; k++)
+                sum += (double)get(&c->a, n, row, k, c->transposed_a) *
+                       get(&c->b, n, k, column, c->transposed_b);
+            sum *= c->alpha;
+            if (c->beta != 0)
+                sum += c->beta * get(&c->d, n, row, column, false);
+            if (c->biased) {
+                const struct matrix bias = {.at = (void *)(uintptr_t)c->bias,
+                                            .rows = c->d.rows,
+                                            .columns = 1,
+                                            .leading = (int64_t)c->d.rows,
+                                            .element = c->d.element};
+                sum += get(&bias, 0, row, 0, false);
+            }
+            float value = (float)sum;
+            dl2_elements_from_floats(c->d.element, &value, place(&c->d, n, row, column), 1);
+        }
 }
 
 static void multiply(void *from)
 {
     const struct call *c = from;
-    uint64_t inner = c->transposed_a ? c->a.rows : c->a.columns;
     memset(c->workspace, 0xdd, WORKSPACE);
-    for (uint64_t column = 0; column < c->d.columns; column++)
-        for (uint64_t row = 0; row < c->d.rows; row++) {
-            double sum = 0;
-            for (uint64_t k = 0; k < inner; k++)
-                sum += (double)get(&c->a, row, k, c->transposed_a) *
-                       get(&c->b, k, column, c->transposed_b);
-            sum *= c->alpha;
-            if (c->beta != 0)
-                sum += c->beta * get(&c->d, row, column, false);
-            if (c->biased) {
-                const struct matrix bias = {(void *)(uintptr_t)c->bias, c->d.rows, 1,
-                                            (int64_t)c->d.rows, c->d.element};
-                sum += get(&bias, row, 0, false);
-            }
-            float value = (float)sum;
-            size_t i = row + column * (uint64_t)c->d.leading;
-            dl2_elements_from_floats(c->d.element, &value,
-                                     (char *)c->d.at + i * dl2_element_size(c->d.element), 1);
-        }
+    for (int32_t n = 0; n < c->d.batch; n++)
+        multiply_one(c, n);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, const void *alpha,
@@ -126,36 +213,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, 
                               const cublasLtMatmulAlgo_t *algorithm, void *workspace,
                               size_t workspace_size, cudaStream_t stream)
 {
-    int32_t first = 0, second = 0;
-    uint32_t epilogue = 0;
-    size_t size;
+    struct call call = {
+        .alpha = *(const float *)alpha, .beta = *(const float *)beta, .workspace = workspace};
     (void)handle;
-    struct call call = {.a = matrix_of(a_layout, a),
-                        .b = matrix_of(b_layout, b),
-                        .d = matrix_of(d_layout, d),
-                        .alpha = *(const float *)alpha,
-                        .beta = *(const float *)beta,
-                        .workspace = workspace};
-    if (cublasLtMatmulDescGetAttribute(op, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first,
-                                       &size) ||
-        cublasLtMatmulDescGetAttribute(op, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second,
-                                       &size) ||
-        cublasLtMatmulDescGetAttribute(op, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
-                                       sizeof epilogue, &size) ||
-        cublasLtMatmulDescGetAttribute(op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &call.bias,
-                                       sizeof call.bias, &size))
+    if (c != d || c_layout != d_layout || workspace_size < WORKSPACE || !algorithm ||
+        !describe(&call, op, a_layout, b_layout, d_layout) || (call.biased && !call.bias))
         return CUBLAS_STATUS_INVALID_VALUE;
-    call.transposed_a = first == CUBLAS_OP_T;
-    call.transposed_b = second == CUBLAS_OP_T;
-    call.biased = epilogue == CUBLASLT_EPILOGUE_BIAS;
-    uint64_t rows = call.transposed_a ? call.a.columns : call.a.rows;
-    uint64_t columns = call.transposed_b ? call.b.rows : call.b.columns;
-    uint64_t inner = call.transposed_a ? call.a.rows : call.a.columns;
-    uint64_t other = call.transposed_b ? call.b.columns : call.b.rows;
-    if (c != d || c_layout != d_layout || rows != call.d.rows || columns != call.d.columns ||
-        inner != other || call.a.leading < (int64_t)call.a.rows ||
-        call.b.leading < (int64_t)call.b.rows || workspace_size < WORKSPACE || !algorithm ||
-        (call.biased && !call.bias))
+    call.a.at = (void *)(uintptr_t)a;
+    call.b.at = (void *)(uintptr_t)b;
+    call.d.at = d;
+    /* A card would stop at a misaligned address. */
+    if (!is_aligned(&call.a, algorithm->data[0]) || !is_aligned(&call.b, algorithm->data[1]) ||
+        !is_aligned(&call.d, algorithm->data[2]))
         return CUBLAS_STATUS_INVALID_VALUE;
     dl2_fake_queue(stream, multiply, &call, sizeof call);
     return CUBLAS_STATUS_SUCCESS;
