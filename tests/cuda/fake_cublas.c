@@ -164,37 +164,48 @@ static char *place(const struct matrix *m, int32_t n, uint64_t row, uint64_t col
     return (char *)m->at + (size_t)i * dl2_element_size(m->element);
 }
 
-static float get(const struct matrix *m, int32_t n, uint64_t row, uint64_t column, bool transposed)
+static float get(const struct matrix *m, int32_t n, uint64_t row, uint64_t column)
 {
     float value;
-    dl2_elements_to_floats(
-        m->element, transposed ? place(m, n, column, row) : place(m, n, row, column), &value, 1);
+    dl2_elements_to_floats(m->element, place(m, n, row, column), &value, 1);
     return value;
+}
+
+/* Matrix n as [high][inner], rows first, so that sums run along memory. */
+static float *spread(const struct matrix *m, int32_t n, bool by_rows, uint64_t high, uint64_t inner)
+{
+    float *values = malloc(high * inner * sizeof *values);
+    if (!values)
+        abort();
+    for (uint64_t i = 0; i < high; i++)
+        for (uint64_t k = 0; k < inner; k++)
+            values[i * inner + k] = by_rows ? get(m, n, i, k) : get(m, n, k, i);
+    return values;
 }
 
 static void multiply_one(const struct call *c, int32_t n)
 {
-    uint64_t inner = c->transposed_a ? c->a.rows : c->a.columns;
-    for (uint64_t column = 0; column < c->d.columns; column++)
-        for (uint64_t row = 0; row < c->d.rows; row++) {
+    const uint64_t inner = c->transposed_a ? c->a.rows : c->a.columns;
+    const uint64_t rows = c->d.rows, columns = c->d.columns;
+    float *a = spread(&c->a, n, !c->transposed_a, rows, inner);
+    float *b = spread(&c->b, n, c->transposed_b, columns, inner);
+    const struct matrix bias = {
+        .at = (void *)(uintptr_t)c->bias, .leading = (int64_t)rows, .element = c->d.element};
+    for (uint64_t column = 0; column < columns; column++)
+        for (uint64_t row = 0; row < rows; row++) {
             double sum = 0;
             for (uint64_t k = 0; k < inner; k++)
-                sum += (double)get(&c->a, n, row, k, c->transposed_a) *
-                       get(&c->b, n, k, column, c->transposed_b);
+                sum += (double)a[row * inner + k] * b[column * inner + k];
             sum *= c->alpha;
             if (c->beta != 0)
-                sum += c->beta * get(&c->d, n, row, column, false);
-            if (c->biased) {
-                const struct matrix bias = {.at = (void *)(uintptr_t)c->bias,
-                                            .rows = c->d.rows,
-                                            .columns = 1,
-                                            .leading = (int64_t)c->d.rows,
-                                            .element = c->d.element};
-                sum += get(&bias, 0, row, 0, false);
-            }
+                sum += c->beta * get(&c->d, n, row, column);
+            if (c->biased)
+                sum += get(&bias, 0, row, 0);
             float value = (float)sum;
             dl2_elements_from_floats(c->d.element, &value, place(&c->d, n, row, column), 1);
         }
+    free(a);
+    free(b);
 }
 
 static void multiply(void *from)

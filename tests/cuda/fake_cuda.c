@@ -180,6 +180,7 @@ static void start(void)
     for (int i = 0; wanted && i < 3; i++)
         if (!strcmp(wanted, paces[i]))
             pace = (enum dl2_fake_pace)i;
+    dl2_emulate_backwards = pace == LAZY;
     if (memory)
         card_memory = strtoul(memory, NULL, 10);
     dl2_random_init(&dice, 1, DL2_RANDOM_TEST, 0, 0);

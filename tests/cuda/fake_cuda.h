@@ -6,14 +6,16 @@
  * 0xff, so that sanitizers see what goes beyond, and comparisons what was never written.
  *
  * DL2_FAKE_PACE says when what is queued runs: "eager", as soon as it may; "lazy", when somebody
- * waits for it; "random", streams by turns. DL2_FAKE_MEMORY is the card's, in bytes. There are
- * DL2_FAKE_CARDS of them (default: 1); several, each in a process of its own, add up by fake_nccl.c,
- * which loses a peer after DL2_FAKE_NCCL_SUMS of them. DL2_FAKE_FAULT="1 500": number 1 breaks at
- * its 501st copy. DL2_FAKE_PROFILE names a file for what a profiler is told.
+ * waits for it, and then threads and blocks of kernels from the last to the first; "random",
+ * streams by turns. DL2_FAKE_MEMORY is the card's, in bytes. There are DL2_FAKE_CARDS of them
+ * (default: 1); several, each in a process of its own, add up by fake_nccl.c, which loses a peer
+ * after DL2_FAKE_NCCL_SUMS of them. DL2_FAKE_FAULT="1 500": number 1 breaks at its 501st copy.
+ * DL2_FAKE_PROFILE names a file for what a profiler is told.
  */
 #ifndef DL2_TESTS_CUDA_FAKE_CUDA_H
 #define DL2_TESTS_CUDA_FAKE_CUDA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct CUstream_st;
@@ -21,6 +23,7 @@ struct CUstream_st;
 void dl2_fake_queue(struct CUstream_st *stream, void (*run)(void *call), void *call, size_t size);
 
 /* emulate.cpp's */
+extern bool dl2_emulate_backwards;
 extern void (*dl2_emulate_queue)(struct CUstream_st *stream, void (*run)(void *call), void *call,
                                  size_t size);
 
