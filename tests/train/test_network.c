@@ -402,9 +402,10 @@ static const struct learner {
     const char *arch;
     enum dl2_optimizer optimizer;
     struct dl2_update update;
+    unsigned rounds; /* at most ROUNDS; in the second, what was recorded in the first runs again */
 } learners[] = {
-    {"convnet", DL2_SGD, {0.001f, 0.9f, 0.001f, true, 0, 0, 0, 0}},
-    {"vit_tiny", DL2_ADAMW, {1e-5f, 0.9f, 0.05f, false, 0, 0.99f, 1e-8f, 0}},
+    {"convnet", DL2_SGD, {0.001f, 0.9f, 0.001f, true, 0, 0, 0, 0}, ROUNDS},
+    {"vit_tiny", DL2_ADAMW, {1e-5f, 0.9f, 0.05f, false, 0, 0.99f, 1e-8f, 0}, 2},
 };
 
 static size_t all_kinds(struct dl2_device *device, const struct learner *learner, double *out)
@@ -417,7 +418,7 @@ static size_t all_kinds(struct dl2_device *device, const struct learner *learner
     struct dl2_update update = learner->update;
     uint8_t other[BYTES];
     size_t count = 0;
-    for (uint64_t round = 0; round < ROUNDS; round++) {
+    for (uint64_t round = 0; round < learner->rounds; round++) {
         for (size_t i = 0; i < BYTES; i++)
             other[i] = (uint8_t)(images[i] + 16 * round);
         const struct dl2_network_input plain = {images, labels, BATCH, NULL, 1};
@@ -466,7 +467,8 @@ static void learn_alike(const struct learner *learner)
     double want[FIGURES], got[FIGURES];
     const struct dl2_device_class *ops;
     struct dl2_device *ref = opened(dl2_device_find("ref"), 1);
-    assert_int_equal(all_kinds(ref, learner, want), FIGURES);
+    const size_t figures = all_kinds(ref, learner, want);
+    assert_true(figures > 0 && figures <= FIGURES);
     dl2_device_close(ref);
     for (size_t d = 0; (ops = dl2_device_at(d)); d++)
         for (int p = DL2_PRECISION_FP32; p <= DL2_PRECISION_FP16; p++) {
@@ -481,7 +483,7 @@ static void learn_alike(const struct learner *learner)
                 continue;
             ok(status, &error);
             all_kinds(device, learner, got);
-            for (size_t i = 0; i < FIGURES; i++)
+            for (size_t i = 0; i < figures; i++)
                 if (!(fabs(got[i] - want[i]) < within[p]))
                     fail_msg("%s on %s, %s, figure %zu: %g, not %g", learner->arch, ops->name,
                              dl2_precision_name(p), i, got[i], want[i]);
