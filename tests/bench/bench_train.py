@@ -55,7 +55,7 @@ def convnet(classes):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(fan_in, classes))
 
 
-def network(arch, classes):
+def network(arch, pixels, classes):
     if arch == "resnet10":
         return small_resnet(32, 2, True, [1, 1, 1, 1], classes)
     if arch == "resnet20":
@@ -63,6 +63,10 @@ def network(arch, classes):
     if arch == "convnet":
         return convnet(classes)
     import torchvision
+    if arch == "vit_tiny":
+        return torchvision.models.VisionTransformer(
+            image_size=pixels, patch_size=8, num_layers=6, num_heads=3, hidden_dim=192, mlp_dim=768,
+            num_classes=classes)
     return getattr(torchvision.models, arch)(num_classes=classes)
 
 
@@ -71,7 +75,7 @@ def main():
     pixels, batch, threads, steps = map(int, sys.argv[2:6])
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    net = network(arch, 10).to(memory_format=torch.channels_last).train()
+    net = network(arch, pixels, 10).to(memory_format=torch.channels_last).train()
     optimiser = torch.optim.SGD(net.parameters(), 0.01, 0.9, weight_decay=1e-4, nesterov=True)
     images = torch.randint(0, 256, (batch, pixels, pixels, 3), dtype=torch.uint8)
     labels = torch.randint(0, 10, (batch,))

@@ -4,8 +4,9 @@
 #     compare_train.sh [ARCH PIXELS BATCH THREADS STEPS ROUNDS]
 #
 # Prints both rates of every round and the ratio of the best
-# (on a machine that others use too, the rounds that were least disturbed). Needs Debian's python3-torch; run it from a
-# build folder after `make tests/bench/bench_train`.
+# (on a machine that others use too, the rounds that were least disturbed). Needs Debian's python3-torch, for
+# transformers python3-torchvision and libopenblas0-openmp, too; run it from a build folder after
+# `make tests/bench/bench_train`.
 set -eu
 here=$(dirname "$0")
 arch=${1:-resnet10} pixels=${2:-64} batch=${3:-64} threads=${4:-1} steps=${5:-20} rounds=${6:-3}

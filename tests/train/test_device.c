@@ -979,6 +979,32 @@ static void gelu_devices(void **state)
     }
 }
 
+/* Against libm, with a relative error where that is small, too: far below zero. */
+static void gelu_near_and_far(void **state)
+{
+    (void)state;
+    struct op op = {.name = "gelu", .run = run_gelu, .out_count = 36001, .counts = {36001}};
+    op_alloc(&op);
+    for (size_t i = 0; i < op.out_count; i++) {
+        op.in[0][i] = (float)i / 2000 - 9;
+        op.dy[i] = 1;
+    }
+    for (size_t k = 0; k < subject_count; k++) {
+        struct dl2_device *device = opened(&subjects[k]);
+        const double more = tolerance_of(&subjects[k], 0);
+        round_to(&subjects[k], op.in[0], op.out_count);
+        op.run(&op, device);
+        for (size_t i = 0; i < op.out_count; i++) {
+            const double x = op.in[0][i], share = erfc(-x / sqrt(2)) / 2;
+            const double slope = share + x * exp(-x * x / 2) / sqrt(2 * M_PI);
+            assert_true(fabs(op.y[i] - x * share) <= (4e-6 + more) * fabs(x * share) + more);
+            assert_true(fabs(op.gradient[0][i] - slope) <= 5e-7 + 2 * more);
+        }
+        dl2_device_close(device);
+    }
+    op_free(&op);
+}
+
 static const struct dl2_layer_norm_shape layer_norms[] = {
     {1, 1, 1e-6f},    {3, 5, 1e-6f},    {4, 8, 0.5f},     {197, 192, 1e-6f}, {5, 33, 1e-6f},
     {64, 768, 1e-6f}, {1, 3072, 1e-5f}, {2, 1001, 1e-6f}, {1000, 7, 1e-6f}};
@@ -1067,6 +1093,91 @@ static void attention_to_all_alike(void **state)
         assert_true(fabs(mean / s.tokens - op.y[i]) < 1e-2);
     }
     op_free(&op);
+}
+
+/* Scores that are exact in floats, from 0 down to -95, and values that show their softmax. */
+static void attention_is_exponential(void **state)
+{
+    (void)state;
+    enum { TOKENS = 64 };
+    const struct dl2_attention_shape s = {32, TOKENS, TOKENS, 1};
+    struct op op = attention_op(&s, 0);
+    double softmax[TOKENS];
+    for (size_t row = 0; row < (size_t)s.batch * TOKENS; row++) {
+        float *q = op.in[0] + row * 3 * TOKENS;
+        size_t sample = row / TOKENS, token = row % TOKENS;
+        q[0] = 8; /* sqrt(TOKENS) */
+        q[TOKENS] = token ? -1.5f * (float)token - (float)sample / 64 : 0;
+        q[(size_t)2 * TOKENS + token] = 1;
+    }
+    for (size_t k = 0; k < subject_count; k++) {
+        if (subjects[k].precision != DL2_PRECISION_FP32)
+            continue;
+        struct dl2_device *device = opened(&subjects[k]);
+        const double within = tolerance_of(&subjects[k], 5e-7);
+        op.run(&op, device);
+        for (size_t row = 0; row < (size_t)s.batch * TOKENS; row++) {
+            const float *keys = op.in[0] + row / TOKENS * TOKENS * 3 * TOKENS + TOKENS;
+            double sum = 0;
+            for (size_t i = 0; i < TOKENS; i++)
+                sum += softmax[i] = exp(keys[i * 3 * TOKENS]);
+            for (size_t i = 0; i < TOKENS; i++)
+                assert_true(fabs(op.y[row * TOKENS + i] - softmax[i] / sum) <=
+                            within * softmax[i] / sum + 2e-38);
+        }
+        dl2_device_close(device);
+    }
+    op_free(&op);
+}
+
+/* What has become of training that diverged must be seen. */
+static void no_number_stays_none(void **state)
+{
+    (void)state;
+    struct op gelu = {.name = "gelu", .run = run_gelu, .out_count = 3, .counts = {3}};
+    op_alloc(&gelu);
+    struct op some[] = {gelu, attention_op(&attentions[3], 2), layer_norm_op(&layer_norms[4])};
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        some[i].in[0][1] = NAN;
+        for (size_t k = 0; k < subject_count; k++) {
+            struct dl2_device *device = opened(&subjects[k]);
+            some[i].run(&some[i], device);
+            assert_true(isnan(some[i].y[1]) && isnan(some[i].gradient[0][1]));
+            dl2_device_close(device);
+        }
+        op_free(&some[i]);
+    }
+}
+
+/* However many threads there are. */
+static void twice_the_same_bits(void **state)
+{
+    (void)state;
+    const struct dl2_attention_shape heads = {3, 65, 192, 3};
+    const struct dl2_layer_norm_shape rows = {2001, 96, 1e-6f};
+    const struct dl2_tokens_shape images = {33, 65, 96};
+    struct op some[] = {attention_op(&heads, 2), layer_norm_op(&rows), tokens_op(&images)};
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        struct op *op = &some[i];
+        for (size_t k = 0; k < subject_count; k++) {
+            float *first[INPUTS];
+            struct dl2_device *device = opened(&subjects[k]);
+            op->run(op, device);
+            for (int n = 0; n < INPUTS; n++) {
+                first[n] = fresh(op->counts[n]);
+                if (op->counts[n])
+                    memcpy(first[n], op->gradient[n], op->counts[n] * F);
+            }
+            op->run(op, device);
+            for (int n = 0; n < INPUTS; n++) {
+                if (op->counts[n])
+                    assert_memory_equal(first[n], op->gradient[n], op->counts[n] * F);
+                free(first[n]);
+            }
+            dl2_device_close(device);
+        }
+        op_free(op);
+    }
 }
 
 static const struct dl2_tokens_shape tokens[] = {
@@ -1660,10 +1771,14 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(norm_eval, seed),
         cmocka_unit_test_setup(activation_devices, seed),
         cmocka_unit_test_setup(gelu_devices, seed),
+        cmocka_unit_test_setup(gelu_near_and_far, seed),
         cmocka_unit_test_setup(layer_norm_devices, seed),
         cmocka_unit_test_setup(layer_norm_constant_rows, seed),
         cmocka_unit_test_setup(attention_devices, seed),
         cmocka_unit_test_setup(attention_to_all_alike, seed),
+        cmocka_unit_test_setup(attention_is_exponential, seed),
+        cmocka_unit_test_setup(no_number_stays_none, seed),
+        cmocka_unit_test_setup(twice_the_same_bits, seed),
         cmocka_unit_test_setup(tokens_devices, seed),
         cmocka_unit_test_setup(loss_devices, seed),
         cmocka_unit_test_setup(loss_by_hand, seed),
