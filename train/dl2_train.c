@@ -235,8 +235,9 @@ static const struct dl2_option options[] = {
      "sgd or adamw (default: adamw for vision transformers, sgd for the others)",
      .value = &given.optimizer, .words = dl2_optimizer_words},
     {DL2_OPTION_REAL, "lr", 0, "RATE",
-     "Peak learning rate, taken as it is whatever a step has (default: 0.05, with adamw 0.0005, "
-     "for a step of 64 images, all processes together, in proportion for others)",
+     "Peak learning rate, taken as it is whatever a step has (default: 0.05 for a step of 64 "
+     "images, all processes together, in proportion for others; with adamw 0.0005, and in "
+     "proportion to their square root)",
      .value = &given.lr, .min = 1e-12, .max = 1e6},
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), linear or "
@@ -525,9 +526,11 @@ static int check_data(char **own_stages)
 static int check_rates(unsigned ranks)
 {
     const bool adamw = config.optimizer == DL2_ADAMW;
-    /* In proportion to the images a step: Goyal et al., "Accurate, large minibatch SGD", 2017. */
+    /* In proportion to the images a step: Goyal et al., "Accurate, large minibatch SGD", 2017; to
+     * their square root: Malladi et al., "On the SDEs and scaling rules for adaptive gradient
+     * algorithms", 2022. */
     const double share = (double)config.batch * config.accumulate * ranks / 64;
-    config.lr = !isnan(given.lr) ? given.lr : (adamw ? 0.0005 : 0.05) * share;
+    config.lr = !isnan(given.lr) ? given.lr : adamw ? 0.0005 * sqrt(share) : 0.05 * share;
     config.weight_decay = !isnan(given.weight_decay) ? given.weight_decay : adamw ? 0.05 : 0.0005;
     config.beta2 = isnan(given.beta2) ? 0.999 : given.beta2;
     if (config.end_lr > config.lr)

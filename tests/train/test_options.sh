@@ -34,7 +34,7 @@ other --momentum 0.8
 other --nesterov
 other --optimizer adamw
 expect 0 run $base --out adamw --optimizer adamw
-expect 0 run $base --out adamw-alike --optimizer adamw --lr 6.25e-5 --weight-decay 0.05 --momentum 0.9 --beta2 0.999
+expect 0 run $base --out adamw-alike --optimizer adamw --lr 0.00017677669529663689 --weight-decay 0.05 --momentum 0.9 --beta2 0.999
 same adamw/$CK adamw-alike/$CK "adamw's defaults"
 expect 0 run $base --out beta2 --optimizer adamw --beta2 0.9
 differ adamw/$CK beta2/$CK --beta2
