@@ -30,7 +30,25 @@ static void call(struct sum *sum, double flops, double bytes)
     sum->seconds += a > b ? a : b;
 }
 
-enum { CONV, LINEAR, NORM, POOL, OTHER, UPDATE, KINDS };
+enum { CONV, LINEAR, ATTENTION, NORM, LAYER_NORM, POOL, OTHER, UPDATE, KINDS };
+
+/* As device_attention.c does it; x and y are the bytes of its input and output. */
+static void count_attention(const struct dl2_graph *g, const struct dl2_layer *l, double x,
+                            double y, struct sum *sum)
+{
+    const struct dl2_value *in = &g->values[l->in];
+    const unsigned tokens = in->height, step = (tokens + 7) / 8 * 8;
+    const double flops = 2.0 * g->batch * tokens * tokens * g->values[l->out].channels;
+    const double scores = (double)g->batch * l->heads * tokens * step, third = x / 3;
+    call(sum, flops, 2 * third + 4 * scores);
+    call(sum, 0, (4 + ELEMENT) * scores);
+    call(sum, flops, ELEMENT * scores + third + y);
+    call(sum, flops, ELEMENT * scores + y + third);
+    call(sum, flops, y + third + 4 * scores);
+    call(sum, 0, (ELEMENT + 4 + ELEMENT) * scores);
+    call(sum, flops, ELEMENT * scores + 2 * third);
+    call(sum, flops, ELEMENT * scores + 2 * third);
+}
 
 static void count_layer(const struct dl2_graph *g, const struct dl2_layer *l, struct sum *sums)
 {
@@ -43,8 +61,8 @@ static void count_layer(const struct dl2_graph *g, const struct dl2_layer *l, st
     case DL2_LAYER_CONV:
     case DL2_LAYER_LINEAR: {
         struct sum *s = &sums[l->kind == DL2_LAYER_CONV ? CONV : LINEAR];
-        double flops =
-            2 * w * batch * (l->kind == DL2_LAYER_CONV ? (double)out->height * out->width : 1);
+        double flops = 2 * w * batch *
+                       (l->kind == DL2_LAYER_CONV ? (double)out->height * out->width : l->rows);
         call(s, flops, x + w * e + y);
         if (dl2_graph_wants_gradient(l->in))
             call(s, flops, y + w * e + x);
@@ -66,6 +84,14 @@ static void count_layer(const struct dl2_graph *g, const struct dl2_layer *l, st
         }
         break;
     }
+    case DL2_LAYER_ATTENTION:
+        count_attention(g, l, x, y, &sums[ATTENTION]);
+        break;
+    case DL2_LAYER_LAYER_NORM:
+        call(&sums[LAYER_NORM], 0, x + y);
+        call(&sums[LAYER_NORM], 0, x + y); /* gradients of its parameters */
+        call(&sums[LAYER_NORM], 0, x + y + x);
+        break;
     case DL2_LAYER_MAX_POOL:
         call(&sums[POOL], 0, x + y * 1.5); /* and where each maximum was */
         call(&sums[POOL], 0, y * 1.5 + x);
@@ -83,7 +109,8 @@ static void count_layer(const struct dl2_graph *g, const struct dl2_layer *l, st
 int main(int argc, char **argv)
 {
     struct sum sums[KINDS] = {{.name = "convolutions"}, {.name = "linear layers"},
-                              {.name = "batch norm"},   {.name = "pooling"},
+                              {.name = "attention"},    {.name = "batch norm"},
+                              {.name = "layer norm"},   {.name = "pooling"},
                               {.name = "elementwise"},  {.name = "update"}};
     struct dl2_error error = DL2_ERROR_INIT;
     const struct dl2_arch *arch = NULL;
@@ -108,9 +135,12 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < g.layer_count; i++)
         count_layer(&g, &g.layers[i], sums);
-    /* Ingest; weights, gradients and momenta read, weights, momenta and lowered weights written. */
+    /* Ingest; weights, gradients and momenta (AdamW: two) read, weights, momenta and lowered
+     * weights written. */
+    const double momenta = arch->optimizer == DL2_ADAMW ? 2 : 1;
     call(&sums[OTHER], 0, (double)g.batch * pixels * pixels * 3 * (1 + ELEMENT));
-    call(&sums[UPDATE], 0, (double)g.parameters * (3 * 4 + 2 * 4 + ELEMENT));
+    call(&sums[UPDATE], 0,
+         (double)g.parameters * ((2 + momenta) * 4 + (1 + momenta) * 4 + ELEMENT));
     struct sum all = {.name = "in all"};
     printf("%-14s %9s %9s %9s\n", "", "GFLOP", "GB", "ms");
     for (int i = 0; i < KINDS; i++) {
