@@ -1,10 +1,11 @@
 /*
- * Attention of the device cuda: products by cublasLt, of one head in all samples of the batch at
- * once, and a softmax of our own between them.
+ * Attention of the device cuda: products by cublasLt, each of one head in all samples of the batch,
+ * and a softmax of our own between them. One head after the other, so that its scores are likely to
+ * lie in the card's cache still when they are read.
  *
- * Scores lie as [batch][heads][tokens][step], step being the tokens rounded up to a multiple of 8,
- * so that every row begins at a multiple of 16 bytes. What is behind a row's tokens is no part of
- * any product.
+ * Scores of a head lie as [batch][tokens][step], step being the tokens rounded up to a multiple of
+ * 8, so that every row begins at a multiple of 16 bytes. What is behind a row's tokens is no part
+ * of any product.
  *
  * Scores and the gradients of the softmax are float32 whatever the precision: exp() turns what 16
  * bits lack of a large score into an error of the softmax that is as many times larger, and a
@@ -32,8 +33,8 @@ struct dl2_attention {
     struct cuda *cuda;
     struct dl2_attention_shape s;
     unsigned size, step; /* of a head's token, and from row to row of the scores: elements */
-    size_t rows;         /* of scores, of all heads and samples */
-    void *softmax;       /* [rows][step] */
+    size_t rows, scores; /* of a head in all samples */
+    void *softmax;       /* [heads][scores] */
     size_t softmax_bytes;
     struct dl2_product *products[PRODUCTS];
 };
@@ -45,8 +46,7 @@ void dl2_cuda_attention_free(struct dl2_attention *attention)
     struct cuda *cuda = attention->cuda;
     for (int i = 0; i < PRODUCTS; i++)
         dl2_product_free(attention->products[i]);
-    if (attention->softmax)
-        cuda->allocated -= attention->softmax_bytes;
+    cuda->allocated -= attention->softmax_bytes;
     dl2_cuda_give(cuda, attention->softmax);
     free(attention);
 }
@@ -67,7 +67,7 @@ static int plan_products(struct dl2_attention *attention, struct dl2_error *erro
     const uint32_t alignment = alignment_of(size * dl2_element_size(cuda->base.element));
     const struct dl2_product_matrix inputs = {3 * channels, tokens * 3 * channels, alignment};
     const struct dl2_product_matrix outputs = {channels, tokens * channels, alignment};
-    const struct dl2_product_matrix scores = {step, s->heads * tokens * step, 16};
+    const struct dl2_product_matrix scores = {step, tokens * step, 16};
     struct dl2_product_shape shapes[PRODUCTS] = {
         [SCORES] = {.rows = tokens,
                     .columns = tokens,
@@ -136,19 +136,25 @@ static int plan_products(struct dl2_attention *attention, struct dl2_error *erro
     return DL2_OK;
 }
 
+/* For the scores of a head; behind these for their gradients, which take the place of the
+ * softmax's where they are as large. */
+static size_t scratch_size(const struct dl2_attention *attention)
+{
+    const size_t element = dl2_element_size(attention->cuda->base.element);
+    return attention->scores * (sizeof(float) + (element < sizeof(float) ? element : 0));
+}
+
 static int plan_attention(struct dl2_attention *attention, struct dl2_error *error)
 {
     struct cuda *cuda = attention->cuda;
-    const size_t count = attention->rows * attention->step;
-    const size_t element = dl2_element_size(cuda->base.element);
-    /* Gradients of scores take the place of the softmax's where they are as large. */
-    const size_t scratch = count * (sizeof(float) + (element < sizeof(float) ? element : 0));
+    const size_t bytes =
+        attention->s.heads * attention->scores * dl2_element_size(cuda->base.element);
     DL2_TRY(plan_products(attention, error));
-    DL2_TRY(dl2_cuda_grow(cuda, &cuda->scores, scratch, "attention's scores", error));
     DL2_TRY(
-        dl2_cuda_take(cuda, count * element, "attention's softmax", &attention->softmax, error));
-    attention->softmax_bytes = count * element;
-    cuda->allocated += attention->softmax_bytes;
+        dl2_cuda_grow(cuda, &cuda->scores, scratch_size(attention), "attention's scores", error));
+    DL2_TRY(dl2_cuda_take(cuda, bytes, "attention's softmax", &attention->softmax, error));
+    attention->softmax_bytes = bytes;
+    cuda->allocated += bytes;
     return DL2_OK;
 }
 
@@ -164,7 +170,8 @@ int dl2_cuda_attention_create(struct dl2_device *device, const struct dl2_attent
     attention->s = *shape;
     attention->size = shape->channels / shape->heads;
     attention->step = (shape->tokens + 7) / 8 * 8;
-    attention->rows = (size_t)shape->batch * shape->heads * shape->tokens;
+    attention->rows = (size_t)shape->batch * shape->tokens;
+    attention->scores = attention->rows * attention->step;
     int status = plan_attention(attention, error);
     if (status < 0) {
         dl2_cuda_attention_free(attention);
@@ -174,53 +181,47 @@ int dl2_cuda_attention_create(struct dl2_device *device, const struct dl2_attent
     return DL2_OK;
 }
 
-/* Where a matrix of the first head begins, and how far on the next one's does: bytes. */
-struct operand {
-    char *first;
-    size_t distance;
-};
-
-/* Tokens of heads side by side: in outputs, or as part `part` of an input. */
-static struct operand tokens_of(const struct dl2_attention *attention, const void *tensor,
-                                unsigned part)
+/* Tokens of a head, of outputs or of part `part` of inputs. */
+static char *tokens_of(const struct dl2_attention *attention, const void *tensor, unsigned part,
+                       unsigned head)
 {
-    const size_t element = dl2_element_size(attention->cuda->base.element);
-    return (struct operand){(char *)(uintptr_t)tensor + part * attention->s.channels * element,
-                            attention->size * element};
+    const size_t at = (size_t)part * attention->s.channels + (size_t)head * attention->size;
+    return (char *)(uintptr_t)tensor + at * dl2_element_size(attention->cuda->base.element);
 }
 
-static struct operand scores_of(const struct dl2_attention *attention, void *first, size_t element)
+static char *softmax_of(const struct dl2_attention *attention, unsigned head)
 {
-    return (struct operand){first, (size_t)attention->s.tokens * attention->step * element};
+    return (char *)attention->softmax +
+           head * attention->scores * dl2_element_size(attention->cuda->base.element);
 }
 
-/* d = a * b, of all heads. */
-static void multiply(struct dl2_attention *attention, int product, struct operand a,
-                     struct operand b, struct operand d)
+/* d = a * b, of a head. */
+static void multiply(struct dl2_attention *attention, int product, const void *a, const void *b,
+                     void *d)
 {
     struct cuda *cuda = attention->cuda;
-    for (size_t h = 0; h < attention->s.heads && well(cuda); h++)
+    if (well(cuda))
         library(cuda,
-                dl2_product_run(attention->products[product], cuda->blas, a.first + h * a.distance,
-                                b.first + h * b.distance, NULL, d.first + h * d.distance, false,
+                dl2_product_run(attention->products[product], cuda->blas, a, b, NULL, d, false,
                                 cuda->workspace.memory, cuda->stream, &cuda->base.failure));
 }
 
 void dl2_cuda_attention_forward(struct dl2_attention *attention, const void *qkv, void *y)
 {
     struct cuda *cuda = attention->cuda;
-    const enum dl2_element element = cuda->base.element;
-    const struct operand q = tokens_of(attention, qkv, 0), k = tokens_of(attention, qkv, 1);
-    const struct operand v = tokens_of(attention, qkv, 2);
-    const struct operand p = scores_of(attention, attention->softmax, dl2_element_size(element));
     float *scores = cuda->scores.memory;
-    multiply(attention, SCORES, q, k, scores_of(attention, scores, sizeof *scores));
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_softmax(element, scores, attention->rows, attention->s.tokens,
-                                 attention->step, attention->softmax, cuda->stream),
-                 "attention");
-    multiply(attention, OUTPUT, p, v, tokens_of(attention, y, 0));
+    for (unsigned h = 0; h < attention->s.heads; h++) {
+        void *softmax = softmax_of(attention, h);
+        multiply(attention, SCORES, tokens_of(attention, qkv, 0, h),
+                 tokens_of(attention, qkv, 1, h), scores);
+        if (well(cuda))
+            launched(cuda,
+                     dl2_gpu_softmax(cuda->base.element, scores, attention->rows,
+                                     attention->s.tokens, attention->step, softmax, cuda->stream),
+                     "attention");
+        multiply(attention, OUTPUT, softmax, tokens_of(attention, qkv, 2, h),
+                 tokens_of(attention, y, 0, h));
+    }
 }
 
 void dl2_cuda_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
@@ -228,23 +229,23 @@ void dl2_cuda_attention_backward(struct dl2_attention *attention, const void *qk
 {
     struct cuda *cuda = attention->cuda;
     const enum dl2_element element = cuda->base.element;
-    const size_t size = dl2_element_size(element);
-    const struct operand q = tokens_of(attention, qkv, 0), k = tokens_of(attention, qkv, 1);
-    const struct operand v = tokens_of(attention, qkv, 2), g = tokens_of(attention, dy, 0);
-    const struct operand p = scores_of(attention, attention->softmax, size);
+    const float scale = (float)(1 / sqrt(attention->size));
     float *dsoftmax = cuda->scores.memory;
-    void *dscores = element == DL2_ELEMENT_F32
-                        ? dsoftmax
-                        : (void *)(dsoftmax + attention->rows * attention->step);
-    const struct operand ds = scores_of(attention, dscores, size);
-    multiply(attention, DVALUES, p, g, tokens_of(attention, dqkv, 2));
-    multiply(attention, DSOFTMAX, g, v, scores_of(attention, dsoftmax, sizeof *dsoftmax));
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_softmax_backward(
-                     element, attention->softmax, dsoftmax, attention->rows, attention->s.tokens,
-                     attention->step, (float)(1 / sqrt(attention->size)), dscores, cuda->stream),
-                 "gradient of attention");
-    multiply(attention, DQUERIES, ds, k, tokens_of(attention, dqkv, 0));
-    multiply(attention, DKEYS, ds, q, tokens_of(attention, dqkv, 1));
+    /* See scratch_size(). */
+    void *dscores = element == DL2_ELEMENT_F32 ? dsoftmax : dsoftmax + attention->scores;
+    for (unsigned h = 0; h < attention->s.heads; h++) {
+        const void *softmax = softmax_of(attention, h), *g = tokens_of(attention, dy, 0, h);
+        multiply(attention, DVALUES, softmax, g, tokens_of(attention, dqkv, 2, h));
+        multiply(attention, DSOFTMAX, g, tokens_of(attention, qkv, 2, h), dsoftmax);
+        if (well(cuda))
+            launched(cuda,
+                     dl2_gpu_softmax_backward(element, softmax, dsoftmax, attention->rows,
+                                              attention->s.tokens, attention->step, scale, dscores,
+                                              cuda->stream),
+                     "gradient of attention");
+        multiply(attention, DQUERIES, dscores, tokens_of(attention, qkv, 1, h),
+                 tokens_of(attention, dqkv, 0, h));
+        multiply(attention, DKEYS, dscores, tokens_of(attention, qkv, 0, h),
+                 tokens_of(attention, dqkv, 1, h));
+    }
 }
