@@ -49,6 +49,14 @@ expect 0 train -b 4 --ranks 3 --sync-bn --device ref --out ref
 losses sync ref
 expect 0 train -b 4 --gpus 2 --amp fp16 --out fp16
 
+# A transformer, by AdamW. (Not at random: a rank may then wait in one sum, in the middle of its calls, for a card that stands still
+# while its rank waits in another. A real card goes on.)
+make_images few 3 4 16 16
+transformer() { train -d few -a vit_tiny --image-size 16 -b 3 "$@"; }
+DL2_FAKE_PACE=lazy expect 0 transformer --gpus 2 --out vit
+expect 0 transformer --ranks 2 --device ref --out vit.ref
+losses vit vit.ref
+
 # More ranks than cards: told by the rank that has none.
 expect 1 train -b 4 --gpus 4 --out none
 grep -q 'no card number 3' "$work/err" || fail "the missing card: $(cat "$work/err")"
