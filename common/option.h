@@ -47,8 +47,7 @@ struct dl2_program {
     const char *name;     /* "dl2-quality" */
     const char *synopsis; /* "REFERENCE VARIANT..." */
     const char *summary;  /* one line, for --help and whatis */
-    const char
-        *details; /* what stands under the options: examples, formats, exit status; or NULL */
+    const char *details;  /* under the options: examples, formats, exit status; or NULL */
     const struct dl2_option *options;  /* ends with DL2_OPTION_END */
     void (*print_versions)(FILE *out); /* one "  name version" line per linked library, or NULL */
     unsigned min_arguments, max_arguments; /* positional arguments; max 0 means no limit */

@@ -26,9 +26,8 @@ struct cuda {
     bool deterministic, graphs;
     cudaStream_t stream, uploads;
     cudaEvent_t uploaded, ingested[2];
-    uint64_t ingests; /* the last but one's event is ingested[ingests % 2] */
-    uint64_t
-        profiled; /* a profiler sees what follows this many ingests, and ends before the next */
+    uint64_t ingests;  /* the last but one's event is ingested[ingests % 2] */
+    uint64_t profiled; /* a profiler sees what follows this many ingests, up to the next */
     cudnnHandle_t cudnn;
     cublasLtHandle_t blas;
     struct dl2_gpu_reducer *reducer;

@@ -84,9 +84,8 @@ bool dl2_dataset_has_parts(const struct dl2_dataset *dataset);
 
 /* One sample; strings live as long as the dataset. */
 struct dl2_sample {
-    const char *key; /* path from the root without extension: "train/rose/0017" */
-    const char
-        *path; /* what to call it in a message: the file, or "FILE[17]" within a packed one */
+    const char *key;       /* path from the root without extension: "train/rose/0017" */
+    const char *path;      /* for messages: the file, or "FILE[17]" within a packed one */
     const char *name;      /* path from the root, with extension where it is a file of its own */
     const char *extension; /* "jpg"; "" where it has none or nobody has written it down */
     int label;             /* 0 .. class_count-1, or -1 */

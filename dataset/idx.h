@@ -14,9 +14,9 @@
 #define DL2_IDX_MAX_RANK 3
 
 struct dl2_idx {
-    uint32_t
-        dims[DL2_IDX_MAX_RANK]; /* count, rows, columns; those beyond the rank are 1; none is 0 */
-    uint8_t *items;             /* their product in bytes */
+    /* Count, rows, columns; those beyond the rank are 1; none is 0. */
+    uint32_t dims[DL2_IDX_MAX_RANK];
+    uint8_t *items; /* their product in bytes */
 };
 
 /*

@@ -34,8 +34,7 @@ enum dl2_score_gap {
 /* What one metric makes of one pair. */
 struct dl2_score {
     double value; /* in the metric's unit; NAN where there is a gap */
-    double
-        mse; /* PSNR: the mean squared error that it is made of, on the 0-255 scale. Others: NAN */
+    double mse;   /* PSNR: the mean squared error, on the 0-255 scale; others: NAN */
     enum dl2_score_gap gap;
 };
 

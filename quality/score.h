@@ -18,8 +18,8 @@
 
 enum dl2_pair_state {
     DL2_PAIR_MISSING, /* the variant has no image of this key */
-    DL2_PAIR_FAILED, /* one of both couldn't be read or decoded, or the key stands for several files
-                      */
+    /* One of both couldn't be read or decoded, or the key stands for several files. */
+    DL2_PAIR_FAILED,
     DL2_PAIR_MISMATCHED, /* both are there, but their sizes differ */
     DL2_PAIR_SCORED,
     DL2_PAIR_STATES,
@@ -67,8 +67,8 @@ struct dl2_scoring {
     const char *device;    /* what scored: "cpu", "cuda" */
     size_t count;          /* its images */
     char **keys;           /* theirs, in the dataset's order */
-    double
-        reference_cpu_seconds; /* of reading and decoding it, and what metrics need of it alone */
+    /* Of reading and decoding it, and what metrics need of it alone. */
+    double reference_cpu_seconds;
     struct dl2_scored_variant *variants;
     size_t variant_count;
 };

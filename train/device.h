@@ -133,8 +133,8 @@ struct dl2_norm_shape {
     float momentum; /* running = (1 - momentum) * running + momentum * batch's */
     enum dl2_activation activation;
     bool residual;
-    bool synchronized; /* statistics of the whole world's batch, each rank's samples counting alike
-                        */
+    /* Statistics are of the whole world's batch, each rank's samples counting alike. */
+    bool synchronized;
 };
 
 /* Layer norm (Ba, Kiros, Hinton 2016): each row by itself. */

@@ -164,8 +164,7 @@ size_t dl2_network_parameter_count(const struct dl2_network *network);
 
 enum dl2_network_part {
     DL2_NETWORK_VALUE,
-    DL2_NETWORK_GRADIENT, /* parameters only, networks that train only; read: since the last update
-                           */
+    DL2_NETWORK_GRADIENT, /* of parameters, in networks that train; read: since the last update */
     DL2_NETWORK_MOMENTUM, /* likewise; AdamW's first moment */
     DL2_NETWORK_SECOND_MOMENT, /* likewise, and of AdamW only */
     DL2_NETWORK_AVERAGE,       /* networks that keep them; of running statistics, too */

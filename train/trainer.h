@@ -83,9 +83,8 @@ struct dl2_train_config {
     unsigned batch, accumulate; /* images a batch, batches a step, of a rank; both at least 1 */
     enum dl2_lr_policy policy;
     double lr, end_lr;
-    double warmup; /* epochs; negative: a tenth of the run, at most five */
-    bool
-        lr_per_epoch; /* the rate stays through a pass, as (DL)2 has it; else it moves every step */
+    double warmup;     /* epochs; negative: a tenth of the run, at most five */
+    bool lr_per_epoch; /* the rate stays in a pass, as (DL)2 has it; else it moves every step */
     enum dl2_optimizer optimizer;
     double momentum, beta2; /* AdamW's two betas; SGD has no beta2 */
     double weight_decay;
