@@ -1,4 +1,4 @@
-/* Batch norm, and the sums and biases of channels. */
+/* Batch norm, and the sums and biases of channels. Why not cuDNN's: docs/performance.md. */
 #include "cuda/kernels.h"
 #include "cuda/rows.cuh"
 

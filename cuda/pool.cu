@@ -1,6 +1,6 @@
 /*
  * Pooling: a thread makes N channels of one output. No tensor has 2^31 elements, and 32 bits are
- * quicker to divide.
+ * quicker to divide. Why not cuDNN's: docs/performance.md.
  */
 #include "cuda/kernels.h"
 #include "cuda/tensor.cuh"
