@@ -65,7 +65,7 @@ class Runner:
     def peer(self, name):
         for folder in self.peer_folders:
             if os.path.exists(os.path.join(folder, name)):
-                return [sys.executable, os.path.join(folder, name)]
+                return [sys.executable, "-B", os.path.join(folder, name)]
         raise Failed(name + " is not there")
 
     def left(self):
