@@ -4,8 +4,8 @@
 #     compare_train.sh [ARCH PIXELS BATCH THREADS STEPS ROUNDS]
 #
 # Prints both rates of every round and the ratio of the best
-# (on a machine that others use too, the rounds that were least disturbed). Needs Debian's python3-torch, for
-# transformers python3-torchvision and libopenblas0-openmp, too; run it from a build folder after
+# (on a machine that others use too, the rounds that were least disturbed). Needs PyTorch, for transformers torchvision,
+# too: Debian's, or those of another Python that $PYTHON3 names. Run it from a build folder after
 # `make tests/bench/bench_train`.
 set -eu
 here=$(dirname "$0")
