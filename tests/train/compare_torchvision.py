@@ -100,7 +100,7 @@ elif what == "from":
     arch, pixels = sys.argv[4], int(sys.argv[5])
     net, x, path = model(arch, pixels), images(pixels), f"{folder}/{arch}.safetensors"
     with torch.no_grad():
-        for _ in range(3):  # running statistics that aren't those of no data
+        for _ in range(3 if list(net.buffers()) else 0):  # running statistics that aren't those of no data
             net(x)
     want = logits(net, x)
     save(path, net.state_dict())

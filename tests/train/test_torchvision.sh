@@ -20,8 +20,8 @@ esac
 rm -f alexnet.safetensors vgg16.safetensors vit_b_16.safetensors
 compare losses resnet18 64 sgd
 compare losses resnet18 64 adamw
-compare losses vit_tiny 64 sgd
-compare losses vit_tiny 64 adamw
+compare losses vit_tiny 24 sgd
+compare losses vit_tiny 24 adamw
 
 # From torchvision into a run with other classes, and back.
 make_images data 3 11 4 12
