@@ -52,8 +52,12 @@ void dl2_cpu_claim_threads(const struct dl2_cpu *cpu);
 
 /* Room for two sums of `period` in each part that work is shared out in; false: there is none. */
 bool dl2_cpu_reserve_partials(struct dl2_cpu *cpu, size_t period);
-/* A part's two lists of sums, zeroed: [2][period]. */
-double *dl2_cpu_part_sums(const struct dl2_cpu *cpu, unsigned part, size_t period);
+/* A part's two lists of sums, [2][period]: as they are, and zeroed. */
+static inline double *dl2_cpu_part_sums(const struct dl2_cpu *cpu, unsigned part)
+{
+    return cpu->partials + 2 * cpu->partial_period * part;
+}
+double *dl2_cpu_begin_sums(const struct dl2_cpu *cpu, unsigned part, size_t period);
 
 /* -- errors, and calls of oneDNN -- */
 

@@ -81,7 +81,7 @@ static void total(const struct dl2_norm *norm, unsigned parts, size_t c, double 
 {
     *first = *second = 0;
     for (unsigned part = 0; part < parts; part++) {
-        const double *sums = norm->cpu->partials + 2 * norm->cpu->partial_period * part;
+        const double *sums = dl2_cpu_part_sums(norm->cpu, part);
         for (size_t i = c; i < norm->period; i += norm->s.channels) {
             *first += sums[i];
             *second += sums[norm->period + i];
@@ -93,7 +93,7 @@ static void norm_sums_part(void *context, unsigned part, size_t begin, size_t en
 {
     const struct dl2_norm *norm = context;
     size_t channels = norm->s.channels;
-    double *sums = dl2_cpu_part_sums(norm->cpu, part, norm->period);
+    double *sums = dl2_cpu_begin_sums(norm->cpu, part, norm->period);
     norm->cpu->kernels->norm_sums(norm->x + begin * channels, (end - begin) * channels, norm->mean,
                                   norm->period, sums, sums + norm->period);
 }
@@ -188,7 +188,7 @@ static void norm_backward_sums_part(void *context, unsigned part, size_t begin, 
     const struct dl2_norm *norm = context;
     size_t channels = norm->s.channels, at = begin * channels;
     struct dl2_masked gradient = masked_from(&norm->gradient, at);
-    double *sums = dl2_cpu_part_sums(norm->cpu, part, norm->period);
+    double *sums = dl2_cpu_begin_sums(norm->cpu, part, norm->period);
     norm->cpu->kernels->norm_backward_sums(&gradient, (end - begin) * channels, norm->period, sums,
                                            sums + norm->period,
                                            norm->dresidual ? norm->dresidual + at : NULL);

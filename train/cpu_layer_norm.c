@@ -67,7 +67,7 @@ static void backward_part(void *context, unsigned part, size_t begin, size_t end
 {
     const struct dl2_layer_norm *norm = context;
     const size_t channels = norm->s.channels, at = begin * channels;
-    double *sums = dl2_cpu_part_sums(norm->cpu, part, channels);
+    double *sums = dl2_cpu_begin_sums(norm->cpu, part, channels);
     norm->cpu->kernels->layer_norm_backward(norm->x + at, norm->dy + at, end - begin, channels,
                                             norm->gamma, norm->mean + begin, norm->inverse + begin,
                                             norm->dx + at, sums, sums + channels);
@@ -88,7 +88,7 @@ void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, con
     for (size_t c = 0; c < channels; c++) {
         double of_gamma = accumulate ? dgamma[c] : 0, of_beta = accumulate ? dbeta[c] : 0;
         for (unsigned part = 0; part < parts; part++) {
-            const double *sums = cpu->partials + 2 * cpu->partial_period * part;
+            const double *sums = dl2_cpu_part_sums(cpu, part);
             of_gamma += sums[c];
             of_beta += sums[channels + c];
         }

@@ -60,9 +60,9 @@ bool dl2_cpu_reserve_partials(struct dl2_cpu *cpu, size_t period)
     return true;
 }
 
-double *dl2_cpu_part_sums(const struct dl2_cpu *cpu, unsigned part, size_t period)
+double *dl2_cpu_begin_sums(const struct dl2_cpu *cpu, unsigned part, size_t period)
 {
-    double *sums = cpu->partials + 2 * cpu->partial_period * part;
+    double *sums = dl2_cpu_part_sums(cpu, part);
     memset(sums, 0, 2 * period * sizeof *sums);
     return sums;
 }

@@ -440,6 +440,7 @@ int dl2_graph_first_token(struct dl2_graph *g, int in)
 {
     if (g->status)
         return -1;
+    /* The one window of a token that a stride as long as all of them leaves. */
     return dl2_graph_max_pool(g, in, 1, g->values[in].height, 0);
 }
 

@@ -75,7 +75,8 @@ struct dl2_buffer {
 enum dl2_init {
     DL2_INIT_UNIFORM_FAN_IN, /* U(-1, 1) / sqrt(fan_in), biases too: PyTorch's default */
     DL2_INIT_HE_FAN_OUT,     /* N(0, 2 / fan_out): He et al. 2015, as torchvision has it */
-    DL2_INIT_NORMAL,         /* N(0, 0.01^2): torchvision's linear layers of VGG, MobileNet */
+    DL2_INIT_NORMAL,         /* N(0, 0.01^2): torchvision's linear layers of VGG, MobileNet;
+                                N(0, 0.02^2): its positions of ViT */
     DL2_INIT_UNIFORM_WEIGHT, /* U(-1, 1) / sqrt(fan_in), biases 0 */
     DL2_INIT_LECUN,          /* N(0, 1 / fan_in): torchvision's patches of ViT */
     DL2_INIT_XAVIER_UNIFORM, /* U(-1, 1) * sqrt(6 / (fan_in + fan_out)): Glorot, Bengio 2010 */
@@ -84,7 +85,7 @@ enum dl2_init {
 
 struct dl2_tensor {
     char *name; /* as in torchvision's state_dict */
-    /* PyTorch's shape: OIHW, [out][in] or [channels]. */
+    /* PyTorch's shape: OIHW, [out][in], [1][tokens][channels] or [channels]. */
     size_t dims[4];
     unsigned rank;
     unsigned out, height, width, in; /* OHWI, as kept */

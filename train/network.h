@@ -146,7 +146,8 @@ int dl2_network_last(struct dl2_network *network, float *losses, float *logits,
 
 struct dl2_network_tensor {
     const char *name; /* torchvision's: "layer1.0.conv1.weight"; lives as long as the network */
-    size_t dims[4];   /* PyTorch's shape: OIHW, [out][in], or [channels] */
+    /* PyTorch's shape: OIHW, [out][in], [1][tokens][channels] or [channels]. */
+    size_t dims[4];
     unsigned rank;
     size_t count;   /* product of dims */
     bool parameter; /* learned; false: a running mean or variance */
