@@ -157,11 +157,14 @@ static int make_targets(const struct arguments *arguments, struct dl2_transcode_
                           error));
     if (arguments->efforts)
         DL2_TRY(set_efforts(arguments->efforts, &selection, error));
-    bool subsampled = false, restarted = false;
+    bool lossy = false, subsampled = false, restarted = false;
     for (size_t c = 0; c < selection.count; c++) {
+        lossy = lossy || selection.codecs[c]->lossy;
         subsampled = subsampled || selection.codecs[c]->has_subsampling;
         restarted = restarted || selection.codecs[c]->has_restart;
     }
+    if (arguments->qualities && !lossy)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--q: every codec in use is lossless");
     if (arguments->subsampling && !subsampled)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--subsampling: none of the codecs in use has a choice");
@@ -413,8 +416,8 @@ int main(int argc, char **argv)
     const struct dl2_option table[] = {
         {DL2_OPTION_TEXT, "codec", 'c', "LIST", codec_help, &arguments.codecs, 0, 0, NULL},
         {DL2_OPTION_TEXT, "q", 'q', "LIST",
-         "Qualities, 1 to 100, higher is better, as 10,25,50 (default: 75)", &arguments.qualities,
-         0, 0, NULL},
+         "Qualities of lossy codecs, 1 to 100, higher is better, as 10,25,50 (default: 75)",
+         &arguments.qualities, 0, 0, NULL},
         {DL2_OPTION_PARSE, "subsampling", 's', "420|422|444",
          "Chroma of codecs that have the choice (default: 420)", &arguments.subsampling, 0, 0,
          parse_subsampling},

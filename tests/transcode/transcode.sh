@@ -250,6 +250,8 @@ run 2 --q ten "$work/src" "$work/x"
 run 2 --effort 3 "$work/src" "$work/x"
 run 2 --effort png=3 "$work/src" "$work/x"
 run 2 --codec png --subsampling 444 "$work/src" "$work/x"
+run 2 --codec png --q 50 "$work/src" "$work/x"
+said 'every codec in use is lossless'
 run 2 --background mauve "$work/src" "$work/x"
 run 2 "$work/src"
 run 1 "$work/nowhere" "$work/x"
