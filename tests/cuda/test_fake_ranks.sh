@@ -26,7 +26,7 @@ DL2_CUDA_GRAPHS=off expect 0 train $options --out plain
 same eager/$CK plain/$CK "with and without graphs"
 # However cards are asked for: what starts the ranks must not have asked CUDA for anything.
 for more in "--ranks 2" "--gpus 2"; do
-    expect 0 train -b 4 $more --device cuda --deterministic --mixup 0.2 --accumulate 2 --out named
+    expect 0 train -b 4 $more --device cuda --deterministic --mixup 0.2 --accumulate 2 --out named --restart
     same eager/$CK named/$CK "$more --device cuda"
 done
 expect 0 train $options --out parts --run-epochs 1.4

@@ -24,6 +24,15 @@ expect 0 run $options --out parts --resume --run-epochs 0.2 -j 1
 expect 0 run $options --out parts --resume
 same whole/$CK parts/$CK "a run in four parts"
 [ "$(field parts/$REPORT completed)" = true ] || fail "the resumed run is not completed"
+# Nor is a finished one lost, whatever is in the file; --restart says that it may be.
+cp parts/$CK finished
+expect 1 run $options --out parts --lr 0.02
+grep -q 'parts/.* is of an earlier run: .*--out.*--restart' "$work/err" || fail "a finished run would be overwritten without a word"
+cmp finished parts/$CK || fail "a finished run was overwritten"
+mkdir other-file && echo 'not of a run' >other-file/$CK
+expect 1 run $options --out other-file
+expect 0 run $options --out other-file --restart
+same whole/$CK other-file/$CK "--restart"
 # The report has every epoch once, with the same losses.
 for report in whole parts; do
     sed -n 's/^ *"loss": \([0-9.]\{12\}\).*/\1/p' $report/$REPORT >$report.losses
