@@ -112,7 +112,7 @@ static const struct dl2_option options[] = {
      .value = &settings.loader.max_pixels},
     {DL2_OPTION_CHOICE, "on-bad", 0, "skip|stop",
      "skip: name a bad image and put the next good one in its place (with --val, zeros that count "
-     "for nothing); stop: end with the error (default: skip)",
+     "for nothing); stop: end there (default: skip)",
      .value = &given.on_bad, .words = dl2_on_bad_words},
 
     {DL2_OPTION_GROUP, .help = "In which order:"},

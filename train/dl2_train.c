@@ -124,8 +124,8 @@ static const struct dl2_option options[] = {
      "Width by height of a training crop (default: 0.75,1.3333)", .value = &given.aspect},
     {DL2_OPTION_NEGATE, "no-flip", 0, NULL, "Never mirror training images", .value = &config.flip},
     {DL2_OPTION_UINT, "val-resize", 0, "PIXELS",
-     "Shorter side of a validation image before its centre is cut out (default: 8/7 of the image "
-     "size)",
+     "Shorter side of a validation image before its centre is cut out (default: 8/7 of "
+     "--image-size)",
      .value = &config.val_resize, .min = 8, .max = 8192},
     {DL2_OPTION_CHOICE, "loader", 0, "KIND",
      "real, or synthetic: the same noise again and again, to see how fast training itself is "
@@ -285,8 +285,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "name", 0, "NAME",
      "What the run is called in its report (default: VARIANT-ARCH-seed-N)", .value = &config.name},
     {DL2_OPTION_TEXT, "time-budget", 0, "TIME",
-     "End, with the schedule played to its end and validation done, within this time: 90s, 10m, "
-     "1h30m",
+     "End, with the schedule played to its end and validation done, within this time, as 90s or 1h",
      .value = &given.budget},
     {DL2_OPTION_TEXT, "checkpoint", 0, "FILE",
      "The checkpoint, a safetensors file (default: DIR/" DL2_CHECKPOINT_FILE ")",

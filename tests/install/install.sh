@@ -52,6 +52,13 @@ expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/load_batches" "$work/flow
 expect 1 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/load_batches" "$work/nothing"
 grep -q "^load_batches: .*$work/nothing" "$work/err" || fail "the error: $(cat "$work/err")"
 
+# argp leaves a line of spaces after words that just fill their last line.
+for program in "$root"/*/*/bin/dl2-* "$root"/*/bin/dl2-*; do
+    [ -e "$program" ] || continue
+    expect 0 "${program##*/}" --help
+    if grep -n -B 2 '^ \{1,\}$' "$work/out" >&2; then fail "${program##*/} --help: reword what is above the empty line"; fi
+done
+
 # The Python module, where it was built.
 module=$(find "$root" -name dl2.so)
 case ${module:-none}$CC in
