@@ -93,7 +93,8 @@ for library in $(cat "$work/absent"); do
         nm -D --undefined-only "$file" | sed -n 's/.* [Uwv] \([^@ ]*\).*/\1/p'
     done | sort -u >"$work/wanted"
     # Number, value, size, type, binding, visibility, section, name@version: those that it defines.
-    readelf -sW --dyn-syms "$path" | awk '$7 != "UND" && ($4 == "FUNC" || $4 == "OBJECT" || $4 == "IFUNC") {
+    # (Not what else is in its table: NCCL has all of the CUDA runtime in it, for itself.)
+    readelf -W --dyn-syms "$path" | awk '$7 != "UND" && $5 != "LOCAL" && ($4 == "FUNC" || $4 == "OBJECT" || $4 == "IFUNC") {
         name = $8; sub(/@.*/, "", name); version = $8; if (!sub(/.*@/, "", version)) version = ""; print name, $4, $3, version }' |
         sort -u | join - "$work/wanted" >"$work/symbols"
     {

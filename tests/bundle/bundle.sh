@@ -23,6 +23,14 @@ for file in "$bundle"/libexec/* "$bundle"/lib/*.so* "$bundle"/lib/python/*; do
     done
     readelf -d "$file" 2>/dev/null | grep -E 'RUNPATH|RPATH' | grep -v '\[\$ORIGIN' && fail "$file looks elsewhere"
 done
+# A stand-in must not answer for a library that is there.
+defined() { nm -D --defined-only "$1" 2>/dev/null | sed -n 's/.* [TWiBDR] \([^@]*\).*/\1/p' | sort -u; }
+for library in "$bundle"/lib/*.so*; do defined "$library"; done | sort -u >"$work/bundled"
+for library in "$bundle"/lib/node/*.so*; do
+    [ -e "$library" ] || continue
+    defined "$library" | comm -12 - "$work/bundled" >"$work/both"
+    [ ! -s "$work/both" ] || fail "the stand-in for ${library##*/} answers for others: $(head -n 3 "$work/both" | tr '\n' ' ')"
+done
 tail -n +2 "$bundle/share/licences/LIBRARIES" | while IFS='	' read -r library package version licence; do
     [ -e "$bundle/lib/$library" ] || fail "LIBRARIES has $library, which isn't there"
     case $licence in share/*) [ -s "$bundle/$licence" ] || fail "no licence of $package" ;; esac
