@@ -70,13 +70,12 @@ static int compare(const struct dl2_checkpoint *file, const struct dl2_network *
                    const struct dl2_checkpoint_tensor **fresh, struct dl2_error *error)
 {
     struct names missing = {0}, shaped = {0}, unknown = {0};
-    size_t count = dl2_network_tensor_count(network), found_count = 0;
+    const size_t count = dl2_network_tensor_count(network);
     struct dl2_network_tensor tensor;
     *fresh = NULL;
     for (size_t i = 0; i < count; i++) {
         dl2_network_tensor(network, i, &tensor);
         const struct dl2_checkpoint_tensor *found = dl2_checkpoint_find(file, tensor.name);
-        found_count += found != NULL;
         if (!found)
             add_name(&missing, tensor.name);
         else if (other_classes(network, i, found))

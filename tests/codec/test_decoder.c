@@ -19,6 +19,11 @@
 
 #include <cmocka.h>
 
+#ifdef HAVE_JPEG
+#include <stdio.h>
+
+#include <jpeglib.h>
+
 /* ---- What libjpeg makes of the whole file */
 
 struct whole {
@@ -103,11 +108,6 @@ static void random_request(struct dl2_random *random, uint32_t width, uint32_t h
     random_span(random, width, &request->x, &request->width);
     random_span(random, height, &request->y, &request->height);
 }
-
-#ifdef HAVE_JPEG
-#include <stdio.h>
-
-#include <jpeglib.h>
 
 #if JPEG_LIB_VERSION >= 70
 #define SCALED_SIZE(component) ((component)->DCT_h_scaled_size)

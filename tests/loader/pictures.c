@@ -22,6 +22,14 @@ void put(const char *name, const void *data, size_t size)
     free(path);
 }
 
+bool has_encoder(const char *codec)
+{
+    const bool has = dl2_codec_find(codec) && dl2_codec_find(codec)->encode;
+    if (!has)
+        printf("SKIP: this build can't write %s\n", codec);
+    return has;
+}
+
 static void put_jpeg(const char *name, const uint8_t *pixels, unsigned width, unsigned height,
                      unsigned channels)
 {

@@ -28,6 +28,8 @@ void spoil(unsigned number);
 int make_root(void **state);
 int make_pictures(void **state);
 int remove_root(void **state);
+/* Else says what the test skips for. */
+bool has_encoder(const char *codec);
 
 struct dl2_dataset *open_all(void);
 struct dl2_loader_config config_for(bool train, unsigned workers);

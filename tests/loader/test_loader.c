@@ -681,6 +681,8 @@ static void test_slot_memory(void **state)
 
 int main(void)
 {
+    if (!has_encoder("jpeg"))
+        return 77;
     const struct CMUnitTest tests[] = {
         TEST(test_any_number_of_workers),
         TEST(test_each_sample_once),

@@ -9,6 +9,8 @@ make --version 2>/dev/null | grep -q 'GNU Make' || skip "make is not GNU Make (D
 for program in dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
     [ -x "$builddir/$program" ] || fail "$program is not built"
 done
+"$builddir/dl2-transcode" --version | grep -q '^  jpeg:' || skip "this build can't write JPEG (Debian: libjpeg62-turbo-dev)"
+"$builddir/dl2-transcode" --version | grep -q '^  png:' || skip "this build can't read PNG (Debian: libpng-dev)"
 
 # Two classes of noise, of two sizes so that they differ.
 cd "$work" || exit 99
