@@ -6,6 +6,9 @@ case $CC in *-fsanitize*) skip "PyTorch's processes and programs with sanitizers
 need_python torchvision python3-torchvision
 "$builddir/dl2-train" --version | grep -q 'device cpu' || skip "built without oneDNN: too slow"
 [ -x "$builddir/tests/train/test_device" ] || skip "built without cmocka (Debian: libcmocka-dev)"
+for codec in jpeg webp; do
+    "$builddir/dl2-transcode" --version | grep -q "^  $codec:" || skip "this build can't write $codec, which is part of its study"
+done
 mkdir "$work/bin"
 cat >"$work/bin/ncu" <<'END'
 #!/bin/sh
