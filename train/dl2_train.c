@@ -295,7 +295,7 @@ static const struct dl2_option options[] = {
      .value = &config.checkpoint_every, .min = 0, .max = 1e9},
     {DL2_OPTION_FLAG, "resume", 0, NULL, "Go on from the checkpoint; where there is none, begin",
      .value = &config.resume},
-    {DL2_OPTION_FLAG, "restart", 0, NULL, "Begin anew over what an earlier run left in DIR",
+    {DL2_OPTION_FLAG, "restart", 0, NULL, "Begin anew, even over a checkpoint that is there",
      .value = &config.restart},
     {DL2_OPTION_REAL, "run-epochs", 0, "N",
      "Stop after so many epochs, not necessarily whole, to be resumed", .value = &config.run_epochs,

@@ -572,11 +572,11 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
         dl2_run_note(run, "there is no checkpoint %s yet: beginning anew", run->checkpoint);
         DL2_TRY(load_pretrained(run, error));
     } else if (!config->restart && dl2_is_file(run->checkpoint)) {
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s is of %s, or give it up by --restart", run->checkpoint,
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is %s, or give it up by --restart",
+                             run->checkpoint,
                              dl2_run_state_unfinished(run->checkpoint)
-                                 ? "a run that was not finished: go on with it by --resume"
-                                 : "an earlier run: name another place by --out");
+                                 ? "of a run that was not finished: go on with it by --resume"
+                                 : "there already: name another place by --out or --checkpoint");
     } else {
         DL2_TRY(load_pretrained(run, error));
     }

@@ -107,7 +107,7 @@ struct dl2_train_config {
     double checkpoint_every; /* epochs; 0: only when it stops or ends */
     bool skip_validation;
     bool resume;            /* go on from the checkpoint if there is one */
-    bool restart;           /* begin anew even where an earlier run left its checkpoint */
+    bool restart;           /* begin anew even over a checkpoint that is there */
     const char *name;       /* of the run; NULL: made from variant, arch and seed */
     const char *out;        /* folder of the report; made if missing */
     const char *checkpoint; /* file; NULL: DL2_CHECKPOINT_FILE in `out` */

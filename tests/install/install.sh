@@ -53,8 +53,9 @@ expect 1 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/load_batches" "$work/noth
 grep -q "^load_batches: .*$work/nothing" "$work/err" || fail "the error: $(cat "$work/err")"
 
 # argp leaves a line of spaces after words that just fill their last line.
-for program in "$root"/*/*/bin/dl2-* "$root"/*/bin/dl2-*; do
-    [ -e "$program" ] || continue
+programs=$(find "$root" -path '*/bin/dl2-*')
+[ -n "$programs" ] || fail "no programs were installed"
+for program in $programs; do
     expect 0 "${program##*/}" --help
     if grep -n -B 2 '^ \{1,\}$' "$work/out" >&2; then fail "${program##*/} --help: reword what is above the empty line"; fi
 done

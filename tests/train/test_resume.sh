@@ -27,10 +27,11 @@ same whole/$CK parts/$CK "a run in four parts"
 # Nor is a finished one lost, whatever is in the file; --restart says that it may be.
 cp parts/$CK finished
 expect 1 run $options --out parts --lr 0.02
-grep -q 'parts/.* is of an earlier run: .*--out.*--restart' "$work/err" || fail "a finished run would be overwritten without a word"
+grep -q 'parts/.* is there already: .*--out.*--restart' "$work/err" || fail "a finished run would be overwritten without a word"
 cmp finished parts/$CK || fail "a finished run was overwritten"
 mkdir other-file && echo 'not of a run' >other-file/$CK
 expect 1 run $options --out other-file
+[ "$(cat other-file/$CK)" = 'not of a run' ] || fail "a file that is no checkpoint was overwritten"
 expect 0 run $options --out other-file --restart
 same whole/$CK other-file/$CK "--restart"
 # The report has every epoch once, with the same losses.
