@@ -2,7 +2,7 @@
  * Where encoded samples and their labels live, by number. Pixels are not this room's business.
  *
  * Sources, told apart by what lies at `path`:
- *   folder   any tree of image files; the class of ROOT/[train/|val/]CLASS/.../FILE is CLASS
+ *   folder   any tree of image files; the class of ROOT/[SPLIT/]CLASS/.../FILE is CLASS
  *   gulp     GulpIO's chunks data_N.gulp with meta_N.gmeta and label2idx.json
  *   tar      WebDataset's shards *.tar, or one such file; also tar files of class folders
  *   IDX      {train,t10k}-images-idx3-ubyte[.gz] with labels beside them (MNIST's format); a sample
@@ -10,16 +10,22 @@
  *            for validation. Sample 17 of train, labelled 3, is "train/3/00017": what a folder that
  *            the dataset is copied to calls it
  *
- * Gulp and tar lie at `path` itself or in its train/ and val/; tar files in one folder may have the
- * word train or val in their names instead. With dl2-index.bin beside them (docs/formats.md)
- * opening takes milliseconds, and every sample is held against its check sum when it is read;
- * without it, or where it is out of date, they are gone through. Classes are in the container's own
- * order.
+ * Gulp and tar lie at `path` itself or in its folders that are named after splits; tar files in
+ * one folder may have such a name as a word of their own names instead. With dl2-index.bin beside
+ * them (docs/formats.md) opening takes milliseconds, and every sample is held against its check sum
+ * when it is read; without it, or where it is out of date, they are gone through. Classes are in
+ * the container's own order.
  *
- * Samples come in the byte order of their names; packed ones as they are stored. What lies in
- * train/ is for training, what lies in val/ for validation; a tree that has neither is split by the
- * rule below. Where there are classes, samples outside every class belong to no split:
- * DL2_SPLIT_ALL alone has them, labelled -1. Names that start with a dot and dl2-variant.json(l)
+ * Splits: SPLIT is train or training; val, valid, validation or dev; test or testing; in any case.
+ * Top folders with such names are splits where there is no other folder, where train and val are
+ * both there, and beside others where all images lie in folders of folders; else they are classes,
+ * and dl2_dataset_message() says so. A path that lies in a split (ROOT/train with ROOT/val beside
+ * it, a class's folder in it, a tar file with such a word in its name) is that split, whole. Any
+ * other dataset is split by the rule below.
+ *
+ * Samples come in the byte order of their names; packed ones as they are stored. Where there are
+ * classes, samples outside every class belong to no split: DL2_SPLIT_ALL alone has them, labelled
+ * -1. Names that start with a dot and dl2-variant.json(l)
  * are not samples; every other file is, unless `keep` says otherwise.
  *
  * Threads: open and close on one; everything else on any number at once.
@@ -38,12 +44,13 @@
 extern "C" {
 #endif
 
-enum dl2_split { DL2_SPLIT_ALL, DL2_SPLIT_TRAIN, DL2_SPLIT_VAL };
+/* DL2_SPLIT_VAL of a path that lies in a test split is that split: its name was said already. */
+enum dl2_split { DL2_SPLIT_ALL, DL2_SPLIT_TRAIN, DL2_SPLIT_VAL, DL2_SPLIT_TEST };
 
 struct dl2_dataset_options {
     enum dl2_split split;
     /*
-     * For a tree without train/ and val/: within each class, samples in the order of a hash of
+     * For a dataset without splits: within each class, samples in the order of a hash of
      * (split_seed, key); the first round(val_fraction * n), at least one where n > 1, are for
      * validation; none at all where val_fraction is 0. Keys have no extension, so every variant of
      * a dataset is split alike.
@@ -65,7 +72,7 @@ struct dl2_dataset_options {
 
 struct dl2_dataset;
 
-/* DL2_ERR_FORMAT where no sample is found, with a message that says what was looked for. */
+/* DL2_ERR_FORMAT where no sample is found, with a message that says what is there instead. */
 int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options,
                      struct dl2_dataset **out, struct dl2_error *error);
 void dl2_dataset_close(struct dl2_dataset *dataset);
@@ -79,8 +86,25 @@ const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned l
 /* What it lies in: "folder", "idx", "gulp" or "tar". */
 const char *dl2_dataset_container(const struct dl2_dataset *dataset);
 
-/* Do the data come with train/ and val/, so that no rule splits them? */
+/* Do the data come with splits of their own? */
 bool dl2_dataset_has_parts(const struct dl2_dataset *dataset);
+
+/* Has the seeded rule split them? False for DL2_SPLIT_ALL. */
+bool dl2_dataset_is_split_by_rule(const struct dl2_dataset *dataset);
+
+/*
+ * How the dataset was read, for people: "train 9,025 images in 10 classes, val 3,929 (valid/)". Of
+ * all splits, whichever was asked for. The dataset's.
+ */
+const char *dl2_dataset_layout(const struct dl2_dataset *dataset);
+
+/*
+ * What a program tells people when it opens a dataset, a line each: first the layout, then what may
+ * not have been meant so (classes that are called like splits, images without a class, labels and
+ * links that were not read). NULL from the last number on. *matters is false for what may be left
+ * out where people want to hear little: a layout that folders say. The dataset's.
+ */
+const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters);
 
 /* One sample; strings live as long as the dataset. */
 struct dl2_sample {

@@ -87,8 +87,7 @@ static int collect(struct folder *folder, const char *root, const struct dl2_fil
 }
 
 /* Parts and labels, and the dataset's classes. */
-static int describe(struct dl2_dataset *dataset, struct folder *folder, bool *has_parts,
-                    struct dl2_error *error)
+static int describe(struct dl2_dataset *dataset, struct folder *folder, struct dl2_error *error)
 {
     const char **names = dl2_calloc(folder->count, sizeof *names);
     if (!names)
@@ -104,7 +103,7 @@ static int describe(struct dl2_dataset *dataset, struct folder *folder, bool *ha
         folder->entries[i].part = tree.parts[i];
         folder->entries[i].label = tree.labels[i];
     }
-    *has_parts = tree.has_parts;
+    dataset->has_parts = tree.has_parts;
     dataset->classes = tree.classes;
     dataset->class_count = tree.class_count;
     tree.classes = NULL;
@@ -112,35 +111,39 @@ static int describe(struct dl2_dataset *dataset, struct folder *folder, bool *ha
     return DL2_OK;
 }
 
-static int split_entries(struct folder *folder, const struct dl2_dataset_options *options,
-                         struct dl2_error *error)
+static int split_entries(struct dl2_dataset *dataset, struct folder *folder,
+                         const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     const char **keys = dl2_realloc(NULL, folder->count, sizeof *keys);
     int *labels = dl2_realloc(NULL, folder->count, sizeof *labels);
-    bool *is_val = dl2_realloc(NULL, folder->count, sizeof *is_val);
+    uint8_t *parts = dl2_calloc(folder->count, sizeof *parts);
     int status = DL2_OK;
-    if (!keys || !labels || !is_val)
+    if (!keys || !labels || !parts)
         status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a split");
     for (size_t i = 0; status == DL2_OK && i < folder->count; i++) {
         keys[i] = folder->entries[i].key;
         labels[i] = folder->entries[i].label;
     }
     if (status == DL2_OK)
-        status = dl2_split_by_rule(options, keys, labels, folder->count, is_val, error);
+        status =
+            dl2_dataset_assign_parts(dataset, options, keys, labels, folder->count, parts, error);
     for (size_t i = 0; status == DL2_OK && i < folder->count; i++)
-        folder->entries[i].part = is_val[i] ? DL2_PART_VAL : DL2_PART_TRAIN;
+        folder->entries[i].part = parts[i];
     free(keys);
     free(labels);
-    free(is_val);
+    free(parts);
     return status;
 }
 
-static void keep_part(struct folder *folder, enum dl2_part part, bool classless_too)
+static void keep_split(struct dl2_dataset *dataset, struct folder *folder, enum dl2_split split)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < folder->count; i++)
-        if (folder->entries[i].part == part && (classless_too || folder->entries[i].label >= 0))
-            folder->entries[kept++] = folder->entries[i];
+    for (size_t i = 0; i < folder->count; i++) {
+        const struct entry *entry = &folder->entries[i];
+        dl2_dataset_note(dataset, entry->part, entry->label, name_of(folder, entry));
+        if (dl2_dataset_wants(dataset, split, entry->part, entry->label))
+            folder->entries[kept++] = *entry;
+    }
     folder->count = kept;
 }
 
@@ -153,16 +156,11 @@ static int open_list(struct dl2_dataset *dataset, const char *path,
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a dataset");
     dataset->state = folder;
     DL2_TRY(collect(folder, path, list, options, error));
-    bool has_parts = false;
-    DL2_TRY(describe(dataset, folder, &has_parts, error));
-    if (options->split != DL2_SPLIT_ALL) {
-        if (!has_parts)
-            DL2_TRY(split_entries(folder, options, error));
-        keep_part(folder, options->split == DL2_SPLIT_TRAIN ? DL2_PART_TRAIN : DL2_PART_VAL,
-                  dataset->class_count == 0);
-    }
+    DL2_TRY(describe(dataset, folder, error));
+    if (options->split != DL2_SPLIT_ALL && !dataset->has_parts)
+        DL2_TRY(split_entries(dataset, folder, options, error));
+    keep_split(dataset, folder, options->split);
     dataset->count = folder->count;
-    dataset->has_parts = has_parts;
     return DL2_OK;
 }
 
@@ -224,7 +222,7 @@ static bool locate_in_folder(const struct dl2_dataset *dataset, size_t index,
 
 const struct dl2_source dl2_source_folder = {
     .name = "folder",
-    .looks_for = "a folder of images, CLASS/FILE or {train,val}/CLASS/FILE",
+    .looks_for = "a folder of images, CLASS/FILE or {train,val,test}/CLASS/FILE",
     .probe = probe,
     .open = open_folder,
     .close = close_folder,

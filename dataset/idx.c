@@ -323,7 +323,7 @@ static size_t strings_size(const struct part *part)
 
 static bool wanted(enum dl2_split split, int p)
 {
-    return split == DL2_SPLIT_ALL || (split == DL2_SPLIT_TRAIN) == (p == 0);
+    return split == DL2_SPLIT_ALL || split == (p == 0 ? DL2_SPLIT_TRAIN : DL2_SPLIT_VAL);
 }
 
 /* Adds a part's samples, class by class, at *at in the block of strings. */
@@ -365,6 +365,9 @@ static int open_idx(struct dl2_dataset *dataset, const char *path,
     int digits;
     DL2_TRY(make_classes(dataset, idx, ranks, &digits, error));
     size_t count = 0, size = 0;
+    for (int p = 0; p < 2; p++)
+        for (uint32_t i = 0; idx->parts[p].images_path && i < idx->parts[p].images.dims[0]; i++)
+            dl2_dataset_note(dataset, p ? DL2_PART_VAL : DL2_PART_TRAIN, 0, folders[p]);
     for (int p = 0; p < 2; p++)
         if (idx->parts[p].images_path && wanted(options->split, p)) {
             count += idx->parts[p].images.dims[0];

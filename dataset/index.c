@@ -9,9 +9,10 @@
 #include <xxhash.h>
 
 #define MAGIC   "DL2INDEX"
-#define VERSION 2
+#define VERSION 3
+#define OLDEST  2 /* knew no test split, and of the others train/ and val/ alone */
 
-enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2 };
+enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2, HEADER_NOTES = 4 };
 
 /* The block's own layout; all numbers little-endian. */
 struct header {
@@ -245,8 +246,8 @@ static int check_record(const struct dl2_index *index, const struct record *reco
         wrong = "does not lie within its shard";
     else if (label < -1 || label >= (int64_t)index->class_count)
         wrong = "has a label beyond the classes";
-    else if (record->part > DL2_PART_VAL)
-        wrong = "belongs to a part that is neither train nor val";
+    else if (record->part >= DL2_PARTS)
+        wrong = "belongs to a split that is neither train, val nor test";
     /* The strings end with two zeros, so key and extension end within them. */
     else if (key >= index->strings_size - 1 || !dl2_index_is_key(index->strings + key))
         wrong = "has no name that could be";
@@ -287,10 +288,11 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
     memcpy(&header, data, sizeof header);
     if (memcmp(header.magic, MAGIC, sizeof header.magic) != 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "not an index");
-    if (le32toh(header.version) != VERSION)
+    const uint32_t version = le32toh(header.version);
+    if (version < OLDEST || version > VERSION)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "an index of version %" PRIu32 ", and this program knows version %d",
-                             le32toh(header.version), VERSION);
+                             version, VERSION);
     const uint32_t kind = le32toh(header.kind);
     if (kind != DL2_INDEX_GULP && kind != DL2_INDEX_TAR)
         return dl2_error_set(error, DL2_ERR_FORMAT, "an index of no known kind");
@@ -304,6 +306,8 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
     *index = (struct dl2_index){.kind = kind,
                                 .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
                                 .is_own = le32toh(header.flags) & HEADER_IS_OWN,
+                                .is_outdated = version != VERSION,
+                                .notes = le32toh(header.flags) / HEADER_NOTES,
                                 .count = (size_t)le64toh(header.count),
                                 .shard_count = le32toh(header.shard_count),
                                 .class_count = le32toh(header.class_count),
@@ -575,7 +579,8 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
                             .version = htole32(VERSION),
                             .kind = htole32(draft->kind),
                             .flags = htole32((draft->has_parts ? HEADER_HAS_PARTS : 0u) |
-                                             (draft->is_own ? HEADER_IS_OWN : 0u)),
+                                             (draft->is_own ? HEADER_IS_OWN : 0u) |
+                                             draft->notes * HEADER_NOTES),
                             .shard_count = htole32(draft->shard_count),
                             .class_count = htole32(draft->class_count),
                             .count = htole64(draft->count),

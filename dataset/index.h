@@ -23,6 +23,12 @@
 
 enum dl2_index_kind { DL2_INDEX_GULP = 1, DL2_INDEX_TAR = 2 };
 
+/* What was found in shards and could not be made use of: dl2_dataset_message(). */
+enum dl2_index_notes {
+    DL2_NOTE_JSON_LABELS = 1,   /* samples have .json, and no .cls, beside them */
+    DL2_NOTE_SYMBOLIC_LINKS = 2 /* members of tar files that are symbolic links */
+};
+
 enum dl2_entry_flags {
     DL2_ENTRY_FURTHER = 1, /* a further frame of the item that the entry before belongs to */
     DL2_ENTRY_SUMMED = 2   /* has a check sum */
@@ -50,8 +56,10 @@ struct dl2_index_shard {
 struct dl2_index {
     enum dl2_index_kind kind;
     bool has_parts;
-    bool is_own;  /* writer.c made the container, so it may overwrite it */
-    size_t count; /* of entries */
+    bool is_own;      /* writer.c made the container, so it may overwrite it */
+    bool is_outdated; /* of a version that knew fewer splits; to be made anew */
+    unsigned notes;   /* enum dl2_index_notes */
+    size_t count;     /* of entries */
     uint32_t shard_count, class_count;
     size_t strings_size, slices_size; /* the latter in numbers of 32 bits */
     const uint8_t *shards, *records, *classes, *by_key, *slices;
@@ -60,7 +68,8 @@ struct dl2_index {
 
 /*
  * Checks all of a block, which stays the caller's, is aligned to 8 bytes and must outlive the
- * index. DL2_ERR_FORMAT says what is wrong; a version that is not known is DL2_ERR_UNSUPPORTED.
+ * index. DL2_ERR_FORMAT says what is wrong; a version that is not known is DL2_ERR_UNSUPPORTED,
+ * the one before this is_outdated.
  */
 int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struct dl2_error *error);
 
@@ -89,6 +98,7 @@ bool dl2_index_is_key(const char *key);
 struct dl2_index_draft {
     enum dl2_index_kind kind;
     bool has_parts, is_own;
+    unsigned notes;
     struct dl2_bytes entries; /* struct dl2_index_draft_entry */
     size_t count;
     struct dl2_bytes strings; /* "KEY\0EXTENSION\0" an entry */

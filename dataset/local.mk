@@ -9,7 +9,7 @@ libdataset_la_SOURCES = \
 	dataset/shards.c \
 	dataset/gulp.c \
 	dataset/tar.c \
-	dataset/split.c \
+	dataset/split.c dataset/split.h \
 	dataset/tree.c dataset/tree.h \
 	dataset/writer.c dataset/writer.h
 libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)

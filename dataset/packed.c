@@ -90,7 +90,7 @@ static int compare_names(const void *left, const void *right)
 /* Does the index speak of the shards that are there, with their sizes and times? */
 static bool is_current(const struct dl2_index *index, const struct dl2_shard_files *list)
 {
-    if (index->shard_count != list->count || index->kind != list->kind)
+    if (index->is_outdated || index->shard_count != list->count || index->kind != list->kind)
         return false;
     struct dl2_shard_file *sorted = dl2_calloc(list->count, sizeof *sorted);
     bool same = sorted;
@@ -175,23 +175,17 @@ static int read_index(struct packed *packed, const char *path, const struct dl2_
     return scan_into(packed, list, error);
 }
 
-static bool is_wanted(const struct packed *packed, const struct dl2_index_entry *entry,
-                      enum dl2_split split)
-{
-    return entry->part == (split == DL2_SPLIT_TRAIN ? DL2_PART_TRAIN : DL2_PART_VAL) &&
-           (entry->label >= 0 || !packed->index.class_count);
-}
-
 /* By the rule of dataset.h, items as a whole: frames of one film don't part. */
-static int split_items(struct packed *packed, const struct dl2_dataset_options *options,
+static int split_items(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
                        uint8_t *part, struct dl2_error *error)
 {
+    const struct packed *packed = dataset->state;
     const struct dl2_index *index = &packed->index;
     const char **keys = dl2_calloc(index->count, sizeof *keys);
     int *labels = dl2_calloc(index->count, sizeof *labels);
-    bool *is_val = dl2_calloc(index->count, sizeof *is_val);
+    uint8_t *part_of_item = dl2_calloc(index->count, 1);
     size_t items = 0;
-    int status = keys && labels && is_val ? DL2_OK : no_memory(error);
+    int status = keys && labels && part_of_item ? DL2_OK : no_memory(error);
     for (size_t i = 0; status == DL2_OK && i < index->count; i++) {
         const struct dl2_index_entry entry = dl2_index_entry(index, i);
         if (entry.flags & DL2_ENTRY_FURTHER && items)
@@ -200,15 +194,16 @@ static int split_items(struct packed *packed, const struct dl2_dataset_options *
         labels[items++] = entry.label;
     }
     if (status == DL2_OK)
-        status = dl2_split_by_rule(options, keys, labels, items, is_val, error);
+        status =
+            dl2_dataset_assign_parts(dataset, options, keys, labels, items, part_of_item, error);
     for (size_t i = 0, item = 0; status == DL2_OK && i < index->count; i++) {
         if (!(dl2_index_entry(index, i).flags & DL2_ENTRY_FURTHER) || !item)
             item++;
-        part[i] = is_val[item - 1] ? DL2_PART_VAL : DL2_PART_TRAIN;
+        part[i] = part_of_item[item - 1];
     }
     free(keys);
     free(labels);
-    free(is_val);
+    free(part_of_item);
     return status;
 }
 
@@ -220,20 +215,24 @@ static int choose(struct dl2_dataset *dataset, const struct dl2_dataset_options 
     dataset->count = index->count;
     dataset->has_parts = index->has_parts;
     dataset->container = index->kind == DL2_INDEX_GULP ? "gulp" : "tar";
-    if (options->split == DL2_SPLIT_ALL)
-        return DL2_OK;
+    dataset->notes = index->notes;
+    const bool all = options->split == DL2_SPLIT_ALL;
     uint8_t *part = dl2_calloc(index->count, 1);
-    packed->chosen = dl2_calloc(index->count, sizeof *packed->chosen);
-    int status = part && packed->chosen ? DL2_OK : no_memory(error);
-    if (status == DL2_OK && !index->has_parts)
-        status = split_items(packed, options, part, error);
+    packed->chosen = all ? NULL : dl2_calloc(index->count, sizeof *packed->chosen);
+    int status = part && (all || packed->chosen) ? DL2_OK : no_memory(error);
+    if (status == DL2_OK && !all && !index->has_parts)
+        status = split_items(dataset, options, part, error);
     dataset->count = 0;
     for (size_t i = 0; status == DL2_OK && i < index->count; i++) {
         struct dl2_index_entry entry = dl2_index_entry(index, i);
         if (!index->has_parts)
             entry.part = part[i];
-        if (is_wanted(packed, &entry, options->split))
-            packed->chosen[dataset->count++] = (uint32_t)i;
+        dl2_dataset_note(dataset, entry.part, entry.label, entry.key);
+        if (!dl2_dataset_wants(dataset, options->split, entry.part, entry.label))
+            continue;
+        if (packed->chosen)
+            packed->chosen[dataset->count] = (uint32_t)i;
+        dataset->count++;
     }
     free(part);
     return status;

@@ -19,17 +19,19 @@
 
 struct dl2_scan;
 
-/* The shards that lie at a path and in its train/ and val/, in the order of their samples. */
+/* The shards that lie at a path and in its folders of splits, in the order of their samples. */
 struct dl2_shard_files {
     enum dl2_index_kind kind;
     char *root;
     struct dl2_shard_file {
         char *name;           /* path from the root */
         char *meta;           /* gulp: of the chunk's meta file, the same */
-        const char *key_part; /* "", "train/" or "val/": what its samples' keys start with */
+        const char *key_part; /* "", "train/"...: what its samples' keys start with */
         uint64_t number;      /* gulp: the chunk's */
     } * files;
     size_t count;
+    char **folders; /* where shards were looked for: "", "train/", ... */
+    size_t folder_count;
 };
 
 /* Lists the shards; what can't be read at random (compressed tar) is refused by name. */
@@ -67,8 +69,9 @@ int dl2_scan_add(struct dl2_scan *scan, const struct dl2_index_entry *entry, con
 /* Takes `names` (a block of `count` strings, all to be freed). */
 int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names, uint32_t count,
                          struct dl2_error *error);
-/* The list for a folder, or NULL. */
-const struct dl2_class_list *dl2_scan_classes(const struct dl2_scan *scan, const char *folder);
+/* The list for a folder ("", "train/"; so many bytes of it), or NULL. */
+const struct dl2_class_list *dl2_scan_classes(const struct dl2_scan *scan, const char *folder,
+                                              size_t length);
 /* Drops all samples from number `count` on. */
 void dl2_scan_cut(struct dl2_scan *scan, size_t count);
 /*

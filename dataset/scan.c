@@ -113,10 +113,12 @@ int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names
     return DL2_OK;
 }
 
-const struct dl2_class_list *dl2_scan_classes(const struct dl2_scan *scan, const char *folder)
+const struct dl2_class_list *dl2_scan_classes(const struct dl2_scan *scan, const char *folder,
+                                              size_t length)
 {
     for (size_t i = 0; i < scan->list_count; i++)
-        if (!strcmp(scan->lists[i].folder, folder))
+        if (strlen(scan->lists[i].folder) == length &&
+            !memcmp(scan->lists[i].folder, folder, length))
             return &scan->lists[i];
     return NULL;
 }

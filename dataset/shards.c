@@ -22,9 +22,6 @@ static int no_memory(struct dl2_error *error)
 
 /* ---- Which there are */
 
-static const char *const parts[] = {"", "train/", "val/"};
-enum { PARTS = sizeof parts / sizeof *parts };
-
 static bool ends_with(const char *text, const char *end)
 {
     const size_t length = strlen(text), tail = strlen(end);
@@ -51,7 +48,7 @@ static bool is_chunk_meta(const char *name)
     return !strncmp(name, "meta", 4) && ends_with(name, ".gmeta");
 }
 
-/* What lies in a folder and its train/ and val/, by names. */
+/* What lies in a folder and its folders that are named after splits, by names. */
 struct survey {
     bool index, unfinished;
     bool chunks, tars;  /* anywhere */
@@ -79,14 +76,12 @@ static void survey_folder(int descriptor, bool top, struct survey *survey)
         tars |= ends_with(name, ".tar") || is_compressed_tar(name);
         if (!chunks && !tars && i >= LOOK_AT_ENTRIES)
             break;
-        if (entry->d_type == DT_DIR) {
-            const bool part = top && (!strcmp(name, "train") || !strcmp(name, "val"));
-            int inner = part ? openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-            if (inner >= 0)
-                survey_folder(inner, false, survey);
-            else
-                survey->other_folders = true;
-        }
+        const bool part = top && dl2_part_of_folder(name, strlen(name));
+        int inner = part ? openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (inner >= 0)
+            survey_folder(inner, false, survey);
+        else if (entry->d_type == DT_DIR)
+            survey->other_folders = true;
     }
     if (!top && !chunks && !tars)
         survey->other_folders = true;
@@ -118,17 +113,11 @@ bool dl2_dataset_is_packed(const char *path)
            (survey.tars && !survey.other_folders);
 }
 
-/* Is "train" a word of "imagenet-train-000042.tar"? */
-static bool has_word(const char *name, const char *word)
+/* What the keys of a shard's samples start with, where its own name says of which split it is. */
+static const char *key_part_of_shard(const char *name)
 {
-    const size_t length = strlen(word);
-    for (const char *at = name; *at;) {
-        const size_t part = strcspn(at, "-_.");
-        if (part == length && !memcmp(at, word, length))
-            return true;
-        at += part + (at[part] != '\0');
-    }
-    return false;
+    static const char *const key_parts[DL2_PARTS] = {"", "train/", "val/", "test/"};
+    return key_parts[dl2_part_of_shard(name)];
 }
 
 static int add_file(struct dl2_shard_files *list, const char *folder, const char *name,
@@ -154,7 +143,7 @@ static int add_file(struct dl2_shard_files *list, const char *folder, const char
                                  list->root, file->name);
         file->number = strtoull(digits, NULL, 10);
     } else if (!*folder) {
-        file->key_part = has_word(name, "train") ? parts[1] : has_word(name, "val") ? parts[2] : "";
+        file->key_part = key_part_of_shard(name);
     }
     return DL2_OK;
 }
@@ -227,12 +216,49 @@ static int list_folder(struct dl2_shard_files *list, struct dl2_shard_files *met
     return status;
 }
 
+static int compare_texts(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+static int add_place(struct dl2_shard_files *list, const char *name, struct dl2_error *error)
+{
+    char **grown = dl2_realloc(list->folders, list->folder_count + 1, sizeof *grown);
+    if (!grown)
+        return no_memory(error);
+    list->folders = grown;
+    if (asprintf(&grown[list->folder_count], "%s%s", name, *name ? "/" : "") < 0)
+        return no_memory(error);
+    list->folder_count++;
+    return DL2_OK;
+}
+
+/* The folder itself, and those in it that are named after splits, sorted. */
+static int list_places(struct dl2_shard_files *list, struct dl2_error *error)
+{
+    DL2_TRY(add_place(list, "", error));
+    DIR *folder = opendir(list->root);
+    if (!folder)
+        return dl2_error_system(error, "%s: can't be listed", list->root);
+    int status = DL2_OK;
+    const struct dirent *entry;
+    while (status == DL2_OK && (entry = readdir(folder))) {
+        struct stat info;
+        if (dl2_part_of_folder(entry->d_name, strlen(entry->d_name)) &&
+            fstatat(dirfd(folder), entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode))
+            status = add_place(list, entry->d_name, error);
+    }
+    closedir(folder);
+    qsort(list->folders, list->folder_count, sizeof *list->folders, compare_texts);
+    return status;
+}
+
 static int list_shards(struct dl2_shard_files *list, struct dl2_error *error)
 {
     struct dl2_shard_files metas = {.kind = list->kind, .root = list->root};
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < PARTS; i++)
-        status = list_folder(list, &metas, parts[i], error);
+    int status = list_places(list, error);
+    for (size_t i = 0; status == DL2_OK && i < list->folder_count; i++)
+        status = list_folder(list, &metas, list->folders[i], error);
     if (list->count)
         qsort(list->files, list->count, sizeof *list->files, compare_files);
     if (status == DL2_OK && list->kind == DL2_INDEX_GULP)
@@ -255,6 +281,7 @@ static int list_one(const char *path, struct dl2_shard_files *list, struct dl2_e
                              "%s: samples of a compressed tar file can't be read one by one; "
                              "decompress it (images hardly get smaller anyway)",
                              path);
+    DL2_TRY(add_place(list, "", error));
     DL2_TRY(add_file(list, "", base, error));
     list->files[0].key_part = "";
     return DL2_OK;
@@ -284,6 +311,9 @@ void dl2_shard_files_free(struct dl2_shard_files *list)
         free(list->files[i].name);
         free(list->files[i].meta);
     }
+    for (size_t i = 0; i < list->folder_count; i++)
+        free(list->folders[i]);
+    free(list->folders);
     free(list->files);
     free(list->root);
     *list = (struct dl2_shard_files){0};
@@ -335,11 +365,9 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
     if (result == DL2_OK && list->kind == DL2_INDEX_GULP) {
         result = dl2_gulp_scan(scan, list, file, bytes, error);
     } else if (result == DL2_OK) {
-        char folder[8];
-        snprintf(folder, sizeof folder, "%.*s", (int)(dl2_path_base(file->name) - file->name),
-                 file->name);
-        result =
-            dl2_tar_scan(scan, fd, bytes, file->key_part, dl2_scan_classes(scan, folder), error);
+        const size_t length = (size_t)(dl2_path_base(file->name) - file->name);
+        result = dl2_tar_scan(scan, fd, bytes, file->key_part,
+                              dl2_scan_classes(scan, file->name, length), error);
         if (result < 0)
             dl2_error_prefix(error, "%s", path);
     }
@@ -353,10 +381,10 @@ int dl2_shard_files_scan(const struct dl2_shard_files *list, struct dl2_scan *sc
                          struct dl2_error *error)
 {
     scan->draft.kind = list->kind;
-    for (size_t i = 0; i < PARTS; i++)
+    for (size_t i = 0; i < list->folder_count; i++)
         DL2_TRY(list->kind == DL2_INDEX_GULP
-                    ? dl2_gulp_read_classes(scan, list->root, parts[i], error)
-                    : dl2_tar_read_classes(scan, list->root, parts[i], error));
+                    ? dl2_gulp_read_classes(scan, list->root, list->folders[i], error)
+                    : dl2_tar_read_classes(scan, list->root, list->folders[i], error));
     for (size_t i = 0; i < list->count; i++)
         DL2_TRY(scan_shard(scan, list, &list->files[i], error));
     return dl2_scan_finish(scan, error);

@@ -5,7 +5,7 @@
 #ifndef DL2_DATASET_SOURCE_H
 #define DL2_DATASET_SOURCE_H
 
-#include "dataset/dataset.h"
+#include "dataset/split.h"
 
 struct dl2_source {
     const char *name;
@@ -46,8 +46,18 @@ struct dl2_dataset {
     size_t count;
     char **classes; /* in label order; one block with its strings */
     unsigned class_count;
-    const char *container; /* NULL: the source's name */
-    bool has_parts;        /* the data come with train/ and val/ */
+    const char *container;  /* NULL: the source's name */
+    bool has_parts;         /* the data come with splits of their own */
+    bool by_rule;           /* the seeded rule split them */
+    enum dl2_part own_part; /* the split that the whole dataset is, where it lies in one */
+    unsigned own_depth;     /* as of dl2_part_of_path() */
+    /* Of all samples, whatever the split that was asked for: see dl2_dataset_note(). */
+    size_t part_counts[DL2_PARTS], unlabelled[DL2_PARTS];
+    const char *part_folders[DL2_PARTS];
+    unsigned notes; /* enum dl2_index_notes */
+    char *layout;
+    char **warnings;
+    size_t warning_count;
 };
 
 extern const struct dl2_source dl2_source_folder;
@@ -58,11 +68,20 @@ extern const struct dl2_source dl2_source_packed;
 int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,
                             struct dl2_error *error);
 
+/* Counts a sample for dl2_dataset_layout(). `name` is its path from the root, which stays. */
+void dl2_dataset_note(struct dl2_dataset *dataset, enum dl2_part part, int label, const char *name);
+
 /*
- * The seeded rule of dataset.h for data that come without train/ and val/: sets is_val[i] for each
- * of `count` samples. Labels are -1 .. class_count-1; those with -1 are split like one more class.
+ * parts[i] for samples that come without splits of their own: the split that the whole dataset lies
+ * in, else by the seeded rule. Call where has_parts is false, and when the classes are known.
  */
-int dl2_split_by_rule(const struct dl2_dataset_options *options, const char *const *keys,
-                      const int *labels, size_t count, bool *is_val, struct dl2_error *error);
+int dl2_dataset_assign_parts(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                             const char *const *keys, const int *labels, size_t count,
+                             uint8_t *parts, struct dl2_error *error);
+
+/* Does a sample belong to the split that was asked for? Not where it has no class, but others do.
+ */
+bool dl2_dataset_wants(const struct dl2_dataset *dataset, enum dl2_split split, enum dl2_part part,
+                       int label);
 
 #endif

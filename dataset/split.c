@@ -1,9 +1,161 @@
-#include "dataset/source.h"
+#include "dataset/split.h"
 
+#include "common/file.h"
+#include "common/memory.h"
 #include "common/random.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* ---- By names */
+
+static const struct {
+    const char *name;
+    enum dl2_part part;
+} names[] = {
+    {"train", DL2_PART_TRAIN}, {"training", DL2_PART_TRAIN}, {"val", DL2_PART_VAL},
+    {"valid", DL2_PART_VAL},   {"validation", DL2_PART_VAL}, {"dev", DL2_PART_VAL},
+    {"test", DL2_PART_TEST},   {"testing", DL2_PART_TEST},
+};
+
+const char *dl2_part_name(enum dl2_part part)
+{
+    static const char *const texts[] = {"", "train", "val", "test"};
+    return texts[part];
+}
+
+enum dl2_part dl2_part_of_folder(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (length == strlen(names[i].name) && !strncasecmp(name, names[i].name, length))
+            return names[i].part;
+    return DL2_PART_NONE;
+}
+
+enum dl2_part dl2_part_of_shard(const char *name)
+{
+    for (const char *at = name; *at;) {
+        const size_t length = strcspn(at, "-_.");
+        const enum dl2_part part = dl2_part_of_folder(at, length);
+        if (part)
+            return part;
+        at += length + (at[length] != '\0');
+    }
+    return DL2_PART_NONE;
+}
+
+bool dl2_census_has_parts(const struct dl2_part_census *census)
+{
+    size_t direct = 0, deep = 0;
+    bool there[DL2_PARTS];
+    for (int p = 0; p < DL2_PARTS; p++) {
+        there[p] = census->direct[p] || census->deep[p];
+        direct += census->direct[p];
+        deep += census->deep[p];
+    }
+    if (!there[DL2_PART_TRAIN] && !there[DL2_PART_VAL] && !there[DL2_PART_TEST])
+        return false;
+    if (!there[DL2_PART_NONE] || (there[DL2_PART_TRAIN] && there[DL2_PART_VAL]))
+        return true;
+    return deep && direct <= deep / 100; /* a stray file decides nothing */
+}
+
+/* ---- By what lies around a path */
+
+/* Which splits the folders beside each other in `parent` are named after. */
+static void look_at_siblings(const char *parent, bool there[DL2_PARTS])
+{
+    DIR *folder = opendir(parent);
+    const struct dirent *entry;
+    memset(there, 0, DL2_PARTS * sizeof *there);
+    while (folder && (entry = readdir(folder))) {
+        struct stat status;
+        if (entry->d_name[0] == '.')
+            continue;
+        const enum dl2_part part = dl2_part_of_folder(entry->d_name, strlen(entry->d_name));
+        if (there[part])
+            continue;
+        there[part] =
+            entry->d_type == DT_DIR ||
+            ((entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) &&
+             fstatat(dirfd(folder), entry->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode));
+    }
+    if (folder)
+        closedir(folder);
+}
+
+/* The split that the folder `path`, an absolute path, is by its name and what lies beside it. */
+static enum dl2_part part_of_place(const char *path)
+{
+    const char *name = dl2_path_base(path);
+    const enum dl2_part part = dl2_part_of_folder(name, strlen(name));
+    char *parent = part ? strndup(path, (size_t)(name - path)) : NULL;
+    if (!parent)
+        return DL2_PART_NONE;
+    bool there[DL2_PARTS];
+    look_at_siblings(parent, there);
+    free(parent);
+    if (part != DL2_PART_TRAIN)
+        return there[DL2_PART_TRAIN] ? part : DL2_PART_NONE;
+    return there[DL2_PART_VAL] || there[DL2_PART_TEST] || !there[DL2_PART_NONE] ? part
+                                                                                : DL2_PART_NONE;
+}
+
+static enum dl2_part part_around(char *path, unsigned *depth)
+{
+    for (*depth = 0; *depth < 2; ++*depth) {
+        const enum dl2_part part = part_of_place(path);
+        char *slash = strrchr(path, '/');
+        if (part || !slash || slash == path)
+            return part;
+        *slash = '\0';
+    }
+    return DL2_PART_NONE;
+}
+
+/* The path that a user gave, whose last part may be a link that is named after a split, made
+ * absolute. NULL where there is none. */
+static char *absolute(const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    char *given = strndup(path, length);
+    if (!given)
+        return NULL;
+    const char *base = dl2_path_base(given);
+    char *whole = NULL;
+    if (*base && strcmp(base, ".") != 0 && strcmp(base, "..") != 0) {
+        char *folder = base == given ? strdup(".") : strndup(given, (size_t)(base - given));
+        char *real = folder ? realpath(folder, NULL) : NULL;
+        whole = real ? dl2_path_join(real, base) : NULL;
+        free(real);
+        free(folder);
+    }
+    free(given);
+    return whole;
+}
+
+enum dl2_part dl2_part_of_path(const char *path, unsigned *depth)
+{
+    *depth = 0;
+    if (dl2_is_file(path))
+        return dl2_part_of_shard(dl2_path_base(path));
+    char *given = absolute(path), *real = realpath(path, NULL);
+    enum dl2_part part = given ? part_around(given, depth) : DL2_PART_NONE;
+    if (!part && real)
+        part = part_around(real, depth);
+    free(given);
+    free(real);
+    return part;
+}
+
+/* ---- By the seeded rule */
 
 struct ticket {
     uint64_t hash;
@@ -42,7 +194,7 @@ static size_t validation_count(double fraction, size_t count)
 }
 
 int dl2_split_by_rule(const struct dl2_dataset_options *options, const char *const *keys,
-                      const int *labels, size_t count, bool *is_val, struct dl2_error *error)
+                      const int *labels, size_t count, uint8_t *parts, struct dl2_error *error)
 {
     struct ticket *tickets = dl2_realloc(NULL, count, sizeof *tickets);
     if (!tickets)
@@ -58,7 +210,7 @@ int dl2_split_by_rule(const struct dl2_dataset_options *options, const char *con
             end++;
         size_t val = validation_count(options->val_fraction, end - start);
         for (size_t i = start; i < end; i++)
-            is_val[tickets[i].index] = i - start < val;
+            parts[tickets[i].index] = i - start < val ? DL2_PART_VAL : DL2_PART_TRAIN;
     }
     free(tickets);
     return DL2_OK;

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +77,7 @@ static int look(struct reader *reader, uint64_t offset, size_t size, const uint8
 /* ---- Headers */
 
 struct member {
-    char *name; /* points into the scan's buffer */
+    char *name, *link; /* point into the walk's buffers; link: what a link points to */
     uint64_t offset, size;
     char type;
 };
@@ -140,9 +141,22 @@ static int plain_name(const uint8_t *header, struct dl2_bytes *out, struct dl2_e
     return dl2_bytes_append(out, "", 1, error);
 }
 
-/* pax records, "LENGTH KEYWORD=VALUE\n": the path and the size are what matters here. */
-static int read_pax(const char *text, size_t length, struct dl2_bytes *name, bool *has_name,
-                    uint64_t *size, bool *has_size, struct dl2_error *error)
+/* What stands in headers about the next header, and counts instead of what that says. */
+struct extras {
+    bool has_name, has_link, has_size;
+    uint64_t size;
+};
+
+static int set_text(struct dl2_bytes *out, const char *text, size_t length, struct dl2_error *error)
+{
+    out->size = 0;
+    DL2_TRY(dl2_bytes_append(out, text, length, error));
+    return dl2_bytes_append(out, "", 1, error);
+}
+
+/* pax records, "LENGTH KEYWORD=VALUE\n": path, linkpath and size are what matters here. */
+static int read_pax(const char *text, size_t length, struct dl2_bytes *name, struct dl2_bytes *link,
+                    struct extras *extras, struct dl2_error *error)
 {
     while (length) {
         size_t record = 0, at = 0;
@@ -155,10 +169,11 @@ static int read_pax(const char *text, size_t length, struct dl2_bytes *name, boo
         const char *equals = memchr(keyword, '=', (size_t)(end - keyword));
         const char *value = equals ? equals + 1 : end;
         if (equals && equals - keyword == 4 && !memcmp(keyword, "path", 4)) {
-            name->size = 0;
-            DL2_TRY(dl2_bytes_append(name, value, (size_t)(end - value), error));
-            DL2_TRY(dl2_bytes_append(name, "", 1, error));
-            *has_name = true;
+            DL2_TRY(set_text(name, value, (size_t)(end - value), error));
+            extras->has_name = true;
+        } else if (equals && equals - keyword == 8 && !memcmp(keyword, "linkpath", 8)) {
+            DL2_TRY(set_text(link, value, (size_t)(end - value), error));
+            extras->has_link = true;
         } else if (equals && equals - keyword == 4 && !memcmp(keyword, "size", 4)) {
             uint64_t number = 0;
             for (const char *p = value; p < end; p++) {
@@ -166,8 +181,8 @@ static int read_pax(const char *text, size_t length, struct dl2_bytes *name, boo
                     return dl2_error_set(error, DL2_ERR_FORMAT, "a pax header is damaged");
                 number = 10 * number + (uint64_t)(*p - '0');
             }
-            *size = number;
-            *has_size = true;
+            extras->size = number;
+            extras->has_size = true;
         }
         text += record;
         length -= record;
@@ -179,7 +194,7 @@ static int read_pax(const char *text, size_t length, struct dl2_bytes *name, boo
 struct walk {
     struct reader *reader;
     uint64_t at;
-    struct dl2_bytes name, extra;
+    struct dl2_bytes name, link, extra;
 };
 
 /* The contents of a header about a header: a long name, pax records. */
@@ -197,8 +212,7 @@ static int read_extra(struct walk *walk, uint64_t offset, uint64_t size, struct 
 /* 1 and the next member of any type; 0 at the end. */
 static int next_member(struct walk *walk, struct member *member, struct dl2_error *error)
 {
-    bool has_name = false, has_size = false;
-    uint64_t pax_size = 0;
+    struct extras extras = {0};
     for (;;) {
         const uint8_t *header;
         const uint64_t at = walk->at;
@@ -213,8 +227,8 @@ static int next_member(struct walk *walk, struct member *member, struct dl2_erro
             return dl2_error_set(error, DL2_ERR_FORMAT, "the header at %" PRIu64 " is damaged", at);
         const char type = (char)header[156];
         const bool about = type == 'x' || type == 'g' || type == 'L' || type == 'K';
-        if (!about && has_size)
-            size = pax_size;
+        if (!about && extras.has_size)
+            size = extras.size;
         const uint64_t offset = at + BLOCK, room = walk->reader->bytes - offset;
         if (size > room || (size + BLOCK - 1) / BLOCK * BLOCK > room)
             return dl2_error_set(error, DL2_ERR_FORMAT,
@@ -223,39 +237,40 @@ static int next_member(struct walk *walk, struct member *member, struct dl2_erro
                                  at, size);
         walk->at = offset + (size + BLOCK - 1) / BLOCK * BLOCK;
         if (about) {
-            if (type == 'g' || type == 'K')
+            if (type == 'g')
                 continue;
             DL2_TRY(read_extra(walk, offset, size, error));
             const char *text = (const char *)walk->extra.data;
             if (type == 'x') {
-                DL2_TRY(read_pax(text, (size_t)size, &walk->name, &has_name, &pax_size, &has_size,
-                                 error));
-                continue;
+                DL2_TRY(read_pax(text, (size_t)size, &walk->name, &walk->link, &extras, error));
+            } else {
+                DL2_TRY(
+                    set_text(type == 'L' ? &walk->name : &walk->link, text, strlen(text), error));
+                *(type == 'L' ? &extras.has_name : &extras.has_link) = true;
             }
-            walk->name.size = 0;
-            DL2_TRY(dl2_bytes_append(&walk->name, text, strlen(text) + 1, error));
-            has_name = true;
             continue;
         }
-        if (!has_name)
+        if (!extras.has_name)
             DL2_TRY(plain_name(header, &walk->name, error));
-        *member = (struct member){(char *)walk->name.data, offset, size, type};
+        if (!extras.has_link)
+            DL2_TRY(set_text(&walk->link, (const char *)header + 157,
+                             strnlen((const char *)header + 157, 100), error));
+        *member =
+            (struct member){(char *)walk->name.data, (char *)walk->link.data, offset, size, type};
         return 1;
     }
 }
 
 /* ---- Samples */
 
-/* Drops "./", "//" and a leading "/" in place. False for what a folder would leave out: dots. */
-static bool tidy(char *name)
+/* Drops "./", "//" and a leading "/" in place. */
+static void tidy(char *name)
 {
     char *out = name;
     for (const char *part = name; *part;) {
         const char *end = strchrnul(part, '/');
         const size_t length = (size_t)(end - part);
         if (length && !(length == 1 && part[0] == '.')) {
-            if (part[0] == '.')
-                return false;
             if (out != name)
                 *out++ = '/';
             memmove(out, part, length);
@@ -264,7 +279,12 @@ static bool tidy(char *name)
         part = *end ? end + 1 : end;
     }
     *out = '\0';
-    return out != name;
+}
+
+/* What a folder would leave out: a part of the name starts with a dot. */
+static bool is_hidden(const char *name)
+{
+    return !*name || *name == '.' || strstr(name, "/.");
 }
 
 /* What stands beside images in a sample. */
@@ -286,7 +306,7 @@ static bool is_metadata(const char *extension)
 struct group {
     struct dl2_bytes base; /* the name up to the dot */
     struct dl2_bytes key, extension;
-    bool any, has_image, has_label;
+    bool any, has_image, has_label, has_json;
     uint64_t offset;
     uint32_t bytes;
     char label[MAX_LABEL_BYTES + 1];
@@ -300,7 +320,52 @@ struct tar_scan {
     const struct dl2_class_list *classes;
     bool plain; /* a tree of files: a name ends at its last dot, and nothing is metadata */
     bool has_metadata, has_dots;
+    bool has_links; /* hard links: */
+    void *targets;  /* then a tree (search.h) of struct target, what they may point to */
 };
+
+/* A file of the archive that a hard link may point to. */
+struct target {
+    uint64_t offset, size;
+    const char *name; /* stands behind this */
+};
+
+static int compare_targets(const void *left, const void *right)
+{
+    return strcmp(((const struct target *)left)->name, ((const struct target *)right)->name);
+}
+
+static int add_target(struct tar_scan *tar, const struct member *member, struct dl2_error *error)
+{
+    const size_t length = strlen(member->name) + 1;
+    struct target *target = dl2_calloc(1, sizeof *target + length);
+    if (!target)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for hard links");
+    target->name = memcpy((char *)(target + 1), member->name, length);
+    struct target **there = tsearch(target, &tar->targets, compare_targets);
+    if (!there || *there != target)
+        free(target);
+    if (!there)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for hard links");
+    (*there)->offset = member->offset; /* of members called the same the last counts, as for tar */
+    (*there)->size = member->size;
+    return DL2_OK;
+}
+
+/* Gives a hard link the bytes of the file that it is another name of. */
+static int follow_link(struct tar_scan *tar, struct member *member, struct dl2_error *error)
+{
+    tidy(member->link);
+    const struct target wanted = {.name = member->link};
+    struct target *const *found = tfind(&wanted, &tar->targets, compare_targets);
+    if (!found)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s is a hard link to %s, and no file of that name comes before it",
+                             member->name, member->link);
+    member->offset = (*found)->offset;
+    member->size = (*found)->size;
+    return DL2_OK;
+}
 
 /* What writer.c makes of dots and per cent signs in names. */
 static void unescape(char *text)
@@ -344,6 +409,8 @@ static int end_group(struct tar_scan *tar, struct dl2_error *error)
     const char *base = (const char *)group->base.data, *label = NULL;
     if (group->has_label)
         DL2_TRY(name_label(tar, &label, error));
+    else if (group->has_json)
+        tar->scan->draft.notes |= DL2_NOTE_JSON_LABELS;
     group->key.size = 0;
     DL2_TRY(dl2_bytes_append(&group->key, tar->key_part, strlen(tar->key_part), error));
     DL2_TRY(dl2_bytes_append(&group->key, base, strlen(base) + 1, error));
@@ -356,10 +423,18 @@ static int end_group(struct tar_scan *tar, struct dl2_error *error)
     return dl2_scan_add(tar->scan, &entry, label, error);
 }
 
+static int comes_twice(const char *name, const char *extension, struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_FORMAT, "%s%s%s comes twice; names must differ", name,
+                         *extension ? "." : "", extension);
+}
+
 static int read_label(struct tar_scan *tar, const struct member *member, struct dl2_error *error)
 {
     const uint8_t *text;
     struct group *group = &tar->group;
+    if (group->has_label)
+        return comes_twice(member->name, "cls", error);
     if (member->size > MAX_LABEL_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: a label of %" PRIu64 " bytes", member->name,
                              member->size);
@@ -392,7 +467,7 @@ static int add_member(struct tar_scan *tar, const struct member *member, struct 
         group->base.size = 0;
         DL2_TRY(dl2_bytes_append(&group->base, member->name, strlen(member->name) + 1, error));
         group->any = true;
-        group->has_image = group->has_label = false;
+        group->has_image = group->has_label = group->has_json = false;
     } else if (tar->plain) {
         DL2_TRY(end_group(tar, error)); /* one that is called the same: found out as such */
         group->any = true;
@@ -400,8 +475,11 @@ static int add_member(struct tar_scan *tar, const struct member *member, struct 
     }
     if (!tar->plain && is_metadata(extension)) {
         tar->has_metadata = true;
+        group->has_json |= !strcasecmp(extension, "json");
         return strcasecmp(extension, "cls") ? DL2_OK : read_label(tar, member, error);
     }
+    if (group->has_image && !strcmp((const char *)group->extension.data, extension))
+        return comes_twice(member->name, extension, error);
     if (group->has_image)
         return DL2_OK;
     if (member->size > DL2_MAX_SAMPLE_BYTES)
@@ -414,22 +492,45 @@ static int add_member(struct tar_scan *tar, const struct member *member, struct 
     return dl2_bytes_append(&group->extension, extension, strlen(extension) + 1, error);
 }
 
+/* Goes through the members. Ends early, with has_links set, at a hard link that it didn't expect.
+ */
 static int scan_members(struct tar_scan *tar, struct dl2_error *error)
 {
+    const bool follows = tar->has_links;
     struct member member = {0};
     tar->walk.at = 0;
+    tar->group.any = false;
     int more;
     while ((more = next_member(&tar->walk, &member, error)) > 0) {
-        /* Regular files, by their old and their new mark; links and folders hold nothing. */
+        tidy(member.name);
         if (member.type == 'S')
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s is a sparse file", member.name);
-        if (member.type != '0' && member.type != '\0' && member.type != '7')
-            continue;
-        if (tidy(member.name))
+        if (member.type == '2' && !is_hidden(member.name))
+            tar->scan->draft.notes |= DL2_NOTE_SYMBOLIC_LINKS;
+        if (member.type == '1' && !follows) {
+            tar->has_links = true;
+            return DL2_OK;
+        }
+        if (member.type == '1')
+            DL2_TRY(follow_link(tar, &member, error));
+        else if (member.type != '0' && member.type != '\0' && member.type != '7')
+            continue; /* not a regular file, by its old or its new mark: a folder, a device */
+        if (follows)
+            DL2_TRY(add_target(tar, &member, error));
+        if (!is_hidden(member.name))
             DL2_TRY(add_member(tar, &member, error));
     }
     DL2_TRY(more);
     return end_group(tar, error);
+}
+
+/* Once more, with what the first look has found out of the archive. */
+static int scan_again(struct tar_scan *tar, size_t before, struct dl2_error *error)
+{
+    dl2_scan_cut(tar->scan, before);
+    tdestroy(tar->targets, free);
+    tar->targets = NULL;
+    return scan_members(tar, error);
 }
 
 int dl2_tar_scan(struct dl2_scan *scan, int fd, uint64_t bytes, const char *key_part,
@@ -446,13 +547,16 @@ int dl2_tar_scan(struct dl2_scan *scan, int fd, uint64_t bytes, const char *key_
         tar->key_part = key_part;
         tar->classes = classes;
         status = scan_members(tar, error);
+        if (status == DL2_OK && tar->has_links)
+            status = scan_again(tar, before, error);
         /* Images alone, "a.1.jpg" and "a.2.jpg" among them: a tree of files, not WebDataset's. */
         if (status == DL2_OK && tar->has_dots && !tar->has_metadata) {
-            dl2_scan_cut(scan, before);
             tar->plain = true;
-            status = scan_members(tar, error);
+            status = scan_again(tar, before, error);
         }
+        tdestroy(tar->targets, free);
         dl2_bytes_free(&tar->walk.name);
+        dl2_bytes_free(&tar->walk.link);
         dl2_bytes_free(&tar->walk.extra);
         dl2_bytes_free(&tar->group.base);
         dl2_bytes_free(&tar->group.key);

@@ -26,28 +26,21 @@ static struct span first_folder(const char *name)
     return (struct span){name, slash ? (size_t)(slash - name) : 0};
 }
 
-static bool span_is(struct span span, const char *text)
-{
-    return span.length == strlen(text) && !memcmp(span.text, text, span.length);
-}
-
-/*
- * Is this a tree with train/ and val/? Either both are there, or one of them and no other folder: a
- * dataset of vehicles may well have a class "train".
- */
+/* Sets the splits of all names, where there are splits. */
 static bool find_parts(const char *const *names, size_t count, uint8_t *parts)
 {
-    bool train = false, val = false, other = false;
+    struct dl2_part_census census = {0};
     for (size_t i = 0; i < count; i++) {
-        struct span top = first_folder(names[i]);
-        parts[i] = span_is(top, "train") ? DL2_PART_TRAIN
-                   : span_is(top, "val") ? DL2_PART_VAL
-                                         : DL2_PART_NONE;
-        train |= parts[i] == DL2_PART_TRAIN;
-        val |= parts[i] == DL2_PART_VAL;
-        other |= parts[i] == DL2_PART_NONE && top.length;
+        const struct span top = first_folder(names[i]);
+        parts[i] = (uint8_t)dl2_part_of_folder(top.text, top.length);
+        if (!top.length)
+            continue;
+        if (strchr(top.text + top.length + 1, '/'))
+            census.deep[parts[i]]++;
+        else
+            census.direct[parts[i]]++;
     }
-    if ((train && val) || ((train || val) && !other))
+    if (dl2_census_has_parts(&census))
         return true;
     memset(parts, DL2_PART_NONE, count);
     return false;
@@ -81,8 +74,8 @@ static int set_classes(struct dl2_tree *tree, const struct span *spans, size_t c
 }
 
 /*
- * Where samples come sorted by path, a class is a run of them, in each of train/ and val/: only the
- * runs are sorted and searched.
+ * Where samples come sorted by path, a class is a run of them in each split: only the runs are
+ * sorted and searched.
  */
 static int label(const char *const *names, size_t count, struct dl2_tree *tree, struct span *runs,
                  struct dl2_error *error)

@@ -1,20 +1,15 @@
 /*
- * What names alone say of a tree of samples: [train/|val/]CLASS/.../FILE (dataset.h). Folders have
- * such names, and so do packed datasets that bring no labels of their own. Only this room's files
+ * What names alone say of a tree of samples: [SPLIT/]CLASS/.../FILE (dataset.h). Folders have such
+ * names, and so do packed datasets that bring no labels of their own. Only this room's files
  * include it.
  */
 #ifndef DL2_DATASET_TREE_H
 #define DL2_DATASET_TREE_H
 
-#include "common/error.h"
-
-#include <stddef.h>
-#include <stdint.h>
-
-enum dl2_part { DL2_PART_NONE, DL2_PART_TRAIN, DL2_PART_VAL };
+#include "dataset/split.h"
 
 struct dl2_tree {
-    bool has_parts;  /* train/ and val/ are parts, not classes */
+    bool has_parts;  /* folders named after splits are splits, not classes */
     uint8_t *parts;  /* enum dl2_part, one a name; all none where has_parts is false */
     int32_t *labels; /* one a name; -1: outside every class */
     char **classes;  /* in label order; one block with its strings */

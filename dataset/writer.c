@@ -27,10 +27,10 @@ enum {
     BUFFER_BYTES = 1 << 20
 };
 
-/* What is written in one folder: the container's own, its train/ or its val/. */
+/* What is written in one folder: the container's own, or that of a split in it. */
 struct group {
-    const char *part; /* "", "train/", "val/" */
-    bool used;
+    char *folder; /* "", "train/", "validation/"... */
+    enum dl2_part part;
     FILE *file;      /* of the shard being written, or NULL */
     uint32_t shard;  /* its number in the draft */
     uint32_t number; /* shards before it in this group */
@@ -39,13 +39,12 @@ struct group {
     struct dl2_bytes meta; /* gulp: what goes into its meta file */
 };
 
-enum { GROUPS = 3 };
-
 struct dl2_writer {
     struct dl2_writer_options options;
     char *root;
     struct dl2_index_draft draft;
-    struct group groups[GROUPS];
+    struct group *groups;
+    size_t group_count;
     struct dl2_bytes name;
     struct dl2_slicing slicing; /* of the last sample that was cut */
     char *(*renames)[2];        /* temporary name, final name */
@@ -108,7 +107,7 @@ static bool may_stay(const char *name, bool top)
 }
 
 /*
- * Goes through a folder and its train/ and val/: says what would be in the way (remove false), or
+ * Goes through a folder and its folders of splits: says what would be in the way (remove false), or
  * removes what a writer has left.
  */
 static int clear_folder(const char *path, bool top, bool own, bool remove, struct dl2_error *error)
@@ -125,8 +124,7 @@ static int clear_folder(const char *path, bool top, bool own, bool remove, struc
         char *inner = dl2_path_join(path, name);
         if (!inner) {
             status = no_memory(error);
-        } else if (top && (!strcmp(name, "train") || !strcmp(name, "val")) &&
-                   dl2_is_folder(inner)) {
+        } else if (top && dl2_part_of_folder(name, strlen(name)) && dl2_is_folder(inner)) {
             status = clear_folder(inner, false, own, remove, error);
             if (remove && status == DL2_OK)
                 rmdir(inner); /* unless something hidden is there */
@@ -211,7 +209,6 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
                     const char *const *classes, unsigned class_count, struct dl2_writer **out,
                     struct dl2_error *error)
 {
-    static const char *const parts[GROUPS] = {"", "train/", "val/"};
     *out = NULL;
     if (options->container != DL2_CONTAINER_GULP && options->container != DL2_CONTAINER_TAR)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: a folder is no packed dataset", path);
@@ -224,8 +221,6 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
         writer->options.shard_bytes = DEFAULT_SHARD_BYTES;
     if (!options->shard_samples)
         writer->options.shard_samples = gulp ? DEFAULT_CHUNK_SAMPLES : UINT32_MAX;
-    for (int i = 0; i < GROUPS; i++)
-        writer->groups[i].part = parts[i];
     writer->draft.kind = gulp ? DL2_INDEX_GULP : DL2_INDEX_TAR;
     writer->draft.has_parts = options->has_parts;
     writer->draft.is_own = true;
@@ -253,9 +248,9 @@ static int note_rename(struct dl2_writer *writer, const struct group *group, con
         return no_memory(error);
     writer->renames = grown;
     char **pair = grown[writer->rename_count];
-    if (asprintf(&pair[0], "%s/%s.%s" DL2_TEMPORARY_SUFFIX, writer->root, group->part, name) < 0)
+    if (asprintf(&pair[0], "%s/%s.%s" DL2_TEMPORARY_SUFFIX, writer->root, group->folder, name) < 0)
         return no_memory(error);
-    if (asprintf(&pair[1], "%s/%s%s", writer->root, group->part, name) < 0) {
+    if (asprintf(&pair[1], "%s/%s%s", writer->root, group->folder, name) < 0) {
         free(pair[0]);
         return no_memory(error);
     }
@@ -266,18 +261,11 @@ static int note_rename(struct dl2_writer *writer, const struct group *group, con
 
 static int begin_shard(struct dl2_writer *writer, struct group *group, struct dl2_error *error)
 {
-    char name[64], path[64];
+    char name[64], path[128];
     const bool gulp = writer->options.container == DL2_CONTAINER_GULP;
-    if (!group->used && *group->part) {
-        char *folder = dl2_path_join(writer->root, group->part);
-        int status = folder ? dl2_make_folders(folder, error) : no_memory(error);
-        free(folder);
-        DL2_TRY(status);
-    }
-    group->used = true;
     snprintf(name, sizeof name, gulp ? "data_%" PRIu32 ".gulp" : "shard-%06" PRIu32 ".tar",
              group->number);
-    snprintf(path, sizeof path, "%s%s", group->part, name);
+    snprintf(path, sizeof path, "%s%s", group->folder, name);
     const char *temporary;
     DL2_TRY(dl2_index_draft_add_shard(&writer->draft, path, 0, 0, error));
     DL2_TRY(note_rename(writer, group, name, &temporary, error));
@@ -562,12 +550,46 @@ static int tar_classes(const struct dl2_writer *writer, struct dl2_bytes *out,
 
 /* ---- Samples */
 
-static struct group *group_of(struct dl2_writer *writer, const char *key)
+static int add_group(struct dl2_writer *writer, const char *key, size_t length, enum dl2_part part,
+                     struct dl2_error *error)
 {
-    for (int i = 1; writer->options.has_parts && i < GROUPS; i++)
-        if (!strncmp(key, writer->groups[i].part, strlen(writer->groups[i].part)))
-            return &writer->groups[i];
-    return &writer->groups[0];
+    struct group *grown = dl2_realloc(writer->groups, writer->group_count + 1, sizeof *grown);
+    if (!grown)
+        return no_memory(error);
+    writer->groups = grown;
+    struct group *group = &grown[writer->group_count];
+    *group = (struct group){.folder = strndup(key, length), .part = part};
+    if (!group->folder)
+        return no_memory(error);
+    writer->group_count++;
+    if (!length)
+        return DL2_OK;
+    char *folder = dl2_path_join(writer->root, group->folder);
+    int status = folder ? dl2_make_folders(folder, error) : no_memory(error);
+    free(folder);
+    return status;
+}
+
+/* How much of a key is the folder of its split: "train/" of "train/rose/0017"; 0: no split's. */
+static size_t split_folder(const struct dl2_writer *writer, const char *key, enum dl2_part *part)
+{
+    const char *slash = writer->options.has_parts ? strchr(key, '/') : NULL;
+    *part = slash ? dl2_part_of_folder(key, (size_t)(slash - key)) : DL2_PART_NONE;
+    return *part ? (size_t)(slash - key) + 1 : 0;
+}
+
+/* The folder that is the first `length` bytes of a key. */
+static int find_group(struct dl2_writer *writer, const char *key, size_t length, enum dl2_part part,
+                      struct group **group, struct dl2_error *error)
+{
+    size_t i = 0;
+    while (i < writer->group_count && (strlen(writer->groups[i].folder) != length ||
+                                       memcmp(writer->groups[i].folder, key, length) != 0))
+        i++;
+    if (i == writer->group_count)
+        DL2_TRY(add_group(writer, key, length, part, error));
+    *group = &writer->groups[i];
+    return DL2_OK;
 }
 
 static int check_sample(const struct dl2_writer *writer, const char *key, const char *id,
@@ -595,9 +617,12 @@ static int check_sample(const struct dl2_writer *writer, const char *key, const 
 int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *extension, int label,
                    const void *data, size_t size, struct dl2_error *error)
 {
-    struct group *group = group_of(writer, key);
-    const char *id = key + strlen(group->part);
+    struct group *group;
+    enum dl2_part part;
+    const size_t folder = split_folder(writer, key, &part);
+    const char *id = key + folder;
     DL2_TRY(check_sample(writer, key, id, extension, label, size, error));
+    DL2_TRY(find_group(writer, key, folder, part, &group, error));
     if (group->file &&
         (group->bytes + size > writer->options.shard_bytes ||
          group->samples >= writer->options.shard_samples) &&
@@ -610,16 +635,15 @@ int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *exten
                 ? add_to_gulp(writer, group, id, label, data, size, error)
                 : add_to_tar(writer, group, id, extension, label, data, size, &offset, error));
     group->samples++;
-    const struct dl2_index_entry entry = {
-        .offset = offset,
-        .sum = XXH3_64bits(data, size),
-        .bytes = (uint32_t)size,
-        .shard = group->shard,
-        .label = label,
-        .part = (uint8_t)(group - writer->groups), /* none, train, val: as enum dl2_part */
-        .flags = DL2_ENTRY_SUMMED,
-        .key = key,
-        .extension = extension};
+    const struct dl2_index_entry entry = {.offset = offset,
+                                          .sum = XXH3_64bits(data, size),
+                                          .bytes = (uint32_t)size,
+                                          .shard = group->shard,
+                                          .label = label,
+                                          .part = (uint8_t)group->part,
+                                          .flags = DL2_ENTRY_SUMMED,
+                                          .key = key,
+                                          .extension = extension};
     DL2_TRY(dl2_index_draft_add(&writer->draft, &entry, error));
     if (!writer->options.slice)
         return DL2_OK;
@@ -636,7 +660,7 @@ static int write_classes(struct dl2_writer *writer, const struct group *group,
     struct dl2_bytes text = DL2_BYTES_INIT;
     char *path = NULL;
     int status = gulp ? gulp_classes(writer, &text, error) : tar_classes(writer, &text, error);
-    if (status == DL2_OK && asprintf(&path, "%s/%s%s", writer->root, group->part,
+    if (status == DL2_OK && asprintf(&path, "%s/%s%s", writer->root, group->folder,
                                      gulp ? "label2idx.json" : "classes.txt") < 0)
         status = no_memory(error);
     if (status == DL2_OK && text.size)
@@ -660,10 +684,10 @@ static int write_index(const struct dl2_writer *writer, struct dl2_error *error)
 
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
 {
-    for (int i = 0; i < GROUPS; i++)
+    for (size_t i = 0; i < writer->group_count; i++)
         DL2_TRY(end_shard(writer, &writer->groups[i], error));
-    for (int i = 0; i < GROUPS; i++)
-        if (writer->groups[i].used && writer->draft.class_count)
+    for (size_t i = 0; i < writer->group_count; i++)
+        if (writer->draft.class_count)
             DL2_TRY(write_classes(writer, &writer->groups[i], error));
     for (size_t i = 0; i < writer->rename_count; i++)
         if (rename(writer->renames[i][0], writer->renames[i][1]) != 0)
@@ -678,11 +702,13 @@ void dl2_writer_close(struct dl2_writer *writer)
 {
     if (!writer)
         return;
-    for (int i = 0; i < GROUPS; i++) {
+    for (size_t i = 0; i < writer->group_count; i++) {
         if (writer->groups[i].file)
             fclose(writer->groups[i].file);
         dl2_bytes_free(&writer->groups[i].meta);
+        free(writer->groups[i].folder);
     }
+    free(writer->groups);
     if (!writer->finished && clear_folder(writer->root, true, true, true, NULL) == DL2_OK)
         remove_mark(writer, NULL);
     for (size_t i = 0; i < writer->rename_count; i++) {

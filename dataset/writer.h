@@ -33,7 +33,7 @@ struct dl2_writer_options {
     enum dl2_container container; /* GULP or TAR; folders are written file by file */
     uint64_t shard_bytes;         /* a shard is closed once it holds so much; 0: 256 MiB */
     uint32_t shard_samples;       /* or so many samples; 0: no limit (gulp: 10000) */
-    /* Keys that start with train/ or val/ are of these parts, which become folders of their own. */
+    /* Keys that start with a split's name are of that split, which becomes a folder of its own. */
     bool has_parts;
     /* Finds where samples can be cut, for readers to know: dl2_jpeg_slice(); NULL: nowhere. */
     dl2_slice_function slice;

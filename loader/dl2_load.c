@@ -12,9 +12,7 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { SPLIT_BY_MODE = DL2_SPLIT_VAL + 1 };
-static const char *const splits[] = {
-    [DL2_SPLIT_ALL] = "all", [DL2_SPLIT_TRAIN] = "train", [DL2_SPLIT_VAL] = "val", NULL};
+enum { SPLIT_BY_MODE = DL2_SPLIT_TEST + 1 };
 static const char *const devices[] = {[DL2_DEVICE_UNKNOWN] = "auto",
                                       [DL2_DEVICE_SEPARATE] = "separate",
                                       [DL2_DEVICE_SHARED] = "shared",
@@ -82,8 +80,8 @@ static int parse_quality(const char *text, void *value, struct dl2_error *error)
 static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "What is loaded:"},
     {DL2_OPTION_CHOICE, "split", 's', "SPLIT",
-     "all, train or val (default: what the mode is called; of check: all)", .value = &given.split,
-     .words = splits},
+     "all, train, val or test (default: what the mode is called; of check: all)",
+     .value = &given.split, .words = dl2_split_words},
     {DL2_OPTION_FLAG, "train", 0, NULL, "Shuffled, random crops and flips (the default)",
      .value = &settings.loader.train},
     {DL2_OPTION_NEGATE, "val", 0, NULL, "In order, resized, the middle cropped",
@@ -126,7 +124,9 @@ static const struct dl2_option options[] = {
      .value = &settings.loader.shuffle_window, .min = 1, .max = 4294967295.0},
     {DL2_OPTION_UINT, "rank", 0, "N", "The part of an epoch that this process loads (default: 0)",
      .value = &settings.loader.rank},
-    {DL2_OPTION_UINT, "world", 0, "N", "Parts that an epoch is cut into (default: 1)",
+    {DL2_OPTION_UINT, "world", 0, "N",
+     "Parts that an epoch is cut into; with --train they are equal, and the images that are left "
+     "over, fewer than N, others in each epoch, are left out (default: 1)",
      .value = &settings.loader.world, .min = 1, .max = 65536},
     {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "strict: batches in the epoch's order; completion: of whatever is ready first; aware: slow "
@@ -238,7 +238,8 @@ static const struct dl2_program program = {
         "al., VLDB 2021). It reads a part of the images cold, loads the same part with the files "
         "in memory, then another part cold, and sets that beside the device's own rate. Then it "
         "says which DIR to choose. It takes about 3 * --seconds for each.\n\n"
-        "DIR is a folder of images, {train,val}/CLASS/FILE or CLASS/FILE; one of GulpIO's chunks, "
+        "DIR is a folder of images, {train,val,test}/CLASS/FILE or CLASS/FILE, or one of its "
+        "splits, DIR/train; one of GulpIO's chunks, "
         "or of WebDataset's tar shards, or such a file; or one that holds MNIST's IDX files. With "
         "--batching=strict the batches are the same bytes for every number of workers.\n\n"
         "Exit status: 0 all well, 1 an image or something else failed, 2 wrong usage.\n\n"

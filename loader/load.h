@@ -80,6 +80,10 @@ double dl2_load_rate(double amount, double seconds);
 /* "12.3 MB" for tables, into `text` and back. */
 const char *dl2_load_bytes(char text[16], double bytes);
 
+/* Opens a dataset, and tells on stderr how it was read. */
+int dl2_load_open(const struct dl2_load_options *options, const char *path,
+                  struct dl2_dataset **dataset, struct dl2_error *error);
+
 /* Names on stderr what a loader found to be bad; returns how many. `list` (may be NULL) gets the
  * texts. */
 int dl2_load_name_bad(const struct dl2_loader *loader, json_t *list);

@@ -185,7 +185,7 @@ static int open_subject(struct dl2_analysis *analysis, struct dl2_analysis_subje
     subject->name = dl2_dataset_variant_name(path);
     if (!subject->name)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
-    DL2_TRY(dl2_dataset_open(path, &analysis->options->dataset, &subject->dataset, error));
+    DL2_TRY(dl2_load_open(analysis->options, path, &subject->dataset, error));
     subject->images = dl2_dataset_count(subject->dataset);
     for (size_t i = 0; i < subject->images; i++) {
         struct dl2_sample sample;

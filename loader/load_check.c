@@ -105,7 +105,7 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
                    struct dl2_error *error)
 {
     struct dl2_dataset *dataset;
-    DL2_TRY(dl2_dataset_open(path, &options->dataset, &dataset, error));
+    DL2_TRY(dl2_load_open(options, path, &dataset, error));
     struct check check = {.options = options, .dataset = dataset};
     struct dl2_parallel loop = {
         .jobs = options->loader.workers,

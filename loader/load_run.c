@@ -55,6 +55,18 @@ const char *dl2_load_bytes(char text[16], double bytes)
     return text;
 }
 
+int dl2_load_open(const struct dl2_load_options *options, const char *path,
+                  struct dl2_dataset **dataset, struct dl2_error *error)
+{
+    DL2_TRY(dl2_dataset_open(path, &options->dataset, dataset, error));
+    const char *text;
+    bool matters;
+    for (size_t i = 0; (text = dl2_dataset_message(*dataset, i, &matters)); i++)
+        if (matters || !options->quiet)
+            fprintf(stderr, "dl2-load: %s: %s\n", path, text);
+    return DL2_OK;
+}
+
 int dl2_load_name_bad(const struct dl2_loader *loader, json_t *list)
 {
     size_t count;

@@ -111,7 +111,12 @@ struct dl2_loader_config {
     enum dl2_layout layout;
     float mean[3], std[3];
 
-    /* Order. Ranks share an epoch without overlap, and all have the same number of steps. */
+    /*
+     * Order. Ranks share an epoch without overlap, and all have the same number of steps. In
+     * training all have equally many samples: count mod world of them, others in each epoch, are
+     * left out. In validation each sample is on exactly one rank, so that the last batch of some
+     * ranks may be empty (count 0).
+     */
     unsigned rank, world; /* world 0: 1 */
     /*
      * 0: a uniform shuffle of all samples. Else quasi-random, for spinning disks: runs of

@@ -5,6 +5,12 @@
 
 #include <stddef.h>
 
+const char *const dl2_split_words[] = {[DL2_SPLIT_ALL] = "all",
+                                       [DL2_SPLIT_TRAIN] = "train",
+                                       [DL2_SPLIT_VAL] = "val",
+                                       [DL2_SPLIT_TEST] = "test",
+                                       NULL};
+
 const char *const dl2_dtype_words[] = {
     [DL2_UINT8] = "uint8", [DL2_FLOAT32] = "float32", [DL2_BFLOAT16] = "bfloat16", NULL};
 

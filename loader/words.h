@@ -2,6 +2,7 @@
 #ifndef DL2_LOADER_WORDS_H
 #define DL2_LOADER_WORDS_H
 
+extern const char *const dl2_split_words[];         /* enum dl2_split: "all", "train"... */
 extern const char *const dl2_dtype_words[];         /* enum dl2_dtype: "uint8"... */
 extern const char *const dl2_layout_words[];        /* enum dl2_layout: "nhwc"... */
 extern const char *const dl2_batching_words[];      /* enum dl2_batching: "strict"... */

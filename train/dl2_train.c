@@ -38,6 +38,7 @@ static struct {
            .weight_decay = NAN};
 
 static struct dl2_train_config config = {
+    .val_split = DL2_SPLIT_VAL,
     .val_fraction = 0.2,
     .synthetic_classes = 0,
     .image_size = 64,
@@ -91,19 +92,23 @@ static const char *const precisions[] = {[DL2_PRECISION_FP32] = "off",
 static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Data:"},
     {DL2_OPTION_TEXT, "data", 'd', "DIR",
-     "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE, or DIR/CLASS/IMAGE, of which a part "
-     "is kept for validation, or a folder of IDX files",
+     "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE (also training, valid, validation "
+     "or dev, in any case), or DIR/CLASS/IMAGE, of which a part is kept for validation, or a "
+     "folder "
+     "of IDX files",
      .value = &given.data},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may come several times (default: the dataset's "
      "own)",
      NULL, .parse = add_val},
+    {DL2_OPTION_CHOICE, "val-split", 0, "SPLIT",
+     "What to validate on of these: val, test, train or all (default: val)",
+     .value = &config.val_split, .words = dl2_split_words},
     {DL2_OPTION_TEXT, "stages", 0, "DIR:N,...",
      "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule",
      .value = &given.stages},
     {DL2_OPTION_REAL, "val-fraction", 0, "PART",
-     "Part of each class kept for validation where there are no train and val folders (default: "
-     "0.2)",
+     "Part of each class kept for validation where no folders say what is (default: 0.2)",
      .value = &config.val_fraction, .min = 0.001, .max = 0.9},
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Which part that is (default: 0)",
      .value = &config.split_seed},
@@ -594,6 +599,16 @@ static void close_bar(void)
     bar_open = false;
 }
 
+static void on_opened(void *context, const char *path, const struct dl2_dataset *dataset)
+{
+    (void)context;
+    const char *text;
+    bool matters;
+    for (size_t i = 0; (text = dl2_dataset_message(dataset, i, &matters)); i++)
+        if (matters || !quiet)
+            fprintf(stderr, "%s: %s: %s\n", program.name, path, text);
+}
+
 static void on_begun(void *context, const json_t *report)
 {
     (void)context;
@@ -618,6 +633,12 @@ static void on_begun(void *context, const json_t *report)
                dl2_json_get_integer(world, "ranks", 0), dl2_json_get_text(world, "transport", "?"),
                dl2_json_get_integer(world, "images_per_step", 0),
                dl2_json_get_real(arguments, "lr", 0));
+    const long long ranks = json_is_object(world) ? dl2_json_get_integer(world, "ranks", 1) : 1;
+    const long long left_out = dl2_json_get_integer(report, "train_images", 0) % ranks;
+    if (left_out)
+        printf("; each epoch leaves out %lld image%s, others each time, since all ranks train on "
+               "equally many",
+               left_out, left_out == 1 ? "" : "s");
     printf("\n");
     fflush(stdout);
 }
@@ -713,7 +734,8 @@ static json_t *library_versions(void)
 
 static int train(struct dl2_world *world)
 {
-    const struct dl2_train_events events = {NULL, on_begun, on_step, on_epoch, on_note, on_failed};
+    const struct dl2_train_events events = {NULL,     on_opened, on_begun, on_step,
+                                            on_epoch, on_note,   on_failed};
     struct dl2_train_result result;
     struct dl2_error error = DL2_ERROR_INIT;
     /* A second signal ends the program as it would any other. A rank's comes from who started it,

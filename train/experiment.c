@@ -50,6 +50,7 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
         a, "data", staged || !c->stages[0].path ? json_null() : dl2_json_text(c->stages[0].path));
     json_object_set_new(a, "stages", staged ? stage_list(run, true) : json_null());
     json_object_set_new(a, "val", paths(c->val, c->val_count));
+    json_object_set_new(a, "val-split", json_string(dl2_split_words[c->val_split]));
     json_object_set_new(a, "val-fraction", json_real(c->val_fraction));
     json_object_set_new(a, "split-seed", json_integer((json_int_t)c->split_seed));
     json_object_set_new(a, "loader", json_string(c->synthetic ? "synthetic" : "real"));
@@ -133,32 +134,14 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
  */
 json_t *dl2_run_identity(const struct dl2_run *run)
 {
-    static const char *const free_to_change[] = {"data",
-                                                 "stages",
-                                                 "val",
-                                                 "jobs",
-                                                 "depth",
-                                                 "on-bad",
-                                                 "io",
-                                                 "cache",
-                                                 "batching",
-                                                 "cache-decoded",
-                                                 "device",
-                                                 "threads",
-                                                 "deterministic",
-                                                 "world",
-                                                 "gpus",
-                                                 "run-epochs",
-                                                 "skip-validation",
-                                                 "checkpoint",
-                                                 "checkpoint-every",
-                                                 "resume",
-                                                 "restart",
-                                                 "name",
-                                                 "out",
-                                                 "val-resize",
-                                                 "validate-every",
-                                                 "export"};
+    static const char *const free_to_change[] = {
+        "data",       "stages",          "val",           "val-split",
+        "jobs",       "depth",           "on-bad",        "io",
+        "cache",      "batching",        "cache-decoded", "device",
+        "threads",    "deterministic",   "world",         "gpus",
+        "run-epochs", "skip-validation", "checkpoint",    "checkpoint-every",
+        "resume",     "restart",         "name",          "out",
+        "val-resize", "validate-every",  "export"};
     json_t *identity = json_deep_copy(run->arguments);
     for (size_t i = 0; i < sizeof free_to_change / sizeof *free_to_change; i++)
         json_object_del(identity, free_to_change[i]);

@@ -92,6 +92,18 @@ static int no_memory(struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a training run");
 }
 
+/* Has a stage or a validation set that was opened before the same path? */
+static bool was_opened(const struct dl2_run *run, const struct dl2_run_data *data)
+{
+    bool before = false;
+    for (size_t i = 0; i < run->stage_count; i++)
+        before |= &run->stages[i] != data && run->stages[i].path &&
+                  !strcmp(run->stages[i].path, data->path);
+    for (size_t i = 0; i < run->val_count; i++)
+        before |= &run->val[i] != data && !strcmp(run->val[i].path, data->path);
+    return before;
+}
+
 static int open_dataset(const struct dl2_run *run, struct dl2_run_data *data, const char *path,
                         enum dl2_split split, struct dl2_error *error)
 {
@@ -105,18 +117,14 @@ static int open_dataset(const struct dl2_run *run, struct dl2_run_data *data, co
     if (!data->name)
         return no_memory(error);
     DL2_TRY(dl2_dataset_open(path, &options, &data->dataset, error));
+    if (run->events.opened && !was_opened(run, data))
+        run->events.opened(run->events.context, path, data->dataset);
     data->images = dl2_dataset_count(data->dataset);
     for (size_t i = 0; i < data->images; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(data->dataset, i, &sample);
         data->bytes += sample.bytes;
     }
-    const char *what = split == DL2_SPLIT_VAL ? "validation" : "training";
-    if (data->images == 0)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s has no %s images%s", path, what,
-                             split == DL2_SPLIT_VAL
-                                 ? "; name another dataset with --val, or use --skip-validation"
-                                 : "");
     if (dl2_dataset_class_count(data->dataset) < 2)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s has only one class; training needs at least two, as folders: "
@@ -188,7 +196,7 @@ static int open_val_sets(struct dl2_run *run, struct dl2_error *error)
         return no_memory(error);
     for (size_t i = 0; i < count; i++) {
         run->val_count = i + 1;
-        DL2_TRY(open_dataset(run, &run->val[i], paths[i], DL2_SPLIT_VAL, error));
+        DL2_TRY(open_dataset(run, &run->val[i], paths[i], config->val_split, error));
         DL2_TRY(check_classes(&run->stages[0], &run->val[i], error));
     }
     return DL2_OK;

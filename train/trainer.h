@@ -46,9 +46,10 @@ struct dl2_train_config {
     /* Data. */
     const struct dl2_train_stage *stages; /* at least one */
     size_t stage_count;
-    const char *const *val; /* datasets whose val splits are validated on; none: the last stage's */
+    const char *const *val; /* datasets whose splits are validated on; none: the last stage's */
     size_t val_count;
-    double val_fraction; /* how a tree without train/ and val/ is split: see dataset.h */
+    enum dl2_split val_split; /* what of these datasets is validated on */
+    double val_fraction;      /* how a dataset without splits is split: see dataset.h */
     uint64_t split_seed;
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
     unsigned synthetic_classes; /* where no dataset says */
@@ -121,6 +122,8 @@ struct dl2_train_config {
 /* What a run tells while it goes on. Each may be NULL. Strings and records are borrowed. */
 struct dl2_train_events {
     void *context;
+    /* Each dataset that is opened, once: for dl2_dataset_message(). */
+    void (*opened)(void *context, const char *path, const struct dl2_dataset *dataset);
     /* Once, when all is open: the report without epochs. */
     void (*begun)(void *context, const json_t *report);
     /* After each step: batches done of this pass (or of a validation, `what` says) out of how many.

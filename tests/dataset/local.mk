@@ -16,7 +16,7 @@ EXTRA_DIST += tests/dataset/gen_gulp.py
 if HAVE_CMOCKA
 check_PROGRAMS += tests/dataset/test_packed
 tests_dataset_test_packed_SOURCES = tests/dataset/test_packed.c tests/dataset/gulp_golden.h
-tests_dataset_test_packed_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_dataset_test_packed_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(XXHASH_CFLAGS)
 tests_dataset_test_packed_LDADD = libdataset.la $(CMOCKA_LIBS)
 TESTS += tests/dataset/test_packed
 endif

@@ -130,7 +130,8 @@ static void test_train_and_val(void **state)
     expect_split(DL2_SPLIT_TRAIN, "train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
                                   "train/rose/deep/er/1:2");
     expect_split(DL2_SPLIT_VAL, "val/rose/9:2 val/tulip/1:3");
-    expect_split(DL2_SPLIT_ALL, "test/rose/5:-1 train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
+    expect_split(DL2_SPLIT_TEST, "test/rose/5:2");
+    expect_split(DL2_SPLIT_ALL, "test/rose/5:2 train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
                                 "train/rose/deep/er/1:2 train/stray:-1 val/rose/9:2 val/tulip/1:3");
     struct dl2_dataset *dataset = open_split(DL2_SPLIT_VAL);
     assert_int_equal(dl2_dataset_class_count(dataset), 4);
@@ -157,6 +158,155 @@ static void test_class_called_train(void **state)
     put("train/1.jpg");
     put("train/2.jpg");
     expect_split(DL2_SPLIT_ALL, "plane/1:0 train/1:1 train/2:1");
+}
+
+static void expect_message(const char *name, size_t number, const char *text)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *dataset;
+    struct dl2_error error = DL2_ERROR_INIT;
+    char *path = at(name);
+    options.split = DL2_SPLIT_TRAIN;
+    if (dl2_dataset_open(path, &options, &dataset, &error) < 0)
+        fail_msg("%s", error.message);
+    bool matters;
+    const char *message = dl2_dataset_message(dataset, number, &matters);
+    if (!message || !strstr(message, text))
+        fail_msg("message %zu is \"%s\", without \"%s\"", number, message, text);
+    dl2_dataset_close(dataset);
+    free(path);
+}
+
+/* Every usual name of a split, in any case, is one. */
+static void test_names_of_splits(void **state)
+{
+    (void)state;
+    static const char *const vals[] = {"val", "valid", "VALIDATION", "Dev"};
+    static const char *const trains[] = {"training", "Train", "TRAINING", "train"};
+    for (int i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s/cat/1.jpg", trains[i]);
+        put(name);
+        snprintf(name, sizeof name, "%s/dog/1.jpg", vals[i]);
+        put(name);
+        struct dl2_dataset *train = open_split(DL2_SPLIT_TRAIN), *val = open_split(DL2_SPLIT_VAL);
+        assert_int_equal(dl2_dataset_count(train), 1);
+        assert_int_equal(dl2_dataset_count(val), 1);
+        assert_int_equal(dl2_dataset_class_count(val), 2);
+        assert_string_equal(dl2_dataset_class_name(val, 0), "cat");
+        assert_int_equal(sample_of(val, 0).label, 1);
+        assert_true(dl2_dataset_has_parts(val));
+        assert_false(dl2_dataset_is_split_by_rule(val));
+        bool matters;
+        char layout[128];
+        snprintf(layout, sizeof layout, "train 1 image in 2 classes%s, val 1%s%s%s",
+                 i == 0   ? " (training/)"
+                 : i == 1 ? " (Train/)"
+                 : i == 2 ? " (TRAINING/)"
+                          : "",
+                 i ? " (" : "", i ? vals[i] : "", i ? "/)" : "");
+        assert_string_equal(dl2_dataset_message(val, 0, &matters), layout);
+        assert_false(matters);
+        assert_null(dl2_dataset_message(val, 1, &matters));
+        dl2_dataset_close(train);
+        dl2_dataset_close(val);
+        remove_root(NULL);
+        assert_int_equal(mkdir(root, 0700), 0);
+    }
+}
+
+/* Without a val split nothing is validated on unasked, least of all a part of the test split. */
+static void test_train_and_test(void **state)
+{
+    (void)state;
+    put("train/cat/1.jpg");
+    put("train/dog/1.jpg");
+    put("test/cat/2.jpg");
+    expect_split(DL2_SPLIT_TRAIN, "train/cat/1:0 train/dog/1:1");
+    expect_split(DL2_SPLIT_TEST, "test/cat/2:0");
+    refuse(DL2_SPLIT_VAL, DL2_ERR_FORMAT, "train 2 images in 2 classes, test 1");
+}
+
+/* The depth tells splits from classes that happen to be called so; both are said. */
+static void test_depth_tells_splits(void **state)
+{
+    (void)state;
+    put("shallow/plane/1.jpg");
+    put("shallow/train/1.jpg");
+    put("shallow/test/1.jpg");
+    expect_message("shallow", 0, "3 images in 3 classes, without folders for splits");
+    expect_message("shallow", 1, "'test' is read as a class");
+    expect_message("shallow", 2, "'train' is read as a class");
+    put("deep/train/cat/1.jpg");
+    put("deep/train/dog/1.jpg");
+    put("deep/extra/dog/1.jpg");
+    expect_message("deep", 0, "train 2 images in 2 classes; 1 elsewhere");
+    put("stray/train/1.jpg");
+    put("stray/train/cat/1.jpg");
+    put("stray/val/cat/1.jpg");
+    expect_message("stray", 1, "1 image is outside every class");
+}
+
+static struct dl2_dataset *open_below(const char *name, enum dl2_split split)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = split;
+    struct dl2_dataset *dataset = NULL;
+    char *path = at(name);
+    dl2_dataset_open(path, &options, &dataset, NULL);
+    free(path);
+    return dataset;
+}
+
+/* How many samples of the split a path below root has; 0: it can't be opened. */
+static size_t count_below(const char *name, enum dl2_split split)
+{
+    struct dl2_dataset *dataset = open_below(name, split);
+    const size_t count = dataset ? dl2_dataset_count(dataset) : 0;
+    assert_false(dataset && dl2_dataset_is_split_by_rule(dataset));
+    dl2_dataset_close(dataset);
+    return count;
+}
+
+/* A folder of a split is that split, whole, however it is reached. */
+static void test_folder_of_a_split(void **state)
+{
+    (void)state;
+    char name[64];
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof name, "woof/train/%s/%d.jpg", i % 2 ? "cat" : "dog", i);
+        put(name);
+        snprintf(name, sizeof name, "woof/test/%s/%d.jpg", i % 2 ? "cat" : "dog", i);
+        put(name);
+        snprintf(name, sizeof name, "woof/valid/%s/%d.jpg", i % 2 ? "cat" : "dog", i);
+        put(name);
+    }
+    assert_int_equal(count_below("woof/train", DL2_SPLIT_TRAIN), 10);
+    assert_int_equal(count_below("woof/train/", DL2_SPLIT_TRAIN), 10);
+    assert_int_equal(count_below("woof/train/.", DL2_SPLIT_TRAIN), 10);
+    assert_int_equal(count_below("woof/train", DL2_SPLIT_ALL), 10);
+    assert_int_equal(count_below("woof/train", DL2_SPLIT_VAL), 0);
+    assert_int_equal(count_below("woof/valid", DL2_SPLIT_VAL), 10);
+    assert_int_equal(count_below("woof/test", DL2_SPLIT_TEST), 10);
+    assert_int_equal(count_below("woof/test", DL2_SPLIT_VAL), 10); /* its name was said */
+    assert_int_equal(count_below("woof/test", DL2_SPLIT_TRAIN), 0);
+    assert_int_equal(count_below("woof/train/cat", DL2_SPLIT_TRAIN), 5);
+    char *link = at("alias");
+    assert_int_equal(symlink("woof/train", link), 0);
+    free(link);
+    assert_int_equal(count_below("alias", DL2_SPLIT_TRAIN), 10);
+    /* A folder that just happens to be called so, beside others, is split by the rule. */
+    put("home/dev/cat/1.jpg");
+    put("home/dev/cat/2.jpg");
+    put("home/joe/1.jpg");
+    struct dl2_dataset *dataset = open_below("home/dev", DL2_SPLIT_TRAIN);
+    assert_non_null(dataset);
+    assert_true(dl2_dataset_is_split_by_rule(dataset));
+    bool matters;
+    const char *message = dl2_dataset_message(dataset, 0, &matters);
+    assert_true(matters);
+    assert_non_null(strstr(message, "1 for training and 1 for validation"));
+    dl2_dataset_close(dataset);
 }
 
 static void test_sample_fields(void **state)
@@ -658,6 +808,10 @@ int main(void)
         TEST(test_train_and_val),
         TEST(test_only_one_part),
         TEST(test_class_called_train),
+        TEST(test_names_of_splits),
+        TEST(test_train_and_test),
+        TEST(test_depth_tells_splits),
+        TEST(test_folder_of_a_split),
         TEST(test_sample_fields),
         TEST(test_what_is_skipped),
         TEST(test_keep),

@@ -8,6 +8,7 @@
 #include "dataset/writer.h"
 #include "gulp_golden.h"
 
+#include <endian.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <cmocka.h>
 
@@ -71,6 +75,16 @@ static struct dl2_dataset *open_split(const char *name, enum dl2_split split)
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_dataset_open(at(name), &options, &dataset, &error) < 0)
         fail_msg("%s", error.message);
+    return dataset;
+}
+
+/* NULL where it can't be opened: it has no such split. */
+static struct dl2_dataset *open_any(const char *name, enum dl2_split split)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = split;
+    struct dl2_dataset *dataset;
+    dl2_dataset_open(at(name), &options, &dataset, NULL);
     return dataset;
 }
 
@@ -156,7 +170,10 @@ static void pack_with(const char *from, const char *to, const struct dl2_writer_
 
 static void compare_split(const char *a, const char *b, enum dl2_split split)
 {
-    struct dl2_dataset *one = open_split(a, split), *two = open_split(b, split);
+    struct dl2_dataset *one = open_any(a, split), *two = open_any(b, split);
+    assert_int_equal(!one, !two);
+    if (!one)
+        return;
     struct dl2_bytes scratches[2] = {DL2_BYTES_INIT, DL2_BYTES_INIT};
     assert_int_equal(dl2_dataset_count(one), dl2_dataset_count(two));
     assert_int_equal(dl2_dataset_class_count(one), dl2_dataset_class_count(two));
@@ -203,7 +220,7 @@ static void check_pack(const char *from, enum dl2_container container, bool has_
     for (int index = 1; index >= 0; index--) {
         if (!index)
             assert_int_equal(unlink(at("packed/dl2-index.bin")), 0);
-        for (int split = DL2_SPLIT_ALL; split <= DL2_SPLIT_VAL; split++)
+        for (int split = DL2_SPLIT_ALL; split <= DL2_SPLIT_TEST; split++)
             compare_split(from, "packed", (enum dl2_split)split);
     }
     /* An index that is made afterwards says the same. */
@@ -237,6 +254,10 @@ static void check_container(enum dl2_container container)
     put("parts/train/stray.jpg");
     put("parts/test/rose/5.jpg");
     check_pack("parts", container, true);
+    put_photos("names/Training", 2, 5);
+    put_photos("names/validation", 2, 2);
+    put_photos("names/test", 2, 3);
+    check_pack("names", container, true);
     put("flat/a.jpg");
     put("flat/b.jpg");
     put("flat/ab.jpg");
@@ -483,6 +504,25 @@ static void test_webdataset_rules(void **state)
     tar_end(&tar, "p/set-val-000000.tar");
     expect_split("p", DL2_SPLIT_TRAIN, "train/1:0");
     expect_split("p", DL2_SPLIT_VAL, "val/1:1");
+    tar_add(&tar, "2.cls", "1");
+    tar_add(&tar, "2.jpg", "1");
+    tar_end(&tar, "p/set-Test-000000.tar");
+    tar_add(&tar, "3.cls", "1");
+    tar_add(&tar, "3.jpg", "1");
+    tar_end(&tar, "p/set-validation-000001.tar");
+    expect_split("p", DL2_SPLIT_TEST, "test/2:1");
+    expect_split("p", DL2_SPLIT_VAL, "val/1:1 val/3:1");
+    expect_split("p/set-train-000000.tar", DL2_SPLIT_TRAIN, "1:0");
+    /* Shards in folders of splits, by other names. */
+    tar_add(&tar, "1.cls", "0");
+    tar_add(&tar, "1.jpg", "1");
+    tar_end(&tar, "q/training/a.tar");
+    tar_add(&tar, "1.cls", "1");
+    tar_add(&tar, "1.jpg", "1");
+    tar_end(&tar, "q/valid/a.tar");
+    expect_split("q", DL2_SPLIT_TRAIN, "training/1:0");
+    expect_split("q", DL2_SPLIT_VAL, "valid/1:1");
+    expect_split("q/training", DL2_SPLIT_TRAIN, "1:0");
     /* A tree of files: labels by folders, and dots in names. */
     tar_add(&tar, "rose/img.1.jpg", "1");
     tar_add(&tar, "rose/img.2.jpg", "2");
@@ -530,6 +570,92 @@ static void test_tar_extensions(void **state)
     dl2_dataset_close(dataset);
 }
 
+static void tar_link(struct tar *tar, const char *name, char type, const char *target)
+{
+    uint8_t *header = tar->bytes + tar->size;
+    tar->size += tar_member(header, name, type, "", 0);
+    memcpy(header + 157, target, strlen(target));
+    memset(header + 148, ' ', 8);
+    unsigned sum = 0;
+    for (int i = 0; i < 512; i++)
+        sum += header[i];
+    snprintf((char *)header + 148, 8, "%06o", sum);
+}
+
+/* A hard link is the file that it is another name of, as tar extracts it. */
+static void test_tar_hard_links(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "./rose/1.jpg", "first");
+    tar_link(&tar, "./rose/2.jpg", '1', "./rose/1.jpg");
+    tar_add(&tar, "rose/.hidden.jpg", "other");
+    tar_link(&tar, "aster/3.jpg", '1', "rose/2.jpg");
+    tar_link(&tar, "aster/4.jpg", '1', "rose/.hidden.jpg");
+    char name[160], target[160], pax[400];
+    snprintf(target, sizeof target, "aster/%0120d.jpg", 7);
+    snprintf(name, sizeof name, "aster/%0120d.jpg", 8);
+    tar.size += tar_member(tar.bytes + tar.size, "././@LongLink", 'L', target, strlen(target) + 1);
+    tar_add(&tar, "long", "long");
+    tar.size += tar_member(tar.bytes + tar.size, "././@LongLink", 'K', target, strlen(target) + 1);
+    tar_link(&tar, "aster/5.jpg", '1', "cut off");
+    snprintf(pax, sizeof pax, "%zu linkpath=%s\n", strlen(target) + 14, target);
+    tar.size += tar_member(tar.bytes + tar.size, "PaxHeader", 'x', pax, strlen(pax));
+    tar_link(&tar, "aster/6.jpg", '1', "cut off");
+    tar_end(&tar, "l.tar");
+    struct dl2_dataset *dataset = open_split("l.tar", DL2_SPLIT_ALL);
+    static const char *const contents[] = {"first", "first", "first", "other",
+                                           "long",  "long",  "long"};
+    assert_int_equal(dl2_dataset_count(dataset), 7);
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    for (size_t i = 0; i < 7; i++) {
+        const uint8_t *data;
+        size_t size;
+        read_sample(dataset, i, &scratch, &data, &size);
+        assert_int_equal(size, strlen(contents[i]));
+        assert_memory_equal(data, contents[i], size);
+    }
+    assert_string_equal(sample_of(dataset, 1).key, "rose/2");
+    assert_int_equal(sample_of(dataset, 1).label, 1);
+    dl2_bytes_free(&scratch);
+    dl2_dataset_close(dataset);
+    tar_link(&tar, "rose/2.jpg", '1', "rose/1.jpg");
+    tar_add(&tar, "rose/1.jpg", "late");
+    tar_end(&tar, "l.tar");
+    refuse("l.tar", DL2_ERR_FORMAT, "rose/2.jpg is a hard link to rose/1.jpg");
+}
+
+/* The message that contains the text is there, whether the index is made or read. */
+static void expect_message(const char *name, const char *text)
+{
+    for (int index = 0; index < 2; index++) {
+        struct dl2_dataset *dataset = open_split(name, DL2_SPLIT_ALL);
+        bool matters, found = false;
+        const char *message;
+        for (size_t i = 0; (message = dl2_dataset_message(dataset, i, &matters)); i++)
+            found |= matters && strstr(message, text);
+        dl2_dataset_close(dataset);
+        if (!found)
+            fail_msg("%s: no message of \"%s\"", name, text);
+        size_t count;
+        assert_int_equal(dl2_dataset_write_index(at(name), NULL, 1, &count, NULL), DL2_OK);
+    }
+}
+
+static void test_what_tar_does_not_give(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "1.jpg", "1");
+    tar_add(&tar, "1.json", "{\"label\": 3}");
+    tar_end(&tar, "json/a.tar");
+    expect_message("json", "labels are read from .cls alone");
+    tar_add(&tar, "rose/1.jpg", "1");
+    tar_link(&tar, "rose/2.jpg", '2', "1.jpg");
+    tar_end(&tar, "links/a.tar");
+    expect_message("links", "symbolic links");
+}
+
 static void test_tar_refusals(void **state)
 {
     (void)state;
@@ -558,6 +684,16 @@ static void test_tar_refusals(void **state)
     tar_add(&tar, "a/1.jpg", "x");
     tar_end(&tar, "s/whole.tar");
     refuse("s", DL2_ERR_FORMAT, "\"a/1\" comes twice");
+    /* Beside each other, too: which of them was meant nobody knows. */
+    tar_add(&tar, "a/1.jpg", "old");
+    tar_add(&tar, "a/1.jpg", "new");
+    tar_end(&tar, "s/whole.tar");
+    refuse("s", DL2_ERR_FORMAT, "a/1.jpg comes twice");
+    tar_add(&tar, "a/1.jpg", "x");
+    tar_add(&tar, "a/1.cls", "1");
+    tar_add(&tar, "a/1.cls", "2");
+    tar_end(&tar, "s/whole.tar");
+    refuse("s", DL2_ERR_FORMAT, "a/1.cls comes twice");
     put("s/more.tar.gz");
     refuse("s", DL2_ERR_UNSUPPORTED, "more.tar.gz");
     put("z.tgz");
@@ -654,6 +790,30 @@ static void test_stale_index(void **state)
     dataset = open_split("packed", DL2_SPLIT_ALL);
     assert_int_equal(dl2_dataset_count(dataset), 5);
     dl2_dataset_close(dataset);
+}
+
+/* An index that knew fewer splits is not asked for them. */
+static void test_old_index(void **state)
+{
+    (void)state;
+    put_photos("names/training", 2, 3);
+    put_photos("names/valid", 2, 2);
+    const struct dl2_writer_options options = {.container = DL2_CONTAINER_TAR};
+    pack_with("names", "packed", &options, true);
+    struct dl2_bytes index = DL2_BYTES_INIT;
+    assert_int_equal(dl2_file_read(at("packed/dl2-index.bin"), 1 << 20, &index, NULL), 0);
+    const uint32_t version = htole32(2), flags = htole32(2);
+    uint64_t sum = 0;
+    memcpy(index.data + 8, &version, sizeof version);
+    memcpy(index.data + 16, &flags, sizeof flags); /* our own, without splits */
+    memcpy(index.data + 56, &sum, sizeof sum);
+    sum = htole64(XXH3_64bits(index.data, index.size));
+    memcpy(index.data + 56, &sum, sizeof sum);
+    put_bytes("packed/dl2-index.bin", index.data, index.size);
+    dl2_bytes_free(&index);
+    compare_split("names", "packed", DL2_SPLIT_TRAIN);
+    compare_split("names", "packed", DL2_SPLIT_VAL);
+    pack_with("names", "packed", &options, true); /* it is still our own, to be replaced */
 }
 
 static void test_damaged_index(void **state)
@@ -795,8 +955,11 @@ int main(void)
         TEST(test_webdataset_rules),
         TEST(test_tar_extensions),
         TEST(test_tar_refusals),
+        TEST(test_tar_hard_links),
+        TEST(test_what_tar_does_not_give),
         TEST(test_check_sums),
         TEST(test_stale_index),
+        TEST(test_old_index),
         TEST(test_damaged_index),
         TEST(test_unfinished),
         TEST(test_many_shards),

@@ -144,7 +144,7 @@ grep -q 'bench DIR, or check DIR, or analyze' "$work/err" || fail "too few: $(ca
 expect 1 dl2-load bench "$work/flowers" --json "$work"
 { [ ! -s "$work/out" ] && grep -q 'is a folder' "$work/err"; } || fail "measured before it looked where to write"
 expect 2 dl2-load fill "$work/flowers"
-expect 2 dl2-load bench "$work/flowers" --split test
+expect 2 dl2-load bench "$work/flowers" --split trial
 expect 2 dl2-load bench "$work/flowers" --batch 0
 for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching random" "--on-bad ask" \
     "--crop-area 0.5" "--crop-area 0.5,0.4" "--scaling 1,x" "--rank 1" "--shuffle-window 4" "--device gpu" \

@@ -54,6 +54,27 @@ expect 0 run -d flat --out flat3 --val-fraction 0.3
 expect 0 run -d flat --out flat-seed --split-seed 5
 differ flat/$CK flat-seed/$CK "--split-seed"
 
+grep -q 'flat: 60 images in 3 classes, without folders for splits: 48 for training and 12 for validation' \
+    "$work/err" || fail "the split by the rule is not announced"
+
+# Splits by other names; a test split only by its name; a folder of a split is that split, whole.
+mkdir valid test && cp -r data/train valid/Training && cp -r data/val valid/Valid
+expect 0 dl2-train -j 2 --threads 1 -a convnet --image-size 8 -b 8 -e 1 -d valid --out valid-out
+grep -q 'valid: train 48 images in 3 classes (Training/), val 15 (Valid/)' "$work/err" ||
+    fail "the layout is not said: $(cat "$work/err")"
+[ "$(field valid-out/$REPORT val_images)" = 15 ] || fail "valid/ is not the validation split"
+cp -r data/train test/train && cp -r data/val test/test
+expect 1 run -d test --out x
+grep -q 'no samples for validation, but train 48 images in 3 classes, test 15' "$work/err" ||
+    fail "it isn't said that there is only a test split"
+expect 0 run -d test --val-split test --out test-out
+[ "$(field test-out/$REPORT val_images)" = 15 ] || fail "--val-split test"
+expect 0 run -d data/train --val data/val --out folders
+[ "$(field folders/$REPORT train_images)" = 48 ] || fail "a part of data/train is left out"
+[ "$(field folders/$REPORT val_images)" = 15 ] || fail "a part of data/val is left out"
+expect 1 run -d data/train --out x
+grep -q 'no samples for validation' "$work/err" || fail "training images are validated on"
+
 # Gray images make a network of one channel, unless told otherwise.
 expect 0 run -d gray --out gray
 [ "$(field gray/$REPORT channels)" = 1 ] || fail "gray images were not noticed"

@@ -40,6 +40,9 @@ PY
 # One rank is the same as none; fewer images to validate than ranks; fewer to train on than a step has.
 expect 0 run -d data --out none --mixup 0.2
 expect 0 run -d data --out one --mixup 0.2 --ranks 1
+expect 0 dl2-train -j 2 --threads 1 -a convnet --image-size 8 -b 8 -e 1 -d data --out left --ranks 2
+grep -q 'each epoch leaves out 1 image, others each time' "$work/out" ||
+    fail "it isn't said what ranks leave out: $(cat "$work/out")"
 same none/$CK one/$CK "a world of one"
 make_images tiny 2 4 1 8
 expect 0 run -d tiny --out tiny --ranks 3 --sync-bn -b 8
