@@ -30,9 +30,14 @@ static struct span first_folder(const char *name)
 static bool find_parts(const char *const *names, size_t count, uint8_t *parts)
 {
     struct dl2_part_census census = {0};
+    struct span last = {"", 0};
+    uint8_t part = DL2_PART_NONE;
     for (size_t i = 0; i < count; i++) {
         const struct span top = first_folder(names[i]);
-        parts[i] = (uint8_t)dl2_part_of_folder(top.text, top.length);
+        if (compare_spans(&top, &last))
+            part = (uint8_t)dl2_part_of_folder(top.text, top.length);
+        last = top;
+        parts[i] = part;
         if (!top.length)
             continue;
         if (strchr(top.text + top.length + 1, '/'))

@@ -35,6 +35,13 @@ echo x >"$long/$(printf '%0120d' 1).jpg"
 for format in gnu pax; do
     (cd "$work/long" && tar --format=$format -cf "$work/corpus-tar/long-$format" .) || fail "tar --format=$format"
 done
+# Hard and symbolic links, with short and with long names.
+(cd "$work/src/train" && ln rose/1.ppm rose/5.ppm && ln -s 1.ppm rose/6.ppm) || fail ln
+(cd "$work/long" && ln */*1.jpg "$(echo */)$(printf '%0120d' 2).jpg") || fail ln
+for format in gnu pax; do
+    (cd "$work" && tar --format=$format -cf "$work/corpus-tar/links-$format" src/train long) ||
+        fail "tar --format=$format"
+done
 DL2_FUZZ_SECONDS=${DL2_FUZZ_SECONDS:-4}
 export DL2_FUZZ_SECONDS
 for kind in gulp tar index; do
