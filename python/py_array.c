@@ -1,15 +1,20 @@
 /*
  * dl2.Array: memory that others see through the buffer protocol and DLPack, without a copy.
  *
- * Whoever sees it holds the array: a buffer by its `obj`, a DLPack tensor by its manager_ctx. So
- * the array dies with its last view, and the batch's memory goes back to the loader then.
+ * Each view holds the array that owns the memory: a buffer by its `obj`, a DLPack tensor by its
+ * manager_ctx, a part of an array by `base`. So the owner dies with its last view, and the batch's
+ * memory goes back to the loader then.
+ *
+ * Comparing and PyTorch's functions are left to NumPy and PyTorch, which are imported when needed.
  */
 #include "python/py_dl2.h"
 
 #include <dlpack/dlpack.h>
+#include <string.h>
 
 struct py_array {
-    PyObject_HEAD struct py_loader *loader; /* whose batch this is, or NULL: `data` is our own */
+    PyObject_HEAD struct py_array *base; /* the owner of `data`; NULL: this array itself */
+    struct py_loader *loader; /* an owner's: whose batch it is; NULL: `data` is its own */
     struct dl2_batch *batch;
     void *data;
     enum py_type type;
@@ -27,13 +32,55 @@ static const struct {
     [PY_INT64] = {"int64", "q", 8, kDLInt},
 };
 
-static struct py_array *make(const struct py_state *state, enum py_type type, int ndim,
+/*
+ * default_collate(batch) for a list of arrays: one tensor. PyTorch has a table of such functions,
+ * but for a type that it doesn't know no way to find one.
+ */
+static PyObject *collate(PyObject *unused, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"batch", "collate_fn_map", NULL};
+    PyObject *batch, *map;
+    (void)unused;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O:collate", names, &batch, &map))
+        return NULL;
+    PyObject *torch = PyImport_ImportModule("torch");
+    PyObject *list = torch ? PySequence_List(batch) : NULL;
+    PyObject *tensor = list ? PyObject_CallMethod(torch, "stack", "O", list) : NULL;
+    Py_XDECREF(list);
+    Py_XDECREF(torch);
+    return tensor;
+}
+
+/* Puts collate() into that table once PyTorch is there; a PyTorch without the table does without.
+ */
+static void teach_torch(struct py_state *state)
+{
+    static PyMethodDef method = {"collate", (PyCFunction)(void (*)(void))collate,
+                                 METH_VARARGS | METH_KEYWORDS, NULL};
+    PyObject *name = PyUnicode_FromString("torch.utils.data._utils.collate");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    PyObject *map = module ? PyObject_GetAttrString(module, "default_collate_fn_map") : NULL;
+    PyObject *function = map && PyDict_Check(map) ? PyCFunction_New(&method, NULL) : NULL;
+    state->collates = module; /* tried */
+    if (function)
+        PyDict_SetItem(map, (PyObject *)state->array, function);
+    PyErr_Clear();
+    Py_XDECREF(function);
+    Py_XDECREF(map);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+}
+
+static struct py_array *make(struct py_state *state, enum py_type type, int ndim,
                              const Py_ssize_t *shape)
 {
+    if (!state->collates)
+        teach_torch(state);
     struct py_array *self = PyObject_New(struct py_array, state->array);
     if (!self)
         return NULL;
     Py_ssize_t stride = types[type].bytes;
+    self->base = NULL;
     self->loader = NULL;
     self->batch = NULL;
     self->data = NULL;
@@ -47,7 +94,7 @@ static struct py_array *make(const struct py_state *state, enum py_type type, in
     return self;
 }
 
-PyObject *py_array_of_images(const struct py_state *state, struct py_loader *loader,
+PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
                              struct dl2_batch *batch)
 {
     static const enum py_type of_dtype[] = {
@@ -70,7 +117,7 @@ PyObject *py_array_of_images(const struct py_state *state, struct py_loader *loa
     return (PyObject *)self;
 }
 
-PyObject *py_array_of_numbers(const struct py_state *state, Py_ssize_t count, int64_t **data)
+PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t **data)
 {
     struct py_array *self = make(state, PY_INT64, 1, &count);
     if (!self)
@@ -87,7 +134,9 @@ PyObject *py_array_of_numbers(const struct py_state *state, Py_ssize_t count, in
 static void array_dealloc(struct py_array *self)
 {
     PyTypeObject *type = py_type_of(self);
-    if (self->loader) {
+    if (self->base) {
+        Py_DECREF((PyObject *)self->base);
+    } else if (self->loader) {
         py_loader_give_back(self->loader, self->batch);
         Py_DECREF((PyObject *)self->loader);
     } else {
@@ -99,18 +148,53 @@ static void array_dealloc(struct py_array *self)
 
 static Py_ssize_t size_of(const struct py_array *self)
 {
-    return self->ndim ? self->shape[0] * self->strides[0] : 0;
+    Py_ssize_t size = types[self->type].bytes;
+    for (int i = 0; i < self->ndim; i++)
+        size *= self->shape[i];
+    return size;
+}
+
+/* Dense, the last dimension running fastest (or, with `fortran`, the first)? */
+static bool is_dense(const struct py_array *self, bool fortran)
+{
+    Py_ssize_t stride = types[self->type].bytes;
+    for (int n = 0; n < self->ndim; n++) {
+        const int i = fortran ? n : self->ndim - 1 - n;
+        if (self->shape[i] > 1 && self->strides[i] != stride)
+            return size_of(self) == 0;
+        stride *= self->shape[i];
+    }
+    return true;
 }
 
 /* ---- the buffer protocol ---- */
 
+static bool has_all(int flags, int wanted)
+{
+    return (flags & wanted) == wanted;
+}
+
+static bool has_format(const struct py_array *self)
+{
+    if (!types[self->type].format)
+        PyErr_Format(PyExc_BufferError,
+                     "neither buffers nor NumPy have a format for %s: use DLPack "
+                     "(torch.from_dlpack), or a loader of dtype 'float32'",
+                     types[self->type].name);
+    return types[self->type].format;
+}
+
 static int array_getbuffer(struct py_array *self, Py_buffer *view, int flags)
 {
     view->obj = NULL;
-    if (!types[self->type].format) {
-        PyErr_Format(PyExc_BufferError,
-                     "buffers have no format for %s: use DLPack (torch.from_dlpack)",
-                     types[self->type].name);
+    if (!has_format(self))
+        return -1;
+    const bool needs_c = has_all(flags, PyBUF_C_CONTIGUOUS) || !has_all(flags, PyBUF_STRIDES);
+    const bool needs_fortran = has_all(flags, PyBUF_F_CONTIGUOUS);
+    const bool needs_any = has_all(flags, PyBUF_ANY_CONTIGUOUS);
+    if ((needs_c && !is_dense(self, false)) || (needs_fortran && !is_dense(self, true)) ||
+        (needs_any && !is_dense(self, false) && !is_dense(self, true))) {
+        PyErr_SetString(PyExc_BufferError, "this part of an array is not contiguous");
         return -1;
     }
     *view = (Py_buffer){
@@ -121,7 +205,7 @@ static int array_getbuffer(struct py_array *self, Py_buffer *view, int flags)
         .ndim = flags & PyBUF_ND ? self->ndim : 1,
         .format = flags & PyBUF_FORMAT ? (char *)types[self->type].format : NULL,
         .shape = flags & PyBUF_ND ? self->shape : NULL,
-        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? self->strides : NULL,
+        .strides = has_all(flags, PyBUF_STRIDES) ? self->strides : NULL,
     };
     return 0;
 }
@@ -205,6 +289,264 @@ static PyObject *array_dlpack_device(PyObject *self, PyObject *unused)
     return Py_BuildValue("(ii)", kDLCPU, 0);
 }
 
+/* ---- NumPy and PyTorch ---- */
+
+static PyObject *as_numpy(PyObject *self, PyObject *dtype, PyObject *copy)
+{
+    if (!has_format((struct py_array *)self))
+        return NULL;
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *memory = numpy ? PyMemoryView_FromObject(self) : NULL;
+    PyObject *array = !memory ? NULL
+                      : copy == Py_None
+                          ? PyObject_CallMethod(numpy, "asarray", "OO", memory, dtype)
+                          : PyObject_CallMethod(numpy, "array", "OOO", memory, dtype, copy);
+    Py_XDECREF(memory);
+    Py_XDECREF(numpy);
+    return array;
+}
+
+static PyObject *array_array(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"dtype", "copy", NULL};
+    PyObject *dtype = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:__array__", names, &dtype, &copy))
+        return NULL;
+    return as_numpy(self, dtype, copy);
+}
+
+static PyObject *as_tensor(PyObject *torch, PyObject *self)
+{
+    return PyObject_CallMethod(torch, "from_dlpack", "O", self);
+}
+
+/* `object` with tensors where it is, or lists or tuples in it hold, arrays. */
+static PyObject *with_tensors(const struct py_state *state, PyObject *torch, PyObject *object)
+{
+    if (Py_IS_TYPE(object, state->array))
+        return as_tensor(torch, object);
+    if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object))
+        return Py_NewRef(object);
+    PyObject *list = PySequence_List(object);
+    for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++) {
+        PyObject *item = with_tensors(state, torch, PyList_GetItem(list, i));
+        if (!item || PyList_SetItem(list, i, item) < 0)
+            Py_CLEAR(list);
+    }
+    if (!list || PyList_CheckExact(object))
+        return list;
+    PyObject *tuple = PyList_AsTuple(list);
+    Py_DECREF(list);
+    return tuple;
+}
+
+static PyObject *with_tensor_values(const struct py_state *state, PyObject *torch, PyObject *dict)
+{
+    PyObject *copy = PyDict_New(), *key, *value;
+    Py_ssize_t at = 0;
+    while (copy && dict && PyDict_Next(dict, &at, &key, &value)) {
+        PyObject *item = with_tensors(state, torch, value);
+        if (!item || PyDict_SetItem(copy, key, item) < 0)
+            Py_CLEAR(copy);
+        Py_XDECREF(item);
+    }
+    return copy;
+}
+
+/* PyTorch calls it for each of its functions that is given an array. */
+static PyObject *array_torch_function(PyObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"func", "types", "args", "kwargs", NULL};
+    PyObject *function, *types_given, *given, *named = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!|O:__torch_function__", names, &function,
+                                     &types_given, &PyTuple_Type, &given, &named))
+        return NULL;
+    const struct py_state *state = py_state_of((PyTypeObject *)type);
+    PyObject *torch = PyImport_ImportModule("torch");
+    PyObject *tensors = torch ? with_tensors(state, torch, given) : NULL;
+    PyObject *values =
+        tensors ? with_tensor_values(state, torch, named && PyDict_Check(named) ? named : NULL)
+                : NULL;
+    PyObject *result = values ? PyObject_Call(function, tensors, values) : NULL;
+    Py_XDECREF(values);
+    Py_XDECREF(tensors);
+    Py_XDECREF(torch);
+    return result;
+}
+
+/* PyTorch where it is loaded, and `other` a tensor or one of both of a type that only it has. */
+static PyObject *torch_for(const struct py_array *self, PyObject *other)
+{
+    PyObject *name = PyUnicode_FromString("torch");
+    PyObject *torch = name ? PyImport_GetModule(name) : NULL;
+    PyObject *tensor = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
+    const bool both = Py_IS_TYPE(other, py_type_of((void *)self));
+    bool wanted =
+        !types[self->type].format || (both && !types[((struct py_array *)other)->type].format);
+    if (tensor && !wanted)
+        wanted = PyObject_IsInstance(other, tensor) == 1;
+    PyErr_Clear();
+    if (!wanted)
+        Py_CLEAR(torch);
+    Py_XDECREF(tensor);
+    Py_XDECREF(name);
+    return torch;
+}
+
+/* Element by element, as NumPy or, beside a tensor, PyTorch compares. */
+static PyObject *array_compare(PyObject *self, PyObject *other, int how)
+{
+    PyObject *torch = torch_for((struct py_array *)self, other);
+    PyObject *seen = torch ? as_tensor(torch, self) : as_numpy(self, Py_None, Py_None);
+    PyObject *result = seen ? PyObject_RichCompare(seen, other, how) : NULL;
+    Py_XDECREF(seen);
+    Py_XDECREF(torch);
+    return result;
+}
+
+/* By identity, as tensors have it. */
+static Py_hash_t array_hash(PyObject *self)
+{
+    return ((hashfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_hash))(self);
+}
+
+/* ---- parts ---- */
+
+static PyObject *number_at(enum py_type type, const void *data)
+{
+    uint16_t half;
+    uint32_t bits;
+    float real;
+    int64_t whole;
+    switch (type) {
+    case PY_UINT8:
+        return PyLong_FromLong(*(const uint8_t *)data);
+    case PY_INT64:
+        memcpy(&whole, data, sizeof whole);
+        return PyLong_FromLongLong(whole);
+    case PY_BFLOAT16:
+        memcpy(&half, data, sizeof half);
+        bits = (uint32_t)half << 16;
+        memcpy(&real, &bits, sizeof real);
+        return PyFloat_FromDouble(real);
+    default:
+        memcpy(&real, data, sizeof real);
+        return PyFloat_FromDouble(real);
+    }
+}
+
+/* A part of an array while its dimensions are gone through. */
+struct part {
+    char *data;
+    int axis, ndim; /* dimensions of the array done, of the part made */
+    Py_ssize_t shape[4], strides[4];
+};
+
+static void keep_axis(const struct py_array *self, struct part *part)
+{
+    part->shape[part->ndim] = self->shape[part->axis];
+    part->strides[part->ndim++] = self->strides[part->axis++];
+}
+
+static bool take_index(const struct py_array *self, struct part *part, Py_ssize_t index)
+{
+    const Py_ssize_t length = self->shape[part->axis];
+    if (index < -length || index >= length) {
+        PyErr_Format(PyExc_IndexError, "there is no index %zd in a dimension of %zd", index,
+                     length);
+        return false;
+    }
+    part->data += (index < 0 ? index + length : index) * self->strides[part->axis++];
+    return true;
+}
+
+static bool take_key(const struct py_array *self, struct part *part, PyObject *key)
+{
+    if (PySlice_Check(key)) {
+        Py_ssize_t start, stop, step;
+        if (PySlice_Unpack(key, &start, &stop, &step) < 0)
+            return false;
+        const Py_ssize_t count =
+            PySlice_AdjustIndices(self->shape[part->axis], &start, &stop, step);
+        part->data += count ? start * self->strides[part->axis] : 0;
+        part->shape[part->ndim] = count;
+        part->strides[part->ndim++] = step * self->strides[part->axis++];
+        return true;
+    }
+    if (PyIndex_Check(key)) {
+        const Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_IndexError);
+        return !(index == -1 && PyErr_Occurred()) && take_index(self, part, index);
+    }
+    PyErr_SetString(PyExc_TypeError, "an index is a whole number, a slice or ...: "
+                                     "numpy.asarray(array) takes others");
+    return false;
+}
+
+/* A number, or an array that sees the part. */
+static PyObject *finish_part(struct py_array *self, struct part *part)
+{
+    while (part->axis < self->ndim)
+        keep_axis(self, part);
+    if (!part->ndim)
+        return number_at(self->type, part->data);
+    struct py_array *out = make(py_state_of(py_type_of(self)), self->type, part->ndim, part->shape);
+    if (!out)
+        return NULL;
+    memcpy(out->strides, part->strides, sizeof out->strides);
+    out->data = part->data;
+    out->base = (struct py_array *)Py_NewRef((PyObject *)(self->base ? self->base : self));
+    return (PyObject *)out;
+}
+
+static PyObject *array_item(struct py_array *self, Py_ssize_t index)
+{
+    struct part part = {.data = self->data};
+    return take_index(self, &part, index) ? finish_part(self, &part) : NULL;
+}
+
+static PyObject *array_subscript(struct py_array *self, PyObject *key)
+{
+    struct part part = {.data = self->data};
+    PyObject *keys = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
+    if (!keys)
+        return NULL;
+    Py_ssize_t count = PyTuple_Size(keys), dots = 0;
+    for (Py_ssize_t i = 0; i < count; i++)
+        dots += PyTuple_GetItem(keys, i) == Py_Ellipsis;
+    const Py_ssize_t left_out = self->ndim - (count - dots); /* dimensions that ... stands for */
+    bool good = left_out >= 0 && dots <= 1;
+    if (!good)
+        PyErr_Format(PyExc_IndexError, "%zd indices for an array of %d dimensions", count,
+                     self->ndim);
+    for (Py_ssize_t i = 0; good && i < count; i++) {
+        PyObject *item = PyTuple_GetItem(keys, i);
+        for (Py_ssize_t n = 0; item == Py_Ellipsis && n < left_out; n++)
+            keep_axis(self, &part);
+        good = item == Py_Ellipsis || take_key(self, &part, item);
+    }
+    Py_DECREF(keys);
+    return good ? finish_part(self, &part) : NULL;
+}
+
+static PyObject *list_of_part(const struct py_array *self, int axis, const char *data)
+{
+    if (axis == self->ndim)
+        return number_at(self->type, data);
+    PyObject *list = PyList_New(self->shape[axis]);
+    for (Py_ssize_t i = 0; list && i < self->shape[axis]; i++) {
+        PyObject *item = list_of_part(self, axis + 1, data + i * self->strides[axis]);
+        if (!item || PyList_SetItem(list, i, item) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *array_tolist(struct py_array *self, PyObject *unused)
+{
+    (void)unused;
+    return list_of_part(self, 0, self->data);
+}
+
 /* ---- attributes ---- */
 
 static PyObject *array_shape(struct py_array *self, void *closure)
@@ -251,6 +593,15 @@ static PyMethodDef methods[] = {
      "A DLPack capsule of this memory, for torch.from_dlpack() and numpy.from_dlpack()."},
     {"__dlpack_device__", array_dlpack_device, METH_NOARGS,
      "__dlpack_device__($self)\n--\n\n(1, 0): memory of the CPU."},
+    {"__array__", (PyCFunction)(void (*)(void))array_array, METH_VARARGS | METH_KEYWORDS,
+     "__array__($self, dtype=None, *, copy=None)\n--\n\n"
+     "A numpy.ndarray of this memory. BufferError for bfloat16, which NumPy doesn't have."},
+    {"__torch_function__", (PyCFunction)(void (*)(void))array_torch_function,
+     METH_CLASS | METH_VARARGS | METH_KEYWORDS,
+     "__torch_function__($type, func, types, args=(), kwargs=None)\n--\n\n"
+     "Calls a function of PyTorch's with tensors of the arrays' memory."},
+    {"tolist", (PyCFunction)array_tolist, METH_NOARGS,
+     "tolist($self)\n--\n\nThe numbers as Python has them, in as many lists as dimensions."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -261,21 +612,39 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-PyDoc_STRVAR(doc, "Memory to be seen by others without a copy, dense and in C order.\n\n"
-                  "    numpy.asarray(array)     through the buffer protocol, not bfloat16\n"
-                  "    torch.from_dlpack(array) through DLPack\n"
-                  "    memoryview(array)\n\n"
-                  "All see the same bytes, and may write to them. The memory stays as it is while\n"
-                  "the array or anything that sees it is alive. An array of images is one of its\n"
-                  "loader's `depth` batches: when its last view dies, the loader fills it anew.\n"
-                  "What is to be kept longer is to be copied.");
+PyDoc_STRVAR(
+    doc,
+    "Memory that others see without a copy.\n\n"
+    "    numpy.asarray(array)      through the buffer protocol; BufferError for bfloat16\n"
+    "    torch.from_dlpack(array)  through DLPack\n"
+    "    memoryview(array)\n"
+    "    array[2], array[1:3, ..., 0]  a number, or an array of that part\n\n"
+    "All see the same bytes, and may write to them. PyTorch's functions and operators take an\n"
+    "array for a tensor (tensor == array, torch.stack([array, array])). Comparing two arrays,\n"
+    "or an array and numbers, gives what NumPy gives. torch.as_tensor() and torch.tensor() work,\n"
+    "but may go through all numbers one by one; torch.asarray() takes any buffer's bytes for\n"
+    "float32: use torch.from_dlpack().\n\n"
+    "The memory stays as it is while the array or anything that sees it is alive. An array of\n"
+    "images is one of its loader's `depth` batches: when its last view dies, the loader fills\n"
+    "it anew. Copy what you keep longer.");
 
+/* clang-format off */
 static PyType_Slot slots[] = {
-    {Py_tp_doc, (void *)doc},           {Py_tp_dealloc, array_dealloc},
-    {Py_tp_repr, array_repr},           {Py_tp_methods, methods},
-    {Py_tp_getset, attributes},         {Py_sq_length, array_length},
-    {Py_bf_getbuffer, array_getbuffer}, {0, NULL},
+    {Py_tp_doc, (void *)doc},
+    {Py_tp_dealloc, array_dealloc},
+    {Py_tp_repr, array_repr},
+    {Py_tp_richcompare, array_compare},
+    {Py_tp_hash, array_hash},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {Py_sq_length, array_length},
+    {Py_sq_item, array_item},
+    {Py_mp_length, array_length},
+    {Py_mp_subscript, array_subscript},
+    {Py_bf_getbuffer, array_getbuffer},
+    {0, NULL},
 };
+/* clang-format on */
 
 PyType_Spec py_array_spec = {
     .name = "dl2.Array",

@@ -17,6 +17,7 @@
 struct py_state { /* of the module: its types, each a strong reference */
     PyObject *error;
     PyTypeObject *array, *batch, *dataset, *epoch, *loader, *sample;
+    bool collates; /* PyTorch's default_collate() was told of arrays */
 };
 
 /* Of an object of ours. */
@@ -84,9 +85,9 @@ enum py_type { PY_UINT8, PY_FLOAT32, PY_BFLOAT16, PY_INT64 };
 
 extern PyType_Spec py_array_spec;
 /* The images of a batch, in the loader's memory, which the array gives back when it dies. */
-PyObject *py_array_of_images(const struct py_state *state, struct py_loader *loader,
+PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
                              struct dl2_batch *batch);
 /* A vector of its own; *data is to be filled. */
-PyObject *py_array_of_numbers(const struct py_state *state, Py_ssize_t count, int64_t **data);
+PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t **data);
 
 #endif

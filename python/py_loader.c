@@ -284,8 +284,7 @@ static bool wait_for_next(struct py_loader *self)
     return !raised;
 }
 
-static PyObject *make_batch(const struct py_state *state, struct py_loader *self,
-                            struct dl2_batch *batch)
+static PyObject *make_batch(struct py_state *state, struct py_loader *self, struct dl2_batch *batch)
 {
     int64_t *labels = NULL, *indices = NULL;
     PyObject *fields[5] = {NULL, py_array_of_numbers(state, batch->count, &labels),
@@ -313,7 +312,7 @@ static PyObject *epoch_next(struct py_epoch *epoch)
         return NULL;
     if (epoch->number != self->begins)
         return PyErr_Format(PyExc_RuntimeError, "the loader has begun another epoch since");
-    const struct py_state *state = py_state_of(py_type_of(self));
+    struct py_state *state = py_state_of(py_type_of(self));
     if (self->taken == self->config.depth)
         PyGC_Collect(); /* views in cycles that nobody sees any more */
     if (self->taken == self->config.depth)

@@ -185,8 +185,10 @@ class Types(unittest.TestCase):
             for whole, half in zip(loader(dtype="float32", **settings), loader(dtype="bfloat16", **settings)):
                 self.assertEqual((half.images.dtype, half.images.shape, 2 * half.images.nbytes),
                                  ("bfloat16", whole.images.shape, whole.images.nbytes))
-                with self.assertRaisesRegex(BufferError, "torch.from_dlpack"):
-                    memoryview(half.images)
+                for see in memoryview, numpy.asarray, numpy.array, lambda array: numpy.asarray(array, "float32"):
+                    with self.assertRaisesRegex(BufferError, "torch.from_dlpack"):
+                        see(half.images)
+                self.assertAlmostEqual(half.images[0, 1, 2, 0], float(numpy.asarray(whole.images)[0, 1, 2, 0]), delta=0.02)
                 if torch:
                     tensor = torch.from_dlpack(half.images)
                     self.assertEqual(tensor.dtype, torch.bfloat16)
@@ -277,10 +279,80 @@ class Sharing(unittest.TestCase):
             with self.assertRaises(BufferError):
                 images.__dlpack__(**refused)
 
+    def test_as_a_sequence(self):
+        images, labels = next(iter(loader(dtype="float32", mean=MEAN, std=STD)))
+        for array in images, labels, next(iter(loader())).images, next(iter(loader(layout="NCHW"))).images:
+            plain = numpy.asarray(array)
+            self.assertEqual(array.tolist(), plain.tolist())
+            self.assertEqual([len(array), len(list(array)), list(array)[3] is None], [8, 8, False])
+            keys = [0, -1, numpy.int64(3), slice(2, 7, 2), slice(None, None, -1), slice(5, 2), ..., (), (..., slice(1, 3))]
+            if plain.ndim == 4:
+                keys += [(1, 2), (1, 2, 0, 1), (..., 0), (slice(None), 2, ..., slice(0, 3, 2)), (-1, slice(None, None, -3), 0)]
+            for key in keys:
+                part, expected = array[key], plain[key]
+                if expected.ndim:
+                    self.assertEqual((part.shape, part.dtype, part.nbytes), (expected.shape, expected.dtype.name, expected.nbytes))
+                    for seen in numpy.asarray(part), numpy.from_dlpack(part), part.__array__():
+                        self.assertEqual((address(seen), seen.strides) if expected.size else 0,
+                                         (address(expected), expected.strides) if expected.size else 0, key)
+                    self.assertEqual(bytes(part), expected.tobytes())
+                    part = part.tolist()
+                self.assertEqual((part, type(part)), (expected.tolist(), type(expected.tolist())), key)
+            for wrong in plain.ndim * (0,) + (0,), 8, -9, (..., ...), (0, 32, 0, 0):
+                with self.assertRaises(IndexError):
+                    array[wrong]
+            for wrong in "a", 1.5, [1, 2], None:
+                with self.assertRaises(TypeError):
+                    array[wrong]
+        self.assertEqual([type(number) for number in (labels[0], images[0, 0, 0, 0])], [int, float])
+        self.assertEqual(list(labels), [labels[i] for i in range(8)])
+        self.assertEqual(images[2][3][4].tolist(), images[2, 3, 4].tolist())
+        self.assertIn(labels[0], labels)
+        with self.assertRaisesRegex(BufferError, "contiguous"):
+            zlib.crc32(images[:, 0])
+        numpy.asarray(images[1])[:] = 7
+        self.assertEqual(images[1, 5, 5, 1], 7)
+        self.assertEqual(labels.__array__("float32").dtype.name, "float32")
+
+    def test_comparing(self):
+        batch = next(iter(loader()))
+        labels, plain = batch.labels, numpy.asarray(batch.labels)
+        for other in 1, plain, plain.tolist(), plain[::-1], labels, batch.indices:
+            for name in "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__":
+                result = getattr(labels, name)(other)
+                self.assertEqual((type(result), result.tolist()), (numpy.ndarray, getattr(plain, name)(other).tolist()))
+        self.assertEqual((plain == labels).tolist(), [True] * 8)
+        self.assertEqual({labels: 1}[labels], 1)
+        self.assertTrue((batch.images == numpy.asarray(batch.images)).all())
+
+    @needs_torch
+    def test_as_torch_sees_it(self):
+        batch = next(iter(loader()))
+        images, labels = batch
+        tensor = torch.from_dlpack(labels)
+        for result in tensor == labels, labels == tensor, tensor <= labels, labels >= tensor:
+            self.assertTrue(torch.equal(result, torch.ones(8, dtype=torch.bool)))
+        self.assertTrue(torch.equal(torch.ones(8) * labels, tensor.float()))
+        self.assertTrue(torch.equal(torch.as_tensor(labels), tensor))
+        self.assertEqual(torch.as_tensor(images[:, :2]).tolist(), images[:, :2].tolist())
+        self.assertTrue(torch.equal(torch.stack([labels, labels[::1]])[1], tensor))
+        self.assertAlmostEqual(float(torch.nn.functional.cross_entropy(torch.zeros(8, 2), target=labels)), 0.6931, places=3)
+        with self.assertRaisesRegex(RuntimeError, "size"):
+            torch.ones(3) + labels
+        from torch.utils.data import DataLoader, default_collate
+        both = default_collate([(images, labels), batch])
+        self.assertEqual([list(part.shape) for part in both], [[2, 8, SIZE, SIZE, 3], [2, 8]])
+        self.assertTrue(torch.equal(both[0][1], torch.from_dlpack(images)))
+        self.assertEqual([len(part[0]) for part in DataLoader(list(zip(images, labels)), batch_size=3)], [3, 3, 2])
+        half = next(iter(loader(dtype="bfloat16")))
+        self.assertEqual(default_collate([half.images]).dtype, torch.bfloat16)
+        self.assertTrue((half.images == half.images).all())
+
     def views(self, images):
         """Every way to see a batch's memory."""
         ways = [lambda: images, lambda: memoryview(images), lambda: numpy.asarray(images)[3:, ::2], lambda: images.__dlpack__(),
-                lambda: numpy.from_dlpack(images)[0]]
+                lambda: numpy.from_dlpack(images)[0], lambda: images[2], lambda: images[1:, 3][..., 0],
+                lambda: numpy.asarray(images[3:, ::2]), lambda: iter(images)]
         if torch:
             ways += [lambda: torch.from_dlpack(images)[2:].permute(3, 0, 1, 2)]
         return ways
@@ -351,6 +423,10 @@ class Sharing(unittest.TestCase):
                     self.assertTrue((view == copy[3:, ::2]).all())
                 if way == 4:
                     self.assertTrue((view == copy[0]).all())
+                if way == 5:
+                    self.assertTrue((view == copy[2]).all())
+                if way == 6:
+                    self.assertTrue((view == copy[1:, 3][..., 0]).all())
                 del view, junk
 
     def test_views_may_die_in_any_thread(self):
@@ -379,6 +455,14 @@ class Sharing(unittest.TestCase):
             for _ in range(count):
                 for images, labels in batches:
                     numpy.asarray(images), numpy.from_dlpack(images), images.__dlpack__(), repr(images), images.shape
+                    images[1], images[1:, 3][..., 0].tolist(), list(labels), labels == labels, labels < 3, labels.__array__()
+                    if torch:
+                        torch.from_dlpack(labels) == labels, torch.stack([images[1], images[2]]), labels == torch.zeros(1)
+                    for wrong in "a", 99, (0,) * 5:
+                        try:
+                            images[wrong]
+                        except (IndexError, TypeError):
+                            pass
                 batches.stats(), batches.bad, batches.state(), batches.resume(batches.state())
                 dataset[3], dataset.keys, dataset.classes, dataset.sample(0)
                 for wrong in {"dtype": "int3"}, {"mean": (1,)}, {"batch": 0}:
