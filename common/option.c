@@ -129,6 +129,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     if (option) {
         if (apply(option, text, &error) < 0)
             argp_error(state, "--%s: %s", option->name, error.message);
+        parse->common->given[option - program->options] = true;
         return 0;
     }
     switch (key) {
@@ -169,7 +170,7 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
     struct parse parse = {program, common, dl2_calloc((size_t)argc + 1, sizeof(char *)), 0};
     size_t length = strlen(program->summary) + (program->details ? strlen(program->details) : 0);
     char *text = dl2_calloc(length + 4, 1);
-    if (!table || !parse.arguments || !text) {
+    if (!table || !parse.arguments || !text || options > DL2_MOST_OPTIONS) {
         fprintf(stderr, "%s: out of memory\n", program->name);
         exit(DL2_EXIT_FAILED);
     }
@@ -212,6 +213,15 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
     free(text);
     *arguments = parse.arguments;
     *count = parse.count;
+}
+
+bool dl2_option_given(const struct dl2_program *program, const struct dl2_common_options *common,
+                      const char *name)
+{
+    for (size_t i = 0; program->options[i].type != DL2_OPTION_END; i++)
+        if (program->options[i].name && !strcmp(program->options[i].name, name))
+            return common->given[i];
+    return false;
 }
 
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)

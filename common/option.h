@@ -37,10 +37,14 @@ struct dl2_option {
     const char *const *words; /* of a choice, in the order of its enum; NULL ends them */
 };
 
+/* Rows of a table of options, at most. */
+enum { DL2_MOST_OPTIONS = 128 };
+
 /* What every program has. Parsed by dl2_program_parse() from options of its own. */
 struct dl2_common_options {
-    unsigned jobs; /* -j, --jobs: worker threads; 0 until parsed, then at least 1 */
-    bool quiet;    /* --quiet: no progress, only errors and results */
+    unsigned jobs;                /* -j, --jobs: worker threads; 0 until parsed, then at least 1 */
+    bool quiet;                   /* --quiet: no progress, only errors and results */
+    bool given[DL2_MOST_OPTIONS]; /* by row of the program's table; ask dl2_option_given() */
 };
 
 struct dl2_program {
@@ -60,6 +64,11 @@ struct dl2_program {
  */
 void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
                        struct dl2_common_options *common, char ***arguments, size_t *count);
+
+/* Was the option of this long name on the command line, with whatever value? For options that only
+ * have a meaning beside others. */
+bool dl2_option_given(const struct dl2_program *program, const struct dl2_common_options *common,
+                      const char *name);
 
 /* The project's exit statuses. */
 enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };

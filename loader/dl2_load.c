@@ -280,6 +280,57 @@ static int run(enum command command, const char *const *paths, size_t count,
     }
 }
 
+static bool is_given(const char *option)
+{
+    return dl2_option_given(&program, &given.common, option);
+}
+
+/* Options that would have no effect: whoever gives them expects one. */
+static int check_effects(enum command command)
+{
+    static const char *const of_bench[] = {"epochs",    "cold",       "scaling", "digest", "decode",
+                                           "gpu-input", "gpu-engine", "card",    "name",   NULL};
+    static const char *const of_analyze[] = {"device-rate", "device-report", "device",  "seconds",
+                                             "within",      "memory",        "quality", NULL};
+    static const char *const of_loading[] = {
+        "train",          "val",   "image-size",    "crop-area", "resize",
+        "gray",           "dtype", "layout",        "batch",     "drop-last",
+        "on-bad",         "seed",  "rank",          "world",     "shuffle-chunk",
+        "shuffle-window", "io",    "ahead",         "batching",  "depth",
+        "whole",          "cache", "cache-decoded", NULL};
+    static const char *const of_report[] = {"image-size", "batch", "gray", "crop-area", NULL};
+    const struct {
+        bool idle;
+        const char *const *options, *says;
+    } groups[] = {
+        {command != BENCH, of_bench, "is an option of bench"},
+        {command != ANALYZE, of_analyze, "is an option of analyze"},
+        {command == CHECK, of_loading,
+         "has no effect on check, which decodes each image as a whole"},
+        {settings.device_report, of_report, "is what --device-report says"},
+    };
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        for (size_t i = 0; groups[g].idle && groups[g].options[i]; i++)
+            if (is_given(groups[g].options[i]))
+                return dl2_program_usage_error(&program, "--%s %s", groups[g].options[i],
+                                               groups[g].says);
+    const struct {
+        bool idle;
+        const char *option, *says;
+    } rules[] = {
+        {!settings.loader.train, "crop-area", "goes with --train"},
+        {settings.loader.train, "resize", "goes with --val"},
+        {!settings.loader.train, "shuffle-chunk", "goes with --train: --val loads in order"},
+        {!is_given("shuffle-chunk"), "shuffle-window", "goes with --shuffle-chunk"},
+        {settings.loader.fetch.io == DL2_IO_DIRECT, "ahead",
+         "has no effect with --io direct, which reads nothing ahead"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].idle && is_given(rules[i].option))
+            return dl2_program_usage_error(&program, "--%s %s", rules[i].option, rules[i].says);
+    return 0;
+}
+
 /* An exit status where the arguments make no sense, else 0. */
 static int check_usage(int command, size_t paths)
 {
@@ -287,22 +338,21 @@ static int check_usage(int command, size_t paths)
         return dl2_program_usage_error(&program, "the command is bench, check or analyze");
     if (command != ANALYZE && paths > 1)
         return dl2_program_usage_error(&program, "bench and check take one DIR");
-    if (settings.loader.shuffle_window && !settings.loader.shuffle_chunk)
-        return dl2_program_usage_error(&program, "--shuffle-window is of use with --shuffle-chunk");
+    const int idle = check_effects((enum command)command);
+    if (idle)
+        return idle;
     if (settings.loader.rank >= (settings.loader.world ? settings.loader.world : 1))
         return dl2_program_usage_error(&program, "--rank counts from 0 up to --world");
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_decode_choice_check(&settings.decode, &error) < 0)
         return dl2_program_usage_error(&program, "%s", error.message);
     const bool decodes = settings.decode.mode != DL2_DECODE_CPU;
-    if (decodes && command != BENCH)
-        return dl2_program_usage_error(&program, "--decode is an option of bench");
     if (decodes && (settings.loader.dtype != DL2_UINT8 || settings.loader.layout != DL2_NHWC ||
                     settings.loader.decoded_cache_bytes))
         return dl2_program_usage_error(
             &program, "with --decode gpu or hybrid images come out as uint8 nhwc, without "
                       "--cache-decoded");
-    if (!decodes && settings.card)
+    if (!decodes && is_given("card"))
         return dl2_program_usage_error(&program, "--card goes with --decode gpu or hybrid");
     if (command != ANALYZE)
         return 0;

@@ -557,6 +557,25 @@ static int check_rates(unsigned ranks)
     return 0;
 }
 
+/* Options that would have no effect: whoever gives them expects one. */
+static int check_effects(const struct dl2_common_options *common)
+{
+    const struct {
+        bool idle;
+        const char *option, *says;
+    } rules[] = {
+        {!dl2_option_given(&program, common, "shuffle-chunk"), "shuffle-window",
+         "goes with --shuffle-chunk"},
+        {config.precision != DL2_PRECISION_FP16, "loss-scale", "goes with --amp fp16"},
+        {config.skip_validation, "val-resize", "has no effect with --skip-validation"},
+        {config.skip_validation, "validate-every", "has no effect with --skip-validation"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].idle && dl2_option_given(&program, common, rules[i].option))
+            return dl2_program_usage_error(&program, "--%s %s", rules[i].option, rules[i].says);
+    return 0;
+}
+
 static int check_ranks(void)
 {
     if (given.ranks && given.gpus)
@@ -784,6 +803,10 @@ static int train_in_world(void)
     if (status == DL2_WORLD_ENDED)
         return exit_status;
     status = check_rates(dl2_world_size(world)); /* mpirun's number is known only now */
+    if (status == 0 && config.sync_norm && !world)
+        status = dl2_program_usage_error(
+            &program, "--sync-bn goes with --ranks, --gpus or mpirun: one process alone has "
+                      "nobody to share statistics with");
     if (status == 0)
         status = train(world);
     dl2_world_close(world);
@@ -824,6 +847,8 @@ int main(int argc, char **argv)
         status = check_texts();
     if (status == 0)
         status = check_data(&own_stages);
+    if (status == 0)
+        status = check_effects(&common);
     if (status == 0)
         status = check_ranks();
     if (status == 0)

@@ -17,13 +17,14 @@ pictures() {
 }
 # value FIELD: the first of that name in the report
 value() { sed -n "s/^ *\"$1\": \"*\([^\",]*\).*/\1/p" "$work/a.json" | head -n 1; }
-analyze() { dl2-load analyze --quiet --seconds 0.2 -b 4 -i 16 --json "$work/a.json" "$@"; }
+analyze() { dl2-load analyze --quiet --seconds 0.2 --json "$work/a.json" "$@"; }
+shape="-b 4 -i 16"
 
 pictures "$work/small" 30 20
 pictures "$work/large" 640 480
 
 # A device that is slower than anything: it never waits, whatever the dataset, and the smallest will do.
-expect 0 analyze "$work/large" "$work/small" --device-rate 5
+expect 0 analyze "$work/large" "$work/small" --device-rate 5 $shape
 [ "$(grep -c 'the device never waits' "$work/out")" = 2 ] || fail "$(cat "$work/out")"
 grep -q '^The smallest within 5% of it is small: ' "$work/out" || fail "$(cat "$work/out")"
 [ "$(value schema)" = dl2-load-analysis/1 ] || fail "schema"
@@ -34,14 +35,14 @@ awk -F'[:,]' '/"predicted"/ { getline; getline; if ($2 + 0 != 5) exit 1 }' "$wor
     fail "more than the device can do, or less"
 
 # One that is faster than anything waits for the loader; the dataset of small images is far faster.
-expect 0 analyze "$work/large" "$work/small" --device-rate 1e8
+expect 0 analyze "$work/large" "$work/small" --device-rate 1e8 $shape
 grep -q '^The fastest is small: ' "$work/out" || fail "$(cat "$work/out")"
 [ "$(value bottleneck)" != device ] || fail "bottleneck"
 grep -q '^large: the device waits [0-9]*% of an epoch, mostly for decoding and cropping' "$work/out" || fail "$(cat "$work/out")"
 grep -q 'What would help most: ' "$work/out" || fail "no advice"
 
 # On the same processors the device and the loader add up: n / (t / device + the loader's seconds).
-expect 0 analyze "$work/large" --device-rate 300 --device shared
+expect 0 analyze "$work/large" --device-rate 300 $shape --device shared
 [ "$(value kind)" = shared ] || fail "kind"
 awk -F'[:,]' '
     /"threads"/ { t = $2 } /"cores"/ && !n { n = $2 } /"processor_seconds_per_image"/ { c = $2 }
@@ -51,7 +52,7 @@ awk -F'[:,]' '
     "$work/a.json" >&2 || fail "processors don't add up"
 
 # Memory that holds nothing of the files: storage counts in every epoch.
-expect 0 analyze "$work/large" --device-rate 1e8 --memory 1
+expect 0 analyze "$work/large" --device-rate 1e8 $shape --memory 1
 grep -Eq '"cached": [0-9.]+e-' "$work/a.json" || fail "--memory is not heard"
 
 # The report of a device brings its settings with it; one that waited for images is refused.
@@ -81,24 +82,24 @@ cat >"$work/quality.json" <<'EOF'
 {"schema": "dl2-quality/1", "variants": [{"variant": "small", "metrics": {"psnr_rgb": {"mean": 31.25},
  "ssim": {"mean": 0.9125}}}]}
 EOF
-expect 0 analyze "$work/small" "$work/large" --device-rate 5 --quality "$work/quality.json"
+expect 0 analyze "$work/small" "$work/large" --device-rate 5 $shape --quality "$work/quality.json"
 grep -q '^small .* 31.25  0.9125$' "$work/out" || fail "no quality in $(cat "$work/out")"
 mkdir "$work/scores" && cp "$work/quality.json" "$work/scores/a.json"
-expect 0 analyze "$work/small" "$work/large" --device-rate 5 --quality "$work/scores"
+expect 0 analyze "$work/small" "$work/large" --device-rate 5 $shape --quality "$work/scores"
 grep -q '^small .* 31.25  0.9125$' "$work/out" || fail "no quality from a folder in $(cat "$work/out")"
 grep -q 'PSNR 31.25 dB, SSIM 0.9125' "$work/out" || fail "the choice doesn't tell the quality"
 
-expect 1 analyze "$work/small" --device-rate 5 --quality "$work/device.json"
+expect 1 analyze "$work/small" --device-rate 5 $shape --quality "$work/device.json"
 grep -q 'device.json' "$work/err" || fail "what is no file of dl2-quality is not named"
 
 # A bad image is named, and the rest is measured all the same; sets of one image, of none.
 printf 'P6\n640 480\n255\n' >"$work/large/train/a/3.ppm"
-expect 1 analyze "$work/large" --device-rate 5
+expect 1 analyze "$work/large" --device-rate 5 $shape
 grep -q 'train/a/3.ppm: decode: ' "$work/err" || fail "the bad image is not named"
 grep -q 'train/a/3.ppm: decode: ' "$work/a.json" || fail "the report doesn't name it"
 mkdir -p "$work/one/a" "$work/none"
 cp "$work/small/train/a/1.ppm" "$work/one/a"
-expect 0 analyze "$work/one" --device-rate 5 --split all
-expect 1 analyze "$work/none" --device-rate 5
+expect 0 analyze "$work/one" --device-rate 5 $shape --split all
+expect 1 analyze "$work/none" --device-rate 5 $shape
 grep -q none "$work/err" || fail "the empty folder is not named"
 exit 0

@@ -152,6 +152,25 @@ for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "${wrong%% *}" "$work/err" || fail "$wrong: $(cat "$work/err")"
 done
+# options that would have no effect
+for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--resize 80" "--ahead 4 --io direct" "--card 0" \
+    "--seconds 2" "--memory 1G" "--device separate" "--quality x" "--within 3"; do
+    expect 2 dl2-load bench "$work/flowers" $wrong
+    grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "bench $wrong: $(cat "$work/err")"
+done
+for wrong in "--epochs 2" --cold --digest "--scaling 1" "--name x" "--image-size 32" --val --gray "--dtype float32" "--batch 3" \
+    "--seed 2" "--cache 1M" "--on-bad stop" "--depth 4" --whole "--rank 0"; do
+    expect 2 dl2-load check "$work/flowers" $wrong
+    grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "check $wrong: $(cat "$work/err")"
+done
+for wrong in "--epochs 2" --cold "--name x"; do
+    expect 2 dl2-load analyze "$work/flowers" --device-rate 5 $wrong
+    grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
+done
+for wrong in "--image-size 32" "--batch 3" --gray "--crop-area 0.5,1"; do
+    expect 2 dl2-load analyze "$work/flowers" --device-report x $wrong
+    grep -q -e "dl2-load: ${wrong%% *} is what --device-report says" "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
+done
 for option in split dtype layout on-bad batching io device decode gpu-input gpu-engine; do
     explained $option dl2-load bench "$work/flowers"
 done

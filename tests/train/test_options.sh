@@ -125,6 +125,8 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --classes 3" "--loader synthetic --val data" "-d data --momentum 0 --nesterov" \
     "-d data --optimizer adam" "-d data --optimizer adamw --nesterov" "-d data --beta2 0.9" \
     "-d data --optimizer adamw --momentum 1" "-d data --optimizer adamw --beta2 1" \
+    "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
+    "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
     "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
     expect 2 run $wrong --out wrong
     [ -s "$work/err" ] || fail "no word about: $wrong"
