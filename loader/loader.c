@@ -9,10 +9,54 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 #define MAX_IMAGE_SIZE 65536
 
 /* ---- making and unmaking ---- */
+
+static int check_channel(const struct dl2_loader_config *config, unsigned c,
+                         struct dl2_error *error)
+{
+    const double mean = config->mean[c], std = config->std[c];
+    if (config->dtype == DL2_UINT8 && (mean != 0 || (std != 1 && std != 0)))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "mean and std (%g and %g of channel %u) are for float32 and bfloat16, "
+                             "not for uint8",
+                             mean, std, c);
+    if (config->dtype != DL2_UINT8 && !isfinite(mean))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the mean of channel %u is %g, no number", c,
+                             mean);
+    if (config->dtype != DL2_UINT8 && !(std > 0 && isfinite(std)))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "the std of channel %u is %g: it must be above 0", c, std);
+    return DL2_OK;
+}
+
+/* Settings without the one that gives them a meaning: whoever made them expects an effect. */
+static int check_effects(const struct dl2_loader_config *config, struct dl2_error *error)
+{
+    const bool aware = config->batching == DL2_BATCHING_AWARE;
+    const struct {
+        bool idle;
+        const char *says;
+    } rules[] = {
+        {config->train && config->resize, "resize is for validation, not for training"},
+        {config->shuffle_chunk && !config->train,
+         "shuffle_chunk is for training: validation goes through the samples in order"},
+        {config->shuffle_window && !config->shuffle_chunk, "shuffle_window needs shuffle_chunk"},
+        {config->slow_percentile > 0 && !aware, "slow_percentile needs sample-aware batching"},
+        {config->side_workers && !aware, "side_workers needs sample-aware batching"},
+        {(config->fetch.ahead || config->fetch.ahead_bytes) && config->fetch.io == DL2_IO_DIRECT,
+         "ahead and ahead_bytes limit what is read ahead, and with io 'direct' nothing is"},
+        {(config->decoder_shares || config->decoder_splices) && !config->decoder,
+         "decoder_shares and decoder_splices need a batch decoder"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].idle)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s", rules[i].says);
+    return DL2_OK;
+}
 
 static int check_config(const struct dl2_loader_config *config, struct dl2_error *error)
 {
@@ -47,6 +91,8 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "a batch decoder gives uint8 NHWC images alone, without operations on "
                              "them and without a cache of decoded ones");
+    for (unsigned c = 0; c < config->channels; c++)
+        DL2_TRY(check_channel(config, c, error));
     for (unsigned i = 0; i < config->operation_count; i++)
         if (!config->operations[i].run || !config->operations[i].name)
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "operation %u has no function or no name",
@@ -198,6 +244,7 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
                       struct dl2_loader **out, struct dl2_error *error)
 {
     *out = NULL;
+    DL2_TRY(check_effects(config, error));
     struct dl2_loader *loader = dl2_calloc(1, sizeof *loader);
     if (!loader)
         return out_of_memory(error);
@@ -365,9 +412,12 @@ static uint32_t samples_before(const struct dl2_loader *loader, uint64_t step)
 int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t first_step,
                            struct dl2_error *error)
 {
-    const uint64_t step = first_step < loader->sampler.steps ? first_step : loader->sampler.steps;
+    if (first_step > loader->sampler.steps)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "there is no step %" PRIu64 ": an epoch has %" PRIu64, first_step,
+                             loader->sampler.steps);
     const struct dl2_loader_position at = {
-        .epoch = epoch, .step = step, .next = samples_before(loader, step)};
+        .epoch = epoch, .step = first_step, .next = samples_before(loader, first_step)};
     pthread_mutex_lock(&loader->mutex);
     stop_epoch(loader);
     const int status = start_at(loader, &at, error);
@@ -375,10 +425,76 @@ int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t f
     return status;
 }
 
+/* ---- what decides the order ---- */
+
+static uint64_t hash_of_keys(const struct dl2_dataset *dataset)
+{
+    XXH64_hash_t hash = 0;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(dataset, i, &sample);
+        hash = XXH64(sample.key, strlen(sample.key), hash);
+    }
+    return hash;
+}
+
+void dl2_loader_get_order(struct dl2_loader *loader, struct dl2_loader_order *order)
+{
+    const struct dl2_sampler_config *config = &loader->sampler.config;
+    if (!loader->order.samples)
+        loader->order = (struct dl2_loader_order){.seed = config->shuffle ? config->seed : 0,
+                                                  .dataset = hash_of_keys(loader->dataset),
+                                                  .samples = config->count,
+                                                  .batch = config->batch,
+                                                  .rank = config->rank,
+                                                  .world = config->world,
+                                                  .shuffle_chunk = config->chunk,
+                                                  .shuffle_window = config->window,
+                                                  .train = config->shuffle,
+                                                  .drop_last = config->drop_last};
+    *order = loader->order;
+}
+
+static int check_order(struct dl2_loader *loader, const struct dl2_loader_order *theirs,
+                       struct dl2_error *error)
+{
+    struct dl2_loader_order ours;
+    if (!theirs->samples)
+        return DL2_OK;
+    dl2_loader_get_order(loader, &ours);
+    const struct {
+        const char *name;
+        uint64_t theirs, ours;
+    } parts[] = {
+        {"train", theirs->train, ours.train},
+        {"samples", theirs->samples, ours.samples},
+        {"dataset", theirs->dataset, ours.dataset},
+        {"seed", theirs->seed, ours.seed},
+        {"batch", theirs->batch, ours.batch},
+        {"drop_last", theirs->drop_last, ours.drop_last},
+        {"rank", theirs->rank, ours.rank},
+        {"world", theirs->world, ours.world},
+        {"shuffle_chunk", theirs->shuffle_chunk, ours.shuffle_chunk},
+        {"shuffle_window", theirs->shuffle_window, ours.shuffle_window},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].theirs != parts[i].ours && !strcmp(parts[i].name, "dataset"))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "the position is one in another dataset: its samples have other "
+                                 "names or another order");
+        else if (parts[i].theirs != parts[i].ours)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "the position is one in other epochs: it has %s %" PRIu64
+                                 ", this loader %" PRIu64,
+                                 parts[i].name, parts[i].theirs, parts[i].ours);
+    return DL2_OK;
+}
+
 int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_position *position,
                       struct dl2_error *error)
 {
     const struct dl2_loader_position *at = position;
+    DL2_TRY(check_order(loader, &at->order, error));
     bool fits = at->step <= loader->sampler.steps && at->next <= loader->sampler.positions &&
                 at->missing_count <= at->next &&
                 at->next - at->missing_count == samples_before(loader, at->step);
@@ -412,7 +528,10 @@ static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struc
 {
     const struct dl2_loader_config *config = &loader->config;
     struct dl2_slot *slot = *out = dl2_batcher_slot(loader, loader->next_step);
-    if (!slot) /* batches are begun in the order of their steps, so none is of a later one */
+    /* Batches are begun in the order of their steps, so none is of a later one. */
+    if (!slot && config->wait_for_release)
+        return 0;
+    if (!slot)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "all %u batches are taken: give one back before the next",
                              config->depth);
@@ -507,6 +626,7 @@ void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch)
     pthread_mutex_lock(&loader->mutex);
     slot->state = DL2_SLOT_FREE;
     pthread_cond_broadcast(loader->strict ? &loader->work : &loader->room);
+    pthread_cond_signal(&loader->progress); /* an empty batch needs no worker */
     pthread_mutex_unlock(&loader->mutex);
 }
 
@@ -551,6 +671,7 @@ int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_positio
         .missing = loader->missing,
     };
     pthread_mutex_unlock(&loader->mutex);
+    dl2_loader_get_order(loader, &position->order);
     return status;
 }
 

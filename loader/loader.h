@@ -77,8 +77,8 @@ enum dl2_batching {
 /*
  * One more operation on each sample, after the resize and before the sample enters its batch, on
  * its uint8 NHWC pixels in place: an augmentation of the caller's. Runs on any worker, many at
- * once; `random` goes on where the sample's own operations left off. Negative: the sample is bad,
- * for the reason in `error`.
+ * once; `random` goes on where the sample's own operations left off. Any negative number: the
+ * sample is bad, for the reason in `error`; with stop_on_bad the epoch ends with DL2_ERR_FORMAT.
  */
 struct dl2_operation {
     const char *name;
@@ -97,8 +97,13 @@ struct dl2_loader_config {
     double area_min, area_max, aspect_min, aspect_max;
     bool flip;
     uint64_t seed;
-    unsigned workers;    /* 0: dl2_cpu_count() */
-    unsigned depth;      /* batch slots in the ring, at least 2 */
+    unsigned workers; /* 0: dl2_cpu_count() */
+    unsigned depth;   /* batch slots in the ring, at least 2 */
+    /*
+     * Another thread releases batches: where all `depth` are taken, dl2_loader_next() waits for
+     * one. Else that is DL2_ERR_ARGUMENT, since a single thread would wait for ever.
+     */
+    bool wait_for_release;
     uint64_t max_pixels; /* largest image decoded; 0: default */
     bool stop_on_bad;
     /* Where batch memory comes from (pinned memory of a device); NULL: aligned heap. */
@@ -106,7 +111,8 @@ struct dl2_loader_config {
     void (*slot_free)(void *context, void *slot);
     void *slot_context;
 
-    /* What comes out; mean and std per channel, for the float types (std 0: 1). */
+    /* What comes out. Mean and std are per channel and for the float types; with DL2_UINT8 they
+     * stay 0 and 1. Std is above 0. */
     enum dl2_dtype dtype;
     enum dl2_layout layout;
     float mean[3], std[3];
@@ -120,14 +126,15 @@ struct dl2_loader_config {
     unsigned rank, world; /* world 0: 1 */
     /*
      * 0: a uniform shuffle of all samples. Else quasi-random, for spinning disks: runs of
-     * shuffle_chunk neighbours in random order, shuffled among shuffle_window chunks at a time.
+     * shuffle_chunk neighbours in random order, shuffled among shuffle_window chunks at a time
+     * (0: 1). In training only.
      */
     unsigned shuffle_chunk, shuffle_window;
 
     enum dl2_batching batching;
     double slow_percentile; /* of DL2_BATCHING_AWARE; 0: 75 */
-    /* Of the workers, at most so many are on the side while others can begin new samples; 0: half.
-     */
+    /* Of DL2_BATCHING_AWARE: at most so many workers are on the side while others can begin new
+     * samples; 0: half of them. */
     unsigned side_workers;
     const struct dl2_operation *operations; /* copied; the contexts stay the caller's */
     unsigned operation_count;
@@ -154,7 +161,12 @@ struct dl2_loader_config {
 #define DL2_LOADER_DEFAULTS                                                                        \
     {                                                                                              \
         .batch = 64, .image_size = 64, .channels = 3, .train = true, .area_min = 0.08,             \
-        .area_max = 1.0, .aspect_min = 3.0 / 4, .aspect_max = 4.0 / 3, .flip = true, .depth = 3    \
+        .area_max = 1.0, .aspect_min = 3.0 / 4, .aspect_max = 4.0 / 3, .flip = true, .depth = 3,   \
+        .std = {                                                                                   \
+            1,                                                                                     \
+            1,                                                                                     \
+            1                                                                                      \
+        }                                                                                          \
     }
 
 struct dl2_batch {
@@ -191,7 +203,9 @@ struct dl2_loader;
 
 /*
  * The dataset stays the caller's and must outlive the loader. Starts the workers. DL2_ERR_ARGUMENT
- * for a configuration that makes no sense, such as drop_last with fewer samples than a batch.
+ * for a configuration that makes no sense, such as drop_last with fewer samples than a batch, and
+ * for settings that would have no effect: `resize` in training, a mean with DL2_UINT8, read-ahead
+ * with DL2_IO_DIRECT.
  */
 int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
                       struct dl2_loader **out, struct dl2_error *error);
@@ -202,10 +216,23 @@ uint64_t dl2_loader_steps(const struct dl2_loader *loader);
 /*
  * Begins an epoch at a step; what was left of the last one is dropped. A step other than 0 means
  * that the first step * batch samples of the epoch's order are left out, which resumes a run in
- * strict order exactly; in the other orders use dl2_loader_resume().
+ * strict order exactly; in the other orders use dl2_loader_resume(). At step dl2_loader_steps() the
+ * epoch is over at once; beyond it is DL2_ERR_ARGUMENT.
  */
 int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t first_step,
                            struct dl2_error *error);
+
+/* What decides the order of epochs, and so what a position belongs to. */
+struct dl2_loader_order {
+    uint64_t seed;    /* in training; else 0 */
+    uint64_t dataset; /* a hash of its samples' keys */
+    uint32_t samples; /* of the dataset */
+    uint32_t batch, rank, world, shuffle_chunk, shuffle_window;
+    bool train, drop_last;
+};
+
+/* The first call goes through the samples' keys. */
+void dl2_loader_get_order(struct dl2_loader *loader, struct dl2_loader_order *order);
 
 /*
  * Where an epoch stands, to go on from there: all samples at positions below `next` of the epoch's
@@ -215,8 +242,9 @@ int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t f
 struct dl2_loader_position {
     uint64_t epoch, step;
     uint32_t next;
-    uint32_t missing_count;  /* next - missing_count is step * batch, or the epoch's end */
-    const uint32_t *missing; /* ascending */
+    uint32_t missing_count;        /* next - missing_count is step * batch, or the epoch's end */
+    const uint32_t *missing;       /* ascending */
+    struct dl2_loader_order order; /* samples 0: not known, and not compared */
 };
 
 /* `missing` points at memory of the loader's that is valid until the next call here. */
@@ -226,7 +254,8 @@ int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_positio
 /*
  * Goes on with an epoch: exactly the samples come that had not been handed out. Any batching may
  * go on with what another one began, as long as dataset, seed, ranks, batch and shuffle are the
- * same. DL2_ERR_ARGUMENT for a position that is none of this loader's.
+ * same: DL2_ERR_ARGUMENT, naming the first that differs, where position->order is another than the
+ * loader's, and for a position that is none of this loader's.
  */
 int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_position *position,
                       struct dl2_error *error);
@@ -234,8 +263,8 @@ int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_positio
 /*
  * 1 and the next batch, which is the caller's until dl2_loader_release() or destroy; 0 at the
  * epoch's end, then and ever after; an error otherwise. DL2_ERR_ARGUMENT where all `depth` batches
- * are taken: waiting would never end. With stop_on_bad the first bad sample's error; the epoch is
- * over then.
+ * are taken, unless config.wait_for_release. With stop_on_bad the first bad sample's error; the
+ * epoch is over then.
  */
 int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl2_error *error);
 

@@ -20,9 +20,9 @@ libloader_la_SOURCES = \
 	loader/transform.c loader/transform.h \
 	loader/words.c loader/words.h \
 	loader/worker.c
-libloader_la_LIBADD = libdataset.la libcodec.la libcommon.la
+libloader_la_LIBADD = libdataset.la libcodec.la libcommon.la $(XXHASH_LIBS)
 # The resize gives the same bytes by every path, so no product and sum becomes one operation.
-libloader_la_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
+libloader_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS) -ffp-contract=off
 if HAVE_AVX2
 noinst_LTLIBRARIES += libloader_avx2.la
 libloader_avx2_la_SOURCES = loader/resize_avx2.c

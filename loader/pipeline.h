@@ -122,6 +122,7 @@ struct dl2_loader {
     uint64_t *delivered; /* a bit for each position */
     uint32_t *missing;   /* what dl2_loader_get_position() gave last */
     uint32_t missing_capacity;
+    struct dl2_loader_order order; /* samples 0: not made yet */
 
     /* DL2_BATCHING_AWARE */
     struct dl2_aside *aside; /* a ring */

@@ -241,7 +241,7 @@ static void make_affine(struct job *job)
     for (uint32_t c = 0; c < out->channels; c++)
         for (uint32_t i = 0; i < DL2_RESIZE_PHASES; i++) {
             const uint32_t from = out->layout == DL2_NCHW ? c : i % out->channels;
-            const float deviation = out->std[from] != 0 ? out->std[from] : 1;
+            const float deviation = out->std[from];
             job->scale[c][i] = 1 / (255 * deviation);
             job->bias[c][i] = -out->mean[from] / deviation;
         }

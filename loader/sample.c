@@ -321,9 +321,10 @@ static int operate(struct dl2_work *work, const struct dl2_recipe *recipe, struc
     const int status =
         operation->run(operation->context, work->index, &work->random, work->pixels,
                        config->image_size, config->image_size, config->channels, error);
+    /* Whatever the number: it is the caller's, not one that means lack of memory or a stop here. */
     if (status < 0 && error->status == DL2_OK)
-        dl2_error_set(error, status, "failed");
-    return status < 0 ? status : DL2_OK;
+        dl2_error_set(error, DL2_ERR_FORMAT, "failed");
+    return status < 0 ? DL2_ERR_FORMAT : DL2_OK;
 }
 
 static int put(struct dl2_work *work, const struct dl2_recipe *recipe, void *out,

@@ -446,7 +446,7 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run, bool tr
     loader.batch = config->batch;
     loader.image_size = config->image_size;
     loader.channels = run->channels;
-    loader.resize = config->val_resize;
+    loader.resize = train ? 0 : config->val_resize;
     loader.train = train;
     loader.area_min = config->area_min;
     loader.area_max = config->area_max;
@@ -461,8 +461,6 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run, bool tr
         loader.workers = dl2_run_processors(run);
     loader.depth = config->loader.depth;
     loader.batching = train ? config->loader.batching : DL2_BATCHING_STRICT;
-    loader.shuffle_chunk = config->loader.shuffle_chunk;
-    loader.shuffle_window = config->loader.shuffle_window;
     loader.stop_on_bad = config->loader.stop_on_bad;
     loader.fetch.io = config->loader.io;
     loader.decoder = run->decoder;
@@ -474,6 +472,8 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run, bool tr
         loader.slot_context = run->device;
     }
     if (train) { /* a validation set is opened anew for each validation */
+        loader.shuffle_chunk = config->loader.shuffle_chunk;
+        loader.shuffle_window = config->loader.shuffle_window;
         loader.fetch.cache_bytes = config->loader.cache_bytes;
         loader.decoded_cache_bytes = config->loader.decoded_cache_bytes;
     }

@@ -152,7 +152,7 @@ static void test_same_pixels_however_read(void **state)
                 struct dl2_loader *loader;
                 config.batching = modes[mode];
                 config.fetch.io = io;
-                config.fetch.ahead = 2;
+                config.fetch.ahead = io == DL2_IO_DIRECT ? 0 : 2;
                 config.decoded_cache_bytes = 100000;
                 use_operations(&config, &noise, 2);
                 const int status = dl2_loader_create(dataset, &config, &loader, NULL);
@@ -298,7 +298,7 @@ static void test_stop_at_any_time(void **state)
                 struct dl2_loader_config config = config_for(true, workers);
                 config.batching = modes[mode];
                 config.batch = 3;
-                config.slow_percentile = 60;
+                config.slow_percentile = modes[mode] == DL2_BATCHING_AWARE ? 60 : 0;
                 use_operations(&config, &noise, 2);
                 struct dl2_loader *loader = create(dataset, &config);
                 struct album *album = calloc(1, sizeof *album);

@@ -3,6 +3,8 @@
 #include "tests/loader/pictures.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 /* All of an epoch's batches from a step on, copied one after the other. */
@@ -149,7 +151,7 @@ static void test_restart_anywhere(void **state)
     dl2_loader_destroy(whole);
     const size_t bytes = (size_t)SIZE * SIZE * 3;
     struct dl2_loader *loader = create(dataset, &config);
-    for (uint64_t step = 0; step <= 9; step++) {
+    for (uint64_t step = 0; step <= 8; step++) {
         /* First something else, left in the middle. */
         struct dl2_batch *batch;
         start(loader, step, step % 3);
@@ -273,6 +275,233 @@ static void test_misuse_is_an_error(void **state)
     wrong.resize = SIZE - 1;
     assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
     assert_null(loader);
+    dl2_dataset_close(dataset);
+}
+
+static void expect_refused(const struct dl2_dataset *dataset,
+                           const struct dl2_loader_config *config, const char *says)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_loader *loader;
+    assert_int_equal(dl2_loader_create(dataset, config, &loader, &error), DL2_ERR_ARGUMENT);
+    assert_null(loader);
+    if (!strstr(error.message, says))
+        fail_msg("\"%s\" doesn't speak of \"%s\"", error.message, says);
+}
+
+/* What would be left out of account, and what is no number, is refused by name. */
+static void test_settings_without_effect(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config wrong;
+    for (unsigned dtype = 0; dtype < 3; dtype++)
+        for (unsigned channel = 0; channel < 3; channel++) {
+            const char *const says = dtype == DL2_UINT8 ? "not for uint8" : "of channel";
+            const float strange[] = {NAN, INFINITY, -INFINITY, -1, 0, 0.5f};
+            for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+                wrong = config_for(true, 1);
+                wrong.dtype = (enum dl2_dtype)dtype;
+                wrong.mean[channel] = strange[i];
+                if ((dtype == DL2_UINT8 && strange[i] != 0) || !isfinite(strange[i]))
+                    expect_refused(dataset, &wrong, says);
+                wrong = config_for(true, 1);
+                wrong.dtype = (enum dl2_dtype)dtype;
+                wrong.std[channel] = strange[i];
+                if (dtype == DL2_UINT8 ? strange[i] != 0 : !(strange[i] > 0) || isinf(strange[i]))
+                    expect_refused(dataset, &wrong, says);
+            }
+        }
+    wrong = config_for(true, 1);
+    wrong.resize = SIZE + 4;
+    expect_refused(dataset, &wrong, "resize");
+    wrong = config_for(false, 1);
+    wrong.shuffle_chunk = 4;
+    expect_refused(dataset, &wrong, "shuffle_chunk");
+    wrong = config_for(true, 1);
+    wrong.shuffle_window = 4;
+    expect_refused(dataset, &wrong, "shuffle_window needs shuffle_chunk");
+    wrong = config_for(true, 1);
+    wrong.slow_percentile = 50;
+    expect_refused(dataset, &wrong, "slow_percentile");
+    wrong = config_for(true, 1);
+    wrong.batching = DL2_BATCHING_COMPLETION;
+    wrong.side_workers = 1;
+    expect_refused(dataset, &wrong, "side_workers");
+    wrong = config_for(true, 1);
+    wrong.fetch.io = DL2_IO_DIRECT;
+    wrong.fetch.ahead = 4;
+    expect_refused(dataset, &wrong, "ahead");
+    wrong.fetch.ahead = 0;
+    wrong.fetch.ahead_bytes = 4096;
+    expect_refused(dataset, &wrong, "ahead_bytes");
+    wrong = config_for(true, 1);
+    wrong.decoder_splices = true;
+    expect_refused(dataset, &wrong, "batch decoder");
+    dl2_dataset_close(dataset);
+}
+
+struct giver {
+    struct dl2_loader *loader;
+    struct dl2_batch *batches[3];
+    unsigned count;
+};
+
+static void *give_back(void *context)
+{
+    const struct giver *giver = context;
+    for (unsigned i = 0; i < giver->count; i++) {
+        const struct timespec pause = {0, 20000000};
+        nanosleep(&pause, NULL);
+        dl2_loader_release(giver->loader, giver->batches[i]);
+    }
+    return NULL;
+}
+
+/* With another thread that releases batches, the next one is waited for, also an empty one. */
+static void test_wait_for_release(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    for (unsigned mode = 0; mode < 4; mode++) {
+        struct dl2_loader_config config = config_for(mode < 3, 2);
+        if (mode < 3)
+            config.batching = (enum dl2_batching)mode;
+        config.depth = 3;
+        config.wait_for_release = true;
+        if (mode == 3) { /* the last step is empty on most ranks */
+            config.world = 20;
+            config.batch = 1;
+        }
+        struct dl2_loader *loader = create(dataset, &config);
+        const uint64_t steps = dl2_loader_steps(loader);
+        struct giver giver = {.loader = loader};
+        start(loader, 0, 0);
+        for (uint64_t step = 0; step < steps; step += giver.count) {
+            giver.count = 0;
+            for (; giver.count < 3 && step + giver.count < steps; giver.count++)
+                assert_int_equal(dl2_loader_next(loader, &giver.batches[giver.count], NULL), 1);
+            if (step + giver.count == steps) {
+                give_back(&giver);
+                break;
+            }
+            assert_int_equal(dl2_loader_wait(loader, 0.01), 0);
+            pthread_t thread;
+            struct dl2_batch *batch;
+            assert_int_equal(pthread_create(&thread, NULL, give_back, &giver), 0);
+            assert_int_equal(dl2_loader_next(loader, &batch, NULL), 1);
+            assert_int_equal(batch->step, step + giver.count);
+            pthread_join(thread, NULL);
+            dl2_loader_release(loader, batch);
+            step++;
+        }
+        dl2_loader_destroy(loader);
+    }
+    dl2_dataset_close(dataset);
+}
+
+static int fail_some(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
+                     unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
+{
+    (void)random, (void)pixels, (void)width, (void)height, (void)channels;
+    if (index % 5)
+        return 0;
+    if (index % 10)
+        dl2_error_set(error, DL2_ERR_MEMORY, "it is blue");
+    return *(const int *)context;
+}
+
+/* Whatever negative number an operation returns, the sample is bad and the epoch goes on. */
+static void test_operation_fails(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    for (int number = -9; number < 0; number++)
+        for (unsigned train = 0; train < 2; train++) {
+            const struct dl2_operation operation = {"blue", fail_some, &number};
+            struct dl2_loader_config config = config_for(train, 2);
+            config.operations = &operation;
+            config.operation_count = 1;
+            struct dl2_loader *loader = create(dataset, &config);
+            struct epoch *epoch = load_epoch(loader, 3, 0, 0);
+            assert_int_equal(epoch->count, COUNT);
+            for (unsigned i = 0; i < COUNT; i++)
+                assert_int_equal(epoch->labels[i] == -1, !train && i % 5 == 0);
+            size_t count;
+            const char *const *bad = dl2_loader_bad(loader, &count);
+            assert_int_equal(count, (COUNT + 4) / 5);
+            assert_non_null(strstr(bad[0], ": blue: failed"));
+            assert_non_null(strstr(bad[1], ": blue: it is blue"));
+            free(epoch);
+            dl2_loader_destroy(loader);
+            config.stop_on_bad = true;
+            loader = create(dataset, &config);
+            start(loader, 0, 0);
+            struct dl2_batch *batch;
+            struct dl2_error error = DL2_ERROR_INIT;
+            int status;
+            while ((status = dl2_loader_next(loader, &batch, &error)) == 1)
+                dl2_loader_release(loader, batch);
+            assert_int_equal(status, DL2_ERR_FORMAT);
+            assert_non_null(strstr(error.message, ": blue: "));
+            dl2_loader_destroy(loader);
+        }
+    dl2_dataset_close(dataset);
+}
+
+/* A position belongs to the epochs of one seed, dataset and way to go through it. */
+static void test_position_of_others(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config config = config_for(true, 2);
+    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_batch *batch;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_loader_start_epoch(loader, 0, dl2_loader_steps(loader), NULL), 0);
+    assert_int_equal(dl2_loader_next(loader, &batch, NULL), 0);
+    assert_int_equal(dl2_loader_start_epoch(loader, 0, dl2_loader_steps(loader) + 1, &error),
+                     DL2_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "no step 9: an epoch has 8"));
+    start(loader, 3, 2);
+    struct dl2_loader_position at;
+    assert_int_equal(dl2_loader_get_position(loader, &at, NULL), 0);
+    assert_int_equal(at.order.samples, COUNT);
+    static const char *const parts[] = {"train", "seed",  "batch",         "drop_last",
+                                        "rank",  "world", "shuffle_chunk", NULL};
+    for (unsigned i = 0; parts[i]; i++) {
+        struct dl2_loader_config other = config;
+        other.train = i != 0;
+        other.seed += i == 1;
+        other.batch += i == 2;
+        other.drop_last = i == 3;
+        other.rank = i == 4;
+        other.world = i == 4 || i == 5 ? 2 : 0;
+        other.shuffle_chunk = i == 6 ? 3 : 0;
+        struct dl2_loader *its = create(dataset, &other);
+        dl2_error_clear(&error);
+        assert_int_equal(dl2_loader_resume(its, &at, &error), DL2_ERR_ARGUMENT);
+        if (!strstr(error.message, parts[i]))
+            fail_msg("\"%s\" doesn't name %s", error.message, parts[i]);
+        dl2_loader_destroy(its);
+    }
+    /* As many samples, one with another name. */
+    char *from = dl2_path_join(root, "class1/001.ppm"), *to = dl2_path_join(root, "class1/901.ppm");
+    assert_int_equal(rename(from, to), 0);
+    struct dl2_dataset *renamed = open_all();
+    struct dl2_loader *its = create(renamed, &config);
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_loader_resume(its, &at, &error), DL2_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "another dataset"));
+    dl2_loader_destroy(its);
+    dl2_dataset_close(renamed);
+    free(from);
+    free(to);
+    config.batching = DL2_BATCHING_COMPLETION; /* which may go on with it */
+    its = create(dataset, &config);
+    assert_int_equal(dl2_loader_resume(its, &at, NULL), 0);
+    dl2_loader_destroy(its);
+    dl2_loader_destroy(loader);
     dl2_dataset_close(dataset);
 }
 
@@ -583,7 +812,7 @@ static void test_types_and_layouts(void **state)
     (void)state;
     static const size_t sizes[] = {[DL2_UINT8] = 1, [DL2_FLOAT32] = 4, [DL2_BFLOAT16] = 2};
     static const struct dl2_operation nothing = {"nothing", do_nothing, NULL};
-    const float mean[3] = {0.5f, 0.25f, 0.1f}, deviation[3] = {0.3f, 0, 2};
+    const float mean[3] = {0.5f, 0.25f, 0.1f}, deviation[3] = {0.3f, 1, 2};
     struct dl2_dataset *dataset = open_all();
     for (unsigned channels = 1; channels <= 3; channels += 2) {
         struct dl2_loader_config config = config_for(true, 3);
@@ -591,10 +820,14 @@ static void test_types_and_layouts(void **state)
         struct dl2_loader *loader = create(dataset, &config);
         struct epoch *expected = load_epoch(loader, channels, 1, 0);
         dl2_loader_destroy(loader);
-        memcpy(config.mean, mean, sizeof mean);
-        memcpy(config.std, deviation, sizeof deviation);
+        const struct dl2_loader_config plain = config;
         for (unsigned variant = 0; variant < 12; variant++) {
+            config = plain;
             config.dtype = (enum dl2_dtype)(variant % 3);
+            if (config.dtype != DL2_UINT8) {
+                memcpy(config.mean, mean, sizeof mean);
+                memcpy(config.std, deviation, sizeof deviation);
+            }
             config.layout = (enum dl2_layout)(variant / 3 % 2);
             config.operations = variant < 6 ? NULL : &nothing;
             config.operation_count = variant >= 6;
@@ -611,8 +844,7 @@ static void test_types_and_layouts(void **state)
                             batch->images +
                             (i * (size_t)SIZE * SIZE * channels + at) * sizes[config.dtype];
                         const uint8_t byte = expected->images[image * SIZE * SIZE * channels + k];
-                        const float normal =
-                            ((float)byte / 255 - mean[c]) / (deviation[c] != 0 ? deviation[c] : 1);
+                        const float normal = ((float)byte / 255 - mean[c]) / deviation[c];
                         const float got =
                             config.dtype == DL2_UINT8 ? *value : to_float(value, config.dtype);
                         const float wanted = config.dtype == DL2_UINT8 ? byte : normal;
@@ -691,6 +923,10 @@ int main(void)
         TEST(test_destroy_at_any_time),
         TEST(test_kept_batches),
         TEST(test_misuse_is_an_error),
+        TEST(test_settings_without_effect),
+        TEST(test_wait_for_release),
+        TEST(test_operation_fails),
+        TEST(test_position_of_others),
         TEST(test_drop_last),
         TEST(test_bad_in_training),
         TEST(test_bad_in_validation),
