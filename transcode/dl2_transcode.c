@@ -24,7 +24,11 @@ struct arguments {
     enum dl2_container container;
     unsigned shard_mib;
     bool copy, index;
+    unsigned list; /* LIST_CODECS, or LIST_NOTHING */
 };
+
+enum { LIST_CODECS, LIST_NOTHING };
+static const char *const lists[] = {[LIST_CODECS] = "codecs", NULL};
 
 static int parse_subsampling(const char *text, void *value, struct dl2_error *error)
 {
@@ -326,9 +330,28 @@ static int write_index(const struct dl2_program *program, const struct dl2_commo
     return end_program(program, status, &error, false);
 }
 
+/* The codecs that this build can write, once the other options are found to be right. */
+static int list_codecs(const struct arguments *arguments, const struct dl2_program *program)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_transcode_target *targets = NULL;
+    size_t count = 0;
+    const int status = make_targets(arguments, &targets, &count, &error);
+    free(targets);
+    if (status < 0)
+        return dl2_program_usage_error(program, "%s", error.message);
+    for (size_t i = 0; dl2_codec_at(i); i++)
+        if (dl2_codec_at(i)->encode)
+            printf("%s\t%s\t%s\n", dl2_codec_at(i)->name,
+                   dl2_codec_at(i)->lossy ? "lossy" : "lossless", dl2_codec_at(i)->extension);
+    return DL2_EXIT_OK;
+}
+
 static int run(const struct arguments *arguments, const struct dl2_program *program,
                const struct dl2_common_options *common, char **places, size_t count)
 {
+    if (arguments->list != LIST_NOTHING)
+        return list_codecs(arguments, program);
     if (arguments->index && (arguments->copy || count != 1))
         return dl2_program_usage_error(program, "--index takes one folder, and goes by itself");
     if (arguments->index)
@@ -412,7 +435,8 @@ int main(int argc, char **argv)
     struct arguments arguments = {.background = {255, 255, 255},
                                   .max_pixels = DL2_DEFAULT_MAX_PIXELS,
                                   .memory_mib = default_memory_mib(),
-                                  .shard_mib = 256};
+                                  .shard_mib = 256,
+                                  .list = LIST_NOTHING};
     const struct dl2_option table[] = {
         {DL2_OPTION_TEXT, "codec", 'c', "LIST", codec_help, &arguments.codecs, 0, 0, NULL},
         {DL2_OPTION_TEXT, "q", 'q', "LIST",
@@ -456,6 +480,10 @@ int main(int argc, char **argv)
         {DL2_OPTION_FLAG, "prune", 0, NULL,
          "Remove images of earlier runs whose source is gone (default: name them)",
          &arguments.prune, 0, 0, NULL},
+        {DL2_OPTION_CHOICE, "list", 0, "WHAT",
+         "Check the other options, list what this build has, and end: codecs (name, lossy or "
+         "lossless, extension); a line each, with tabs between the columns",
+         &arguments.list, 0, 0, NULL, lists},
         {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
     };
     char *details = describe_codecs();
@@ -466,7 +494,7 @@ int main(int argc, char **argv)
         .details = details,
         .options = table,
         .print_versions = print_versions,
-        .min_arguments = 1,
+        .min_arguments = 0,
         .max_arguments = 2};
     struct dl2_common_options common = {0};
     char **places;

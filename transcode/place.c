@@ -12,22 +12,70 @@
 
 #define LOCK_NAME ".dl2-transcode.lock"
 
+static char *add_slash(const char *path)
+{
+    const size_t length = strlen(path);
+    char *with_slash = NULL;
+    if (asprintf(&with_slash, "%s%s", path, length && path[length - 1] == '/' ? "" : "/") < 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return with_slash;
+}
+
 char *dl2_place_resolve(const char *path)
 {
     char *real = realpath(path, NULL);
-    if (!real)
-        return NULL;
-    size_t length = strlen(real);
-    char *with_slash = dl2_calloc(length + 2, 1);
-    if (with_slash) {
-        memcpy(with_slash, real, length);
-        if (length == 0 || real[length - 1] != '/')
-            with_slash[length] = '/';
-    } else {
-        errno = ENOMEM;
-    }
+    char *with_slash = real ? add_slash(real) : NULL;
     free(real);
     return with_slash;
+}
+
+/* Appends a name to the folder *path, which ends in "/"; "." and ".." lead where they say. */
+static bool descend(char **path, const char *name, size_t length)
+{
+    if (length == 0 || (length == 1 && name[0] == '.'))
+        return true;
+    if (length == 2 && name[0] == '.' && name[1] == '.') {
+        const size_t end = strlen(*path) - 1;
+        if (end > 0) { /* else it is the root */
+            (*path)[end] = '\0';
+            strrchr(*path, '/')[1] = '\0';
+        }
+        return true;
+    }
+    char *longer = NULL;
+    if (asprintf(&longer, "%s%.*s/", *path, (int)length, name) < 0)
+        return false;
+    free(*path);
+    *path = longer;
+    return true;
+}
+
+char *dl2_place_resolve_new(const char *path)
+{
+    char *start = strdup(path), *resolved = NULL;
+    size_t there = strlen(path);
+    /* Names are cut off until the rest is there. What is made below that has no links in it. */
+    while (start && !(resolved = dl2_place_resolve(there ? start : ".")) && there &&
+           (errno == ENOENT || errno == EINVAL)) {
+        while (there && start[there - 1] == '/')
+            there--;
+        while (there && start[there - 1] != '/')
+            there--;
+        start[there] = '\0';
+    }
+    free(start);
+    for (const char *name = path + there; resolved && *name;) {
+        const size_t length = strcspn(name, "/");
+        if (!descend(&resolved, name, length)) {
+            free(resolved);
+            errno = ENOMEM;
+            return NULL;
+        }
+        name += length + (name[length] == '/');
+    }
+    return resolved;
 }
 
 static void say_so(const char *dest, void (*tell)(void *context, const char *text), void *context)

@@ -7,6 +7,9 @@
 /* `path` with links resolved, and "/" at its end. A string to free, or NULL with errno. */
 char *dl2_place_resolve(const char *path);
 
+/* The same of a folder that need not be there yet: what its path will lead to once it is made. */
+char *dl2_place_resolve_new(const char *path);
+
 /*
  * Waits until no other run writes to `dest`, a folder that is there; tell() (may be NULL) says so
  * where it has to. Closing *lock ends it; the lock file stays, since another run may be waiting.

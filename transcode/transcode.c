@@ -108,49 +108,43 @@ static bool starts_with(const char *text, const char *start)
 }
 
 /*
- * Refuses a DEST that would be written over SOURCE. *inside becomes DEST's path below SOURCE with
- * "/" at its end, where it lies there, else NULL; it points into *dest_path, to be freed.
+ * Refuses a DEST that would be written over SOURCE, or that lies in it: whoever reads SOURCE later
+ * would take the variants for images of it.
  */
-static int check_places(const struct run *run, char **dest_path, const char **inside,
-                        struct dl2_error *error)
+static int check_places(const struct run *run, struct dl2_error *error)
 {
     const char *source_given = run->options->source, *dest_given = run->options->dest;
     char *source = dl2_place_resolve(source_given);
     if (!source)
         return dl2_error_system(error, "%s: can't be read", source_given);
-    char *dest = dl2_place_resolve(dest_given);
+    char *dest = dl2_place_resolve_new(dest_given);
     int status = DL2_OK;
-    *inside = NULL;
-    if (!dest) {
-        status = dl2_error_system(error, "%s: can't be read", dest_given);
-    } else if (!strcmp(source, dest)) {
+    if (!dest)
+        status = dl2_error_system(error, "%s: can't be made", dest_given);
+    else if (!strcmp(source, dest))
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s: DEST is SOURCE itself; name another folder", dest_given);
-    } else if (starts_with(dest, source) && is_packed(run)) {
+    else if (starts_with(dest, source))
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s lies within SOURCE, and packed variants would have its folders "
-                               "for classes; name a DEST elsewhere",
+                               "%s lies within SOURCE, whose images would then be those of the "
+                               "variants, too; name a DEST elsewhere",
                                dest_given);
-    } else if (starts_with(dest, source)) {
-        *inside = dest + strlen(source);
-        /* Beside train/ and val/ it is in nobody's way. */
-        if (!dl2_dataset_has_parts(run->dataset) || starts_with(*inside, "train/") ||
-            starts_with(*inside, "val/"))
-            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                   "%s lies within SOURCE, whose images would then be those of the "
-                                   "variants, too; name a DEST elsewhere",
-                                   dest_given);
-    }
     for (size_t v = 0; status == DL2_OK && v < run->variant_count; v++) {
-        char *root = dl2_place_resolve(run->variants[v].root);
-        if (root && starts_with(source, root))
+        char *root = dl2_place_resolve_new(run->variants[v].root);
+        if (!root)
+            status = dl2_error_system(error, "%s: can't be made", run->variants[v].root);
+        else if (starts_with(source, root))
             status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s would be written over its own source %s; name another DEST",
                                    run->variants[v].root, source_given);
+        else if (starts_with(root, source)) /* by a link */
+            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "%s leads into SOURCE; remove that link, or name another DEST",
+                                   run->variants[v].root);
         free(root);
     }
     free(source);
-    *dest_path = dest;
+    free(dest);
     return status;
 }
 
@@ -218,8 +212,7 @@ static int open_source(struct run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* All images but those below `inside`, where this program itself writes. */
-static int collect(struct run *run, const char *inside, struct dl2_error *error)
+static int collect(struct run *run, struct dl2_error *error)
 {
     size_t count = dl2_dataset_count(run->dataset);
     struct dl2_source_items *source = &run->source;
@@ -230,8 +223,6 @@ static int collect(struct run *run, const char *inside, struct dl2_error *error)
     for (size_t i = 0; i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(run->dataset, i, &sample);
-        if (inside && starts_with(sample.name, inside))
-            continue;
         if (!is_image(&sample)) {
             source->ignored++;
             continue;
@@ -623,24 +614,18 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
 
 static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
 {
-    char *dest = NULL;
-    const char *inside = NULL;
     if (!dl2_is_folder(run->options->source) && !dl2_dataset_is_packed(run->options->source))
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: %s", run->options->source,
                              access(run->options->source, F_OK) == 0
                                  ? "is a file, not a folder of images"
                                  : "no such folder");
     DL2_TRY(init_variants(run, error));
+    DL2_TRY(check_places(run, error));
     DL2_TRY(open_source(run, error));
     DL2_TRY(dl2_make_folders(run->options->dest, error));
-    int status = check_places(run, &dest, &inside, error);
-    if (status == DL2_OK)
-        status = dl2_place_lock(run->options->dest, run->options->on_message, run->options->context,
-                                &run->lock, error);
-    if (status == DL2_OK)
-        status = collect(run, inside, error);
-    free(dest);
-    DL2_TRY(status);
+    DL2_TRY(dl2_place_lock(run->options->dest, run->options->on_message, run->options->context,
+                           &run->lock, error));
+    DL2_TRY(collect(run, error));
     DL2_TRY(plan(run, error));
     if (run->todo_count)
         DL2_TRY(make_all(run, error));

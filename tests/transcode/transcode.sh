@@ -114,18 +114,30 @@ run 0 --q 50 --prune "$work/src" "$work/a"
 [ -e "$work/a/jpeg-50/note.txt" ] || fail '--prune removed what is not its own'
 mv "$work/tulip" "$work/src/val/tulip"
 
-# ---- DEST inside SOURCE doesn't feed on itself; places in each other's way are refused
+# ---- DEST inside SOURCE would be read as images of it by the next run, and is refused, as are
+# places in each other's way; nothing is written there
 cp -R "$work/src" "$work/nested"
-run 0 --q 50 "$work/nested" "$work/nested/variants"
-run 0 --q 50 "$work/nested" "$work/nested/variants"
-is "$(made jpeg-50) $(field nested/variants/jpeg-50 images)" '0 40' 'a nested DEST'
-mkdir "$work/flat"
-cp -R "$work/src/val" "$work/flat/one"
-for place in nested/train/variants flat/variants flat/one; do
-    run 2 --q 50 "$work/${place%%/*}" "$work/$place"
-    said 'lies within SOURCE'
+cp -R "$work/src/val" "$work/flat"
+mkdir "$work/one" && cp "$work"/src/val/rose/* "$work/one/"
+ln -s nested "$work/link"
+ln -s ../nested/train "$work/one/way-in"
+(cd "$work" && find nested flat one) >"$work/want"
+for place in nested/variants nested/train/variants nested/../nested/new/variants link/variants flat/variants \
+    flat/rose one/variants nested/none/../../nested/variants; do
+    for container in folder tar; do
+        run 2 --q 50 --container=$container "$work/${place%%/*}" "$work/$place"
+        said 'lies within SOURCE'
+    done
 done
-[ -z "$(find "$work/flat" "$work/nested/train" -name '*.json' -o -name '.dl2*')" ] || fail 'a refused DEST was written to'
+run 2 --q 50 "$work/nested" "$work/one/way-in/variants"
+said 'lies within SOURCE'
+(cd "$work/nested" && run 2 --q 50 . variants && run 2 --q 50 ../link train) || exit 1
+mkdir "$work/led" && ln -s ../nested/val "$work/led/jpeg-50"
+run 2 --q 50 "$work/nested" "$work/led"
+said 'leads into SOURCE'
+(cd "$work" && find nested flat one) | cmp - "$work/want" || fail 'a refused DEST was written to'
+run 0 --q 50 "$work/link" "$work/nested-variants"
+is "$(made jpeg-50)" 40 'a DEST beside SOURCE whose name begins alike'
 run 2 --q 50 "$work/src" "$work/src"
 said 'DEST is SOURCE'
 run 2 --q 50 "$work/a/jpeg-50" "$work/a"
