@@ -291,9 +291,8 @@ static int vit_b_16(struct dl2_graph *g, int v, unsigned classes)
 }
 
 static const struct dl2_arch archs[] = {
-    {"convnet", "six 3x3 convolutions with batch norm, 32-64-128 channels; for small images",
-     DL2_SGD, convnet},
-    {"resnet10", "a small ResNet for 64 to 128 pixels: 4 blocks, 32-64-128-256 channels", DL2_SGD,
+    {"convnet", "six 3x3 convolutions with batch norm: the quickest", DL2_SGD, convnet},
+    {"resnet10", "a small ResNet for 64 to 128 pixels: 4 blocks, to 256 channels", DL2_SGD,
      resnet10},
     {"resnet20", "the CIFAR ResNet for 32 pixels: 9 blocks, 16-32-64 channels", DL2_SGD, resnet20},
     {"alexnet", "as in torchvision; from 63 pixels on", DL2_SGD, alexnet},
@@ -305,11 +304,9 @@ static const struct dl2_arch archs[] = {
     {"vgg16", "as in torchvision; from 32 pixels on", DL2_SGD, vgg16},
     {"vgg16_bn", "as in torchvision; from 32 pixels on", DL2_SGD, vgg16_bn},
     {"mobilenet_v2", "as in torchvision", DL2_SGD, mobilenet_v2},
-    {"vit_tiny",
-     "a small vision transformer for 64 to 128 pixels: patches of 8, 6 blocks, 192 channels",
-     DL2_ADAMW, vit_tiny},
-    {"vit_s_16", "DeiT's small vision transformer: patches of 16, 12 blocks, 384 channels",
-     DL2_ADAMW, vit_s_16},
+    {"vit_tiny", "a small vision transformer for 64 to 128 pixels: patches of 8", DL2_ADAMW,
+     vit_tiny},
+    {"vit_s_16", "DeiT's small vision transformer: patches of 16", DL2_ADAMW, vit_s_16},
     {"vit_b_16", "as in torchvision", DL2_ADAMW, vit_b_16},
 };
 

@@ -22,16 +22,19 @@
 
 #define BY_ARCH UINT_MAX /* whichever optimizer the network learns best with */
 
+enum list { LIST_ARCHS, LIST_DEVICES, LIST_NOTHING };
+
 /* What the command line says, before it is put together. */
 static struct {
     const char *data, *stages, *device, *mean, *std, *area, *aspect, *budget;
     const char *world;
-    unsigned synthetic, on_bad, optimizer, ranks, gpus;
+    unsigned synthetic, on_bad, optimizer, ranks, gpus, list;
     char **val;
     size_t val_count;
     double epochs, lr, beta2, weight_decay;
 } given = {.device = "auto",
            .optimizer = BY_ARCH,
+           .list = LIST_NOTHING,
            .epochs = NAN,
            .lr = NAN,
            .beta2 = NAN,
@@ -88,6 +91,8 @@ static const char *const precisions[] = {[DL2_PRECISION_FP32] = "off",
                                          [DL2_PRECISION_BF16] = "bf16",
                                          [DL2_PRECISION_FP16] = "fp16",
                                          NULL};
+
+static const char *const lists[] = {[LIST_ARCHS] = "archs", [LIST_DEVICES] = "devices", NULL};
 
 static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Data:"},
@@ -310,6 +315,11 @@ static const struct dl2_option options[] = {
      .value = &config.validate_every, .min = 0, .max = 1e9},
     {DL2_OPTION_FLAG, "skip-validation", 0, NULL, "Don't validate",
      .value = &config.skip_validation},
+    {DL2_OPTION_CHOICE, "list", 0, "WHAT",
+     "Check the other options, list what this build has, and end: archs (name, description) or "
+     "devices (name, version, whether it can be used here; with --device, that one alone); a line "
+     "each, with tabs between the columns",
+     .value = &given.list, .words = lists},
     {DL2_OPTION_END},
 };
 
@@ -323,31 +333,46 @@ static void print_versions(FILE *out)
         fprintf(out, "  ranks by %s: %s\n", dl2_world_at(i)->name, dl2_world_at(i)->version());
 }
 
-static const struct dl2_program program = {
+/* The details of --help: main() puts the architectures before this. */
+static const char details[] =
+    "SIGINT and SIGTERM end a run after its step, with a checkpoint and a report from which "
+    "--resume goes on to the same weights, bit for bit; with another --batching than strict, "
+    "where the order is the machine's, to exactly the images that the epoch had not had.\n\n"
+    "Exit status: 0 the run ended, or stopped where --run-epochs told it to; 1 something "
+    "failed, or a signal stopped it; 2 wrong usage.\n\n"
+    "Examples:\n"
+    "  $ dl2-train -d photos\n"
+    "  $ dl2-train -d variants/jpeg-25 --val photos -e 60 --out run1\n"
+    "  $ dl2-train --stages variants/jpeg-10:45,photos:15 -a resnet50\n"
+    "  $ dl2-train -d photos --time-budget 10m";
+
+static struct dl2_program program = {
     .name = "dl2-train",
     .synopsis = "",
     .summary = "Train a network on a dataset, validate it on one or several, and write "
                "experiment_report.json.",
-    .details =
-        "Architectures:\n"
-        "  convnet    six 3x3 convolutions with batch norm: the quickest\n"
-        "  resnet10   a small residual network, for 64 to 128 pixels\n"
-        "  resnet20   He et al.'s for CIFAR, for 32 pixels\n"
-        "  others     torchvision's alexnet, vgg16, vgg16_bn, mobilenet_v2, resnet18,\n"
-        "             resnet34, resnet50, resnet101, resnet152\n\n"
-        "SIGINT and SIGTERM end a run after its step, with a checkpoint and a report from which "
-        "--resume goes on to the same weights, bit for bit; with another --batching than strict, "
-        "where the order is the machine's, to exactly the images that the epoch had not had.\n\n"
-        "Exit status: 0 the run ended, or stopped where --run-epochs told it to; 1 something "
-        "failed, or a signal stopped it; 2 wrong usage.\n\n"
-        "Examples:\n"
-        "  $ dl2-train -d photos\n"
-        "  $ dl2-train -d variants/jpeg-25 --val photos -e 60 --out run1\n"
-        "  $ dl2-train --stages variants/jpeg-10:45,photos:15 -a resnet50\n"
-        "  $ dl2-train -d photos --time-budget 10m",
     .options = options,
     .print_versions = print_versions,
 };
+
+static char *describe(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "Architectures:\n");
+    const char *name, *summary;
+    for (size_t i = 0; (name = dl2_network_arch_at(i, &summary)); i++)
+        fprintf(out, "  %-12s %s\n", name, summary);
+    fprintf(out, "\n%s", details);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
 
 /* -- what the texts of the command line mean -- */
 
@@ -603,6 +628,53 @@ static int check_ranks(void)
     return 0;
 }
 
+/* What is wrong with options that were parsed, but for the world's size. */
+static int check_options(const struct dl2_common_options *common, char **own_stages)
+{
+    int status = check_data(own_stages);
+    if (status == 0)
+        status = check_effects(common);
+    if (status == 0)
+        status = check_ranks();
+    if (status == 0)
+        status = check_rates(given.gpus ? given.gpus : given.ranks ? given.ranks : 1);
+    return status;
+}
+
+/* -- lists -- */
+
+static void list_archs(void)
+{
+    const char *name, *summary;
+    for (size_t i = 0; (name = dl2_network_arch_at(i, &summary)); i++)
+        printf("%s\t%s\n", name, summary);
+}
+
+/* Only opening a device tells whether it can be used. */
+static void list_device(const char *name, const struct dl2_device_class *ops)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *device = NULL;
+    const struct dl2_device_options how = {.threads = config.threads,
+                                           .precision = config.precision,
+                                           .loss_scale = config.loss_scale,
+                                           .deterministic = config.deterministic};
+    const bool usable = dl2_device_open(name, &how, &device, &error) == DL2_OK;
+    dl2_device_close(device);
+    printf("%s\t%s\t%s\n", name, ops->version(), usable ? "usable" : error.message);
+}
+
+static void list_devices(void)
+{
+    const struct dl2_device_class *ops;
+    unsigned number;
+    if (!strcmp(given.device, "auto"))
+        for (size_t i = 0; (ops = dl2_device_at(i)); i++)
+            list_device(ops->name, ops);
+    else if (dl2_device_parse(given.device, &ops, &number, NULL) == DL2_OK)
+        list_device(given.device, ops);
+}
+
 /* -- what it shows -- */
 
 static bool quiet;
@@ -832,8 +904,9 @@ int main(int argc, char **argv)
     spin_shortly(argv);
     config.started = dl2_clock_wall();
     struct dl2_common_options common = {0};
-    char **arguments, *own_stages = NULL;
+    char **arguments, *own_stages = NULL, *description = describe();
     size_t count;
+    program.details = description;
     dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
     int status = count ? dl2_program_usage_error(&program, "unexpected '%s'", arguments[0]) : 0;
     free(arguments);
@@ -845,21 +918,21 @@ int main(int argc, char **argv)
     config.val_count = given.val_count;
     if (status == 0)
         status = check_texts();
-    if (status == 0)
-        status = check_data(&own_stages);
-    if (status == 0)
-        status = check_effects(&common);
-    if (status == 0)
-        status = check_ranks();
-    if (status == 0)
-        status = check_rates(given.gpus ? given.gpus : given.ranks ? given.ranks : 1);
-    if (status == 0)
+    const bool to_train = given.list == LIST_NOTHING;
+    if (status == 0 && (to_train || given.data || given.stages))
+        status = check_options(&common, &own_stages);
+    if (status == 0 && to_train)
         status = train_in_world();
+    else if (status == 0 && given.list == LIST_ARCHS)
+        list_archs();
+    else if (status == 0)
+        list_devices();
     if (config.stages != &only_stage)
         free((void *)config.stages);
     free(own_stages);
     for (size_t i = 0; i < given.val_count; i++)
         free(given.val[i]);
     free(given.val);
+    free(description);
     return status;
 }

@@ -100,9 +100,9 @@ same v1/$CK v2/$CK --val-resize
 expect 0 run $base --seed 3
 [ -s experiments/data-convnet-seed-3/$REPORT ] || fail "no report in the default folder"
 
-# Every option of --help is in the report.
+# Every option of --help that a run has is in the report.
 dl2-train --help | sed -n 's/^.* --\([a-z0-9-]*\).*/\1/p' |
-    grep -v -x -e help -e usage -e version -e quiet |
+    grep -v -x -e help -e usage -e version -e quiet -e list |
     while read -r name; do
         grep -q "\"$name\":" base/$REPORT || { echo "FAIL: the report has no '$name'" >&2; exit 1; }
     done || exit 1
@@ -139,3 +139,22 @@ done
 # A rate that is far too high ends with advice, not with a checkpoint full of nothing.
 expect 1 run -d data --skip-validation --lr 1e6 --warmup 0 -e 30 --momentum 0.99 --out diverged
 grep -q 'lower --lr' "$work/err" || fail "no advice on a run that diverged"
+
+# --list: for scripts, a line each with tabs between the columns; --help knows the same architectures. Options are checked first.
+expect 0 run --list archs
+cut -f 1 "$work/out" >archs
+grep -qx vit_tiny archs || fail "--list archs without vit_tiny"
+[ "$(awk -F '\t' 'NF == 2 && $2 != ""' "$work/out" | wc -l)" -eq "$(wc -l <archs)" ] || fail "--list archs: not two columns"
+expect 0 run --help
+cp "$work/out" help
+while read -r arch; do
+    sed -n '/^Architectures:/,/^$/p' help | grep -q "^  $arch " || fail "--help says nothing of $arch"
+    expect 0 run --arch "$arch" --device ref --list devices
+done <archs
+[ "$(awk -F '\t' '{ print NF, $1, $3 }' "$work/out")" = "3 ref usable" ] || fail "--list devices: $(cat "$work/out")"
+expect 0 run --device ref:1 --list devices
+grep -q 'ref:1.*there is one device ref' "$work/out" || fail "no word of a device that isn't there: $(cat "$work/out")"
+for wrong in "--device none" "--arch resnet51" "-e 3 --warmup 9 -d data" "--epochs x"; do
+    expect 2 run $wrong --list archs
+    [ ! -s "$work/out" ] || fail "a list in spite of: $wrong"
+done
