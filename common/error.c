@@ -1,13 +1,17 @@
 #include "common/error.h"
 
+#include "common/quote.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 static void fill(struct dl2_error *error, enum dl2_status status, const char *format, va_list args)
 {
+    char raw[sizeof error->message];
+    vsnprintf(raw, sizeof raw, format, args);
+    dl2_quote(raw, error->message, sizeof error->message);
     error->status = status;
-    vsnprintf(error->message, sizeof error->message, format, args);
 }
 
 int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *format, ...)
@@ -42,12 +46,13 @@ void dl2_error_prefix(struct dl2_error *error, const char *format, ...)
 {
     if (!error || error->status == DL2_OK)
         return;
-    char old[sizeof error->message];
+    char old[sizeof error->message], raw[sizeof error->message];
     memcpy(old, error->message, sizeof old);
     va_list args;
     va_start(args, format);
-    vsnprintf(error->message, sizeof error->message, format, args);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    dl2_quote(raw, error->message, sizeof error->message);
     size_t used = strlen(error->message);
     snprintf(error->message + used, sizeof error->message - used, ": %s", old);
 }

@@ -3,8 +3,9 @@
  *
  * Every function that can fail returns an `enum dl2_status` (0 or negative) and takes a
  * `struct dl2_error *` last, which may be NULL. The first message wins; callers on the way up add
- * what they know (file, sample, stage) in front with dl2_error_prefix(). Only a program's main
- * file prints the message and ends the process.
+ * what they know (file, sample, stage) in front with dl2_error_prefix(). Control characters, which
+ * file names may have, and bytes that are not UTF-8 become \n or \x1b, so that a message is safe to
+ * print. Only a program's main file prints the message and ends the process.
  *
  * Threads: a dl2_error belongs to one thread at a time.
  */

@@ -11,10 +11,12 @@ libcommon_la_SOURCES = \
 	common/nvml.c common/nvml.h \
 	common/option.c common/option.h \
 	common/progress.c common/progress.h \
+	common/quote.c common/quote.h \
 	common/random.c common/random.h \
 	common/raster.h \
 	common/slices.c common/slices.h \
 	common/simd.c common/simd.h \
 	common/stats.c common/stats.h \
+	common/streams.c common/streams.h \
 	common/thread.c common/thread.h
 libcommon_la_LIBADD = $(JANSSON_LIBS)

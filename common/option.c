@@ -3,6 +3,8 @@
 #include "common/option.h"
 
 #include "common/memory.h"
+#include "common/quote.h"
+#include "common/streams.h"
 #include "common/thread.h"
 
 #include <argp.h>
@@ -148,7 +150,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         exit(DL2_EXIT_OK);
     case ARGP_KEY_ARG:
         if (program->max_arguments && parse->count == program->max_arguments)
-            argp_error(state, "too many arguments: '%s'", text);
+            argp_error(state, "too many arguments: '%s'", DL2_SHOWN(text));
         parse->arguments[parse->count++] = text;
         return 0;
     case ARGP_KEY_END:
@@ -163,6 +165,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
                        struct dl2_common_options *common, char ***arguments, size_t *count)
 {
+    dl2_streams_begin(program->name);
     size_t options = 0;
     while (program->options[options].type != DL2_OPTION_END)
         options++;
@@ -226,12 +229,13 @@ bool dl2_option_given(const struct dl2_program *program, const struct dl2_common
 
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
 {
-    fprintf(stderr, "%s: ", program->name);
+    char text[4096];
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fprintf(stderr, "\nTry '%s --help' for more information.\n", program->name);
+    fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", program->name,
+            DL2_SHOWN(text), program->name);
     return DL2_EXIT_USAGE;
 }
 

@@ -60,7 +60,9 @@ struct dl2_program {
 /*
  * Parses. --help, --usage and --version print and end the process with status 0; wrong usage says
  * why on stderr and ends it with status 2. `arguments` receives the positional arguments (a block
- * to free; the strings are argv's) and `count` how many there are. Call from main only.
+ * to free; the strings are argv's) and `count` how many there are. Begins with dl2_streams_begin(),
+ * so a program that calls it has safe standard streams, and fails where its output was lost. Call
+ * from main, first.
  */
 void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
                        struct dl2_common_options *common, char ***arguments, size_t *count);
@@ -73,7 +75,8 @@ bool dl2_option_given(const struct dl2_program *program, const struct dl2_common
 /* The project's exit statuses. */
 enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 
-/* Prints "program: message" for wrong usage found after parsing; returns DL2_EXIT_USAGE. */
+/* Prints "program: message", quoted, for wrong usage found after parsing; returns DL2_EXIT_USAGE.
+ */
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
     DL2_PRINTF(2, 3);
 

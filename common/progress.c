@@ -1,6 +1,7 @@
 #include "common/progress.h"
 
 #include "common/clock.h"
+#include "common/quote.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,11 +60,12 @@ void dl2_progress_message(struct dl2_progress *progress, const char *format, ...
 {
     if (progress->terminal && progress->drawn)
         fputs("\r\033[K", stderr);
+    char text[4096];
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s\n", dl2_quote(text, (char[2 * sizeof text]){""}, 2 * sizeof text));
 }
 
 void dl2_progress_end(struct dl2_progress *progress)

@@ -23,7 +23,9 @@ void dl2_progress_begin(struct dl2_progress *progress, const char *label, const 
                         size_t total, bool quiet);
 /* Cheap enough to call for each item; `note` (may be NULL) stands at the end of the line. */
 void dl2_progress_update(struct dl2_progress *progress, size_t done, const char *note);
-/* Prints a message line on stderr without tearing the bar; even when quiet. */
+/* Prints a message line on stderr, quoted (common/quote.h), without tearing the bar; even when
+ * quiet.
+ */
 void dl2_progress_message(struct dl2_progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Clears the bar, or ends with a plain line of totals. */

@@ -54,5 +54,5 @@ int main(int argc, char **argv)
     }
     if (error.status < 0)
         fprintf(stderr, "load_batches: %s\n", error.message);
-    return error.status < 0;
+    return error.status < 0 || fflush(stdout) != 0;
 }

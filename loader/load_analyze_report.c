@@ -2,6 +2,7 @@
 #include "codec/codec.h"
 #include "common/json.h"
 #include "common/machine.h"
+#include "common/quote.h"
 #include "loader/load_analyze.h"
 
 #include "config.h"
@@ -52,7 +53,7 @@ static void print_table(FILE *out, const struct dl2_analysis *analysis)
     for (size_t i = 0; i < analysis->count; i++) {
         const struct dl2_analysis_subject *subject = &analysis->subjects[i];
         char size[16];
-        fprintf(out, "%-*s %10s", width, subject->name,
+        fprintf(out, "%-*s %10s", width, DL2_SHOWN(subject->name),
                 dl2_load_bytes(size, (double)subject->bytes));
         print_figure(out, &subject->storage_figure);
         print_figure(out, &subject->loader_figure);
@@ -71,7 +72,7 @@ static void print_table(FILE *out, const struct dl2_analysis *analysis)
 static void print_subject(FILE *out, const struct dl2_analysis *analysis,
                           const struct dl2_analysis_subject *subject)
 {
-    fprintf(out, "%s: ", subject->name);
+    fprintf(out, "%s: ", DL2_SHOWN(subject->name));
     if (subject->saturated) {
         fprintf(out, "the device never waits.");
     } else if (analysis->device.shared) {
@@ -112,13 +113,13 @@ static void print_choice(FILE *out, const struct dl2_analysis *analysis)
     const struct dl2_analysis_subject *smallest = &analysis->subjects[analysis->smallest];
     if (analysis->count < 2)
         return;
-    fprintf(out, "\nThe fastest is %s: ", fastest->name);
+    fprintf(out, "\nThe fastest is %s: ", DL2_SHOWN(fastest->name));
     print_cost(out, analysis, fastest);
     if (smallest == fastest) {
         fprintf(out, ". None within %g%% of it is smaller.\n", analysis->options->within);
     } else {
         fprintf(out, ".\nThe smallest within %g%% of it is %s: ", analysis->options->within,
-                smallest->name);
+                DL2_SHOWN(smallest->name));
         print_cost(out, analysis, smallest);
         fprintf(out, ".\n");
     }
@@ -143,7 +144,7 @@ void dl2_analysis_print(FILE *out, const struct dl2_analysis *analysis)
             fprintf(out,
                     "%s: its files would not leave memory, so the rate of its storage is not "
                     "that of a cold start.\n",
-                    analysis->subjects[i].name);
+                    DL2_SHOWN(analysis->subjects[i].name));
 }
 
 static json_t *figure_json(const struct dl2_figure *figure)

@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/progress.h"
+#include "common/quote.h"
 #include "loader/load.h"
 #include "loader/words.h"
 
@@ -260,7 +261,7 @@ static void print_bench(FILE *out, const struct bench *bench)
     const struct dl2_load_options *options = bench->options;
     const struct dl2_loader_config *config = &options->loader;
     fprintf(out, "%s: %" PRIu64 " images for %s, %ux%ux%u %s %s in batches of %u, %u worker%s%s\n",
-            bench->name, bench->samples, config->train ? "training" : "validation",
+            DL2_SHOWN(bench->name), bench->samples, config->train ? "training" : "validation",
             config->image_size, config->image_size, config->channels,
             dl2_dtype_words[config->dtype], dl2_layout_words[config->layout], config->batch,
             config->workers, config->workers == 1 ? "" : "s", options->cold ? ", cold" : "");

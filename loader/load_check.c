@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/progress.h"
+#include "common/quote.h"
 #include "common/thread.h"
 #include "loader/load.h"
 
@@ -121,7 +122,7 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
     if (status == DL2_OK && options->json_path)
         status = save(&check, path, seconds, dl2_clock_process_cpu() - cpu, error);
     if (status == DL2_OK)
-        fprintf(out, "%s: %zu images, %d bad\n", path, loop.count, check.bad_count);
+        fprintf(out, "%s: %zu images, %d bad\n", DL2_SHOWN(path), loop.count, check.bad_count);
     for (unsigned i = 0; check.checkers && i < loop.jobs; i++) {
         dl2_bytes_free(&check.checkers[i].encoded);
         dl2_image_free(&check.checkers[i].image);

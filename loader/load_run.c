@@ -1,6 +1,7 @@
 /* One measured run of the loader, and what the commands say in the same words. */
 #include "common/clock.h"
 #include "common/json.h"
+#include "common/quote.h"
 #include "loader/load.h"
 
 int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
@@ -72,7 +73,7 @@ int dl2_load_name_bad(const struct dl2_loader *loader, json_t *list)
     size_t count;
     const char *const *bad = dl2_loader_bad(loader, &count);
     for (size_t i = 0; i < count; i++) {
-        fprintf(stderr, "dl2-load: %s\n", bad[i]);
+        fprintf(stderr, "dl2-load: %s\n", DL2_SHOWN(bad[i]));
         if (list)
             json_array_append_new(list, dl2_json_text(bad[i]));
     }

@@ -3,6 +3,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/quote.h"
 #include "dataset/dataset.h"
 
 #include <inttypes.h>
@@ -66,7 +67,7 @@ static void print_notes(FILE *out, const struct dl2_scored_variant *variant)
 
 static void print_variant(FILE *out, const struct dl2_scored_variant *variant, int width)
 {
-    fprintf(out, "\n%-*s %7zu ", width, variant->name, variant->states[DL2_PAIR_SCORED]);
+    fprintf(out, "\n%-*s %7zu ", width, DL2_SHOWN(variant->name), variant->states[DL2_PAIR_SCORED]);
     print_bytes(out, variant->bytes);
     const double bpp = bits_per_pixel(variant->bytes, variant->pixels);
     if (isnan(bpp))
@@ -116,7 +117,7 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
         if (length > (size_t)width)
             width = length < 40 ? (int)length : 40;
     }
-    fprintf(out, "Reference: %s, %zu image%s\n\n", scoring->reference, scoring->count,
+    fprintf(out, "Reference: %s, %zu image%s\n\n", DL2_SHOWN(scoring->reference), scoring->count,
             scoring->count == 1 ? "" : "s");
     fprintf(out, "%-*s %7s %10s %8s  %-8s %9s %9s %9s %9s %9s\n", width, "variant", "images",
             "size  ", "bpp", "metric", "mean", "median", "5%", "min", "mean MSE");
@@ -132,22 +133,10 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
 
 /* Faults. */
 
-static void print_clean(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
-}
-
 static void print_fault(FILE *out, const char *variant, const char *key, const char *what)
 {
-    print_clean(out, variant);
-    fputs(": ", out);
-    if (*key) {
-        print_clean(out, key);
-        fputs(": ", out);
-    }
-    print_clean(out, what);
-    putc('\n', out);
+    fprintf(out, "%s: %s%s%s\n", DL2_SHOWN(variant), DL2_SHOWN(key), *key ? ": " : "",
+            DL2_SHOWN(what));
 }
 
 void dl2_scoring_print_faults(const struct dl2_scoring *scoring, FILE *out)
@@ -155,8 +144,7 @@ void dl2_scoring_print_faults(const struct dl2_scoring *scoring, FILE *out)
     for (size_t v = 0; v < scoring->variant_count; v++) {
         const struct dl2_scored_variant *variant = &scoring->variants[v];
         if (variant->error) {
-            print_clean(out, variant->error); /* it begins with the path */
-            fputc('\n', out);
+            fprintf(out, "%s\n", DL2_SHOWN(variant->error)); /* it begins with the path */
             continue; /* naming every image as missing would tell no more */
         }
         for (size_t i = 0; i < scoring->count; i++) {

@@ -1,6 +1,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/option.h"
+#include "common/quote.h"
 #include "report/analysis.h"
 #include "report/collect.h"
 #include "report/page.h"
@@ -80,11 +81,11 @@ static void print_answer(const struct dl2_study *study, const struct dl2_analysi
         puts("Nothing was trained yet: the report is of size and image quality alone.");
     for (size_t a = 0; a < study->arch_count; a++) {
         if (study->arch_count > 1)
-            printf("%s:\n", study->archs[a]);
-        printf("%s\n", analyses[a].smallest.text);
+            printf("%s:\n", DL2_SHOWN(study->archs[a]));
+        printf("%s\n", DL2_SHOWN(analyses[a].smallest.text));
         if (analyses[a].fastest.sure < study->variant_count ||
             analyses[a].fastest.likely < study->variant_count)
-            printf("%s\n", analyses[a].fastest.text);
+            printf("%s\n", DL2_SHOWN(analyses[a].fastest.text));
     }
 }
 
@@ -120,7 +121,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     if (status == DL2_OK && !quiet)
         print_answer(study, analyses);
     if (status == DL2_OK && plots.problem[0])
-        fprintf(stderr, "%s: %s\n", program.name, plots.problem);
+        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plots.problem));
     free(name);
     dl2_plots_free(&plots);
     free(plots_path);
@@ -143,9 +144,10 @@ int main(int argc, char **argv)
     if (status < 0)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     for (size_t i = 0; i < study.broken_count; i++)
-        fprintf(stderr, "%s: %s\n", program.name, study.broken[i]);
+        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(study.broken[i]));
     for (size_t i = 0; i < study.unfinished_count; i++)
-        fprintf(stderr, "%s: %s: cut short, left out\n", program.name, study.unfinished[i]);
+        fprintf(stderr, "%s: %s: cut short, left out\n", program.name,
+                DL2_SHOWN(study.unfinished[i]));
     const bool broken = study.broken_count > 0;
     dl2_study_free(&study);
     free(arguments);

@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/option.h"
 #include "common/progress.h"
+#include "common/quote.h"
 #include "loader/words.h"
 #include "train/device.h"
 #include "train/network.h"
@@ -713,7 +714,7 @@ static void on_begun(void *context, const json_t *report)
            dl2_json_get_text(report, "device", "?"),
            dl2_json_get_text(json_object_get(report, "versions"), "device", "?"));
     printf("%s: %lld images of %lld classes at %lld pixels, batches of %lld",
-           dl2_json_get_text(report, "variant", "?"),
+           DL2_SHOWN(dl2_json_get_text(report, "variant", "?")),
            dl2_json_get_integer(report, "train_images", 0),
            dl2_json_get_integer(report, "classes", 0),
            dl2_json_get_integer(arguments, "image-size", 0),
@@ -767,8 +768,9 @@ static void on_epoch(void *context, const json_t *epoch)
     json_t *val;
     json_array_foreach(json_object_get(epoch, "val"), i, val)
     {
-        printf("  %s loss %.3f top-1 %5.1f%% top-5 %.1f%%", dl2_json_get_text(val, "name", "?"),
-               dl2_json_get_real(val, "loss", NAN), 100 * dl2_json_get_real(val, "top1", NAN),
+        printf("  %s loss %.3f top-1 %5.1f%% top-5 %.1f%%",
+               DL2_SHOWN(dl2_json_get_text(val, "name", "?")), dl2_json_get_real(val, "loss", NAN),
+               100 * dl2_json_get_real(val, "top1", NAN),
                100 * dl2_json_get_real(val, "top5", NAN));
     }
     printf("  %.1f s, %.0f img/s, %.0f%% waiting\n", seconds,
@@ -781,7 +783,7 @@ static void on_note(void *context, const char *text)
 {
     (void)context;
     close_bar();
-    fprintf(stderr, "%s: %s\n", program.name, text);
+    fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(text));
 }
 
 /* Of several ranks, this one. */
@@ -801,7 +803,7 @@ static void show_result(const struct dl2_train_result *result)
     json_t *val;
     json_array_foreach(json_object_get(result->report, "final"), i, val)
     {
-        printf("%s: top-1 %.2f%%, top-5 %.2f%%", dl2_json_get_text(val, "name", "?"),
+        printf("%s: top-1 %.2f%%, top-5 %.2f%%", DL2_SHOWN(dl2_json_get_text(val, "name", "?")),
                100 * dl2_json_get_real(val, "top1", NAN),
                100 * dl2_json_get_real(val, "top5", NAN));
         if (i == 0)
@@ -811,7 +813,8 @@ static void show_result(const struct dl2_train_result *result)
                    dl2_json_get_integer(best, "epoch", 0));
         printf("\n");
     }
-    printf("report: %s/%s\n", dl2_json_get_text(arguments, "out", "?"), DL2_EXPERIMENT_FILE);
+    printf("report: %s/%s\n", DL2_SHOWN(dl2_json_get_text(arguments, "out", "?")),
+           DL2_EXPERIMENT_FILE);
 }
 
 static json_t *library_versions(void)

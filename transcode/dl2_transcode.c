@@ -3,6 +3,7 @@
 #include "common/memory.h"
 #include "common/option.h"
 #include "common/progress.h"
+#include "common/quote.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
 #include "transcode/copy.h"
@@ -245,10 +246,6 @@ static int end_program(const struct dl2_program *program, int status, const stru
         exit_status = dl2_program_usage_error(program, "%s", error->message);
     else if (status < 0)
         fprintf(stderr, "%s: %s\n", program->name, error->message);
-    if (fflush(stdout) != 0 && exit_status == DL2_EXIT_OK) {
-        perror(program->name);
-        exit_status = DL2_EXIT_FAILED;
-    }
     return exit_status;
 }
 
@@ -313,9 +310,9 @@ static int copy(const struct arguments *arguments, const struct dl2_program *pro
     int status = dl2_copy(&options, &result, &error);
     dl2_progress_end(&progress);
     if (status == DL2_OK)
-        printf("%s: %zu images, %" PRIu64 " bytes, as %s; %zu written, %zu failed\n", places[1],
-               result.images, result.bytes, dl2_container_name(arguments->container),
-               result.written, result.failed);
+        printf("%s: %zu images, %" PRIu64 " bytes, as %s; %zu written, %zu failed\n",
+               DL2_SHOWN(places[1]), result.images, result.bytes,
+               dl2_container_name(arguments->container), result.written, result.failed);
     return end_program(program, status, &error, result.failed > 0);
 }
 
@@ -326,7 +323,7 @@ static int write_index(const struct dl2_program *program, const struct dl2_commo
     size_t count = 0;
     int status = dl2_dataset_write_index(path, dl2_jpeg_slice, common->jobs, &count, &error);
     if (status == DL2_OK)
-        printf("%s/dl2-index.bin: %zu samples\n", path, count);
+        printf("%s/dl2-index.bin: %zu samples\n", DL2_SHOWN(path), count);
     return end_program(program, status, &error, false);
 }
 

@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "common/monitor.h"
 #include "common/option.h"
+#include "common/quote.h"
 #include "common/random.h"
 #include "common/stats.h"
 #include "common/thread.h"
@@ -32,6 +33,37 @@ static void first_error_wins(void **state)
     dl2_error_prefix(&error, "file %s", "x");
     assert_string_equal(error.message, "file x: bad 7");
     assert_int_equal(dl2_error_set(NULL, DL2_ERR_LIMIT, "nobody listens"), DL2_ERR_LIMIT);
+}
+
+static void names_are_quoted(void **state)
+{
+    (void)state;
+    char out[64], again[64];
+    const struct {
+        const char *raw, *quoted;
+    } cases[] = {
+        {"plain/na me.jpg", "plain/na me.jpg"},
+        {"a\nb\rc\td\033[31m\x7f", "a\\nb\\rc\\td\\x1b[31m\\x7f"},
+        {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"\xc2\x9b"
+         "1m \x9b"
+         "1m",
+         "\\xc2\\x9b1m \\x9b1m"},                                /* CSI of C1 */
+        {"\xc0\x8a \xed\xa0\x80", "\\xc0\\x8a \\xed\\xa0\\x80"}, /* overlong, a surrogate */
+        {"end\xe2\x82", "end\\xe2\\x82"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(dl2_quote(cases[i].raw, out, sizeof out), cases[i].quoted);
+        assert_string_equal(dl2_quote(out, again, sizeof again), cases[i].quoted);
+    }
+    assert_string_equal(dl2_quote("ab\x1b", out, 6), "ab"); /* no half of an escape */
+    assert_string_equal(dl2_quote("a\xc3\xa9", out, 3), "a");
+    assert_string_equal(DL2_SHOWN("\x1b"), "\\x1b");
+    struct dl2_error error = DL2_ERROR_INIT;
+    dl2_error_set(&error, DL2_ERR_FORMAT, "%s is bad", "a\nb");
+    dl2_error_prefix(&error, "in %s", "\x1b[2J");
+    assert_string_equal(error.message, "in \\x1b[2J: a\\nb is bad");
 }
 
 static void long_errors_are_cut(void **state)
@@ -524,6 +556,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_error_wins),
+        cmocka_unit_test(names_are_quoted),
         cmocka_unit_test(long_errors_are_cut),
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(orientation_turns),

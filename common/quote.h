@@ -1,0 +1,20 @@
+/*
+ * Text for people to read. File names may hold any bytes; some of them move the cursor, colour what
+ * follows or begin a line of their own.
+ */
+#ifndef DL2_COMMON_QUOTE_H
+#define DL2_COMMON_QUOTE_H
+
+#include <stddef.h>
+
+/*
+ * Copies `text` into `out`, of `size` bytes, with every control character (also DEL and those of
+ * U+0080 to U+009F) and every byte that is not part of UTF-8 written as \n, \r, \t or \x1b. What
+ * doesn't fit is cut off between characters. Quoting twice changes nothing more. Returns `out`.
+ */
+char *dl2_quote(const char *text, char *out, size_t size);
+
+/* The same in a buffer that lives as long as the enclosing block: for printf() and its like. */
+#define DL2_SHOWN(text) dl2_quote(text, (char[2048]){""}, 2048)
+
+#endif
