@@ -62,6 +62,7 @@ static struct dl2_train_config config = {
     .smoothing = 0.1,
     .validate_every = 1,
     .checkpoint_every = 1,
+    .trainers = 1,
 };
 
 #define DEFAULT_EPOCHS 30
@@ -295,6 +296,10 @@ static const struct dl2_option options[] = {
      "Where the report and the checkpoint go (default: experiments/NAME)", .value = &config.out},
     {DL2_OPTION_TEXT, "name", 0, "NAME",
      "What the run is called in its report (default: VARIANT-ARCH-seed-N)", .value = &config.name},
+    {DL2_OPTION_UINT, "trainers", 0, "N",
+     "Trainings that share this machine, this one included; recorded, so that nobody takes rates "
+     "and energy for those of one alone (default: 1)",
+     .value = &config.trainers, .min = 1, .max = 100000},
     {DL2_OPTION_TEXT, "time-budget", 0, "TIME",
      "End, with the schedule played to its end and validation done, within this time, as 90s or 1h",
      .value = &given.budget},
@@ -337,8 +342,9 @@ static void print_versions(FILE *out)
 /* The details of --help: main() puts the architectures before this. */
 static const char details[] =
     "SIGINT and SIGTERM end a run after its step, with a checkpoint and a report from which "
-    "--resume goes on to the same weights, bit for bit; with another --batching than strict, "
-    "where the order is the machine's, to exactly the images that the epoch had not had.\n\n"
+    "--resume goes on to the same weights, bit for bit, on the same device with as many "
+    "--threads; with another --batching than strict, where the order is the machine's, to exactly "
+    "the images that the epoch had not had.\n\n"
     "Exit status: 0 the run ended, or stopped where --run-epochs told it to; 1 something "
     "failed, or a signal stopped it; 2 wrong usage.\n\n"
     "Examples:\n"

@@ -113,6 +113,7 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "mixup", json_real(c->mixup));
     json_object_set_new(a, "ema", json_real(c->average_decay));
     json_object_set_new(a, "seed", json_integer((json_int_t)c->seed));
+    json_object_set_new(a, "trainers", json_integer(c->trainers ? c->trainers : 1));
     json_object_set_new(a, "time-budget",
                         c->time_budget > 0 ? json_real(c->time_budget) : json_null());
     json_object_set_new(a, "run-epochs",
@@ -134,14 +135,34 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
  */
 json_t *dl2_run_identity(const struct dl2_run *run)
 {
-    static const char *const free_to_change[] = {
-        "data",       "stages",          "val",           "val-split",
-        "jobs",       "depth",           "on-bad",        "io",
-        "cache",      "batching",        "cache-decoded", "device",
-        "threads",    "deterministic",   "world",         "gpus",
-        "run-epochs", "skip-validation", "checkpoint",    "checkpoint-every",
-        "resume",     "restart",         "name",          "out",
-        "val-resize", "validate-every",  "export"};
+    static const char *const free_to_change[] = {"data",
+                                                 "stages",
+                                                 "val",
+                                                 "val-split",
+                                                 "jobs",
+                                                 "depth",
+                                                 "on-bad",
+                                                 "io",
+                                                 "cache",
+                                                 "batching",
+                                                 "cache-decoded",
+                                                 "device",
+                                                 "threads",
+                                                 "trainers",
+                                                 "deterministic",
+                                                 "world",
+                                                 "gpus",
+                                                 "run-epochs",
+                                                 "skip-validation",
+                                                 "checkpoint",
+                                                 "checkpoint-every",
+                                                 "resume",
+                                                 "restart",
+                                                 "name",
+                                                 "out",
+                                                 "val-resize",
+                                                 "validate-every",
+                                                 "export"};
     json_t *identity = json_deep_copy(run->arguments);
     for (size_t i = 0; i < sizeof free_to_change / sizeof *free_to_change; i++)
         json_object_del(identity, free_to_change[i]);
@@ -157,6 +178,31 @@ json_t *dl2_run_identity(const struct dl2_run *run)
                               dl2_json_text(dl2_dataset_class_name(run->stages[0].dataset, i)));
     json_object_set_new(identity, "class names", names);
     return identity;
+}
+
+/*
+ * What may change from part to part, but not without a word: settings that decide how a device
+ * rounds or what figures are of, and the validation images.
+ */
+json_t *dl2_run_part(const struct dl2_run *run)
+{
+    static const char *const settings[] = {"device", "deterministic", "batching", "val-resize"};
+    json_t *part = json_object();
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        json_object_set(part, settings[i], json_object_get(run->arguments, settings[i]));
+    const char *device = run->device->ops->name;
+    if (strcmp(device, "cpu") == 0) /* the others round alike with any number of them */
+        json_object_set_new(
+            part, "threads",
+            json_integer(run->config->threads ? run->config->threads : dl2_run_processors(run)));
+    json_t *sets = json_array();
+    for (size_t i = 0; i < run->val_count; i++)
+        json_array_append_new(sets,
+                              json_pack("{s:o, s:I, s:I}", "name", dl2_json_text(run->val[i].name),
+                                        "images", (json_int_t)run->val[i].images, "bytes",
+                                        (json_int_t)run->val[i].bytes));
+    json_object_set_new(part, "validation", sets);
+    return part;
 }
 
 /* Who trained together; null: one process alone. */
@@ -264,6 +310,7 @@ static json_t *make_record(const struct dl2_run *run, double position, const dou
     json_object_set_new(record, "epoch", json_integer((json_int_t)state->pass + 1));
     json_object_set_new(record, "position", json_real(position));
     json_object_set_new(record, "stage", json_integer((json_int_t)state->stage));
+    json_object_set(record, "trainers", json_object_get(run->arguments, "trainers"));
     json_object_set_new(record, "variant", dl2_json_text(run->stages[state->stage].name));
     json_object_set_new(record, "lr", dl2_json_real(state->lr));
     json_t *train = json_object();

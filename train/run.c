@@ -423,6 +423,7 @@ void dl2_run_close(struct dl2_run *run)
     json_decref(run->bad);
     json_decref(run->state.epochs);
     json_decref(run->state.missing);
+    json_decref(run->state.part);
     if (run->lock >= 0)
         close(run->lock);
 }

@@ -76,6 +76,8 @@ double dl2_run_elapsed(const struct dl2_run *run);
 /* experiment.c: the arguments by option name, what must not change on resuming, and the report. */
 json_t *dl2_run_arguments(const struct dl2_run *run);
 json_t *dl2_run_identity(const struct dl2_run *run);
+/* What may change on resuming, but is named where it does: it bears on results. */
+json_t *dl2_run_part(const struct dl2_run *run);
 json_t *dl2_run_report(const struct dl2_run *run);
 /* Of the pass that ends at `position`, as all ranks saw it, without validation. Collective. */
 int dl2_run_epoch_record(const struct dl2_run *run, double position, json_t **out,

@@ -37,6 +37,8 @@ static json_t *state_to_json(const struct dl2_run_state *state)
                                       (json_int_t)state->loss_scale.skipped));
     if (json && state->missing)
         json_object_set(json, "missing", state->missing);
+    if (json && state->part)
+        json_object_set(json, "part", state->part);
     return json;
 }
 
@@ -115,6 +117,7 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     state->images = (uint64_t)images;
     state->joules = dl2_json_get_real(json, "joules", images ? NAN : 0);
     state->epochs = json_incref(epochs);
+    state->part = json_incref(json_object_get(json, "part"));
     return DL2_OK;
 }
 
@@ -335,6 +338,7 @@ bool dl2_run_state_unfinished(const char *path)
         unfinished = !state.completed;
     json_decref(state.epochs);
     json_decref(state.missing);
+    json_decref(state.part);
     json_decref(json);
     dl2_checkpoint_free(&checkpoint);
     return unfinished;
@@ -384,6 +388,7 @@ static int share_position(struct dl2_run_state *state, const struct dl2_world *w
         json_t *json = json_loads(text, 0, NULL);
         json_decref(state->epochs);
         json_decref(state->missing);
+        json_decref(state->part);
         memset(state, 0, sizeof *state);
         status = state_from_json(json, state, error);
         json_decref(json);

@@ -35,6 +35,7 @@ struct dl2_run_state {
     double joules;                    /* NAN where the card doesn't tell */
     uint64_t images;
     json_t *epochs; /* the report's records of finished passes */
+    json_t *part;   /* dl2_run_part() of the part that saved it; NULL: not known */
 };
 
 /*

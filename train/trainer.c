@@ -554,10 +554,63 @@ static int load_pretrained(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
+static void note_setting(struct dl2_run *run, const char *key, const json_t *was, const json_t *now)
+{
+    if (!was || !now || json_equal(was, now))
+        return;
+    char *then = json_dumps(was, JSON_ENCODE_ANY), *here = json_dumps(now, JSON_ENCODE_ANY);
+    dl2_run_note(
+        run,
+        strcmp(key, "val-resize") == 0
+            ? "--%s was %s and is %s: validation's figures from here on are of other crops"
+            : "--%s was %s and is %s: the weights will not be, bit for bit, those of a run "
+              "in one part",
+        key, then ? then : "?", here ? here : "?");
+    free(then);
+    free(here);
+}
+
+static void note_set(struct dl2_run *run, const json_t *was, const json_t *now)
+{
+    const char *name = dl2_json_get_text(now, "name", "?");
+    const long long before = dl2_json_get_integer(was, "images", -1);
+    const long long images = dl2_json_get_integer(now, "images", 0);
+    if (strcmp(dl2_json_get_text(was, "name", ""), name) != 0)
+        dl2_run_note(run, "validation is on %s, which it was not before", name);
+    else if (before != images)
+        dl2_run_note(run,
+                     "%s has %lld validation images, where it had %lld: figures from here on are "
+                     "of other images than those before",
+                     name, images, before);
+    else if (dl2_json_get_integer(was, "bytes", 0) != dl2_json_get_integer(now, "bytes", 0))
+        dl2_run_note(run,
+                     "the validation images of %s have changed: figures from here on are of other "
+                     "images than those before",
+                     name);
+}
+
+/* Says in what this part of a run differs from the one before, where that changes its results. */
+static void note_changes(struct dl2_run *run, const json_t *now)
+{
+    const json_t *was = run->state.part;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)now, key, value) if (!json_is_array(value))
+        note_setting(run, key, json_object_get(was, key), value);
+    const json_t *sets = json_object_get(was, "validation");
+    const json_t *own = json_object_get(now, "validation");
+    for (size_t i = 0; json_is_array(sets) && i < json_array_size(own); i++)
+        note_set(run, json_array_get(sets, i), json_array_get(own, i));
+    for (size_t i = json_array_size(own); i < json_array_size(sets); i++)
+        dl2_run_note(run, "%s is not validated on any more",
+                     dl2_json_get_text(json_array_get(sets, i), "name", "?"));
+}
+
 /* Loads the checkpoint that is there, or makes sure that none would be lost. Rank 0. */
 static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
+    json_auto_t *part = dl2_run_part(run);
     if (config->resume && dl2_is_file(run->checkpoint)) {
         json_decref(run->state.epochs);
         run->state.epochs = NULL;
@@ -568,6 +621,8 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
                                  run->checkpoint);
         dl2_run_note(run, "going on from %s: epoch %llu, batch %llu", run->checkpoint,
                      (unsigned long long)run->state.pass + 1, (unsigned long long)run->state.batch);
+        if (!run->state.completed)
+            note_changes(run, part);
     } else if (config->resume) {
         dl2_run_note(run, "there is no checkpoint %s yet: beginning anew", run->checkpoint);
         DL2_TRY(load_pretrained(run, error));
@@ -580,6 +635,8 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
     } else {
         DL2_TRY(load_pretrained(run, error));
     }
+    json_decref(run->state.part);
+    run->state.part = json_incref(part);
     return DL2_OK;
 }
 

@@ -102,6 +102,7 @@ struct dl2_train_config {
     uint64_t seed;
 
     /* The run. */
+    unsigned trainers;  /* that share the machine, this one included, for the report alone; 0: 1 */
     double time_budget; /* seconds from `started`, all parts of a resumed run together; 0: none */
     double run_epochs;  /* stop after so many in this part; 0: go on to the end */
     double validate_every;   /* epochs, whole; 0: only at the end */

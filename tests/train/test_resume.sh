@@ -75,6 +75,34 @@ expect 1 run $options --out chunks --shuffle-chunk 5 --shuffle-window 3 --resume
 expect 0 run $options --out chunks --shuffle-chunk 4 --shuffle-window 3 --resume
 differ whole/$CK chunks/$CK "the order"
 
+# What may change but bears on results is named: threads, by which the device cpu rounds, and what is
+# validated on.
+expect 0 run $options --out changed --run-epochs 1
+cp -R data kept
+expect 0 run $options --out changed --resume --run-epochs 0.5
+grep -q 'bit for bit\|validat' "$work/err" && fail "a change is told where there was none: $(cat "$work/err")"
+gone=$(find data/val -type f | sort | head -n 1)
+total=$(find data/val -type f | wc -l)
+rm "$gone"
+expect 0 run $options --out changed --resume --run-epochs 0.5 --threads 2 --val-resize 9
+grep -q "data has $((total - 1)) validation images, where it had $total: figures from here on" "$work/err" ||
+    fail "validation images that are gone are not named: $(cat "$work/err")"
+grep -q -e '--val-resize was 0 and is 9' "$work/err" || fail "another --val-resize is not named"
+if [ "$(field changed/$REPORT device)" = cpu ]; then
+    grep -q -e '--threads was 1 and is 2: the weights will not be, bit for bit' "$work/err" ||
+        fail "other threads are not named: $(cat "$work/err")"
+else
+    grep -q -e '--threads' "$work/err" && fail "threads are named where they change nothing"
+fi
+# As many images, but others; and another set.
+set -- $(find data/val -type f | sort | head -n 2)
+cat "$2" "$2" >"$1"
+expect 0 run $options --out changed --resume --run-epochs 0.25 --threads 2 --val-resize 9
+grep -q "the validation images of data have changed" "$work/err" || fail "changed images are not named"
+expect 0 run $options --val kept --val data --out changed --resume --threads 2 --val-resize 9
+grep -q "validation is on kept, which it was not before" "$work/err" || fail "another set is not named"
+rm -r data && mv kept data
+
 # A finished run is left alone.
 cp parts/$REPORT before
 expect 0 run $options --out parts --resume
