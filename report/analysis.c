@@ -387,6 +387,12 @@ int dl2_analyse(const struct dl2_study *study, const char *arch, double toleranc
             estimate(own, 1, offsetof(struct dl2_study_run, train_rate), scratch);
         comparison->stall = estimate(own, 100, offsetof(struct dl2_study_run, stall), scratch);
         comparison->joules = estimate(own, 1, offsetof(struct dl2_study_run, joules), scratch);
+        for (size_t i = 0; i < own.count; i++) {
+            const unsigned trainers = own.runs[i].trainers;
+            comparison->shared |= dl2_study_run_shared(&own.runs[i]);
+            analysis->trainers = trainers > analysis->trainers ? trainers : analysis->trainers;
+        }
+        analysis->shared |= comparison->shared;
         comparison->difference = comparison->half = NAN;
         if (v == raw_index || raw.count == 0 || own.count == 0)
             continue;

@@ -40,6 +40,7 @@ struct dl2_comparison {             /* one variant, one network */
     struct dl2_estimate top1, top5; /* percent */
     struct dl2_estimate train_rate; /* images a second */
     struct dl2_estimate stall;      /* percent of the time */
+    bool shared;                    /* others shared the machine meanwhile, or that is not known */
     struct dl2_estimate joules;     /* an image */
     double difference, half;        /* to the original, points; NAN where it can't be told */
     size_t pairs;                   /* seeds that both were trained from */
@@ -57,9 +58,11 @@ struct dl2_analysis { /* one network */
     const char *arch;
     double tolerance;                   /* points */
     struct dl2_comparison *comparisons; /* [variant_count] */
-    double noise;   /* a training's standard deviation, points; NAN if unknown */
-    size_t freedom; /* degrees of freedom of `noise` */
-    size_t seeds;   /* of the original */
+    unsigned trainers; /* most trainings at a time on a machine; 0: of none is that known */
+    bool shared;       /* any comparison is */
+    double noise;      /* a training's standard deviation, points; NAN if unknown */
+    size_t freedom;    /* degrees of freedom of `noise` */
+    size_t seeds;      /* of the original */
     struct dl2_advice smallest, fastest; /* by bytes; by images a second and core of the loader */
 };
 

@@ -6,9 +6,11 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Makes room for one more item in a list that doubles at powers of two. */
 static int grow(void **items, size_t count, size_t size, struct dl2_error *error)
@@ -104,6 +106,38 @@ static int list_names(const char *folder, struct names *names, struct dl2_error 
     return status;
 }
 
+static int leave_out(struct dl2_study *study, struct dl2_error *error, const char *format, ...)
+    DL2_PRINTF(3, 4);
+static int leave_out(struct dl2_study *study, struct dl2_error *error, const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (size_t i = 0; i < study->left_out_count; i++)
+        if (strcmp(study->left_out[i], text) == 0)
+            return DL2_OK;
+    return add_text(&study->left_out, &study->left_out_count, text, error);
+}
+
+static bool is_listed(char *const *list, const char *name)
+{
+    for (; list && *list; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return !list;
+}
+
+/* A variant of the study, or one that is named as left out? */
+static int is_wanted(struct dl2_study *study, const struct dl2_study_selection *selection,
+                     const char *name, bool *wanted, struct dl2_error *error)
+{
+    *wanted = is_listed(selection->variants, name);
+    return *wanted ? DL2_OK
+                   : leave_out(study, error, "%s: not among the variants of this study", name);
+}
+
 /* *out is NULL where the file is broken, which is noted, or isn't there, which is noted if `must`.
  */
 static int load(struct dl2_study *study, const char *path, const char *schema, bool must,
@@ -143,7 +177,8 @@ static int add_variant(struct dl2_study *study, const char *name, struct dl2_stu
     return DL2_OK;
 }
 
-static int collect_made(struct dl2_study *study, const char *folder, struct dl2_error *error)
+static int collect_made(struct dl2_study *study, const struct dl2_study_selection *selection,
+                        const char *folder, struct dl2_error *error)
 {
     struct names names;
     char path[4096];
@@ -153,7 +188,10 @@ static int collect_made(struct dl2_study *study, const char *folder, struct dl2_
     for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
         const char *name = names.items[i];
         snprintf(path, sizeof path, "%s/variants/%s", folder, name);
-        if (!dl2_is_folder(path))
+        bool wanted = dl2_is_folder(path);
+        if (wanted)
+            status = is_wanted(study, selection, name, &wanted, error);
+        if (!wanted)
             continue;
         snprintf(path, sizeof path, "%s/variants/%s/dl2-variant.json", folder, name);
         json_t *made;
@@ -176,7 +214,36 @@ static int collect_made(struct dl2_study *study, const char *folder, struct dl2_
     return status;
 }
 
-static int collect_scored(struct dl2_study *study, const char *folder, struct dl2_error *error)
+/* An entry of dl2-quality/1, and whatever it says is amiss. */
+static int add_scored(struct dl2_study *study, const struct dl2_study_selection *selection,
+                      const char *name, json_t *entry, struct dl2_error *error)
+{
+    static const struct {
+        const char *list, *why;
+    } faults[] = {{"missing", "not in the variant"},
+                  {"extra", "not in the original"},
+                  {"mismatched", NULL},
+                  {"failed", NULL}};
+    bool wanted;
+    struct dl2_study_variant *variant;
+    DL2_TRY(is_wanted(study, selection, name, &wanted, error));
+    if (!wanted)
+        return DL2_OK;
+    DL2_TRY(add_variant(study, name, &variant, error));
+    json_object_del(entry, "per_image");
+    json_decref(variant->scored);
+    variant->scored = json_incref(entry);
+    const char *unopened = dl2_json_get_text(entry, "error", NULL);
+    if (unopened)
+        return add_failure(study, "quality", name, "not scored", unopened, error);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        DL2_TRY(add_failures(study, "quality", name, json_object_get(entry, faults[i].list), "key",
+                             faults[i].why, error));
+    return DL2_OK;
+}
+
+static int collect_scored(struct dl2_study *study, const struct dl2_study_selection *selection,
+                          const char *folder, struct dl2_error *error)
 {
     struct names names;
     char path[4096];
@@ -202,21 +269,7 @@ static int collect_scored(struct dl2_study *study, const char *folder, struct dl
             snprintf(own, sizeof own, "%.*s", (int)stem, names.items[i]);
             const char *name =
                 json_array_size(entries) == 1 ? own : dl2_json_get_text(entry, "variant", own);
-            struct dl2_study_variant *variant;
-            if ((status = add_variant(study, name, &variant, error)) < 0)
-                break;
-            json_object_del(entry, "per_image");
-            json_decref(variant->scored);
-            variant->scored = json_incref(entry);
-            status = add_failures(study, "quality", name, json_object_get(entry, "missing"), "key",
-                                  "not in the variant", error);
-            if (status == DL2_OK)
-                status = add_failures(study, "quality", name, json_object_get(entry, "mismatched"),
-                                      "key", NULL, error);
-            if (status == DL2_OK)
-                status = add_failures(study, "quality", name, json_object_get(entry, "failed"),
-                                      "key", NULL, error);
-            if (status < 0)
+            if ((status = add_scored(study, selection, name, entry, error)) < 0)
                 break;
         }
         json_decref(quality);
@@ -225,7 +278,8 @@ static int collect_scored(struct dl2_study *study, const char *folder, struct dl
     return status;
 }
 
-static int collect_loaded(struct dl2_study *study, const char *folder, struct dl2_error *error)
+static int collect_loaded(struct dl2_study *study, const struct dl2_study_selection *selection,
+                          const char *folder, struct dl2_error *error)
 {
     struct names names;
     char path[4096];
@@ -236,11 +290,15 @@ static int collect_loaded(struct dl2_study *study, const char *folder, struct dl
         if (strcmp(dl2_path_extension(names.items[i]), "json") != 0)
             continue;
         snprintf(path, sizeof path, "%s/load/%s", folder, names.items[i]);
+        names.items[i][dl2_path_stem_length(names.items[i])] = '\0';
+        bool wanted;
+        status = is_wanted(study, selection, names.items[i], &wanted, error);
+        if (status < 0 || !wanted)
+            continue;
         json_t *loaded;
         status = load(study, path, "dl2-load/1", true, &loaded, error);
         if (status < 0 || !loaded)
             continue;
-        names.items[i][dl2_path_stem_length(names.items[i])] = '\0';
         struct dl2_study_variant *variant;
         status = add_variant(study, names.items[i], &variant, error);
         if (status < 0) {
@@ -262,6 +320,26 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The most trainings that shared the machine in any part of a run; 0: not recorded. */
+static unsigned most_trainers(const json_t *report)
+{
+    const json_t *arguments = json_object_get(report, "arguments");
+    long long most = dl2_json_get_integer(arguments, "trainers", 0);
+    size_t i;
+    json_t *epoch;
+    json_array_foreach(json_object_get(report, "epochs"), i, epoch)
+    {
+        const long long own = dl2_json_get_integer(epoch, "trainers", most);
+        most = own > most ? own : most;
+    }
+    return most > 0 && most <= UINT32_MAX ? (unsigned)most : 0;
+}
+
+bool dl2_study_run_shared(const struct dl2_study_run *run)
+{
+    return run->trainers != 1;
+}
+
 /* The figures of a run whose report and names are set. */
 static int read_run(struct dl2_study_run *run, struct dl2_error *error)
 {
@@ -276,6 +354,7 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
     run->top1 = dl2_json_get_real(final, "top1", NAN);
     run->top5 = dl2_json_get_real(final, "top5", NAN);
     run->train_rate = run->stall = run->joules = NAN;
+    run->trainers = most_trainers(run->report);
     run->epochs = count;
     if (!count)
         return DL2_OK;
@@ -303,14 +382,22 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
         if (known)
             *medians[k] = (values[(known - 1) / 2] + values[known / 2]) / 2;
     }
+    if (dl2_study_run_shared(run)) /* the card's energy is of all that ran on it */
+        run->joules = NAN;
     free(values);
     return DL2_OK;
 }
 
 static int add_run(struct dl2_study *study, const char *path, const char *name, const char *arch,
-                   const char *seed, struct dl2_error *error)
+                   const char *seed, bool wanted, struct dl2_error *error)
 {
     json_t *report;
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return DL2_OK;
+    if (!wanted) /* only named, so that it need not be whole */
+        return leave_out(study, error, "%s, %s, seed %s: not among the trainings of this study",
+                         name, arch, seed);
     DL2_TRY(load(study, path, "dl2-experiment/1", false, &report, error));
     if (!report)
         return DL2_OK;
@@ -329,6 +416,7 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
     struct dl2_study_run *run = &study->runs[study->run_count++];
     *run = (struct dl2_study_run){.variant = (size_t)(variant - study->variants), .report = report};
     run->seed = strtoull(seed, NULL, 10);
+    run->made_ns = dl2_mtime_ns(&info);
     DL2_TRY(copy_text(arch, &run->arch, error));
     DL2_TRY(read_run(run, error));
     if (!isfinite(run->top1)) {
@@ -346,7 +434,8 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
     return add_failures(study, "train", of, json_object_get(report, "bad"), "path", NULL, error);
 }
 
-static int collect_runs(struct dl2_study *study, const char *folder, struct dl2_error *error)
+static int collect_runs(struct dl2_study *study, const struct dl2_study_selection *selection,
+                        const char *folder, struct dl2_error *error)
 {
     struct names names, archs, seeds;
     char path[4096];
@@ -354,6 +443,11 @@ static int collect_runs(struct dl2_study *study, const char *folder, struct dl2_
     DL2_TRY(list_names(path, &names, error));
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
+        bool wanted;
+        if ((status = is_wanted(study, selection, names.items[i], &wanted, error)) < 0)
+            break;
+        if (!wanted)
+            continue;
         snprintf(path, sizeof path, "%s/train/%s", folder, names.items[i]);
         if ((status = list_names(path, &archs, error)) < 0)
             break;
@@ -366,8 +460,11 @@ static int collect_runs(struct dl2_study *study, const char *folder, struct dl2_
                     continue;
                 snprintf(path, sizeof path, "%s/train/%s/%s/%s/experiment_report.json", folder,
                          names.items[i], archs.items[j], seeds.items[k]);
-                status =
-                    add_run(study, path, names.items[i], archs.items[j], seeds.items[k] + 5, error);
+                char training[1024];
+                snprintf(training, sizeof training, "%s/%s/%s", names.items[i], archs.items[j],
+                         seeds.items[k]);
+                status = add_run(study, path, names.items[i], archs.items[j], seeds.items[k] + 5,
+                                 is_listed(selection->trainings, training), error);
             }
             free_names(&seeds);
         }
@@ -462,21 +559,235 @@ static int sort_all(struct dl2_study *study, struct dl2_error *error)
     return DL2_OK;
 }
 
-int dl2_study_collect(const char *folder, struct dl2_study *study, struct dl2_error *error)
+/* ---- What can be compared with what */
+
+/* "epochs is 2, not 6", of each field in which the two differ; one that either lacks is no
+ * difference. */
+static void describe_difference(const json_t *own, const json_t *reference, char *out, size_t size)
 {
+    const char *key;
+    json_t *value;
+    out[0] = '\0';
+    json_object_foreach((json_t *)own, key, value)
+    {
+        const json_t *other = json_object_get(reference, key);
+        const size_t used = strlen(out);
+        if (!other || json_equal(value, other))
+            continue;
+        char *a = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+        char *b = json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+        snprintf(out + used, size - used, "%s%s is %.100s, not %.100s", used ? "; " : "", key,
+                 a ? a : "?", b ? b : "?");
+        free(a);
+        free(b);
+    }
+}
+
+/* What must be the same in trainings that are compared: options that can bear on accuracy, without
+ * the data's and the seed. A new reference. */
+static json_t *settings_of(const struct dl2_study_run *run)
+{
+    static const char *const of_no_bearing[] = {
+        "data",           "stages", "val",     "images",     "seed",       "arch",
+        "jobs",           "depth",  "on-bad",  "io",         "cache",      "threads",
+        "trainers",       "gpus",   "world",   "run-epochs", "checkpoint", "checkpoint-every",
+        "validate-every", "resume", "restart", "name",       "out",        "export",
+        "skip-validation"};
+    json_t *arguments = json_object_get(run->report, "arguments");
+    json_t *settings = json_is_object(arguments) ? json_copy(arguments) : json_object();
+    for (size_t i = 0; i < sizeof of_no_bearing / sizeof *of_no_bearing; i++)
+        json_object_del(settings, of_no_bearing[i]);
+    json_t *lengths = json_array(), *stage; /* of a run in several stages, else null */
+    size_t i;
+    json_array_foreach(json_object_get(arguments, "stages"), i, stage)
+        json_array_append(lengths, json_object_get(stage, "epochs"));
+    if (json_array_size(lengths) > 1)
+        json_object_set(settings, "stages", lengths);
+    json_decref(lengths);
+    json_object_set(settings, "classes", json_object_get(run->report, "classes"));
+    return settings;
+}
+
+/* Runs of a network that have the same settings. */
+struct group {
+    size_t first, of_raw, all;
+    int64_t made_ns; /* the newest */
+};
+
+static bool is_better(const struct group *a, const struct group *b)
+{
+    if (a->of_raw != b->of_raw)
+        return a->of_raw > b->of_raw;
+    return a->all != b->all ? a->all > b->all : a->made_ns > b->made_ns;
+}
+
+/*
+ * The run that the others of a network are compared with: the first of those with the settings that
+ * most runs of the original have; where that is undecided, that most runs have; then the newest.
+ */
+static int find_reference(const struct dl2_study *study, const char *arch, json_t *const *settings,
+                          size_t *reference, struct dl2_error *error)
+{
+    const size_t raw = dl2_study_find(study, "raw");
+    struct group *groups = dl2_calloc(study->run_count + 1, sizeof *groups);
+    size_t count = 0, best = 0;
+    if (!groups)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu trainings",
+                             study->run_count);
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        if (strcmp(run->arch, arch) != 0)
+            continue;
+        size_t g = 0;
+        for (char difference[8] = "?"; g < count; g++) {
+            describe_difference(settings[i], settings[groups[g].first], difference,
+                                sizeof difference);
+            if (!difference[0])
+                break;
+        }
+        if (g == count)
+            groups[count++] = (struct group){.first = i, .made_ns = INT64_MIN};
+        groups[g].all++;
+        groups[g].of_raw += run->variant == raw;
+        groups[g].made_ns = run->made_ns > groups[g].made_ns ? run->made_ns : groups[g].made_ns;
+    }
+    for (size_t g = 1; g < count; g++)
+        if (is_better(&groups[g], &groups[best]))
+            best = g;
+    *reference = groups[best].first;
+    free(groups);
+    return DL2_OK;
+}
+
+/* Names images that the original has and a variant's training hasn't, and the other way round. */
+static int compare_images(struct dl2_study *study, const struct dl2_study_run *run,
+                          const struct dl2_study_run *reference, struct dl2_error *error)
+{
+    if (!(run->train_images != reference->train_images || run->val_images != reference->val_images))
+        return DL2_OK;
+    if (!isfinite(run->train_images + run->val_images + reference->train_images +
+                  reference->val_images))
+        return DL2_OK;
+    char of[512], what[64], text[256];
+    snprintf(of, sizeof of, "%s, %s", study->variants[run->variant].name, run->arch);
+    snprintf(what, sizeof what, "seed %llu", (unsigned long long)run->seed);
+    snprintf(text, sizeof text,
+             "trained on %.0f images and validated on %.0f, where %s has %.0f and %.0f",
+             run->train_images, run->val_images,
+             strcmp(study->variants[reference->variant].name, "raw")
+                 ? study->variants[reference->variant].name
+                 : "the original",
+             reference->train_images, reference->val_images);
+    return add_failure(study, "train", of, what, text, error);
+}
+
+static void free_run(struct dl2_study_run *run)
+{
+    free(run->arch);
+    free(run->val_top1);
+    json_decref(run->report);
+}
+
+/* Leaves out the network's runs that differ from the others in more than data and seed. */
+static int compare_trainings(struct dl2_study *study, const char *arch, struct dl2_error *error)
+{
+    const size_t count = study->run_count;
+    json_t **settings = dl2_calloc(count + 1, sizeof *settings);
+    if (!settings)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu trainings", count);
+    for (size_t i = 0; i < count; i++)
+        settings[i] = settings_of(&study->runs[i]);
+    size_t left = 0, reference = 0;
+    int status = find_reference(study, arch, settings, &reference, error);
+    const struct dl2_study_run kept = study->runs[reference];
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_study_run *run = &study->runs[i];
+        char difference[1024] = "";
+        if (status == DL2_OK && strcmp(run->arch, arch) == 0)
+            describe_difference(settings[i], settings[reference], difference, sizeof difference);
+        if (difference[0]) {
+            status = leave_out(study, error,
+                               "%s, %s, seed %llu: unlike the trainings that are shown, %s",
+                               study->variants[run->variant].name, run->arch,
+                               (unsigned long long)run->seed, difference);
+            free_run(run);
+            continue;
+        }
+        if (status == DL2_OK && strcmp(run->arch, arch) == 0)
+            status = compare_images(study, run, &kept, error);
+        study->runs[left++] = *run;
+    }
+    study->run_count = left;
+    for (size_t i = 0; i < count; i++)
+        json_decref(settings[i]);
+    free(settings);
+    return status;
+}
+
+/* What must be the same in measurements of loading that are compared. A new reference. */
+static json_t *conditions_of(const json_t *loaded)
+{
+    static const char *const fields[] = {"mode", "batch", "image_size", "workers", "config"};
+    json_t *conditions = json_object(), *machine = json_object_get(loaded, "machine");
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (json_object_get(loaded, fields[i]))
+            json_object_set(conditions, fields[i], json_object_get(loaded, fields[i]));
+    if (json_object_get(machine, "cpu"))
+        json_object_set(conditions, "cpu", json_object_get(machine, "cpu"));
+    if (json_object_get(machine, "cores"))
+        json_object_set(conditions, "cores", json_object_get(machine, "cores"));
+    return conditions;
+}
+
+/* Leaves out rates of loading that were not measured as the original's was. */
+static int compare_loading(struct dl2_study *study, struct dl2_error *error)
+{
+    const size_t index = dl2_study_find(study, "raw");
+    const json_t *original = index < study->variant_count ? study->variants[index].loaded : NULL;
+    const double images = dl2_json_get_real(original, "images", NAN);
+    json_t *conditions = conditions_of(original);
+    int status = DL2_OK;
+    for (size_t i = 0; original && status == DL2_OK && i < study->variant_count; i++) {
+        struct dl2_study_variant *variant = &study->variants[i];
+        const double own_images = dl2_json_get_real(variant->loaded, "images", images);
+        char text[1024];
+        json_t *own = conditions_of(variant->loaded);
+        describe_difference(own, conditions, text, sizeof text);
+        json_decref(own);
+        if (text[0]) {
+            status = leave_out(study, error, "loading %s: not measured as the original's was, %s",
+                               variant->name, text);
+            json_decref(variant->loaded);
+            variant->loaded = NULL;
+            variant->load_rate = NAN;
+        } else if (own_images != images && isfinite(own_images) && isfinite(images)) {
+            snprintf(text, sizeof text, "%.0f images, where the original has %.0f", own_images,
+                     images);
+            status = add_failure(study, "load", variant->name, text, NULL, error);
+        }
+    }
+    json_decref(conditions);
+    return status;
+}
+
+int dl2_study_collect(const char *folder, const struct dl2_study_selection *selection,
+                      struct dl2_study *study, struct dl2_error *error)
+{
+    static const struct dl2_study_selection everything = {NULL, NULL};
     *study = (struct dl2_study){0};
+    selection = selection ? selection : &everything;
     if (!dl2_is_folder(folder))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s is not a folder: name the one that a study wrote (its OUT)",
                              folder);
     if (strlen(folder) > 2048)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%.64s...: too long a path", folder);
-    DL2_TRY(collect_made(study, folder, error));
-    DL2_TRY(collect_scored(study, folder, error));
-    DL2_TRY(collect_loaded(study, folder, error));
-    DL2_TRY(collect_runs(study, folder, error));
+    DL2_TRY(collect_made(study, selection, folder, error));
+    DL2_TRY(collect_scored(study, selection, folder, error));
+    DL2_TRY(collect_loaded(study, selection, folder, error));
+    DL2_TRY(collect_runs(study, selection, folder, error));
     if (!study->variant_count && !study->arch_count && !study->broken_count &&
-        !study->unfinished_count)
+        !study->unfinished_count && !study->left_out_count)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s holds no results: neither variants/, quality/, load/ nor train/ "
                              "has any; name the folder that a study wrote (its OUT)",
@@ -486,7 +797,10 @@ int dl2_study_collect(const char *folder, struct dl2_study *study, struct dl2_er
         DL2_TRY(add_variant(study, "raw", &raw, error));
     }
     read_figures(study);
-    return sort_all(study, error);
+    DL2_TRY(sort_all(study, error));
+    for (size_t a = 0; a < study->arch_count; a++)
+        DL2_TRY(compare_trainings(study, study->archs[a], error));
+    return compare_loading(study, error);
 }
 
 static void free_texts(char **list, size_t count)
@@ -504,11 +818,8 @@ void dl2_study_free(struct dl2_study *study)
         json_decref(study->variants[i].scored);
         json_decref(study->variants[i].loaded);
     }
-    for (size_t i = 0; i < study->run_count; i++) {
-        free(study->runs[i].arch);
-        free(study->runs[i].val_top1);
-        json_decref(study->runs[i].report);
-    }
+    for (size_t i = 0; i < study->run_count; i++)
+        free_run(&study->runs[i]);
     for (size_t i = 0; i < study->failure_count; i++) {
         free(study->failures[i].stage);
         free(study->failures[i].what);
@@ -519,6 +830,7 @@ void dl2_study_free(struct dl2_study *study)
     free_texts(study->archs, study->arch_count);
     free_texts(study->broken, study->broken_count);
     free_texts(study->unfinished, study->unfinished_count);
+    free_texts(study->left_out, study->left_out_count);
     json_decref(study->definitions);
     *study = (struct dl2_study){0};
 }

@@ -2,6 +2,11 @@
  * A study's results: every JSON file of docs/formats.md below its folder, put together by variant
  * and by training. What is missing is left out; what is broken is noted, and the rest still counts.
  *
+ * A folder may hold results of several studies: with other codecs, seeds or epochs. Only those that
+ * were asked for are taken, and of them only those that can be compared: trainings of one network
+ * that differ in nothing but data, seed and what can't bear on accuracy, and loading that was
+ * measured as the original's was. All else is named in `left_out`.
+ *
  * Figures are NAN where they aren't known.
  */
 #ifndef DL2_REPORT_COLLECT_H
@@ -10,6 +15,7 @@
 #include "common/error.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,11 +40,13 @@ struct dl2_study_run {
     char *arch;
     uint64_t seed;
     json_t *report;    /* dl2-experiment/1 */
+    int64_t made_ns;   /* the file's modification time */
+    unsigned trainers; /* most that shared the machine at a time; 0: not recorded */
     double top1, top5; /* last epoch, first validation set; fractions */
     /* Medians of the epochs but the first, which warms up (that of one epoch is its own). */
     double train_rate; /* images a second */
     double stall;      /* share of the time that was spent waiting for data */
-    double joules;     /* of the card, an image */
+    double joules;     /* of the card, an image; NAN where others shared it */
     double seconds;    /* all epochs */
     double train_images, val_images;
     size_t epochs;
@@ -64,15 +72,29 @@ struct dl2_study {
     size_t broken_count;
     char **unfinished; /* trainings and variants that were cut short */
     size_t unfinished_count;
+    char **left_out; /* results that are not of this study, or not comparable: "WHICH: why" */
+    size_t left_out_count;
     json_t *definitions; /* dl2-quality's: metric to text; or NULL */
 };
 
+/* What a study consists of. Lists end with NULL; a list that is NULL: all there is. */
+struct dl2_study_selection {
+    char *const *variants;  /* "raw", "jpeg-50" */
+    char *const *trainings; /* "jpeg-50/resnet10/seed-1" */
+};
+
 /*
- * Reads what lies below `folder`. Fails only where there's no such folder or memory runs out; for
- * all else look at `broken`. Free with dl2_study_free(), on failure too.
+ * Reads what lies below `folder` and is in `selection` (NULL: all). Fails only where there's no
+ * such folder or memory runs out; for all else look at `broken`. Free with dl2_study_free(), on
+ * failure too.
  */
-int dl2_study_collect(const char *folder, struct dl2_study *study, struct dl2_error *error);
+int dl2_study_collect(const char *folder, const struct dl2_study_selection *selection,
+                      struct dl2_study *study, struct dl2_error *error);
 void dl2_study_free(struct dl2_study *study);
+
+/* Did others share the machine while it trained, or is that not known? Then its rates are no
+ * measure of the variant. */
+bool dl2_study_run_shared(const struct dl2_study_run *run);
 
 /* The index of the variant `name`, or study->variant_count. */
 size_t dl2_study_find(const struct dl2_study *study, const char *name);

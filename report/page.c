@@ -178,6 +178,23 @@ static void write_advice(struct dl2_html *html, const struct dl2_page *page,
     dl2_html_markup(html, "</div>\n");
 }
 
+/* Variants that were trained from fewer seeds than the original. */
+static void write_short_of_seeds(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_analysis *analysis = &page->analyses[a];
+            const struct dl2_comparison *comparison = &analysis->comparisons[v];
+            if (comparison->verdict == DL2_VERDICT_NONE || comparison->pairs == analysis->seeds)
+                continue;
+            dl2_html_format(html, "%s was trained from %zu of the original's %zu seeds%s%s. ",
+                            study->variants[v].name, comparison->pairs, analysis->seeds,
+                            study->arch_count > 1 ? ", with " : "",
+                            study->arch_count > 1 ? analysis->arch : "");
+        }
+}
+
 static void write_answer(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
@@ -217,6 +234,7 @@ static void write_answer(struct dl2_html *html, const struct dl2_page *page)
             "%.2f points. %s",
             first->seeds, first->freedom, first->noise,
             first->seeds < 4 ? "With so few seeds the intervals are wide. " : "");
+    write_short_of_seeds(html, page);
     double val = NAN;
     for (size_t i = 0; i < study->run_count && !(val > 0); i++)
         val = study->runs[i].val_images;
@@ -327,57 +345,131 @@ static void write_plots(struct dl2_html *html, const struct dl2_page *page, enum
         dl2_html_markup(html, "</div>\n");
 }
 
-/* What a run was validated on, by place: runs of one study have the same sets. */
-static const json_t *validated(const struct dl2_study_run *run, size_t set)
+/* A set of validation images: by its path, or by its name where the path is not known. */
+struct val_set {
+    const char *path, *name;
+};
+
+static struct val_set validated(const struct dl2_study_run *run, size_t set)
 {
-    return json_array_get(json_object_get(run->report, "final"), set);
+    const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
+    const json_t *arguments = json_object_get(run->report, "arguments");
+    const json_t *paths = json_object_get(arguments, "val");
+    const char *path = json_string_value(json_array_get(paths, set));
+    /* Without --val it is the dataset that was trained on. */
+    if (!path && json_array_size(paths) == 0 && set == 0)
+        path = dl2_json_get_text(arguments, "data", NULL);
+    return (struct val_set){path, dl2_json_get_text(final, "name", "?")};
+}
+
+static bool same_set(const struct val_set *a, const struct val_set *b)
+{
+    return a->path && b->path ? strcmp(a->path, b->path) == 0 : strcmp(a->name, b->name) == 0;
+}
+
+/* Columns of the matrix: what variants were trained on itself, the original, and any other set. */
+enum { ITSELF, MOST_SETS = 32 };
+
+struct columns {
+    struct val_set sets[MOST_SETS]; /* the first is not used */
+    size_t count, original;         /* the original's column, 0: none */
+};
+
+static double top1_on(const struct dl2_study_run *run, size_t set)
+{
+    const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
+    return 100 * dl2_json_get_real(final, "top1", NAN);
+}
+
+static void find_columns(const struct dl2_study *study, const char *arch, struct columns *columns)
+{
+    const size_t raw = dl2_study_find(study, "raw");
+    const struct dl2_study_run *original = NULL;
+    *columns = (struct columns){.count = 1};
+    for (size_t i = 0; i < study->run_count && !original; i++)
+        if (study->runs[i].variant == raw && strcmp(study->runs[i].arch, arch) == 0)
+            original = &study->runs[i];
+    if (original) { /* its first set is its own */
+        columns->original = columns->count;
+        columns->sets[columns->count++] = validated(original, 0);
+    }
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        const size_t sets = json_array_size(json_object_get(run->report, "final"));
+        if (strcmp(run->arch, arch) != 0)
+            continue;
+        for (size_t set = 1; set < sets; set++) {
+            const struct val_set own = validated(run, set);
+            size_t known = 1;
+            while (known < columns->count && !same_set(&columns->sets[known], &own))
+                known++;
+            if (known == columns->count && known < MOST_SETS)
+                columns->sets[columns->count++] = own;
+        }
+    }
+}
+
+/* Top-1 of a run on a column's set, NAN where it was not validated on it. */
+static double top1_in(const struct dl2_study_run *run, const struct columns *columns, size_t column)
+{
+    const size_t sets = json_array_size(json_object_get(run->report, "final"));
+    for (size_t set = 0; set < sets; set++) {
+        const struct val_set own = validated(run, set);
+        if (column == ITSELF ? set == 0 : same_set(&own, &columns->sets[column]))
+            return top1_on(run, set);
+    }
+    return NAN;
+}
+
+static void write_column_names(struct dl2_html *html, const struct columns *columns)
+{
+    for (size_t c = 0; c < columns->count; c++) {
+        const struct val_set *set = &columns->sets[c];
+        bool twice = false; /* sets of one name are told apart by their paths */
+        for (size_t k = 1; k < columns->count; k++)
+            twice |= k != c && k != columns->original && c != ITSELF &&
+                     strcmp(columns->sets[k].name, set->name) == 0;
+        dl2_html_element(html, "th", "%s",
+                         c == ITSELF              ? "itself"
+                         : c == columns->original ? "the original"
+                         : twice && set->path     ? set->path
+                                                  : set->name);
+    }
 }
 
 /* Trained on one variant, validated on others. */
 static void write_matrix(struct dl2_html *html, const struct dl2_page *page, size_t a)
 {
     const struct dl2_study *study = page->study;
-    const size_t raw = dl2_study_find(study, "raw");
-    size_t columns = 0;
-    const struct dl2_study_run *widest = NULL;
+    struct columns columns;
+    find_columns(study, study->archs[a], &columns);
+    size_t most = 0;
     for (size_t i = 0; i < study->run_count; i++) {
         const size_t sets = json_array_size(json_object_get(study->runs[i].report, "final"));
-        if (strcmp(study->runs[i].arch, study->archs[a]) == 0 && sets > columns) {
-            columns = sets;
-            widest = &study->runs[i];
-        }
+        if (strcmp(study->runs[i].arch, study->archs[a]) == 0 && sets > most)
+            most = sets;
     }
-    if (columns < 2)
+    double *values = most > 1 ? dl2_calloc(study->run_count, sizeof *values) : NULL;
+    if (!values)
         return;
     dl2_html_element(html, "h3", "Trained on one, validated on another%s%s",
                      study->arch_count > 1 ? ": " : "",
                      study->arch_count > 1 ? study->archs[a] : "");
     dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th>trained on</th>");
-    for (size_t set = 0; set < columns; set++) {
-        const char *name = dl2_json_get_text(validated(widest, set), "name", "?");
-        /* A study validates on the variant itself, then on the dataset as it was given. */
-        if (set == 0)
-            name = "itself";
-        else if (dl2_study_find(study, name) == study->variant_count)
-            name = "the original";
-        dl2_html_element(html, "th", "%s", name);
-    }
+    write_column_names(html, &columns);
     dl2_html_markup(html, "</tr></thead><tbody>\n");
     for (size_t v = 0; v < study->variant_count; v++) {
         bool any = false;
-        for (size_t set = 0; set < columns; set++) {
-            double *values = dl2_calloc(study->run_count, sizeof *values);
+        for (size_t c = 0; c < columns.count; c++) {
             size_t count = 0;
-            for (size_t i = 0; values && i < study->run_count; i++) {
+            for (size_t i = 0; i < study->run_count; i++) {
                 const struct dl2_study_run *run = &study->runs[i];
-                const json_t *own = validated(run, v == raw ? 0 : set); /* itself is the original */
-                const double top1 = dl2_json_get_real(own, "top1", NAN);
+                const double top1 = top1_in(run, &columns, c);
                 if (run->variant == v && strcmp(run->arch, study->archs[a]) == 0 && isfinite(top1))
-                    values[count++] = 100 * top1;
+                    values[count++] = top1;
             }
             const struct dl2_estimate mean = dl2_estimate_mean(values, count);
-            free(values);
-            if (set == 0 && !count)
+            if (c == ITSELF && !count)
                 break;
             if (!any)
                 dl2_html_markup(html, "<tr>"),
@@ -396,16 +488,20 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
         if (any)
             dl2_html_markup(html, "</tr>\n");
     }
+    free(values);
     dl2_html_markup(html, "</tbody></table></div>\n");
 }
 
-static void with_half(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
+static void with_half(struct dl2_html *html, const struct dl2_estimate *estimate, int digits,
+                      bool shared)
 {
     char text[32];
     dl2_html_markup(html, "<td>");
     dl2_html_text(html, fixed(estimate->mean, digits, text));
     if (isfinite(estimate->half) && isfinite(estimate->mean))
         dl2_html_element(html, "small", " ± %s", fixed(estimate->half, digits, text));
+    if (shared)
+        dl2_html_element(html, "small", " shared");
     dl2_html_markup(html, "</td>");
 }
 
@@ -436,13 +532,38 @@ static size_t write_timelines(struct dl2_html *html, const struct dl2_page *page
     return shown;
 }
 
+static void write_shared(struct dl2_html *html, const struct dl2_page *page)
+{
+    unsigned trainers = 0;
+    for (size_t a = 0; a < page->study->arch_count; a++)
+        if (page->analyses[a].trainers > trainers)
+            trainers = page->analyses[a].trainers;
+    dl2_html_markup(html, "<p class='warning'>");
+    if (trainers > 1)
+        dl2_html_format(html,
+                        "“Shared”: up to %u trainings ran on the machine at a time. Each had a "
+                        "part of it, which its neighbours made larger or smaller,",
+                        trainers);
+    else
+        dl2_html_format(html, "“Shared”: these trainings did not record whether others ran on the "
+                              "machine at the same time. If so, each had a part of it,");
+    dl2_html_format(html,
+                    " so these rates are no measure of a variant, and variants are not ranked by "
+                    "them. A card's energy and use would be those of all trainings on it, and are "
+                    "left out. “Fastest to load” is judged by the input pipeline, which was "
+                    "measured alone.");
+    dl2_html_markup(html, "</p>\n");
+}
+
 /* Images a second, waiting and energy by variant; then runs second by second. */
 static void write_throughput(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
-    bool energy = false;
+    bool energy = false, shared = false;
     for (size_t i = 0; i < study->run_count; i++)
         energy |= isfinite(study->runs[i].joules);
+    for (size_t a = 0; a < study->arch_count; a++)
+        shared |= page->analyses[a].shared;
     if (!study->run_count)
         return;
     dl2_html_markup(html, "<h2>Throughput of training</h2>\n<div class='scroll'><table><thead><tr>"
@@ -460,10 +581,10 @@ static void write_throughput(struct dl2_html *html, const struct dl2_page *page)
                              strcmp(study->variants[v].name, "raw") ? study->variants[v].name
                                                                     : "original");
             dl2_html_element(html, "td class='l'", "%s", study->archs[a]);
-            with_half(html, &comparison->train_rate, 0);
-            with_half(html, &comparison->stall, 1);
+            with_half(html, &comparison->train_rate, 0, comparison->shared);
+            with_half(html, &comparison->stall, 1, comparison->shared);
             if (energy)
-                with_half(html, &comparison->joules, 3);
+                with_half(html, &comparison->joules, 3, false);
             dl2_html_markup(html, "</tr>\n");
         }
     dl2_html_markup(html,
@@ -476,6 +597,8 @@ static void write_throughput(struct dl2_html *html, const struct dl2_page *page)
                               "machine. A card has steps queued: while training waits for data, "
                               "it may still be busy.");
     dl2_html_markup(html, "</p>\n");
+    if (shared)
+        write_shared(html, page);
     write_timelines(html, page, true, "<div class='plots'>\n");
     if (write_timelines(html, page, false,
                         "<details><summary>The other timelines</summary><div class='plots'>\n"))
@@ -498,6 +621,7 @@ static void write_training(struct dl2_html *html, const struct dl2_page *page)
                           "<tbody>\n");
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
+        char text[32];
         dl2_html_markup(html, "<tr>");
         dl2_html_element(html, "th", "%s", study->variants[run->variant].name);
         dl2_html_element(html, "td class='l'", "%s", run->arch);
@@ -505,7 +629,11 @@ static void write_training(struct dl2_html *html, const struct dl2_page *page)
         dl2_html_element(html, "td", "%zu", run->epochs);
         cell(html, 100 * run->top1, 2);
         cell(html, 100 * run->top5, 2);
-        cell(html, run->train_rate, 0);
+        dl2_html_markup(html, "<td>");
+        dl2_html_text(html, fixed(run->train_rate, 0, text));
+        if (dl2_study_run_shared(run) && isfinite(run->train_rate))
+            dl2_html_element(html, "small", " shared");
+        dl2_html_markup(html, "</td>");
         cell(html, 100 * run->stall, 1);
         cell(html, run->joules, 3);
         cell(html, run->seconds, 1);
@@ -527,7 +655,8 @@ static void write_list(struct dl2_html *html, const char *heading, char *const *
 
 static bool has_failures(const struct dl2_study *study)
 {
-    return study->broken_count || study->unfinished_count || study->failure_count;
+    return study->broken_count || study->unfinished_count || study->failure_count ||
+           study->left_out_count;
 }
 
 static void write_failures(struct dl2_html *html, const struct dl2_page *page)
@@ -535,12 +664,15 @@ static void write_failures(struct dl2_html *html, const struct dl2_page *page)
     const struct dl2_study *study = page->study;
     dl2_html_markup(html, "<h2 id='failures'>What went wrong</h2>\n");
     if (!has_failures(study)) {
-        dl2_html_markup(html,
-                        "<p>Nothing: every image was read, written, paired and loaded.</p>\n");
+        dl2_html_markup(html, "<p>Nothing that the stages noticed: no image failed, and where "
+                              "variants were scored, loaded or trained on, they had the images of "
+                              "the original.</p>\n");
         return;
     }
     write_list(html, "Results that could not be read", study->broken, study->broken_count);
     write_list(html, "Cut short, and left out above", study->unfinished, study->unfinished_count);
+    write_list(html, "Not of this study, or not comparable, and left out above", study->left_out,
+               study->left_out_count);
     for (size_t i = 0; i < study->failure_count;) {
         const char *stage = study->failures[i].stage;
         size_t end = i;
@@ -664,9 +796,14 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
             dl2_html_format(html, "%zu result%s could not be used. ",
                             study->broken_count + study->unfinished_count,
                             study->broken_count + study->unfinished_count == 1 ? "" : "s");
+        if (study->left_out_count)
+            dl2_html_format(html,
+                            "%zu result%s left out, being of another study than this one or "
+                            "not comparable. ",
+                            study->left_out_count, study->left_out_count == 1 ? " is" : "s are");
         if (study->failure_count)
-            dl2_html_format(html, "%zu image%s failed somewhere on the way. ", study->failure_count,
-                            study->failure_count == 1 ? "" : "s");
+            dl2_html_format(html, "%zu thing%s went wrong with images on the way. ",
+                            study->failure_count, study->failure_count == 1 ? "" : "s");
         dl2_html_markup(html, "<a href='#failures'>See what and why.</a></p>\n");
     }
     write_answer(html, page);

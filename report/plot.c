@@ -363,6 +363,9 @@ static double axis_value(const struct maker *maker, size_t arch, size_t v, enum 
 
 static int plot_accuracy(struct maker *maker, size_t arch, enum axis axis)
 {
+    /* Rates of trainings that shared a machine are no measure of the variants. */
+    if (axis == AXIS_TRAIN && maker->analyses[arch].shared)
+        return DL2_OK;
     static const struct {
         const char *name, *title, *label;
     } texts[] = {{"bytes", "size", "bytes, % of the original''s (logarithmic)"},
@@ -608,6 +611,11 @@ static double round_step(double step)
     return power * (step >= 5 * power ? 5 : step >= 2 * power ? 2 : 1);
 }
 
+static bool is_of_card(int curve)
+{
+    return curve == CARD_PERCENT || curve == CARD_GB || curve == WATTS;
+}
+
 /* Of one network on one variant: the run of the lowest seed. */
 static int plot_timeline(struct maker *maker, size_t arch, size_t v)
 {
@@ -629,6 +637,8 @@ static int plot_timeline(struct maker *maker, size_t arch, size_t v)
     double most[PANELS] = {0};
     for (size_t c = 0; c < TIMELINE_CURVES; c++) {
         const int p = timeline_curves[c].panel;
+        if (is_of_card(timeline_curves[c].curve) && dl2_study_run_shared(run))
+            continue; /* the card's figures are of all that ran on it */
         for (size_t i = 0; i < count; i++) {
             const double value = timeline_value(run, timeline, timeline_curves[c].curve, i);
             known[c] |= isfinite(value);
@@ -658,7 +668,8 @@ static int plot_timeline(struct maker *maker, size_t arch, size_t v)
     for (size_t i = 0; i < count; i++) {
         add_number(&sheet.data, timeline_at(timeline, "seconds", i) / (minutes ? 60 : 1));
         for (size_t c = 0; c < TIMELINE_CURVES; c++)
-            add_number(&sheet.data, timeline_value(run, timeline, timeline_curves[c].curve, i));
+            add_number(&sheet.data,
+                       known[c] ? timeline_value(run, timeline, timeline_curves[c].curve, i) : NAN);
         add(&sheet.data, "\n");
     }
     add(&sheet.script,

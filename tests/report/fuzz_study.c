@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_study study;
-    must(dl2_study_collect(root, &study, &error) == DL2_OK);
+    must(dl2_study_collect(root, NULL, &study, &error) == DL2_OK);
     struct dl2_analysis *analyses = calloc(study.arch_count + 1, sizeof *analyses);
     must(analyses);
     for (size_t a = 0; a < study.arch_count; a++)

@@ -17,34 +17,39 @@ JSON
   "bytes": $5, "bits_per_pixel": 1, "reference_bytes": 20000000, "cpu_seconds": 1,
   "metrics": {"psnr_rgb": {"mean": $6, "median": $6, "p5": $6, "min": $6, "of_mean_mse": $6},
               "ssim": {"mean": $7, "median": $7, "p5": $7, "min": $7}},
-  "missing": [], "mismatched": [], "failed": [], "per_image": []}]}
+  "missing": [], "extra": [${extra:-}], "mismatched": [], "failed": [], "per_image": []}]}
 JSON
     load "$1" "$2" "$8"
 }
 
-# load FOLDER NAME LOAD_RATE
+# load FOLDER NAME LOAD_RATE: with batches of $batch (64) images of $loaded (1000)
 load() {
     mkdir -p "$1/load"
     cat >"$1/load/$2.json" <<JSON
-{"schema": "dl2-load/1", "variant": "$2", "images": 1000, "images_per_second": $3,
+{"schema": "dl2-load/1", "variant": "$2", "images": ${loaded:-1000}, "batch": ${batch:-64}, "images_per_second": $3,
  "images_per_core_second": $3, "bad": [],
  "machine": {"cpu": "A <fast> & \"quoted\" processor", "cores": 2, "memory_bytes": 8000000000,
              "system": "Linux", "simd": "avx2"}, "versions": {"dl2": "0.1.0"}}
 JSON
 }
 
-# training FOLDER NAME ARCH SEED TOP1 [COMPLETED]: TOP1 is a fraction
+# training FOLDER NAME ARCH SEED TOP1 [COMPLETED]: TOP1 is a fraction. Variables may change it: epochs
+# (2), trainers (1; empty: not recorded), images and val_images (800, 200), paths and sets (arguments' val
+# and what comes after the first of "final", as JSON).
 training() {
     mkdir -p "$1/train/$2/$3/seed-$4"
+    trainers_field=", \"trainers\": ${trainers-1}"
+    [ -n "${trainers-1}" ] || trainers_field=
     cat >"$1/train/$2/$3/seed-$4/experiment_report.json" <<JSON
 {"schema": "dl2-experiment/1", "variant": "$2", "arch": "$3", "seed": $4, "device": "cpu",
- "arguments": {"epochs": 2}, "versions": {"dl2": "0.1.0"}, "machine": {"cpu": "c", "cores": 2},
- "classes": 10, "train_images": 800, "val_images": 200, "train_bytes": 1, "parameters": 1,
+ "arguments": {"data": "data/$2", "epochs": ${epochs:-2}, "val": [${paths:-}]${trainers_field}},
+ "versions": {"dl2": "0.1.0"}, "machine": {"cpu": "c", "cores": 2},
+ "classes": 10, "train_images": ${images:-800}, "val_images": ${val_images:-200}, "train_bytes": 1, "parameters": 1,
  "epochs": [{"epoch": 0, "val": [{"name": "$2", "images": 200, "loss": 2, "top1": 0.25, "top5": 0.5}],
              "seconds": 2, "images_per_second": 100, "data_stall": 0.5, "joules_per_image": 9},
             {"epoch": 1, "val": [{"name": "$2", "images": 200, "loss": 1, "top1": $5, "top5": 0.9}],
              "seconds": 1, "images_per_second": 800, "data_stall": 0.0625, "joules_per_image": 0.125}],
- "final": [{"name": "$2", "images": 200, "loss": 1, "top1": $5, "top5": 0.9}],
+ "final": [{"name": "$2", "images": ${val_images:-200}, "loss": 1, "top1": $5, "top5": 0.9}${sets:-}],
  "card": {"name": "A <card> & more", "memory_bytes": 80000000000, "driver": "580"},
  "timeline": {"period_seconds": 1, "seconds": [0.5, 1, 2], "images": [50, 150, 950], "data_wait_seconds": [0.25, 0.5, 0.5],
               "cpu_percent": [50, 100, 200], "rss_bytes": [1e9, 2e9, 2e9], "card_percent": [0, 90, 95],

@@ -1,0 +1,153 @@
+#!/bin/sh
+# dl2-report compares what can be compared, and names the rest.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/report/make_study.sh"
+study=$work/study page=$work/page/report.html
+report() { dl2-report --gnuplot "$work/none" "$@" -o "$page"; }
+says() { # FILE WORDS...
+    said=$1; shift
+    for words in "$@"; do
+        grep -qF -- "$words" "$said" || { cat "$said" >&2; fail "${said##*/} does not say '$words'"; }
+    done
+}
+silent() { # FILE WORDS...
+    said=$1; shift
+    for words in "$@"; do ! grep -qF -- "$words" "$said" || fail "${said##*/} says '$words'"; done
+}
+
+# First a study of two codecs with three seeds and two epochs, then one of jpeg with two seeds and six.
+load "$study" raw 900
+variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
+variant "$study" webp-50 webp 50 1300000 31.9 0.925 5000
+epochs=2
+for seed in 1 2 3; do
+    for name in raw jpeg-50 webp-50; do training "$study" $name small $seed "0.30$seed"; done
+done
+epochs=6
+for seed in 1 2; do
+    training "$study" raw small $seed "0.70$seed"
+    training "$study" jpeg-50 small $seed "0.69$seed"
+done
+runs="raw/small/seed-1 raw/small/seed-2 jpeg-50/small/seed-1 jpeg-50/small/seed-2"
+expect 0 report --variants "raw jpeg-50" --trainings "$runs" "$study"
+# Means of 70.1 and 70.2, and of 69.1 and 69.2: nothing of the first study is in them.
+says "$page" "<td>70.1<small>" "<td>69.1<small>" "Trainings from 2 seeds each" "4 trainings." "3 results are left out"
+silent "$page" "<td>30.2" "webp-50</th>"
+for text in "webp-50: not among the variants of this study" \
+    "raw, small, seed 3: not among the trainings of this study" \
+    "jpeg-50, small, seed 3: not among the trainings of this study"; do
+    says "$work/err" "dl2-report: left out: $text"
+    says "$page" "<li>$text</li>"
+done
+[ "$(grep -c 'left out' "$work/err")" -eq 3 ] || fail "more is left out: $(cat "$work/err")"
+says "$work/out" "jpeg-50 is the smallest variant"
+# What is left out need not be whole.
+echo '{' >"$study/load/webp-50.json"
+echo '{' >"$study/train/raw/small/seed-3/experiment_report.json"
+expect 0 report --variants raw,jpeg-50 --trainings "$runs" "$study"
+load "$study" webp-50 5000
+epochs=2 training "$study" raw small 3 0.303
+epochs=6
+
+# Without lists: as most of the original's trainings were; each other is named with what differs.
+expect 0 report "$study"
+says "$page" "<td>70.1<small>" "<td>69.1<small>"
+silent "$page" "<td>30.2"
+for text in "raw, small, seed 3: unlike the trainings that are shown, epochs is 2, not 6" \
+    "jpeg-50, small, seed 3: unlike the trainings that are shown, epochs is 2, not 6" \
+    "webp-50, small, seed 1: unlike the trainings that are shown, epochs is 2, not 6" \
+    "webp-50, small, seed 3: unlike the trainings that are shown, epochs is 2, not 6"; do
+    says "$work/err" "left out: $text"
+    says "$page" "<li>$text</li>"
+done
+silent "$work/out" webp-50
+# Undecided by the original: as most are. Then: as the newest.
+epochs=2 training "$study" raw small 2 0.302
+rm -r "$study/train/raw/small/seed-3" # 6, 2
+expect 0 report "$study"
+says "$work/err" "raw, small, seed 1: unlike the trainings that are shown, epochs is 6, not 2"
+rm -r "$study/train/webp-50" "$study/train/jpeg-50/small/seed-3" "$study/train/jpeg-50/small/seed-2"
+epochs=2 training "$study" jpeg-50 small 2 0.302 # of each: 6 and 2
+touch -d 2001-01-01 "$study/train/raw/small/seed-2/experiment_report.json" \
+    "$study/train/jpeg-50/small/seed-2/experiment_report.json"
+expect 0 report "$study"
+says "$work/err" "raw, small, seed 2: unlike the trainings that are shown, epochs is 2, not 6"
+# Networks are compared by themselves; more than one difference is named.
+epochs=9 training "$study" raw large 1 0.8
+expect 0 report "$study"
+silent "$work/err" large
+
+# Loading that was measured otherwise ranks nothing.
+rm -r "$study"
+epochs=2 load "$study" raw 900
+variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
+batch=32 variant "$study" webp-50 webp 50 1300000 31.9 0.925 5000
+for seed in 1 2 3; do
+    for name in raw jpeg-50 webp-50; do training "$study" $name small $seed "0.70$seed"; done
+done
+expect 0 report "$study"
+says "$work/err" "left out: loading webp-50: not measured as the original's was, batch is 32, not 64"
+says "$work/out" "webp-50 is the smallest variant" "jpeg-50 is the fastest variant"
+
+# A variant that lacks a seed is said to.
+rm -r "$study/train/jpeg-50/small/seed-3"
+expect 0 report "$study"
+says "$page" "jpeg-50 was trained from 2 of the original&#39;s 3 seeds"
+
+# Images that the original has lost, or never had.
+expect 0 report "$study"
+silent "$page" "not in the original" "where the original has"
+extra='"train/rose/gone", "train/rose/g\u001bne"' variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
+loaded=1015 load "$study" webp-50 5000
+images=815 val_images=202 training "$study" webp-50 small 2 0.702
+expect 0 report "$study"
+says "$page" "quality jpeg-50: 2</h3>" "train/rose/gone: not in the original" "load webp-50: 1</h3>" \
+    "1015 images, where the original has 1000" "train webp-50, small: 1</h3>" \
+    "seed 2: trained on 815 images and validated on 202, where the original has 800 and 200"
+says "$work/err" "4 things went wrong with images on the way; the page names them"
+silent "$page" "<p>Nothing"
+
+# What others were validated on has its own name, whatever its place; the original is the original.
+rm -r "$study"
+load "$study" raw 900
+variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
+for seed in 1 2; do
+    paths='"photos", "/other/set"' \
+        sets=', {"name": "set", "images": 9, "loss": 1, "top1": 0.11, "top5": 0.2}' \
+        training "$study" raw small $seed 0.701
+    paths='"study/jpeg-50", "photos", "/other/set", "/third/set"' \
+        sets=', {"name": "photos", "images": 200, "loss": 1, "top1": 0.66, "top5": 0.9},
+            {"name": "set", "images": 9, "loss": 1, "top1": 0.22, "top5": 0.2},
+            {"name": "set", "images": 9, "loss": 1, "top1": 0.33, "top5": 0.2}' \
+        training "$study" jpeg-50 small $seed 0.691
+done
+expect 0 report "$study"
+says "$page" "<th>trained on</th><th>itself</th><th>the original</th><th>/other/set</th><th>/third/set</th>" \
+    "<tr><th>original</th><td>70.1<small> ± 0.0</small></td><td>70.1<small> ± 0.0</small></td><td>11.0<small> ± 0.0</small></td><td>–</td></tr>" \
+    "<tr><th>jpeg-50</th><td>69.1<small> ± 0.0</small></td><td>66.0<small> ± 0.0</small></td><td>22.0<small> ± 0.0</small></td><td>33.0<small> ± 0.0</small></td></tr>"
+[ "$(grep -o 'the original</th>' "$page" | wc -l)" -eq 1 ] || fail "not one original"
+
+# Rates of trainings that shared the machine are called so, and rank nothing; nor has one of them the
+# energy of a whole card.
+says "$page" "energy,<br/>J an image" "<td>0.125<small>"
+silent "$page" shared
+[ -s "$work/page/plots/accuracy-train-small.dat" ] || fail "no plot by the rate of training alone"
+for trainers in 3 ''; do
+    training "$study" jpeg-50 small 2 0.691
+    rm -r "$work/page"
+    expect 0 report "$study"
+    says "$page" "<td>800<small> ± 0</small><small> shared</small></td>"
+    [ ! -e "$work/page/plots/accuracy-train-small.dat" ] || fail "a plot by rates of shared trainings"
+    if [ -n "$trainers" ]; then says "$page" "up to 3 trainings ran on the machine at a time"
+    else says "$page" "did not record whether others ran"; fi
+    says "$work/out" "jpeg-50 is the fastest variant" # by loading
+done
+# The original, which had the machine to itself, has its figures; the shared runs have no energy.
+trainers=3
+for seed in 1 2; do training "$study" jpeg-50 small $seed 0.691; done
+expect 0 report "$study"
+says "$page" "<tr><th>original</th><td class='l'>small</td><td>800<small> ± 0</small></td>" \
+    "<td>6.2<small> ± 0.0</small><small> shared</small></td><td>–</td></tr>"
+silent "$work/page/plots/timeline-small-jpeg-50.dat" " 250" " 95 "
+says "$work/page/plots/timeline-small-raw.dat" "1 200 50 90 50 2 4 250"
+exit 0
