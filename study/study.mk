@@ -315,7 +315,8 @@ $(run_files): $(out)/train/%/experiment_report.json:
 	    --val $(call folder_of,$(variant)) $(if $(filter raw,$(variant)),,--val $(data)) \
 	    --arch $(call part,$*,2) --seed $(patsubst seed-%,%,$(call part,$*,3)) \
 	    --epochs $(EPOCHS) --batch $(BATCH) --image-size $(IMAGE_SIZE) --device $(DEVICE) \
-	    --threads $(threads) -j $(threads) --out $(@D) --quiet $(TRAIN_FLAGS) \
+	    --threads $(threads) -j $(threads) --out $(@D) --quiet \
+	    --trainers $(TRAINERS) $(TRAIN_FLAGS) \
 	    >$(@D)/log 2>&1 || [ $$? -eq 1 ]; } && grep -qs '"completed": *true' $@ && \
 	echo "Trained $*: $$(sed -n 's/^.*: \(top-1 [0-9.]*%\).*/\1/p' $(@D)/log | head -n 1)" || { \
 	    cat $(@D)/log; echo 'Training $* failed: its output is above, and in $(@D)/log'; exit 1; } >&2
@@ -331,7 +332,8 @@ command = $(strip make $(if $(wildcard $(here)../configure.ac),,-f $(here)study.
 $(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(made)/report
 	@mkdir -p $(@D)
 	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) --title '$(notdir $(abspath $(DATASET)))' \
-	    --command '$(subst ','\'',$(command))' $(REPORT_FLAGS) -o $@ $(out) || \
+	    --command '$(subst ','\'',$(command))' --variants '$(names)' --trainings '$(runs)' \
+	    $(REPORT_FLAGS) -o $@ $(out) || \
 	    { status=$$?; test ! -e $@ || touch -d @0 $@; exit $$status; }
 
 variants: $(variant_files)
