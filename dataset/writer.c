@@ -280,11 +280,19 @@ static int begin_shard(struct dl2_writer *writer, struct group *group, struct dl
     return DL2_OK;
 }
 
+/* Names the container, too: a run may write several. */
+static int cannot_write_shard(const struct dl2_writer *writer, const struct group *group,
+                              struct dl2_error *error)
+{
+    return dl2_error_system(error, "%s/%s: can't be written", writer->root,
+                            writer->draft.shards[group->shard].name);
+}
+
 static int put(struct dl2_writer *writer, struct group *group, const void *data, size_t size,
                struct dl2_error *error)
 {
     if (size && fwrite(data, 1, size, group->file) != size)
-        return cannot_write(error, writer->draft.shards[group->shard].name);
+        return cannot_write_shard(writer, group, error);
     group->bytes += size;
     return DL2_OK;
 }
@@ -327,9 +335,9 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
     struct stat info = {0};
     /* What is still in the buffer would change the time again. */
     if (fflush(group->file) != 0 || fstat(fileno(group->file), &info) != 0)
-        status = cannot_write(error, shard->name);
+        status = cannot_write_shard(writer, group, error);
     if (fclose(group->file) != 0)
-        status = cannot_write(error, shard->name);
+        status = cannot_write_shard(writer, group, error);
     group->file = NULL;
     shard->bytes = group->bytes;
     shard->mtime_ns = dl2_mtime_ns(&info);

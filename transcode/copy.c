@@ -3,15 +3,20 @@
 #include "codec/codec.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/option.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
 #include "transcode/place.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { MAX_STRAYS_NAMED = 10 };
 
 /* A sample that was read, until it is its turn to be written. */
 struct reading {
@@ -216,6 +221,131 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
     return status;
 }
 
+static bool starts_with(const char *text, const char *start)
+{
+    return !strncmp(text, start, strlen(start));
+}
+
+/* ---- Images in a folder DEST that SOURCE lacks */
+
+static void tell(const struct copy *copy, const char *format, ...) DL2_PRINTF(2, 3);
+static void tell(const struct copy *copy, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (copy->options->on_message && vasprintf(&text, format, args) >= 0) {
+        copy->options->on_message(copy->options->context, text);
+        free(text);
+    }
+    va_end(args);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names of SOURCE's images in DEST, sorted; "KEY." where the bytes told the extension. */
+static int list_expected(const struct copy *copy, char ***out, struct dl2_error *error)
+{
+    const size_t count = dl2_dataset_count(copy->dataset);
+    char **names = dl2_calloc(count + 1, sizeof *names);
+    for (size_t i = 0; names && i < count; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(copy->dataset, i, &sample);
+        if (asprintf(&names[i], "%s.%s", sample.key, sample.extension) < 0) {
+            names[i] = NULL;
+            dl2_free_list(names);
+            names = NULL;
+        }
+    }
+    if (!names)
+        return no_memory(error);
+    qsort(names, count, sizeof *names, compare_names);
+    *out = names;
+    return DL2_OK;
+}
+
+/* Is the file called `name`, below DEST, one of them? Changes it for a moment. */
+static bool is_expected(char **expected, size_t count, char *name)
+{
+    if (bsearch(&name, expected, count, sizeof *expected, compare_names))
+        return true;
+    const size_t stem = dl2_path_stem_length(name);
+    if (!name[stem])
+        return false;
+    const char kept = name[stem + 1];
+    name[stem + 1] = '\0';
+    const bool found = bsearch(&name, expected, count, sizeof *expected, compare_names) != NULL;
+    name[stem + 1] = kept;
+    return found;
+}
+
+/* Removes a file of DEST, and the folders above it that are empty then. *removed is false for one
+ * that only a symbolic link leads to: it lies elsewhere. */
+static int remove_stray(const struct copy *copy, const char *name, bool *removed,
+                        struct dl2_error *error)
+{
+    const char *dest = copy->options->dest;
+    char *path = dl2_path_join(dest, name), *root = dl2_place_resolve(dest), *folder = NULL;
+    int status = path && root ? DL2_OK : no_memory(error);
+    *removed = false;
+    if (status == DL2_OK) {
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        folder = dl2_place_resolve(path);
+        *slash = '/';
+        *removed = folder && starts_with(folder, root);
+    }
+    if (*removed && unlink(path) != 0 && errno != ENOENT)
+        status = dl2_error_system(error, "%s: can't be removed", path);
+    for (char *slash; *removed && status == DL2_OK && (slash = strrchr(path, '/')) &&
+                      (size_t)(slash - path) > strlen(dest);) {
+        *slash = '\0';
+        if (rmdir(path) != 0)
+            break;
+    }
+    free(path);
+    free(root);
+    free(folder);
+    return status;
+}
+
+static int handle_strays(struct copy *copy, struct dl2_error *error)
+{
+    const char *dest = copy->options->dest;
+    struct dl2_file_list files;
+    char **expected = NULL;
+    DL2_TRY(list_expected(copy, &expected, error));
+    int status = dl2_list_files(dest, &files, error);
+    size_t removed = 0, left = 0;
+    for (size_t i = 0; status == DL2_OK && i < files.count; i++) {
+        if (!dl2_codec_is_image_file(files.paths[i]) ||
+            is_expected(expected, dl2_dataset_count(copy->dataset), files.paths[i]))
+            continue;
+        bool gone = false;
+        if (copy->options->prune)
+            status = remove_stray(copy, files.paths[i], &gone, error);
+        removed += gone;
+        if (!gone && left++ < MAX_STRAYS_NAMED)
+            tell(copy, "%s/%s: no source image accounts for it", dest, files.paths[i]);
+    }
+    dl2_file_list_free(&files);
+    dl2_free_list(expected);
+    if (left > MAX_STRAYS_NAMED)
+        tell(copy, "%s: and %zu more like it", dest, left - MAX_STRAYS_NAMED);
+    if (left)
+        tell(copy,
+             copy->options->prune
+                 ? "%s: they lie elsewhere, behind symbolic links, and are left alone"
+                 : "%s: such images are left alone; --prune removes them",
+             dest);
+    if (removed)
+        tell(copy, "%s: %zu images that no source image accounts for were removed", dest, removed);
+    return status;
+}
+
 /* ---- The run */
 
 static int open_writer(struct copy *copy, struct dl2_error *error)
@@ -289,12 +419,9 @@ static int run(struct copy *copy, struct dl2_error *error)
                              copy->options->source);
     if (copy->writer)
         DL2_TRY(dl2_writer_finish(copy->writer, error));
+    else
+        DL2_TRY(handle_strays(copy, error));
     return copy_summary(copy, error);
-}
-
-static bool starts_with(const char *text, const char *start)
-{
-    return !strncmp(text, start, strlen(start));
 }
 
 /* Neither may lie in the other. Makes DEST. */

@@ -4,7 +4,8 @@
  * DEST itself becomes the container, or the class folders. Keys, labels, classes, parts and bytes
  * stay the same; so does a dl2-variant.json. A packed DEST that is there already and says the same
  * is left alone, and else made again as a whole; in a folder only files that are missing, of
- * another size or older than their source are written.
+ * another size or older than their source are written, and images that SOURCE lacks are named, or
+ * removed where that is asked for; other files are left alone.
  */
 #ifndef DL2_TRANSCODE_COPY_H
 #define DL2_TRANSCODE_COPY_H
@@ -20,6 +21,7 @@ struct dl2_copy_options {
     struct dl2_writer_options pack; /* container and size of shards */
     unsigned jobs;                  /* threads that read, two samples each; 0: one a processor */
     bool force;                     /* write everything again */
+    bool prune;                     /* remove images from a folder DEST that SOURCE lacks */
     /* Both may be NULL. */
     void (*on_message)(void *context, const char *text); /* a sample that can't be copied */
     void (*on_progress)(void *context, size_t done, size_t total);

@@ -302,6 +302,7 @@ static int copy(const struct arguments *arguments, const struct dl2_program *pro
                                              .pack = pack_options(arguments),
                                              .jobs = common->jobs,
                                              .force = arguments->force,
+                                             .prune = arguments->prune,
                                              .on_message = on_message,
                                              .on_progress = on_progress,
                                              .context = &progress};
@@ -349,7 +350,7 @@ static int run(const struct arguments *arguments, const struct dl2_program *prog
 {
     if (arguments->list != LIST_NOTHING)
         return list_codecs(arguments, program);
-    if (arguments->index && (arguments->copy || count != 1))
+    if (arguments->index && (arguments->copy || arguments->prune || count != 1))
         return dl2_program_usage_error(program, "--index takes one folder, and goes by itself");
     if (arguments->index)
         return write_index(program, common, places[0]);
@@ -475,7 +476,8 @@ int main(int argc, char **argv)
         {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", &arguments.force, 0, 0,
          NULL},
         {DL2_OPTION_FLAG, "prune", 0, NULL,
-         "Remove images of earlier runs whose source is gone (default: name them)",
+         "Remove images of earlier runs whose source is gone, with --copy every image of a folder "
+         "DEST that SOURCE lacks (default: name them)",
          &arguments.prune, 0, 0, NULL},
         {DL2_OPTION_CHOICE, "list", 0, "WHAT",
          "Check the other options, list what this build has, and end: codecs (name, lossy or "

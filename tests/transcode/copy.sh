@@ -1,0 +1,77 @@
+#!/bin/sh
+# --copy into a folder: what SOURCE lacks is named or removed. A full disk names what was being written.
+. "$srcdir/tests/lib.sh"
+image() { # FILE SEED: 32 x 32, colour
+    mkdir -p "${1%/*}"
+    awk -v seed="$2" 'BEGIN { srand(seed); printf "P6 32 32 255\n"
+        for (i = 0; i < 3072; i++) printf "%c", 33 + int(rand() * 94) }' >"$1"
+}
+said() { grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
+unsaid() { ! grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says '$1'"; }; }
+
+src=$work/src
+for part in train val; do
+    for class in a b; do
+        for i in 1 2.5 3; do image "$src/$part/$class/$i.ppm" "$i" || exit 99; done
+    done
+done
+copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
+
+# What is gone from SOURCE, and what was never there; other files and folders stay.
+copy "$src" "$work/dest"
+unsaid "no source image"
+rm -r "$src/val/b" && rm "$src/train/a/2.5.ppm"
+image "$src/val/b/1.ppm" 1
+image "$work/dest/mine/here/x.ppm" 1
+echo mine >"$work/dest/mine/note.txt"
+mkdir "$work/elsewhere" && cp "$src/train/a/1.ppm" "$work/elsewhere" && ln -s ../elsewhere "$work/dest/link"
+copy "$src" "$work/dest"
+for file in train/a/2.5.ppm val/b/2.5.ppm val/b/3.ppm mine/here/x.ppm link/1.ppm; do
+    said "$work/dest/$file: no source image accounts for it"
+    [ -e "$work/dest/$file" ] || fail "$file is gone without --prune"
+done
+said "--prune removes them"
+unsaid "val/b/1.ppm"
+copy --prune "$src" "$work/dest"
+for file in train/a/2.5.ppm val/b/2.5.ppm val/b/3.ppm mine/here; do
+    [ ! -e "$work/dest/$file" ] || fail "--prune left $file"
+done
+said "$work/dest: 4 images that no source image accounts for were removed"
+[ -e "$work/dest/mine/note.txt" ] || fail "--prune removed what is no image"
+[ -e "$work/elsewhere/1.ppm" ] || fail "--prune removed what a link led to"
+said "$work/dest/link/1.ppm: no source image accounts for it"
+rm "$work/dest/link"; rm -r "$work/dest/mine"
+diff -r -x '.dl2-*' "$src" "$work/dest" >&2 || fail "not a copy"
+copy --prune "$src" "$work/dest"
+unsaid "no source image"
+diff -r -x '.dl2-*' "$src" "$work/dest" >&2 || fail "--prune removed what is in SOURCE"
+# Out of containers, of which GulpIO's tell no extension.
+for container in tar gulp; do
+    copy --container=$container "$src" "$work/$container"
+    image "$work/dest/val/a/9.ppm" 9
+    copy --prune "$work/$container" "$work/dest"
+    diff -r -x '.dl2-*' "$src" "$work/dest" >&2 || fail "not a copy out of $container"
+done
+# A container is made as a whole.
+rm "$src/train/a/3.ppm"
+copy --prune --container=tar "$src" "$work/tar"
+copy --prune "$work/tar" "$work/untar"
+diff -r -x '.dl2-*' "$src" "$work/untar" >&2 || fail "the container has other images than SOURCE"
+expect 2 dl2-transcode --prune --index "$work/tar"
+
+# A disk that is full, as far as a test can tell: a limit to the size of a file.
+full() { # ARGUMENTS...
+    (trap '' XFSZ; ulimit -f 8 || exit 77; exec dl2-transcode --quiet "$@") >"$work/out" 2>"$work/err"
+    got=$?
+    [ $got -ne 77 ] || skip "this shell has no ulimit -f"
+    [ $got -eq 1 ] || { cat "$work/err" >&2; fail "exit status $got: $*"; }
+}
+for container in tar gulp; do
+    full --copy --container=$container "$src" "$work/full"
+    said "$work/full/train/"
+    rm -rf "$work/full"
+    full --codec ppm --container=$container "$src" "$work/full"
+    said "$work/full/ppm/train/"
+    rm -rf "$work/full"
+done
+exit 0
