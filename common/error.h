@@ -39,19 +39,31 @@ enum dl2_status {
 struct dl2_error {
     enum dl2_status status; /* DL2_OK while nothing has failed */
     char message[1024];     /* one line, no newline at the end */
+    int number;             /* with DL2_ERR_SYSTEM: errno, 0 where it is not known; else 0 */
+    /*
+     * Where the message names the file that `number` is about; length 0: it names none, or the
+     * name has control characters, which the message quotes.
+     */
+    unsigned path_start, path_length;
 };
 
 #define DL2_ERROR_INIT                                                                             \
     {                                                                                              \
-        DL2_OK, ""                                                                                 \
+        DL2_OK, "", 0, 0, 0                                                                        \
     }
 
 /* Records `status` and the message unless an error is already there. Returns `status`. */
 int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *format, ...)
     DL2_PRINTF(3, 4);
 
-/* The same with ": strerror(errno)" behind the message and DL2_ERR_SYSTEM. Returns that. */
+/*
+ * The same with ": strerror(errno)" behind the message and DL2_ERR_SYSTEM. Returns that. Where the
+ * format begins with a conversion, what comes before its first ": " is the file's path.
+ */
 int dl2_error_system(struct dl2_error *error, const char *format, ...) DL2_PRINTF(2, 3);
+
+/* Records what `from` says unless an error is already there. Returns the status of `from`. */
+int dl2_error_copy(struct dl2_error *error, const struct dl2_error *from);
 
 /* Puts "text: " in front of the message that is there; does nothing where there is none. */
 void dl2_error_prefix(struct dl2_error *error, const char *format, ...) DL2_PRINTF(2, 3);

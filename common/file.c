@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,14 @@ char *dl2_path_join(const char *folder, const char *name)
         path[a] = '/';
     memcpy(path + a + slash, name, b);
     return path;
+}
+
+int dl2_path_folder_length(const char *folder)
+{
+    size_t length = strlen(folder);
+    while (length && folder[length - 1] == '/')
+        length--;
+    return length > INT_MAX ? INT_MAX : (int)length;
 }
 
 const char *dl2_path_base(const char *path)
@@ -245,7 +254,8 @@ static int compare_names(const void *a, const void *b)
 static int cannot(const struct listing *listing, const struct level *level, const char *name,
                   const char *what, struct dl2_error *error)
 {
-    return dl2_error_system(error, "%s/%s%s: can't be %s", listing->root, level->path, name, what);
+    return dl2_error_system(error, "%.*s/%s%s: can't be %s", dl2_path_folder_length(listing->root),
+                            listing->root, level->path, name, what);
 }
 
 /* Adds what `found` is to the folder, if it is a file or a folder. */
@@ -380,7 +390,8 @@ static int ask(void *context, unsigned worker, size_t slot, size_t item, struct 
         } else if (errno == ENOENT) {
             list->paths[i] = NULL; /* it has just gone */
         } else {
-            return dl2_error_system(error, "%s/%s: can't be looked at", asking->root,
+            return dl2_error_system(error, "%.*s/%s: can't be looked at",
+                                    dl2_path_folder_length(asking->root), asking->root,
                                     list->paths[i]);
         }
     }

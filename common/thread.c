@@ -143,7 +143,7 @@ int dl2_parallel_run(const struct dl2_parallel *given, struct dl2_error *error)
     if (started == 0)
         status = dl2_error_set(error, DL2_ERR_SYSTEM, "no thread could be started");
     else if (loop.failed)
-        status = dl2_error_set(error, loop.error.status, "%s", loop.error.message);
+        status = dl2_error_copy(error, &loop.error);
     pthread_mutex_destroy(&loop.mutex);
     pthread_cond_destroy(&loop.slot_free);
     free(loop.done);

@@ -205,9 +205,9 @@ static int list_folder(struct dl2_shard_files *list, struct dl2_shard_files *met
             status = add_file(list, folder, name, error);
         } else if (is_compressed_tar(name)) {
             status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                                   "%s/%s: samples of a compressed tar file can't be read one by "
+                                   "%.*s/%s: samples of a compressed tar file can't be read one by "
                                    "one; decompress it (images hardly get smaller anyway)",
-                                   path, name);
+                                   dl2_path_folder_length(path), path, name);
         }
     }
     if (open_folder)
@@ -297,7 +297,8 @@ int dl2_shard_files_list(const char *path, struct dl2_shard_files *list, struct 
         struct survey survey;
         look_around(path, &survey);
         list->kind = survey.chunks ? DL2_INDEX_GULP : DL2_INDEX_TAR;
-        list->root = strdup(path);
+        const int length = dl2_path_folder_length(path);
+        list->root = strndup(path, length ? (size_t)length : 1);
         status = list->root ? list_shards(list, error) : no_memory(error);
     }
     if (status < 0)

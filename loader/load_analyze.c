@@ -259,7 +259,7 @@ static int make_cold(struct dl2_analysis_subject *subject, struct dl2_error *err
     struct dl2_error reason = DL2_ERROR_INIT;
     const int status = dl2_fetch_evict(subject->dataset, &subject->resident, &reason);
     if (status < 0 && status != DL2_ERR_UNSUPPORTED) /* IDX: memory is where it lies */
-        return dl2_error_set(error, reason.status, "%s", reason.message);
+        return dl2_error_copy(error, &reason);
     return DL2_OK;
 }
 
@@ -280,7 +280,7 @@ static int read_for(const struct dl2_analysis *analysis, struct dl2_analysis_sub
     subject->read_bytes += atomic_load(&reading->bytes);
     *count = reading->done;
     if (status < 0 && status != DL2_ERR_CANCELED)
-        return dl2_error_set(error, ended.status, "%s", ended.message);
+        return dl2_error_copy(error, &ended);
     return DL2_OK;
 }
 

@@ -543,7 +543,7 @@ static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struc
         return 0;
     const uint64_t failed = (loader->first_place + loader->fail_claim) / config->batch;
     if (!loader->strict || failed == loader->next_step)
-        return dl2_error_set(error, loader->error.status, "%s", loader->error.message);
+        return dl2_error_copy(error, &loader->error);
     return 0;
 }
 

@@ -127,8 +127,10 @@ static int step(struct dl2_loader *loader, struct dl2_task *task, struct dl2_err
     task->begun = false;
     if (is_samples_fault(status))
         DL2_TRY(note_bad(loader, task->work.index, reason.message, error));
-    if (!is_samples_fault(status) || loader->config.stop_on_bad)
-        return dl2_error_set(error, status, "%s", reason.message);
+    if (!is_samples_fault(status) || loader->config.stop_on_bad) {
+        reason.status = (enum dl2_status)status;
+        return dl2_error_copy(error, &reason);
+    }
     return DL2_OK;
 }
 

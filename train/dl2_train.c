@@ -3,6 +3,7 @@
 
 #include "codec/codec.h"
 #include "common/clock.h"
+#include "common/file.h"
 #include "common/json.h"
 #include "common/option.h"
 #include "common/progress.h"
@@ -819,8 +820,9 @@ static void show_result(const struct dl2_train_result *result)
                    dl2_json_get_integer(best, "epoch", 0));
         printf("\n");
     }
-    printf("report: %s/%s\n", DL2_SHOWN(dl2_json_get_text(arguments, "out", "?")),
-           DL2_EXPERIMENT_FILE);
+    const char *out = dl2_json_get_text(arguments, "out", "?");
+    printf("report: %.*s/%s
+", dl2_path_folder_length(out), DL2_SHOWN(out), DL2_EXPERIMENT_FILE);
 }
 
 static json_t *library_versions(void)

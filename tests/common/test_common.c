@@ -12,6 +12,7 @@
 #include "common/stats.h"
 #include "common/thread.h"
 
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,6 +65,56 @@ static void names_are_quoted(void **state)
     dl2_error_set(&error, DL2_ERR_FORMAT, "%s is bad", "a\nb");
     dl2_error_prefix(&error, "in %s", "\x1b[2J");
     assert_string_equal(error.message, "in \\x1b[2J: a\\nb is bad");
+}
+
+static void expect_path(const struct dl2_error *error, int number, const char *path)
+{
+    assert_int_equal(error->number, number);
+    assert_int_equal(error->path_length, strlen(path));
+    assert_memory_equal(error->message + error->path_start, path, strlen(path));
+}
+
+/* An error of the system keeps its number and where its message names the file. */
+static void system_errors_name_their_file(void **state)
+{
+    (void)state;
+    struct dl2_error error = DL2_ERROR_INIT, copy = DL2_ERROR_INIT;
+    errno = ENOENT;
+    assert_int_equal(dl2_error_system(&error, "%s: can't be %s", "a: b/c", "read"), DL2_ERR_SYSTEM);
+    expect_path(&error, ENOENT, "a: b/c");
+    dl2_error_prefix(&error, "stage %d", 3);
+    dl2_error_prefix(&error, "job");
+    assert_string_equal(error.message,
+                        "job: stage 3: a: b/c: can't be read: No such file or directory");
+    expect_path(&error, ENOENT, "a: b/c");
+    assert_int_equal(dl2_error_copy(&copy, &error), DL2_ERR_SYSTEM);
+    expect_path(&copy, ENOENT, "a: b/c");
+    dl2_error_clear(&error);
+    expect_path(&error, 0, "");
+    errno = EACCES;
+    dl2_error_system(&error, "%.*s/%s%s: gone", 1, "roots", "x/", "y");
+    expect_path(&error, EACCES, "r/x/y");
+    dl2_error_clear(&error);
+    errno = EMFILE;
+    dl2_error_system(&error, "no thread: %s", "x");
+    expect_path(&error, EMFILE, "");
+    dl2_error_clear(&error);
+    dl2_error_system(&error, "%s", "whole");
+    expect_path(&error, EMFILE, "whole");
+    /* Where the path is cut, or pushed out by what is put in front, none is named. */
+    char text[2000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    dl2_error_prefix(&error, "%.1000s", text);
+    expect_path(&error, EMFILE, "whole");
+    dl2_error_prefix(&error, "%s", "and the rest of it");
+    expect_path(&error, EMFILE, "");
+    dl2_error_clear(&error);
+    errno = ENOENT;
+    dl2_error_system(&error, "%s: can't be read", text);
+    expect_path(&error, ENOENT, "");
+    assert_int_equal(dl2_error_copy(&error, &copy), DL2_ERR_SYSTEM); /* the first one stays */
+    expect_path(&error, ENOENT, "");
 }
 
 static void long_errors_are_cut(void **state)
@@ -558,6 +609,7 @@ int main(void)
         cmocka_unit_test(first_error_wins),
         cmocka_unit_test(names_are_quoted),
         cmocka_unit_test(long_errors_are_cut),
+        cmocka_unit_test(system_errors_name_their_file),
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(orientation_turns),
         cmocka_unit_test(image_sizes_have_limits),
