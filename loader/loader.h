@@ -11,6 +11,9 @@
  * shorter side to `resize`, central crop of image_size. Only the part of an image that the crop
  * needs is decoded, at the coarsest resolution that is of use.
  *
+ * Images are turned upright as their EXIF orientation says, and those with an alpha channel are
+ * laid on white, before anything else.
+ *
  * A sample that can't be read or decoded is counted and named once. In training its slot is
  * refilled by the next good sample in the epoch's order (its random numbers keyed by that one's
  * index); in validation its slot is zero and its label -1. With stop_on_bad the epoch ends with the

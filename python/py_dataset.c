@@ -29,7 +29,8 @@ void py_dataset_leave(struct py_dataset *self)
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"path", "split", "val_fraction", "split_seed", "images_only", NULL};
-    static const char *const splits[] = {"all", "train", "val", NULL};
+    static const char *const splits[] = {
+        [DL2_SPLIT_ALL] = "all", [DL2_SPLIT_TRAIN] = "train", [DL2_SPLIT_VAL] = "val", NULL};
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     PyObject *path;
     const char *split_name = "train";
@@ -116,6 +117,8 @@ static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
     Py_ssize_t index = PyNumber_AsSsize_t(argument, PyExc_IndexError);
     if (index == -1 && PyErr_Occurred())
         return NULL;
+    if (index < 0 && self->dataset) /* as dataset[index] counts them */
+        index += (Py_ssize_t)dl2_dataset_count(self->dataset);
     if (!use_sample(self, index))
         return NULL;
     struct dl2_sample sample;
@@ -194,7 +197,8 @@ static PyObject *dataset_exit(struct py_dataset *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"sample", (PyCFunction)dataset_sample, METH_O,
      "sample($self, index, /)\n--\n\n"
-     "What is known of a sample without reading it: a dl2.Sample."},
+     "What is known of a sample without reading it: a dl2.Sample. Negative numbers count from the\n"
+     "end."},
     {"close", (PyCFunction)dataset_close, METH_NOARGS,
      "close($self)\n--\n\n"
      "Frees the dataset, once the loaders that read it are gone. `with` does it, too."},
@@ -216,13 +220,14 @@ PyDoc_STRVAR(
          "The encoded samples of a dataset: a folder {train,val}/CLASS/FILE or CLASS/FILE, a\n"
          "packed dataset that dl2-transcode wrote, or MNIST's IDX files.\n\n"
          "len(dataset) is the number of samples; dataset[i] is (bytes, label), the file as it is\n"
-         "and its class's number or -1.\n\n"
+         "and its class's number or -1; dataset[-1] is the last.\n\n"
          "split         'all', 'train' or 'val'\n"
          "val_fraction  of each class is for validation where there is no val/\n"
          "split_seed    of the hash that chooses it\n"
          "images_only   leave out files that are no images by name or first bytes\n\n"
          "Any number of threads may use it at once; the GIL is released while it is opened and\n"
-         "read. Raises dl2.Error where no sample is found.");
+         "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
+         "such path, and where a sample that is read has gone.");
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)doc},         {Py_tp_new, dataset_new},

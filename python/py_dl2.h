@@ -29,7 +29,8 @@ static inline PyTypeObject *py_type_of(void *self)
 /* Of the module that a type of ours belongs to. */
 struct py_state *py_state_of(PyTypeObject *type);
 
-/* Raises what `error` says: MemoryError, OSError, ValueError, else dl2.Error. NULL. */
+/* Raises what `error` says: MemoryError, OSError or a subclass, ValueError, else dl2.Error. NULL.
+ */
 PyObject *py_raise(const struct py_state *state, const struct dl2_error *error);
 
 /* A string of the library's as Python has file names: bytes that are not UTF-8 survive. */
@@ -66,8 +67,10 @@ struct py_loader {
     uint64_t begins;      /* epochs begun so far */
     bool waiting;         /* a thread is inside the library without the GIL */
     bool closing;         /* when the last array of a batch dies */
-    unsigned taken;       /* batches whose images are alive */
-    long process;         /* that the workers belong to */
+    PyObject *last_bad;   /* .bad and stats() as they were when it was closed */
+    struct dl2_loader_stats last_stats;
+    unsigned taken; /* batches whose images are alive */
+    long process;   /* that the workers belong to */
 };
 /* What `for` goes through: one epoch, until another is begun. */
 struct py_epoch {

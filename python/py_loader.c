@@ -7,6 +7,9 @@
 /* How long a wait may last before Python is asked whether a signal (Ctrl-C) has come. */
 #define WAIT_SECONDS 0.1
 
+/* So many waits, 10 seconds, may other threads keep all batches before a warning says so. */
+#define WARN_WAITS 100
+
 /* ---- making ---- */
 
 /* The names of the enums in loader.h and fetch.h, in their order. */
@@ -37,7 +40,33 @@ static bool to_channels(const char *what, PyObject *sequence, unsigned channels,
     return true;
 }
 
-static bool parse(struct dl2_loader_config *config, PyObject **dataset, PyObject *args,
+/* The dataset, and for one that is a path its split and val_fraction, or None. */
+struct source {
+    PyObject *dataset, *split, *val_fraction;
+};
+
+/* Arguments that would have no effect: whoever gives them expects one. Those of which a value says
+ * that they were not given are left to dl2_loader_create(). */
+static bool check_effects(const struct dl2_loader_config *config, PyObject *kwargs, PyObject *mean,
+                          PyObject *std)
+{
+    static const char *const of_training[] = {"area", "aspect", "flip", NULL};
+    for (int i = 0; !config->train && kwargs && of_training[i]; i++) {
+        PyObject *given = PyDict_GetItemString(kwargs, of_training[i]);
+        if (given && given != Py_False) {
+            PyErr_Format(PyExc_ValueError, "%s has no effect without train", of_training[i]);
+            return false;
+        }
+    }
+    if (config->dtype == DL2_UINT8 && (mean != Py_None || std != Py_None)) {
+        PyErr_SetString(PyExc_ValueError, "mean and std are for dtype 'float32' and 'bfloat16', "
+                                          "not for 'uint8'");
+        return false;
+    }
+    return true;
+}
+
+static bool parse(struct dl2_loader_config *config, struct source *source, PyObject *args,
                   PyObject *kwargs)
 {
     static char *names[] = {"dataset",
@@ -72,22 +101,25 @@ static bool parse(struct dl2_loader_config *config, PyObject **dataset, PyObject
                             "cache_bytes",
                             "drop_behind",
                             "decoded_cache_bytes",
+                            "split",
+                            "val_fraction",
                             NULL};
     const char *dtype = dtypes[0], *layout = layouts[0], *batching = batchings[0], *io = ios[0];
     PyObject *mean = Py_None, *std = Py_None;
     int train = 1, drop_last = 0, flip = 1, stop_on_bad = 0, drop_behind = 0;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O|O&O&$pO&O&ssOOO&O&p(dd)(dd)pO&O&pO&O&O&O&sdO&sO&O&O&pO&:Loader", names,
-            dataset, py_to_unsigned, &config->batch, py_to_unsigned, &config->image_size, &train,
-            py_to_uint64, &config->seed, py_to_unsigned, &config->workers, &dtype, &layout, &mean,
-            &std, py_to_unsigned, &config->channels, py_to_unsigned, &config->resize, &drop_last,
-            &config->area_min, &config->area_max, &config->aspect_min, &config->aspect_max, &flip,
-            py_to_unsigned, &config->depth, py_to_uint64, &config->max_pixels, &stop_on_bad,
-            py_to_unsigned, &config->rank, py_to_unsigned, &config->world, py_to_unsigned,
-            &config->shuffle_chunk, py_to_unsigned, &config->shuffle_window, &batching,
-            &config->slow_percentile, py_to_unsigned, &config->side_workers, &io, py_to_unsigned,
-            &config->fetch.ahead, py_to_uint64, &config->fetch.ahead_bytes, py_to_uint64,
-            &config->fetch.cache_bytes, &drop_behind, py_to_uint64, &config->decoded_cache_bytes))
+            args, kwargs, "O|O&O&$pO&O&ssOOO&O&p(dd)(dd)pO&O&pO&O&O&O&sdO&sO&O&O&pO&OO:Loader",
+            names, &source->dataset, py_to_unsigned, &config->batch, py_to_unsigned,
+            &config->image_size, &train, py_to_uint64, &config->seed, py_to_unsigned,
+            &config->workers, &dtype, &layout, &mean, &std, py_to_unsigned, &config->channels,
+            py_to_unsigned, &config->resize, &drop_last, &config->area_min, &config->area_max,
+            &config->aspect_min, &config->aspect_max, &flip, py_to_unsigned, &config->depth,
+            py_to_uint64, &config->max_pixels, &stop_on_bad, py_to_unsigned, &config->rank,
+            py_to_unsigned, &config->world, py_to_unsigned, &config->shuffle_chunk, py_to_unsigned,
+            &config->shuffle_window, &batching, &config->slow_percentile, py_to_unsigned,
+            &config->side_workers, &io, py_to_unsigned, &config->fetch.ahead, py_to_uint64,
+            &config->fetch.ahead_bytes, py_to_uint64, &config->fetch.cache_bytes, &drop_behind,
+            py_to_uint64, &config->decoded_cache_bytes, &source->split, &source->val_fraction))
         return false;
     config->train = train;
     config->drop_last = drop_last;
@@ -104,17 +136,34 @@ static bool parse(struct dl2_loader_config *config, PyObject **dataset, PyObject
     config->layout = (enum dl2_layout)layout_at;
     config->batching = (enum dl2_batching)batching_at;
     config->fetch.io = (enum dl2_io)io_at;
-    return to_channels("mean", mean, config->channels, config->mean) &&
+    return check_effects(config, kwargs, mean, std) &&
+           to_channels("mean", mean, config->channels, config->mean) &&
            to_channels("std", std, config->channels, config->std);
 }
 
-/* `given` itself, or the dataset of that path, for the loader's mode. */
-static struct py_dataset *open_dataset(const struct py_state *state, PyObject *given, bool train)
+/* The dataset that was given, or that of a path, its split by default what the loader's mode is
+ * called. */
+static struct py_dataset *open_dataset(const struct py_state *state, const struct source *source,
+                                       bool train)
 {
-    PyObject *dataset = Py_IS_TYPE(given, state->dataset)
-                            ? Py_NewRef(given)
-                            : PyObject_CallFunction((PyObject *)state->dataset, "Os", given,
-                                                    train ? "train" : "val");
+    if (Py_IS_TYPE(source->dataset, state->dataset)) {
+        if (source->split == Py_None && source->val_fraction == Py_None)
+            return (struct py_dataset *)Py_NewRef(source->dataset);
+        PyErr_SetString(PyExc_ValueError, "split and val_fraction go with a path: a dl2.Dataset "
+                                          "was made with its own");
+        return NULL;
+    }
+    PyObject *args = PyTuple_Pack(1, source->dataset), *kwargs = PyDict_New();
+    PyObject *split = source->split == Py_None ? PyUnicode_FromString(train ? "train" : "val")
+                                               : Py_NewRef(source->split);
+    PyObject *dataset = NULL;
+    if (args && kwargs && split && PyDict_SetItemString(kwargs, "split", split) == 0 &&
+        (source->val_fraction == Py_None ||
+         PyDict_SetItemString(kwargs, "val_fraction", source->val_fraction) == 0))
+        dataset = PyObject_Call((PyObject *)state->dataset, args, kwargs);
+    Py_XDECREF(split);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(args);
     return (struct py_dataset *)dataset;
 }
 
@@ -122,11 +171,12 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 {
     const struct py_state *state = py_state_of(type);
     struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
-    PyObject *given;
+    struct source source = {NULL, Py_None, Py_None};
     config.image_size = 224;
-    if (!parse(&config, &given, args, kwargs))
+    config.wait_for_release = true;
+    if (!parse(&config, &source, args, kwargs))
         return NULL;
-    struct py_dataset *dataset = open_dataset(state, given, config.train);
+    struct py_dataset *dataset = open_dataset(state, &source, config.train);
     struct py_loader *self = dataset ? (struct py_loader *)PyType_GenericAlloc(type, 0) : NULL;
     if (!self || !py_dataset_use(dataset)) {
         Py_XDECREF((PyObject *)dataset);
@@ -168,6 +218,7 @@ static void loader_dealloc(struct py_loader *self)
 {
     PyTypeObject *type = py_type_of(self);
     destroy(self);
+    Py_XDECREF(self->last_bad);
     PyObject_Free(self);
     Py_DECREF((PyObject *)type);
 }
@@ -197,12 +248,26 @@ static bool can_use(const struct py_loader *self)
     return false;
 }
 
+static PyObject *list_of_bad(const struct py_loader *self)
+{
+    size_t count;
+    const char *const *texts = dl2_loader_bad(self->loader, &count);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *text = py_text(texts[i]);
+        if (!text || PyList_SetItem(list, (Py_ssize_t)i, text) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 static PyObject *loader_close(struct py_loader *self, PyObject *unused)
 {
     (void)unused;
     if (self->loader && !self->closing) {
-        if (!can_use(self))
+        if (!can_use(self) || !(self->last_bad = list_of_bad(self)))
             return NULL;
+        dl2_loader_get_stats(self->loader, &self->last_stats);
         self->closing = true;
         if (!self->taken)
             destroy(self);
@@ -270,18 +335,57 @@ static PyObject *loader_iter(struct py_loader *self)
     return (PyObject *)epoch;
 }
 
-/* Until the next batch has an answer; false and an exception where a signal handler raised one. */
+/* Threads of Python's, this one too; 0 and an exception. */
+static long count_threads(void)
+{
+    PyObject *threading = PyImport_ImportModule("threading");
+    PyObject *count = threading ? PyObject_CallMethod(threading, "active_count", NULL) : NULL;
+    const long number = count ? PyLong_AsLong(count) : 0;
+    Py_XDECREF(count);
+    Py_XDECREF(threading);
+    return PyErr_Occurred() ? 0 : number;
+}
+
+/*
+ * All batches are in use, after so many waits. Another thread may let go of one; where
+ * there is none, or where the warning is an error, false and an exception.
+ */
+static bool may_wait(const struct py_loader *self, unsigned waits)
+{
+    const long threads = count_threads();
+    if (threads == 1)
+        PyErr_Format(py_state_of(py_type_of((void *)self))->error,
+                     "all %u batches are still in use: let go of the arrays and tensors that see "
+                     "them, copy what is to be kept, or make the loader with a larger depth",
+                     self->config.depth);
+    else if (threads && waits == WARN_WAITS)
+        PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                         "all %u batches of a dl2.Loader have been in use for 10 seconds: the next "
+                         "one waits for another thread to let go of one",
+                         self->config.depth);
+    return !PyErr_Occurred();
+}
+
+/* Until the next batch has an answer; false and an exception where a signal handler raised one, and
+ * where there will never be an answer. */
 static bool wait_for_next(struct py_loader *self)
 {
     int ready = dl2_loader_wait(self->loader, 0);
     bool raised = false;
+    unsigned waits = 0;
     self->waiting = true;
     while (!ready && !raised) {
+        const bool all_taken = self->taken == self->config.depth;
+        if (all_taken && !waits)
+            PyGC_Collect(); /* views in cycles that nobody sees any more */
+        if (self->taken == self->config.depth && !may_wait(self, waits))
+            break;
+        waits = all_taken ? waits + 1 : 0;
         Py_BEGIN_ALLOW_THREADS ready = dl2_loader_wait(self->loader, WAIT_SECONDS);
         Py_END_ALLOW_THREADS raised = PyErr_CheckSignals() < 0;
     }
     self->waiting = false;
-    return !raised;
+    return ready && !raised;
 }
 
 static PyObject *make_batch(struct py_state *state, struct py_loader *self, struct dl2_batch *batch)
@@ -313,14 +417,6 @@ static PyObject *epoch_next(struct py_epoch *epoch)
     if (epoch->number != self->begins)
         return PyErr_Format(PyExc_RuntimeError, "the loader has begun another epoch since");
     struct py_state *state = py_state_of(py_type_of(self));
-    if (self->taken == self->config.depth)
-        PyGC_Collect(); /* views in cycles that nobody sees any more */
-    if (self->taken == self->config.depth)
-        return PyErr_Format(state->error,
-                            "all %u batches are still in use: let go of the arrays and tensors "
-                            "that see them, copy what is to be kept, or make the loader with a "
-                            "larger depth",
-                            self->config.depth);
     if (!wait_for_next(self))
         return NULL;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -390,11 +486,48 @@ static PyObject *loader_state(struct py_loader *self, PyObject *unused)
         return NULL;
     if (self->step && dl2_loader_get_position(self->loader, &at, &error) < 0)
         return py_raise(py_state_of(py_type_of(self)), &error);
+    self->waiting = true;
+    Py_BEGIN_ALLOW_THREADS dl2_loader_get_order(self->loader, &at.order);
+    Py_END_ALLOW_THREADS self->waiting = false;
+    const struct dl2_loader_order *of = &at.order;
     PyObject *missing = list_of(at.missing, at.missing_count);
-    return missing
-               ? Py_BuildValue("{s:K,s:K,s:I,s:N}", "epoch", (unsigned long long)at.epoch, "step",
-                               (unsigned long long)at.step, "next", at.next, "missing", missing)
-               : NULL;
+    return missing ? Py_BuildValue("{s:K,s:K,s:I,s:N,s:{s:K,s:K,s:I,s:I,s:I,s:I,s:I,s:I,s:O,s:O}}",
+                                   "epoch", (unsigned long long)at.epoch, "step",
+                                   (unsigned long long)at.step, "next", at.next, "missing", missing,
+                                   "order", "seed", (unsigned long long)of->seed, "dataset",
+                                   (unsigned long long)of->dataset, "samples", of->samples, "batch",
+                                   of->batch, "rank", of->rank, "world", of->world, "shuffle_chunk",
+                                   of->shuffle_chunk, "shuffle_window", of->shuffle_window, "train",
+                                   of->train ? Py_True : Py_False, "drop_last",
+                                   of->drop_last ? Py_True : Py_False)
+                   : NULL;
+}
+
+/* O&: the dict that loader_state() makes of an order. */
+static int to_order(PyObject *object, void *out)
+{
+    static char *names[] = {"seed",  "dataset",       "samples",        "batch", "rank",
+                            "world", "shuffle_chunk", "shuffle_window", "train", "drop_last",
+                            NULL};
+    struct dl2_loader_order *order = out;
+    int train, drop_last;
+    PyObject *none = PyTuple_New(0);
+    const bool parsed =
+        none && PyDict_Check(object) &&
+        PyArg_ParseTupleAndKeywords(none, object, "O&O&O&O&O&O&O&O&pp:resume", names, py_to_uint64,
+                                    &order->seed, py_to_uint64, &order->dataset, py_to_unsigned,
+                                    &order->samples, py_to_unsigned, &order->batch, py_to_unsigned,
+                                    &order->rank, py_to_unsigned, &order->world, py_to_unsigned,
+                                    &order->shuffle_chunk, py_to_unsigned, &order->shuffle_window,
+                                    &train, &drop_last);
+    Py_XDECREF(none);
+    if (parsed) {
+        order->train = train;
+        order->drop_last = drop_last;
+    } else if (!PyErr_Occurred()) {
+        PyErr_SetString(PyExc_TypeError, "resume() takes what state() gave");
+    }
+    return parsed;
 }
 
 /* The numbers of a list in new memory; NULL and an exception. */
@@ -420,13 +553,14 @@ static uint32_t *numbers_of(PyObject *list, uint32_t *count)
 
 static PyObject *loader_resume(struct py_loader *self, PyObject *state)
 {
-    static char *names[] = {"epoch", "step", "next", "missing", NULL};
+    static char *names[] = {"epoch", "step", "next", "missing", "order", NULL};
     struct dl2_loader_position position = {0};
     PyObject *missing = NULL, *none = PyTuple_New(0);
-    const bool parsed = none && PyDict_Check(state) &&
-                        PyArg_ParseTupleAndKeywords(
-                            none, state, "O&O&O&O:resume", names, py_to_uint64, &position.epoch,
-                            py_to_uint64, &position.step, py_to_unsigned, &position.next, &missing);
+    const bool parsed =
+        none && PyDict_Check(state) &&
+        PyArg_ParseTupleAndKeywords(none, state, "O&O&O&OO&:resume", names, py_to_uint64,
+                                    &position.epoch, py_to_uint64, &position.step, py_to_unsigned,
+                                    &position.next, &missing, to_order, &position.order);
     Py_XDECREF(none);
     if (!parsed)
         return PyErr_Occurred() ? NULL
@@ -464,11 +598,15 @@ static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *
 {
     static char *names[] = {"reset", NULL};
     int reset = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:stats", names, &reset) || !can_use(self))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:stats", names, &reset) ||
+        (!self->last_bad && !can_use(self)))
         return NULL;
-    struct dl2_loader_stats stats;
-    dl2_loader_get_stats(self->loader, &stats);
-    if (reset)
+    struct dl2_loader_stats stats = self->last_stats;
+    if (!self->last_bad)
+        dl2_loader_get_stats(self->loader, &stats);
+    if (reset && self->last_bad)
+        self->last_stats = (struct dl2_loader_stats){.memory = stats.memory};
+    else if (reset)
         dl2_loader_stats_reset(self->loader);
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && i < sizeof stats_fields / sizeof *stats_fields; i++) {
@@ -486,17 +624,9 @@ static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *
 static PyObject *loader_bad(struct py_loader *self, void *closure)
 {
     (void)closure;
-    if (!can_use(self))
-        return NULL;
-    size_t count;
-    const char *const *texts = dl2_loader_bad(self->loader, &count);
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *text = py_text(texts[i]);
-        if (!text || PyList_SetItem(list, (Py_ssize_t)i, text) < 0)
-            Py_CLEAR(list);
-    }
-    return list;
+    if (self->last_bad)
+        return PySequence_List(self->last_bad);
+    return can_use(self) ? list_of_bad(self) : NULL;
 }
 
 static PyObject *loader_dataset(struct py_loader *self, void *closure)
@@ -509,21 +639,25 @@ static PyMethodDef methods[] = {
     {"start_epoch", (PyCFunction)(void (*)(void))loader_start_epoch, METH_VARARGS | METH_KEYWORDS,
      "start_epoch($self, epoch, step=0)\n--\n\n"
      "Begins an epoch at a step, at once; the next `for` goes through it. What is left of the\n"
-     "last one is dropped. Where batching is not 'strict', use resume() for steps but 0."},
+     "last one is dropped. ValueError for a step beyond len(loader). Where batching is not\n"
+     "'strict', use resume() for steps but 0."},
     {"state", (PyCFunction)loader_state, METH_NOARGS,
      "state($self)\n--\n\n"
      "Where the loader stands, for resume(): a dict of few numbers, 'epoch' and 'step' of the\n"
-     "batch that comes next and, where batching is not 'strict', what was skipped so far."},
+     "batch that comes next, where batching is not 'strict' what was skipped so far, and in\n"
+     "'order' what decides the order of epochs: seed, batch and the like, and a hash of the\n"
+     "samples' keys."},
     {"resume", (PyCFunction)loader_resume, METH_O,
      "resume($self, state, /)\n--\n\n"
      "Goes on where state() was asked, in this or another process: a loader made with the same\n"
-     "arguments gives the batches that were still to come."},
+     "arguments gives the batches that were still to come. ValueError, naming what differs, for\n"
+     "a state of another dataset, seed, batch, rank or the like."},
     {"stats", (PyCFunction)(void (*)(void))loader_stats, METH_VARARGS | METH_KEYWORDS,
      "stats($self, *, reset=False)\n--\n\n"
      "A dict of what was done since the last reset. Seconds: read, decode, transform,\n"
      "operations, worker_wait (summed over the workers), consumer_wait (this side's),\n"
      "threshold. Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits,\n"
-     "decoded_hits, aside, memory."},
+     "decoded_hits, aside, memory. After close(), what it was then."},
     {"close", (PyCFunction)loader_close, METH_NOARGS,
      "close($self)\n--\n\n"
      "Ends the workers and frees the memory, once no batch is seen any more. `with` does it,\n"
@@ -535,7 +669,8 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef attributes[] = {
     {"bad", (getter)loader_bad, NULL,
-     "The samples that could not be read or decoded so far, each once: 'path: stage: reason'.",
+     "The samples that could not be read or decoded so far, each once: 'path: stage: reason'.\n"
+     "After close(), those found until then.",
      NULL},
     {"dataset", (getter)loader_dataset, NULL, "The dl2.Dataset that is read.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -548,10 +683,10 @@ PyDoc_STRVAR(
     "       area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True, depth=3,\n"
     "       max_pixels=0, stop_on_bad=False, rank=0, world=1, shuffle_chunk=0,\n"
     "       shuffle_window=0, batching='strict', slow_percentile=0.0, side_workers=0, io='auto',\n"
-    "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0)\n"
+    "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0,\n"
+    "       split=None, val_fraction=None)\n"
     "--\n\n"
-    "Epochs of batches of a dl2.Dataset, or of the dataset at a path (its split is 'train', or\n"
-    "'val' without `train`).\n\n"
+    "Epochs of batches of a dl2.Dataset, or of the dataset at a path.\n\n"
     "    for images, labels in loader:\n\n"
     "goes through one epoch: the first time epoch 0, then 1, and so on, also after a `break`;\n"
     "start_epoch() and resume() say otherwise. len(loader) is an epoch's batches. Each is a\n"
@@ -560,12 +695,15 @@ PyDoc_STRVAR(
     ".epoch, .step. The last batch of an epoch may hold fewer than `batch`, unless drop_last.\n\n"
     "The loader owns `depth` batches. The images of one are not copied; their memory is filled\n"
     "anew when the last array, buffer or tensor that sees them is gone. Where all are still in\n"
-    "use, the next batch raises dl2.Error. Labels and indices are copies and may be kept.\n\n"
+    "use, the next batch waits for another thread to let go of one; without another thread it\n"
+    "raises dl2.Error. Labels and indices are copies and may be kept.\n\n"
+    "Images are turned upright as EXIF says, and transparent ones are laid on white.\n"
+    "Arguments that would have no effect beside the others are a ValueError.\n\n"
     "train         shuffle; crop at random (a part `area` of the image, of this `aspect`),\n"
     "              resize, flip at random. Else in order: resize the shorter side to `resize`\n"
     "              (0: image_size * 256 / 224), crop the middle\n"
     "dtype         'uint8', 0 to 255; or 'float32', 'bfloat16': (value / 255 - mean) / std\n"
-    "mean, std     a number for each channel; None: 0 and 1\n"
+    "mean, std     with the floats: a number for each channel, std above 0; None: 0 and 1\n"
     "seed          of order, crops and flips. The same for any number of workers\n"
     "workers       threads; 0: one for each core\n"
     "channels      3 or 1 (gray)\n"
@@ -584,7 +722,11 @@ PyDoc_STRVAR(
     "              `ahead` samples and ahead_bytes (0: a default)\n"
     "cache_bytes, decoded_cache_bytes\n"
     "              limits of the caches of encoded and of decoded samples; 0: none\n"
-    "drop_behind   evict what was read from the system's cache, so that every epoch is cold\n\n"
+    "drop_behind   evict what was read from the system's cache, so that every epoch is cold\n"
+    "split         of the dataset at a path: 'train', 'val' or 'all'; None: 'train', or 'val'\n"
+    "              without `train`\n"
+    "val_fraction  of each class is for validation where the path comes without splits; None:\n"
+    "              0.2\n\n"
     "Threads: one at a time. Waiting releases the GIL; Ctrl-C ends it. Arrays may die in any\n"
     "thread. The child of a fork needs a loader of its own.");
 

@@ -11,9 +11,34 @@ struct py_state *py_state_of(PyTypeObject *type)
     return PyType_GetModuleState(type);
 }
 
+/* OSError's subclass for the errno, with that, what went wrong, and the file. */
+static PyObject *raise_system(const struct dl2_error *error)
+{
+    char what[sizeof error->message];
+    const char *const path = error->message + error->path_start;
+    const char *after = path + error->path_length;
+    after += error->path_length && !strncmp(after, ": ", 2) ? 2 : 0;
+    memcpy(what, error->message, error->path_start);
+    strcpy(what + error->path_start, after); /* no longer than the message that they are parts of */
+    PyObject *text = py_text(what);
+    PyObject *name = error->path_length ? PyUnicode_DecodeFSDefaultAndSize(path, error->path_length)
+                                        : Py_NewRef(Py_None);
+    PyObject *raised = text && name
+                           ? PyObject_CallFunction(PyExc_OSError, "iOO", error->number, text, name)
+                           : NULL;
+    if (raised)
+        PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
+    Py_XDECREF(raised);
+    Py_XDECREF(name);
+    Py_XDECREF(text);
+    return NULL;
+}
+
 PyObject *py_raise(const struct py_state *state, const struct dl2_error *error)
 {
     PyObject *type = state->error;
+    if (error->status == DL2_ERR_SYSTEM && error->number)
+        return raise_system(error);
     if (error->status == DL2_ERR_MEMORY)
         type = PyExc_MemoryError;
     else if (error->status == DL2_ERR_SYSTEM)
@@ -150,7 +175,8 @@ PyDoc_STRVAR(doc,
              "Threads: a loader belongs to one thread at a time; datasets and arrays to any.\n"
              "While a loader waits, other threads run, and Ctrl-C ends the wait.\n"
              "Errors: dl2.Error; ValueError for arguments that make no sense; OSError where the\n"
-             "operating system refused.");
+             "operating system refused, as FileNotFoundError or PermissionError with errno and\n"
+             "filename where it said so.");
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
 

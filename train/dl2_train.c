@@ -820,9 +820,8 @@ static void show_result(const struct dl2_train_result *result)
                    dl2_json_get_integer(best, "epoch", 0));
         printf("\n");
     }
-    const char *out = dl2_json_get_text(arguments, "out", "?");
-    printf("report: %.*s/%s
-", dl2_path_folder_length(out), DL2_SHOWN(out), DL2_EXPERIMENT_FILE);
+    const char *out = DL2_SHOWN(dl2_json_get_text(arguments, "out", "?"));
+    printf("report: %.*s/%s\n", dl2_path_folder_length(out), out, DL2_EXPERIMENT_FILE);
 }
 
 static json_t *library_versions(void)

@@ -3,8 +3,11 @@
 Says which tests were left out, and why, for want of PyTorch or torchvision.
 """
 import ctypes
+import errno
 import gc
+import json
 import os
+import queue
 import random
 import resource
 import signal
@@ -136,9 +139,51 @@ class Batches(unittest.TestCase):
         for other in {"flip": False}, {"area": (0.5, 0.6)}, {"aspect": (1, 1)}:
             self.assertFalse((plain[0] == epoch_of(loader(**other))[0]).all(), other)
         for batching in "completion", "aware":
-            images, labels, indices = epoch_of(loader(batching=batching, slow_percentile=50, side_workers=1))
+            aware = {"slow_percentile": 50, "side_workers": 1} if batching == "aware" else {}
+            images, labels, indices = epoch_of(loader(batching=batching, **aware))
             order = [list(indices).index(i) for i in plain[2]]
             self.assertTrue((images[order] == plain[0]).all(), batching)
+
+    def test_orientation(self):
+        """As help(dl2.Loader) says: images are turned upright."""
+        if "\n  jpeg:" not in run("dl2-load", "--version"):
+            self.skipTest("this build has no JPEG (Debian: libjpeg62-turbo-dev)")
+        self.assertIn("EXIF", dl2.Loader.__doc__)
+        folder = f"{scratch.name}/turned"
+        pixels = numpy.zeros((SIZE, SIZE, 3), numpy.uint8)
+        pixels[: SIZE // 2] = 255  # the upper half is white
+        os.makedirs(f"{folder}/a")
+        with open(f"{folder}/a/0.ppm", "wb") as file:
+            file.write(b"P6\n%d %d\n255\n" % (SIZE, SIZE) + pixels.tobytes())
+        run("dl2-transcode", "--codec", "jpeg", "--q", "95", "--quiet", folder, f"{folder}-out")
+        with open(f"{folder}-out/jpeg-95/a/0.jpg", "rb") as file:
+            jpeg = file.read()
+        for orientation, turn in (1, 0), (6, -1), (3, 2), (8, 1):
+            exif = b"Exif\0\0MM\0*" + bytes([0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0, 0, 0, 0, 0])
+            path = f"{folder}-{orientation}/a"
+            os.makedirs(path)
+            with open(f"{path}/0.jpg", "wb") as file:
+                file.write(jpeg[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + jpeg[2:])
+            images = next(iter(loader(f"{folder}-{orientation}", train=False, split="all", resize=SIZE))).images
+            self.assertLess(abs(numpy.asarray(images)[0].astype(int) - numpy.rot90(pixels, turn)).mean(), 4, orientation)
+
+    def test_transparency(self):
+        """As help(dl2.Loader) says: what is transparent becomes white."""
+        if "\n  png:" not in run("dl2-load", "--version"):
+            self.skipTest("this build has no PNG (Debian: libpng-dev)")
+        self.assertIn("white", dl2.Loader.__doc__)
+
+        def chunk(name, data):
+            return len(data).to_bytes(4, "big") + name + data + zlib.crc32(name + data).to_bytes(4, "big")
+
+        row = b"\0" + bytes([10, 20, 30, 255]) * (SIZE // 2) + bytes([10, 20, 30, 0]) * (SIZE // 2)
+        os.makedirs(f"{scratch.name}/transparent/a")
+        with open(f"{scratch.name}/transparent/a/0.png", "wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", bytes([0, 0, 0, SIZE, 0, 0, 0, SIZE, 8, 6, 0, 0, 0])) +
+                       chunk(b"IDAT", zlib.compress(row * SIZE)) + chunk(b"IEND", b""))
+        images = next(iter(loader(f"{scratch.name}/transparent", train=False, split="all", resize=SIZE))).images
+        self.assertEqual(images[0, 5, 2].tolist(), [10, 20, 30])
+        self.assertEqual(images[0, 5, SIZE - 2].tolist(), [255, 255, 255])
 
     def test_a_dataset_of_the_callers(self):
         with dl2.Dataset(flowers, "all") as dataset, dl2.Loader(dataset, 46, SIZE) as batches:
@@ -157,7 +202,7 @@ class Types(unittest.TestCase):
     def test_floats_and_layouts(self):
         plain = epoch_of(loader())[0]
         for dtype, settings, expected in (
-                ("uint8", {"mean": MEAN, "std": STD}, plain), ("float32", {}, plain / 255),
+                ("uint8", {}, plain), ("float32", {}, plain / 255),
                 ("float32", {"mean": MEAN, "std": STD}, (plain / 255 - MEAN) / STD)):
             for layout, shape in ("NHWC", (8, SIZE, SIZE, 3)), ("NCHW", (8, 3, SIZE, SIZE)):
                 batches = loader(dtype=dtype, layout=layout, **settings)
@@ -199,7 +244,10 @@ class Order(unittest.TestCase):
     def test_epochs(self):
         batches = loader()
         epochs = [epoch_of(batches) for _ in range(3)]
-        self.assertEqual(batches.state(), {"epoch": 3, "step": 0, "next": 0, "missing": []})
+        state = batches.state()
+        order = state.pop("order")
+        self.assertEqual(state, {"epoch": 3, "step": 0, "next": 0, "missing": []})
+        self.assertEqual((order["seed"], order["samples"], order["batch"], order["train"]), (0, 40, 8, True))
         self.assertFalse((epochs[0][2] == epochs[1][2]).all())
         batches.start_epoch(1)
         self.assertTrue((epoch_of(batches)[0] == epochs[1][0]).all())
@@ -239,12 +287,49 @@ class Order(unittest.TestCase):
                 self.assertEqual(sorted(sum(first + rest, [])), list(range(40)))
                 if batching == "strict":
                     self.assertEqual(rest, [list(memoryview(b.indices)) for b in running])
-        with self.assertRaises(ValueError):
-            batches.resume({"epoch": 0, "step": 3, "next": 1, "missing": []})
+        state = batches.state()
+        for wrong in {**state, "step": 3, "next": 1}, {**state, "step": 9, "next": 40}:
+            with self.assertRaisesRegex(ValueError, "no position"):
+                batches.resume(wrong)
+        with self.assertRaises(TypeError):
+            batches.resume({name: part for name, part in state.items() if name != "order"})
+        with self.assertRaises(TypeError):
+            batches.resume({**state, "order": {"seed": 3}})
         with self.assertRaises(TypeError):
             batches.resume({"epoch": 0})
         with self.assertRaises(TypeError):
             batches.resume(3)
+
+    def test_state_of_another(self):
+        batches = loader(seed=3)
+        running = iter(batches)
+        for stop in range(2):
+            state = json.loads(json.dumps(batches.state()))
+            for settings, says in (({"seed": 4}, "seed 3, this loader 4"), ({"seed": 3, "batch": 4}, "batch 8, this loader 4"),
+                                   ({"seed": 3, "train": False}, "train"), ({"seed": 3, "drop_last": True}, "drop_last"),
+                                   ({"seed": 3, "rank": 1, "world": 2}, "rank"), ({"seed": 3, "world": 2}, "world"),
+                                   ({"seed": 3, "shuffle_chunk": 4}, "shuffle_chunk"), ({"seed": 3, "split": "all"}, "samples")):
+                other = loader(**settings)
+                with self.assertRaisesRegex(ValueError, says):
+                    other.resume(state)
+                self.assertEqual(sum(1 for batch in other), len(other))  # as if nothing had been
+            next(running)
+        moved = f"{scratch.name}/moved"
+        make_flowers(moved)
+        again = loader(moved, seed=3, image_size=16, workers=1, batching="completion")
+        again.resume(batches.state())
+        self.assertEqual(sum(len(batch.labels) for batch in again), 24)
+        os.rename(f"{moved}/train/rose/03.ppm", f"{moved}/train/rose/93.ppm")
+        with self.assertRaisesRegex(ValueError, "another dataset"):
+            loader(moved, seed=3).resume(batches.state())
+
+    def test_steps_that_are_none(self):
+        batches = loader()
+        for step in 6, 9999, 1 << 63:
+            with self.assertRaisesRegex(ValueError, f"no step {step}: an epoch has 5"):
+                batches.start_epoch(0, step=step)
+        batches.start_epoch(0, step=5)
+        self.assertEqual(list(batches), [])
 
 
 class Sharing(unittest.TestCase):
@@ -526,8 +611,10 @@ class Samples(unittest.TestCase):
             for nowhere in 40, -41:
                 with self.assertRaises(IndexError):
                     train[nowhere]
-            with self.assertRaises(IndexError):
-                train.sample(-1)
+                with self.assertRaises(IndexError):
+                    train.sample(nowhere)
+            self.assertEqual(train.sample(-1), train.sample(39))
+            self.assertEqual(train.sample(-40), train.sample(0))
             self.assertEqual(len(dl2.Dataset(flowers, images_only=False)), 41)
         os.makedirs(f"{scratch.name}/caf\u00e9/a", exist_ok=True)
         write_picture(os.fsencode(f"{scratch.name}/caf\u00e9/a/").decode() + "1.ppm", 9, 9, 0, 9, 0)
@@ -558,10 +645,51 @@ class Samples(unittest.TestCase):
         copy = numpy.array(batch.images)
         batches.close()
         batches.close()
-        for use in (lambda: len(batches), lambda: iter(batches), lambda: next(running), lambda: batches.stats()):
+        for use in (lambda: len(batches), lambda: iter(batches), lambda: next(running), lambda: batches.state()):
             with self.assertRaisesRegex(ValueError, "closed"):
                 use()
         self.assertTrue((numpy.asarray(batch.images) == copy).all())
+
+    def test_figures_of_a_closed_loader(self):
+        folder = f"{scratch.name}/closed"
+        make_flowers(folder)
+        os.truncate(f"{folder}/train/aster/07.ppm", 1000)
+        for keeps in False, True:
+            with loader(folder) as batches:
+                kept = None
+                for batch in batches:
+                    kept = batch.images if keeps else None
+                del batch
+                bad, stats = batches.bad, batches.stats()
+            self.assertEqual(len(bad), 1)
+            for again in range(2):
+                self.assertEqual((batches.bad, batches.stats()), (bad, stats))
+                kept = None
+            self.assertEqual(batches.stats(reset=True), stats)
+            self.assertEqual((batches.stats()["images"], batches.stats()["memory"], batches.bad), (0, stats["memory"], bad))
+        with dl2.Loader(dl2.Dataset(folder), 8, SIZE) as batches:
+            pass
+        self.assertEqual((batches.bad, batches.stats()["images"] >= 0), ([], True))
+
+    def test_splits(self):
+        flat = f"{scratch.name}/flat"
+        for name in "aster", "rose":
+            for n in range(10):
+                write_picture(f"{flat}/{name}/{n}.ppm", 40, 40, 0, 99, n)
+        for settings, count in (({}, 16), ({"train": False}, 4), ({"split": "all"}, 20), ({"split": "val"}, 4),
+                                ({"split": "train", "train": False}, 16), ({"val_fraction": 0.5}, 10),
+                                ({"val_fraction": 0.3, "train": False}, 6), ({"val_fraction": 0}, 20)):
+            self.assertEqual(len(loader(flat, **settings).dataset), count, settings)
+        self.assertEqual(len(loader(split="all").dataset), 46)
+        for settings, says in (({"split": "half"}, "split is one of"), ({"val_fraction": 2}, "2"),
+                               ({"val_fraction": float("nan")}, "nan")):
+            with self.assertRaisesRegex(ValueError, says):
+                loader(flat, **settings)
+        with self.assertRaises(TypeError):
+            loader(flat, split=3)
+        for settings in {"split": "train"}, {"val_fraction": 0.2}:
+            with self.assertRaisesRegex(ValueError, "go with a path"):
+                loader(dl2.Dataset(flat), **settings)
 
 
 class Errors(unittest.TestCase):
@@ -570,27 +698,94 @@ class Errors(unittest.TestCase):
                 ({"batch": 0}, "no batches of 0"), ({"channels": 2}, "not 2"), ({"depth": 1}, "not 1"),
                 ({"area": (0.5, 2)}, "area"), ({"dtype": "int8"}, "dtype is one of 'uint8', 'float32', 'bfloat16', not 'int8'"),
                 ({"layout": "CHWN"}, "layout"), ({"batching": "none"}, "batching"), ({"io": "tape"}, "io"),
-                ({"mean": (0, 0)}, "mean has 2 numbers for 3 channels"), ({"rank": 3, "world": 2}, "rank")):
+                ({"mean": (0, 0), "dtype": "float32"}, "mean has 2 numbers for 3 channels"),
+                ({"rank": 3, "world": 2}, "rank")):
             with self.assertRaisesRegex(ValueError, says, msg=wrong):
                 loader(**wrong)
         for wrong in {"batch": -1}, {"batch": 1 << 32}, {"seed": 1 << 64}:
             with self.assertRaises(OverflowError):
                 loader(**wrong)
-        for wrong in {"batch": 1.5}, {"area": 1}, {"mean": 3}, {"colour": 1}, {"std": "abc"}:
+        for wrong in {"batch": 1.5}, {"area": 1}, {"mean": 3, "dtype": "float32"}, {"colour": 1}, {"std": "abc", "dtype": "float32"}:
             with self.assertRaises(TypeError):
                 loader(**wrong)
         with self.assertRaisesRegex(ValueError, "split"):
-            dl2.Dataset(flowers, split="test")
+            dl2.Dataset(flowers, split="tset")
         for hidden in dl2.Array, dl2.Epoch:
             with self.assertRaises(TypeError):
                 hidden()
 
+    def test_arguments_without_effect(self):
+        for dtype in "float32", "bfloat16":
+            for number in float("nan"), float("inf"):
+                with self.assertRaisesRegex(ValueError, "mean of channel 1"):
+                    loader(dtype=dtype, mean=(0, number, 0))
+            for number in 0, -1, float("nan"), float("inf"), 1e-60, 1e60:
+                with self.assertRaisesRegex(ValueError, "std of channel 2"):
+                    loader(dtype=dtype, std=(1, 1, number))
+        for wrong, says in (
+                ({"mean": MEAN}, "for dtype 'float32'"), ({"std": STD}, "not for 'uint8'"), ({"std": (1, 1, 1)}, "not for 'uint8'"),
+                ({"train": False, "area": (0.5, 1)}, "area has no effect"), ({"train": False, "aspect": (1, 1)}, "aspect has no effect"),
+                ({"train": False, "flip": True}, "flip has no effect"), ({"resize": 40}, "resize is for validation"),
+                ({"train": False, "shuffle_chunk": 2}, "shuffle_chunk is for training"), ({"shuffle_window": 2}, "needs shuffle_chunk"),
+                ({"slow_percentile": 50.0}, "sample-aware"), ({"side_workers": 1, "batching": "completion"}, "sample-aware"),
+                ({"io": "direct", "ahead": 3}, "io 'direct'"), ({"io": "direct", "ahead_bytes": 3}, "io 'direct'")):
+            with self.assertRaisesRegex(ValueError, says, msg=wrong):
+                loader(**wrong)
+        self.assertEqual(len(loader(train=False, flip=False, resize=40, drop_last=True, batch=6)), 1)
+
     def test_no_dataset(self):
-        with self.assertRaisesRegex((OSError, dl2.Error), "nowhere"):
-            dl2.Dataset(f"{scratch.name}/nowhere")
+        nowhere = f"{scratch.name}/nowhere"
+        for make in dl2.Dataset, dl2.Loader:
+            with self.assertRaises(FileNotFoundError) as caught:
+                make(nowhere)
+            self.assertEqual((caught.exception.errno, caught.exception.filename), (errno.ENOENT, nowhere))
         os.mkdir(f"{scratch.name}/empty")
         with self.assertRaisesRegex(dl2.Error, "empty"):
             dl2.Loader(f"{scratch.name}/empty")
+
+    def test_images_that_have_gone(self):
+        folder = f"{scratch.name}/gone"
+        make_flowers(folder)
+        dataset = dl2.Dataset(folder)
+        path = dataset.sample(4).path
+        os.unlink(path)
+        for use in lambda: dataset[4], lambda: epoch_of(dl2.Loader(dataset, 8, SIZE, stop_on_bad=True)):
+            with self.assertRaises(FileNotFoundError) as caught:
+                use()
+            self.assertEqual((caught.exception.errno, caught.exception.filename), (errno.ENOENT, path))
+            self.assertIn("can't be opened: No such file", caught.exception.strerror)
+        os.mkdir(path)
+        with self.assertRaisesRegex((ValueError, OSError), "04.ppm"):
+            dataset[4]
+
+    def test_what_may_not_be_read(self):
+        """Root may read all, so root gives that up in a child."""
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                if os.geteuid() == 0:
+                    os.setuid(65534)
+                for path in flowers, f"{flowers}/train/rose":
+                    os.chmod(path, 0) if os.access(path, os.W_OK) else None
+                dl2.Dataset(flowers)
+            except PermissionError as error:
+                status = 0 if (error.errno, error.filename.startswith(scratch.name)) == (errno.EACCES, True) else 2
+            finally:
+                os._exit(status)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for path in flowers, f"{flowers}/train/rose":
+            os.chmod(path, 0o755)
+        self.assertEqual(status, 0)
+
+    def test_names_that_are_joined(self):
+        folder = f"{scratch.name}/compressed"
+        os.makedirs(folder)
+        open(f"{folder}/g-0000.tar.gz", "w").close()
+        open(f"{folder}/g-0001.tar", "w").close()
+        for path in folder, folder + "/", folder + "//":
+            with self.assertRaisesRegex(dl2.Error, f"^{folder}/g-0000.tar.gz: "):
+                dl2.Dataset(path)
 
     def test_damaged_images(self):
         folder = f"{scratch.name}/damaged"
@@ -647,6 +842,66 @@ class Waiting(unittest.TestCase):
         done.set()
         thread.join()
         self.assertGreater(counted[0], min(3, took / 0.05))
+
+    def test_batches_that_another_thread_keeps(self):
+        for settings in {"depth": 2}, {"depth": 3, "batching": "completion"}:
+            batches, kept, seen = loader(batch=4, **settings), queue.Queue(), []
+
+            def consume():
+                while True:
+                    images = kept.get()
+                    if images is None:
+                        return
+                    if len(seen) < 6:
+                        time.sleep(0.05)  # all are taken by then
+                    seen.append(numpy.asarray(images).sum())
+                    del images
+
+            thread = threading.Thread(target=consume)
+            thread.start()
+            try:
+                for epoch in range(3):
+                    for batch in batches:
+                        kept.put(batch.images)
+                        del batch
+            finally:
+                kept.put(None)
+                thread.join()
+            self.assertEqual(len(seen), 30)
+        # The other thread has ended: nobody can let go of these.
+        running, kept = iter(batches), []
+        with self.assertRaisesRegex(dl2.Error, "all 3 batches are still in use"):
+            while True:
+                kept.append(next(running))
+        self.assertEqual(len(kept), 3)
+
+    def test_waiting_for_another_thread_ends(self):
+        """By Ctrl-C, and when the last of the others ends without letting go of anything."""
+        class Alarm(Exception):
+            pass
+
+        def ring(number, frame):
+            raise Alarm
+
+        batches, done = loader(depth=2), threading.Event()
+        running = iter(batches)
+        kept = [next(running), next(running)]
+        thread = threading.Thread(target=done.wait)
+        thread.start()
+        old = signal.signal(signal.SIGALRM, ring)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with self.assertRaises(Alarm):
+                next(running)
+            threading.Timer(0.2, done.set).start()
+            with self.assertRaisesRegex(dl2.Error, "still in use"):
+                next(running)
+        finally:
+            signal.signal(signal.SIGALRM, old)
+            done.set()
+            thread.join()
+        kept.pop()
+        self.assertEqual(next(running).step, 2)
 
     def test_one_thread_at_a_time(self):
         batches, said = self.make(), []
