@@ -10,9 +10,17 @@
  *
  * The header is read here, without the library, before it may allocate anything: OpenJPEG
  * reserves memory for as many tiles and components as a header claims.
+ *
+ * Colour: gray, sRGB, sYCC, CMYK and CIELab are converted, e-sRGB, ROMM RGB and what a profile says
+ * of RGB or gray are taken for sRGB or gray, and every other colour space is refused by its name.
+ *
+ * Parts: OpenJPEG (2.5.0 at least) decodes rectangles of high-throughput (HTJ2K) files wrongly, and
+ * reduces what isn't colours yet: numbers of a palette's entries, inks, CIELab, and colours under
+ * an alpha of zero. Of such files more than was asked for is decoded.
  */
 #include "codec/codecs.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +32,8 @@ enum {
     MAX_TILES = 16384, /* 256-pixel tiles would cover 2^30 pixels */
     MAX_BITS = 31,
     MAX_RESOLUTIONS = 6,
-    COLOUR_SPACE_CMYK = 12,
     STREAM_BLOCK = 1 << 16,
+    LAB_PARAMETERS = 7,
 };
 
 static const uint8_t jp2_signature[12] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', '\r', '\n', 0x87, '\n'};
@@ -57,13 +65,64 @@ static uint32_t read_u16(const uint8_t *p)
     return (uint32_t)p[0] << 8 | p[1];
 }
 
-/* What the boxes and the SIZ segment say. */
+/* Each has its row in `spaces`. */
+enum space {
+    SPACE_UNNAMED, /* what the number of components suggests */
+    SPACE_RGB,     /* or gray */
+    SPACE_SYCC,
+    SPACE_CMYK,
+    SPACE_LAB,
+    SPACE_FOREIGN, /* can't be converted */
+};
+
+static const struct {
+    uint32_t number;   /* EnumCS; 0 where a profile alone has it */
+    char signature[5]; /* of a profile's data; empty where a number alone has it */
+    enum space space;
+    const char *name;
+} spaces[] = {
+    {16, "RGB ", SPACE_RGB, "sRGB"},
+    {17, "GRAY", SPACE_RGB, "gray"},
+    {18, "", SPACE_SYCC, "sYCC"},
+    {12, "CMYK", SPACE_CMYK, "CMYK"},
+    {14, "", SPACE_LAB, "CIELab"},
+    {20, "", SPACE_RGB, "e-sRGB"},
+    {21, "", SPACE_RGB, "ROMM RGB"},
+    {1, "", SPACE_FOREIGN, "YCbCr of BT.709"},
+    {3, "", SPACE_FOREIGN, "YCbCr of BT.601"},
+    {4, "", SPACE_FOREIGN, "YCbCr of BT.601 for video"},
+    {9, "", SPACE_FOREIGN, "PhotoYCC"},
+    {11, "CMY ", SPACE_FOREIGN, "CMY"},
+    {13, "", SPACE_FOREIGN, "YCCK"},
+    {15, "", SPACE_FOREIGN, "bi-level with black as 1"},
+    {19, "", SPACE_FOREIGN, "CIEJab"},
+    {22, "", SPACE_FOREIGN, "YPbPr of 60 Hz"},
+    {23, "", SPACE_FOREIGN, "YPbPr of 50 Hz"},
+    {24, "", SPACE_FOREIGN, "e-YCC"},
+    {0, "Lab ", SPACE_FOREIGN, "a profile of CIELab"},
+    {0, "XYZ ", SPACE_FOREIGN, "a profile of CIEXYZ"},
+    {0, "YCbr", SPACE_FOREIGN, "a profile of YCbCr"},
+};
+
+/* How samples, in parts of their maximum, become L*, a* and b*: times `range`, and `zero` is 0. */
+struct lab {
+    uint32_t range[3], zero[3];
+    bool has_zero; /* else `zero` is that of the bits of a sample */
+    bool d65;      /* the illuminant; false: D50 */
+};
+
+/* What the boxes and the main header say. */
 struct header {
     uint64_t width, height;
     uint32_t components; /* after the palette, where there is one */
     uint32_t bits;
-    bool cmyk;
-    bool plain; /* at the grid's origin, all components at full resolution: parts can be decoded */
+    enum space space;
+    char foreign[48]; /* the name, or number, of a colour space that can't be converted */
+    struct lab lab;
+    bool palette;
+    bool high_throughput;
+    bool is_signed;
+    bool plain; /* at the grid's origin, all components at full resolution */
 };
 
 /* The box at *at, which moves behind it; false at the end or where it is damaged. */
@@ -94,21 +153,140 @@ static bool next_box(const uint8_t *data, size_t size, size_t *at, const uint8_t
     return true;
 }
 
+static void set_foreign(struct header *header, const char *name)
+{
+    header->space = SPACE_FOREIGN;
+    snprintf(header->foreign, sizeof header->foreign, "%s", name);
+}
+
+static void set_space(struct header *header, size_t row)
+{
+    header->space = spaces[row].space;
+    if (header->space == SPACE_FOREIGN)
+        set_foreign(header, spaces[row].name);
+}
+
+/* Ranges, offsets and illuminant of CIELab; none: those of the standard. */
+static void read_lab(const uint8_t *parameters, size_t length, struct header *header)
+{
+    enum { D50 = 0x00443530, D65 = 0x00443635 };
+    struct lab *lab = &header->lab;
+    *lab = (struct lab){.range = {100, 170, 200}};
+    if (length < 4 * (size_t)LAB_PARAMETERS)
+        return;
+    lab->has_zero = true;
+    for (size_t i = 0; i < 3; i++) {
+        lab->range[i] = read_u32(parameters + 8 * i);
+        lab->zero[i] = read_u32(parameters + 8 * i + 4);
+    }
+    const uint32_t illuminant = read_u32(parameters + 24);
+    lab->d65 = illuminant == D65;
+    if (illuminant != D50 && illuminant != D65)
+        set_foreign(header, "CIELab under another light than D50 and D65");
+}
+
+/* By a colour specification box; false for one of a method that says nothing here. */
+static bool read_colour(const uint8_t *content, size_t length, struct header *header)
+{
+    enum { ENUMERATED = 1, RESTRICTED = 2, ANY = 3, START = 3, SIGNATURE = START + 16 };
+    const size_t count = sizeof spaces / sizeof *spaces;
+    size_t row = 0;
+    char name[48];
+    if (length >= START + 4 && content[0] == ENUMERATED) {
+        const uint32_t number = read_u32(content + START);
+        while (row < count && !(spaces[row].number == number && number))
+            row++;
+        snprintf(name, sizeof name, "number %u", (unsigned)number);
+        if (row < count && spaces[row].space == SPACE_LAB)
+            read_lab(content + START + 4, length - START - 4, header);
+    } else if (length >= SIGNATURE + 4 && (content[0] == RESTRICTED || content[0] == ANY)) {
+        const char *signature = (const char *)content + SIGNATURE;
+        while (row < count && strncmp(spaces[row].signature, signature, 4) != 0)
+            row++;
+        snprintf(name, sizeof name, "a profile of %.4s", signature);
+    } else {
+        return false;
+    }
+    if (row == count)
+        set_foreign(header, name);
+    else if (header->space != SPACE_FOREIGN)
+        set_space(header, row);
+    return true;
+}
+
+/*
+ * The first colour specification of methods that every reader knows counts, as it does with
+ * OpenJPEG; where there is none, the first of any profile.
+ */
 static void read_jp2_header(const uint8_t *data, size_t size, struct header *header)
 {
     const uint8_t *type, *content;
     size_t at = 0, length;
-    bool coloured = false;
+    bool known = false, any = false;
     while (next_box(data, size, &at, &type, &content, &length)) {
-        /* Only the first colr box counts. */
-        if (!memcmp(type, "colr", 4) && !coloured) {
-            coloured = true;
-            header->cmyk =
-                length >= 7 && content[0] == 1 && read_u32(content + 3) == COLOUR_SPACE_CMYK;
+        if (!memcmp(type, "colr", 4) && length && !known) {
+            const bool other = content[0] != 1 && content[0] != 2;
+            if (other && any)
+                continue;
+            struct header tried = {0};
+            if (!read_colour(content, length, &tried))
+                continue;
+            header->space = tried.space;
+            header->lab = tried.lab;
+            memcpy(header->foreign, tried.foreign, sizeof tried.foreign);
+            known = !other;
+            any = true;
         } else if (!memcmp(type, "pclr", 4) && length >= 3) {
             header->components = content[2];
+            header->palette = true;
         }
     }
+}
+
+/*
+ * Do the codestream's capabilities, or the code blocks' style, say that it is HTJ2K? In the main
+ * header, which ends where the first tile begins.
+ */
+static bool is_high_throughput(const uint8_t *data, size_t size)
+{
+    enum { SIZ = 0xff51, CAP = 0xff50, COD = 0xff52, COC = 0xff53, SOT = 0xff90 };
+    enum { HIGH_THROUGHPUT = 0x40, MANY_COMPONENTS = 257 };
+    uint32_t components = 0;
+    for (size_t at = 2; size - at >= 4;) {
+        const uint32_t marker = read_u16(data + at);
+        const size_t length = read_u16(data + at + 2);
+        const uint8_t *segment = data + at + 4;
+        at += 2;
+        if (marker == SOT || marker >> 8 != 0xff || length < 2 || length > size - at)
+            return false;
+        if (marker == SIZ && length >= 40)
+            components = read_u16(segment + 34);
+        /* Of SPcod and SPcoc, behind what precedes them, the fourth. */
+        const size_t style = marker == COD   ? 5 + 3
+                             : marker == COC ? (components < MANY_COMPONENTS ? 2u : 3u) + 3
+                                             : 0;
+        if (marker == CAP || (style && length - 2 > style && segment[style] & HIGH_THROUGHPUT))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+/* Is the colour one that can be converted, and are there components enough for it? */
+static int check_colour(const struct header *header, struct dl2_error *error)
+{
+    if (header->space == SPACE_FOREIGN)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "JPEG 2000: colour space %s is not supported", header->foreign);
+    if (header->space == SPACE_LAB && (header->components != 3 || header->is_signed))
+        return dl2_error_set(
+            error, DL2_ERR_UNSUPPORTED, "JPEG 2000: CIELab of %u components, %s, is not supported",
+            (unsigned)header->components, header->is_signed ? "signed" : "unsigned");
+    if (header->space == SPACE_CMYK && header->components != 4)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "JPEG 2000: CMYK of %u components is not supported",
+                             (unsigned)header->components);
+    return DL2_OK;
 }
 
 static int read_siz(const uint8_t *data, size_t size, struct header *header,
@@ -137,12 +315,14 @@ static int read_siz(const uint8_t *data, size_t size, struct header *header,
     header->width = dl2_divide_up(right, dx) - dl2_divide_up(left, dx);
     header->height = dl2_divide_up(bottom, dy) - dl2_divide_up(top, dy);
     header->bits = (data[42] & 0x7fu) + 1;
+    header->is_signed = data[42] >> 7;
+    header->high_throughput = is_high_throughput(data, size);
     header->plain = !left && !top && size >= 42 + 3 * (size_t)components;
     for (uint32_t c = 0; header->plain && c < components; c++)
         header->plain = data[43 + 3 * c] == 1 && data[44 + 3 * c] == 1;
     if (!header->components)
         header->components = components;
-    return DL2_OK;
+    return check_colour(header, error);
 }
 
 static int read_header(const uint8_t *data, size_t size, struct header *header,
@@ -164,7 +344,7 @@ static int read_header(const uint8_t *data, size_t size, struct header *header,
 
 static bool has_alpha(const struct header *header)
 {
-    return header->components == 2 || (header->components == 4 && !header->cmyk);
+    return header->components == 2 || (header->components == 4 && header->space != SPACE_CMYK);
 }
 
 static uint32_t channels_of(const struct header *header)
@@ -307,14 +487,60 @@ static void apply_last_component(struct dl2_image *image, const uint8_t *last, b
     }
 }
 
-static bool is_ycc(const opj_image_t *decoded)
+/* Of linear light to the sRGB curve. */
+static double srgb_curve(double light)
 {
-    if (decoded->numcomps < 3)
+    return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
+}
+
+static double lab_inverse(double value)
+{
+    return value > 6.0 / 29 ? value * value * value : 108.0 / 841 * (value - 4.0 / 29);
+}
+
+/*
+ * CIELab to sRGB, in place. XYZ under D50 is adapted to D65, sRGB's white, by Bradford's transform,
+ * which the first matrix has in it.
+ */
+static void lab_to_rgb(const struct lab *lab, uint32_t bits, uint8_t *pixel, size_t pixels)
+{
+    static const double whites[2][3] = {{0.9642, 1, 0.8251}, {0.9505, 1, 1.0891}};
+    static const double matrices[2][3][3] = {
+        {{3.1338561, -1.6168667, -0.4906146},
+         {-0.9787684, 1.9161415, 0.0334540},
+         {0.0719453, -0.2289914, 1.4052427}},
+        {{3.2404542, -1.5371385, -0.4985314},
+         {-0.9692660, 1.8760108, 0.0415560},
+         {0.0556434, -0.2040259, 1.0572252}},
+    };
+    const double maximum = (double)(((uint64_t)1 << bits) - 1), half = (maximum + 1) / 2;
+    const double standard[3] = {0, half, half / 2 + half / 4};
+    const double *white = whites[lab->d65];
+    for (; pixels; pixels--, pixel += 3) {
+        double value[3];
+        for (int c = 0; c < 3; c++)
+            value[c] = lab->range[c] *
+                       (pixel[c] / 255.0 - (lab->has_zero ? lab->zero[c] : standard[c]) / maximum);
+        const double y = (value[0] + 16) / 116;
+        const double xyz[3] = {white[0] * lab_inverse(y + value[1] / 500),
+                               white[1] * lab_inverse(y),
+                               white[2] * lab_inverse(y - value[2] / 200)};
+        for (int c = 0; c < 3; c++) {
+            const double *row = matrices[lab->d65][c];
+            const double light = row[0] * xyz[0] + row[1] * xyz[1] + row[2] * xyz[2];
+            const double curved = srgb_curve(light < 0 ? 0 : light > 1 ? 1 : light);
+            pixel[c] = (uint8_t)(255 * curved + 0.5);
+        }
+    }
+}
+
+static bool is_ycc(const opj_image_t *decoded, const struct header *header)
+{
+    if (decoded->numcomps < 3 || header->space == SPACE_CMYK || header->space == SPACE_LAB)
         return false;
     const opj_image_comp_t *components = decoded->comps;
-    return decoded->color_space == OPJ_CLRSPC_SYCC ||
-           (decoded->color_space != OPJ_CLRSPC_CMYK && components[1].dx > components[0].dx &&
-            components[2].dx > components[0].dx);
+    return header->space == SPACE_SYCC || decoded->color_space == OPJ_CLRSPC_SYCC ||
+           (components[1].dx > components[0].dx && components[2].dx > components[0].dx);
 }
 
 /* `last` is memory for opacities or black. */
@@ -333,13 +559,15 @@ static int take_image(const opj_image_t *decoded, const struct header *header, u
     for (uint32_t c = 0; c < image->channels; c++)
         DL2_TRY(take_component(&decoded->comps[c], width, height, image->data + c, image->channels,
                                error));
-    if (is_ycc(decoded))
+    if (is_ycc(decoded, header))
         ycc_to_rgb(image->data, (size_t)width * height);
+    else if (header->space == SPACE_LAB)
+        lab_to_rgb(&header->lab, decoded->comps[0].prec, image->data, (size_t)width * height);
     if (decoded->numcomps == image->channels)
         return DL2_OK;
     DL2_TRY(dl2_bytes_resize(last, (size_t)width * height, error));
     DL2_TRY(take_component(&decoded->comps[image->channels], width, height, last->data, 1, error));
-    apply_last_component(image, last->data, header->cmyk, background);
+    apply_last_component(image, last->data, header->space == SPACE_CMYK, background);
     return DL2_OK;
 }
 
@@ -464,14 +692,32 @@ static int region_open(void *state, const uint8_t *data, size_t size, struct dl2
     return open_header(data, size, &region->header, info, error);
 }
 
+/* See the top of the file. */
+static bool may_reduce(const struct header *header)
+{
+    return !header->palette && !has_alpha(header) && header->space != SPACE_CMYK &&
+           header->space != SPACE_LAB;
+}
+
+/* Samples at the edges of what OpenJPEG decodes may be rounded otherwise than in the whole. */
+enum { MARGIN = 2 };
+
 static int decode_part(struct region *region, const struct dl2_decode_request *request,
                        struct part *part, struct dl2_error *error)
 {
-    const uint32_t whole = ~((1u << part->reduction) - 1);
-    part->left = request->x & whole;
-    part->top = request->y & whole;
-    part->right = request->x + request->width;
-    part->bottom = request->y + request->height;
+    const struct header *header = &region->header;
+    if (header->high_throughput) {
+        part->right = (uint32_t)header->width;
+        part->bottom = (uint32_t)header->height;
+    } else {
+        const uint32_t step = 1u << part->reduction, margin = MARGIN * step;
+        const uint64_t right = (uint64_t)request->x + request->width + margin,
+                       bottom = (uint64_t)request->y + request->height + margin;
+        part->left = request->x > margin ? (request->x - margin) & ~(step - 1) : 0;
+        part->top = request->y > margin ? (request->y - margin) & ~(step - 1) : 0;
+        part->right = (uint32_t)(right < header->width ? right : header->width);
+        part->bottom = (uint32_t)(bottom < header->height ? bottom : header->height);
+    }
     return run(region->data, region->size, &region->header, part, request->background,
                &region->last, &region->image, error);
 }
@@ -481,11 +727,13 @@ static int region_decode(void *state, const struct dl2_decode_request *request,
 {
     struct region *region = state;
     struct part part = {0};
-    if (region->header.plain) {
-        while (part.reduction < 3 && 2u << part.reduction <= request->reduction)
-            part.reduction++;
-        DL2_TRY(decode_part(region, request, &part, error));
-    } else {
+    const bool reduce = may_reduce(&region->header);
+    while (reduce && part.reduction < 3 && 2u << part.reduction <= request->reduction)
+        part.reduction++;
+    /* What the library refuses to decode in part, for a tile with fewer resolutions, say, it may
+     * decode as a whole. */
+    if (!region->header.plain || decode_part(region, request, &part, NULL) < 0) {
+        part = (struct part){0};
         DL2_TRY(run(region->data, region->size, &region->header, NULL, request->background,
                     &region->last, &region->image, error));
     }

@@ -28,22 +28,38 @@ static uint32_t read_u32(const uint8_t *p)
     return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
-/* Orientation from the EXIF chunk, which libwebp leaves to others. */
-static int find_orientation(const uint8_t *data, size_t size)
+/* The first whole chunk of that name, or NULL. */
+static const uint8_t *find_chunk(const uint8_t *data, size_t size, const char *name, size_t *length)
 {
     size_t at = RIFF_HEADER;
     while (size - at >= CHUNK_HEADER) {
-        size_t length = read_u32(data + at + 4);
+        *length = read_u32(data + at + 4);
         at += CHUNK_HEADER;
-        if (length > size - at)
-            return 1;
-        if (!memcmp(data + at - CHUNK_HEADER, "EXIF", 4))
-            return dl2_exif_orientation(data + at, length);
-        at += length;
-        if (length & 1 && at < size)
+        if (*length > size - at)
+            return NULL;
+        if (!memcmp(data + at - CHUNK_HEADER, name, 4))
+            return data + at;
+        at += *length;
+        if (*length & 1 && at < size)
             at++;
     }
-    return 1;
+    return NULL;
+}
+
+/* Orientation from the EXIF chunk, which libwebp leaves to others. */
+static int find_orientation(const uint8_t *data, size_t size)
+{
+    size_t length;
+    const uint8_t *exif = find_chunk(data, size, "EXIF", &length);
+    return exif ? dl2_exif_orientation(exif, length) : 1;
+}
+
+/* Are the opacities of a lossy file predicted from their neighbours? */
+static bool has_filtered_alpha(const uint8_t *data, size_t size)
+{
+    size_t length;
+    const uint8_t *alpha = find_chunk(data, size, "ALPH", &length);
+    return alpha && length && (alpha[0] >> 2 & 3) != 0;
 }
 
 static const char *status_text(VP8StatusCode code)
@@ -175,6 +191,7 @@ static int decode(const uint8_t *data, size_t size, const struct dl2_decode_opti
 struct region {
     const uint8_t *data;
     size_t size;
+    bool filtered_alpha;
     WebPDecoderConfig config;
     struct dl2_image image;
     struct dl2_bytes block; /* planes, or pixels with alpha */
@@ -195,6 +212,7 @@ static int region_open(void *state, const uint8_t *data, size_t size, struct dl2
     region->size = size;
     DL2_TRY(start(data, size, &region->config, error));
     fill_info(&region->config.input, data, size, info);
+    region->filtered_alpha = info->alpha && has_filtered_alpha(data, size);
     return DL2_OK;
 }
 
@@ -210,12 +228,16 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* The rectangle and `margin` pixels around it. */
+/*
+ * The rectangle and `margin` pixels around it. From the first row on where opacities are filtered:
+ * libwebp (1.2.4 at least) takes those above the window for zero, although the first one of each
+ * row is predicted from the row above.
+ */
 static struct window window_of(const struct region *region,
                                const struct dl2_decode_request *request, uint32_t margin)
 {
     struct window window = {.left = even_start(request->x, margin),
-                            .top = even_start(request->y, margin)};
+                            .top = region->filtered_alpha ? 0 : even_start(request->y, margin)};
     const uint32_t width = (uint32_t)region->config.input.width,
                    height = (uint32_t)region->config.input.height;
     window.width = smaller(request->x + request->width + margin, width) - window.left;

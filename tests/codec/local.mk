@@ -12,6 +12,9 @@ tests_codec_fuzz_image_LDADD = $(FUZZ_LIBS) libcodec.la
 tests_codec_fuzz_exif_SOURCES = tests/codec/fuzz_exif.c
 tests_codec_fuzz_exif_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_codec_fuzz_exif_LDADD = $(FUZZ_LIBS) libcodec.la
+check_PROGRAMS += tests/codec/compare_parts
+tests_codec_compare_parts_SOURCES = tests/codec/compare_parts.c
+tests_codec_compare_parts_LDADD = libloader.la libdataset.la libcodec.la libcommon.la -lm
 if HAVE_JPEG
 check_PROGRAMS += tests/codec/fuzz_jpeg_tiles
 tests_codec_fuzz_jpeg_tiles_SOURCES = tests/codec/fuzz_jpeg_tiles.c
