@@ -1,5 +1,5 @@
 # The study's makefile works in the tree, from any build folder, and installed.
-dist_pkgdata_DATA += study/study.mk study/demo-dataset.sh study/packages.sh study/packages.txt
+dist_pkgdata_DATA += study/study.mk study/check.sh study/demo-dataset.sh study/packages.sh study/packages.txt
 EXTRA_DIST += GNUmakefile bootstrap
 
 # Relative DATASET and OUT start here.

@@ -1,4 +1,4 @@
 # tests of study
-STUDY_TESTS = tests/study/packages.sh tests/study/demo_dataset.sh tests/study/study.sh
+STUDY_TESTS = tests/study/packages.sh tests/study/demo_dataset.sh tests/study/study.sh tests/study/failures.sh
 TESTS += $(STUDY_TESTS)
-EXTRA_DIST += $(STUDY_TESTS)
+EXTRA_DIST += $(STUDY_TESTS) tests/study/study_lib.sh

@@ -276,3 +276,11 @@ for codec in JPEG:jpeg WEBP:webp AVIF:avif JP2:jp2 PNG:png; do
     grep -q "define HAVE_${codec%%:*} 1" "$builddir/config.h" && built=1
     is "$(grep -c "^  ${codec#*:} *\(quality\|lossless\)" "$work/out")" $built "${codec#*:} in --help"
 done
+
+# ---- --list: a line a codec for scripts, after the other options were checked
+run 0 --list codecs
+grep -qx "$(printf 'png\tlossless\tpng')" "$work/out" && grep -qx "$(printf 'jpeg\tlossy\tjpg')" "$work/out" || fail "--list codecs"
+for wrong in '--codec none' '--q 0' '--q 10,x' '--codec png --q 50' '--effort 3'; do
+    run 2 $wrong --list codecs
+done
+run 2 --list

@@ -1,0 +1,74 @@
+#!/bin/sh
+# usage: check.sh VARIABLE=VALUE...
+#
+# Says, in one line on standard output, what is wrong with the variables of study.mk, and nothing
+# where they are right. Names and ranges are the programs' to know: each is run with the options that
+# the study will give it and one that makes it end once it has checked them.
+set -uf
+
+for pair in "$@"; do export "${pair?}"; done
+wrong() { echo "$*"; exit 1; }
+value() { eval "printf %s \"\$$1\""; }
+
+for name in CODECS QUALITIES ARCHS SEEDS; do
+    set -- $(value $name)
+    [ $# -gt 0 ] || wrong "$name is empty"
+    twice=$(printf '%s\n' "$@" | sort | uniq -d | head -n 1)
+    [ -z "$twice" ] || wrong "$name names $twice twice"
+done
+for name in EPOCHS IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE; do
+    set -- $(value $name)
+    [ $# -eq 1 ] || wrong "$name is \"$(value $name)\": one value is expected"
+done
+for name in QUALITIES SEEDS JOBS TRAINERS BATCH IMAGE_SIZE; do
+    for number in $(value $name); do
+        case $number in *[!0-9]* | 0?*)
+            wrong "$name is \"$(value $name)\": $number is not a whole number, or has zeros in front" ;;
+        esac
+    done
+done
+for name in JOBS TRAINERS; do
+    [ "$(value $name)" != 0 ] || wrong "$name is 0: it must be 1 at least"
+done
+
+program() { printf %s "${PROGRAMS:+$PROGRAMS/}$1"; }
+# ask VARIABLE PROGRAM ARGUMENT...: an option that is none of the variables below is of VARIABLE
+ask() {
+    flags=$1 asked=$2
+    shift 2
+    answer=$("$(program "$asked")" "$@" 2>&1 >/dev/null </dev/null) && return
+    answer=$(printf '%s\n' "$answer" | head -n 1)
+    for pair in codec:CODECS q:QUALITIES jobs:JOBS threads:JOBS image-size:IMAGE_SIZE batch:BATCH \
+        seed:SEEDS epochs:EPOCHS device:DEVICE tolerance:TOLERANCE; do
+        case $answer in *": --${pair%:*}: "*)
+            wrong "${pair#*:} is \"$(value "${pair#*:}")\": ${answer#*": --${pair%:*}: "}" ;;
+        esac
+    done
+    wrong "$flags is \"$(value "$flags")\": $answer"
+}
+
+comma() { echo "$*" | tr -s ' ' ,; }
+lossy=$("$(program dl2-transcode)" --list codecs | awk '$2 == "lossy" { print $1 }')
+qualities=
+for codec in $CODECS; do
+    case " $(echo $lossy) " in *" $codec "*) qualities="--q $(comma $QUALITIES)" ;; esac
+done
+eval "ask TRANSCODE_FLAGS dl2-transcode -j $JOBS --codec $(comma $CODECS) $qualities $TRANSCODE_FLAGS --list codecs"
+eval "ask QUALITY_FLAGS dl2-quality -j $JOBS $QUALITY_FLAGS --help"
+eval "ask LOAD_FLAGS dl2-load -j $JOBS --image-size $IMAGE_SIZE --batch $BATCH $LOAD_FLAGS --help"
+eval "ask REPORT_FLAGS dl2-report --tolerance $TOLERANCE $REPORT_FLAGS --help"
+archs=$("$(program dl2-train)" --list archs | cut -f 1)
+for arch in $ARCHS; do
+    printf '%s\n' "$archs" | grep -qxF -e "$arch" ||
+        wrong "ARCHS names $arch, which is none of what 'dl2-train --list archs' names"
+    set -- -j "$JOBS" --image-size "$IMAGE_SIZE" --batch "$BATCH" --epochs "$EPOCHS" \
+        --device "$DEVICE" --data "$DATA" --arch "$arch"
+    for seed in $SEEDS; do set -- "$@" --seed "$seed"; done
+    eval "ask TRAIN_FLAGS dl2-train \"\$@\" $TRAIN_FLAGS --list archs"
+done
+[ "$DEVICE" = auto ] || {
+    eval "set -- --device \"\$DEVICE\" $TRAIN_FLAGS --list devices"
+    state=$("$(program dl2-train)" "$@" | cut -f 3)
+    [ "$state" = usable ] || wrong "DEVICE is \"$DEVICE\": $state"
+}
+exit 0

@@ -1,0 +1,222 @@
+#!/bin/sh
+# study.mk where something is wrong: a failure is never taken for a success, and is told before the work.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/study/study_lib.sh"
+
+# ---- Every variable is checked before anything is made
+refused() { # TEXT VARIABLE=VALUE...
+    expected=$1
+    shift
+    expect 2 study OUT=none "$@"
+    said "$expected"
+    [ ! -e none ] || fail "refused after work had begun: $*"
+}
+refused "EPOCHS is \"x\": 'x' is not a number" EPOCHS=x
+refused 'EPOCHS is "0": 0 is not between' EPOCHS=0
+refused 'EPOCHS is "1 2": one value' EPOCHS='1 2'
+refused 'SEEDS is "1 x": x is not a whole number' SEEDS='1 x'
+refused 'SEEDS is "99999999999999999999": 99999999999999999999 is too large' SEEDS=99999999999999999999
+refused 'SEEDS names 1 twice' SEEDS='1 1'
+refused 'SEEDS is empty' SEEDS=
+refused "TOLERANCE is \"x\": 'x' is not a number" TOLERANCE=x
+refused 'BATCH is "0": 0 is not between' BATCH=0
+refused 'BATCH is "8x": 8x is not a whole number' BATCH=8x
+refused 'IMAGE_SIZE is "4": 4 is not between' IMAGE_SIZE=4
+refused 'JOBS is 0' JOBS=0
+refused 'JOBS is "2000": 2000 is not between' JOBS=2000
+refused 'JOBS is "two"' JOBS=two
+refused 'TRAINERS is 0' TRAINERS=0
+refused 'TRAINERS is "a b": one value' TRAINERS='a b'
+refused "CODECS is \"gif\": 'gif' is none that this build can write" CODECS=gif
+refused 'CODECS is empty' CODECS=
+refused 'QUALITIES is "0": 0 is not between' QUALITIES=0
+refused 'QUALITIES is "10 101": 101 is not between' QUALITIES='10 101'
+refused 'QUALITIES is "05": 05 is not a whole number' QUALITIES=05
+refused "DEVICE is \"none\": there is no training device 'none'" DEVICE=none
+refused 'DEVICE is "ref:1": there is one device ref' DEVICE=ref:1
+refused "ARCHS names resnet51, which is none of what 'dl2-train --list archs' names" ARCHS='convnet resnet51'
+for flags in TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS; do
+    refused "$flags is \"--no-such-option\"" $flags=--no-such-option
+done
+refused 'TRAIN_FLAGS is "--warmup 9"' TRAIN_FLAGS='--warmup 9'
+refused 'TRAIN_FLAGS is "--crop-area 2,3"' TRAIN_FLAGS='--crop-area 2,3'
+for arch in $(dl2-train --list archs | cut -f 1); do
+    expect 0 study OUT=none -n ARCHS="$arch" IMAGE_SIZE=64
+done
+if [ "$(dl2-train --device cuda --list devices 2>/dev/null | cut -f 3)" != usable ]; then
+    refused 'DEVICE is "cuda": ' DEVICE=cuda
+fi
+
+# ---- OUT and DATASET apart, whatever way they are named
+ln -s data link
+mkdir -p outside
+for out in data/study data/train/study link/study data/../data/new/study "$work/data/study" data; do
+    refused 'OUT is "'"$out"'", which lies in DATASET, "data"' OUT="$out"
+    [ "$out" = data ] || [ ! -e "$out" ] || fail "made $out"
+done
+ln -s "$work/data/val" outside/way-in
+refused 'lies in DATASET' OUT=outside/way-in/study
+refused 'DATASET is "data", which lies in OUT' OUT=.
+refused 'DATASET is "link", which lies in OUT' OUT=. DATASET=link
+(cd data && expect 2 study DATASET=. OUT=study && said 'lies in DATASET') || exit 1
+[ -z "$(find data -name '.make')" ] || fail "something was made in DATASET"
+
+# ---- A training that fails is no success, whatever an earlier one has left
+programs=$work/programs
+mkdir "$programs"
+for program in dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
+    ln -s "$builddir/$program" "$programs/$program"
+done
+# instead PROGRAM: what is on standard input in its place, but to check options
+instead() {
+    rm "$programs/$1"
+    { printf '#!/bin/sh\nfor word in "$@"; do case $word in --list | --help) exec %s "$@"; esac; done\n' \
+        "$builddir/$1" && cat; } >"$programs/$1"
+    chmod +x "$programs/$1"
+}
+again() { rm "$programs/$1" && ln -s "$builddir/$1" "$programs/$1"; }
+expect 0 study QUALITIES=50
+cp results/report/report.html good.html
+for how in 'exit 1' 'echo No space left on device >&2; exit 1' 'exit 0'; do
+    echo "$how" | instead dl2-train
+    expect 2 study QUALITIES=50 EPOCHS=2 PROGRAMS="$programs"
+    said 'Training raw/convnet/seed-1 failed'
+    ! grep -q 'Trained raw/convnet' "$work/out" || fail "a training that did nothing is called trained"
+    cmp -s good.html results/report/report.html || fail "a report of trainings that failed"
+done
+again dl2-train
+expect 0 study QUALITIES=50 EPOCHS=2
+[ "$(grep -c '"lr":' results/train/raw/convnet/seed-1/experiment_report.json)" -ge 2 ] || fail "not trained again"
+grep -q 'EPOCHS=2' results/report/report.html || fail "no new report"
+
+# ---- A class that is renamed, and images that are deleted, are so in the variants
+images() { sed -n 's/^  "images": \([0-9]*\),$/\1/p' "results/variants/jpeg-50/dl2-variant.json"; }
+sleep 0.05
+mv data/train/fine data/train/finest && mv data/val/fine data/val/finest
+rm data/train/coarse/1.png data/val/coarse/2.png
+expect 0 study QUALITIES=50 EPOCHS=2
+[ ! -e results/variants/jpeg-50/train/fine ] && [ -f results/variants/jpeg-50/train/finest/1.jpg ] ||
+    fail "the variant has another class"
+[ "$(images) $(find results/variants/jpeg-50 -name '*.jpg' | wc -l)" = '30 30' ] || fail "deleted images stayed"
+grep -A 1 '"extra"' results/quality/jpeg-50.json | grep -q '/' && fail "images without original were left to score"
+grep -q finest results/train/raw/convnet/seed-1/experiment_report.json || grep -q '"classes": 2' \
+    results/train/raw/convnet/seed-1/experiment_report.json || fail "not trained on two classes"
+
+# ---- A transcode that fails as a whole makes nothing up to date, and is tried again until it works
+sleep 0.05
+cp data/train/finest/1.png data/train/finest/new.png
+ln -s .. data/train/finest/loop
+for n in 1 2; do
+    expect 2 study QUALITIES=50 variants
+    said 'data/train/finest/loop: a symbolic link leads back'
+    said 'jpeg-50 could not be made'
+done
+# Gone without a trace in the times of what is looked at.
+rm data/train/finest/loop
+touch -d '2001-01-01' data/train/finest
+expect 0 study QUALITIES=50 variants
+[ -f results/variants/jpeg-50/train/finest/new.jpg ] || fail "what a failed run left out was never made"
+if [ "$(id -u)" -ne 0 ]; then
+    sleep 0.05
+    mkdir data/train/third data/val/third
+    cp data/train/finest/1.png data/train/third/
+    cp data/train/finest/2.png data/val/third/
+    chmod 000 data/train/third
+    for n in 1 2; do
+        expect 2 study QUALITIES=50 variants
+        said 'data/train/third: can'
+    done
+    chmod 755 data/train/third
+    expect 0 study QUALITIES=50 variants
+    [ -f results/variants/jpeg-50/train/third/1.jpg ] || fail "a class that can be read again was never made"
+fi
+
+# ---- An image that could not be read is looked at again once it was touched in any way
+good=data/train/finest/new.png
+printf 'not an image' >data/train/finest/odd.png
+touch -d '2001-01-01' data/train/finest/odd.png
+expect 0 study QUALITIES=50 variants
+[ ! -e results/variants/jpeg-50/train/finest/odd.jpg ] || fail "an image out of nothing"
+sleep 0.05
+cat "$good" >data/train/finest/odd.png
+touch -d '2001-01-01' data/train/finest/odd.png # what is left is the time of the change, as after chmod
+expect 0 study QUALITIES=50 variants
+[ -f results/variants/jpeg-50/train/finest/odd.jpg ] || fail "an image that can be read again was never made"
+
+# ---- Packed and back
+for container in tar gulp folder; do
+    expect 0 study OUT=packed QUALITIES=50 TRANSCODE_FLAGS=--container=$container quality
+done
+for flags in '' '--container tar' '--cont=gulp' '' --container=gulp --subsampling=444; do
+    expect 0 study OUT=packed QUALITIES=50 TRANSCODE_FLAGS="$flags" quality
+    case $flags in *tar) want='train val dl2-index.bin' ;; *gulp) want='train val dl2-index.bin' ;; *) want='train val' ;; esac
+    for name in $want; do
+        [ -e packed/variants/jpeg-50/$name ] || fail "$flags: no $name"
+    done
+    case $flags in *tar | *gulp) ;; *)
+        [ ! -e packed/variants/jpeg-50/dl2-index.bin ] && [ -f packed/variants/jpeg-50/train/finest/1.jpg ] ||
+            fail "$flags: not a folder of images again" ;;
+    esac
+done
+
+# ---- Two makes in one OUT: the second is told, and nothing is left of one that was killed
+cat <<END | instead dl2-quality
+touch "$work/started"
+until [ -e "$work/go" ]; do sleep 0.05; done
+exec "$builddir/dl2-quality" "\$@"
+END
+study QUALITIES='10 50' PROGRAMS="$programs" quality >first.out 2>first.err &
+first=$!
+until [ -e started ]; do
+    kill -0 $first 2>/dev/null || { cat first.err; fail "the first of two makes has ended"; }
+    sleep 0.05
+done
+for goal in report variants clean-study; do
+    expect 2 timeout 60 make -f "$srcdir/study/study.mk" PROGRAMS="$builddir" DATASET=data OUT=./results CODECS=jpeg \
+        QUALITIES=50 $goal
+    said 'is at work in ./results'
+done
+expect 0 study QUALITIES=50 OUT=elsewhere variants
+touch go
+wait $first || { cat first.err; fail "the first of two makes has failed"; }
+[ -f results/quality/jpeg-10.json ] || fail "the first of two makes has made nothing"
+again dl2-quality
+echo "$$ 1" >results/.make/at-work
+expect 0 study QUALITIES=50 quality
+
+# ---- Where a blank is in the path of study.mk, and of the programs
+tools="$work/a  folder/with'quote/share"
+mkdir -p "$tools/dl2" "${tools%/share}/bin"
+cp "$srcdir"/study/*.mk "$srcdir"/study/*.sh "$srcdir/study/packages.txt" "$tools/dl2/"
+ln -s "$builddir"/dl2-* "${tools%/share}/bin/"
+expect 0 make -f "$tools/dl2/study.mk" help
+grep -q 'DATASET' "$work/out" || fail "no help where the path has a blank"
+installed() {
+    (unset PROGRAMS; make -f "$tools/dl2/study.mk" CODECS=jpeg QUALITIES=50 EPOCHS=1 ARCHS=convnet SEEDS=1 \
+        IMAGE_SIZE=16 BATCH=8 JOBS=2 "$@")
+}
+expect 0 installed DATASET=data OUT=blank
+
+# ---- "To make it again" is right from anywhere, and in a checkout from its root
+page=blank/report/report.html
+command() { sed -n 's/.*<pre>\(make .*\)<\/pre>.*/\1/p' "$1" | sed "s/<\/pre>.*//; s/&quot;/\"/g; s/&#39;/'/g; s/&amp;/\&/g"; }
+command $page >again
+grep -qF " DATASET=$work/data OUT=$work/blank " again || fail "paths: $(cat again)"
+(cd / && unset PROGRAMS && expect 0 sh -c "$(sed "s| study | -q $work/blank/report/report.html |" "$work/again")") || exit 1
+# A checkout, as far as this goes: it has a configure.ac.
+mkdir -p checkout/below checkout/study checkout/photos
+cp "$srcdir"/study/* checkout/study/
+touch checkout/configure.ac
+cp -R data/train data/val checkout/photos/
+(cd checkout/below && expect 0 make -f ../study/study.mk PROGRAMS="$builddir" DATASET=../photos OUT=out CODECS=jpeg \
+    QUALITIES=50 EPOCHS=1 ARCHS=convnet SEEDS=1 IMAGE_SIZE=16 BATCH=8 JOBS=2) || exit 1
+command checkout/below/out/report/report.html >again
+grep -qF 'make study DATASET=photos OUT=below/out ' again || fail "paths from the checkout: $(cat again)"
+
+# ---- clean-study takes what is the study's, and leaves what is not
+echo mine >results/notes.txt
+expect 0 study clean-study
+[ "$(ls -A results)" = notes.txt ] || fail "clean-study: $(ls -A results)"
+expect 0 study OUT=packed clean-study
+[ ! -e packed ] || fail "clean-study left $(ls -A packed)"
+exit 0

@@ -1,0 +1,33 @@
+# Sourced by the study's tests after tests/lib.sh: a tiny dataset in $work/data, and the study of it.
+for convert in /usr/bin/convert convert none; do
+    "$convert" -version 2>/dev/null | grep -q ImageMagick && break
+done
+[ "$convert" != none ] || skip "ImageMagick is not installed (Debian: imagemagick)"
+make --version 2>/dev/null | grep -q 'GNU Make' || skip "make is not GNU Make (Debian: make)"
+for program in dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
+    [ -x "$builddir/$program" ] || fail "$program is not built"
+done
+"$builddir/dl2-transcode" --version | grep -q '^  jpeg:' || skip "this build can't write JPEG (Debian: libjpeg62-turbo-dev)"
+"$builddir/dl2-transcode" --version | grep -q '^  png:' || skip "this build can't read PNG (Debian: libpng-dev)"
+
+# Two classes of noise, of two sizes so that they differ.
+cd "$work" || exit 99
+for split in train val; do
+    for class in fine coarse; do
+        mkdir -p "data/$split/$class"
+        for i in 1 2 3 4 5 6 7 8; do
+            [ $class = fine ] && size=40x40 || size=10x10
+            "$convert" -size $size -seed "$i" xc:gray +noise Random -scale 40x40! -depth 8 \
+                "PNG24:data/$split/$class/$i.png" || fail "convert"
+        done
+    done
+done
+
+# MAKEFLAGS of the make that runs this test isn't the study's.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+unset DATASET OUT CODECS QUALITIES TRAIN_ON ARCHS EPOCHS SEEDS IMAGE_SIZE BATCH DEVICE JOBS TRAINERS
+study() {
+    make -f "$srcdir/study/study.mk" PROGRAMS="$builddir" DATASET=data OUT=results CODECS=jpeg ARCHS=convnet \
+        EPOCHS=1 SEEDS='1 2' IMAGE_SIZE=16 BATCH=8 JOBS=2 "$@"
+}
+said() { grep -qF -- "$1" "$work/err" || { cat "$work/err"; fail "no word of: $1"; }; }
