@@ -124,7 +124,7 @@ if [ "$(id -u)" -ne 0 ]; then
     chmod 000 data/train/third
     for n in 1 2; do
         expect 2 study QUALITIES=50 variants
-        said 'data/train/third: can'
+        said "data/train/third/: can't be opened: Permission denied"
     done
     chmod 755 data/train/third
     expect 0 study QUALITIES=50 variants
