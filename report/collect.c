@@ -561,6 +561,15 @@ static int sort_all(struct dl2_study *study, struct dl2_error *error)
 
 /* ---- What can be compared with what */
 
+/* As people write it: a whole number without ".0". To free. */
+static char *show_value(const json_t *value)
+{
+    char *text = NULL;
+    if (!json_is_real(value))
+        return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    return asprintf(&text, "%.6g", json_real_value(value)) < 0 ? NULL : text;
+}
+
 /* "epochs is 2, not 6", of each field in which the two differ; one that either lacks is no
  * difference. */
 static void describe_difference(const json_t *own, const json_t *reference, char *out, size_t size)
@@ -574,8 +583,7 @@ static void describe_difference(const json_t *own, const json_t *reference, char
         const size_t used = strlen(out);
         if (!other || json_equal(value, other))
             continue;
-        char *a = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
-        char *b = json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+        char *a = show_value(value), *b = show_value(other);
         snprintf(out + used, size - used, "%s%s is %.100s, not %.100s", used ? "; " : "", key,
                  a ? a : "?", b ? b : "?");
         free(a);

@@ -1,4 +1,5 @@
 # tests of study
-STUDY_TESTS = tests/study/packages.sh tests/study/demo_dataset.sh tests/study/study.sh tests/study/failures.sh
+STUDY_TESTS = tests/study/packages.sh tests/study/demo_dataset.sh tests/study/study.sh tests/study/failures.sh \
+	tests/study/settings.sh
 TESTS += $(STUDY_TESTS)
 EXTRA_DIST += $(STUDY_TESTS) tests/study/study_lib.sh
