@@ -162,6 +162,24 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
+/* getopt names an option that it doesn't know as it is: file names, too, may begin with a dash. */
+static void refuse_odd_options(const struct dl2_program *program, const struct argp_option *known,
+                               char **argv)
+{
+    for (char **text = argv + 1; *text && strcmp(*text, "--") != 0; text++) {
+        if (**text != '-' || strcmp(DL2_SHOWN(*text), *text) == 0)
+            continue;
+        const char *name = *text + 1 + ((*text)[1] == '-');
+        const size_t length = strcspn(name, "=");
+        bool is_known = false;
+        for (size_t i = 0; (known[i].name || known[i].doc) && !is_known; i++)
+            is_known = known[i].name && ((*text)[1] == '-' ? !strncmp(known[i].name, name, length)
+                                                           : known[i].key == *name);
+        if (!is_known)
+            exit(dl2_program_usage_error(program, "there is no option '%s'", *text));
+    }
+}
+
 void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
                        struct dl2_common_options *common, char ***arguments, size_t *count)
 {
@@ -209,6 +227,7 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
     sprintf(text, "%s\v%s", program->summary, program->details ? program->details : "");
     struct argp argp = {table, parse_option, program->synopsis, text, NULL, NULL, NULL};
     argp_err_exit_status = DL2_EXIT_USAGE;
+    refuse_odd_options(program, table, argv);
     argp_parse(&argp, argc, argv, 0, NULL, &parse);
     if (common->jobs == 0)
         common->jobs = dl2_cpu_count();
