@@ -26,19 +26,42 @@ void py_dataset_leave(struct py_dataset *self)
         close_if_unused(self);
 }
 
+/* Warns of what may not have been meant so; of a split by the rule unless its fraction was given.
+ */
+static bool warn_of(const struct dl2_dataset *dataset, const char *path, bool fraction_given)
+{
+    const char *text;
+    bool matters;
+    for (size_t i = 0; (text = dl2_dataset_message(dataset, i, &matters)); i++) {
+        const bool wanted = i ? matters : matters && !fraction_given;
+        if (wanted && PyErr_WarnFormat(PyExc_UserWarning, 1, "%s: %s", path, text) < 0)
+            return false;
+    }
+    return true;
+}
+
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"path", "split", "val_fraction", "split_seed", "images_only", NULL};
-    static const char *const splits[] = {
-        [DL2_SPLIT_ALL] = "all", [DL2_SPLIT_TRAIN] = "train", [DL2_SPLIT_VAL] = "val", NULL};
+    static const char *const splits[] = {[DL2_SPLIT_ALL] = "all",
+                                         [DL2_SPLIT_TRAIN] = "train",
+                                         [DL2_SPLIT_VAL] = "val",
+                                         [DL2_SPLIT_TEST] = "test",
+                                         NULL};
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    PyObject *path;
+    PyObject *path, *fraction = NULL;
     const char *split_name = "train";
     int images_only = 1;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&|s$dO&p:Dataset", names, PyUnicode_FSConverter, &path, &split_name,
-            &options.val_fraction, py_to_uint64, &options.split_seed, &images_only))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$OO&p:Dataset", names,
+                                     PyUnicode_FSConverter, &path, &split_name, &fraction,
+                                     py_to_uint64, &options.split_seed, &images_only))
         return NULL;
+    if (fraction)
+        options.val_fraction = PyFloat_AsDouble(fraction);
+    if (PyErr_Occurred()) {
+        Py_DECREF(path);
+        return NULL;
+    }
     const int split = py_choice("split", split_name, splits);
     struct py_dataset *self = split < 0 ? NULL : (struct py_dataset *)PyType_GenericAlloc(type, 0);
     if (!self) {
@@ -51,11 +74,10 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     const char *name = PyBytes_AsString(path);
     int status;
     Py_BEGIN_ALLOW_THREADS status = dl2_dataset_open(name, &options, &self->dataset, &error);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
-    if (status < 0) {
-        Py_DECREF((PyObject *)self);
-        return py_raise(py_state_of(type), &error);
-    }
+    Py_END_ALLOW_THREADS if (status < 0) py_raise(py_state_of(type), &error);
+    if (status < 0 || !warn_of(self->dataset, name, fraction))
+        Py_CLEAR(self);
+    Py_DECREF(path);
     return (PyObject *)self;
 }
 
@@ -141,6 +163,16 @@ static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
     return out;
 }
 
+static PyObject *dataset_layout(struct py_dataset *self, void *closure)
+{
+    (void)closure;
+    if (!py_dataset_use(self))
+        return NULL;
+    PyObject *layout = py_text(dl2_dataset_layout(self->dataset));
+    py_dataset_leave(self);
+    return layout;
+}
+
 static PyObject *dataset_classes(struct py_dataset *self, void *closure)
 {
     (void)closure;
@@ -208,6 +240,8 @@ static PyMethodDef methods[] = {
 };
 
 static PyGetSetDef attributes[] = {
+    {"layout", (getter)dataset_layout, NULL,
+     "How the dataset was read: 'train 9,025 images in 10 classes, val 3,929 (valid/)'.", NULL},
     {"classes", (getter)dataset_classes, NULL,
      "The classes' names, a tuple: label 3 is classes[3]. Empty for a flat folder.", NULL},
     {"keys", (getter)dataset_keys, NULL,
@@ -217,12 +251,15 @@ static PyGetSetDef attributes[] = {
 
 PyDoc_STRVAR(
     doc, "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True)\n--\n\n"
-         "The encoded samples of a dataset: a folder {train,val}/CLASS/FILE or CLASS/FILE, a\n"
-         "packed dataset that dl2-transcode wrote, or MNIST's IDX files.\n\n"
+         "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
+         "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
+         "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
+         "a split is that split, whole. The attribute `layout` tells how it was read.\n\n"
          "len(dataset) is the number of samples; dataset[i] is (bytes, label), the file as it is\n"
          "and its class's number or -1; dataset[-1] is the last.\n\n"
-         "split         'all', 'train' or 'val'\n"
-         "val_fraction  of each class is for validation where there is no val/\n"
+         "split         'all', 'train', 'val' or 'test'\n"
+         "val_fraction  of each class is for validation where no folder says what is; a\n"
+         "              UserWarning says so, unless val_fraction is given\n"
          "split_seed    of the hash that chooses it\n"
          "images_only   leave out files that are no images by name or first bytes\n\n"
          "Any number of threads may use it at once; the GIL is released while it is opened and\n"

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import unittest
+import warnings
 import zlib
 
 import numpy
@@ -670,6 +671,29 @@ class Samples(unittest.TestCase):
         with dl2.Loader(dl2.Dataset(folder), 8, SIZE) as batches:
             pass
         self.assertEqual((batches.bad, batches.stats()["images"] >= 0), ([], True))
+
+    def test_layouts(self):
+        woof = f"{scratch.name}/woof"
+        for split, count in ("Training", 10), ("valid", 4), ("test", 3):
+            for n in range(count):
+                write_picture(f"{woof}/{split}/{NAMES[n % 2]}/{n}.ppm", 40, 40, 0, 99, n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual([len(dl2.Dataset(woof, split)) for split in ("train", "val", "test", "all")], [10, 4, 3, 17])
+            self.assertEqual(dl2.Dataset(woof).layout, "train 10 images in 2 classes (Training/), val 4 (valid/), test 3")
+            self.assertEqual(len(loader(f"{woof}/Training").dataset), 10)
+            self.assertEqual(len(loader(f"{woof}/valid", train=False).dataset), 4)
+            self.assertEqual(len(loader(f"{woof}/test", split="test", train=False).dataset), 3)
+            with self.assertRaisesRegex(dl2.Error, "all of them in the train split"):
+                loader(f"{woof}/Training", train=False)
+        plain = f"{scratch.name}/plain"
+        for n in range(10):
+            write_picture(f"{plain}/{NAMES[n % 2]}/{n}.ppm", 40, 40, 0, 99, n)
+            write_picture(f"{plain}/dev/{n}.ppm", 40, 40, 0, 99, n)
+        with self.assertWarnsRegex(UserWarning, "16 for training and 4 for validation"):
+            loader(plain)
+        with self.assertWarnsRegex(UserWarning, "'dev' is read as a class"):
+            loader(plain, val_fraction=0.5)
 
     def test_splits(self):
         flat = f"{scratch.name}/flat"
