@@ -1,9 +1,9 @@
 #!/bin/sh
 # usage: check.sh VARIABLE=VALUE...
 #
-# Says, in one line on standard output, what is wrong with the variables of study.mk, and nothing
-# where they are right. Names and ranges are the programs' to know: each is run with the options that
-# the study will give it and one that makes it end once it has checked them.
+# Prints one line that says what is wrong with the variables of study.mk, and nothing where they are
+# right. The programs know names and ranges: each is run with the options that the study will pass,
+# and with --list or --help, which ends it once the options are checked.
 set -uf
 
 for pair in "$@"; do export "${pair?}"; done
@@ -32,7 +32,7 @@ for name in JOBS TRAINERS; do
 done
 
 program() { printf %s "${PROGRAMS:+$PROGRAMS/}$1"; }
-# ask VARIABLE PROGRAM ARGUMENT...: an option that is none of the variables below is of VARIABLE
+# ask VARIABLE PROGRAM ARGUMENT...: a complaint about any other option than those below is VARIABLE's
 ask() {
     flags=$1 asked=$2
     shift 2

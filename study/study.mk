@@ -162,8 +162,8 @@ analysis_files := $(ARCHS:%=$(out)/analysis/%.json)
 run_files := $(runs:%=$(out)/train/%/experiment_report.json)
 report_file := $(out)/report/report.html
 
-# All variables are checked before anything is made: what is wrong with a training's, hours of other work
-# would come before.
+# All variables are checked before anything is made: trainings come last, and a mistake in theirs would
+# show after hours of other work.
 ifneq ($(filter-out clean-study,$(goals)),)
 settings := CODECS QUALITIES ARCHS EPOCHS SEEDS IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
     TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS PROGRAMS
@@ -172,8 +172,8 @@ problem := $(shell sh $(call quote,$(here)check.sh) $(foreach v,$(settings),$v=$
 $(if $(problem),$(error $(problem)))
 endif
 
-# Two makes at once would take each other's half-made files for their own. Whoever is at work is known
-# by process and by when it began, so that nothing is left to remove after a kill. Looking (-n, -q) is free.
+# Two makes at once would take each other's unfinished files for their own. A process is known by its
+# number and its start time, so a killed make blocks nobody. -n and -q only look, and may do so any time.
 ifeq ($(findstring n,$(firstword -$(MAKEFLAGS)))$(findstring q,$(firstword -$(MAKEFLAGS))),)
 busy := $(shell began() { cut -d ' ' -f 22 "/proc/$$1/stat" 2>/dev/null; }; \
     $(if $(filter-out clean-study,$(goals)),mkdir -p $(made);) test -d $(made) || exit; \
@@ -263,9 +263,9 @@ cut_short = $(filter $(shell grep -sL '"$1": *true' /dev/null $(wildcard $2)),$2
 $(call cut_short,complete,$(variant_files)): FORCE
 
 # Runs dl2-transcode for each set of codecs that lack the same qualities: once, nearly always. Images
-# that can't be read don't end a study: the report names them. A run that ends before its table has
-# made nothing, whatever older runs have left. With other flags a variant may be packed that was not,
-# or the other way round, and the one can't take the other's place.
+# that can't be read don't end a study: the report names them. A run that failed as a whole prints no
+# table, so only variants in a table are up to date, whatever older runs have left. Other flags may ask
+# for another container; dl2-transcode refuses to write one over the other, so the old one is removed.
 $(variant_files) &: $(made)/dataset $(made)/transcode
 	$(Q)$(alone); missing= ended=; \
 	for variant in $(variants); do \
