@@ -114,6 +114,7 @@ $(error DATASET is "$(DATASET)", which is neither a folder nor one of demo, fash
 endif
 endif
 
+$(if $(wildcard $(out)),$(if $(wildcard $(out)/.),,$(error OUT is "$(OUT)", which is a file: name a folder)))
 owner := $(file <$(made)/owner)
 ifneq ($(filter-out clean-study,$(goals)),)
 # What lies in DATASET is read as images, and what lies in OUT is the study's to delete.

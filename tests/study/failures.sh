@@ -47,6 +47,9 @@ if [ "$(dl2-train --device cuda --list devices 2>/dev/null | cut -f 3)" != usabl
     refused 'DEVICE is "cuda": ' DEVICE=cuda
 fi
 
+echo mine >file
+refused 'OUT is "file", which is a file' OUT=file
+
 # ---- OUT and DATASET apart, whatever way they are named
 ln -s data link
 mkdir -p outside
@@ -158,6 +161,13 @@ for flags in '' '--container tar' '--cont=gulp' '' --container=gulp --subsamplin
             fail "$flags: not a folder of images again" ;;
     esac
 done
+
+expect 0 study OUT=packed QUALITIES=50 TRANSCODE_FLAGS=--container=tar variants
+sleep 0.05
+rm data/train/finest/odd.png
+expect 0 study OUT=packed QUALITIES=50 TRANSCODE_FLAGS=--container=tar variants
+grep -q "\"images\": $(find data -name '*.png' | wc -l)," packed/variants/jpeg-50/dl2-variant.json ||
+    fail "a deleted image stayed in the shards"
 
 # ---- Two makes in one OUT: the second is told, and nothing is left of one that was killed
 cat <<END | instead dl2-quality
