@@ -1,6 +1,6 @@
-TESTS += tests/loader/load.sh tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/analyze.sh
+TESTS += tests/loader/load.sh tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/analyze.sh tests/loader/valgrind.sh
 EXTRA_DIST += tests/bench/decode_on_card.sh tests/bench/compare_load.sh tests/bench/check_prediction.sh tests/bench/make_photos.sh tests/bench/peer_load.py
-EXTRA_DIST += tests/loader/load.sh tests/loader/slices.sh tests/loader/analyze.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/compare_batches.py \
+EXTRA_DIST += tests/loader/load.sh tests/loader/slices.sh tests/loader/analyze.sh tests/loader/valgrind.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/compare_batches.py \
 	tests/loader/gen_resize.py
 
 check_PROGRAMS += tests/loader/show_batches
