@@ -15,6 +15,10 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 cflags=$(pkg-config --cflags dl2) && libs=$(pkg-config --libs dl2) || fail "pkg-config knows no dl2"
 headers=${cflags#-I} && headers=${headers%% *}
 
+# Among Python's modules lies the module alone.
+stray=$(find "$root" -path '*-packages/*' ! -type d ! -name dl2.so)
+[ -z "$stray" ] || fail "among Python's modules: $stray"
+
 # Each alone.
 strict='-Wall -Wextra -Wpedantic -Werror'
 cxx=$(command -v c++ || command -v g++ || command -v clang++) || echo "no C++ compiler: the headers are tried as C only"
@@ -96,3 +100,9 @@ END
     expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/user" "$work/flowers"
     [ "$(cat "$work/out")" = 1 ] || fail "from C++: $(cat "$work/out")"
 fi
+
+# Nothing is left behind.
+(cd "$builddir" && unset MAKEFLAGS MFLAGS && make -s uninstall DESTDIR="$root") >"$work/log" 2>&1 ||
+    { cat "$work/log" >&2; fail "make uninstall"; }
+left=$(find "$root" ! -type d)
+[ -z "$left" ] || fail "make uninstall leaves $left"
