@@ -1,9 +1,9 @@
 # The libraries that sample files are made with.
-sample_cflags = $(AM_CFLAGS) $(JPEG_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS)
-sample_libs = $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS)
+sample_cflags = $(AM_CFLAGS) $(JP2_CFLAGS) $(JPEG_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS)
+sample_libs = $(JP2_LIBS) $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS)
 
 check_PROGRAMS += tests/codec/make_corpus tests/codec/fuzz_image tests/codec/fuzz_exif
-tests_codec_make_corpus_SOURCES = tests/codec/make_corpus.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_make_corpus_SOURCES = tests/codec/make_corpus.c tests/codec/ht_golden.h tests/codec/sample_files.c tests/codec/sample_files.h
 tests_codec_make_corpus_CFLAGS = $(sample_cflags)
 tests_codec_make_corpus_LDADD = libcodec.la $(sample_libs)
 tests_codec_fuzz_image_SOURCES = tests/codec/fuzz_image.c
@@ -21,8 +21,8 @@ tests_codec_fuzz_jpeg_tiles_SOURCES = tests/codec/fuzz_jpeg_tiles.c
 tests_codec_fuzz_jpeg_tiles_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_codec_fuzz_jpeg_tiles_LDADD = $(FUZZ_LIBS) libcodec.la
 endif
-TESTS += tests/codec/fuzz_image.sh
-EXTRA_DIST += tests/codec/fuzz_image.sh
+TESTS += tests/codec/fuzz_image.sh tests/codec/parts.sh
+EXTRA_DIST += tests/codec/fuzz_image.sh tests/codec/parts.sh tests/codec/gen_ht.sh
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/codec/test_codec
@@ -30,7 +30,7 @@ tests_codec_test_codec_SOURCES = tests/codec/test_codec.c tests/codec/sample_fil
 tests_codec_test_codec_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_codec_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
 check_PROGRAMS += tests/codec/test_region
-tests_codec_test_region_SOURCES = tests/codec/test_region.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_region_SOURCES = tests/codec/test_region.c tests/codec/ht_golden.h tests/codec/sample_files.c tests/codec/sample_files.h
 tests_codec_test_region_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_region_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
 check_PROGRAMS += tests/codec/test_decoder

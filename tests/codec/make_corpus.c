@@ -3,6 +3,7 @@
 
 #include "codec/codec.h"
 #include "common/file.h"
+#include "tests/codec/ht_golden.h"
 #include "tests/codec/sample_files.h"
 
 #include <stdarg.h>
@@ -103,6 +104,64 @@ static void save_tiles(void)
 }
 #endif
 
+#ifdef HAVE_WEBP
+/* By which filter, depends on the opacities. */
+static void save_filtered(void)
+{
+    enum { WIDTH = 97, HEIGHT = 71, KINDS = 12 };
+    struct dl2_bytes out = DL2_BYTES_INIT;
+    static uint8_t rgba[WIDTH * HEIGHT * 4];
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        for (unsigned y = 0; y < HEIGHT; y++)
+            for (unsigned x = 0; x < WIDTH; x++) {
+                uint8_t *pixel = rgba + 4 * ((size_t)y * WIDTH + x);
+                pixel[0] = (uint8_t)(2 * x);
+                pixel[1] = (uint8_t)(3 * y);
+                pixel[2] = (uint8_t)(x + y);
+                pixel[3] = (uint8_t)(x * (kind % 4) + y * (kind / 4) * 2 + x * y / 40 + 30);
+            }
+        sample_webp_with_filtered_alpha(rgba, WIDTH, HEIGHT, &out);
+        save(&out, "webp/filtered-%u", kind);
+    }
+    dl2_bytes_free(&out);
+}
+#endif
+
+#ifdef HAVE_JP2
+static void save_jp2(void)
+{
+    enum { WIDTH = 90, HEIGHT = 70 };
+    static const char rgb[] = "\7\1\0\0\0\0\0\x10", cmyk[] = "\7\1\0\0\0\0\0\x0c",
+                      lab[] = "\7\1\0\0\0\0\0\x0e";
+    struct dl2_bytes out = DL2_BYTES_INIT;
+    struct dl2_image image = DL2_IMAGE_INIT;
+    uint8_t palette[256 * 3];
+    for (size_t i = 0; i < sizeof palette; i++)
+        palette[i] = (uint8_t)((i / 3 % 2 ? 255 : 0) ^ (i / 24));
+    sample_picture(&image, WIDTH, HEIGHT, 1);
+    struct sample_jp2 jp2 = {WIDTH, HEIGHT, 1, image.data, rgb, sizeof rgb - 1, palette};
+    sample_jp2(&jp2, &out);
+    save(&out, "jp2/palette");
+    sample_picture(&image, 4 * WIDTH, HEIGHT, 1);
+    jp2 = (struct sample_jp2){WIDTH, HEIGHT, 4, image.data, rgb, sizeof rgb - 1, NULL};
+    sample_jp2(&jp2, &out);
+    save(&out, "jp2/alpha");
+    jp2.colours = cmyk;
+    sample_jp2(&jp2, &out);
+    save(&out, "jp2/cmyk");
+    jp2.colours = lab;
+    jp2.components = 3;
+    sample_jp2(&jp2, &out);
+    save(&out, "jp2/lab");
+    out.size = 0;
+    if (dl2_bytes_append(&out, ht_golden, sizeof ht_golden, NULL) < 0)
+        exit(1);
+    save(&out, "jp2/high-throughput");
+    dl2_image_free(&image);
+    dl2_bytes_free(&out);
+}
+#endif
+
 static void save_text(const char *text, const char *name)
 {
     struct dl2_bytes out = {.data = (uint8_t *)(uintptr_t)text, .size = strlen(text)};
@@ -173,6 +232,10 @@ int main(int argc, char **argv)
         rgba[i] = (uint8_t)(i * 37);
     sample_webp_with_alpha(rgba, 9, 6, &out);
     save(&out, "webp/alpha");
+    save_filtered();
+#endif
+#ifdef HAVE_JP2
+    save_jp2();
 #endif
     dl2_bytes_free(&out);
     return 0;

@@ -213,4 +213,139 @@ void sample_webp_with_alpha(const uint8_t *rgba, int width, int height, struct d
     append(out, data, size);
     WebPFree(data);
 }
+
+static int write_webp(const uint8_t *data, size_t size, const WebPPicture *picture)
+{
+    append(picture->custom_ptr, data, size);
+    return 1;
+}
+
+void sample_webp_with_filtered_alpha(const uint8_t *rgba, int width, int height,
+                                     struct dl2_bytes *out)
+{
+    WebPConfig config;
+    WebPPicture picture;
+    need(WebPConfigInit(&config) && WebPPictureInit(&picture), "libwebp");
+    config.alpha_filtering = 2; /* best */
+    picture.width = width;
+    picture.height = height;
+    picture.writer = write_webp;
+    picture.custom_ptr = out;
+    out->size = 0;
+    need(WebPPictureImportRGBA(&picture, rgba, 4 * width) && WebPEncode(&config, &picture),
+         "libwebp");
+    WebPPictureFree(&picture);
+}
+#endif
+
+#ifdef HAVE_JP2
+#include <openjpeg.h>
+
+struct jp2_sink {
+    struct dl2_bytes *out;
+    size_t at;
+};
+
+static OPJ_SIZE_T jp2_write(void *data, OPJ_SIZE_T count, void *user)
+{
+    struct jp2_sink *sink = user;
+    const size_t left = sink->out->size - sink->at, inside = count < left ? count : left;
+    if (inside)
+        memcpy(sink->out->data + sink->at, data, inside);
+    append(sink->out, (const uint8_t *)data + inside, count - inside);
+    sink->at += count;
+    return count;
+}
+
+static OPJ_BOOL jp2_seek(OPJ_OFF_T position, void *user)
+{
+    struct jp2_sink *sink = user;
+    sink->at = (size_t)position;
+    return sink->at <= sink->out->size;
+}
+
+static OPJ_OFF_T jp2_skip(OPJ_OFF_T count, void *user)
+{
+    struct jp2_sink *sink = user;
+    return jp2_seek((OPJ_OFF_T)sink->at + count, user) ? count : -1;
+}
+
+static void encode_j2k(const struct sample_jp2 *options, struct dl2_bytes *out)
+{
+    opj_image_cmptparm_t planes[4];
+    opj_cparameters_t parameters;
+    struct jp2_sink sink = {out, 0};
+    memset(planes, 0, sizeof planes);
+    for (uint32_t c = 0; c < options->components; c++)
+        planes[c] = (opj_image_cmptparm_t){
+            .dx = 1, .dy = 1, .w = options->width, .h = options->height, .prec = 8};
+    opj_image_t *image = opj_image_create(options->components, planes, OPJ_CLRSPC_UNSPECIFIED);
+    opj_codec_t *codec = opj_create_compress(OPJ_CODEC_J2K);
+    opj_stream_t *stream = opj_stream_create(4096, OPJ_FALSE);
+    need(image && codec && stream, "OpenJPEG");
+    image->x1 = options->width;
+    image->y1 = options->height;
+    for (size_t i = 0; i < (size_t)options->width * options->height; i++)
+        for (uint32_t c = 0; c < options->components; c++)
+            image->comps[c].data[i] = options->samples[i * options->components + c];
+    opj_set_default_encoder_parameters(&parameters);
+    parameters.tcp_numlayers = 1;
+    parameters.cp_disto_alloc = 1;
+    parameters.numresolution = 3;
+    opj_stream_set_user_data(stream, &sink, NULL);
+    opj_stream_set_write_function(stream, jp2_write);
+    opj_stream_set_seek_function(stream, jp2_seek);
+    opj_stream_set_skip_function(stream, jp2_skip);
+    out->size = 0;
+    need(opj_setup_encoder(codec, &parameters, image) && opj_start_compress(codec, image, stream) &&
+             opj_encode(codec, stream) && opj_end_compress(codec, stream),
+         "OpenJPEG");
+    opj_stream_destroy(stream);
+    opj_destroy_codec(codec);
+    opj_image_destroy(image);
+}
+
+static void append_u32(struct dl2_bytes *out, size_t value)
+{
+    const uint8_t bytes[4] = {(uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8),
+                              (uint8_t)value};
+    append(out, bytes, sizeof bytes);
+}
+
+static void append_box(struct dl2_bytes *out, const char *type, const void *content, size_t size)
+{
+    append_u32(out, 8 + size);
+    append(out, type, 4);
+    append(out, content, size);
+}
+
+void sample_jp2(const struct sample_jp2 *options, struct dl2_bytes *out)
+{
+    static const uint8_t mapping[12] = {0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1, 2};
+    static const uint8_t palette_start[6] = {1, 0, 3, 7, 7, 7};
+    const uint8_t ihdr_end[6] = {0, (uint8_t)options->components, 7, 7, 0, 0};
+    struct dl2_bytes stream = DL2_BYTES_INIT, header = DL2_BYTES_INIT, box = DL2_BYTES_INIT;
+    encode_j2k(options, &stream);
+    append_u32(&box, options->height);
+    append_u32(&box, options->width);
+    append(&box, ihdr_end, sizeof ihdr_end);
+    append_box(&header, "ihdr", box.data, box.size);
+    for (size_t at = 0; at < options->colours_size; at += (uint8_t)options->colours[at] + 1u)
+        append_box(&header, "colr", options->colours + at + 1, (uint8_t)options->colours[at]);
+    if (options->palette) {
+        box.size = 0;
+        append(&box, palette_start, sizeof palette_start);
+        append(&box, options->palette, 3 * (size_t)256);
+        append_box(&header, "pclr", box.data, box.size);
+        append_box(&header, "cmap", mapping, sizeof mapping);
+    }
+    out->size = 0;
+    append_box(out, "jP  ", "\r\n\x87\n", 4);
+    append_box(out, "ftyp", "jp2 \0\0\0\0jp2 ", 12);
+    append_box(out, "jp2h", header.data, header.size);
+    append_box(out, "jp2c", stream.data, stream.size);
+    dl2_bytes_free(&stream);
+    dl2_bytes_free(&header);
+    dl2_bytes_free(&box);
+}
 #endif

@@ -43,4 +43,22 @@ void sample_png(const struct sample_png *options, struct dl2_bytes *out);
 /* Lossless WebP with alpha, from RGBA. */
 void sample_webp_with_alpha(const uint8_t *rgba, int width, int height, struct dl2_bytes *out);
 
+/* Lossy WebP, its opacities lossless and filtered as libwebp finds best. */
+void sample_webp_with_filtered_alpha(const uint8_t *rgba, int width, int height,
+                                     struct dl2_bytes *out);
+
+/*
+ * Lossless JP2 with three resolutions: `samples` are height rows of width pixels with `components`
+ * bytes each. `colours`: the colour specification boxes' contents, one behind the other, each with
+ * a byte in front that has its length. A palette has 256 entries of three bytes, for one component.
+ */
+struct sample_jp2 {
+    uint32_t width, height, components;
+    const uint8_t *samples;
+    const char *colours;
+    size_t colours_size;
+    const uint8_t *palette;
+};
+void sample_jp2(const struct sample_jp2 *options, struct dl2_bytes *out);
+
 #endif

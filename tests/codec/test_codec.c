@@ -617,6 +617,114 @@ static void cmyk_is_converted(void **state)
 #endif
 }
 
+#ifdef HAVE_JP2
+/* A colour specification of a number, with its length; behind it a profile of `type`. */
+#define NUMBERED(number) "\7\1\0\0\0\0\0" number
+#define PROFILE(method, type)                                                                      \
+    "\x17" method "\0\0"                                                                           \
+    "0123456789abcdef" type
+#define U32(byte) "\0\0\0" byte
+
+struct jp2_colour {
+    const char *colours;
+    size_t size;
+    uint32_t components;
+    uint8_t sample[4], rgb[3];
+};
+
+#define COLOURS(text) text, sizeof(text) - 1
+
+static void jp2_of(const struct jp2_colour *colour, struct dl2_bytes *file)
+{
+    enum { SIDE = 8 };
+    uint8_t samples[SIDE * SIDE * 4];
+    for (size_t i = 0; i < (size_t)SIDE * SIDE * colour->components; i++)
+        samples[i] = colour->sample[i % colour->components];
+    const struct sample_jp2 jp2 = {SIDE,         SIDE, colour->components, samples, colour->colours,
+                                   colour->size, NULL};
+    sample_jp2(&jp2, file);
+}
+
+/* CIELab of colours of sRGB: Lindbloom's calculator. */
+static void jp2_colours_are_converted(void **state)
+{
+    (void)state;
+    static const struct jp2_colour cases[] = {
+        {COLOURS(NUMBERED("\x10")), 3, {200, 100, 50}, {200, 100, 50}},
+        {COLOURS(NUMBERED("\x11")), 1, {77}, {77, 77, 77}},
+        {COLOURS(NUMBERED("\x12")), 3, {100, 128, 228}, {240, 29, 100}},
+        {COLOURS(PROFILE("\2", "RGB ")), 3, {200, 100, 50}, {200, 100, 50}},
+        /* Inks, by number, and behind what is not for every reader, and by profiles alone. */
+        {COLOURS(NUMBERED("\x0c")), 4, {0, 0, 128, 100}, {155, 155, 77}},
+        {COLOURS(PROFILE("\3", "CMYK") NUMBERED("\x0c")), 4, {0, 0, 128, 100}, {155, 155, 77}},
+        {COLOURS("\7\5\0\0\0\0\0\0" NUMBERED("\x0c")), 4, {255, 0, 0, 0}, {0, 255, 255}},
+        {COLOURS(PROFILE("\2", "CMYK")), 4, {0, 0, 128, 100}, {155, 155, 77}},
+        {COLOURS(PROFILE("\3", "CMYK")), 4, {0, 0, 128, 100}, {155, 155, 77}},
+        /* L*, a*, b*: white, red and green under D50; red under D65 with ranges of its own. */
+        {COLOURS(NUMBERED("\x0e")), 3, {255, 128, 96}, {255, 255, 255}},
+        {COLOURS(NUMBERED("\x0e")), 3, {128, 128, 96}, {120, 120, 120}},
+        {COLOURS(NUMBERED("\x0e")), 3, {138, 249, 185}, {255, 0, 0}},
+        {COLOURS(NUMBERED("\x0e")), 3, {224, 9, 199}, {0, 255, 0}},
+        {COLOURS("\x23\1\0\0" U32("\x0e") U32("\x64") U32("\0") U32("\xff") U32("\x80") U32("\xff")
+                     U32("\x80") "\0D65"),
+         3,
+         {136, 208, 195},
+         {255, 0, 0}},
+    };
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jp2_of(&cases[i], &file);
+        decode_ok(&file, &as_is, &image);
+        for (uint32_t c = 0; c < image.channels; c++)
+            if (abs(image.data[c] - cases[i].rgb[c]) > 5)
+                fail_msg("case %zu: %u,%u,%u, not %u,%u,%u", i, image.data[0], image.data[1],
+                         image.data[2], cases[i].rgb[0], cases[i].rgb[1], cases[i].rgb[2]);
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+}
+
+static void jp2_colours_are_refused_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        struct jp2_colour colour;
+        const char *name;
+    } cases[] = {
+        {{COLOURS(NUMBERED("\x18")), 3, {1, 2, 3}, {0}}, "e-YCC"},
+        {{COLOURS(NUMBERED("\x0d")), 4, {1, 2, 3, 4}, {0}}, "YCCK"},
+        {{COLOURS(NUMBERED("\x63")), 3, {1, 2, 3}, {0}}, "number 99"},
+        {{COLOURS(PROFILE("\2", "Lab ")), 3, {1, 2, 3}, {0}}, "CIELab"},
+        {{COLOURS(PROFILE("\2", "6CLR")), 3, {1, 2, 3}, {0}}, "6CLR"},
+        {{COLOURS(NUMBERED("\x0c")), 3, {1, 2, 3}, {0}}, "CMYK of 3 components"},
+        {{COLOURS(NUMBERED("\x0e")), 4, {1, 2, 3, 4}, {0}}, "CIELab of 4 components"},
+        {{COLOURS("\x23\1\0\0" U32("\x0e") U32("\x64") U32("\0") U32("\xff") U32("\x80") U32("\xff")
+                      U32("\x80") "\0\0SA"),
+          3,
+          {1, 2, 3},
+          {0}},
+         "light"},
+    };
+    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_image_info info;
+        jp2_of(&cases[i].colour, &file);
+        assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL),
+                         DL2_ERR_UNSUPPORTED);
+        assert_int_equal(dl2_image_decode(file.data, file.size, &as_is, &image, &scratch, &error),
+                         DL2_ERR_UNSUPPORTED);
+        if (!strstr(error.message, cases[i].name))
+            fail_msg("'%s' does not name %s", error.message, cases[i].name);
+    }
+    dl2_image_free(&image);
+    dl2_image_free(&scratch);
+    dl2_bytes_free(&file);
+}
+#endif
+
 static void pnm_headers(void **state)
 {
     (void)state;
@@ -708,6 +816,10 @@ int main(void)
         cmocka_unit_test(alpha_of_webp),
 #endif
         cmocka_unit_test(cmyk_is_converted),
+#ifdef HAVE_JP2
+        cmocka_unit_test(jp2_colours_are_converted),
+        cmocka_unit_test(jp2_colours_are_refused_by_name),
+#endif
         cmocka_unit_test(pnm_headers),
         cmocka_unit_test(channels_are_converted_on_request),
         cmocka_unit_test(memory_is_reused),

@@ -6,6 +6,7 @@
 
 #include "codec/codec.h"
 #include "codec/decoder.h"
+#include "tests/codec/ht_golden.h"
 #include "tests/codec/sample_files.h"
 
 #include <setjmp.h>
@@ -348,6 +349,149 @@ static void odd_files(void **state)
     dl2_decoder_destroy(decoder);
 }
 
+/* The first byte of the ALPH chunk says how opacities are filtered: 1 is from the left. */
+#ifdef HAVE_WEBP
+static int alpha_filter(const struct dl2_bytes *file)
+{
+    for (size_t i = 12; i + 8 < file->size; i++)
+        if (!memcmp(file->data + i, "ALPH", 4))
+            return file->data[i + 8] >> 2 & 3;
+    return -1;
+}
+#endif
+
+/* Opacities that are predicted from others, some of them above a part. */
+static void filtered_alpha(void **state)
+{
+    (void)state;
+#ifdef HAVE_WEBP
+    enum { WIDTH = 97, HEIGHT = 71, KINDS = 12 };
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_image image = DL2_IMAGE_INIT;
+    uint8_t *rgba = malloc((size_t)WIDTH * HEIGHT * 4);
+    bool found = false;
+    assert_non_null(rgba);
+    sample_picture(&image, WIDTH, HEIGHT, 3);
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (int y = 0; y < HEIGHT; y++)
+            for (int x = 0; x < WIDTH; x++) {
+                uint8_t *pixel = rgba + 4 * ((size_t)y * WIDTH + (size_t)x);
+                memcpy(pixel, image.data + (size_t)y * image.stride + 3 * (size_t)x, 3);
+                pixel[3] = (uint8_t)((x * (kind % 4) + y * (kind / 4) * 2 + x * y / 40 + 30) & 255);
+            }
+        sample_webp_with_filtered_alpha(rgba, WIDTH, HEIGHT, &file);
+        found = found || alpha_filter(&file) == 1;
+        check_file(decoder, &file, 12);
+    }
+    assert_true(found);
+    free(rgba);
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+    dl2_decoder_destroy(decoder);
+#else
+    skip();
+#endif
+}
+
+#ifdef HAVE_JP2
+/* What isn't linear in what the file holds must not be reduced before it is colour. */
+static void assert_reductions_are_means(struct dl2_decoder *decoder, const struct dl2_bytes *file,
+                                        uint32_t width, uint32_t height)
+{
+    struct dl2_image whole = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    const struct dl2_decode_options options = {.background = {10, 200, 90}};
+    assert_int_equal(dl2_image_decode(file->data, file->size, &options, &whole, &scratch, NULL),
+                     DL2_OK);
+    struct dl2_decode_request request = {
+        .width = width, .height = height, .reduction = 4, .background = {10, 200, 90}};
+    struct dl2_raster raster;
+    decode_part(decoder, file, &request, &raster);
+    const struct dl2_plane *plane = &raster.planes[0];
+    double off = 0, spread = 0;
+    for (uint32_t y = 0; y + 4 < height; y += 4)
+        for (uint32_t x = 0; x + 4 < width; x += 4)
+            for (uint32_t c = 0; c < whole.channels; c++) {
+                double have = 0, want = 0;
+                for (uint32_t i = 0; i < 16; i++) {
+                    const uint32_t at_x = x + i % 4, at_y = y + i / 4;
+                    have += sample_at(plane, at_x, at_y, whole.channels)[c];
+                    want += whole.data[at_y * whole.stride + (size_t)at_x * whole.channels + c];
+                }
+                off += have > want ? have - want : want - have;
+                spread += 16;
+            }
+    if (off / spread > 12)
+        fail_msg("at 1/4 colours differ by %g on average", off / spread);
+    dl2_image_free(&whole);
+    dl2_image_free(&scratch);
+}
+
+static void check_reduced(struct dl2_decoder *decoder, const struct dl2_bytes *file, uint32_t width,
+                          uint32_t height)
+{
+    check_file(decoder, file, 12);
+    for (uint32_t reduction = 2; reduction <= 8; reduction *= 2)
+        check_planes(decoder, file, width, height, reduction, 12);
+    assert_reductions_are_means(decoder, file, width, height);
+}
+#endif
+
+/* Palettes, inks, and colours under no alpha; high throughput. */
+static void odd_jp2(void **state)
+{
+    (void)state;
+#ifdef HAVE_JP2
+    enum { WIDTH = 90, HEIGHT = 70 };
+    static const char rgb[] = "\7\1\0\0\0\0\0\x10", cmyk[] = "\7\1\0\0\0\0\0\x0c";
+    struct dl2_decoder *decoder = new_decoder();
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_image image = DL2_IMAGE_INIT;
+    uint8_t samples[WIDTH * HEIGHT * 4], palette[256 * 3];
+    for (size_t i = 0; i < sizeof palette; i++)
+        palette[i] = (uint8_t)((i / 3 % 2 ? 255 : 0) ^ (i / 24));
+    sample_picture(&image, WIDTH, HEIGHT, 1);
+    for (size_t i = 0; i < sizeof samples; i++)
+        samples[i] = image.data[i / 4 / WIDTH * image.stride + i / 4 % WIDTH];
+    struct sample_jp2 jp2 = {WIDTH, HEIGHT, 1, NULL, rgb, sizeof rgb - 1, palette};
+    uint8_t indices[WIDTH * HEIGHT];
+    for (size_t i = 0; i < sizeof indices; i++)
+        indices[i] = (uint8_t)(samples[4 * i] / 4 * 2);
+    jp2.samples = indices;
+    sample_jp2(&jp2, &file);
+    check_reduced(decoder, &file, WIDTH, HEIGHT);
+    /* Checks of 2 pixels: what is under no alpha is a colour that shows nowhere else. */
+    for (size_t i = 0; i < WIDTH * HEIGHT; i++) {
+        const bool hidden = (i % WIDTH / 2 + i / WIDTH / 2) % 2;
+        samples[4 * i + 3] = hidden ? 0 : 255;
+        if (hidden)
+            samples[4 * i] = samples[4 * i + 1] = samples[4 * i + 2] = 255;
+        else
+            samples[4 * i] = samples[4 * i + 1] = samples[4 * i + 2] = 0;
+    }
+    jp2.palette = NULL;
+    jp2.components = 4;
+    jp2.samples = samples;
+    sample_jp2(&jp2, &file);
+    check_reduced(decoder, &file, WIDTH, HEIGHT);
+    /* Full inks under black and none elsewhere. */
+    jp2.colours = cmyk;
+    sample_jp2(&jp2, &file);
+    check_reduced(decoder, &file, WIDTH, HEIGHT);
+    file.size = 0;
+    assert_int_equal(dl2_bytes_append(&file, ht_golden, sizeof ht_golden, NULL), DL2_OK);
+    check_file(decoder, &file, 12);
+    for (uint32_t reduction = 1; reduction <= 8; reduction *= 2)
+        check_planes(decoder, &file, 61, 43, reduction, 12);
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+    dl2_decoder_destroy(decoder);
+#else
+    (void)ht_golden;
+    skip();
+#endif
+}
+
 /* Cut files are refused, or their upper part is right; the decoder is as good as new after it. */
 static void cut_files(void **state)
 {
@@ -393,6 +537,8 @@ int main(void)
         cmocka_unit_test(reduced_parts_equal_the_reduced_whole),
         cmocka_unit_test(reduced_samples_lie_where_they_say),
         cmocka_unit_test(odd_files),
+        cmocka_unit_test(filtered_alpha),
+        cmocka_unit_test(odd_jp2),
         cmocka_unit_test(cut_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
