@@ -331,6 +331,7 @@ static void set_failure(struct outcome *outcome, const struct dl2_error *error)
 {
     outcome->tried = true;
     outcome->record.state = DL2_RECORD_FAILED;
+    outcome->record.unread = error->status == DL2_ERR_SYSTEM || error->status == DL2_ERR_MEMORY;
     outcome->message = strdup(error->message);
 }
 
@@ -519,6 +520,7 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
         struct dl2_variant *variant = &run->variants[v];
         if (!outcomes[v].tried)
             continue;
+        variant->records[index].unread = outcomes[v].record.unread;
         int one = outcomes[v].record.state == DL2_RECORD_VALID
                       ? dl2_variant_add(variant, item, index, &outcomes[v].record, error)
                       : dl2_variant_fail(variant, item, index, outcomes[v].message, error);

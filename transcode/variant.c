@@ -304,31 +304,48 @@ static bool look_into_container(struct dl2_variant *variant, const struct dl2_so
     return same;
 }
 
-/* What failed before, from a source that hasn't been touched since, need not be tried again. */
+/*
+ * What failed before, from a source that is the same, need not be tried again. What couldn't be
+ * read then has no size and time in its entry, and is tried: if that fails once more, nothing is
+ * lost.
+ */
+static int take_failure(struct dl2_variant *variant, const struct dl2_source_items *items, size_t i,
+                        const json_t *entry, struct dl2_bytes *scratch, struct dl2_error *error)
+{
+    const struct dl2_source_item *item = &items->items[i];
+    const char *why = dl2_json_get_text(entry, "error", "");
+    struct dl2_error own = DL2_ERROR_INIT;
+    if (!json_object_get(entry, "source_bytes")) {
+        const uint8_t *data;
+        size_t size;
+        if (dl2_dataset_read(items->dataset, item->sample, scratch, &data, &size, &own) == DL2_OK)
+            return DL2_OK;
+        variant->records[i].unread = true;
+    } else if ((uint64_t)dl2_json_get_integer(entry, "source_bytes", -1) != item->bytes ||
+               dl2_json_get_integer(entry, "source_mtime_ns", -1) != item->mtime_ns) {
+        return DL2_OK;
+    }
+    variant->records[i].state = DL2_RECORD_FAILED;
+    variant->errors[i] = strdup(why);
+    return variant->errors[i] ? DL2_OK : no_memory(error);
+}
+
 static int take_failures(struct dl2_variant *variant, const struct dl2_source_items *items,
                          struct dl2_error *error)
 {
-    struct stat info;
-    char *path = inside(variant, SUMMARY_NAME, error);
-    if (!path)
-        return DL2_ERR_MEMORY;
-    const bool there = stat(path, &info) == 0;
-    const int64_t written = there ? dl2_mtime_ns(&info) : 0;
-    free(path);
     const json_t *failed = json_object_get(variant->old, "failed");
-    for (size_t f = 0; there && f < json_array_size(failed); f++) {
-        const char *name = dl2_json_get_text(json_array_get(failed, f), "path", "");
-        const char *why = dl2_json_get_text(json_array_get(failed, f), "error", "");
-        for (size_t i = 0; i < items->count; i++) {
-            if (variant->records[i].state != DL2_RECORD_MISSING ||
-                items->items[i].mtime_ns > written || strcmp(items->items[i].name_text, name) != 0)
-                continue;
-            variant->records[i].state = DL2_RECORD_FAILED;
-            if (!(variant->errors[i] = strdup(why)))
-                return no_memory(error);
-        }
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    int status = DL2_OK;
+    for (size_t f = 0; f < json_array_size(failed); f++) {
+        const json_t *entry = json_array_get(failed, f);
+        const char *name = dl2_json_get_text(entry, "path", "");
+        for (size_t i = 0; status == DL2_OK && i < items->count; i++)
+            if (variant->records[i].state == DL2_RECORD_MISSING &&
+                !strcmp(items->items[i].name_text, name))
+                status = take_failure(variant, items, i, entry, &scratch, error);
     }
-    return DL2_OK;
+    dl2_bytes_free(&scratch);
+    return status;
 }
 
 /* All or nothing: keeps a packed variant or forgets what there is of it. */
@@ -354,6 +371,7 @@ static int load_packed(struct dl2_variant *variant, const struct dl2_source_item
         if (keep)
             continue;
         variant->records[i].state = DL2_RECORD_MISSING;
+        variant->records[i].unread = false;
         free(variant->errors[i]);
         variant->errors[i] = NULL;
     }
@@ -645,9 +663,16 @@ static int list_failed(const struct dl2_variant *variant, const struct dl2_sourc
     for (size_t i = 0; failed && i < items->count; i++) {
         if (variant->records[i].state != DL2_RECORD_FAILED)
             continue;
-        json_t *entry =
-            json_pack("{s:o, s:o}", "path", dl2_json_text(items->items[i].name), "error",
-                      dl2_json_text(variant->errors[i] ? variant->errors[i] : ""));
+        const struct dl2_source_item *item = &items->items[i];
+        json_t *entry = json_pack("{s:o, s:o}", "path", dl2_json_text(item->name), "error",
+                                  dl2_json_text(variant->errors[i] ? variant->errors[i] : ""));
+        if (entry && !variant->records[i].unread &&
+            json_object_update_new(entry,
+                                   json_pack("{s:I, s:I}", "source_bytes", (json_int_t)item->bytes,
+                                             "source_mtime_ns", (json_int_t)item->mtime_ns)) < 0) {
+            json_decref(entry);
+            entry = NULL;
+        }
         if (!entry || json_array_append_new(failed, entry) < 0) {
             json_decref(failed);
             failed = NULL;
