@@ -201,6 +201,9 @@ static bool read_colour(const uint8_t *content, size_t length, struct header *he
             read_lab(content + START + 4, length - START - 4, header);
     } else if (length >= SIGNATURE + 4 && (content[0] == RESTRICTED || content[0] == ANY)) {
         const char *signature = (const char *)content + SIGNATURE;
+        for (int i = 0; i < 4; i++)
+            if (signature[i] < ' ' || signature[i] > '~')
+                return false; /* no profile */
         while (row < count && strncmp(spaces[row].signature, signature, 4) != 0)
             row++;
         snprintf(name, sizeof name, "a profile of %.4s", signature);

@@ -7,8 +7,9 @@
  * - JPEG with restart intervals: the segments that cover the rectangle are spliced into a small
  *   JPEG (codec/jpeg_tiles.h);
  * - other JPEG: rows above are skipped, rows below never read;
- * - WebP, AVIF, JPEG 2000: crop window, reduced resolutions and tiles as the libraries have them;
- * - anything else: the whole image.
+ * - WebP, AVIF, JPEG 2000: crop window, reduced resolutions and tiles as the libraries have them,
+ *   but for the kinds of files of which a library gets parts wrong (see each codec's file);
+ * - anything else, and what a library decodes as a whole and refuses to in part: the whole image.
  * Gray of a colour JPEG is its luma as coded, here and from dl2_image_decode().
  *
  * Threads: one at a time per decoder; decoders share nothing.

@@ -237,10 +237,11 @@ static void color_at(const struct dl2_raster *raster, uint32_t x, uint32_t y, do
 
 /*
  * Chroma at half the resolution and the 9/7 wavelet both reach about so many samples to each side,
- * and shoot over by about this part of the range (twice that, where both do).
+ * and shoot over by about this part of the range. The tolerance is what rounding leaves, and what
+ * clipping at the gamut's edge takes away after a reduction and not before.
  */
 enum { REACH = 4 };
-static const double overshoot = 0.6, tolerance = 6;
+static const double overshoot = 0.6, tolerance = 12;
 
 /* The range and the mean of step x step pixels. */
 struct block {

@@ -3,8 +3,10 @@
 
 #include "codec/codec.h"
 #include "common/file.h"
-#include "tests/codec/ht_golden.h"
 #include "tests/codec/sample_files.h"
+#ifdef HAVE_JP2
+#include "tests/codec/ht_golden.h"
+#endif
 
 #include <stdarg.h>
 #include <stdio.h>
