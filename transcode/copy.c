@@ -221,11 +221,6 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
     return status;
 }
 
-static bool starts_with(const char *text, const char *start)
-{
-    return !strncmp(text, start, strlen(start));
-}
-
 /* ---- Images in a folder DEST that SOURCE lacks */
 
 static void tell(const struct copy *copy, const char *format, ...) DL2_PRINTF(2, 3);
@@ -282,36 +277,6 @@ static bool is_expected(char **expected, size_t count, char *name)
     return found;
 }
 
-/* Removes a file of DEST, and the folders above it that are empty then. *removed is false for one
- * that only a symbolic link leads to: it lies elsewhere. */
-static int remove_stray(const struct copy *copy, const char *name, bool *removed,
-                        struct dl2_error *error)
-{
-    const char *dest = copy->options->dest;
-    char *path = dl2_path_join(dest, name), *root = dl2_place_resolve(dest), *folder = NULL;
-    int status = path && root ? DL2_OK : no_memory(error);
-    *removed = false;
-    if (status == DL2_OK) {
-        char *slash = strrchr(path, '/');
-        *slash = '\0';
-        folder = dl2_place_resolve(path);
-        *slash = '/';
-        *removed = folder && starts_with(folder, root);
-    }
-    if (*removed && unlink(path) != 0 && errno != ENOENT)
-        status = dl2_error_system(error, "%s: can't be removed", path);
-    for (char *slash; *removed && status == DL2_OK && (slash = strrchr(path, '/')) &&
-                      (size_t)(slash - path) > strlen(dest);) {
-        *slash = '\0';
-        if (rmdir(path) != 0)
-            break;
-    }
-    free(path);
-    free(root);
-    free(folder);
-    return status;
-}
-
 static int handle_strays(struct copy *copy, struct dl2_error *error)
 {
     const char *dest = copy->options->dest;
@@ -326,7 +291,7 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
             continue;
         bool gone = false;
         if (copy->options->prune)
-            status = remove_stray(copy, files.paths[i], &gone, error);
+            status = dl2_place_remove(dest, files.paths[i], &gone, error);
         removed += gone;
         if (!gone && left++ < MAX_STRAYS_NAMED)
             tell(copy, "%s/%s: no source image accounts for it", dest, files.paths[i]);
@@ -403,7 +368,11 @@ static int run(struct copy *copy, struct dl2_error *error)
     struct dl2_dataset_options images = DL2_DATASET_DEFAULTS;
     images.keep = dl2_codec_is_image_file;
     DL2_TRY(dl2_dataset_open(copy->options->source, &images, &copy->dataset, error));
-    const char *dest = copy->options->dest;
+    const char *dest = copy->options->dest, *text;
+    bool matters;
+    for (size_t i = 1; is_packed(copy) && (text = dl2_dataset_message(copy->dataset, i, &matters));
+         i++)
+        tell(copy, "%s: %s", copy->options->source, text);
     if (is_packed(copy) && is_current(copy)) {
         count_samples(copy);
         return DL2_OK;
@@ -424,16 +393,17 @@ static int run(struct copy *copy, struct dl2_error *error)
     return copy_summary(copy, error);
 }
 
-/* Neither may lie in the other. Makes DEST. */
+/* Neither may lie in the other. */
 static int check_places(const struct dl2_copy_options *options, struct dl2_error *error)
 {
-    char *source = dl2_place_resolve(options->source), *dest = NULL;
+    char *source = dl2_place_resolve(options->source);
     if (!source)
         return dl2_error_system(error, "%s: can't be read", options->source);
-    int status = dl2_make_folders(options->dest, error);
-    if (status == DL2_OK && !(dest = dl2_place_resolve(options->dest)))
+    char *dest = dl2_place_resolve_new(options->dest);
+    int status = DL2_OK;
+    if (!dest)
         status = dl2_error_system(error, "%s: can't be read", options->dest);
-    if (status == DL2_OK && (starts_with(source, dest) || starts_with(dest, source)))
+    else if (dl2_place_lies_in(source, dest) || dl2_place_lies_in(dest, source))
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s: DEST and SOURCE lie in each other; name another folder",
                                options->dest);

@@ -78,6 +78,37 @@ char *dl2_place_resolve_new(const char *path)
     return resolved;
 }
 
+bool dl2_place_lies_in(const char *path, const char *folder)
+{
+    return !strncmp(path, folder, strlen(folder));
+}
+
+int dl2_place_remove(const char *root, const char *name, bool *removed, struct dl2_error *error)
+{
+    char *path = dl2_path_join(root, name), *real = dl2_place_resolve(root), *folder = NULL;
+    int status = path && real ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    *removed = false;
+    if (status == DL2_OK) {
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        folder = dl2_place_resolve(path);
+        *slash = '/';
+        *removed = folder && dl2_place_lies_in(folder, real);
+    }
+    if (*removed && unlink(path) != 0 && errno != ENOENT)
+        status = dl2_error_system(error, "%s: can't be removed", path);
+    for (char *slash; *removed && status == DL2_OK && (slash = strrchr(path, '/')) &&
+                      (size_t)(slash - path) > strlen(root);) {
+        *slash = '\0';
+        if (rmdir(path) != 0)
+            break;
+    }
+    free(path);
+    free(real);
+    free(folder);
+    return status;
+}
+
 static void say_so(const char *dest, void (*tell)(void *context, const char *text), void *context)
 {
     char *text = NULL;

@@ -10,6 +10,15 @@ char *dl2_place_resolve(const char *path);
 /* The same of a folder that need not be there yet: what its path will lead to once it is made. */
 char *dl2_place_resolve_new(const char *path);
 
+/* Is a resolved path the resolved folder, or does it lie in it? */
+bool dl2_place_lies_in(const char *path, const char *folder);
+
+/*
+ * Removes the file `name` of the folder `root`, and the folders above it that are empty then. One
+ * that is reached by a symbolic link to another place is left alone: *removed is false.
+ */
+int dl2_place_remove(const char *root, const char *name, bool *removed, struct dl2_error *error);
+
 /*
  * Waits until no other run writes to `dest`, a folder that is there; tell() (may be NULL) says so
  * where it has to. Closing *lock ends it; the lock file stays, since another run may be waiting.

@@ -102,11 +102,6 @@ static bool is_packed(const struct run *run)
     return run->options->pack.container != DL2_CONTAINER_FOLDER;
 }
 
-static bool starts_with(const char *text, const char *start)
-{
-    return !strncmp(text, start, strlen(start));
-}
-
 /*
  * Refuses a DEST that would be written over SOURCE, or that lies in it: whoever reads SOURCE later
  * would take the variants for images of it.
@@ -124,7 +119,7 @@ static int check_places(const struct run *run, struct dl2_error *error)
     else if (!strcmp(source, dest))
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s: DEST is SOURCE itself; name another folder", dest_given);
-    else if (starts_with(dest, source))
+    else if (dl2_place_lies_in(dest, source))
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s lies within SOURCE, whose images would then be those of the "
                                "variants, too; name a DEST elsewhere",
@@ -133,11 +128,11 @@ static int check_places(const struct run *run, struct dl2_error *error)
         char *root = dl2_place_resolve_new(run->variants[v].root);
         if (!root)
             status = dl2_error_system(error, "%s: can't be made", run->variants[v].root);
-        else if (starts_with(source, root))
+        else if (dl2_place_lies_in(source, root))
             status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s would be written over its own source %s; name another DEST",
                                    run->variants[v].root, source_given);
-        else if (starts_with(root, source)) /* by a link */
+        else if (dl2_place_lies_in(root, source)) /* by a link */
             status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s leads into SOURCE; remove that link, or name another DEST",
                                    run->variants[v].root);
@@ -209,6 +204,10 @@ static int open_source(struct run *run, struct dl2_error *error)
     options.keep = dl2_codec_is_image_file;
     DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
     run->source.ignored = everything - dl2_dataset_count(run->dataset);
+    const char *text;
+    bool matters;
+    for (size_t i = 1; (text = dl2_dataset_message(run->dataset, i, &matters)); i++)
+        tell(run, "%s: %s", run->options->source, text);
     return DL2_OK;
 }
 
@@ -339,7 +338,7 @@ static void set_failure(struct outcome *outcome, const struct dl2_error *error)
 static void drop_path(struct dl2_error *error, const char *path)
 {
     size_t length = strlen(path);
-    if (starts_with(error->message, path) && !strncmp(error->message + length, ": ", 2))
+    if (!strncmp(error->message, path, length) && !strncmp(error->message + length, ": ", 2))
         memmove(error->message, error->message + length + 2,
                 strlen(error->message + length + 2) + 1);
 }

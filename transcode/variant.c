@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "transcode/place.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -621,17 +622,6 @@ int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *
     return status;
 }
 
-/* Removes the folders above `path` (below root) that are empty now. */
-static void remove_empty_folders(const struct dl2_variant *variant, char *path)
-{
-    size_t root_length = strlen(variant->root);
-    for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > root_length;) {
-        *slash = '\0';
-        if (rmdir(path) != 0)
-            return;
-    }
-}
-
 int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_error *error)
 {
     *removed = 0;
@@ -639,17 +629,9 @@ int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_e
         if (strcmp(dl2_path_extension(variant->strays[i]), variant->codec->extension) != 0)
             continue;
         DL2_TRY(dl2_variant_begin(variant, error));
-        char *path = inside(variant, variant->strays[i], error);
-        if (!path)
-            return DL2_ERR_MEMORY;
-        int status = DL2_OK;
-        if (unlink(path) != 0 && errno != ENOENT)
-            status = dl2_error_system(error, "%s: can't be removed", path);
-        else
-            remove_empty_folders(variant, path);
-        free(path);
-        DL2_TRY(status);
-        ++*removed;
+        bool gone;
+        DL2_TRY(dl2_place_remove(variant->root, variant->strays[i], &gone, error));
+        *removed += gone;
     }
     return DL2_OK;
 }

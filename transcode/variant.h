@@ -14,7 +14,8 @@
  * A packed variant (dataset/writer.h) has the container instead of a tree. It is made as a whole:
  * kept where every image in it is up to date and nothing is missing or too much, and else made
  * again from the first image on. Sources that failed count as up to date while they are the same;
- * those that couldn't be read, while they still can't. A killed run leaves nothing that could be taken for it.
+ * those that couldn't be read, while they still can't. A killed run leaves nothing that could be
+ * taken for it.
  *
  * Threads: dl2_variant_begin() on any; everything else on one at a time.
  */

@@ -74,4 +74,16 @@ for container in tar gulp; do
     said "$work/full/ppm/train/"
     rm -rf "$work/full"
 done
+
+# A DEST within SOURCE is refused before anything is made.
+expect 2 dl2-transcode --quiet --copy "$src" "$src/train/../new/dest"
+said "lie in each other"
+[ ! -e "$src/new" ] || fail "a DEST that is refused was made"
+
+# What packing keeps of a dataset that may not have been meant so is said.
+image "$work/odd/plane/1.ppm" 1 && image "$work/odd/test/1.ppm" 2 || exit 99
+copy --container=tar "$work/odd" "$work/odd-tar"
+said "the folder 'test' is read as a class"
+expect 0 dl2-transcode --quiet --codec ppm --container=tar "$work/odd" "$work/odd-variants"
+said "the folder 'test' is read as a class"
 exit 0

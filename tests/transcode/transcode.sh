@@ -112,6 +112,11 @@ echo mine >"$work/a/jpeg-50/note.txt"
 run 0 --q 50 --prune "$work/src" "$work/a"
 [ ! -e "$work/a/jpeg-50/val/tulip" ] || fail '--prune left files'
 [ -e "$work/a/jpeg-50/note.txt" ] || fail '--prune removed what is not its own'
+# What a link leads to lies elsewhere.
+mkdir "$work/elsewhere" && echo mine >"$work/elsewhere/1.jpg" && ln -s ../../elsewhere "$work/a/jpeg-50/link" || fail 'ln'
+run 0 --q 50 --prune "$work/src" "$work/a"
+[ -e "$work/elsewhere/1.jpg" ] || fail '--prune removed a file behind a link'
+rm "$work/a/jpeg-50/link"
 mv "$work/tulip" "$work/src/val/tulip"
 
 # ---- DEST inside SOURCE would be read as images of it by the next run, and is refused, as are
