@@ -49,6 +49,7 @@ int main(int argc, char **argv)
     options.split = DL2_SPLIT_TRAIN;
     options.keep = dl2_codec_is_image_file;
     if (dl2_dataset_open(argv[1], &options, &dataset, &error) == DL2_OK) {
+        fprintf(stderr, "%s: %s\n", argv[1], dl2_dataset_layout(dataset));
         load(dataset, &error);
         dl2_dataset_close(dataset);
     }
