@@ -423,8 +423,9 @@ class Sharing(unittest.TestCase):
         self.assertEqual(torch.as_tensor(images[:, :2]).tolist(), images[:, :2].tolist())
         self.assertTrue(torch.equal(torch.stack([labels, labels[::1]])[1], tensor))
         self.assertAlmostEqual(float(torch.nn.functional.cross_entropy(torch.zeros(8, 2), target=labels)), 0.6931, places=3)
-        with self.assertRaisesRegex(RuntimeError, "size"):
-            torch.ones(3) + labels
+        if "LD_PRELOAD" not in os.environ:  # AddressSanitizer stops at exceptions of C++ that it wasn't linked with
+            with self.assertRaisesRegex(RuntimeError, "size"):
+                torch.ones(3) + labels
         from torch.utils.data import DataLoader, default_collate
         both = default_collate([(images, labels), batch])
         self.assertEqual([list(part.shape) for part in both], [[2, 8, SIZE, SIZE, 3], [2, 8]])
@@ -840,7 +841,7 @@ class Waiting(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = f"{scratch.name}/large"
         os.makedirs(f"{cls.folder}/a")
-        side = 1000 if "LD_PRELOAD" in os.environ else 4000  # sanitizers take long enough
+        side = 2500 if "LD_PRELOAD" in os.environ else 4000  # sanitizers take longer
         row = random.Random(1).randbytes(3 * side)
         with open(f"{cls.folder}/a/0.ppm", "wb") as file:
             file.write(b"P6\n%d %d\n255\n" % (side, side) + row * side)
@@ -957,7 +958,7 @@ class Waiting(unittest.TestCase):
         try:
             batches.start_epoch(0)
             running = iter(batches)
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
             with self.assertRaises(Alarm):
                 next(running)
         finally:
