@@ -58,11 +58,14 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
-    if (PyErr_Occurred()) {
-        Py_DECREF(path);
-        return NULL;
+    int split = PyErr_Occurred() ? -1 : py_choice("split", split_name, splits);
+    if (split == DL2_SPLIT_ALL && kwargs &&
+        (PyDict_GetItemString(kwargs, "val_fraction") ||
+         PyDict_GetItemString(kwargs, "split_seed"))) {
+        PyErr_SetString(PyExc_ValueError,
+                        "val_fraction and split_seed have no effect with split='all'");
+        split = -1;
     }
-    const int split = py_choice("split", split_name, splits);
     struct py_dataset *self = split < 0 ? NULL : (struct py_dataset *)PyType_GenericAlloc(type, 0);
     if (!self) {
         Py_DECREF(path);

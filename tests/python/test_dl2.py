@@ -557,7 +557,18 @@ class Sharing(unittest.TestCase):
                         dl2.Loader(dataset, **wrong)
                     except ValueError:
                         pass
-                dl2.Loader(dataset, 8, SIZE).start_epoch(3)
+                other = dl2.Loader(dataset, 8, SIZE)
+                other.start_epoch(3)
+                state = other.state()
+                other.close(), other.bad, other.stats()
+                for wrong in (lambda: dl2.Dataset(f"{flowers}/nowhere"), lambda: batches.start_epoch(0, 99), lambda: dataset.sample(99),
+                              lambda: batches.resume({**state, "order": {**state["order"], "seed": 9}}), lambda: batches.resume(3),
+                              lambda: dl2.Loader(dataset, split="val"), lambda: dl2.Dataset(flowers, "all", val_fraction=0.1)):
+                    try:
+                        wrong()
+                    except (OSError, ValueError, TypeError, IndexError):
+                        pass
+                del other
 
         # CPython's cache of attributes keeps the names that NumPy makes anew for each look, as many as threads' timing has it.
         clear_caches = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache  # since 3.13, before
@@ -710,6 +721,11 @@ class Samples(unittest.TestCase):
                                ({"val_fraction": float("nan")}, "nan")):
             with self.assertRaisesRegex(ValueError, says):
                 loader(flat, **settings)
+        for settings in {"val_fraction": 0.3}, {"split_seed": 1}:
+            with self.assertRaisesRegex(ValueError, "no effect with split='all'"):
+                dl2.Dataset(flat, "all", **settings)
+        with self.assertRaisesRegex(ValueError, "no effect with split='all'"):
+            loader(flat, split="all", val_fraction=0.2)
         with self.assertRaises(TypeError):
             loader(flat, split=3)
         for settings in {"split": "train"}, {"val_fraction": 0.2}:
