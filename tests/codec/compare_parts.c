@@ -198,10 +198,11 @@ static int clamp(double value)
 }
 
 /* Between the samples, as the codecs' own libraries have chroma at a pixel. */
-static double chroma_at(const struct dl2_plane *plane, uint32_t x, uint32_t y)
+static double chroma_at(const struct dl2_raster *raster, int number, uint32_t x, uint32_t y)
 {
-    const double at[2] = {(x - plane->x + 0.5) / plane->step_x - 0.5,
-                          (y - plane->y + 0.5) / plane->step_y - 0.5};
+    const struct dl2_plane *plane = &raster->planes[number], *luma = &raster->planes[0];
+    const double at[2] = {(x - plane->x + luma->step_x / 2.0) / plane->step_x - 0.5,
+                          (y - plane->y + luma->step_y / 2.0) / plane->step_y - 0.5};
     const uint32_t last[2] = {plane->width - 1, plane->height - 1};
     uint32_t from[2], to[2];
     double part[2];
@@ -228,8 +229,8 @@ static void color_at(const struct dl2_raster *raster, uint32_t x, uint32_t y, do
     const bool limited = raster->color == DL2_COLOR_YCBCR_LIMITED;
     const double luma = limited ? (p[0] - 16) * 255 / 219.0 : p[0];
     const double scale = limited ? 255 / 224.0 : 1;
-    const double cb = (chroma_at(&raster->planes[1], x, y) - 128) * scale,
-                 cr = (chroma_at(&raster->planes[2], x, y) - 128) * scale;
+    const double cb = (chroma_at(raster, 1, x, y) - 128) * scale,
+                 cr = (chroma_at(raster, 2, x, y) - 128) * scale;
     out[0] = clamp(luma + 1.402 * cr);
     out[1] = clamp(luma - 0.344136 * cb - 0.714136 * cr);
     out[2] = clamp(luma + 1.772 * cb);
@@ -237,11 +238,10 @@ static void color_at(const struct dl2_raster *raster, uint32_t x, uint32_t y, do
 
 /*
  * Chroma at half the resolution and the 9/7 wavelet both reach about so many samples to each side,
- * and shoot over by about this part of the range. The tolerance is what rounding leaves, and what
- * clipping at the gamut's edge takes away after a reduction and not before.
+ * and shoot over by about this part of the range. The tolerance is what rounding leaves.
  */
 enum { REACH = 4 };
-static const double overshoot = 0.6, tolerance = 12;
+static const double overshoot = 0.6, tolerance = 6;
 
 /* The range and the mean of step x step pixels. */
 struct block {
@@ -322,10 +322,12 @@ static void compare_values(struct state *state, const struct dl2_raster *raster,
 {
     const struct dl2_image *whole = &state->whole;
     uint32_t step = raster->planes[0].step_x;
-    /* Chroma is meant for twice as many pixels. */
+    /* Chroma is meant for more pixels; where it was upsampled, there is no telling for how many. */
     if (dl2_raster_planes(raster) == 3)
         step = raster->planes[1].step_x > raster->planes[1].step_y ? raster->planes[1].step_x
                                                                    : raster->planes[1].step_y;
+    else if (raster->color == DL2_COLOR_RGB && step > 1)
+        step *= 2;
     const uint32_t columns = (whole->width + step - 1) / step,
                    rows = (whole->height + step - 1) / step;
     const size_t count = (size_t)columns * rows;
