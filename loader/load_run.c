@@ -64,7 +64,7 @@ int dl2_load_open(const struct dl2_load_options *options, const char *path,
     bool matters;
     for (size_t i = 0; (text = dl2_dataset_message(*dataset, i, &matters)); i++)
         if (matters || !options->quiet)
-            fprintf(stderr, "dl2-load: %s: %s\n", path, text);
+            fprintf(stderr, "dl2-load: %s: %s\n", DL2_SHOWN(path), DL2_SHOWN(text));
     return DL2_OK;
 }
 

@@ -705,7 +705,7 @@ static void on_opened(void *context, const char *path, const struct dl2_dataset 
     bool matters;
     for (size_t i = 0; (text = dl2_dataset_message(dataset, i, &matters)); i++)
         if (matters || !quiet)
-            fprintf(stderr, "%s: %s: %s\n", program.name, path, text);
+            fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(text));
 }
 
 static void on_begun(void *context, const json_t *report)
