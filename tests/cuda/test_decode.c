@@ -65,7 +65,7 @@ static struct dl2_loader_config settings(bool train, unsigned channels)
     config.batch = BATCH;
     config.image_size = SIDE;
     config.channels = channels;
-    config.resize = SIDE + 10;
+    config.resize = config.train ? 0 : SIDE + 10;
     config.depth = 3;
     return config;
 }

@@ -279,7 +279,7 @@ static struct dl2_loader_config settings(bool train, unsigned workers, unsigned 
     struct dl2_loader_config config = config_for(train, workers);
     config.batch = BATCH;
     config.channels = channels;
-    config.resize = 18;
+    config.resize = train ? 0 : 18;
     return config;
 }
 
