@@ -14,10 +14,10 @@
 /* "a" + "b" -> "a/b". A new string to free, or NULL when memory runs out. */
 char *dl2_path_join(const char *folder, const char *name);
 
-/* The part behind the last '/', and the length of a path without its extension (".jpg"). */
 /* The length of a folder's path without slashes at its end, 0 for "/": for "%.*s/%s". */
 int dl2_path_folder_length(const char *folder);
 
+/* The part behind the last '/', and the length of a path without its extension (".jpg"). */
 const char *dl2_path_base(const char *path);
 size_t dl2_path_stem_length(const char *path);
 /* The extension without its dot, "" where there is none (a leading dot starts none). */

@@ -1,5 +1,6 @@
 /* dl2-transcode: a tree of images, recompressed by several codecs at several qualities. */
 #include "codec/jpeg_slices.h"
+#include "common/file.h"
 #include "common/memory.h"
 #include "common/option.h"
 #include "common/progress.h"
@@ -500,6 +501,11 @@ int main(int argc, char **argv)
     char **places;
     size_t count;
     dl2_program_parse(&program, argc, argv, &common, &places, &count);
+    for (size_t i = 0; i < count; i++) { /* "photos/" would be "photos//train" in messages */
+        const int length = dl2_path_folder_length(places[i]);
+        if (length)
+            places[i][length] = '\0';
+    }
     int exit_status = run(&arguments, &program, &common, places, count);
     free(places);
     free(details);

@@ -25,7 +25,7 @@ image "$src/val/b/1.ppm" 1
 image "$work/dest/mine/here/x.ppm" 1
 echo mine >"$work/dest/mine/note.txt"
 mkdir "$work/elsewhere" && cp "$src/train/a/1.ppm" "$work/elsewhere" && ln -s ../elsewhere "$work/dest/link"
-copy "$src" "$work/dest"
+copy "$src/" "$work/dest//"
 for file in train/a/2.5.ppm val/b/2.5.ppm val/b/3.ppm mine/here/x.ppm link/1.ppm; do
     said "$work/dest/$file: no source image accounts for it"
     [ -e "$work/dest/$file" ] || fail "$file is gone without --prune"
