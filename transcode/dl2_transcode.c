@@ -346,21 +346,52 @@ static int list_codecs(const struct arguments *arguments, const struct dl2_progr
     return DL2_EXIT_OK;
 }
 
+/* The first of these options that was given, or NULL. */
+static const char *first_given(const struct dl2_program *program,
+                               const struct dl2_common_options *common, const char *const *names)
+{
+    while (*names && !dl2_option_given(program, common, *names))
+        names++;
+    return *names;
+}
+
+/* An exit status where an option would have no effect, else 0. */
+static int check_effects(const struct arguments *arguments, const struct dl2_program *program,
+                         const struct dl2_common_options *common)
+{
+    static const char *const encoding[] = {"codec",       "q",       "effort",
+                                           "subsampling", "restart", "background",
+                                           "max-pixels",  "memory",  NULL};
+    static const char *const writing[] = {"copy", "force", "prune", "container", "shard", NULL};
+    const char *encodes = first_given(program, common, encoding);
+    const char *writes = first_given(program, common, writing);
+    if (arguments->index && (encodes || writes))
+        return dl2_program_usage_error(program,
+                                       "--index takes one folder, and goes by itself: "
+                                       "leave out --%s",
+                                       encodes ? encodes : writes);
+    if (arguments->copy && encodes)
+        return dl2_program_usage_error(program, "--copy leaves images as they are: leave out --%s",
+                                       encodes);
+    if (dl2_option_given(program, common, "shard") && arguments->container == DL2_CONTAINER_FOLDER)
+        return dl2_program_usage_error(program, "--shard goes with --container=gulp or tar");
+    return 0;
+}
+
 static int run(const struct arguments *arguments, const struct dl2_program *program,
                const struct dl2_common_options *common, char **places, size_t count)
 {
+    const int wrong = check_effects(arguments, program, common);
+    if (wrong)
+        return wrong;
     if (arguments->list != LIST_NOTHING)
         return list_codecs(arguments, program);
-    if (arguments->index && (arguments->copy || arguments->prune || count != 1))
+    if (arguments->index && count != 1)
         return dl2_program_usage_error(program, "--index takes one folder, and goes by itself");
     if (arguments->index)
         return write_index(program, common, places[0]);
     if (count != 2)
         return dl2_program_usage_error(program, "name a SOURCE and a DEST");
-    if (arguments->copy && (arguments->codecs || arguments->qualities || arguments->efforts ||
-                            arguments->subsampling || arguments->restart))
-        return dl2_program_usage_error(program, "--copy leaves images as they are: leave out what "
-                                                "says how to encode, as --codec and --q");
     return arguments->copy ? copy(arguments, program, common, places)
                            : transcode(arguments, program, common, places);
 }

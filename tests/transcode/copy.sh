@@ -80,6 +80,18 @@ expect 2 dl2-transcode --quiet --copy "$src" "$src/train/../new/dest"
 said "lie in each other"
 [ ! -e "$src/new" ] || fail "a DEST that is refused was made"
 
+# Options without effect are refused, and nothing is made.
+for options in "--copy --q 50" "--copy --background white" "--copy --max-pixels 5" "--copy --memory 5" "--shard 64" \
+    "--copy --shard 64"; do
+    expect 2 dl2-transcode --quiet $options "$src" "$work/refused"
+    option=${options#--copy } && said "${option%% *}"
+done
+for options in --copy --force --prune "--container tar" "--shard 64" "--q 50"; do
+    expect 2 dl2-transcode --quiet --index $options "$src"
+    said "leave out ${options%% *}"
+done
+[ ! -e "$work/refused" ] || fail "made in spite of wrong usage"
+
 # What packing keeps of a dataset that may not have been meant so is said.
 image "$work/odd/plane/1.ppm" 1 && image "$work/odd/test/1.ppm" 2 || exit 99
 copy --container=tar "$work/odd" "$work/odd-tar"
