@@ -44,7 +44,7 @@
 extern "C" {
 #endif
 
-/* DL2_SPLIT_VAL of a path that lies in a test split is that split: its name was said already. */
+/* DL2_SPLIT_VAL of a path that lies in a test split gives that split, since the path names it. */
 enum dl2_split { DL2_SPLIT_ALL, DL2_SPLIT_TRAIN, DL2_SPLIT_VAL, DL2_SPLIT_TEST };
 
 struct dl2_dataset_options {

@@ -13,6 +13,7 @@
  * What can't be decoded as a whole is not compared; what can must come in parts, too.
  */
 #include "codec/codec.h"
+#include "codec/codecs.h"
 #include "codec/decoder.h"
 #include "common/file.h"
 #include "loader/transform.h"
@@ -166,19 +167,6 @@ static void compare_bytes(struct state *state, const struct dl2_raster *part,
             r->width, r->height, r->x, r->y, off, of, most);
 }
 
-static struct dl2_raster raster_of(const struct dl2_image *image)
-{
-    return (struct dl2_raster){
-        .color = image->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
-        .planes[0] = {.data = image->data,
-                      .stride = image->stride,
-                      .width = image->width,
-                      .height = image->height,
-                      .step_x = 1,
-                      .step_y = 1},
-    };
-}
-
 /*
  * Where the library can't reduce a part although it can the whole, it comes at full size; and the
  * other way round, in damaged files, where there is nothing to compare a part with.
@@ -186,7 +174,7 @@ static struct dl2_raster raster_of(const struct dl2_image *image)
 static void compare_finer(struct state *state, const struct dl2_raster *part,
                           const struct rectangle *r, const char *what)
 {
-    const struct dl2_raster whole = raster_of(&state->whole);
+    const struct dl2_raster whole = dl2_raster_of(&state->whole, 0, 0);
     compare_bytes(state, part, &whole, r, what);
 }
 
@@ -523,7 +511,8 @@ static void compare_image(struct state *state)
 {
     struct dl2_decode_request request = {.reduction = 1};
     memcpy(request.background, background, sizeof background);
-    const struct dl2_raster whole = raster_of(&state->whole), gray = raster_of(&state->gray);
+    const struct dl2_raster whole = dl2_raster_of(&state->whole, 0, 0),
+                            gray = dl2_raster_of(&state->gray, 0, 0);
     compare_parts(state, &whole, request, "pixels");
     request.channels = 1;
     compare_parts(state, &gray, request, "gray");

@@ -288,7 +288,7 @@ static void test_folder_of_a_split(void **state)
     assert_int_equal(count_below("woof/train", DL2_SPLIT_VAL), 0);
     assert_int_equal(count_below("woof/valid", DL2_SPLIT_VAL), 10);
     assert_int_equal(count_below("woof/test", DL2_SPLIT_TEST), 10);
-    assert_int_equal(count_below("woof/test", DL2_SPLIT_VAL), 10); /* its name was said */
+    assert_int_equal(count_below("woof/test", DL2_SPLIT_VAL), 10); /* the path names it */
     assert_int_equal(count_below("woof/test", DL2_SPLIT_TRAIN), 0);
     assert_int_equal(count_below("woof/train/cat", DL2_SPLIT_TRAIN), 5);
     char *link = at("alias");
