@@ -9,8 +9,8 @@
 
 #include "codec/image_file.h"
 #include "common/error.h"
-#include "common/image.h"
 #include "common/memory.h"
+#include "pixels/image.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -55,8 +55,8 @@ struct dl2_encode_options {
     /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the default, 420. Others ignore it. */
     const char *subsampling;
     int effort; /* 0 to max_effort, -1: the codec's default. WebP: method; AVIF: speed */
-    /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg_tiles.h), "none" doesn't; NULL:
-     * tiles, but for progressive files. Others ignore it. */
+    /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg/jpeg_tiles.h), "none" doesn't;
+     * NULL: tiles, but for progressive files. Others ignore it. */
     const char *restart;
 };
 

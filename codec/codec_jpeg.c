@@ -11,8 +11,8 @@
  * image (some 6% smaller), effort 2 is progressive (smaller again, several times slower to decode).
  */
 #include "codec/codecs.h"
-#include "codec/jpeg_common.h"
-#include "codec/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_common.h"
+#include "codec/jpeg/jpeg_tiles.h"
 
 #include <string.h>
 

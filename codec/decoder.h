@@ -5,7 +5,7 @@
  * The result is the same pixels that cropping the whole decoded image (at the same reduction) would
  * give, bit for bit, whichever way was taken:
  * - JPEG with restart intervals: the segments that cover the rectangle are spliced into a small
- *   JPEG (codec/jpeg_tiles.h);
+ *   JPEG (codec/jpeg/jpeg_tiles.h);
  * - other JPEG: rows above are skipped, rows below never read;
  * - WebP, AVIF, JPEG 2000: crop window, reduced resolutions and tiles as the libraries have them,
  *   but for the kinds of files of which a library gets parts wrong (see each codec's file);
@@ -18,7 +18,7 @@
 #define DL2_CODEC_DECODER_H
 
 #include "codec/codec.h"
-#include "common/raster.h"
+#include "pixels/raster.h"
 
 struct dl2_decoder;
 
@@ -29,7 +29,8 @@ size_t dl2_decoder_memory(const struct dl2_decoder *decoder);
 
 /*
  * Sniffs the codec and reads the header; `info` as dl2_image_read_info() gives it. The bytes must
- * stay where they are until the image is decoded and its raster no longer used. DL2_ERR_LIMIT above max_pixels (0: the default).
+ * stay where they are until the image is decoded and its raster no longer used. DL2_ERR_LIMIT above
+ * max_pixels (0: the default).
  */
 int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
                      uint64_t max_pixels, struct dl2_image_info *info, struct dl2_error *error);

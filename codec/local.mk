@@ -6,17 +6,17 @@ libcodec_la_SOURCES = \
 	codec/decoder.c codec/decoder.h \
 	codec/exif.c codec/exif.h \
 	codec/image_file.h \
-	codec/jpeg_header.c codec/jpeg_header.h \
-	codec/jpeg_plain.c codec/jpeg_plain.h \
-	codec/jpeg_slices.c codec/jpeg_slices.h \
-	codec/jpeg_tiles.c codec/jpeg_tiles.h
-libcodec_la_LIBADD = libcommon.la
+	codec/jpeg/jpeg_header.c codec/jpeg/jpeg_header.h \
+	codec/jpeg/jpeg_plain.c codec/jpeg/jpeg_plain.h \
+	codec/jpeg/jpeg_slices.c codec/jpeg/jpeg_slices.h \
+	codec/jpeg/jpeg_tiles.c codec/jpeg/jpeg_tiles.h
+libcodec_la_LIBADD = libpixels.la libcommon.la
 
 if HAVE_JPEG
 noinst_LTLIBRARIES += libcodec_jpeg.la
 libcodec_jpeg_la_SOURCES = \
-	codec/codec_jpeg.c codec/jpeg_arena.c codec/jpeg_arena.h \
-	codec/jpeg_common.c codec/jpeg_common.h codec/jpeg_region.c
+	codec/codec_jpeg.c codec/jpeg/jpeg_arena.c codec/jpeg/jpeg_arena.h \
+	codec/jpeg/jpeg_common.c codec/jpeg/jpeg_common.h codec/jpeg/jpeg_region.c
 libcodec_jpeg_la_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 libcodec_jpeg_la_LIBADD = $(JPEG_LIBS)
 libcodec_la_LIBADD += libcodec_jpeg.la

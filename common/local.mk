@@ -3,7 +3,6 @@ libcommon_la_SOURCES = \
 	common/clock.c common/clock.h \
 	common/error.c common/error.h \
 	common/file.c common/file.h \
-	common/image.c common/image.h \
 	common/json.c common/json.h \
 	common/machine.c common/machine.h \
 	common/memory.c common/memory.h \
@@ -13,7 +12,6 @@ libcommon_la_SOURCES = \
 	common/progress.c common/progress.h \
 	common/quote.c common/quote.h \
 	common/random.c common/random.h \
-	common/raster.h \
 	common/slices.c common/slices.h \
 	common/simd.c common/simd.h \
 	common/stats.c common/stats.h \

@@ -10,7 +10,7 @@
 #ifndef DL2_CUDA_CONV_PLAN_H
 #define DL2_CUDA_CONV_PLAN_H
 
-#include "train/device.h"
+#include "device/device.h"
 
 #include <cudnn.h>
 

@@ -10,7 +10,7 @@
 #include "common/memory.h"
 #include "cuda/conv_plan.h"
 #include "cuda/kernels.h"
-#include "train/element.h"
+#include "device/element.h"
 
 #include <stdlib.h>
 

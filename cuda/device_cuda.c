@@ -19,7 +19,7 @@
 #include "cuda/conv_plan.h"
 #include "cuda/gpu.h"
 #include "cuda/kernels.h"
-#include "cuda/product.h"
+#include "cuda/matmul.h"
 
 #include <cuda_profiler_api.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /*
  * What the files of the device cuda share: its context, its memory, and how calls fail.
  * device_cuda.c has the device itself and its table; the others have the layers, by kind, under the
- * names that train/device.h's methods have there.
+ * names that device/device.h's methods have there.
  */
 #ifndef DL2_CUDA_DEVICE_CUDA_H
 #define DL2_CUDA_DEVICE_CUDA_H
 
 #include "cuda/reducer.h"
-#include "train/device.h"
+#include "device/device.h"
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>

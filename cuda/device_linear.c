@@ -3,8 +3,8 @@
 
 #include "common/memory.h"
 #include "cuda/kernels.h"
-#include "cuda/product.h"
-#include "train/element.h"
+#include "cuda/matmul.h"
+#include "device/element.h"
 
 #include <stdlib.h>
 

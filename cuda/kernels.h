@@ -5,13 +5,13 @@
  * Each function queues its work on `stream` and returns a cudaError_t, cudaSuccess being 0.
  * Addresses are of the card's memory; `void` tensors are of the element that is given first;
  * 16-byte accesses are used where alignment and channels (a multiple of 8, or of 4 with float32)
- * allow. What they compute is said in train/device.h. Sums have a fixed order that depends on
+ * allow. What they compute is said in device/device.h. Sums have a fixed order that depends on
  * shapes alone: no atomics, so the same input gives the same bits.
  */
 #ifndef DL2_CUDA_KERNELS_H
 #define DL2_CUDA_KERNELS_H
 
-#include "train/device.h"
+#include "device/device.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -32,23 +32,23 @@ libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libgpu_la_LIBADD = $(CUDA_LIBS)
 
 # The training device.
-noinst_LTLIBRARIES += libtrain_cuda.la
-libtrain_cuda_la_SOURCES = \
+noinst_LTLIBRARIES += libdevice_cuda.la
+libdevice_cuda_la_SOURCES = \
 	cuda/conv_plan.c cuda/conv_plan.h \
 	cuda/device_attention.c cuda/device_conv.c cuda/device_cuda.c cuda/device_cuda.h cuda/device_kernels.c \
 	cuda/device_linear.c cuda/device_norm.c \
 	$(TRAIN_KERNELS) cuda/kernels.h cuda/launch.h cuda/rows.cuh cuda/tensor.cuh \
-	cuda/product.c cuda/product.h \
+	cuda/matmul.c cuda/matmul.h \
 	cuda/reducer.h
-libtrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-libtrain_cuda_la_LIBADD = libgpu.la
+libdevice_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+libdevice_cuda_la_LIBADD = libgpu.la
 if HAVE_NCCL
-libtrain_cuda_la_SOURCES += cuda/reducer_nccl.c
-libtrain_cuda_la_LIBADD += $(NCCL_LIBS)
+libdevice_cuda_la_SOURCES += cuda/reducer_nccl.c
+libdevice_cuda_la_LIBADD += $(NCCL_LIBS)
 else
-libtrain_cuda_la_SOURCES += cuda/reducer_none.c
+libdevice_cuda_la_SOURCES += cuda/reducer_none.c
 endif
-libtrain_la_LIBADD += libtrain_cuda.la
+libdevice_la_LIBADD += libdevice_cuda.la
 endif
 
 # The loader's transform, of what was decoded on the card.
@@ -60,7 +60,7 @@ endif
 # Scoring.
 if HAVE_CUDA
 noinst_LTLIBRARIES += libscore_cuda.la
-libscore_cuda_la_SOURCES = cuda/score.cu cuda/score.h cuda/score_device.c cuda/score_device.h
+libscore_cuda_la_SOURCES = cuda/score.cu cuda/score.h cuda/score_device_cuda.c cuda/score_device_cuda.h
 libscore_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libscore_cuda_la_LIBADD = libgpu.la
 endif

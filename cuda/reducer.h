@@ -7,7 +7,7 @@
 #ifndef DL2_CUDA_REDUCER_H
 #define DL2_CUDA_REDUCER_H
 
-#include "train/world.h"
+#include "ranks/world.h"
 
 #include <cuda_runtime_api.h>
 

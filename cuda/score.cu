@@ -8,7 +8,7 @@
 #include "cuda/launch.h"
 
 #include "cuda/score.h"
-#include "quality/kernel.h"
+#include "quality/metric_kernels.h"
 
 enum {
     TILE_X = 32,

@@ -6,7 +6,7 @@
 #define DL2_CUDA_TENSOR_CUH
 
 #include "cuda/launch.h"
-#include "train/device.h"
+#include "device/device.h"
 
 #include <stdint.h>
 

@@ -3,13 +3,13 @@
  * four columns a thread from words of four samples, into shared memory, then across. The samples
  * under a tile are taken in runs of what fits there, so no image is too large.
  *
- * Every sum and rounding is loader/resize_kernels.c's, and every weight loader/resize.c's: the
+ * Every sum and rounding is pixels/resize_kernels.c's, and every weight pixels/resize.c's: the
  * _rn operations keep the compiler from making one operation of two.
  */
 #include "cuda/launch.h"
 
 #include "cuda/transform.h"
-#include "loader/resize_kernels.h"
+#include "pixels/resize_kernels.h"
 
 enum { TILE_X = 32, TILE_Y = 8, THREADS = TILE_X * TILE_Y };
 #define RUN 768u        /* bytes of a row that are taken at once; whole pixels of three bytes */
@@ -166,7 +166,7 @@ static __device__ __forceinline__ uint8_t byte_of(int32_t word)
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-/* Full-range YCbCr to RGB, in place; the numbers are loader/resize.c's. */
+/* Full-range YCbCr to RGB, in place; the numbers are pixels/resize.c's. */
 static __device__ __forceinline__ void to_rgb(int32_t words[3])
 {
     const int32_t y = words[0], cb = words[1] - (128 << DL2_RESIZE_WORD_BITS),

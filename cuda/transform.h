@@ -1,5 +1,5 @@
 /*
- * The loader's fused transform (loader/resize.h) on the card, for a batch of images of any sizes:
+ * The loader's fused transform (pixels/resize.h) on the card, for a batch of images of any sizes:
  * crop, antialiased resize, colours, flip, to uint8 NHWC. The same integer arithmetic with the same
  * weights, so of the same planes it makes the same bytes.
  *
@@ -11,8 +11,8 @@
 #ifndef DL2_CUDA_TRANSFORM_H
 #define DL2_CUDA_TRANSFORM_H
 
-#include "common/raster.h"
-#include "loader/resize.h"
+#include "pixels/raster.h"
+#include "pixels/resize.h"
 
 #ifdef __cplusplus
 extern "C" {

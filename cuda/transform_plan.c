@@ -1,7 +1,7 @@
-/* What loader/resize.c works out before it begins, for transform.cu. */
+/* What pixels/resize.c works out before it begins, for transform.cu. */
 #include "cuda/transform.h"
 
-#include "loader/resize_kernels.h"
+#include "pixels/resize_kernels.h"
 
 #include <math.h>
 

@@ -185,8 +185,8 @@ bool dl2_dataset_is_packed(const char *path);
 /*
  * Writes PATH/dl2-index.bin for a packed dataset that others have made, or whose index is out of
  * date: reads every sample for its check sum, and where it can be cut (dl2_jpeg_slice() of
- * codec/jpeg_slices.h is made for it; NULL: nowhere), with so many threads, each of which holds two
- * samples (0: one a processor). *count: samples. The number of threads changes no byte.
+ * codec/jpeg/jpeg_slices.h is made for it; NULL: nowhere), with so many threads, each of which
+ * holds two samples (0: one a processor). *count: samples. The number of threads changes no byte.
  */
 int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned jobs,
                             size_t *count, struct dl2_error *error);

@@ -66,7 +66,7 @@ static const struct dl2_engine *const engines[] = {
 
 struct place {
     size_t position; /* NOWHERE: nothing is here */
-    struct dl2_run *run;
+    struct dl2_read_run *run;
     size_t offset, size; /* in the run */
     uint32_t index;
 };
@@ -101,10 +101,10 @@ struct dl2_ahead {
     struct plan *plans;  /* window of them */
     void **sorted;       /* pointers to plans */
 
-    struct dl2_run *runs;
+    struct dl2_read_run *runs;
     void **planned; /* pointers to runs */
     size_t run_count;
-    struct dl2_run *free_runs, *first, *last; /* the queue */
+    struct dl2_read_run *free_runs, *first, *last; /* the queue */
 
     uint8_t *arena;
     uint64_t *used; /* a bit per page */
@@ -136,7 +136,7 @@ static void set_used(struct dl2_ahead *ahead, size_t page, size_t count, bool us
     }
 }
 
-static bool arena_take(struct dl2_ahead *ahead, size_t bytes, struct dl2_run *run)
+static bool arena_take(struct dl2_ahead *ahead, size_t bytes, struct dl2_read_run *run)
 {
     const size_t pages = (bytes + PAGE - 1) / PAGE;
     size_t start = 0;
@@ -163,7 +163,7 @@ static bool arena_take(struct dl2_ahead *ahead, size_t bytes, struct dl2_run *ru
 
 /* ---- runs; all with the mutex held ---- */
 
-static void queue_append(struct dl2_ahead *ahead, struct dl2_run *run)
+static void queue_append(struct dl2_ahead *ahead, struct dl2_read_run *run)
 {
     run->state = DL2_RUN_QUEUED;
     run->after = NULL;
@@ -172,14 +172,14 @@ static void queue_append(struct dl2_ahead *ahead, struct dl2_run *run)
     ahead->last = run;
 }
 
-static void queue_remove(struct dl2_ahead *ahead, struct dl2_run *run)
+static void queue_remove(struct dl2_ahead *ahead, struct dl2_read_run *run)
 {
     *(run->before ? &run->before->after : &ahead->first) = run->after;
     *(run->after ? &run->after->before : &ahead->last) = run->before;
     run->before = run->after = NULL;
 }
 
-static void release(struct dl2_ahead *ahead, struct dl2_run *run)
+static void release(struct dl2_ahead *ahead, struct dl2_read_run *run)
 {
     if (--run->users)
         return;
@@ -192,7 +192,7 @@ static void release(struct dl2_ahead *ahead, struct dl2_run *run)
     ahead->free_runs = run;
 }
 
-static void begin_read(struct dl2_ahead *ahead, struct dl2_run *run)
+static void begin_read(struct dl2_ahead *ahead, struct dl2_read_run *run)
 {
     queue_remove(ahead, run);
     run->state = DL2_RUN_READING;
@@ -200,7 +200,7 @@ static void begin_read(struct dl2_ahead *ahead, struct dl2_run *run)
     ahead->stats.requests++;
 }
 
-static void end_read(struct dl2_ahead *ahead, struct dl2_run *run, bool read)
+static void end_read(struct dl2_ahead *ahead, struct dl2_read_run *run, bool read)
 {
     run->state = read ? DL2_RUN_READ : DL2_RUN_FAILED;
     if (read)
@@ -323,7 +323,7 @@ static bool plan_is_before(const void *left, const void *right)
 
 static bool run_is_before(const void *left, const void *right)
 {
-    return ((const struct dl2_run *)left)->first < ((const struct dl2_run *)right)->first;
+    return ((const struct dl2_read_run *)left)->first < ((const struct dl2_read_run *)right)->first;
 }
 
 /* How many of `count` plans, sorted, make one run; *bytes is its length. */
@@ -346,10 +346,10 @@ static size_t join(void *const *plans, size_t count, uint64_t *bytes)
     return joined;
 }
 
-static struct dl2_run *make_run(struct dl2_ahead *ahead, void *const *plans, size_t count,
-                                uint64_t bytes)
+static struct dl2_read_run *make_run(struct dl2_ahead *ahead, void *const *plans, size_t count,
+                                     uint64_t bytes)
 {
-    struct dl2_run *run = ahead->free_runs;
+    struct dl2_read_run *run = ahead->free_runs;
     if (!run || !arena_take(ahead, (size_t)bytes + 1, run))
         return NULL;
     ahead->free_runs = run->after;
@@ -385,7 +385,7 @@ static void plan(struct dl2_ahead *ahead)
     for (size_t i = 0; i < count;) {
         uint64_t bytes;
         const size_t joined = join(&ahead->sorted[i], count - i, &bytes);
-        struct dl2_run *run = make_run(ahead, &ahead->sorted[i], joined, bytes);
+        struct dl2_read_run *run = make_run(ahead, &ahead->sorted[i], joined, bytes);
         if (run)
             ahead->planned[runs++] = run;
         i += joined;
@@ -427,7 +427,7 @@ static void judge(struct dl2_ahead *ahead, double seconds, size_t bytes)
 
 /* ---- for engines ---- */
 
-struct dl2_run *dl2_ahead_next(struct dl2_ahead *ahead, bool wait, bool *over)
+struct dl2_read_run *dl2_ahead_next(struct dl2_ahead *ahead, bool wait, bool *over)
 {
     pthread_mutex_lock(&ahead->mutex);
     for (;;) {
@@ -441,7 +441,7 @@ struct dl2_run *dl2_ahead_next(struct dl2_ahead *ahead, bool wait, bool *over)
         pthread_cond_wait(&ahead->work, &ahead->mutex);
     }
     *over = ahead->closing;
-    struct dl2_run *run = ahead->closing ? NULL : ahead->first;
+    struct dl2_read_run *run = ahead->closing ? NULL : ahead->first;
     if (run) {
         begin_read(ahead, run);
         if (ahead->first && !ahead->engine->wake)
@@ -451,14 +451,14 @@ struct dl2_run *dl2_ahead_next(struct dl2_ahead *ahead, bool wait, bool *over)
     return run;
 }
 
-void dl2_ahead_done(struct dl2_ahead *ahead, struct dl2_run *run, bool read)
+void dl2_ahead_done(struct dl2_ahead *ahead, struct dl2_read_run *run, bool read)
 {
     pthread_mutex_lock(&ahead->mutex);
     end_read(ahead, run, read);
     pthread_mutex_unlock(&ahead->mutex);
 }
 
-void dl2_ahead_hold(struct dl2_ahead *ahead, struct dl2_run *run)
+void dl2_ahead_hold(struct dl2_ahead *ahead, struct dl2_read_run *run)
 {
     pthread_mutex_lock(&ahead->mutex);
     run->users++;
@@ -467,12 +467,12 @@ void dl2_ahead_hold(struct dl2_ahead *ahead, struct dl2_run *run)
 
 /* ---- for loader/fetch.c ---- */
 
-struct dl2_run *dl2_ahead_take(struct dl2_ahead *ahead, size_t position, uint32_t index,
-                               const uint8_t **data, size_t *size)
+struct dl2_read_run *dl2_ahead_take(struct dl2_ahead *ahead, size_t position, uint32_t index,
+                                    const uint8_t **data, size_t *size)
 {
     pthread_mutex_lock(&ahead->mutex);
     struct place *place = &ahead->places[position % ahead->ring];
-    struct dl2_run *run = NULL;
+    struct dl2_read_run *run = NULL;
     if (position < ahead->count && position >= ahead->high)
         ahead->high = position + 1;
     if (place->position == position && place->index == index) {
@@ -499,7 +499,7 @@ struct dl2_run *dl2_ahead_take(struct dl2_ahead *ahead, size_t position, uint32_
     return run;
 }
 
-void dl2_ahead_give(struct dl2_ahead *ahead, struct dl2_run *run)
+void dl2_ahead_give(struct dl2_ahead *ahead, struct dl2_read_run *run)
 {
     pthread_mutex_lock(&ahead->mutex);
     release(ahead, run);
@@ -587,7 +587,7 @@ static int allocate(struct dl2_ahead *ahead, const struct dl2_fetch_config *conf
     for (size_t i = 0; i < ahead->ring; i++)
         ahead->places[i].position = NOWHERE;
     for (size_t i = ahead->run_count; i-- > 0;) {
-        struct dl2_run *run = &ahead->runs[i];
+        struct dl2_read_run *run = &ahead->runs[i];
         pthread_cond_init(&run->done, NULL);
         run->after = ahead->free_runs;
         ahead->free_runs = run;

@@ -13,7 +13,7 @@
 #include "loader/fetch.h"
 
 struct dl2_ahead;
-struct dl2_run;
+struct dl2_read_run;
 
 /*
  * config->io is DL2_IO_THREADS, DL2_IO_URING, or DL2_IO_AUTO for the best of them that there is.
@@ -38,9 +38,9 @@ void dl2_ahead_saw(struct dl2_ahead *ahead, double seconds, size_t bytes);
  * The bytes of a sample, as they were on the disk (nobody compared check sums), until the run is
  * given back; NULL: read it yourself.
  */
-struct dl2_run *dl2_ahead_take(struct dl2_ahead *ahead, size_t position, uint32_t index,
-                               const uint8_t **data, size_t *size);
-void dl2_ahead_give(struct dl2_ahead *ahead, struct dl2_run *run);
+struct dl2_read_run *dl2_ahead_take(struct dl2_ahead *ahead, size_t position, uint32_t index,
+                                    const uint8_t **data, size_t *size);
+void dl2_ahead_give(struct dl2_ahead *ahead, struct dl2_read_run *run);
 
 struct dl2_ahead_stats {
     uint64_t bytes, requests;

@@ -3,7 +3,7 @@
  * looked at goes encoded into the places of a slot, or as finished pixels where the processors made
  * them; when all places are taken the slot is finished, and the batch lies in the decoder's memory,
  * uint8 NHWC, as the loader would have made it: the same rectangle, antialiased triangle filter,
- * colours and flip (loader/resize.h); only the decoding itself may round otherwise.
+ * colours and flip (pixels/resize.h); only the decoding itself may round otherwise.
  *
  * A decoder is chosen by the caller of dl2_loader_create() and outlives the loader. The loader
  * takes images from it, and refused ones to the processors, whose word on what is bad is the last.
@@ -14,9 +14,10 @@
 #ifndef DL2_LOADER_BATCH_DECODER_H
 #define DL2_LOADER_BATCH_DECODER_H
 
-#include "codec/jpeg_plain.h"
+#include "codec/jpeg/jpeg_plain.h"
 #include "common/error.h"
-#include "loader/resize.h"
+#include "loader/loader.h"
+#include "pixels/resize.h"
 
 #include <jansson.h>
 #include <stddef.h>

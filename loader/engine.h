@@ -6,10 +6,16 @@
 
 #include <pthread.h>
 
-enum dl2_run_state { DL2_RUN_FREE, DL2_RUN_QUEUED, DL2_RUN_READING, DL2_RUN_READ, DL2_RUN_FAILED };
+enum dl2_read_run_state {
+    DL2_RUN_FREE,
+    DL2_RUN_QUEUED,
+    DL2_RUN_READING,
+    DL2_RUN_READ,
+    DL2_RUN_FAILED
+};
 
 /* One read: of a file as a whole, or of samples that lie near each other in one. */
-struct dl2_run {
+struct dl2_read_run {
     /* For the engine. */
     const char *path;
     int fd; /* or -1: to be opened, and closed */
@@ -20,11 +26,11 @@ struct dl2_run {
     bool evict;      /* from the page cache, when it was read */
 
     /* loader/ahead.c's own. */
-    enum dl2_run_state state;
-    unsigned users;                 /* places that point here, takers, and whoever reads it */
-    size_t page, pages;             /* of the arena */
-    size_t first;                   /* the earliest position in it */
-    struct dl2_run *before, *after; /* in the queue, or after: in the list of free ones */
+    enum dl2_read_run_state state;
+    unsigned users;                      /* places that point here, takers, and whoever reads it */
+    size_t page, pages;                  /* of the arena */
+    size_t first;                        /* the earliest position in it */
+    struct dl2_read_run *before, *after; /* in the queue, or after: in the list of free ones */
     pthread_cond_t done;
 };
 
@@ -45,13 +51,13 @@ extern const struct dl2_engine dl2_engine_threads, dl2_engine_uring;
  * The next run to read, which then must be passed to dl2_ahead_done(). NULL: nothing now. Who waits
  * gets NULL only when it is over. Plans on the way.
  */
-struct dl2_run *dl2_ahead_next(struct dl2_ahead *ahead, bool wait, bool *over);
-void dl2_ahead_done(struct dl2_ahead *ahead, struct dl2_run *run, bool read);
+struct dl2_read_run *dl2_ahead_next(struct dl2_ahead *ahead, bool wait, bool *over);
+void dl2_ahead_done(struct dl2_ahead *ahead, struct dl2_read_run *run, bool read);
 /* The run's memory isn't to be used again before the end: the kernel may yet write to it. */
-void dl2_ahead_hold(struct dl2_ahead *ahead, struct dl2_run *run);
+void dl2_ahead_hold(struct dl2_ahead *ahead, struct dl2_read_run *run);
 
 /* Reads a run with plain system calls; false where not all of it came or the file is another. */
-bool dl2_run_read(const struct dl2_run *run);
+bool dl2_run_read(const struct dl2_read_run *run);
 
 /* The whole pages that a part of a file touches: neighbours' too, so that they are cold as well. */
 struct dl2_extent {

@@ -29,7 +29,7 @@ void dl2_run_evict(int fd, uint64_t offset, uint64_t bytes)
     posix_fadvise(fd, (off_t)pages.start, (off_t)pages.bytes, POSIX_FADV_DONTNEED);
 }
 
-bool dl2_run_read(const struct dl2_run *run)
+bool dl2_run_read(const struct dl2_read_run *run)
 {
     const int own = run->fd >= 0 ? -1 : open(run->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int fd = run->fd >= 0 ? run->fd : own;
@@ -57,7 +57,7 @@ bool dl2_run_read(const struct dl2_run *run)
 static void *read_runs(void *context)
 {
     struct threads *threads = context;
-    struct dl2_run *run;
+    struct dl2_read_run *run;
     bool over;
     while ((run = dl2_ahead_next(threads->ahead, true, &over)))
         dl2_ahead_done(threads->ahead, run, dl2_run_read(run));

@@ -24,9 +24,9 @@ enum {
 #define WAKE UINT64_MAX
 
 struct slot {
-    struct dl2_run *run; /* NULL: free */
-    unsigned pending;    /* completions to come */
-    bool read;           /* all that was wanted, and no more */
+    struct dl2_read_run *run; /* NULL: free */
+    unsigned pending;         /* completions to come */
+    bool read;                /* all that was wanted, and no more */
 };
 
 struct uring {
@@ -64,7 +64,7 @@ static void chain(struct uring *uring, struct io_uring_sqe *entry, unsigned slot
     uring->slots[slot].pending++;
 }
 
-static void issue(struct uring *uring, struct dl2_run *run)
+static void issue(struct uring *uring, struct dl2_read_run *run)
 {
     const unsigned slot = uring->free_slots[--uring->free_count];
     const bool opens = run->fd < 0;
@@ -117,7 +117,7 @@ static unsigned reap(struct uring *uring)
             continue;
         }
         struct slot *slot = &uring->slots[what / 2];
-        struct dl2_run *run = slot->run;
+        struct dl2_read_run *run = slot->run;
         if (what & 1)
             slot->read = result >= 0 && (size_t)result == run->bytes;
         if (--slot->pending)
@@ -163,7 +163,7 @@ static void go_on_without(struct uring *uring)
         }
     bool over = false;
     while (!over) {
-        struct dl2_run *run = dl2_ahead_next(uring->ahead, false, &over);
+        struct dl2_read_run *run = dl2_ahead_next(uring->ahead, false, &over);
         uint64_t ignored;
         if (run)
             dl2_ahead_done(uring->ahead, run, dl2_run_read(run));
@@ -177,7 +177,7 @@ static void *read_runs(void *context)
     struct uring *uring = context;
     bool over = false;
     while (!over || uring->free_count < SLOTS || uring->armed) {
-        struct dl2_run *run = NULL;
+        struct dl2_read_run *run = NULL;
         if (!uring->armed && !over)
             arm(uring);
         /* A chain must be submitted in one go. */

@@ -69,7 +69,7 @@ static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
                        const struct dl2_slice_range *slices, struct dl2_fetched *fetched)
 {
     const double start = dl2_clock_wall();
-    struct dl2_run *run =
+    struct dl2_read_run *run =
         fetch->ahead ? dl2_ahead_take(fetch->ahead, position, index, &fetched->data, &fetched->size)
                      : NULL;
     if (!run)

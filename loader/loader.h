@@ -39,6 +39,7 @@
 #include "common/random.h"
 #include "dataset/dataset.h"
 #include "loader/fetch.h"
+#include "pixels/pixel_format.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,14 +49,6 @@ extern "C" {
 #endif
 
 struct dl2_batch_decoder; /* loader/batch_decoder.h */
-
-enum dl2_dtype {
-    DL2_UINT8,   /* 0 to 255 */
-    DL2_FLOAT32, /* (value / 255 - mean) / std */
-    DL2_BFLOAT16 /* the same, rounded to nearest even; two bytes each */
-};
-
-enum dl2_layout { DL2_NHWC, DL2_NCHW };
 
 /*
  * Which finished samples make a batch. In all three each index comes once an epoch, with the same

@@ -1,6 +1,6 @@
 #include "loader/sample.h"
 
-#include "codec/jpeg_slices.h"
+#include "codec/jpeg/jpeg_slices.h"
 #include "common/clock.h"
 
 #include <inttypes.h>
@@ -52,7 +52,7 @@ void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint
     work->stage = DL2_STAGE_READ;
     work->operation = 0;
     work->seconds = 0;
-    work->has_view = false;
+    work->has_crop = false;
     work->slices.count = 0;
     work->staged = false;
     dl2_random_init(&work->random, recipe->config->seed, DL2_RANDOM_AUGMENT, recipe->epoch, index);
@@ -71,23 +71,52 @@ void dl2_work_drop(struct dl2_work *work, const struct dl2_recipe *recipe)
     work->holds_bytes = false;
 }
 
-/* ---- the stages ---- */
-
-static void choose_view(const struct dl2_loader_config *config, struct dl2_random *random,
-                        uint32_t width, uint32_t height, struct dl2_view *view)
+struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *config)
 {
-    if (config->train)
-        dl2_view_for_training(config, random, width, height, view);
-    else
-        dl2_view_for_validation(config, width, height, view);
+    return (struct dl2_crop_config){
+        .image_size = config->image_size,
+        .resize = config->resize,
+        .area_min = config->area_min,
+        .area_max = config->area_max,
+        .aspect_min = config->aspect_min,
+        .aspect_max = config->aspect_max,
+        .flip = config->flip,
+    };
 }
 
-/* None where the view needs about all of them: one read of what lies together is as good. */
-static struct dl2_slice_range slices_of_view(const struct dl2_cuts *cuts,
-                                             const struct dl2_view *view)
+struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *config, void *out)
 {
-    const uint32_t top = view->y < DL2_JPEG_SLICE_MARGIN ? 0 : view->y - DL2_JPEG_SLICE_MARGIN;
-    const uint64_t bottom = (uint64_t)view->y + view->height + DL2_JPEG_SLICE_MARGIN;
+    struct dl2_resize_output output = {
+        .data = out,
+        .width = config->image_size,
+        .height = config->image_size,
+        .channels = config->channels,
+        .dtype = config->dtype,
+        .layout = config->layout,
+    };
+    memcpy(output.mean, config->mean, sizeof output.mean);
+    memcpy(output.std, config->std, sizeof output.std);
+    return output;
+}
+
+/* ---- the stages ---- */
+
+static void choose_crop(const struct dl2_loader_config *config, struct dl2_random *random,
+                        uint32_t width, uint32_t height, struct dl2_crop *crop)
+{
+    const struct dl2_crop_config crops = dl2_loader_crop_config(config);
+    if (config->train)
+        dl2_crop_for_training(&crops, random, width, height, crop);
+    else
+        dl2_crop_for_validation(&crops, width, height, crop);
+}
+
+/* None where the crop needs about all of them: one read of what lies together is as good. */
+static struct dl2_slice_range slices_of_crop(const struct dl2_cuts *cuts,
+                                             const struct dl2_crop *crop)
+{
+    const uint32_t top = crop->y < DL2_JPEG_SLICE_MARGIN ? 0 : crop->y - DL2_JPEG_SLICE_MARGIN;
+    const uint64_t bottom = (uint64_t)crop->y + crop->height + DL2_JPEG_SLICE_MARGIN;
     const uint64_t end = bottom < cuts->height ? (bottom - 1) / cuts->rows + 1 : cuts->count;
     const uint32_t first = top / cuts->rows, count = (uint32_t)end - first;
     return count < cuts->count ? (struct dl2_slice_range){first, count}
@@ -95,20 +124,20 @@ static struct dl2_slice_range slices_of_view(const struct dl2_cuts *cuts,
 }
 
 /*
- * The view of a sample whose size the dataset knows, before there are bytes, and the slices that it
+ * The crop of a sample whose size the dataset knows, before there are bytes, and the slices that it
  * needs, count 0 for all of them. False where the size isn't known, or too large: such an image is
  * read, to be refused.
  */
-static bool view_of_cuts(const struct dl2_recipe *recipe, uint32_t index, struct dl2_random *random,
-                         struct dl2_cuts *cuts, struct dl2_view *view,
+static bool crop_of_cuts(const struct dl2_recipe *recipe, uint32_t index, struct dl2_random *random,
+                         struct dl2_cuts *cuts, struct dl2_crop *crop,
                          struct dl2_slice_range *slices)
 {
     const uint64_t most = recipe->config->max_pixels;
     if (!dl2_dataset_cuts(recipe->dataset, index, cuts) ||
         (uint64_t)cuts->width * cuts->height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
         return false;
-    choose_view(recipe->config, random, cuts->width, cuts->height, view);
-    *slices = slices_of_view(cuts, view);
+    choose_crop(recipe->config, random, cuts->width, cuts->height, crop);
+    *slices = slices_of_crop(cuts, crop);
     return true;
 }
 
@@ -117,9 +146,9 @@ bool dl2_sample_slices(const void *context, uint32_t index, struct dl2_slice_ran
     const struct dl2_recipe *recipe = context;
     struct dl2_cuts cuts;
     struct dl2_random random;
-    struct dl2_view view;
+    struct dl2_crop crop;
     dl2_random_init(&random, recipe->config->seed, DL2_RANDOM_AUGMENT, recipe->epoch, index);
-    return view_of_cuts(recipe, index, &random, &cuts, &view, range) && range->count;
+    return crop_of_cuts(recipe, index, &random, &cuts, &crop, range) && range->count;
 }
 
 static int read_bytes(struct dl2_work *work, const struct dl2_recipe *recipe,
@@ -129,8 +158,8 @@ static int read_bytes(struct dl2_work *work, const struct dl2_recipe *recipe,
     if (work->cached)
         return DL2_OK;
     work->holds_bytes = true; /* to be given back after an error, too */
-    work->has_view = recipe->sliced && view_of_cuts(recipe, work->index, &work->random, &work->cuts,
-                                                    &work->view, &work->slices);
+    work->has_crop = recipe->sliced && crop_of_cuts(recipe, work->index, &work->random, &work->cuts,
+                                                    &work->crop, &work->slices);
     DL2_TRY(dl2_fetch_take(recipe->fetch, work->position, work->index,
                            work->slices.count ? &work->slices : NULL, &work->fetched, error));
     work->stats.bytes += work->fetched.size;
@@ -190,7 +219,7 @@ static bool lies_in_bytes(const struct dl2_work *work)
     return pixels >= bytes && pixels < bytes + work->fetched.size;
 }
 
-/* From here on the sample is an image of the rows that were read, which the view is told in. */
+/* From here on the sample is an image of the rows that were read, which the crop is told in. */
 static int join_slices(struct dl2_work *work, const struct dl2_recipe *recipe,
                        struct dl2_error *error)
 {
@@ -199,18 +228,18 @@ static int join_slices(struct dl2_work *work, const struct dl2_recipe *recipe,
                                             cuts->rows, work->slices, work->fetched.data,
                                             work->fetched.size, &work->joined, error);
     dl2_work_drop(work, recipe);
-    work->view.y -= work->slices.first * cuts->rows;
+    work->crop.y -= work->slices.first * cuts->rows;
     return status;
 }
 
-/* A small JPEG of the segments under the view, if that is all that is needed. */
-static bool splice_view(struct dl2_work *work, const uint8_t *data, size_t size)
+/* A small JPEG of the segments under the crop, if that is all that is needed. */
+static bool splice_crop(struct dl2_work *work, const uint8_t *data, size_t size)
 {
-    const struct dl2_view *view = &work->view;
+    const struct dl2_crop *crop = &work->crop;
     struct dl2_jpeg_splice *splice = &work->splice;
-    return dl2_jpeg_splice(splice, data, size, view->x, view->y, view->width, view->height, NULL) ==
+    return dl2_jpeg_splice(splice, data, size, crop->x, crop->y, crop->width, crop->height, NULL) ==
                1 &&
-           splice->y + splice->height >= view->y + view->height;
+           splice->y + splice->height >= crop->y + crop->height;
 }
 
 /* Makes work->encoded where the batch decoder takes the image. */
@@ -218,13 +247,13 @@ static bool stage(struct dl2_work *work, const struct dl2_recipe *recipe,
                   const struct dl2_image_info *info, const uint8_t *data, size_t size)
 {
     struct dl2_batch_decoder *decoder = recipe->config->decoder;
-    const struct dl2_view *view = &work->view;
+    const struct dl2_crop *crop = &work->crop;
     struct dl2_encoded *encoded = &work->encoded;
-    *encoded = (struct dl2_encoded){.data = data, .size = size, .flip = view->flip};
+    *encoded = (struct dl2_encoded){.data = data, .size = size, .flip = crop->flip};
     if (info->orientation != 1 || !dl2_jpeg_plain_read(&encoded->jpeg, data, size))
         return false;
-    double x = view->x, y = view->y;
-    if (recipe->config->decoder_splices && splice_view(work, data, size)) {
+    double x = crop->x, y = crop->y;
+    if (recipe->config->decoder_splices && splice_crop(work, data, size)) {
         encoded->data = work->splice.jpeg.data;
         encoded->size = work->splice.jpeg.size;
         encoded->jpeg.width = work->splice.width;
@@ -236,20 +265,20 @@ static bool stage(struct dl2_work *work, const struct dl2_recipe *recipe,
     }
     if (!decoder->ops->takes(decoder, &encoded->jpeg))
         return false;
-    encoded->limit = (struct dl2_box){x, y, x + view->width, y + view->height};
-    encoded->box = (struct dl2_box){x + view->box.left, y + view->box.top, x + view->box.right,
-                                    y + view->box.bottom};
+    encoded->limit = (struct dl2_box){x, y, x + crop->width, y + crop->height};
+    encoded->box = (struct dl2_box){x + crop->box.left, y + crop->box.top, x + crop->box.right,
+                                    y + crop->box.bottom};
     if (encoded->data != data)
         dl2_work_drop(work, recipe);
     return true;
 }
 
-/* Header, view, pixels. Gray stays gray until it is resized: that is a third of the work. */
+/* Header, crop, pixels. Gray stays gray until it is resized: that is a third of the work. */
 static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = recipe->config;
     if (work->cached) {
-        choose_view(config, &work->random, work->cached->width, work->cached->height, &work->view);
+        choose_crop(config, &work->random, work->cached->width, work->cached->height, &work->crop);
         look_at(work, work->cached);
         work->stats.decoded_hits++;
         return DL2_OK;
@@ -261,8 +290,8 @@ static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct
     const size_t size = work->slices.count ? work->joined.size : work->fetched.size;
     DL2_TRY(dl2_decoder_open(work->decoder, data, size, config->max_pixels, &info, error));
     const uint32_t width = dl2_upright_width(&info), height = dl2_upright_height(&info);
-    if (!work->has_view)
-        choose_view(config, &work->random, width, height, &work->view);
+    if (!work->has_crop)
+        choose_crop(config, &work->random, width, height, &work->crop);
     else if (!work->slices.count && (width != work->cuts.width || height != work->cuts.height))
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "is of %" PRIu32 "x%" PRIu32 " where the index says %" PRIu32
@@ -275,16 +304,16 @@ static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct
     request.channels = config->channels == 1 ? 1 : 0;
     /* The cache keeps gray or RGB of full size; samples without room in it must look alike. */
     request.planes = !recipe->decoded;
-    request.reduction = recipe->decoded ? 1 : dl2_view_reduction(&work->view, config);
+    request.reduction = recipe->decoded ? 1 : dl2_crop_reduction(&work->crop, config->image_size);
     int status = 0;
     if (recipe->decoded)
         status = decode_into_cache(work, recipe, &request, width, height,
                                    config->channels == 1 ? 1 : info.channels, error);
     if (status == 0) {
-        request.x = work->view.x;
-        request.y = work->view.y;
-        request.width = work->view.width;
-        request.height = work->view.height;
+        request.x = work->crop.x;
+        request.y = work->crop.y;
+        request.width = work->crop.width;
+        request.height = work->crop.height;
         status = dl2_decoder_decode(work->decoder, &request, &work->raster, error);
     }
     if (status < 0 || !lies_in_bytes(work))
@@ -296,20 +325,21 @@ static int decode(struct dl2_work *work, const struct dl2_recipe *recipe, struct
 static int transform(struct dl2_work *work, const struct dl2_recipe *recipe, void *out,
                      struct dl2_error *error)
 {
-    struct dl2_loader_config config = *recipe->config;
+    const struct dl2_loader_config *config = recipe->config;
     if (work->staged) {
-        const int added = config.decoder->ops->add(work->slot, work->number, &work->encoded, error);
+        const int added =
+            config->decoder->ops->add(work->slot, work->number, &work->encoded, error);
         dl2_work_drop(work, recipe);
         work->stats.decoder_images += added == DL2_OK;
         return added;
     }
-    if (config.operation_count) {
-        config.dtype = DL2_UINT8;
-        config.layout = DL2_NHWC;
-        out = work->pixels;
+    struct dl2_resize_output output = dl2_loader_output(config, out);
+    if (config->operation_count) {
+        output.data = work->pixels;
+        output.dtype = DL2_UINT8;
+        output.layout = DL2_NHWC;
     }
-    const int status =
-        dl2_transform(&work->resizer, &work->raster, &work->view, &config, out, error);
+    const int status = dl2_crop_resize(&work->resizer, &work->raster, &work->crop, output, error);
     dl2_work_drop(work, recipe);
     return status;
 }
@@ -330,7 +360,7 @@ static int operate(struct dl2_work *work, const struct dl2_recipe *recipe, struc
 static int put(struct dl2_work *work, const struct dl2_recipe *recipe, void *out,
                struct dl2_error *error)
 {
-    const struct dl2_resize_output output = dl2_transform_output(recipe->config, out);
+    const struct dl2_resize_output output = dl2_loader_output(recipe->config, out);
     return dl2_convert_pixels(&work->resizer, work->pixels, &output, error);
 }
 

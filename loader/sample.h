@@ -14,13 +14,13 @@
 #define DL2_LOADER_SAMPLE_H
 
 #include "codec/decoder.h"
-#include "codec/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_tiles.h"
 #include "loader/batch_decoder.h"
 #include "loader/cache.h"
 #include "loader/fetch.h"
 #include "loader/loader.h"
-#include "loader/resize.h"
-#include "loader/transform.h"
+#include "pixels/crop.h"
+#include "pixels/resize.h"
 
 /* What all samples have in common. */
 struct dl2_recipe {
@@ -50,6 +50,11 @@ static inline bool dl2_recipe_may_slice(const struct dl2_loader_config *config)
  */
 bool dl2_sample_slices(const void *recipe, uint32_t index, struct dl2_slice_range *range);
 
+/* What pixels/ needs of a loader's settings: which crops are drawn, and where a sample's pixels go,
+ * and as what. */
+struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *config);
+struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *config, void *out);
+
 enum dl2_stage {
     DL2_STAGE_READ,
     DL2_STAGE_DECODE,
@@ -66,12 +71,12 @@ struct dl2_work {
     unsigned operation;   /* the next */
     double seconds;       /* that its stages took so far */
     struct dl2_random random;
-    struct dl2_view view;
+    struct dl2_crop crop;
     struct dl2_loader_stats stats; /* for the caller to add up and clear */
 
     struct dl2_fetched fetched; /* encoded; given back once it is decoded, and not looked at */
     bool holds_bytes;
-    bool has_view;                        /* it was chosen before there were bytes */
+    bool has_crop;                        /* it was chosen before there were bytes */
     struct dl2_cuts cuts;                 /* where only slices were read */
     struct dl2_slice_range slices;        /* count 0: all of it */
     struct dl2_bytes joined;              /* the JPEG that they make */

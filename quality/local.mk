@@ -1,29 +1,29 @@
 # The metrics are a library: dl2-transcode calls it too. Each SIMD level is a library of its own, for its flags.
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \
-	quality/kernel.c quality/kernel.h \
-	quality/device.h \
+	quality/metric_kernels.c quality/metric_kernels.h \
+	quality/score_device.h \
 	quality/metric.c quality/metric.h \
 	quality/psnr.c \
 	quality/scorer.h \
 	quality/ssim.c
-libquality_la_LIBADD = libcommon.la
+libquality_la_LIBADD = libpixels.la libcommon.la
 
 if HAVE_AVX2
 noinst_LTLIBRARIES += libquality_avx2.la
-libquality_avx2_la_SOURCES = quality/kernel_avx2.c quality/kernel_simd.inc
+libquality_avx2_la_SOURCES = quality/metric_kernels_avx2.c quality/metric_kernels_simd.inc
 libquality_avx2_la_CFLAGS = $(AM_CFLAGS) $(AVX2_CFLAGS)
 libquality_la_LIBADD += libquality_avx2.la
 endif
 if HAVE_AVX512
 noinst_LTLIBRARIES += libquality_avx512.la
-libquality_avx512_la_SOURCES = quality/kernel_avx512.c quality/kernel_simd.inc
+libquality_avx512_la_SOURCES = quality/metric_kernels_avx512.c quality/metric_kernels_simd.inc
 libquality_avx512_la_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
 libquality_la_LIBADD += libquality_avx512.la
 endif
 
 noinst_LTLIBRARIES += libscore_devices.la
-libscore_devices_la_SOURCES = quality/devices.c
+libscore_devices_la_SOURCES = quality/score_devices.c
 libscore_devices_la_LIBADD = libcommon.la
 if HAVE_CUDA
 libscore_devices_la_LIBADD += libscore_cuda.la

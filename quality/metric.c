@@ -2,7 +2,7 @@
 
 #include "common/memory.h"
 #include "common/simd.h"
-#include "quality/device.h"
+#include "quality/score_device.h"
 #include "quality/scorer.h"
 
 #include <inttypes.h>
@@ -50,7 +50,7 @@ int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error)
     /* Zeroed also because kernels read a little behind a strip's columns and throw the result away.
      */
     memset(scorer, 0, sizeof *scorer);
-    scorer->kernels = dl2_kernels_for(dl2_simd_flags());
+    scorer->kernels = dl2_metric_kernels_for(dl2_simd_flags());
     *out = scorer;
     return DL2_OK;
 }

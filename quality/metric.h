@@ -22,7 +22,7 @@
 #define DL2_QUALITY_METRIC_H
 
 #include "common/error.h"
-#include "common/image.h"
+#include "pixels/image.h"
 
 /* Why a pair has no value of a metric. */
 enum dl2_score_gap {

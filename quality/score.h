@@ -10,8 +10,8 @@
 #define DL2_QUALITY_SCORE_H
 
 #include "common/error.h"
-#include "quality/device.h"
 #include "quality/metric.h"
+#include "quality/score_device.h"
 
 #include <stddef.h>
 #include <stdint.h>

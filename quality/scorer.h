@@ -3,8 +3,8 @@
 #define DL2_QUALITY_SCORER_H
 
 #include "common/memory.h"
-#include "quality/kernel.h"
 #include "quality/metric.h"
+#include "quality/metric_kernels.h"
 
 /* SSIM's strip of columns, worked through from top to bottom: at most 730 kB, for a second-level
  * cache. */
@@ -20,7 +20,7 @@ struct dl2_ssim_strip {
 };
 
 struct dl2_scorer {
-    const struct dl2_kernels *kernels;
+    const struct dl2_metric_kernels *kernels;
     const struct dl2_image *reference;
     struct dl2_ssim_strip strip;
 };

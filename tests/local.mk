@@ -26,12 +26,17 @@ libfuzzreplay_la_SOURCES = tests/fuzz_replay.c
 libfuzzreplay_la_LIBADD = libcommon.la
 endif
 
+include tests/tree/local.mk
 include tests/common/local.mk
+include tests/pixels/local.mk
 include tests/codec/local.mk
 include tests/dataset/local.mk
 include tests/quality/local.mk
 include tests/transcode/local.mk
 include tests/loader/local.mk
+include tests/load/local.mk
+include tests/ranks/local.mk
+include tests/network/local.mk
 include tests/train/local.mk
 include tests/cuda/local.mk
 include tests/report/local.mk

@@ -8,11 +8,11 @@
 #include "common/option.h"
 #include "common/progress.h"
 #include "common/quote.h"
+#include "device/device.h"
 #include "loader/words.h"
-#include "train/device.h"
-#include "train/network.h"
+#include "network/network.h"
+#include "ranks/world.h"
 #include "train/trainer.h"
-#include "train/world.h"
 
 #include <limits.h>
 #include <math.h>

@@ -7,9 +7,9 @@
 
 #include "common/monitor.h"
 #include "dataset/dataset.h"
+#include "network/network.h"
 #include "train/budget.h"
 #include "train/feed.h"
-#include "train/network.h"
 #include "train/run_state.h"
 #include "train/trainer.h"
 

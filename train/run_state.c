@@ -1,6 +1,6 @@
 #include "train/run_state.h"
 #include "common/json.h"
-#include "train/checkpoint.h"
+#include "network/safetensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -121,21 +121,21 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     return DL2_OK;
 }
 
-static int set_json(struct dl2_checkpoint *checkpoint, const char *key, const json_t *json,
+static int set_json(struct dl2_safetensors *checkpoint, const char *key, const json_t *json,
                     struct dl2_error *error)
 {
     char *text = json ? dump(json) : NULL;
     if (!text)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint's %s", key);
-    int status = dl2_checkpoint_set_text(checkpoint, key, text, error);
+    int status = dl2_safetensors_set_text(checkpoint, key, text, error);
     free(text);
     return status;
 }
 
-static int get_json(const struct dl2_checkpoint *checkpoint, const char *key, json_t **out,
+static int get_json(const struct dl2_safetensors *checkpoint, const char *key, json_t **out,
                     struct dl2_error *error)
 {
-    const char *text = dl2_checkpoint_text(checkpoint, key);
+    const char *text = dl2_safetensors_text(checkpoint, key);
     json_error_t reason;
     *out = text ? json_loads(text, JSON_REJECT_DUPLICATES, &reason) : NULL;
     if (!json_is_object(*out)) {
@@ -190,7 +190,7 @@ static int visit_all(struct dl2_network *network, const struct visit *visit,
 /* What the checkpoint borrows until it is written. */
 struct gather {
     struct dl2_network *network;
-    struct dl2_checkpoint *checkpoint;
+    struct dl2_safetensors *checkpoint;
     struct gathered {
         char *name;
         float *values;
@@ -208,11 +208,11 @@ static int gather_tensor(void *context, size_t index, enum dl2_network_part part
     if (!own->name || !own->values)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the weights of a checkpoint");
     DL2_TRY(dl2_network_get(gather->network, index, part, own->values, error));
-    return dl2_checkpoint_add(gather->checkpoint, own->name, "F32", tensor->rank, tensor->dims,
-                              own->values, error);
+    return dl2_safetensors_add(gather->checkpoint, own->name, "F32", tensor->rank, tensor->dims,
+                               own->values, error);
 }
 
-static int fill(struct dl2_checkpoint *checkpoint, const struct dl2_run_state *state,
+static int fill(struct dl2_safetensors *checkpoint, const struct dl2_run_state *state,
                 const json_t *identity, struct gather *gather, struct dl2_error *error)
 {
     json_t *json = state_to_json(state);
@@ -227,8 +227,8 @@ static int fill(struct dl2_checkpoint *checkpoint, const struct dl2_run_state *s
 int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity,
                        struct dl2_network *network, const char *path, struct dl2_error *error)
 {
-    struct dl2_checkpoint checkpoint;
-    DL2_TRY(dl2_checkpoint_init(&checkpoint, error));
+    struct dl2_safetensors checkpoint;
+    DL2_TRY(dl2_safetensors_init(&checkpoint, error));
     struct gather gather = {network, &checkpoint, NULL, 0};
     gather.gathered =
         dl2_calloc(PARTS * dl2_network_tensor_count(network), sizeof *gather.gathered);
@@ -237,20 +237,20 @@ int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity
                      : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
     if (status < 0)
         dl2_error_prefix(error, "checkpoint %s", path);
-    else if ((status = dl2_checkpoint_write(&checkpoint, path, error)) < 0)
+    else if ((status = dl2_safetensors_write(&checkpoint, path, error)) < 0)
         dl2_error_prefix(error, "the checkpoint");
     for (size_t i = 0; i < gather.count; i++) {
         free(gather.gathered[i].name);
         free(gather.gathered[i].values);
     }
     free(gather.gathered);
-    dl2_checkpoint_free(&checkpoint);
+    dl2_safetensors_free(&checkpoint);
     return status;
 }
 
 struct scatter {
     struct dl2_network *network;
-    const struct dl2_checkpoint *checkpoint;
+    const struct dl2_safetensors *checkpoint;
 };
 
 static int scatter_tensor(void *context, size_t index, enum dl2_network_part part, const char *name,
@@ -260,8 +260,8 @@ static int scatter_tensor(void *context, size_t index, enum dl2_network_part par
     float *values = dl2_alloc_aligned(tensor->count, sizeof *values);
     if (!values)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the weights of a checkpoint");
-    int status = dl2_checkpoint_copy(scatter->checkpoint, name, "F32", tensor->rank, tensor->dims,
-                                     values, error);
+    int status = dl2_safetensors_copy(scatter->checkpoint, name, "F32", tensor->rank, tensor->dims,
+                                      values, error);
     if (status == DL2_OK)
         status = dl2_network_set(scatter->network, index, part, values, error);
     free(values);
@@ -291,7 +291,7 @@ static int check_identity(const json_t *own, const json_t *its, struct dl2_error
     return DL2_OK;
 }
 
-static int restore(const struct dl2_checkpoint *checkpoint, const json_t *identity,
+static int restore(const struct dl2_safetensors *checkpoint, const json_t *identity,
                    struct dl2_network *network, struct dl2_run_state *state,
                    struct dl2_error *error)
 {
@@ -314,24 +314,24 @@ static int restore(const struct dl2_checkpoint *checkpoint, const json_t *identi
 int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_network *network,
                        struct dl2_run_state *state, struct dl2_error *error)
 {
-    struct dl2_checkpoint checkpoint;
-    DL2_TRY(dl2_checkpoint_read(path, &checkpoint, error));
+    struct dl2_safetensors checkpoint;
+    DL2_TRY(dl2_safetensors_read(path, &checkpoint, error));
     memset(state, 0, sizeof *state);
     int status = restore(&checkpoint, identity, network, state, error);
     if (status < 0)
         dl2_error_prefix(error, "checkpoint %s", path);
-    dl2_checkpoint_free(&checkpoint);
+    dl2_safetensors_free(&checkpoint);
     return status;
 }
 
 bool dl2_run_state_unfinished(const char *path)
 {
-    struct dl2_checkpoint checkpoint;
+    struct dl2_safetensors checkpoint;
     struct dl2_run_state state;
     json_t *json = NULL;
     bool unfinished = false;
     memset(&state, 0, sizeof state);
-    if (dl2_checkpoint_read(path, &checkpoint, NULL) < 0)
+    if (dl2_safetensors_read(path, &checkpoint, NULL) < 0)
         return false;
     if (get_json(&checkpoint, STATE_KEY, &json, NULL) == DL2_OK &&
         state_from_json(json, &state, NULL) == DL2_OK)
@@ -340,7 +340,7 @@ bool dl2_run_state_unfinished(const char *path)
     json_decref(state.missing);
     json_decref(state.part);
     json_decref(json);
-    dl2_checkpoint_free(&checkpoint);
+    dl2_safetensors_free(&checkpoint);
     return unfinished;
 }
 

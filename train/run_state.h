@@ -9,8 +9,8 @@
 #define DL2_TRAIN_RUN_STATE_H
 
 #include "loader/loader.h"
-#include "train/network.h"
-#include "train/world.h"
+#include "network/network.h"
+#include "ranks/world.h"
 
 #include <jansson.h>
 #include <stdint.h>

@@ -4,10 +4,10 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/thread.h"
+#include "network/weights.h"
+#include "ranks/world.h"
 #include "train/mixup.h"
 #include "train/run.h"
-#include "train/weights.h"
-#include "train/world.h"
 
 #include <math.h>
 #include <stdlib.h>

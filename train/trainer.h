@@ -8,7 +8,7 @@
  * arguments give equal weights, bit for bit, for any number of loader workers, and also when one of
  * them was stopped and resumed anywhere (not with a time budget, which depends on the clock).
  *
- * Several ranks (train/world.h) call dl2_train() with equal settings, and share each step's images:
+ * Several ranks (ranks/world.h) call dl2_train() with equal settings, and share each step's images:
  * `batch` for each of them, next to each other in the epoch's order, so that R ranks with batches
  * of B see what one with batches of R * B does. Their gradients are averaged; weights are the same
  * on all, bit for bit. What is validated is shared out, too, each image once. Mixup and dropout
@@ -21,12 +21,12 @@
 #define DL2_TRAIN_TRAINER_H
 
 #include "common/error.h"
+#include "device/device.h"
 #include "loader/batch_decoder.h"
 #include "loader/loader.h"
-#include "train/device.h"
-#include "train/network.h"
+#include "network/network.h"
+#include "ranks/world.h"
 #include "train/schedule.h"
-#include "train/world.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -113,7 +113,7 @@ struct dl2_train_config {
     const char *name;       /* of the run; NULL: made from variant, arch and seed */
     const char *out;        /* folder of the report; made if missing */
     const char *checkpoint; /* file; NULL: DL2_CHECKPOINT_FILE in `out` */
-    const char *pretrained; /* weights to begin with (train/weights.h); NULL: fresh ones */
+    const char *pretrained; /* weights to begin with (network/weights.h); NULL: fresh ones */
     const char *export;     /* file that receives the weights at the end; NULL: none */
     double started;         /* dl2_clock_wall() when the program began */
     const volatile sig_atomic_t *stop; /* becomes non-zero to stop after the step; may be NULL */

@@ -6,7 +6,7 @@
 #include "common/option.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
-#include "transcode/place.h"
+#include "transcode/output_folder.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -291,7 +291,7 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
             continue;
         bool gone = false;
         if (copy->options->prune)
-            status = dl2_place_remove(dest, files.paths[i], &gone, error);
+            status = dl2_output_remove(dest, files.paths[i], &gone, error);
         removed += gone;
         if (!gone && left++ < MAX_STRAYS_NAMED)
             tell(copy, "%s/%s: no source image accounts for it", dest, files.paths[i]);
@@ -396,14 +396,14 @@ static int run(struct copy *copy, struct dl2_error *error)
 /* Neither may lie in the other. */
 static int check_places(const struct dl2_copy_options *options, struct dl2_error *error)
 {
-    char *source = dl2_place_resolve(options->source);
+    char *source = dl2_output_resolve(options->source);
     if (!source)
         return dl2_error_system(error, "%s: can't be read", options->source);
-    char *dest = dl2_place_resolve_new(options->dest);
+    char *dest = dl2_output_resolve_new(options->dest);
     int status = DL2_OK;
     if (!dest)
         status = dl2_error_system(error, "%s: can't be read", options->dest);
-    else if (dl2_place_lies_in(source, dest) || dl2_place_lies_in(dest, source))
+    else if (dl2_output_lies_in(source, dest) || dl2_output_lies_in(dest, source))
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s: DEST and SOURCE lie in each other; name another folder",
                                options->dest);
@@ -422,7 +422,8 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
     if (status == DL2_OK)
         status = dl2_make_folders(options->dest, error);
     if (status == DL2_OK)
-        status = dl2_place_lock(options->dest, options->on_message, options->context, &lock, error);
+        status =
+            dl2_output_lock(options->dest, options->on_message, options->context, &lock, error);
     if (status == DL2_OK)
         status = run(&copy, error);
     dl2_writer_close(copy.writer);

@@ -1,5 +1,5 @@
 /* dl2-transcode: a tree of images, recompressed by several codecs at several qualities. */
-#include "codec/jpeg_slices.h"
+#include "codec/jpeg/jpeg_slices.h"
 #include "common/file.h"
 #include "common/memory.h"
 #include "common/option.h"

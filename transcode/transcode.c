@@ -5,7 +5,7 @@
 #include "common/json.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
-#include "transcode/place.h"
+#include "transcode/output_folder.h"
 #include "transcode/variant.h"
 
 #include <errno.h>
@@ -109,30 +109,30 @@ static bool is_packed(const struct run *run)
 static int check_places(const struct run *run, struct dl2_error *error)
 {
     const char *source_given = run->options->source, *dest_given = run->options->dest;
-    char *source = dl2_place_resolve(source_given);
+    char *source = dl2_output_resolve(source_given);
     if (!source)
         return dl2_error_system(error, "%s: can't be read", source_given);
-    char *dest = dl2_place_resolve_new(dest_given);
+    char *dest = dl2_output_resolve_new(dest_given);
     int status = DL2_OK;
     if (!dest)
         status = dl2_error_system(error, "%s: can't be made", dest_given);
     else if (!strcmp(source, dest))
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s: DEST is SOURCE itself; name another folder", dest_given);
-    else if (dl2_place_lies_in(dest, source))
+    else if (dl2_output_lies_in(dest, source))
         status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s lies within SOURCE, whose images would then be those of the "
                                "variants, too; name a DEST elsewhere",
                                dest_given);
     for (size_t v = 0; status == DL2_OK && v < run->variant_count; v++) {
-        char *root = dl2_place_resolve_new(run->variants[v].root);
+        char *root = dl2_output_resolve_new(run->variants[v].root);
         if (!root)
             status = dl2_error_system(error, "%s: can't be made", run->variants[v].root);
-        else if (dl2_place_lies_in(source, root))
+        else if (dl2_output_lies_in(source, root))
             status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s would be written over its own source %s; name another DEST",
                                    run->variants[v].root, source_given);
-        else if (dl2_place_lies_in(root, source)) /* by a link */
+        else if (dl2_output_lies_in(root, source)) /* by a link */
             status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s leads into SOURCE; remove that link, or name another DEST",
                                    run->variants[v].root);
@@ -624,8 +624,8 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     DL2_TRY(check_places(run, error));
     DL2_TRY(open_source(run, error));
     DL2_TRY(dl2_make_folders(run->options->dest, error));
-    DL2_TRY(dl2_place_lock(run->options->dest, run->options->on_message, run->options->context,
-                           &run->lock, error));
+    DL2_TRY(dl2_output_lock(run->options->dest, run->options->on_message, run->options->context,
+                            &run->lock, error));
     DL2_TRY(collect(run, error));
     DL2_TRY(plan(run, error));
     if (run->todo_count)

@@ -3,7 +3,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
-#include "transcode/place.h"
+#include "transcode/output_folder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -630,7 +630,7 @@ int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_e
             continue;
         DL2_TRY(dl2_variant_begin(variant, error));
         bool gone;
-        DL2_TRY(dl2_place_remove(variant->root, variant->strays[i], &gone, error));
+        DL2_TRY(dl2_output_remove(variant->root, variant->strays[i], &gone, error));
         *removed += gone;
     }
     return DL2_OK;

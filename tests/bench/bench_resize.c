@@ -8,7 +8,7 @@
  */
 #include "common/clock.h"
 #include "common/simd.h"
-#include "loader/resize.h"
+#include "pixels/resize.h"
 
 #include <math.h>
 #include <stdio.h>

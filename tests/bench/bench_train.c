@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/random.h"
-#include "train/network.h"
+#include "network/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>

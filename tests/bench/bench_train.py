@@ -2,7 +2,7 @@
 
     bench_train.py ARCH PIXELS BATCH THREADS STEPS
 
-The same networks as train/arch.c, the same work: bytes to normalised floats, forward, backward, SGD, the loss's value.
+The same networks as network/arch.c, the same work: bytes to normalised floats, forward, backward, SGD, the loss's value.
 """
 import sys
 import time

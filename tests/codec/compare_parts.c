@@ -16,7 +16,7 @@
 #include "codec/codecs.h"
 #include "codec/decoder.h"
 #include "common/file.h"
-#include "loader/transform.h"
+#include "loader/sample.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -392,7 +392,7 @@ static void compare_crop(struct state *state, const struct dl2_dataset *dataset,
     struct dl2_sample sample;
     struct dl2_random random;
     struct dl2_raster whole;
-    struct dl2_view view;
+    struct dl2_crop crop;
     const uint8_t *data;
     size_t size;
     dl2_dataset_sample(dataset, index, &sample);
@@ -404,12 +404,15 @@ static void compare_crop(struct state *state, const struct dl2_dataset *dataset,
     request.width = dl2_upright_width(&info);
     request.height = dl2_upright_height(&info);
     dl2_random_init(&random, config->seed, DL2_RANDOM_AUGMENT, batch->epoch, index);
-    dl2_view_for_training(config, &random, request.width, request.height, &view);
-    request.reduction = dl2_view_reduction(&view, config);
+    const struct dl2_crop_config crops = dl2_loader_crop_config(config);
+    dl2_crop_for_training(&crops, &random, request.width, request.height, &crop);
+    request.reduction = dl2_crop_reduction(&crop, config->image_size);
     if (dl2_decoder_decode(state->other, &request, &whole, NULL) < 0)
         return;
     need(dl2_bytes_resize(&state->crop, bytes, &error), &error);
-    need(dl2_transform(&state->resizer, &whole, &view, config, state->crop.data, &error), &error);
+    need(dl2_crop_resize(&state->resizer, &whole, &crop,
+                         dl2_loader_output(config, state->crop.data), &error),
+         &error);
     const uint8_t *one = batch->images + place * bytes;
     uint64_t off = 0;
     int most = 0;
@@ -424,7 +427,7 @@ static void compare_crop(struct state *state, const struct dl2_dataset *dataset,
         say(state,
             "the loader's crop of %ux%u at %u,%u to %u pixels: %" PRIu64
             " of %zu values differ, by %d at most",
-            view.width, view.height, view.x, view.y, config->image_size, off, bytes, most);
+            crop.width, crop.height, crop.x, crop.y, config->image_size, off, bytes, most);
         state->different_crops++;
     }
 }

@@ -4,9 +4,9 @@
  * same.
  */
 #include "codec/decoder.h"
-#include "codec/jpeg_plain.h"
-#include "codec/jpeg_slices.h"
-#include "codec/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_plain.h"
+#include "codec/jpeg/jpeg_slices.h"
+#include "codec/jpeg/jpeg_tiles.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #ifndef DL2_TESTS_CODEC_SAMPLE_FILES_H
 #define DL2_TESTS_CODEC_SAMPLE_FILES_H
 
-#include "common/image.h"
 #include "common/memory.h"
+#include "pixels/image.h"
 
 /* Smooth shapes with some noise, always the same: something for a codec to do. */
 void sample_picture(struct dl2_image *image, uint32_t width, uint32_t height, uint32_t channels);

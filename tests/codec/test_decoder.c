@@ -5,10 +5,10 @@
 #include "config.h"
 
 #include "codec/decoder.h"
-#include "codec/jpeg_slices.h"
-#include "codec/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_slices.h"
+#include "codec/jpeg/jpeg_tiles.h"
 #include "common/random.h"
-#include "loader/load.h"
+#include "load/load.h"
 #include "tests/codec/sample_files.h"
 
 #include <setjmp.h>

@@ -1,7 +1,6 @@
 #include "common/clock.h"
 #include "common/error.h"
 #include "common/file.h"
-#include "common/image.h"
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/memory.h"
@@ -11,6 +10,7 @@
 #include "common/random.h"
 #include "common/stats.h"
 #include "common/thread.h"
+#include "pixels/image.h"
 
 #include <errno.h>
 #include <math.h>

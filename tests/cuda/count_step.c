@@ -6,8 +6,8 @@
  *
  *     count_step ARCH BATCH PIXELS TFLOPS TBPERSECOND     (bf16)
  */
-#include "train/arch.h"
-#include "train/graph.h"
+#include "network/arch.h"
+#include "network/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>

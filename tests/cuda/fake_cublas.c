@@ -4,7 +4,7 @@
  */
 #include "tests/cuda/fake_cuda.h"
 
-#include "train/element.h"
+#include "device/element.h"
 
 #include <cublasLt.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * DL2_FAKE_JPEG: "engines" (they know 4:2:0 and gray alone), "none" (the default: no engines).
  */
 #include "codec/decoder.h"
-#include "codec/jpeg_plain.h"
+#include "codec/jpeg/jpeg_plain.h"
 #include "tests/cuda/fake_cuda.h"
 #include "tests/cuda/fake_threads.h"
 

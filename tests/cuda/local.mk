@@ -18,7 +18,7 @@ check_PROGRAMS += tests/cuda/test_plans
 tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c
 tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_plans_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_cuda_test_plans_LDADD = libtrain.la $(CMOCKA_LIBS)
+tests_cuda_test_plans_LDADD = libnetwork.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_plans
 endif
 endif
@@ -61,7 +61,7 @@ TESTS += tests/cuda/test_transform
 check_PROGRAMS += tests/cuda/test_kernels
 tests_cuda_test_kernels_SOURCES = tests/cuda/test_kernels.c
 tests_cuda_test_kernels_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_cuda_test_kernels_LDADD = $(train_kernels) tests/cuda/emulate.o libtrain.la $(CMOCKA_LIBS)
+tests_cuda_test_kernels_LDADD = $(train_kernels) tests/cuda/emulate.o libnetwork.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_kernels
 # The training device's host code, too: with what stands in for CUDA, cuDNN and cublasLt before the real ones.
 if HAVE_CUDA
@@ -72,10 +72,10 @@ fake_cuda_sources += tests/cuda/fake_nccl.c
 endif
 fake_cuda_objects = $(train_kernels) tests/cuda/emulate.o
 check_PROGRAMS += tests/cuda/fake_test_device
-tests_cuda_fake_test_device_SOURCES = tests/train/test_device.c $(fake_cuda_sources)
+tests_cuda_fake_test_device_SOURCES = tests/device/test_device.c $(fake_cuda_sources)
 tests_cuda_fake_test_device_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_fake_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_cuda_fake_test_device_LDADD = $(fake_cuda_objects) libtrain.la $(CMOCKA_LIBS)
+tests_cuda_fake_test_device_LDADD = $(fake_cuda_objects) libnetwork.la $(CMOCKA_LIBS)
 check_PROGRAMS += tests/cuda/fake_dl2_quality
 tests_cuda_fake_dl2_quality_SOURCES = $(dl2_quality_SOURCES) tests/cuda/fake_threads.c tests/cuda/fake_threads.h tests/cuda/fake_cuda.h
 tests_cuda_fake_dl2_quality_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
@@ -109,4 +109,4 @@ EXTRA_DIST += $(cuda_tests)
 # What a step must do at least, from a count; run by hand (docs/performance.md).
 EXTRA_PROGRAMS += tests/cuda/count_step
 tests_cuda_count_step_SOURCES = tests/cuda/count_step.c
-tests_cuda_count_step_LDADD = libtrain.la
+tests_cuda_count_step_LDADD = libnetwork.la

@@ -6,7 +6,7 @@
  */
 #include "common/random.h"
 #include "cuda/kernels.h"
-#include "train/element.h"
+#include "device/element.h"
 
 #include <math.h>
 #include <setjmp.h>

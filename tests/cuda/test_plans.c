@@ -5,8 +5,8 @@
  * cudaDeviceGetAttribute() gives.
  */
 #include "cuda/conv_plan.h"
-#include "train/arch.h"
-#include "train/graph.h"
+#include "network/arch.h"
+#include "network/graph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

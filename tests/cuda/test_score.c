@@ -5,8 +5,8 @@
 #include "common/file.h"
 #include "common/random.h"
 #include "cuda/score.h"
-#include "quality/device.h"
 #include "quality/score.h"
+#include "quality/score_device.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -52,8 +52,8 @@ static void disturb(const struct dl2_image *image, struct dl2_image *other, int 
             }
 }
 
-/* As cuda/score_device.c does it, packed and exactly as large, so that sanitizers see what goes
- * beyond. */
+/* As cuda/score_device_cuda.c does it, packed and exactly as large, so that sanitizers see what
+ * goes beyond. */
 static uint8_t *packed(const struct dl2_image *image)
 {
     const size_t row = (size_t)image->width * image->channels;

@@ -246,7 +246,7 @@ def correct(runner, result):
     operations = result.setdefault("operations", {})
     for precision in precisions:
         def check(precision=precision):
-            runner.run(runner.program("tests/train/test_device") + [args.device.split(":")[0], precision], 120)
+            runner.run(runner.program("tests/device/test_device") + [args.device.split(":")[0], precision], 120)
             return "pass"
         operations[precision] = attempt(result, "operations in " + precision, check) or "FAIL"
     if args.device.startswith("cuda"):
@@ -310,7 +310,7 @@ def correct(runner, result):
         if checker and runner.left() > 120:
             def accesses():
                 runner.run([checker, "--tool", "memcheck", "--target-processes", "all", "--error-exitcode", "9"]
-                           + runner.program("tests/train/test_device") + [args.device.split(":")[0], "bf16"], 300)
+                           + runner.program("tests/device/test_device") + [args.device.split(":")[0], "bf16"], 300)
                 return "memcheck found nothing"
             result["accesses to memory"] = attempt(result, "compute-sanitizer", accesses)
 

@@ -5,7 +5,7 @@
 case $CC in *-fsanitize*) skip "PyTorch's processes and programs with sanitizers don't go together" ;; esac
 need_python torchvision python3-torchvision
 "$builddir/dl2-train" --version | grep -q 'device cpu' || skip "built without oneDNN: too slow"
-[ -x "$builddir/tests/train/test_device" ] || skip "built without cmocka (Debian: libcmocka-dev)"
+[ -x "$builddir/tests/device/test_device" ] || skip "built without cmocka (Debian: libcmocka-dev)"
 for codec in jpeg webp; do
     "$builddir/dl2-transcode" --version | grep -q "^  $codec:" || skip "this build can't write $codec, which is part of its study"
 done

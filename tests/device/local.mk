@@ -1,14 +1,23 @@
+# tests of device
+if HAVE_CMOCKA
+check_PROGRAMS += tests/device/test_device
+tests_device_test_device_SOURCES = tests/device/test_device.c
+tests_device_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_device_test_device_LDADD = libdevice.la $(CMOCKA_LIBS)
+TESTS += tests/device/test_device
+endif
+
 # What a machine with a card runs, from a bundle or a checkout: device.py checks and measures everything there.
 check_PROGRAMS += tests/device/steps
 tests_device_steps_SOURCES = tests/device/steps.c
-tests_device_steps_LDADD = libtrain.la
+tests_device_steps_LDADD = libnetwork.la
 TESTS += tests/device/device.sh
 device_files = tests/device/device.py tests/device/peer_model.py tests/device/peer_steps.py tests/device/peer_train.py
 EXTRA_DIST += tests/device/device.sh $(device_files)
 bundle_device_files += $(device_files) tests/bench/peer_load.py
 bundle_checks += tests/device/steps$(EXEEXT) tests/train/make_images$(EXEEXT)
 if HAVE_CMOCKA
-bundle_checks += tests/train/test_device$(EXEEXT)
+bundle_checks += tests/device/test_device$(EXEEXT)
 if HAVE_CUDA
 bundle_checks += tests/cuda/test_gpu$(EXEEXT)
 if HAVE_NVJPEG

@@ -8,7 +8,7 @@
  * loss, before its update.
  */
 #include "common/file.h"
-#include "train/network.h"
+#include "network/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>

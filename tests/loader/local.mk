@@ -1,7 +1,6 @@
-TESTS += tests/loader/load.sh tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/analyze.sh tests/loader/valgrind.sh
+TESTS += tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh
 EXTRA_DIST += tests/bench/decode_on_card.sh tests/bench/compare_load.sh tests/bench/check_prediction.sh tests/bench/make_photos.sh tests/bench/peer_load.py
-EXTRA_DIST += tests/loader/load.sh tests/loader/slices.sh tests/loader/analyze.sh tests/loader/valgrind.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/compare_batches.py \
-	tests/loader/gen_resize.py
+EXTRA_DIST += tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/compare_batches.py
 
 check_PROGRAMS += tests/loader/show_batches
 tests_loader_show_batches_SOURCES = tests/loader/show_batches.c
@@ -11,7 +10,7 @@ loader_pictures = tests/loader/pictures.c tests/loader/pictures.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/loader/test_allocations tests/loader/test_batch_decoder tests/loader/test_batching \
-	tests/loader/test_loader tests/loader/test_resize tests/loader/test_sampler
+	tests/loader/test_loader tests/loader/test_sampler
 tests_loader_test_loader_SOURCES = tests/loader/test_loader.c $(loader_pictures)
 tests_loader_test_loader_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_loader_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
@@ -22,7 +21,7 @@ tests_loader_test_batch_decoder_LDADD = libloader.la libdataset.la libcodec.la l
 tests_loader_test_batching_SOURCES = tests/loader/test_batching.c $(loader_pictures)
 tests_loader_test_batching_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_batching_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
-tests_loader_test_allocations_SOURCES = tests/loader/test_allocations.c loader/load_heap.c \
+tests_loader_test_allocations_SOURCES = tests/loader/test_allocations.c load/load_heap.c \
 	$(loader_pictures)
 tests_loader_test_allocations_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_allocations_LDADD = libloader.la libdataset.la libcodec.la libcommon.la \
@@ -30,11 +29,8 @@ tests_loader_test_allocations_LDADD = libloader.la libdataset.la libcodec.la lib
 tests_loader_test_sampler_SOURCES = tests/loader/test_sampler.c
 tests_loader_test_sampler_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_sampler_LDADD = libloader.la libcommon.la $(CMOCKA_LIBS)
-tests_loader_test_resize_SOURCES = tests/loader/test_resize.c tests/loader/resize_golden.h
-tests_loader_test_resize_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_loader_test_resize_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
 TESTS += tests/loader/test_allocations tests/loader/test_batch_decoder tests/loader/test_batching tests/loader/test_loader \
-	tests/loader/test_resize tests/loader/test_sampler
+	tests/loader/test_sampler
 endif
 
 if HAVE_CMOCKA
@@ -54,8 +50,3 @@ tests_bench_bench_batching_LDADD = libloader.la libdataset.la libcodec.la libcom
 EXTRA_PROGRAMS += tests/bench/bench_fetch
 tests_bench_bench_fetch_SOURCES = tests/bench/bench_fetch.c
 tests_bench_bench_fetch_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
-
-# Not a test: `make tests/bench/bench_resize && ./tests/bench/bench_resize`.
-EXTRA_PROGRAMS += tests/bench/bench_resize
-tests_bench_bench_resize_SOURCES = tests/bench/bench_resize.c
-tests_bench_bench_resize_LDADD = libloader.la libdataset.la libcodec.la libcommon.la

@@ -4,7 +4,7 @@
  * with val) and behind it the SIZE * SIZE * CHANNELS bytes that came out.
  */
 #include "codec/codec.h"
-#include "loader/transform.h"
+#include "loader/sample.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +22,14 @@ static int show_crop(const struct dl2_dataset *dataset, const struct dl2_loader_
         status = dl2_image_read_info(data, size, &info, error);
     if (status == DL2_OK) {
         struct dl2_random random;
-        struct dl2_view view;
+        struct dl2_crop crop;
         struct dl2_sample sample;
         dl2_random_init(&random, config->seed, DL2_RANDOM_AUGMENT, epoch, index);
-        dl2_view_for_training(config, &random, info.width, info.height, &view);
+        const struct dl2_crop_config crops = dl2_loader_crop_config(config);
+        dl2_crop_for_training(&crops, &random, info.width, info.height, &crop);
         dl2_dataset_sample(dataset, index, &sample);
-        printf("%s\t%u %u %u %u %d\n", sample.path, view.x, view.y, view.width, view.height,
-               view.flip);
+        printf("%s\t%u %u %u %u %d\n", sample.path, crop.x, crop.y, crop.width, crop.height,
+               crop.flip);
     }
     dl2_bytes_free(&scratch);
     return status;

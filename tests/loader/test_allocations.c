@@ -5,7 +5,7 @@
  */
 #include "codec/codec.h"
 #include "common/random.h"
-#include "loader/load.h"
+#include "load/load.h"
 #include "tests/loader/pictures.h"
 
 enum { IMAGES = 48, MOST_EPOCHS = 80, QUIET_EPOCHS = 3 };

@@ -6,7 +6,7 @@
 #include "codec/codec.h"
 #include "codec/decoder.h"
 #include "loader/batch_decoder.h"
-#include "loader/transform.h"
+#include "pixels/crop.h"
 #include "tests/loader/photos.h"
 
 #include <stdatomic.h>
@@ -149,7 +149,7 @@ static bool fake_decode(struct dl2_decode_slot *slot, const struct dl2_encoded *
     struct dl2_image_info info;
     struct dl2_raster raster;
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
-    const struct dl2_view view = {.box = image->box};
+    const struct dl2_crop crop = {.box = image->box};
     request.x = (uint32_t)image->limit.left;
     request.y = (uint32_t)image->limit.top;
     request.width = (uint32_t)(image->limit.right - image->limit.left);
@@ -160,7 +160,7 @@ static bool fake_decode(struct dl2_decode_slot *slot, const struct dl2_encoded *
         request.height = image->jpeg.height;
     }
     request.channels = slot->channels == 1 ? 1 : 0;
-    request.reduction = dl2_view_reduction(&view, &slot->fake->config);
+    request.reduction = dl2_crop_reduction(&crop, slot->fake->config.image_size);
     const struct dl2_resize_output output = {.data = out,
                                              .width = slot->side,
                                              .height = slot->side,

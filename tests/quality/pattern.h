@@ -6,7 +6,7 @@
 #ifndef DL2_TESTS_PATTERN_H
 #define DL2_TESTS_PATTERN_H
 
-#include "common/image.h"
+#include "pixels/image.h"
 
 static inline uint32_t pattern_hash(uint32_t x, uint32_t y, uint32_t c, uint32_t seed)
 {

@@ -23,7 +23,7 @@ static void assert_close_at(double value, double truth, double tolerance, int li
 #define assert_close(value, truth, tolerance) assert_close_at(value, truth, tolerance, __LINE__)
 
 /* Every table that was built and that this processor can run; DL2_SIMD has no say here. */
-static const struct dl2_kernels *paths[3];
+static const struct dl2_metric_kernels *paths[3];
 static size_t path_count;
 
 static void find_paths(void)
@@ -32,7 +32,7 @@ static void find_paths(void)
     const unsigned have = dl2_simd_flags(),
                    levels[] = {0, DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
     for (size_t i = 0; i < 3; i++) {
-        const struct dl2_kernels *kernels = dl2_kernels_for(levels[i] & have);
+        const struct dl2_metric_kernels *kernels = dl2_metric_kernels_for(levels[i] & have);
         if (!path_count || kernels != paths[path_count - 1])
             paths[path_count++] = kernels;
     }

@@ -1,4 +1,4 @@
 # The device cuda against the reference, in every precision that it has: where there is a card.
 . "$srcdir/tests/lib.sh"
-[ -x "$builddir/tests/train/test_device" ] || skip "built without cmocka (Debian: libcmocka-dev)"
-exec "$builddir/tests/train/test_device" cuda
+[ -x "$builddir/tests/device/test_device" ] || skip "built without cmocka (Debian: libcmocka-dev)"
+exec "$builddir/tests/device/test_device" cuda

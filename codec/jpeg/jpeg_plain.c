@@ -1,0 +1,45 @@
+#include "codec/jpeg/jpeg_plain.h"
+
+#include "codec/jpeg/jpeg_header.h"
+
+/* Bytes that may follow a file's end: some writers pad. */
+enum { MOST_PADDING = 1024 };
+
+/* Three components, by libjpeg's rules. */
+static bool is_ycbcr(const struct dl2_jpeg_header *header, const uint8_t *frame)
+{
+    if (header->jfif)
+        return true;
+    if (header->adobe)
+        return header->adobe_transform != 0;
+    return !(frame[6] == 'R' && frame[9] == 'G' && frame[12] == 'B');
+}
+
+static bool ends(const uint8_t *data, size_t scan, size_t size)
+{
+    const size_t from = size - scan > MOST_PADDING ? size - MOST_PADDING : scan;
+    for (size_t at = size; at >= from + 2; at--)
+        if (data[at - 2] == 0xff && data[at - 1] == DL2_JPEG_EOI)
+            return true;
+    return false;
+}
+
+bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size_t size)
+{
+    struct dl2_jpeg_header header;
+    if (!dl2_jpeg_header_read(&header, data, size) || data[header.sof + 1] != DL2_JPEG_SOF0 ||
+        (header.components != 1 && header.components != 3) || !ends(data, header.scan, size))
+        return false;
+    /* Precision, height, width, number; then of each component: its name, sampling, table. */
+    const uint8_t *const frame = data + header.sof + 4;
+    *plain = (struct dl2_jpeg_plain){.width = header.width,
+                                     .height = header.height,
+                                     .components = header.components,
+                                     .step_x = frame[7] >> 4,
+                                     .step_y = frame[7] & 15};
+    if (plain->step_x > 2 || plain->step_y > 2)
+        return false;
+    if (plain->components == 1)
+        return plain->step_x == 1 && plain->step_y == 1;
+    return frame[10] == 0x11 && frame[13] == 0x11 && is_ycbcr(&header, frame);
+}

@@ -1,0 +1,25 @@
+/*
+ * The JPEG that decoders in hardware know: baseline (SOF0), 8 bits, one scan, gray or YCbCr with
+ * chroma of half or full resolution, and all there. Whatever else there is (progressive, RGB, CMYK,
+ * damaged) is for codec/decoder.h.
+ */
+#ifndef DL2_CODEC_JPEG_JPEG_PLAIN_H
+#define DL2_CODEC_JPEG_JPEG_PLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl2_jpeg_plain {
+    uint32_t width, height;  /* pixels */
+    uint32_t components;     /* 1 or 3 */
+    uint32_t step_x, step_y; /* pixels from chroma sample to chroma sample, 1 or 2; gray: 1 */
+};
+
+/*
+ * Is it one? Looks at the headers, for YCbCr by libjpeg's rules, and at the end, which a file that
+ * was cut off lacks. Damage between the two goes unnoticed here.
+ */
+bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size_t size);
+
+#endif

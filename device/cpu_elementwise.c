@@ -1,0 +1,273 @@
+/* Of the device cpu: what needs no plan (elementwise, the optimisers' steps, tokens). */
+#include "common/random.h"
+#include "device/cpu.h"
+#include "ranks/world.h"
+
+#include <math.h>
+#include <string.h>
+
+struct elementwise {
+    const struct dl2_cpu *cpu;
+    const float *a, *b;
+    float *y, *z, *second;
+    float rate, limit;
+    uint64_t seed, layer;
+    size_t count;
+    bool decays, nesterov;
+    const struct dl2_adamw *adamw;
+};
+
+static void activate_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->activate(e->a + begin, e->y + begin, end - begin, e->limit);
+}
+
+void dl2_cpu_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
+                      void *y, size_t count)
+{
+    struct elementwise e = {
+        .cpu = (struct dl2_cpu *)device, .a = x, .y = y, .limit = dl2_cpu_limit(activation)};
+    if (activation != DL2_IDENTITY)
+        dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, activate_part, &e);
+    else if (x != y)
+        memcpy(y, x, count * sizeof(float));
+}
+
+static void activate_backward_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->activate_backward(e->a + begin, e->b + begin, e->y + begin, end - begin,
+                                       e->limit);
+}
+
+void dl2_cpu_activate_backward(struct dl2_device *device, enum dl2_activation activation,
+                               const void *y, const void *dy, void *dx, size_t count)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device,
+                            .a = y,
+                            .b = dy,
+                            .y = dx,
+                            .limit = dl2_cpu_limit(activation)};
+    if (activation != DL2_IDENTITY)
+        dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, activate_backward_part, &e);
+    else if (dx != dy)
+        memcpy(dx, dy, count * sizeof(float));
+}
+
+static void gelu_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->gelu(e->a + begin, e->y + begin, end - begin);
+}
+
+void dl2_cpu_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = x, .y = y};
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, gelu_part, &e);
+}
+
+static void gelu_backward_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->gelu_backward(e->a + begin, e->b + begin, e->y + begin, end - begin);
+}
+
+void dl2_cpu_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
+                           size_t count)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = x, .b = dy, .y = dx};
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, gelu_backward_part, &e);
+}
+
+static void add_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->add(e->a + begin, e->b + begin, e->y + begin, end - begin);
+}
+
+void dl2_cpu_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = a, .b = b, .y = y};
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, add_part, &e);
+}
+
+/* Numbers begin .. end-1 of the blocks of 4096 that streams are made for. */
+static void dropout_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    float scale = 1 / (1 - e->rate);
+    (void)part;
+    for (size_t block = begin; block < end; block++) {
+        struct dl2_random random;
+        dl2_random_init(&random, e->seed, DL2_RANDOM_DROPOUT, e->cpu->base.numbers.step,
+                        (e->layer << 24) + block);
+        size_t last = (block + 1) * 4096 < e->count ? (block + 1) * 4096 : e->count;
+        for (size_t i = block * 4096; i < last; i++)
+            e->y[i] = dl2_random_u32(&random) >= e->rate * 4294967296.0 ? e->a[i] * scale : 0;
+    }
+}
+
+void dl2_cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
+                     uint64_t seed, uint64_t layer)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device,
+                            .a = x,
+                            .y = y,
+                            .rate = rate,
+                            .seed = seed,
+                            .layer = layer,
+                            .count = count};
+    dl2_cpu_share_out(e.cpu, (count + 4095) / 4096, 2, dropout_part, &e);
+}
+
+static void sgd_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    const struct dl2_step_numbers *numbers = &e->cpu->base.numbers;
+    (void)part;
+    e->cpu->kernels->sgd(e->y + begin, e->a + begin, e->z + begin, end - begin,
+                         1 / (float)dl2_world_size(e->cpu->base.world), numbers->rate,
+                         numbers->momentum, e->decays ? numbers->weight_decay : 0, e->nesterov);
+}
+
+void dl2_cpu_sgd_step(struct dl2_device *device, float *weights, void *lowered,
+                      const float *gradient, float *momentum, size_t count, bool decays,
+                      bool nesterov)
+{
+    struct dl2_cpu *cpu = (struct dl2_cpu *)device;
+    struct elementwise e = {.cpu = cpu,
+                            .a = gradient,
+                            .y = weights,
+                            .z = momentum,
+                            .decays = decays,
+                            .nesterov = nesterov};
+    (void)lowered;
+    cpu->version++;
+    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, sgd_part, &e);
+}
+
+static void adamw_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->adamw(e->y + begin, e->a + begin, e->z + begin, e->second + begin, end - begin,
+                           e->adamw);
+}
+
+void dl2_cpu_adamw_step(struct dl2_device *device, float *weights, void *lowered,
+                        const float *gradient, float *first, float *second, size_t count,
+                        bool decays)
+{
+    struct dl2_cpu *cpu = (struct dl2_cpu *)device;
+    const struct dl2_step_numbers *numbers = &device->numbers;
+    const struct dl2_adamw adamw = {
+        .share = 1 / (float)dl2_world_size(device->world),
+        .rate = numbers->rate,
+        .decay = decays ? numbers->weight_decay : 0,
+        .beta1 = numbers->momentum,
+        .beta2 = numbers->beta2,
+        .epsilon = numbers->epsilon,
+        .correction1 = (float)(1 - pow(numbers->momentum, (double)numbers->update)),
+        .correction2 = (float)(1 - pow(numbers->beta2, (double)numbers->update)),
+    };
+    struct elementwise e = {
+        .cpu = cpu, .a = gradient, .y = weights, .z = first, .second = second, .adamw = &adamw};
+    (void)lowered;
+    cpu->version++;
+    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, adamw_part, &e);
+}
+
+static void move_average_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->move_average(e->y + begin, e->a + begin, end - begin,
+                                  1 - e->cpu->base.numbers.average_decay);
+}
+
+void dl2_cpu_move_average(struct dl2_device *device, float *average, const float *values,
+                          size_t count)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = values, .y = average};
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, move_average_part, &e);
+}
+
+/* -- tokens -- */
+
+struct tokens {
+    const struct dl2_cpu *cpu;
+    const struct dl2_tokens_shape *s;
+    const float *from, *class_token, *positions;
+    float *to, *sums;
+    bool accumulate;
+};
+
+/* Samples begin .. end-1. */
+static void tokens_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct tokens *t = context;
+    const size_t channels = t->s->channels, size = t->s->tokens * channels;
+    (void)part;
+    for (size_t b = begin; b < end; b++) {
+        float *y = t->to + b * size;
+        t->cpu->kernels->add(t->class_token, t->positions, y, channels);
+        t->cpu->kernels->add(t->from + b * (size - channels), t->positions + channels, y + channels,
+                             size - channels);
+    }
+}
+
+void dl2_cpu_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                            const void *x, const float *class_token, const float *positions,
+                            void *y)
+{
+    struct tokens t = {.cpu = (struct dl2_cpu *)device,
+                       .s = shape,
+                       .from = x,
+                       .class_token = class_token,
+                       .positions = positions,
+                       .to = y};
+    dl2_cpu_share_out(t.cpu, shape->batch, 1, tokens_part, &t);
+}
+
+static void tokens_gradient_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct tokens *t = context;
+    const size_t channels = t->s->channels, size = t->s->tokens * channels;
+    (void)part;
+    for (size_t b = begin; b < end; b++)
+        memcpy(t->to + b * (size - channels), t->from + b * size + channels,
+               (size - channels) * sizeof *t->to);
+}
+
+/* Elements begin .. end-1 of a sample's, over the batch: the order of the sum is always the same.
+ */
+static void tokens_sums_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct tokens *t = context;
+    (void)part;
+    t->cpu->kernels->sum_rows(t->from + begin, t->s->batch, (size_t)t->s->tokens * t->s->channels,
+                              end - begin, t->sums + begin, t->accumulate);
+}
+
+void dl2_cpu_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                             const void *dy, void *dx, float *dclass_token, float *dpositions,
+                             bool accumulate)
+{
+    const size_t channels = shape->channels, grain = DL2_CPU_GRAIN / shape->batch + 1;
+    struct tokens t = {.cpu = (struct dl2_cpu *)device,
+                       .s = shape,
+                       .from = dy,
+                       .to = dx,
+                       .sums = dclass_token,
+                       .accumulate = accumulate};
+    dl2_cpu_share_out(t.cpu, shape->batch, 1, tokens_gradient_part, &t);
+    dl2_cpu_share_out(t.cpu, channels, grain, tokens_sums_part, &t);
+    t.sums = dpositions;
+    dl2_cpu_share_out(t.cpu, shape->tokens * channels, grain, tokens_sums_part, &t);
+}

@@ -1,0 +1,470 @@
+/*
+ * Compiled once per SIMD level with DL2_CPU_KERNELS naming the table; plain C that compilers
+ * vectorise. Loops run over tiles that stay in the first-level cache, so a kernel may take several
+ * simple passes over a tile and still touch memory once.
+ */
+#include "device/cpu_kernels.h"
+
+#include <math.h>
+
+#ifndef DL2_CPU_KERNELS
+#define DL2_CPU_KERNELS      dl2_cpu_kernels_c
+#define DL2_CPU_KERNELS_NAME "c"
+#endif
+
+enum {
+    TILE = 256,
+    FLUSH = 32, /* float sums go into double ones after so many rows */
+};
+
+/* Rows of `period` elements, a tile of columns at a time; each call gets a tile of one row. */
+static size_t tile_width(size_t column, size_t period)
+{
+    return period - column < TILE ? period - column : TILE;
+}
+
+static void norm_sums(const float *x, size_t count, const float *shift, size_t period, double *sum,
+                      double *squares)
+{
+    for (size_t column = 0; column < period; column += TILE) {
+        size_t width = tile_width(column, period);
+        float s[TILE], q[TILE];
+        unsigned rows = 0;
+        for (size_t i = 0; i < width; i++)
+            s[i] = q[i] = 0;
+        for (size_t at = column; at < count; at += period) {
+            size_t n = count - at < width ? count - at : width;
+#pragma omp simd
+            for (size_t i = 0; i < n; i++) {
+                float d = x[at + i] - shift[column + i];
+                s[i] += d;
+                q[i] += d * d;
+            }
+            if (++rows < FLUSH && at + period < count)
+                continue;
+            rows = 0;
+            for (size_t i = 0; i < width; i++) {
+                sum[column + i] += (double)s[i];
+                squares[column + i] += (double)q[i];
+                s[i] = q[i] = 0;
+            }
+        }
+    }
+}
+
+static inline float held(float value, float limit)
+{
+    value = value > 0 ? value : 0;
+    return value < limit ? value : limit;
+}
+
+static void norm_apply(const float *x, const float *residual, size_t count, const float *mean,
+                       const float *a, const float *b, size_t period, float limit, float *y)
+{
+    for (size_t at = 0; at < count; at += period) {
+        size_t n = count - at < period ? count - at : period;
+        const float *in = x + at, *more = residual ? residual + at : NULL;
+        float *out = y + at;
+        if (more && limit > 0) {
+#pragma omp simd
+            for (size_t i = 0; i < n; i++)
+                out[i] = held(a[i] * (in[i] - mean[i]) + b[i] + more[i], limit);
+        } else if (limit > 0) {
+#pragma omp simd
+            for (size_t i = 0; i < n; i++)
+                out[i] = held(a[i] * (in[i] - mean[i]) + b[i], limit);
+        } else {
+#pragma omp simd
+            for (size_t i = 0; i < n; i++)
+                out[i] = a[i] * (in[i] - mean[i]) + b[i] + (more ? more[i] : 0);
+        }
+    }
+}
+
+/* The masked gradient of up to a tile at `at`, which is `column` in the period; in `tile` or in
+ * place. */
+static const float *masked(const struct dl2_masked *gradient, size_t at, size_t column, size_t n,
+                           float *tile)
+{
+    const float *g = gradient->dy + at;
+    const float limit = gradient->limit;
+    if (gradient->dy2) {
+        const float *g2 = gradient->dy2 + at;
+#pragma omp simd
+        for (size_t i = 0; i < n; i++)
+            tile[i] = g[i] + g2[i];
+        g = tile;
+    }
+    if (gradient->mask == DL2_MASK_X) {
+        const float *x = gradient->x + at, *mean = gradient->mean + column;
+        const float *a = gradient->a + column, *b = gradient->b + column;
+#pragma omp simd
+        for (size_t i = 0; i < n; i++) {
+            float v = a[i] * (x[i] - mean[i]) + b[i];
+            tile[i] = v > 0 && v < limit ? g[i] : 0;
+        }
+        g = tile;
+    } else if (gradient->mask == DL2_MASK_Y) {
+        const float *y = gradient->y + at;
+#pragma omp simd
+        for (size_t i = 0; i < n; i++)
+            tile[i] = y[i] > 0 && y[i] < limit ? g[i] : 0;
+        g = tile;
+    }
+    return g;
+}
+
+static void norm_backward_sums(const struct dl2_masked *gradient, size_t count, size_t period,
+                               double *sum, double *product, float *out)
+{
+    for (size_t column = 0; column < period; column += TILE) {
+        size_t width = tile_width(column, period);
+        float s[TILE], q[TILE], tile[TILE];
+        unsigned rows = 0;
+        for (size_t i = 0; i < width; i++)
+            s[i] = q[i] = 0;
+        for (size_t at = column; at < count; at += period) {
+            size_t n = count - at < width ? count - at : width;
+            const float *g = masked(gradient, at, column, n, tile);
+            const float *x = gradient->x + at, *mean = gradient->mean + column;
+#pragma omp simd
+            for (size_t i = 0; i < n; i++) {
+                s[i] += g[i];
+                q[i] += g[i] * (x[i] - mean[i]);
+            }
+            if (out) {
+#pragma omp simd
+                for (size_t i = 0; i < n; i++)
+                    out[at + i] = g[i];
+            }
+            if (++rows < FLUSH && at + period < count)
+                continue;
+            rows = 0;
+            for (size_t i = 0; i < width; i++) {
+                sum[column + i] += (double)s[i];
+                product[column + i] += (double)q[i];
+                s[i] = q[i] = 0;
+            }
+        }
+    }
+}
+
+static void norm_backward_data(const struct dl2_masked *gradient, size_t count, const float *p,
+                               const float *q, const float *r, size_t period, float *dx)
+{
+    for (size_t row = 0; row < count; row += period)
+        for (size_t column = 0; column < period && row + column < count; column += TILE) {
+            size_t at = row + column, n = tile_width(column, period);
+            n = count - at < n ? count - at : n;
+            float tile[TILE];
+            const float *g = masked(gradient, at, column, n, tile);
+            const float *x = gradient->x + at, *mean = gradient->mean + column;
+            float *to = dx + at;
+#pragma omp simd
+            for (size_t i = 0; i < n; i++)
+                to[i] = p[column + i] * g[i] + (q[column + i] * (x[i] - mean[i]) + r[column + i]);
+        }
+}
+
+/* -- layer norm -- */
+
+static void layer_norm(const float *x, size_t rows, size_t channels, float epsilon,
+                       const float *gamma, const float *beta, float *mean, float *inverse, float *y)
+{
+    for (size_t r = 0; r < rows; r++, x += channels, y += channels) {
+        /* With the first element taken off, rows that are all the same have no variance. */
+        const float first = x[0];
+        float sum = 0, squares = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t c = 0; c < channels; c++)
+            sum += x[c] - first;
+        const float middle = first + sum / (float)channels;
+#pragma omp simd reduction(+ : squares)
+        for (size_t c = 0; c < channels; c++)
+            squares += (x[c] - middle) * (x[c] - middle);
+        const float scale = 1 / sqrtf(squares / (float)channels + epsilon);
+#pragma omp simd
+        for (size_t c = 0; c < channels; c++)
+            y[c] = gamma[c] * ((x[c] - middle) * scale) + beta[c];
+        mean[r] = middle;
+        inverse[r] = scale;
+    }
+}
+
+/* Some rows' part of the gradients of gamma and beta. */
+static void layer_norm_sums(const float *x, const float *dy, size_t rows, size_t channels,
+                            const float *mean, const float *inverse, double *dgamma, double *dbeta)
+{
+    for (size_t column = 0; column < channels; column += TILE) {
+        size_t width = tile_width(column, channels);
+        float s[TILE], q[TILE];
+        for (size_t i = 0; i < width; i++)
+            s[i] = q[i] = 0;
+        for (size_t r = 0; r < rows; r++) {
+            const float *in = x + r * channels + column, *d = dy + r * channels + column;
+            const float middle = mean[r], scale = inverse[r];
+#pragma omp simd
+            for (size_t i = 0; i < width; i++) {
+                s[i] += d[i];
+                q[i] += d[i] * ((in[i] - middle) * scale);
+            }
+        }
+        for (size_t i = 0; i < width; i++) {
+            dbeta[column + i] += (double)s[i];
+            dgamma[column + i] += (double)q[i];
+        }
+    }
+}
+
+static void layer_norm_backward(const float *x, const float *dy, size_t rows, size_t channels,
+                                const float *gamma, const float *mean, const float *inverse,
+                                float *dx, double *dgamma, double *dbeta)
+{
+    for (size_t r = 0; r < rows; r++, x += channels, dy += channels, dx += channels) {
+        if (r % FLUSH == 0) /* before dx, which may be dy, is written */
+            layer_norm_sums(x, dy, rows - r < FLUSH ? rows - r : FLUSH, channels, mean + r,
+                            inverse + r, dgamma, dbeta);
+        const float middle = mean[r], scale = inverse[r];
+        float sum = 0, product = 0;
+#pragma omp simd reduction(+ : sum, product)
+        for (size_t c = 0; c < channels; c++) {
+            const float g = gamma[c] * dy[c];
+            sum += g;
+            product += g * ((x[c] - middle) * scale);
+        }
+        sum /= (float)channels;
+        product /= (float)channels;
+#pragma omp simd
+        for (size_t c = 0; c < channels; c++)
+            dx[c] = scale * (gamma[c] * dy[c] - sum - (x[c] - middle) * scale * product);
+    }
+}
+
+/* -- softmax and GELU -- */
+
+/*
+ * exp(x) for x <= 0: 2^n * exp(r) with n the integer nearest to x / log(2), whose bits a large
+ * float's addition leaves in its mantissa; exp(r) = 1 + r + r^2 * P(r), where P is the polynomial
+ * of degree 4 of the least relative error (Remez's algorithm; 3.3e-9). In floats the error is at
+ * most 9e-8 down to exp(-87), and 0 below that, where floats begin to lose digits.
+ */
+static inline float exponential(float x)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } power = {.number = x * 1.44269504f + 0x1.8p23f};
+    const float n = power.number - 0x1.8p23f;
+    const float r = (x - n * 0x1.62ep-1f) - n * 0x1.0bfbe8p-15f; /* log(2) in two pieces */
+    float p = 0.001381314483f;
+    p = p * r + 0.008369418830f;
+    p = p * r + 0.041668456783f;
+    p = p * r + 0.166665147915f;
+    p = p * r + 0.499999930507f;
+    power.bits = (power.bits << 23) + 0x3f800000;
+    return x < -87 ? 0 : (1 + (r + r * r * p)) * power.number;
+}
+
+static void softmax(float *scores, size_t rows, size_t count)
+{
+    for (size_t r = 0; r < rows; r++, scores += count) {
+        float most = scores[0], sum = 0;
+#pragma omp simd reduction(max : most)
+        for (size_t i = 0; i < count; i++)
+            most = scores[i] > most ? scores[i] : most;
+#pragma omp simd reduction(+ : sum)
+        for (size_t i = 0; i < count; i++) {
+            scores[i] = exponential(scores[i] - most);
+            sum += scores[i];
+        }
+        const float share = 1 / sum;
+#pragma omp simd
+        for (size_t i = 0; i < count; i++)
+            scores[i] *= share;
+    }
+}
+
+static void softmax_backward(const float *softmax, float *gradient, size_t rows, size_t count)
+{
+    for (size_t r = 0; r < rows; r++, softmax += count, gradient += count) {
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t i = 0; i < count; i++)
+            sum += softmax[i] * gradient[i];
+#pragma omp simd
+        for (size_t i = 0; i < count; i++)
+            gradient[i] = softmax[i] * (gradient[i] - sum);
+    }
+}
+
+/*
+ * Phi(x), the normal distribution's share below x, by exp(-x^2 / 2). Above zero it is 1 - Phi(-x),
+ * and Phi(-z) = exp(-z^2 / 2) * t * Q(t - 1/2) with t = 3 / (3 + z), where Q is the polynomial of
+ * degree 8 of the least relative error for z up to 13.5 (Remez's algorithm; 4.2e-8,
+ * and 3.5e-7 in floats).
+ */
+static inline float normal_share(float x, float bell)
+{
+    const float t = 3 / (3 + fabsf(x)), u = t - 0.5f;
+    float q = -0.023093926449f;
+    q = q * u + 0.038785207142f;
+    q = q * u + 0.022978544561f;
+    q = q * u - 0.073897560229f;
+    q = q * u - 0.055891529880f;
+    q = q * u + 0.126018411567f;
+    q = q * u + 0.306692382610f;
+    q = q * u + 0.339554828995f;
+    q = q * u + 0.243027890068f;
+    q *= bell * t;
+    return x < 0 ? q : 1 - q;
+}
+
+static void gelu(const float *x, float *y, size_t count)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++)
+        y[i] = x[i] * normal_share(x[i], exponential(x[i] * x[i] * -0.5f));
+}
+
+static void gelu_backward(const float *x, const float *dy, float *dx, size_t count)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++) {
+        const float bell = exponential(x[i] * x[i] * -0.5f);
+        /* The density is the bell over sqrt(2 pi). */
+        dx[i] = dy[i] * (normal_share(x[i], bell) + x[i] * (bell * 0.398942280f));
+    }
+}
+
+/* -- elementwise -- */
+
+static void sum_rows(const float *x, size_t rows, size_t step, size_t count, float *sum,
+                     int accumulate)
+{
+    for (size_t column = 0; column < count; column += TILE) {
+        size_t width = tile_width(column, count);
+        double total[TILE];
+        float s[TILE];
+        for (size_t i = 0; i < width; i++) {
+            total[i] = accumulate ? (double)sum[column + i] : 0;
+            s[i] = 0;
+        }
+        for (size_t r = 0; r < rows; r++) {
+            const float *in = x + r * step + column;
+#pragma omp simd
+            for (size_t i = 0; i < width; i++)
+                s[i] += in[i];
+            if ((r + 1) % FLUSH && r + 1 < rows)
+                continue;
+            for (size_t i = 0; i < width; i++) {
+                total[i] += (double)s[i];
+                s[i] = 0;
+            }
+        }
+        for (size_t i = 0; i < width; i++)
+            sum[column + i] = (float)total[i];
+    }
+}
+
+static void activate(const float *x, float *y, size_t count, float limit)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++)
+        y[i] = held(x[i], limit);
+}
+
+static void activate_backward(const float *y, const float *dy, float *dx, size_t count, float limit)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++)
+        dx[i] = y[i] > 0 && y[i] < limit ? dy[i] : 0;
+}
+
+static void add(const float *a, const float *b, float *y, size_t count)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++)
+        y[i] = a[i] + b[i];
+}
+
+static void ingest(const uint8_t *x, size_t count, const float *a, const float *b, size_t period,
+                   float *y)
+{
+    for (size_t at = 0; at < count; at += period) {
+        size_t n = count - at < period ? count - at : period;
+#pragma omp simd
+        for (size_t i = 0; i < n; i++)
+            y[at + i] = (float)x[at + i] * a[i] + b[i];
+    }
+}
+
+static void ingest_mixed(const uint8_t *x, const uint8_t *x2, float own, float other, size_t count,
+                         const float *a, const float *b, size_t period, float *y)
+{
+    for (size_t at = 0; at < count; at += period) {
+        size_t n = count - at < period ? count - at : period;
+#pragma omp simd
+        for (size_t i = 0; i < n; i++) {
+            float v = own * (float)x[at + i] + other * (float)x2[at + i];
+            y[at + i] = v * a[i] + b[i];
+        }
+    }
+}
+
+static void sgd(float *weights, const float *gradient, float *momentum, size_t count, float share,
+                float rate, float beta, float decay, int nesterov)
+{
+    float through = nesterov ? beta : 1, direct = nesterov ? 1 : 0;
+#pragma omp simd
+    for (size_t i = 0; i < count; i++) {
+        float g = share * gradient[i] + decay * weights[i];
+        momentum[i] = beta * momentum[i] + g;
+        weights[i] -= rate * (direct * g + through * momentum[i]);
+    }
+}
+
+static void adamw(float *weights, const float *gradient, float *first, float *second, size_t count,
+                  const struct dl2_adamw *numbers)
+{
+    const struct dl2_adamw n = *numbers;
+#pragma omp simd
+    for (size_t i = 0; i < count; i++) {
+        const float g = n.share * gradient[i];
+        first[i] += (1 - n.beta1) * (g - first[i]);
+        second[i] = n.beta2 * second[i] + (1 - n.beta2) * g * g;
+        const float step = first[i] / n.correction1;
+        const float scale = sqrtf(second[i] / n.correction2) + n.epsilon;
+        weights[i] -= n.rate * (n.decay * weights[i] + step / scale);
+    }
+}
+
+static void move_average(float *average, const float *values, size_t count, float moves)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++)
+        average[i] += moves * (values[i] - average[i]);
+}
+
+extern const struct dl2_cpu_kernels DL2_CPU_KERNELS;
+const struct dl2_cpu_kernels DL2_CPU_KERNELS = {
+    .name = DL2_CPU_KERNELS_NAME,
+    .norm_sums = norm_sums,
+    .norm_apply = norm_apply,
+    .norm_backward_sums = norm_backward_sums,
+    .norm_backward_data = norm_backward_data,
+    .layer_norm = layer_norm,
+    .layer_norm_backward = layer_norm_backward,
+    .softmax = softmax,
+    .softmax_backward = softmax_backward,
+    .gelu = gelu,
+    .gelu_backward = gelu_backward,
+    .sum_rows = sum_rows,
+    .activate = activate,
+    .activate_backward = activate_backward,
+    .add = add,
+    .ingest = ingest,
+    .ingest_mixed = ingest_mixed,
+    .sgd = sgd,
+    .adamw = adamw,
+    .move_average = move_average,
+};

@@ -1,0 +1,105 @@
+/*
+ * The memory-bound loops of the cpu device, for one thread's share of a tensor; made once for each
+ * SIMD level from the same source (kernels.c). Internal to train/.
+ *
+ * What is given per channel is laid out with a period: `period` is a multiple of the channel count
+ * and the per-channel arrays are repeated up to it, so that narrow layers run over long rows too. A
+ * share starts at channel 0; `count` is its number of elements.
+ */
+#ifndef DL2_DEVICE_CPU_KERNELS_H
+#define DL2_DEVICE_CPU_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Activations are told by their `limit`: 0 for none, else values are held between 0 and it;
+ * INFINITY for ReLU. A gradient passes where the output is above 0 and below the limit.
+ */
+
+/* How batch norm's backward knows where its activation was open. */
+enum dl2_mask {
+    DL2_MASK_NONE, /* there is no activation */
+    DL2_MASK_X,    /* where a * (x - mean) + b is between 0 and the limit */
+    DL2_MASK_Y,    /* where y is */
+};
+
+/* The gradient that reaches a batch norm: dy, or dy + dy2, masked. */
+struct dl2_masked {
+    const float *dy, *dy2; /* dy2 may be NULL */
+    const float *x, *y;
+    const float *mean;  /* [period] */
+    const float *a, *b; /* [period], DL2_MASK_X */
+    enum dl2_mask mask;
+    float limit;
+};
+
+/* See adamw_step() in device.h; correction1 is 1 - beta1^t, correction2 alike. */
+struct dl2_adamw {
+    float share, rate, decay, beta1, beta2, epsilon, correction1, correction2;
+};
+
+struct dl2_cpu_kernels {
+    const char *name;
+
+    /* sum[i] += x - shift, squares[i] += (x - shift)^2, by position in the period. */
+    void (*norm_sums)(const float *x, size_t count, const float *shift, size_t period, double *sum,
+                      double *squares);
+    /* y = a * (x - mean) + b, + residual where not NULL, then the activation. y may be x. */
+    void (*norm_apply)(const float *x, const float *residual, size_t count, const float *mean,
+                       const float *a, const float *b, size_t period, float limit, float *y);
+    /* sum += g, product += g * (x - mean); g, the masked gradient, is left in `out` where not NULL.
+     */
+    void (*norm_backward_sums)(const struct dl2_masked *gradient, size_t count, size_t period,
+                               double *sum, double *product, float *out);
+    /* dx = p * g + q * (x - mean) + r; dx may be any of the inputs. */
+    void (*norm_backward_data)(const struct dl2_masked *gradient, size_t count, const float *p,
+                               const float *q, const float *r, size_t period, float *dx);
+
+    /* Each of `rows` by itself: y = gamma * (x - mean) * inverse + beta, mean and inverse
+     * (1 / sqrt(var + epsilon)) [rows] of its own. */
+    void (*layer_norm)(const float *x, size_t rows, size_t channels, float epsilon,
+                       const float *gamma, const float *beta, float *mean, float *inverse,
+                       float *y);
+    /* With n = (x - mean) * inverse and g = gamma * dy: dx = inverse * (g - mean(g) - n * mean(g *
+     * n)), dgamma += dy * n, dbeta += dy. dx may be dy. */
+    void (*layer_norm_backward)(const float *x, const float *dy, size_t rows, size_t channels,
+                                const float *gamma, const float *mean, const float *inverse,
+                                float *dx, double *dgamma, double *dbeta);
+
+    /* Rows of `count` scores into their softmax, in place; a gradient of that into one of the
+     * scores, in place. */
+    void (*softmax)(float *scores, size_t rows, size_t count);
+    void (*softmax_backward)(const float *softmax, float *gradient, size_t rows, size_t count);
+
+    void (*gelu)(const float *x, float *y, size_t count);
+    void (*gelu_backward)(const float *x, const float *dy, float *dx, size_t count);
+
+    /* sum = that of `rows` that are `step` elements apart, or is added to that. */
+    void (*sum_rows)(const float *x, size_t rows, size_t step, size_t count, float *sum,
+                     int accumulate);
+
+    void (*activate)(const float *x, float *y, size_t count, float limit);
+    void (*activate_backward)(const float *y, const float *dy, float *dx, size_t count,
+                              float limit);
+    void (*add)(const float *a, const float *b, float *y, size_t count);
+
+    /* y = x * a + b; mixed is (own * x + other * x2) * a + b. */
+    void (*ingest)(const uint8_t *x, size_t count, const float *a, const float *b, size_t period,
+                   float *y);
+    void (*ingest_mixed)(const uint8_t *x, const uint8_t *x2, float own, float other, size_t count,
+                         const float *a, const float *b, size_t period, float *y);
+
+    /* Gradients times `share`. */
+    void (*sgd)(float *weights, const float *gradient, float *momentum, size_t count, float share,
+                float rate, float beta, float decay, int nesterov);
+    void (*adamw)(float *weights, const float *gradient, float *first, float *second, size_t count,
+                  const struct dl2_adamw *numbers);
+    /* average += moves * (values - average) */
+    void (*move_average)(float *average, const float *values, size_t count, float moves);
+};
+
+/* The best that this processor can run (and DL2_SIMD allows). */
+const struct dl2_cpu_kernels *dl2_cpu_kernels_best(void);
+
+#endif

@@ -1,0 +1,202 @@
+/* Of the device cpu: pooling; the maximum by oneDNN, means by loops of our own. */
+#include "common/memory.h"
+#include "device/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct dl2_pool {
+    struct dl2_cpu *cpu;
+    struct dl2_pool_shape s;
+    dnnl_primitive_t forward, backward; /* DL2_POOL_MAX; the rest too */
+    dnnl_memory_t in, out, winners;
+    void *winners_block;
+    const float *from; /* of the call that runs */
+    float *to;
+};
+
+void dl2_cpu_pool_free(struct dl2_pool *pool)
+{
+    if (!pool)
+        return;
+    if (pool->forward)
+        dnnl_primitive_destroy(pool->forward);
+    if (pool->backward)
+        dnnl_primitive_destroy(pool->backward);
+    dnnl_memory_t memories[] = {pool->in, pool->out, pool->winners};
+    for (int i = 0; i < 3; i++)
+        if (memories[i])
+            dnnl_memory_destroy(memories[i]);
+    free(pool->winners_block);
+    free(pool);
+}
+
+/* Where each window's largest element was, which the forward pass tells the backward pass. */
+static int make_winners(struct dl2_pool *pool, const_dnnl_primitive_desc_t forward,
+                        const char *what, struct dl2_error *error)
+{
+    dl2_const_layout winners = dnnl_primitive_desc_query_md(forward, dnnl_query_workspace_md, 0);
+    pool->winners_block = dl2_alloc_aligned(dnnl_memory_desc_get_size(winners), 1);
+    if (!pool->winners_block)
+        return dl2_cpu_out_of_memory(error, "max pooling");
+    return dl2_cpu_check(
+        dnnl_memory_create(&pool->winners, winners, pool->cpu->engine, pool->winners_block), what,
+        error);
+}
+
+static int fill_max_pool(struct dl2_pool *pool, struct dl2_operands *ours, struct dl2_error *error)
+{
+    const struct dl2_pool_shape *s = &pool->s;
+    dnnl_engine_t engine = pool->cpu->engine;
+    const char *what = "plan max pooling";
+    dnnl_dims_t in = {s->batch, s->channels, s->in_height, s->in_width};
+    dnnl_dims_t out = {s->batch, s->channels, s->out_height, s->out_width};
+    const struct dl2_window window = {
+        .kernel = {s->kernel_height, s->kernel_width},
+        .strides = {s->stride_height, s->stride_width},
+        .near_pad = {s->pad_height, s->pad_width},
+        /* So that windows end where the last one does. */
+        .far_pad = {(dnnl_dim_t)(s->out_height - 1) * s->stride_height + s->kernel_height -
+                        s->in_height - s->pad_height,
+                    (dnnl_dim_t)(s->out_width - 1) * s->stride_width + s->kernel_width -
+                        s->in_width - s->pad_width},
+    };
+    DL2_TRY(dl2_cpu_make_layout(&ours->in, 4, in, dnnl_nhwc, error));
+    DL2_TRY(dl2_cpu_make_layout(&ours->out, 4, out, dnnl_nhwc, error));
+    DL2_TRY(dl2_cpu_check(dnnl_memory_create(&pool->in, ours->in, engine, DNNL_MEMORY_NONE), what,
+                          error));
+    DL2_TRY(dl2_cpu_check(dnnl_memory_create(&pool->out, ours->out, engine, DNNL_MEMORY_NONE), what,
+                          error));
+
+    dnnl_primitive_desc_t forward, backward;
+    DL2_TRY(dl2_cpu_check(dl2_describe_max_pool(&forward, engine, DL2_FORWARD, ours, &window, NULL),
+                          what, error));
+    int status = dl2_cpu_check(dnnl_primitive_create(&pool->forward, forward), what, error);
+    if (status == DL2_OK)
+        status = make_winners(pool, forward, what, error);
+    if (status == DL2_OK)
+        status = dl2_cpu_check(
+            dl2_describe_max_pool(&backward, engine, DL2_BACKWARD_DATA, ours, &window, forward),
+            what, error);
+    if (status == DL2_OK) {
+        status = dl2_cpu_check(dnnl_primitive_create(&pool->backward, backward), what, error);
+        dnnl_primitive_desc_destroy(backward);
+    }
+    dnnl_primitive_desc_destroy(forward);
+    return status;
+}
+
+static int make_max_pool(struct dl2_pool *pool, struct dl2_error *error)
+{
+    struct dl2_operands ours = {NULL};
+    int status = fill_max_pool(pool, &ours, error);
+    dl2_layout_free(ours.in);
+    dl2_layout_free(ours.out);
+    return status;
+}
+
+int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
+                        struct dl2_pool **out, struct dl2_error *error)
+{
+    DL2_TRY(dl2_pool_shape_check(shape, error));
+    struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
+    if (!pool)
+        return dl2_cpu_out_of_memory(error, "pooling");
+    pool->cpu = (struct dl2_cpu *)device;
+    pool->s = *shape;
+    int status = shape->kind == DL2_POOL_MAX ? make_max_pool(pool, error) : DL2_OK;
+    if (status < 0) {
+        dl2_cpu_pool_free(pool);
+        return status;
+    }
+    *out = pool;
+    return DL2_OK;
+}
+
+/* The mean of each window; images begin .. end-1. */
+static void average_forward(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct dl2_pool *pool = context;
+    const struct dl2_pool_shape *s = &pool->s;
+    size_t channels = s->channels;
+    (void)part;
+    for (size_t n = begin; n < end; n++)
+        for (unsigned oh = 0; oh < s->out_height; oh++)
+            for (unsigned ow = 0; ow < s->out_width; ow++) {
+                unsigned h0 = dl2_adaptive_begin(oh, s->in_height, s->out_height);
+                unsigned h1 = dl2_adaptive_end(oh, s->in_height, s->out_height);
+                unsigned w0 = dl2_adaptive_begin(ow, s->in_width, s->out_width);
+                unsigned w1 = dl2_adaptive_end(ow, s->in_width, s->out_width);
+                float share = 1 / ((float)(h1 - h0) * (float)(w1 - w0));
+                float *y = pool->to + ((n * s->out_height + oh) * s->out_width + ow) * channels;
+                memset(y, 0, channels * sizeof *y);
+                for (unsigned h = h0; h < h1; h++)
+                    for (unsigned w = w0; w < w1; w++) {
+                        const float *x =
+                            pool->from + ((n * s->in_height + h) * s->in_width + w) * channels;
+                        for (size_t c = 0; c < channels; c++)
+                            y[c] += x[c];
+                    }
+                for (size_t c = 0; c < channels; c++)
+                    y[c] *= share;
+            }
+}
+
+static void average_backward(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct dl2_pool *pool = context;
+    const struct dl2_pool_shape *s = &pool->s;
+    size_t channels = s->channels, size = channels * s->in_height * s->in_width;
+    (void)part;
+    for (size_t n = begin; n < end; n++) {
+        memset(pool->to + n * size, 0, size * sizeof *pool->to);
+        for (unsigned oh = 0; oh < s->out_height; oh++)
+            for (unsigned ow = 0; ow < s->out_width; ow++) {
+                unsigned h0 = dl2_adaptive_begin(oh, s->in_height, s->out_height);
+                unsigned h1 = dl2_adaptive_end(oh, s->in_height, s->out_height);
+                unsigned w0 = dl2_adaptive_begin(ow, s->in_width, s->out_width);
+                unsigned w1 = dl2_adaptive_end(ow, s->in_width, s->out_width);
+                float share = 1 / ((float)(h1 - h0) * (float)(w1 - w0));
+                const float *dy =
+                    pool->from + ((n * s->out_height + oh) * s->out_width + ow) * channels;
+                for (unsigned h = h0; h < h1; h++)
+                    for (unsigned w = w0; w < w1; w++) {
+                        float *dx = pool->to + n * size + ((size_t)h * s->in_width + w) * channels;
+                        for (size_t c = 0; c < channels; c++)
+                            dx[c] += dy[c] * share;
+                    }
+            }
+    }
+}
+
+void dl2_cpu_pool_forward(struct dl2_pool *pool, const void *x, void *y)
+{
+    if (pool->s.kind == DL2_POOL_MAX) {
+        dl2_cpu_point(pool->in, x);
+        dl2_cpu_point(pool->out, y);
+        const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, pool->in},
+                                        {DNNL_ARG_DST, pool->out},
+                                        {DNNL_ARG_WORKSPACE, pool->winners}};
+        dl2_cpu_execute(pool->cpu, pool->forward, 3, args, "run max pooling");
+        return;
+    }
+    pool->from = x;
+    pool->to = y;
+    dl2_cpu_share_out(pool->cpu, pool->s.batch, 1, average_forward, pool);
+}
+
+void dl2_cpu_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
+{
+    if (pool->s.kind == DL2_POOL_MAX) {
+        dl2_cpu_point(pool->in, dx);
+        dl2_cpu_point(pool->out, dy);
+        const dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_DST, pool->out},
+                                        {DNNL_ARG_DIFF_SRC, pool->in},
+                                        {DNNL_ARG_WORKSPACE, pool->winners}};
+        dl2_cpu_execute(pool->cpu, pool->backward, 3, args, "run max pooling's backward pass");
+        return;
+    }
+    pool->from = dy;
+    pool->to = dx;
+    dl2_cpu_share_out(pool->cpu, pool->s.batch, 1, average_backward, pool);
+}

@@ -1,0 +1,252 @@
+/* The registry of devices, and what all of them share. The only file here that asks HAVE_... */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "device/device.h"
+
+#ifdef HAVE_ONEDNN
+#include "common/simd.h"
+#include "device/cpu_kernels.h"
+#endif
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct dl2_device_class dl2_device_ref;
+#ifdef HAVE_ONEDNN
+extern const struct dl2_device_class dl2_device_cpu;
+extern const struct dl2_cpu_kernels dl2_cpu_kernels_c;
+#ifdef HAVE_AVX2
+extern const struct dl2_cpu_kernels dl2_cpu_kernels_avx2;
+#endif
+#ifdef HAVE_AVX512
+extern const struct dl2_cpu_kernels dl2_cpu_kernels_avx512;
+#endif
+#endif
+
+#ifdef HAVE_CUDA
+extern const struct dl2_device_class dl2_device_cuda;
+#endif
+
+static const struct dl2_device_class *const devices[] = {
+    &dl2_device_ref,
+#ifdef HAVE_ONEDNN
+    &dl2_device_cpu,
+#endif
+#ifdef HAVE_CUDA
+    &dl2_device_cuda,
+#endif
+};
+
+enum { DEVICES = sizeof devices / sizeof devices[0] };
+
+const struct dl2_device_class *dl2_device_at(size_t index)
+{
+    return index < DEVICES ? devices[index] : NULL;
+}
+
+const struct dl2_device_class *dl2_device_find(const char *name)
+{
+    for (size_t i = 0; i < DEVICES; i++)
+        if (!strcmp(devices[i]->name, name))
+            return devices[i];
+    return NULL;
+}
+
+const struct dl2_device_class *dl2_device_default(void)
+{
+    for (size_t i = DEVICES; i-- > 1;)
+        if (!devices[i]->present || devices[i]->present())
+            return devices[i];
+    return devices[0];
+}
+
+/* "NAME" or "NAME:NUMBER" */
+static bool is_named(const char *text, const char *name, unsigned *number)
+{
+    size_t length = strlen(name);
+    *number = 0;
+    if (strncmp(text, name, length) != 0)
+        return false;
+    if (!text[length])
+        return true;
+    const char *digits = text + length + 1;
+    size_t count = strspn(digits, "0123456789");
+    if (text[length] != ':' || !count || count > 4 || digits[count])
+        return false;
+    *number = (unsigned)strtoul(digits, NULL, 10);
+    return true;
+}
+
+int dl2_device_parse(const char *name, const struct dl2_device_class **ops, unsigned *number,
+                     struct dl2_error *error)
+{
+    *number = 0;
+    if (!name || !strcmp(name, "auto")) {
+        *ops = dl2_device_default();
+        return DL2_OK;
+    }
+    char known[128] = "";
+    for (size_t i = 0; i < DEVICES; i++) {
+        *ops = devices[i];
+        if (is_named(name, devices[i]->name, number))
+            return DL2_OK;
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", devices[i]->name);
+    }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "there is no training device '%s' in this build; there are: %s", name,
+                         known);
+}
+
+const char *dl2_precision_name(enum dl2_precision precision)
+{
+    static const char *const names[] = {[DL2_PRECISION_FP32] = "fp32",
+                                        [DL2_PRECISION_TF32] = "tf32",
+                                        [DL2_PRECISION_BF16] = "bf16",
+                                        [DL2_PRECISION_FP16] = "fp16"};
+    return names[precision];
+}
+
+int dl2_device_check_plain(const struct dl2_device_class *ops,
+                           const struct dl2_device_options *options, struct dl2_error *error)
+{
+    if (!options)
+        return DL2_OK;
+    if (options->precision != DL2_PRECISION_FP32)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "device %s has no %s; device cuda has it%s", ops->name,
+                             dl2_precision_name(options->precision),
+                             dl2_device_find("cuda") ? "" : ", but is not in this build");
+    if (options->number)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is one device %s, no number %u",
+                             ops->name, options->number);
+    if (options->world && !ops->all_reduce)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "device %s cannot train together with other processes", ops->name);
+    return DL2_OK;
+}
+
+int dl2_device_open(const char *name, const struct dl2_device_options *options,
+                    struct dl2_device **out, struct dl2_error *error)
+{
+    const struct dl2_device_class *ops;
+    struct dl2_device_options own = {0};
+    unsigned number;
+    DL2_TRY(dl2_device_parse(name, &ops, &number, error));
+    if (options)
+        own = *options;
+    if (number)
+        own.number = number;
+    return ops->open(&own, out, error);
+}
+
+void dl2_device_close(struct dl2_device *device)
+{
+    if (device)
+        device->ops->close(device);
+}
+
+#ifdef HAVE_ONEDNN
+const struct dl2_cpu_kernels *dl2_cpu_kernels_best(void)
+{
+    const struct dl2_cpu_kernels *best = &dl2_cpu_kernels_c;
+    unsigned flags = dl2_simd_flags();
+    (void)flags;
+#ifdef HAVE_AVX2
+    if (flags & DL2_SIMD_AVX2)
+        best = &dl2_cpu_kernels_avx2;
+#endif
+#ifdef HAVE_AVX512
+    if (flags & DL2_SIMD_AVX512)
+        best = &dl2_cpu_kernels_avx512;
+#endif
+    return best;
+}
+#endif
+
+unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad)
+{
+    unsigned long padded = (unsigned long)in + 2ul * pad;
+    if (!kernel || !stride || padded < kernel)
+        return 0;
+    return (unsigned)((padded - kernel) / stride + 1);
+}
+
+unsigned dl2_adaptive_begin(unsigned i, unsigned in, unsigned out)
+{
+    return (unsigned)((unsigned long)i * in / out);
+}
+
+unsigned dl2_adaptive_end(unsigned i, unsigned in, unsigned out)
+{
+    return (unsigned)(((unsigned long)(i + 1) * in + out - 1) / out);
+}
+
+/* Libraries count in int. */
+static bool tensor_fits(unsigned a, unsigned b, unsigned c, unsigned d)
+{
+    unsigned long long count = a;
+    const unsigned more[] = {b, c, d};
+    for (int i = 0; i < 3; i++)
+        if (!count || !more[i] || (count *= more[i]) > 0x7fffffffull)
+            return false;
+    return count <= 0x7fffffffull;
+}
+
+int dl2_conv_shape_check(const struct dl2_conv_shape *s, struct dl2_error *error)
+{
+    unsigned oh = dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height);
+    unsigned ow = dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+    if (!s->groups || s->in_channels % s->groups || s->out_channels % s->groups)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "no convolution from %u to %u channels in %u groups", s->in_channels,
+                             s->out_channels, s->groups);
+    if (!tensor_fits(s->batch, s->in_height, s->in_width, s->in_channels) ||
+        !tensor_fits(s->batch, oh, ow, s->out_channels) ||
+        !tensor_fits(s->out_channels, s->kernel_height, s->kernel_width,
+                     s->in_channels / s->groups))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "no %ux%u convolution (stride %u, padding %u) from %u to %u channels "
+                             "on %u images of %ux%u",
+                             s->kernel_width, s->kernel_height, s->stride_width, s->pad_width,
+                             s->in_channels, s->out_channels, s->batch, s->in_width, s->in_height);
+    return DL2_OK;
+}
+
+int dl2_pool_shape_check(const struct dl2_pool_shape *s, struct dl2_error *error)
+{
+    bool good = tensor_fits(s->batch, s->in_height, s->in_width, s->channels) &&
+                tensor_fits(s->batch, s->out_height, s->out_width, s->channels);
+    /* A window that lies wholly in the padding would have no maximum. */
+    if (s->kind == DL2_POOL_MAX)
+        good = good && 2 * s->pad_height <= s->kernel_height &&
+               2 * s->pad_width <= s->kernel_width &&
+               s->out_height == dl2_window_out(s->in_height, s->kernel_height, s->stride_height,
+                                               s->pad_height) &&
+               s->out_width ==
+                   dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+    if (!good)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "no pooling of %u images of %ux%u with %u channels to %ux%u", s->batch,
+                             s->in_width, s->in_height, s->channels, s->out_width, s->out_height);
+    return DL2_OK;
+}
+
+int dl2_attention_shape_check(const struct dl2_attention_shape *s, size_t *scores,
+                              struct dl2_error *error)
+{
+    bool good = tensor_fits(s->batch, s->tokens, 3, s->channels) &&
+                tensor_fits(s->batch, s->heads, s->tokens, s->tokens) &&
+                s->channels % s->heads == 0;
+    if (!good)
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "no attention of %u heads between %u tokens of %u channels, in batches "
+            "of %u",
+            s->heads, s->tokens, s->channels, s->batch);
+    *scores = (size_t)s->batch * s->heads * s->tokens * s->tokens;
+    return DL2_OK;
+}

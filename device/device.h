@@ -1,0 +1,483 @@
+/*
+ * The device seam: where tensors live and what computes on them. A device is a table of functions
+ * (struct dl2_device_class) and a context that begins with struct dl2_device. What knows layers,
+ * losses and schedules stands above this header; what knows a library (oneDNN, CUDA's) stands below
+ * it.
+ *
+ * Tensors. Activations are NHWC, weights OHWI (out, kernel height, kernel width, in of the group),
+ * matrices of linear layers [out][in]; dense, rows first. A tensor is a bare address in device
+ * memory: the host may add to it, and must not read through it. Inputs and outputs of one call may
+ * not overlap except where it says "may be".
+ *
+ * Types. `float` is float32: weights, their gradients and momenta, batch norm's parameters and
+ * statistics, losses. `void` is an activation, the gradient of one, or an image of weights for
+ * layers to read ("lowered"): of dl2_device.element, float32 unless the device was opened with
+ * another precision. Sums and products of such are formed in float32.
+ *
+ * Plans. What depends on a shape (a library's primitives, packed weights, workspaces, statistics
+ * that backward needs) is made once by NAME_create() and used for every step. A backward call
+ * belongs to the last forward call of the same plan. NAME_free(NULL) is fine.
+ *
+ * Time. Calls that compute return at once and have no result: an asynchronous device queues them in
+ * order. The first failure sticks to the device, later calls do nothing, and sync() (and
+ * download(), which syncs) returns it. Numbers that change from step to step (rate, lambda) are
+ * one struct that is set before the calls of a step, so that a device may record these once and
+ * replay them.
+ *
+ * Determinism. The same calls with the same options on the same machine give the same bits; of
+ * CUDA's devices only where options.deterministic asks for it.
+ *
+ * Threads: one at a time, the one that opened the device. Threads of its own are its own affair.
+ */
+#ifndef DL2_DEVICE_DEVICE_H
+#define DL2_DEVICE_DEVICE_H
+
+#include "common/error.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl2_device_class;
+
+enum dl2_element { DL2_ELEMENT_F32, DL2_ELEMENT_BF16, DL2_ELEMENT_F16 };
+
+/* What changes from step to step. */
+struct dl2_step_numbers {
+    uint64_t step; /* names dropout's random numbers */
+    float lambda;  /* mixup's share of the sample itself */
+    float scale;   /* of the loss */
+    float rate, momentum, weight_decay;
+    float beta2, epsilon; /* of AdamW, whose beta1 is `momentum` */
+    uint64_t update;      /* number of this update, from 1 */
+    float average_decay;  /* how much of a moving average stays */
+};
+
+struct dl2_world; /* ranks/world.h */
+
+/* First member of every device's context. */
+struct dl2_device {
+    const struct dl2_device_class *ops;
+    enum dl2_element element;
+    /* Batches that are worth having on the device at once: 2 where uploads overlap computing. */
+    unsigned staging;
+    const struct dl2_world *world; /* NULL: alone */
+    struct dl2_step_numbers numbers;
+    struct dl2_error failure; /* the first, until sync() gives it out */
+};
+
+enum dl2_precision {
+    DL2_PRECISION_FP32,
+    DL2_PRECISION_TF32, /* float32 in memory, tensor cores' 10 bits of mantissa in products */
+    DL2_PRECISION_BF16,
+    DL2_PRECISION_FP16, /* with a loss scale, see check_gradients() */
+};
+
+const char *dl2_precision_name(enum dl2_precision precision); /* "bf16" */
+
+struct dl2_device_options {
+    unsigned threads;             /* 0: dl2_cpu_count(); ref has one whatever this says */
+    unsigned number;              /* of several: "cuda:1" */
+    enum dl2_precision precision; /* DL2_ERR_UNSUPPORTED where the device has only FP32 */
+    double loss_scale;            /* FP16: 0: dynamic */
+    bool deterministic;
+    /* Several processes that train together; NULL: alone. Must outlive the device. */
+    const struct dl2_world *world;
+};
+
+/*
+ * 2-D convolution; cross-correlation, as all deep-learning libraries have it.
+ * out = (in + 2 * pad - kernel) / stride + 1, rounded down. Output channels g * out / groups ...
+ * are made of input channels g * in / groups ... alone; groups == in == out is a depthwise
+ * convolution.
+ */
+struct dl2_conv_shape {
+    unsigned batch, in_height, in_width, in_channels;
+    unsigned out_channels, kernel_height, kernel_width;
+    unsigned stride_height, stride_width, pad_height, pad_width;
+    unsigned groups; /* at least 1; divides both numbers of channels */
+    bool bias;
+};
+
+enum dl2_pool_kind {
+    DL2_POOL_MAX, /* padding never wins; the first of equal values does */
+    /* Mean over rows floor(i * in / out) .. ceil((i + 1) * in / out), columns alike; 1 x 1 is
+       global. */
+    DL2_POOL_ADAPTIVE_AVERAGE,
+};
+
+struct dl2_pool_shape {
+    enum dl2_pool_kind kind;
+    unsigned batch, in_height, in_width, channels;
+    unsigned out_height, out_width;
+    /* DL2_POOL_MAX only; out must be what these come to, as for a convolution. */
+    unsigned kernel_height, kernel_width, stride_height, stride_width, pad_height, pad_width;
+};
+
+struct dl2_linear_shape {
+    unsigned batch, in, out;
+    bool bias;
+};
+
+/* RELU6 is min(max(x, 0), 6); its gradient is 0 where y is 0 or 6, as PyTorch has it. */
+enum dl2_activation { DL2_IDENTITY, DL2_RELU, DL2_RELU6 };
+
+/*
+ * Batch normalisation (Ioffe, Szegedy 2015) with PyTorch's conventions, and what usually follows it
+ * in the same pass: y = activation(gamma * (x - mean) / sqrt(var + epsilon) + beta + residual).
+ */
+struct dl2_norm_shape {
+    size_t rows; /* batch * height * width */
+    unsigned channels;
+    float epsilon;
+    float momentum; /* running = (1 - momentum) * running + momentum * batch's */
+    enum dl2_activation activation;
+    bool residual;
+    /* Statistics are of the whole world's batch, each rank's samples counting alike. */
+    bool synchronized;
+};
+
+/* Layer norm (Ba, Kiros, Hinton 2016): each row by itself. */
+struct dl2_layer_norm_shape {
+    size_t rows;
+    unsigned channels;
+    float epsilon;
+};
+
+/*
+ * Multi-head self-attention (Vaswani et al. 2017, section 3.2) between the tokens of a sample. A
+ * row of its input has queries, keys and values, [3][heads][channels / heads], as the product with
+ * PyTorch's in_proj_weight leaves them.
+ */
+struct dl2_attention_shape {
+    unsigned batch, tokens;
+    unsigned channels, heads; /* channels is a multiple of heads */
+};
+
+/* Patches of images to tokens (Dosovitskiy et al. 2021, section 3.1): the class token before them,
+ * positions added. */
+struct dl2_tokens_shape {
+    unsigned batch, tokens; /* with the class token */
+    unsigned channels;
+};
+
+struct dl2_ingest_shape {
+    unsigned batch, height, width, channels; /* 1 or 3 channels */
+    float mean[3], std[3];                   /* on the 0-255 scale */
+};
+
+/*
+ * Softmax cross-entropy. With p = softmax(logits) and smoothing s, a sample's loss is
+ * (1 - s) * -log p[label] + s * mean over classes of -log p (PyTorch's label_smoothing); with
+ * mixup, lambda * that of its own label + (1 - lambda) * that of its partner's.
+ */
+struct dl2_loss_shape {
+    unsigned batch, classes;
+    float smoothing;
+};
+
+/* Sums since they were zeroed, in device memory; loss calls add to them. */
+struct dl2_loss_sums {
+    double loss;      /* over counted samples */
+    uint64_t counted; /* samples with a label */
+    uint64_t top1,
+        top5; /* whose own label is (among) the highest; equal logits rank by class number */
+};
+
+struct dl2_loss_scale {
+    double scale;     /* 1 with another precision than FP16 */
+    uint64_t good;    /* updates since it last moved */
+    uint64_t skipped; /* updates that were left out, in all */
+};
+
+/* Plans: each device has its own struct behind these names. */
+struct dl2_conv;
+struct dl2_pool;
+struct dl2_linear;
+struct dl2_norm;
+struct dl2_layer_norm;
+struct dl2_attention;
+struct dl2_ingest;
+struct dl2_loss;
+struct dl2_recording;
+
+/* Methods that say "optional" may be NULL. */
+struct dl2_device_class {
+    const char *name;             /* "cpu": on command lines and in reports */
+    const char *summary;          /* "oneDNN on this machine's processors" */
+    const char *(*version)(void); /* "oneDNN 2.6.3"; for --version and reports */
+
+    int (*open)(const struct dl2_device_options *options, struct dl2_device **out,
+                struct dl2_error *error);
+    /* Everything made on it must be gone. NULL is fine. */
+    void (*close)(struct dl2_device *device);
+    /* Can it be opened here? False where its driver or card is missing. Optional: always. */
+    bool (*present)(void);
+    /* Which card it is, for reports: a new object to free. Optional. */
+    json_t *(*describe)(struct dl2_device *device);
+
+    /* -- memory -- */
+
+    /* Zeroed, aligned to DL2_ALIGNMENT at least. */
+    int (*alloc)(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error);
+    void (*free)(struct dl2_device *device, void *memory);
+    /* Host memory that uploads quickest (pinned), for batch slots; NULL when there is none. Any
+     * thread may call these two. Optional, both. */
+    void *(*host_alloc)(struct dl2_device *device, size_t bytes);
+    void (*host_free)(struct dl2_device *device, void *memory);
+    /*
+     * `from` may be of this device's own memory, too, where what is decoded there lies, and must
+     * stay as it is until wait_uploads() or sync(). An upload comes after all that was
+     * called up to the last but dl2_device.staging - 1 of the ingest_run()s, and before all that is
+     * called after it: whoever uploads batches into `staging` places in turn, and reads them
+     * nowhere after their ingest_run(), needs no more order; others sync() first.
+     */
+    void (*upload)(struct dl2_device *device, void *to, const void *from, size_t bytes);
+    void (*wait_uploads)(struct dl2_device *device);
+    /* Syncs: `to` is filled on return. */
+    int (*download)(struct dl2_device *device, void *to, const void *from, size_t bytes,
+                    struct dl2_error *error);
+    void (*copy)(struct dl2_device *device, void *to, const void *from, size_t bytes);
+    void (*zero)(struct dl2_device *device, void *memory, size_t bytes);
+    /* Waits for everything; returns and clears the first failure since the last one. */
+    int (*sync)(struct dl2_device *device, struct dl2_error *error);
+    /* What the calls from here on use. */
+    void (*set_numbers)(struct dl2_device *device, const struct dl2_step_numbers *numbers);
+
+    /*
+     * -- recording; optional, all four --
+     * What is called between begin and end is done, and can be done again by replay(), with the
+     * numbers set then, as long as all tensors and plans are still there. No upload, download,
+     * sync, alloc, create or set_numbers in between. end() gives NULL where it can't be replayed.
+     */
+    void (*record_begin)(struct dl2_device *device);
+    struct dl2_recording *(*record_end)(struct dl2_device *device);
+    void (*replay)(struct dl2_recording *recording);
+    void (*recording_free)(struct dl2_recording *recording);
+
+    /*
+     * -- several devices --
+     * all_reduce adds up `data` over the ranks of the device's world, in place; it may go on beside
+     * what is called next, which doesn't touch `data`, until all_reduce_wait(). Ranks call these
+     * alike and in the same order. The sums have the same bits on every rank. Never called without
+     * a world. Optional, both: a device that has none can't be opened with a world.
+     */
+    void (*all_reduce)(struct dl2_device *device, float *data, size_t count);
+    void (*all_reduce_wait)(struct dl2_device *device);
+
+    /*
+     * -- convolution --
+     * `bias` and `dbias` are [out_channels], and NULL where the shape has no bias. Where
+     * `accumulate`, gradients of weights are added to what is there.
+     */
+    int (*conv_create)(struct dl2_device *device, const struct dl2_conv_shape *shape,
+                       struct dl2_conv **out, struct dl2_error *error);
+    void (*conv_free)(struct dl2_conv *conv);
+    void (*conv_forward)(struct dl2_conv *conv, const void *x, const void *weights,
+                         const float *bias, void *y);
+    void (*conv_backward_data)(struct dl2_conv *conv, const void *dy, const void *weights,
+                               void *dx);
+    void (*conv_backward_weights)(struct dl2_conv *conv, const void *x, const void *dy,
+                                  float *dweights, float *dbias, bool accumulate);
+
+    /* -- linear: y = x * transposed(weights) + bias, which is as for convolutions -- */
+    int (*linear_create)(struct dl2_device *device, const struct dl2_linear_shape *shape,
+                         struct dl2_linear **out, struct dl2_error *error);
+    void (*linear_free)(struct dl2_linear *linear);
+    void (*linear_forward)(struct dl2_linear *linear, const void *x, const void *weights,
+                           const float *bias, void *y);
+    void (*linear_backward_data)(struct dl2_linear *linear, const void *dy, const void *weights,
+                                 void *dx);
+    void (*linear_backward_weights)(struct dl2_linear *linear, const void *x, const void *dy,
+                                    float *dweights, float *dbias, bool accumulate);
+
+    /* -- pooling -- */
+    int (*pool_create)(struct dl2_device *device, const struct dl2_pool_shape *shape,
+                       struct dl2_pool **out, struct dl2_error *error);
+    void (*pool_free)(struct dl2_pool *pool);
+    void (*pool_forward)(struct dl2_pool *pool, const void *x, void *y);
+    void (*pool_backward)(struct dl2_pool *pool, const void *dy, void *dx);
+
+    /*
+     * -- batch norm --
+     * norm_train takes mean and (biased) variance from the batch, keeps them for backward, and
+     * moves the running ones (the variance unbiased, as PyTorch; biased where rows is 1). norm_eval
+     * uses the running ones. `residual` is NULL unless the shape has one.
+     *
+     * norm_backward: x and y are forward's. The gradient of y is dy, or dy + dy2 where dy2 is not
+     * NULL (y went two ways). `dresidual` receives the residual's gradient. dx may be dy, dy2 or x;
+     * dresidual may be dy or dy2, but not dx.
+     */
+    int (*norm_create)(struct dl2_device *device, const struct dl2_norm_shape *shape,
+                       struct dl2_norm **out, struct dl2_error *error);
+    void (*norm_free)(struct dl2_norm *norm);
+    void (*norm_train)(struct dl2_norm *norm, const void *x, const void *residual,
+                       const float *gamma, const float *beta, float *running_mean,
+                       float *running_var, void *y);
+    void (*norm_eval)(struct dl2_norm *norm, const void *x, const void *residual,
+                      const float *gamma, const float *beta, const float *running_mean,
+                      const float *running_var, void *y);
+    void (*norm_backward)(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+                          const void *dy2, const float *gamma, const float *beta, void *dx,
+                          void *dresidual, float *dgamma, float *dbeta, bool accumulate);
+
+    /*
+     * -- layer norm: y = gamma * (x - mean) / sqrt(var + epsilon) + beta --
+     * with the row's mean and biased variance, which forward keeps for backward. dx may be dy.
+     */
+    int (*layer_norm_create)(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
+                             struct dl2_layer_norm **out, struct dl2_error *error);
+    void (*layer_norm_free)(struct dl2_layer_norm *norm);
+    void (*layer_norm_forward)(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+                               const float *beta, void *y);
+    void (*layer_norm_backward)(struct dl2_layer_norm *norm, const void *x, const void *dy,
+                                const float *gamma, void *dx, float *dgamma, float *dbeta,
+                                bool accumulate);
+
+    /*
+     * -- attention: of each head, y = softmax(q * transposed(k) / sqrt(channels / heads)) * v --
+     * qkv is [batch][tokens][3 * channels], y [batch][tokens][channels] with the heads side by
+     * side. Forward keeps the softmax for backward.
+     */
+    int (*attention_create)(struct dl2_device *device, const struct dl2_attention_shape *shape,
+                            struct dl2_attention **out, struct dl2_error *error);
+    void (*attention_free)(struct dl2_attention *attention);
+    void (*attention_forward)(struct dl2_attention *attention, const void *qkv, void *y);
+    void (*attention_backward)(struct dl2_attention *attention, const void *qkv, const void *dy,
+                               void *dqkv);
+
+    /*
+     * -- tokens, without a plan --
+     * y[b][0] = class_token + positions[0], y[b][1 + i] = x[b][i] + positions[1 + i]; class_token
+     * is [channels], positions [tokens][channels], x [batch][tokens - 1][channels].
+     */
+    void (*tokens_forward)(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                           const void *x, const float *class_token, const float *positions,
+                           void *y);
+    void (*tokens_backward)(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                            const void *dy, void *dx, float *dclass_token, float *dpositions,
+                            bool accumulate);
+
+    /* -- elementwise, without plans; y may be x, dx may be dy -- */
+    void (*activate)(struct dl2_device *device, enum dl2_activation activation, const void *x,
+                     void *y, size_t count);
+    /* By forward's y. */
+    void (*activate_backward)(struct dl2_device *device, enum dl2_activation activation,
+                              const void *y, const void *dy, void *dx, size_t count);
+    /* y = x / 2 * (1 + erf(x / sqrt(2))) (Hendrycks, Gimpel 2016), and backward by forward's x. */
+    void (*gelu)(struct dl2_device *device, const void *x, void *y, size_t count);
+    void (*gelu_backward)(struct dl2_device *device, const void *x, const void *dy, void *dx,
+                          size_t count);
+    /* y = a + b; y may be either. */
+    void (*add)(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
+    /*
+     * Zeroes an element with probability `rate` (below 1) and scales the others by 1 / (1 - rate).
+     * Element i uses number i % 4096 of the stream (seed, DL2_RANDOM_DROPOUT, numbers.step, layer *
+     * 2^24 + i / 4096) and is kept where those 32 bits are >= rate * 2^32. Backward is the same
+     * call on dy.
+     */
+    void (*dropout)(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
+                    uint64_t seed, uint64_t layer);
+
+    /*
+     * -- ingest: bytes as the loader gives them to normalised floats --
+     * y[i] = lambda * norm(x[i]) + (1 - lambda) * norm(x[partner[i]]), norm(v) = (v - mean) / std,
+     * with numbers.lambda. `partner` (device memory, [batch]) is NULL without mixup.
+     */
+    int (*ingest_create)(struct dl2_device *device, const struct dl2_ingest_shape *shape,
+                         struct dl2_ingest **out, struct dl2_error *error);
+    void (*ingest_free)(struct dl2_ingest *ingest);
+    void (*ingest_run)(struct dl2_ingest *ingest, const uint8_t *images, const uint32_t *partner,
+                       void *y);
+
+    /*
+     * -- loss --
+     * labels: [batch], -1 is not counted: no loss, no gradient. With mixup a sample counts when
+     * both its labels do. losses: [batch], 0 where not counted, may be NULL. dlogits: the gradient
+     * of numbers.scale * mean loss over counted samples (times the loss scale, where there is one);
+     * may be NULL. Adds to *sums, which is device memory. `partner` goes with numbers.lambda.
+     */
+    int (*loss_create)(struct dl2_device *device, const struct dl2_loss_shape *shape,
+                       struct dl2_loss **out, struct dl2_error *error);
+    void (*loss_free)(struct dl2_loss *loss);
+    void (*loss_run)(struct dl2_loss *loss, const void *logits, const int32_t *labels,
+                     const uint32_t *partner, float *losses, void *dlogits,
+                     struct dl2_loss_sums *sums);
+
+    /*
+     * -- optimisers --
+     * torch.optim.SGD with dampening 0: g = gradient / (loss scale * ranks) + decay * w; m =
+     * momentum * m + g; w -= rate * (nesterov ? g + momentum * m : m), rate and momentum as in the
+     * numbers, decay 0 or theirs. m starts as zero. Over any run of parameters that share their
+     * settings. `lowered`, NULL where the device's elements are float32, receives the new weights
+     * for layers to read.
+     *
+     * An update is check_gradients() over all gradients, sgd_step() or adamw_step() over all of
+     * them in parts, end_update(). With a loss scale, gradients that aren't finite make the steps
+     * do nothing, and a dynamic scale moves: halved then, doubled after 2000 updates without. Both
+     * are optional: NULL on devices without loss scales.
+     */
+    void (*check_gradients)(struct dl2_device *device, const float *gradient, size_t count);
+    void (*sgd_step)(struct dl2_device *device, float *weights, void *lowered,
+                     const float *gradient, float *momentum, size_t count, bool decays,
+                     bool nesterov);
+    /*
+     * torch.optim.AdamW (Loshchilov, Hutter 2019): w *= 1 - rate * decay; m = beta1 * m + (1 -
+     * beta1) * g; v = beta2 * v + (1 - beta2) * g^2; w -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1
+     * - beta2^t)) + epsilon), g = gradient / (loss scale * ranks). t is the update's number, less
+     * the updates that a loss scale has skipped. All else as sgd_step().
+     */
+    void (*adamw_step)(struct dl2_device *device, float *weights, void *lowered,
+                       const float *gradient, float *first, float *second, size_t count,
+                       bool decays);
+    void (*end_update)(struct dl2_device *device);
+    /* average += (1 - numbers.average_decay) * (values - average): torch.lerp's form, by which
+     * averages of what stays the same do so too. */
+    void (*move_average)(struct dl2_device *device, float *average, const float *values,
+                         size_t count);
+    /* Weights that were set from outside, for layers to read. Optional: NULL where elements are
+     * float32 alone. */
+    void (*lower)(struct dl2_device *device, const float *weights, void *lowered, size_t count);
+    /* Where the loss scale is, and to go on from there: a checkpoint keeps it. Both sync. Optional,
+     * both: NULL on devices without loss scales. */
+    int (*get_loss_scale)(struct dl2_device *device, struct dl2_loss_scale *scale,
+                          struct dl2_error *error);
+    int (*set_loss_scale)(struct dl2_device *device, const struct dl2_loss_scale *scale,
+                          struct dl2_error *error);
+};
+
+/* Outputs of a window along one axis, (in + 2 * pad - kernel) / stride + 1; 0 where it does not
+ * fit. */
+unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad);
+/* What every device's create() asks first: no zero sizes, windows that fit, no tensor above 2^31 -
+ * 1 elements. */
+int dl2_conv_shape_check(const struct dl2_conv_shape *shape, struct dl2_error *error);
+int dl2_pool_shape_check(const struct dl2_pool_shape *shape, struct dl2_error *error);
+/* Also *scores, the numbers that a softmax over all of its tokens has. */
+int dl2_attention_shape_check(const struct dl2_attention_shape *shape, size_t *scores,
+                              struct dl2_error *error);
+/* First and one past the last input of output `i` in adaptive pooling. */
+unsigned dl2_adaptive_begin(unsigned i, unsigned in, unsigned out);
+unsigned dl2_adaptive_end(unsigned i, unsigned in, unsigned out);
+
+/* What open() of a device asks first that has one of its kind, float32 and nothing else: fails
+ * where the options want more. */
+int dl2_device_check_plain(const struct dl2_device_class *ops,
+                           const struct dl2_device_options *options, struct dl2_error *error);
+
+/* The registry, best last; NULL at the end, or for a name that is not there. */
+const struct dl2_device_class *dl2_device_at(size_t index);
+const struct dl2_device_class *dl2_device_find(const char *name);
+/* The best that is present. */
+const struct dl2_device_class *dl2_device_default(void);
+/* "cuda:1" is number 1 of cuda; NULL or "auto" is the best, and only for that are drivers asked:
+ * what a process has asked CUDA, its forks can't ask again. DL2_ERR_ARGUMENT for a name that is not
+ * there; the message lists those there are. */
+int dl2_device_parse(const char *name, const struct dl2_device_class **ops, unsigned *number,
+                     struct dl2_error *error);
+/* By such a name; a number in it goes before that of the options. */
+int dl2_device_open(const char *name, const struct dl2_device_options *options,
+                    struct dl2_device **out, struct dl2_error *error);
+void dl2_device_close(struct dl2_device *device);
+
+#endif

@@ -1,0 +1,468 @@
+/*
+ * The cpu device. oneDNN does what is bound by arithmetic (convolutions, linear layers,
+ * attention's products) and max pooling; kernels.c does what is bound by memory, fused so that each
+ * tensor is touched as seldom as can be. Threads are OpenMP's, for oneDNN and for our own loops.
+ *
+ * Here are the device, its memory, what a batch comes in by and its loss, and the table; the rest
+ * of the table's functions are in cpu_NAME.c.
+ */
+#include "common/memory.h"
+#include "common/thread.h"
+#include "device/cpu.h"
+#include "ranks/reducer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the OpenMP runtime that oneDNN uses; <omp.h> comes with some compilers only. */
+void omp_set_num_threads(int threads);
+int omp_get_max_threads(void);
+
+/* -- threads -- */
+
+unsigned dl2_cpu_share_out(const struct dl2_cpu *cpu, size_t items, size_t grain,
+                           dl2_cpu_work_fn *work, void *context)
+{
+    size_t most = items / (grain ? grain : 1);
+    unsigned parts = most < 1 ? 1 : most < cpu->threads ? (unsigned)most : cpu->threads;
+    if (parts == 1) {
+        work(context, 0, 0, items);
+        return 1;
+    }
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+    for (unsigned p = 0; p < parts; p++)
+        work(context, p, items * p / parts, items * (p + 1) / parts);
+    return parts;
+}
+
+void dl2_cpu_claim_threads(const struct dl2_cpu *cpu)
+{
+    if (omp_get_max_threads() != (int)cpu->threads)
+        omp_set_num_threads((int)cpu->threads);
+}
+
+bool dl2_cpu_reserve_partials(struct dl2_cpu *cpu, size_t period)
+{
+    size_t size;
+    if (cpu->partial_period >= period)
+        return true;
+    if (!dl2_size_mul(period, 2 * (size_t)cpu->threads, &size))
+        return false;
+    double *partials = dl2_alloc_aligned(size, sizeof *partials);
+    if (!partials)
+        return false;
+    free(cpu->partials);
+    cpu->partials = partials;
+    cpu->partial_period = period;
+    return true;
+}
+
+double *dl2_cpu_begin_sums(const struct dl2_cpu *cpu, unsigned part, size_t period)
+{
+    double *sums = dl2_cpu_part_sums(cpu, part);
+    memset(sums, 0, 2 * period * sizeof *sums);
+    return sums;
+}
+
+/* -- errors, and calls of oneDNN -- */
+
+int dl2_cpu_check(dnnl_status_t status, const char *what, struct dl2_error *error)
+{
+    if (status == dnnl_success)
+        return DL2_OK;
+    return dl2_error_set(error, status == dnnl_out_of_memory ? DL2_ERR_MEMORY : DL2_ERR_UNSUPPORTED,
+                         "oneDNN cannot %s: %s", what, dnnl_status2str(status));
+}
+
+int dl2_cpu_out_of_memory(struct dl2_error *error, const char *what)
+{
+    return dl2_error_set(error, DL2_ERR_MEMORY, "device cpu: out of memory for %s", what);
+}
+
+void dl2_cpu_execute(struct dl2_cpu *cpu, const_dnnl_primitive_t primitive, int count,
+                     const dnnl_exec_arg_t *args, const char *what)
+{
+    if (cpu->base.failure.status)
+        return;
+    dl2_cpu_claim_threads(cpu);
+    dl2_cpu_check(dnnl_primitive_execute(primitive, cpu->stream, count, args), what,
+                  &cpu->base.failure);
+}
+
+int dl2_cpu_make_layout(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
+                        dnnl_format_tag_t tag, struct dl2_error *error)
+{
+    return dl2_cpu_check(dl2_layout_create(layout, dims, sizes, tag), "describe a tensor", error);
+}
+
+/* -- the device itself and its memory -- */
+
+static const char *cpu_version(void)
+{
+    static char text[64];
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(text, sizeof text, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+    return text;
+}
+
+static void cpu_close(struct dl2_device *device)
+{
+    struct dl2_cpu *cpu = (struct dl2_cpu *)device;
+    if (!cpu)
+        return;
+    dl2_reducer_stop(cpu->reducer);
+    if (cpu->stream)
+        dnnl_stream_destroy(cpu->stream);
+    if (cpu->engine)
+        dnnl_engine_destroy(cpu->engine);
+    free(cpu->partials);
+    free(cpu->gradient);
+    free(cpu);
+}
+
+extern const struct dl2_device_class dl2_device_cpu;
+
+static int cpu_open(const struct dl2_device_options *options, struct dl2_device **out,
+                    struct dl2_error *error)
+{
+    DL2_TRY(dl2_device_check_plain(&dl2_device_cpu, options, error));
+    struct dl2_cpu *cpu = dl2_calloc(1, sizeof *cpu);
+    if (!cpu)
+        return dl2_cpu_out_of_memory(error, "itself");
+    cpu->base.ops = &dl2_device_cpu;
+    cpu->base.staging = 1;
+    cpu->base.world = options ? options->world : NULL;
+    cpu->threads = options && options->threads ? options->threads : dl2_cpu_count();
+    cpu->kernels = dl2_cpu_kernels_best();
+    cpu->version = 1;
+    /* Primitives are made for the number of threads there is when they are made. */
+    dl2_cpu_claim_threads(cpu);
+    int status =
+        dl2_cpu_check(dnnl_engine_create(&cpu->engine, dnnl_cpu, 0), "make an engine", error);
+    if (status == DL2_OK)
+        status = dl2_cpu_check(dnnl_stream_create(&cpu->stream, cpu->engine, dnnl_stream_in_order),
+                               "make a stream", error);
+    if (status == DL2_OK && cpu->base.world)
+        status = dl2_reducer_start(cpu->base.world, &cpu->reducer, error);
+    if (status < 0) {
+        cpu_close(&cpu->base);
+        return status;
+    }
+    *out = &cpu->base;
+    return DL2_OK;
+}
+
+static int cpu_alloc(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error)
+{
+    (void)device;
+    *out = dl2_alloc_aligned(bytes, 1);
+    if (!*out)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "device cpu: out of memory for %zu bytes",
+                             bytes);
+    memset(*out, 0, bytes);
+    return DL2_OK;
+}
+
+static void cpu_free(struct dl2_device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
+static void *cpu_host_alloc(struct dl2_device *device, size_t bytes)
+{
+    (void)device;
+    return dl2_alloc_aligned(bytes, 1);
+}
+
+static void cpu_copy(struct dl2_device *device, void *to, const void *from, size_t bytes)
+{
+    ((struct dl2_cpu *)device)->version++;
+    memcpy(to, from, bytes);
+}
+
+static void cpu_wait_uploads(struct dl2_device *device)
+{
+    (void)device;
+}
+
+static int cpu_sync(struct dl2_device *device, struct dl2_error *error)
+{
+    int status = device->failure.status;
+    if (status)
+        dl2_error_set(error, device->failure.status, "%s", device->failure.message);
+    dl2_error_clear(&device->failure);
+    return status;
+}
+
+static int cpu_download(struct dl2_device *device, void *to, const void *from, size_t bytes,
+                        struct dl2_error *error)
+{
+    DL2_TRY(cpu_sync(device, error));
+    memcpy(to, from, bytes);
+    return DL2_OK;
+}
+
+static void cpu_zero(struct dl2_device *device, void *memory, size_t bytes)
+{
+    ((struct dl2_cpu *)device)->version++;
+    memset(memory, 0, bytes);
+}
+
+static void cpu_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
+{
+    device->numbers = *numbers;
+}
+
+static void cpu_all_reduce(struct dl2_device *device, float *data, size_t count)
+{
+    dl2_reducer_add(((struct dl2_cpu *)device)->reducer, data, count);
+}
+
+static void cpu_all_reduce_wait(struct dl2_device *device)
+{
+    dl2_reducer_wait(((struct dl2_cpu *)device)->reducer, &device->failure);
+}
+
+/* -- ingest -- */
+
+enum { INGEST_PERIOD = 192 }; /* a multiple of 1 and 3, and of the vectors */
+
+struct dl2_ingest {
+    struct dl2_cpu *cpu;
+    struct dl2_ingest_shape s;
+    float a[INGEST_PERIOD], b[INGEST_PERIOD]; /* y = a * x + b */
+    /* Of the call that runs. */
+    const uint8_t *images;
+    const uint32_t *partner;
+    float *y;
+};
+
+static int cpu_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
+                             struct dl2_ingest **out, struct dl2_error *error)
+{
+    struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
+    if (!ingest)
+        return dl2_cpu_out_of_memory(error, "ingest");
+    ingest->cpu = (struct dl2_cpu *)device;
+    ingest->s = *shape;
+    for (int i = 0; i < INGEST_PERIOD; i++) {
+        unsigned c = (unsigned)i % shape->channels;
+        ingest->a[i] = 1 / shape->std[c];
+        ingest->b[i] = -shape->mean[c] / shape->std[c];
+    }
+    *out = ingest;
+    return DL2_OK;
+}
+
+static void cpu_ingest_free(struct dl2_ingest *ingest)
+{
+    free(ingest);
+}
+
+static void ingest_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct dl2_ingest *in = context;
+    const struct dl2_cpu_kernels *kernels = in->cpu->kernels;
+    size_t size = (size_t)in->s.height * in->s.width * in->s.channels;
+    float lambda = in->cpu->base.numbers.lambda;
+    (void)part;
+    for (size_t n = begin; n < end; n++) {
+        const uint8_t *x = in->images + n * size;
+        if (in->partner)
+            kernels->ingest_mixed(x, in->images + in->partner[n] * size, lambda, 1 - lambda, size,
+                                  in->a, in->b, INGEST_PERIOD, in->y + n * size);
+        else
+            kernels->ingest(x, size, in->a, in->b, INGEST_PERIOD, in->y + n * size);
+    }
+}
+
+static void cpu_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
+                           const uint32_t *partner, void *y)
+{
+    ingest->images = images;
+    ingest->partner = partner;
+    ingest->y = y;
+    dl2_cpu_share_out(ingest->cpu, ingest->s.batch, 1, ingest_part, ingest);
+}
+
+/* -- loss -- */
+
+struct dl2_loss {
+    struct dl2_cpu *cpu;
+    struct dl2_loss_shape s;
+    double *values;  /* [batch] */
+    uint32_t *ranks; /* [batch] classes above the label */
+    size_t counted;
+    /* Of the call that runs. */
+    const float *logits;
+    const int32_t *labels;
+    const uint32_t *partner;
+    float *dlogits;
+};
+
+static void cpu_loss_free(struct dl2_loss *loss)
+{
+    if (loss) {
+        free(loss->values);
+        free(loss->ranks);
+    }
+    free(loss);
+}
+
+static int cpu_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
+                           struct dl2_loss **out, struct dl2_error *error)
+{
+    struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
+    if (!loss)
+        return dl2_cpu_out_of_memory(error, "the loss");
+    loss->cpu = (struct dl2_cpu *)device;
+    loss->s = *shape;
+    loss->values = dl2_calloc(shape->batch, sizeof *loss->values);
+    loss->ranks = dl2_calloc(shape->batch, sizeof *loss->ranks);
+    if (!loss->values || !loss->ranks) {
+        cpu_loss_free(loss);
+        return dl2_cpu_out_of_memory(error, "the loss");
+    }
+    *out = loss;
+    return DL2_OK;
+}
+
+static bool counts(const struct dl2_loss *loss, size_t n)
+{
+    return loss->labels[n] >= 0 && (!loss->partner || loss->labels[loss->partner[n]] >= 0);
+}
+
+/* Samples begin .. end-1; in double, as classes are few and losses are added up. */
+static void loss_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    struct dl2_loss *loss = context;
+    size_t classes = loss->s.classes;
+    const struct dl2_step_numbers *numbers = &loss->cpu->base.numbers;
+    double smoothing = loss->s.smoothing, own = loss->partner ? numbers->lambda : 1;
+    (void)part;
+    for (size_t n = begin; n < end; n++) {
+        const float *logits = loss->logits + n * classes;
+        float *dlogits = loss->dlogits ? loss->dlogits + n * classes : NULL;
+        loss->values[n] = 0;
+        if (!counts(loss, n)) {
+            if (dlogits)
+                memset(dlogits, 0, classes * sizeof *dlogits);
+            continue;
+        }
+        size_t label = (size_t)loss->labels[n];
+        size_t other = loss->partner ? (size_t)loss->labels[loss->partner[n]] : label;
+        double highest = logits[0], sum = 0, plain = 0;
+        uint32_t rank = 0;
+        for (size_t k = 0; k < classes; k++) {
+            highest = logits[k] > highest ? logits[k] : highest;
+            rank += logits[k] > logits[label] || (logits[k] == logits[label] && k < label);
+        }
+        for (size_t k = 0; k < classes; k++) {
+            sum += exp(logits[k] - highest);
+            plain += logits[k] - highest;
+        }
+        double log_sum = log(sum), even = smoothing / (double)classes;
+        double nll =
+            log_sum - own * (logits[label] - highest) - (1 - own) * (logits[other] - highest);
+        loss->values[n] = (1 - smoothing) * nll + smoothing * (log_sum - plain / (double)classes);
+        loss->ranks[n] = rank;
+        double scale = numbers->scale / (double)loss->counted;
+        for (size_t k = 0; dlogits && k < classes; k++) {
+            double target =
+                even + (1 - smoothing) * (own * (k == label) + (1 - own) * (k == other));
+            dlogits[k] = (float)(scale * (exp(logits[k] - highest) / sum - target));
+        }
+    }
+}
+
+static void cpu_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
+                         const uint32_t *partner, float *losses, void *dlogits,
+                         struct dl2_loss_sums *sums)
+{
+    loss->logits = logits;
+    loss->labels = labels;
+    loss->partner = partner;
+    loss->dlogits = dlogits;
+    loss->counted = 0;
+    for (size_t n = 0; n < loss->s.batch; n++)
+        loss->counted += counts(loss, n);
+    dl2_cpu_share_out(loss->cpu, loss->s.batch, 256 / loss->s.classes + 1, loss_part, loss);
+    for (size_t n = 0; n < loss->s.batch; n++) {
+        if (losses)
+            losses[n] = (float)loss->values[n];
+        if (!counts(loss, n))
+            continue;
+        sums->loss += loss->values[n];
+        sums->counted++;
+        sums->top1 += loss->ranks[n] < 1;
+        sums->top5 += loss->ranks[n] < 5;
+    }
+}
+
+const struct dl2_device_class dl2_device_cpu = {
+    .name = "cpu",
+    .summary = "oneDNN on this machine's processors",
+    .version = cpu_version,
+    .open = cpu_open,
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .host_alloc = cpu_host_alloc,
+    .host_free = cpu_free,
+    .upload = cpu_copy,
+    .wait_uploads = cpu_wait_uploads,
+    .download = cpu_download,
+    .copy = cpu_copy,
+    .zero = cpu_zero,
+    .sync = cpu_sync,
+    .set_numbers = cpu_set_numbers,
+    .all_reduce = cpu_all_reduce,
+    .all_reduce_wait = cpu_all_reduce_wait,
+    .conv_create = dl2_cpu_conv_create,
+    .conv_free = dl2_cpu_conv_free,
+    .conv_forward = dl2_cpu_conv_forward,
+    .conv_backward_data = dl2_cpu_conv_backward_data,
+    .conv_backward_weights = dl2_cpu_conv_backward_weights,
+    .linear_create = dl2_cpu_linear_create,
+    .linear_free = dl2_cpu_linear_free,
+    .linear_forward = dl2_cpu_linear_forward,
+    .linear_backward_data = dl2_cpu_linear_backward_data,
+    .linear_backward_weights = dl2_cpu_linear_backward_weights,
+    .pool_create = dl2_cpu_pool_create,
+    .pool_free = dl2_cpu_pool_free,
+    .pool_forward = dl2_cpu_pool_forward,
+    .pool_backward = dl2_cpu_pool_backward,
+    .norm_create = dl2_cpu_norm_create,
+    .norm_free = dl2_cpu_norm_free,
+    .norm_train = dl2_cpu_norm_train,
+    .norm_eval = dl2_cpu_norm_eval,
+    .norm_backward = dl2_cpu_norm_backward,
+    .layer_norm_create = dl2_cpu_layer_norm_create,
+    .layer_norm_free = dl2_cpu_layer_norm_free,
+    .layer_norm_forward = dl2_cpu_layer_norm_forward,
+    .layer_norm_backward = dl2_cpu_layer_norm_backward,
+    .attention_create = dl2_cpu_attention_create,
+    .attention_free = dl2_cpu_attention_free,
+    .attention_forward = dl2_cpu_attention_forward,
+    .attention_backward = dl2_cpu_attention_backward,
+    .tokens_forward = dl2_cpu_tokens_forward,
+    .tokens_backward = dl2_cpu_tokens_backward,
+    .activate = dl2_cpu_activate,
+    .activate_backward = dl2_cpu_activate_backward,
+    .gelu = dl2_cpu_gelu,
+    .gelu_backward = dl2_cpu_gelu_backward,
+    .add = dl2_cpu_add,
+    .dropout = dl2_cpu_dropout,
+    .ingest_create = cpu_ingest_create,
+    .ingest_free = cpu_ingest_free,
+    .ingest_run = cpu_ingest_run,
+    .loss_create = cpu_loss_create,
+    .loss_free = cpu_loss_free,
+    .loss_run = cpu_loss_run,
+    .sgd_step = dl2_cpu_sgd_step,
+    .adamw_step = dl2_cpu_adamw_step,
+    .move_average = dl2_cpu_move_average,
+};

@@ -1,0 +1,1290 @@
+/*
+ * The reference device: every operation as its definition reads, one thread, sums in double. Slow,
+ * and what the other devices are held against, in float32 and with elements of half its width.
+ */
+#include "common/memory.h"
+#include "common/random.h"
+#include "device/device.h"
+#include "device/element.h"
+#include "ranks/reducer.h"
+#include "ranks/sync_norm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ref {
+    struct dl2_device base;
+    struct dl2_reducer *reducer; /* NULL: alone */
+    /* Of the loss, where elements are F16; else it stays 1. */
+    struct dl2_loss_scale scale;
+    bool dynamic, finite; /* finite: so are the gradients of this update */
+};
+
+struct dl2_conv {
+    enum dl2_element element;
+    struct dl2_conv_shape s;
+    unsigned out_height, out_width;
+    double *sums; /* in_channels */
+};
+
+struct dl2_pool {
+    enum dl2_element element;
+    struct dl2_pool_shape s;
+    float *sums;      /* of gradients, as large as x */
+    uint32_t *winner; /* DL2_POOL_MAX: element of x that each element of y came from */
+};
+
+struct dl2_linear {
+    enum dl2_element element;
+    struct dl2_linear_shape s;
+};
+
+struct dl2_norm {
+    struct dl2_device *device;
+    enum dl2_element element;
+    struct dl2_norm_shape s;
+    double *mean, *scale;  /* of the last batch; scale is 1 / sqrt(var + epsilon) */
+    double *sum, *product; /* of backward's gradients, over what mean is over */
+};
+
+struct dl2_layer_norm {
+    enum dl2_element element;
+    struct dl2_layer_norm_shape s;
+    double *mean, *scale;   /* [rows], of the last forward; scale is 1 / sqrt(var + epsilon) */
+    double *dgamma, *dbeta; /* [channels] */
+};
+
+struct dl2_attention {
+    enum dl2_element element;
+    struct dl2_attention_shape s;
+    double *softmax; /* [batch][heads][tokens][tokens] of the last forward */
+    double *row;     /* [tokens] */
+};
+
+struct dl2_ingest {
+    struct dl2_device *device;
+    struct dl2_ingest_shape s;
+};
+
+struct dl2_loss {
+    struct dl2_device *device;
+    struct dl2_loss_shape s;
+    double *logits; /* classes */
+};
+
+/* Element i of a tensor. */
+static inline double get(enum dl2_element element, const void *tensor, size_t i)
+{
+    if (element == DL2_ELEMENT_F32)
+        return ((const float *)tensor)[i];
+    float value;
+    dl2_elements_to_floats(element, (const uint16_t *)tensor + i, &value, 1);
+    return value;
+}
+
+static inline void set(enum dl2_element element, void *tensor, size_t i, double value)
+{
+    const float rounded = (float)value;
+    if (element == DL2_ELEMENT_F32)
+        ((float *)tensor)[i] = rounded;
+    else
+        dl2_elements_from_floats(element, &rounded, (uint16_t *)tensor + i, 1);
+}
+
+static int out_of_memory(struct dl2_error *error, const char *what)
+{
+    return dl2_error_set(error, DL2_ERR_MEMORY, "device ref: out of memory for %s", what);
+}
+
+static const char *ref_version(void)
+{
+    return "plain C";
+}
+
+static void ref_close(struct dl2_device *device)
+{
+    if (device)
+        dl2_reducer_stop(((struct ref *)device)->reducer);
+    free(device);
+}
+
+static void ref_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
+{
+    device->numbers = *numbers;
+}
+
+static int ref_alloc(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error)
+{
+    (void)device;
+    *out = dl2_alloc_aligned(bytes, 1);
+    if (!*out)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "device ref: out of memory for %zu bytes",
+                             bytes);
+    memset(*out, 0, bytes);
+    return DL2_OK;
+}
+
+static void ref_free(struct dl2_device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
+static void *ref_host_alloc(struct dl2_device *device, size_t bytes)
+{
+    (void)device;
+    return dl2_alloc_aligned(bytes, 1);
+}
+
+static void ref_copy(struct dl2_device *device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    memcpy(to, from, bytes);
+}
+
+static void ref_wait_uploads(struct dl2_device *device)
+{
+    (void)device;
+}
+
+static int ref_sync(struct dl2_device *device, struct dl2_error *error)
+{
+    int status = device->failure.status; /* of the world: nothing else can fail once planned */
+    if (status)
+        dl2_error_set(error, device->failure.status, "%s", device->failure.message);
+    dl2_error_clear(&device->failure);
+    return status;
+}
+
+static int ref_download(struct dl2_device *device, void *to, const void *from, size_t bytes,
+                        struct dl2_error *error)
+{
+    DL2_TRY(ref_sync(device, error));
+    memcpy(to, from, bytes);
+    return DL2_OK;
+}
+
+static void ref_zero(struct dl2_device *device, void *memory, size_t bytes)
+{
+    (void)device;
+    memset(memory, 0, bytes);
+}
+
+static void ref_all_reduce(struct dl2_device *device, float *data, size_t count)
+{
+    dl2_reducer_add(((struct ref *)device)->reducer, data, count);
+}
+
+static void ref_all_reduce_wait(struct dl2_device *device)
+{
+    dl2_reducer_wait(((struct ref *)device)->reducer, &device->failure);
+}
+
+/* -- convolution -- */
+
+static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
+                           struct dl2_conv **out, struct dl2_error *error)
+{
+    DL2_TRY(dl2_conv_shape_check(shape, error));
+    struct dl2_conv *conv = dl2_calloc(1, sizeof *conv);
+    double *sums = dl2_calloc(shape->in_channels, sizeof *sums);
+    if (!conv || !sums) {
+        free(conv);
+        free(sums);
+        return out_of_memory(error, "a convolution");
+    }
+    conv->element = device->element;
+    conv->s = *shape;
+    conv->sums = sums;
+    conv->out_height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
+                                      shape->pad_height);
+    conv->out_width =
+        dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
+    *out = conv;
+    return DL2_OK;
+}
+
+static void ref_conv_free(struct dl2_conv *conv)
+{
+    if (conv)
+        free(conv->sums);
+    free(conv);
+}
+
+/* Input coordinate that kernel tap `k` of output `o` sees; false in the padding. */
+static bool tap(unsigned o, unsigned k, unsigned stride, unsigned pad, unsigned in, unsigned *i)
+{
+    *i = o * stride + k - pad; /* wraps below zero, so one comparison does */
+    return *i < in;
+}
+
+static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
+                             const float *bias, void *y)
+{
+    const struct dl2_conv_shape *s = &conv->s;
+    enum dl2_element e = conv->element;
+    size_t at = 0;
+    size_t ins = s->in_channels / s->groups, kernel = (size_t)s->kernel_height * s->kernel_width;
+    for (unsigned n = 0; n < s->batch; n++)
+        for (unsigned oh = 0; oh < conv->out_height; oh++)
+            for (unsigned ow = 0; ow < conv->out_width; ow++)
+                for (unsigned o = 0; o < s->out_channels; o++) {
+                    double sum = bias ? bias[o] : 0;
+                    size_t first = o / (s->out_channels / s->groups) * ins;
+                    for (size_t k = 0; k < kernel; k++) {
+                        unsigned h, w;
+                        if (!tap(oh, (unsigned)(k / s->kernel_width), s->stride_height,
+                                 s->pad_height, s->in_height, &h) ||
+                            !tap(ow, (unsigned)(k % s->kernel_width), s->stride_width, s->pad_width,
+                                 s->in_width, &w))
+                            continue;
+                        size_t pixel = ((size_t)n * s->in_height + h) * s->in_width + w;
+                        size_t in = pixel * s->in_channels + first;
+                        for (size_t c = 0; c < ins; c++)
+                            sum += get(e, x, in + c) * get(e, weights, (o * kernel + k) * ins + c);
+                    }
+                    set(e, y, at++, sum);
+                }
+}
+
+static void ref_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
+                                   void *dx)
+{
+    const struct dl2_conv_shape *s = &conv->s;
+    enum dl2_element e = conv->element;
+    size_t at = 0;
+    size_t ins = s->in_channels / s->groups, outs = s->out_channels / s->groups;
+    for (unsigned n = 0; n < s->batch; n++)
+        for (unsigned h = 0; h < s->in_height; h++)
+            for (unsigned w = 0; w < s->in_width; w++) {
+                memset(conv->sums, 0, s->in_channels * sizeof *conv->sums);
+                for (unsigned r = 0; r < s->kernel_height; r++)
+                    for (unsigned q = 0; q < s->kernel_width; q++) {
+                        /* The output whose tap (r, q) saw (h, w), if any. */
+                        unsigned oh = h + s->pad_height - r, ow = w + s->pad_width - q;
+                        if (oh % s->stride_height || ow % s->stride_width)
+                            continue;
+                        oh /= s->stride_height;
+                        ow /= s->stride_width;
+                        if (h + s->pad_height < r || w + s->pad_width < q ||
+                            oh >= conv->out_height || ow >= conv->out_width)
+                            continue;
+                        size_t out = (((size_t)n * conv->out_height + oh) * conv->out_width + ow) *
+                                     s->out_channels;
+                        for (unsigned o = 0; o < s->out_channels; o++) {
+                            size_t tapped =
+                                (((size_t)o * s->kernel_height + r) * s->kernel_width + q) * ins;
+                            double *sums = conv->sums + o / outs * ins, g = get(e, dy, out + o);
+                            for (size_t c = 0; c < ins; c++)
+                                sums[c] += g * get(e, weights, tapped + c);
+                        }
+                    }
+                for (size_t c = 0; c < s->in_channels; c++)
+                    set(e, dx, at++, conv->sums[c]);
+            }
+}
+
+static void put(float *to, double value, bool accumulate)
+{
+    *to = accumulate ? (float)(*to + value) : (float)value;
+}
+
+static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
+                                      float *dweights, float *dbias, bool accumulate)
+{
+    const struct dl2_conv_shape *s = &conv->s;
+    enum dl2_element e = conv->element;
+    size_t ins = s->in_channels / s->groups, outs = s->out_channels;
+    size_t pixels = (size_t)s->batch * conv->out_height * conv->out_width;
+    for (unsigned o = 0; o < outs; o++)
+        for (unsigned r = 0; r < s->kernel_height; r++)
+            for (unsigned q = 0; q < s->kernel_width; q++) {
+                size_t first = o / (outs / s->groups) * ins;
+                memset(conv->sums, 0, ins * sizeof *conv->sums);
+                for (size_t p = 0; p < pixels; p++) {
+                    unsigned ow = (unsigned)(p % conv->out_width), h, w;
+                    unsigned oh = (unsigned)(p / conv->out_width % conv->out_height);
+                    size_t n = p / conv->out_width / conv->out_height;
+                    if (!tap(oh, r, s->stride_height, s->pad_height, s->in_height, &h) ||
+                        !tap(ow, q, s->stride_width, s->pad_width, s->in_width, &w))
+                        continue;
+                    size_t in = ((n * s->in_height + h) * s->in_width + w) * s->in_channels + first;
+                    double g = get(e, dy, p * outs + o);
+                    for (size_t c = 0; c < ins; c++)
+                        conv->sums[c] += g * get(e, x, in + c);
+                }
+                for (size_t c = 0; c < ins; c++)
+                    put(dweights++, conv->sums[c], accumulate);
+            }
+    for (size_t o = 0; dbias && o < outs; o++) {
+        double sum = 0;
+        for (size_t p = 0; p < pixels; p++)
+            sum += get(e, dy, p * outs + o);
+        put(dbias + o, sum, accumulate);
+    }
+}
+
+/* -- linear -- */
+
+static int ref_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
+                             struct dl2_linear **out, struct dl2_error *error)
+{
+    struct dl2_linear *linear = dl2_calloc(1, sizeof *linear);
+    if (!linear)
+        return out_of_memory(error, "a linear layer");
+    linear->element = device->element;
+    linear->s = *shape;
+    *out = linear;
+    return DL2_OK;
+}
+
+static void ref_linear_free(struct dl2_linear *linear)
+{
+    free(linear);
+}
+
+static void ref_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
+                               const float *bias, void *y)
+{
+    enum dl2_element e = linear->element;
+    size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
+    for (size_t n = 0; n < batch; n++)
+        for (size_t o = 0; o < out; o++) {
+            double sum = bias ? bias[o] : 0;
+            for (size_t i = 0; i < in; i++)
+                sum += get(e, x, n * in + i) * get(e, weights, o * in + i);
+            set(e, y, n * out + o, sum);
+        }
+}
+
+static void ref_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
+                                     void *dx)
+{
+    enum dl2_element e = linear->element;
+    size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
+    for (size_t n = 0; n < batch; n++)
+        for (size_t i = 0; i < in; i++) {
+            double sum = 0;
+            for (size_t o = 0; o < out; o++)
+                sum += get(e, dy, n * out + o) * get(e, weights, o * in + i);
+            set(e, dx, n * in + i, sum);
+        }
+}
+
+static void ref_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
+                                        float *dweights, float *dbias, bool accumulate)
+{
+    enum dl2_element e = linear->element;
+    size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
+    for (size_t o = 0; o < out; o++) {
+        for (size_t i = 0; i < in; i++) {
+            double sum = 0;
+            for (size_t n = 0; n < batch; n++)
+                sum += get(e, dy, n * out + o) * get(e, x, n * in + i);
+            put(dweights + o * in + i, sum, accumulate);
+        }
+        double sum = 0;
+        for (size_t n = 0; n < batch; n++)
+            sum += get(e, dy, n * out + o);
+        if (dbias)
+            put(dbias + o, sum, accumulate);
+    }
+}
+
+/* -- pooling -- */
+
+static void ref_pool_free(struct dl2_pool *pool)
+{
+    if (pool) {
+        free(pool->sums);
+        free(pool->winner);
+    }
+    free(pool);
+}
+
+static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
+                           struct dl2_pool **out, struct dl2_error *error)
+{
+    DL2_TRY(dl2_pool_shape_check(shape, error));
+    size_t ins = (size_t)shape->batch * shape->in_height * shape->in_width * shape->channels;
+    size_t outs = (size_t)shape->batch * shape->out_height * shape->out_width * shape->channels;
+    struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
+    if (!pool)
+        return out_of_memory(error, "pooling");
+    pool->element = device->element;
+    pool->s = *shape;
+    pool->sums = dl2_calloc(ins, sizeof *pool->sums);
+    pool->winner = dl2_calloc(shape->kind == DL2_POOL_MAX ? outs : 1, sizeof *pool->winner);
+    if (!pool->sums || !pool->winner) {
+        ref_pool_free(pool);
+        return out_of_memory(error, "pooling");
+    }
+    *out = pool;
+    return DL2_OK;
+}
+
+/* The inputs that output (oh, ow) of a pooling sees: rows h0 .. h1-1, columns w0 .. w1-1. */
+struct window {
+    unsigned h0, h1, w0, w1;
+};
+
+static void clip(unsigned o, unsigned kernel, unsigned stride, unsigned pad, unsigned in,
+                 unsigned *begin, unsigned *end)
+{
+    unsigned first = o * stride;
+    *begin = first > pad ? first - pad : 0;
+    *end = first + kernel - pad < in ? first + kernel - pad : in;
+}
+
+static struct window pool_window(const struct dl2_pool_shape *s, unsigned oh, unsigned ow)
+{
+    struct window v;
+    if (s->kind == DL2_POOL_MAX) {
+        clip(oh, s->kernel_height, s->stride_height, s->pad_height, s->in_height, &v.h0, &v.h1);
+        clip(ow, s->kernel_width, s->stride_width, s->pad_width, s->in_width, &v.w0, &v.w1);
+    } else {
+        v.h0 = dl2_adaptive_begin(oh, s->in_height, s->out_height);
+        v.h1 = dl2_adaptive_end(oh, s->in_height, s->out_height);
+        v.w0 = dl2_adaptive_begin(ow, s->in_width, s->out_width);
+        v.w1 = dl2_adaptive_end(ow, s->in_width, s->out_width);
+    }
+    return v;
+}
+
+static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
+{
+    const struct dl2_pool_shape *s = &pool->s;
+    enum dl2_element e = pool->element;
+    size_t i = 0;
+    for (unsigned n = 0; n < s->batch; n++)
+        for (unsigned oh = 0; oh < s->out_height; oh++)
+            for (unsigned ow = 0; ow < s->out_width; ow++)
+                for (unsigned c = 0; c < s->channels; c++, i++) {
+                    struct window v = pool_window(s, oh, ow);
+                    double sum = 0, most = 0;
+                    size_t best = SIZE_MAX;
+                    for (unsigned h = v.h0; h < v.h1; h++)
+                        for (unsigned w = v.w0; w < v.w1; w++) {
+                            size_t at =
+                                (((size_t)n * s->in_height + h) * s->in_width + w) * s->channels +
+                                c;
+                            double value = get(e, x, at);
+                            sum += value;
+                            if (best == SIZE_MAX || value > most) {
+                                best = at;
+                                most = value;
+                            }
+                        }
+                    if (s->kind == DL2_POOL_MAX) {
+                        set(e, y, i, most);
+                        pool->winner[i] = (uint32_t)best;
+                    } else {
+                        set(e, y, i, sum / ((double)(v.h1 - v.h0) * (v.w1 - v.w0)));
+                    }
+                }
+}
+
+static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
+{
+    const struct dl2_pool_shape *s = &pool->s;
+    enum dl2_element e = pool->element;
+    size_t count = (size_t)s->batch * s->in_height * s->in_width * s->channels, i = 0;
+    memset(pool->sums, 0, count * sizeof *pool->sums);
+    for (unsigned n = 0; n < s->batch; n++)
+        for (unsigned oh = 0; oh < s->out_height; oh++)
+            for (unsigned ow = 0; ow < s->out_width; ow++)
+                for (unsigned c = 0; c < s->channels; c++, i++) {
+                    float g = (float)get(e, dy, i);
+                    if (s->kind == DL2_POOL_MAX) {
+                        pool->sums[pool->winner[i]] += g;
+                        continue;
+                    }
+                    struct window v = pool_window(s, oh, ow);
+                    float share = g / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
+                    for (unsigned h = v.h0; h < v.h1; h++)
+                        for (unsigned w = v.w0; w < v.w1; w++)
+                            pool->sums[(((size_t)n * s->in_height + h) * s->in_width + w) *
+                                           s->channels +
+                                       c] += share;
+                }
+    for (i = 0; i < count; i++)
+        set(e, dx, i, pool->sums[i]);
+}
+
+/* -- batch norm -- */
+
+static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
+                           struct dl2_norm **out, struct dl2_error *error)
+{
+    struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
+    double *kept = dl2_calloc(shape->channels, 4 * sizeof *kept);
+    if (!norm || !kept) {
+        free(norm);
+        free(kept);
+        return out_of_memory(error, "batch norm");
+    }
+    norm->device = device;
+    norm->element = device->element;
+    norm->s = *shape;
+    norm->mean = kept;
+    norm->scale = kept + shape->channels;
+    norm->sum = kept + 2 * (size_t)shape->channels;
+    norm->product = kept + 3 * (size_t)shape->channels;
+    *out = norm;
+    return DL2_OK;
+}
+
+static void ref_norm_free(struct dl2_norm *norm)
+{
+    if (norm)
+        free(norm->mean);
+    free(norm);
+}
+
+static double activated(enum dl2_activation activation, double value)
+{
+    if (activation != DL2_IDENTITY && !(value > 0))
+        return 0;
+    return activation == DL2_RELU6 && value > 6 ? 6 : value;
+}
+
+/* Does a gradient pass, by the output of the activation? */
+static bool passes(enum dl2_activation activation, double y)
+{
+    return activation == DL2_IDENTITY || (y > 0 && !(activation == DL2_RELU6 && y >= 6));
+}
+
+static void norm_apply(const struct dl2_norm *norm, const void *x, const void *residual,
+                       const float *gamma, const float *beta, void *y)
+{
+    const struct dl2_norm_shape *s = &norm->s;
+    enum dl2_element e = norm->element;
+    for (size_t i = 0; i < s->rows * s->channels; i++) {
+        size_t c = i % s->channels;
+        double value = gamma[c] * (get(e, x, i) - norm->mean[c]) * norm->scale[c] + beta[c];
+        if (residual)
+            value += get(e, residual, i);
+        set(e, y, i, activated(s->activation, value));
+    }
+}
+
+static void ref_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
+                           const float *gamma, const float *beta, float *running_mean,
+                           float *running_var, void *y)
+{
+    const struct dl2_norm_shape *s = &norm->s;
+    enum dl2_element e = norm->element;
+    double rows = (double)s->rows;
+    for (size_t c = 0; c < s->channels; c++) {
+        double sum = 0, squares = 0;
+        for (size_t r = 0; r < s->rows; r++)
+            sum += get(e, x, r * s->channels + c);
+        double mean = sum / rows;
+        for (size_t r = 0; r < s->rows; r++) {
+            double d = get(e, x, r * s->channels + c) - mean;
+            squares += d * d;
+        }
+        norm->mean[c] = mean;
+        norm->scale[c] = squares / rows; /* for now */
+    }
+    if (s->synchronized) {
+        struct dl2_device *device = norm->device;
+        dl2_sync_moments(device->world, norm->mean, running_mean, s->channels, &device->failure);
+        rows *= dl2_world_size(device->world);
+    }
+    for (size_t c = 0; c < s->channels; c++) {
+        double mean = norm->mean[c], var = norm->scale[c];
+        double unbiased = rows > 1 ? var * rows / (rows - 1) : var;
+        norm->scale[c] = 1 / sqrt(var + s->epsilon);
+        running_mean[c] = (float)((1 - s->momentum) * running_mean[c] + s->momentum * mean);
+        running_var[c] = (float)((1 - s->momentum) * running_var[c] + s->momentum * unbiased);
+    }
+    norm_apply(norm, x, residual, gamma, beta, y);
+}
+
+static void ref_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
+                          const float *gamma, const float *beta, const float *running_mean,
+                          const float *running_var, void *y)
+{
+    for (size_t c = 0; c < norm->s.channels; c++) {
+        norm->mean[c] = running_mean[c];
+        norm->scale[c] = 1 / sqrt((double)running_var[c] + norm->s.epsilon);
+    }
+    norm_apply(norm, x, residual, gamma, beta, y);
+}
+
+static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+                              const void *dy2, const float *gamma, const float *beta, void *dx,
+                              void *dresidual, float *dgamma, float *dbeta, bool accumulate)
+{
+    const struct dl2_norm_shape *s = &norm->s;
+    enum dl2_element e = norm->element;
+    double rows = (double)s->rows;
+    (void)beta;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t c = 0; c < s->channels; c++) {
+            double mean = norm->mean[c], scale = norm->scale[c], sum = 0, product = 0;
+            for (size_t r = 0; r < s->rows; r++) {
+                size_t i = r * s->channels + c;
+                double g = get(e, dy, i) + (dy2 ? get(e, dy2, i) : 0);
+                g = passes(s->activation, get(e, y, i)) ? g : 0;
+                double normal = (get(e, x, i) - mean) * scale;
+                if (!pass) {
+                    sum += g;
+                    product += g * normal;
+                    continue;
+                }
+                /* dx last: it may lie where dy or x do. */
+                if (dresidual)
+                    set(e, dresidual, i, g);
+                set(e, dx, i,
+                    gamma[c] * scale *
+                        (g - norm->sum[c] / rows - normal * norm->product[c] / rows));
+            }
+            if (pass)
+                continue;
+            norm->sum[c] = sum;
+            norm->product[c] = product;
+            put(dgamma + c, product, accumulate);
+            put(dbeta + c, sum, accumulate);
+        }
+        if (!pass && s->synchronized) {
+            struct dl2_device *device = norm->device;
+            dl2_world_sum(device->world, norm->sum, 2 * (size_t)s->channels, &device->failure);
+            rows *= dl2_world_size(device->world);
+        }
+    }
+}
+
+/* -- layer norm -- */
+
+static void ref_layer_norm_free(struct dl2_layer_norm *norm)
+{
+    if (!norm)
+        return;
+    free(norm->mean);
+    free(norm->scale);
+    free(norm->dgamma);
+    free(norm->dbeta);
+    free(norm);
+}
+
+static int ref_layer_norm_create(struct dl2_device *device,
+                                 const struct dl2_layer_norm_shape *shape,
+                                 struct dl2_layer_norm **out, struct dl2_error *error)
+{
+    struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
+    if (!norm)
+        return out_of_memory(error, "a layer norm");
+    norm->element = device->element;
+    norm->s = *shape;
+    norm->mean = dl2_calloc(shape->rows, sizeof *norm->mean);
+    norm->scale = dl2_calloc(shape->rows, sizeof *norm->scale);
+    norm->dgamma = dl2_calloc(shape->channels, sizeof *norm->dgamma);
+    norm->dbeta = dl2_calloc(shape->channels, sizeof *norm->dbeta);
+    if (!norm->mean || !norm->scale || !norm->dgamma || !norm->dbeta) {
+        ref_layer_norm_free(norm);
+        return out_of_memory(error, "a layer norm");
+    }
+    *out = norm;
+    return DL2_OK;
+}
+
+static void ref_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+                                   const float *beta, void *y)
+{
+    const enum dl2_element e = norm->element;
+    const size_t channels = norm->s.channels;
+    for (size_t r = 0; r < norm->s.rows; r++) {
+        const size_t at = r * channels;
+        double mean = 0, var = 0;
+        for (size_t c = 0; c < channels; c++)
+            mean += get(e, x, at + c);
+        mean /= (double)channels;
+        for (size_t c = 0; c < channels; c++)
+            var += pow(get(e, x, at + c) - mean, 2) / (double)channels;
+        norm->mean[r] = mean;
+        norm->scale[r] = 1 / sqrt(var + norm->s.epsilon);
+        for (size_t c = 0; c < channels; c++)
+            set(e, y, at + c, gamma[c] * (get(e, x, at + c) - mean) * norm->scale[r] + beta[c]);
+    }
+}
+
+/* With n = (x - mean) * scale and g = gamma * dy: dx = scale * (g - mean(g) - n * mean(g * n)). */
+static void ref_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
+                                    const float *gamma, void *dx, float *dgamma, float *dbeta,
+                                    bool accumulate)
+{
+    const enum dl2_element e = norm->element;
+    const size_t channels = norm->s.channels;
+    memset(norm->dgamma, 0, channels * sizeof *norm->dgamma);
+    memset(norm->dbeta, 0, channels * sizeof *norm->dbeta);
+    for (size_t r = 0; r < norm->s.rows; r++) {
+        const size_t at = r * channels;
+        const double mean = norm->mean[r], scale = norm->scale[r];
+        double sum = 0, product = 0;
+        for (size_t c = 0; c < channels; c++) {
+            const double n = (get(e, x, at + c) - mean) * scale, d = get(e, dy, at + c);
+            sum += gamma[c] * d / (double)channels;
+            product += gamma[c] * d * n / (double)channels;
+            norm->dgamma[c] += d * n;
+            norm->dbeta[c] += d;
+        }
+        for (size_t c = 0; c < channels; c++) {
+            const double n = (get(e, x, at + c) - mean) * scale;
+            set(e, dx, at + c, scale * (gamma[c] * get(e, dy, at + c) - sum - n * product));
+        }
+    }
+    for (size_t c = 0; c < channels; c++) {
+        put(dgamma + c, norm->dgamma[c], accumulate);
+        put(dbeta + c, norm->dbeta[c], accumulate);
+    }
+}
+
+/* -- attention -- */
+
+static void ref_attention_free(struct dl2_attention *attention)
+{
+    if (!attention)
+        return;
+    free(attention->softmax);
+    free(attention->row);
+    free(attention);
+}
+
+static int ref_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
+                                struct dl2_attention **out, struct dl2_error *error)
+{
+    size_t scores;
+    DL2_TRY(dl2_attention_shape_check(shape, &scores, error));
+    struct dl2_attention *attention = dl2_calloc(1, sizeof *attention);
+    if (!attention)
+        return out_of_memory(error, "attention");
+    attention->element = device->element;
+    attention->s = *shape;
+    attention->softmax = dl2_calloc(scores, sizeof *attention->softmax);
+    attention->row = dl2_calloc(shape->tokens, sizeof *attention->row);
+    if (!attention->softmax || !attention->row) {
+        ref_attention_free(attention);
+        return out_of_memory(error, "attention");
+    }
+    *out = attention;
+    return DL2_OK;
+}
+
+/* Of a head of a sample. */
+struct head {
+    size_t q, k, v, y; /* where its first token's begin, in qkv and in y */
+    size_t step, size; /* elements from token to token in qkv, and of a token */
+    double *softmax;   /* [tokens][tokens] */
+};
+
+static struct head head_of(const struct dl2_attention *attention, unsigned sample, unsigned number)
+{
+    const struct dl2_attention_shape *s = &attention->s;
+    const size_t tokens = s->tokens, channels = s->channels, size = channels / s->heads;
+    const size_t from = sample * tokens * 3 * channels + number * size;
+    return (struct head){
+        .q = from,
+        .k = from + channels,
+        .v = from + 2 * channels,
+        .y = sample * tokens * channels + number * size,
+        .step = 3 * channels,
+        .size = size,
+        .softmax = attention->softmax + ((size_t)sample * s->heads + number) * tokens * tokens,
+    };
+}
+
+static void head_forward(struct dl2_attention *attention, const struct head *h, const void *qkv,
+                         void *y)
+{
+    const enum dl2_element e = attention->element;
+    const size_t tokens = attention->s.tokens;
+    for (size_t i = 0; i < tokens; i++) {
+        double *p = h->softmax + i * tokens, most = -INFINITY, sum = 0;
+        for (size_t j = 0; j < tokens; j++) {
+            p[j] = 0;
+            for (size_t c = 0; c < h->size; c++)
+                p[j] += get(e, qkv, h->q + i * h->step + c) * get(e, qkv, h->k + j * h->step + c);
+            p[j] /= sqrt((double)h->size);
+            most = fmax(most, p[j]);
+        }
+        for (size_t j = 0; j < tokens; j++)
+            sum += p[j] = exp(p[j] - most);
+        for (size_t j = 0; j < tokens; j++)
+            p[j] /= sum;
+        for (size_t c = 0; c < h->size; c++) {
+            double value = 0;
+            for (size_t j = 0; j < tokens; j++)
+                value += p[j] * get(e, qkv, h->v + j * h->step + c);
+            set(e, y, h->y + i * attention->s.channels + c, value);
+        }
+    }
+}
+
+static void ref_attention_forward(struct dl2_attention *attention, const void *qkv, void *y)
+{
+    for (unsigned b = 0; b < attention->s.batch; b++)
+        for (unsigned n = 0; n < attention->s.heads; n++) {
+            const struct head h = head_of(attention, b, n);
+            head_forward(attention, &h, qkv, y);
+        }
+}
+
+/* The softmax is turned into the gradient of the scores, in place. */
+static void head_backward(struct dl2_attention *attention, const struct head *h, const void *qkv,
+                          const void *dy, void *dqkv)
+{
+    const enum dl2_element e = attention->element;
+    const size_t tokens = attention->s.tokens, channels = attention->s.channels;
+    double *p = h->softmax;
+    for (size_t j = 0; j < tokens; j++)
+        for (size_t c = 0; c < h->size; c++) {
+            double dv = 0;
+            for (size_t i = 0; i < tokens; i++)
+                dv += p[i * tokens + j] * get(e, dy, h->y + i * channels + c);
+            set(e, dqkv, h->v + j * h->step + c, dv);
+        }
+    for (size_t i = 0; i < tokens; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < tokens; j++) {
+            double dp = 0;
+            for (size_t c = 0; c < h->size; c++)
+                dp += get(e, dy, h->y + i * channels + c) * get(e, qkv, h->v + j * h->step + c);
+            attention->row[j] = dp;
+            sum += dp * p[i * tokens + j];
+        }
+        for (size_t j = 0; j < tokens; j++)
+            p[i * tokens + j] *= (attention->row[j] - sum) / sqrt((double)h->size);
+    }
+    for (size_t i = 0; i < tokens; i++)
+        for (size_t c = 0; c < h->size; c++) {
+            double dq = 0, dk = 0;
+            for (size_t j = 0; j < tokens; j++) {
+                dq += p[i * tokens + j] * get(e, qkv, h->k + j * h->step + c);
+                dk += p[j * tokens + i] * get(e, qkv, h->q + j * h->step + c);
+            }
+            set(e, dqkv, h->q + i * h->step + c, dq);
+            set(e, dqkv, h->k + i * h->step + c, dk);
+        }
+}
+
+static void ref_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
+                                   void *dqkv)
+{
+    for (unsigned b = 0; b < attention->s.batch; b++)
+        for (unsigned n = 0; n < attention->s.heads; n++) {
+            const struct head h = head_of(attention, b, n);
+            head_backward(attention, &h, qkv, dy, dqkv);
+        }
+}
+
+/* -- tokens -- */
+
+static void ref_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                               const void *x, const float *class_token, const float *positions,
+                               void *y)
+{
+    const enum dl2_element e = device->element;
+    const size_t channels = shape->channels;
+    for (size_t b = 0, from = 0, to = 0; b < shape->batch; b++)
+        for (size_t t = 0; t < shape->tokens; t++)
+            for (size_t c = 0; c < channels; c++)
+                set(e, y, to++,
+                    (t ? get(e, x, from++) : class_token[c]) + positions[t * channels + c]);
+}
+
+static void ref_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
+                                const void *dy, void *dx, float *dclass_token, float *dpositions,
+                                bool accumulate)
+{
+    const enum dl2_element e = device->element;
+    const size_t channels = shape->channels, size = shape->tokens * channels;
+    for (size_t i = 0; i < size; i++) {
+        double sum = 0;
+        for (size_t b = 0; b < shape->batch; b++) {
+            const double d = get(e, dy, b * size + i);
+            sum += d;
+            if (i >= channels)
+                set(e, dx, b * (size - channels) + i - channels, d);
+        }
+        put(dpositions + i, sum, accumulate);
+        if (i < channels)
+            put(dclass_token + i, sum, accumulate);
+    }
+}
+
+/* -- elementwise -- */
+
+static void ref_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
+                         void *y, size_t count)
+{
+    enum dl2_element e = device->element;
+    for (size_t i = 0; i < count; i++)
+        set(e, y, i, activated(activation, get(e, x, i)));
+}
+
+static void ref_activate_backward(struct dl2_device *device, enum dl2_activation activation,
+                                  const void *y, const void *dy, void *dx, size_t count)
+{
+    enum dl2_element e = device->element;
+    for (size_t i = 0; i < count; i++)
+        set(e, dx, i, passes(activation, get(e, y, i)) ? get(e, dy, i) : 0);
+}
+
+static void ref_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
+{
+    const enum dl2_element e = device->element;
+    for (size_t i = 0; i < count; i++) {
+        const double v = get(e, x, i);
+        set(e, y, i, v / 2 * (1 + erf(v / sqrt(2))));
+    }
+}
+
+static void ref_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
+                              size_t count)
+{
+    const enum dl2_element e = device->element;
+    for (size_t i = 0; i < count; i++) {
+        const double v = get(e, x, i), density = exp(-v * v / 2) / sqrt(2 * M_PI);
+        set(e, dx, i, get(e, dy, i) * ((1 + erf(v / sqrt(2))) / 2 + v * density));
+    }
+}
+
+static void ref_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
+{
+    enum dl2_element e = device->element;
+    for (size_t i = 0; i < count; i++)
+        set(e, y, i, get(e, a, i) + get(e, b, i));
+}
+
+static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
+                        uint64_t seed, uint64_t layer)
+{
+    enum dl2_element e = device->element;
+    float scale = 1 / (1 - rate);
+    struct dl2_random random;
+    for (size_t i = 0; i < count; i++) {
+        if (i % 4096 == 0)
+            dl2_random_init(&random, seed, DL2_RANDOM_DROPOUT, device->numbers.step,
+                            (layer << 24) + i / 4096);
+        bool kept = dl2_random_u32(&random) >= rate * 4294967296.0;
+        set(e, y, i, kept ? (float)get(e, x, i) * scale : 0);
+    }
+}
+
+/* -- ingest -- */
+
+static int ref_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
+                             struct dl2_ingest **out, struct dl2_error *error)
+{
+    struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
+    if (!ingest)
+        return out_of_memory(error, "ingest");
+    ingest->device = device;
+    ingest->s = *shape;
+    *out = ingest;
+    return DL2_OK;
+}
+
+static void ref_ingest_free(struct dl2_ingest *ingest)
+{
+    free(ingest);
+}
+
+static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
+                           const uint32_t *partner, void *y)
+{
+    const struct dl2_ingest_shape *s = &ingest->s;
+    float lambda = ingest->device->numbers.lambda;
+    size_t size = (size_t)s->height * s->width * s->channels;
+    for (size_t n = 0; n < s->batch; n++)
+        for (size_t i = 0; i < size; i++) {
+            size_t c = i % s->channels;
+            double value = images[n * size + i];
+            if (partner)
+                value = lambda * value + (1 - lambda) * (double)images[partner[n] * size + i];
+            set(ingest->device->element, y, n * size + i, (value - s->mean[c]) / s->std[c]);
+        }
+}
+
+/* -- loss -- */
+
+static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
+                           struct dl2_loss **out, struct dl2_error *error)
+{
+    struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
+    double *logits = dl2_calloc(shape->classes, sizeof *logits);
+    if (!loss || !logits) {
+        free(loss);
+        free(logits);
+        return out_of_memory(error, "the loss");
+    }
+    loss->device = device;
+    loss->s = *shape;
+    loss->logits = logits;
+    *out = loss;
+    return DL2_OK;
+}
+
+static void ref_loss_free(struct dl2_loss *loss)
+{
+    if (loss)
+        free(loss->logits);
+    free(loss);
+}
+
+static bool counts(const int32_t *labels, const uint32_t *partner, size_t n)
+{
+    return labels[n] >= 0 && (!partner || labels[partner[n]] >= 0);
+}
+
+static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t *labels,
+                         const uint32_t *partner, float *losses, void *dlogits,
+                         struct dl2_loss_sums *sums)
+{
+    const struct dl2_step_numbers *numbers = &loss->device->numbers;
+    enum dl2_element e = loss->device->element;
+    double scale = numbers->scale * ((struct ref *)loss->device)->scale.scale;
+    size_t batch = loss->s.batch, classes = loss->s.classes, counted = 0;
+    double smoothing = loss->s.smoothing, own = partner ? numbers->lambda : 1;
+    for (size_t n = 0; n < batch; n++)
+        counted += counts(labels, partner, n);
+    for (size_t n = 0; n < batch; n++) {
+        bool count = counts(labels, partner, n);
+        double *logits = loss->logits, value = 0, total = 0;
+        int32_t label = count ? labels[n] : 0,
+                other = count && partner ? labels[partner[n]] : label;
+        size_t rank = 0;
+        for (size_t k = 0; k < classes; k++)
+            logits[k] = get(e, from, n * classes + k);
+        double highest = logits[0];
+        for (size_t k = 0; k < classes; k++) {
+            highest = logits[k] > highest ? logits[k] : highest;
+            rank += logits[k] > logits[label] || (logits[k] == logits[label] && k < (size_t)label);
+        }
+        for (size_t k = 0; k < classes; k++)
+            total += exp(logits[k] - highest);
+        for (size_t k = 0; k < classes; k++) {
+            double log_p = logits[k] - highest - log(total);
+            double target = smoothing / (double)classes;
+            target += (1 - smoothing) * own * (k == (size_t)label);
+            target += (1 - smoothing) * (1 - own) * (k == (size_t)other);
+            value -= target * log_p;
+            if (dlogits)
+                set(e, dlogits, n * classes + k,
+                    count ? scale / (double)counted * (exp(log_p) - target) : 0);
+        }
+        if (losses)
+            losses[n] = count ? (float)value : 0;
+        if (count) {
+            sums->loss += value;
+            sums->counted++;
+            sums->top1 += rank < 1;
+            sums->top5 += rank < 5;
+        }
+    }
+}
+
+/* -- optimiser -- */
+
+static void ref_check_gradients(struct dl2_device *device, const float *gradient, size_t count)
+{
+    struct ref *ref = (struct ref *)device;
+    ref->finite = true;
+    for (size_t i = 0; device->element == DL2_ELEMENT_F16 && i < count; i++)
+        ref->finite &= isfinite(gradient[i]) != 0;
+}
+
+static void ref_sgd_step(struct dl2_device *device, float *weights, void *lowered,
+                         const float *gradient, float *momentum, size_t count, bool decays,
+                         bool nesterov)
+{
+    const struct ref *ref = (struct ref *)device;
+    const struct dl2_step_numbers *numbers = &device->numbers;
+    float decay = decays ? numbers->weight_decay : 0;
+    float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
+    for (size_t i = 0; ref->finite && i < count; i++) {
+        float g = gradient[i] * share + decay * weights[i];
+        momentum[i] = numbers->momentum * momentum[i] + g;
+        weights[i] -=
+            numbers->rate * (nesterov ? g + numbers->momentum * momentum[i] : momentum[i]);
+        if (lowered)
+            set(device->element, lowered, i, weights[i]);
+    }
+}
+
+static void ref_adamw_step(struct dl2_device *device, float *weights, void *lowered,
+                           const float *gradient, float *first, float *second, size_t count,
+                           bool decays)
+{
+    const struct ref *ref = (struct ref *)device;
+    const struct dl2_step_numbers *numbers = &device->numbers;
+    const float decay = decays ? numbers->weight_decay : 0;
+    const float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
+    const double t = (double)(numbers->update - ref->scale.skipped);
+    const float correction1 = (float)(1 - pow(numbers->momentum, t));
+    const float correction2 = (float)(1 - pow(numbers->beta2, t));
+    for (size_t i = 0; ref->finite && i < count; i++) {
+        const float g = gradient[i] * share;
+        first[i] += (1 - numbers->momentum) * (g - first[i]);
+        second[i] = numbers->beta2 * second[i] + (1 - numbers->beta2) * g * g;
+        const float step = first[i] / correction1;
+        const float scale = sqrtf(second[i] / correction2) + numbers->epsilon;
+        weights[i] -= numbers->rate * (decay * weights[i] + step / scale);
+        if (lowered)
+            set(device->element, lowered, i, weights[i]);
+    }
+}
+
+static void ref_end_update(struct dl2_device *device)
+{
+    struct ref *ref = (struct ref *)device;
+    struct dl2_loss_scale *scale = &ref->scale;
+    if (device->element != DL2_ELEMENT_F16)
+        return;
+    scale->skipped += !ref->finite;
+    scale->good = ref->finite ? scale->good + 1 : 0;
+    if (ref->dynamic && !ref->finite)
+        scale->scale /= 2;
+    if (ref->dynamic && scale->good == 2000) {
+        scale->scale *= 2;
+        scale->good = 0;
+    }
+    ref->finite = true;
+}
+
+static void ref_move_average(struct dl2_device *device, float *average, const float *values,
+                             size_t count)
+{
+    float moves = 1 - device->numbers.average_decay;
+    for (size_t i = 0; i < count; i++)
+        average[i] += moves * (values[i] - average[i]);
+}
+
+static void ref_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count)
+{
+    dl2_elements_from_floats(device->element, weights, lowered, count);
+}
+
+static int ref_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,
+                              struct dl2_error *error)
+{
+    (void)error;
+    *scale = ((struct ref *)device)->scale;
+    return DL2_OK;
+}
+
+static int ref_set_loss_scale(struct dl2_device *device, const struct dl2_loss_scale *scale,
+                              struct dl2_error *error)
+{
+    (void)error;
+    ((struct ref *)device)->scale = *scale;
+    return DL2_OK;
+}
+
+static int ref_open(const struct dl2_device_options *options, struct dl2_device **out,
+                    struct dl2_error *error);
+
+extern const struct dl2_device_class dl2_device_ref;
+const struct dl2_device_class dl2_device_ref = {
+    .name = "ref",
+    .summary = "plain C on one thread, the reference that other devices are tested against",
+    .version = ref_version,
+    .open = ref_open,
+    .close = ref_close,
+    .alloc = ref_alloc,
+    .free = ref_free,
+    .host_alloc = ref_host_alloc,
+    .host_free = ref_free,
+    .upload = ref_copy,
+    .wait_uploads = ref_wait_uploads,
+    .download = ref_download,
+    .copy = ref_copy,
+    .zero = ref_zero,
+    .sync = ref_sync,
+    .set_numbers = ref_set_numbers,
+    .all_reduce = ref_all_reduce,
+    .all_reduce_wait = ref_all_reduce_wait,
+    .conv_create = ref_conv_create,
+    .conv_free = ref_conv_free,
+    .conv_forward = ref_conv_forward,
+    .conv_backward_data = ref_conv_backward_data,
+    .conv_backward_weights = ref_conv_backward_weights,
+    .linear_create = ref_linear_create,
+    .linear_free = ref_linear_free,
+    .linear_forward = ref_linear_forward,
+    .linear_backward_data = ref_linear_backward_data,
+    .linear_backward_weights = ref_linear_backward_weights,
+    .pool_create = ref_pool_create,
+    .pool_free = ref_pool_free,
+    .pool_forward = ref_pool_forward,
+    .pool_backward = ref_pool_backward,
+    .norm_create = ref_norm_create,
+    .norm_free = ref_norm_free,
+    .norm_train = ref_norm_train,
+    .norm_eval = ref_norm_eval,
+    .norm_backward = ref_norm_backward,
+    .layer_norm_create = ref_layer_norm_create,
+    .layer_norm_free = ref_layer_norm_free,
+    .layer_norm_forward = ref_layer_norm_forward,
+    .layer_norm_backward = ref_layer_norm_backward,
+    .attention_create = ref_attention_create,
+    .attention_free = ref_attention_free,
+    .attention_forward = ref_attention_forward,
+    .attention_backward = ref_attention_backward,
+    .tokens_forward = ref_tokens_forward,
+    .tokens_backward = ref_tokens_backward,
+    .activate = ref_activate,
+    .activate_backward = ref_activate_backward,
+    .gelu = ref_gelu,
+    .gelu_backward = ref_gelu_backward,
+    .add = ref_add,
+    .dropout = ref_dropout,
+    .ingest_create = ref_ingest_create,
+    .ingest_free = ref_ingest_free,
+    .ingest_run = ref_ingest_run,
+    .loss_create = ref_loss_create,
+    .loss_free = ref_loss_free,
+    .loss_run = ref_loss_run,
+    .check_gradients = ref_check_gradients,
+    .sgd_step = ref_sgd_step,
+    .adamw_step = ref_adamw_step,
+    .end_update = ref_end_update,
+    .move_average = ref_move_average,
+    .lower = ref_lower,
+    .get_loss_scale = ref_get_loss_scale,
+    .set_loss_scale = ref_set_loss_scale,
+};
+
+static int ref_open(const struct dl2_device_options *options, struct dl2_device **out,
+                    struct dl2_error *error)
+{
+    enum dl2_precision precision = options ? options->precision : DL2_PRECISION_FP32;
+    bool bf16 = precision == DL2_PRECISION_BF16, fp16 = precision == DL2_PRECISION_FP16;
+    if (options) {
+        struct dl2_device_options rest = *options;
+        rest.precision = bf16 || fp16 ? DL2_PRECISION_FP32 : precision;
+        DL2_TRY(dl2_device_check_plain(&dl2_device_ref, &rest, error));
+    }
+    struct ref *ref = dl2_calloc(1, sizeof *ref);
+    if (!ref)
+        return out_of_memory(error, "itself");
+    ref->base.ops = &dl2_device_ref;
+    ref->base.element = bf16 ? DL2_ELEMENT_BF16 : fp16 ? DL2_ELEMENT_F16 : DL2_ELEMENT_F32;
+    ref->base.staging = 1;
+    ref->base.world = options ? options->world : NULL;
+    ref->finite = true;
+    ref->dynamic = fp16 && !(options->loss_scale > 0);
+    ref->scale.scale = !fp16 ? 1 : ref->dynamic ? 65536 : options->loss_scale;
+    int status = DL2_OK;
+    if (ref->base.world)
+        status = dl2_reducer_start(ref->base.world, &ref->reducer, error);
+    if (status < 0) {
+        free(ref);
+        return status;
+    }
+    *out = &ref->base;
+    return DL2_OK;
+}

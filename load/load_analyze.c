@@ -1,0 +1,456 @@
+/*
+ * The runs of dl2-load analyze. They go round by round through all datasets, each round with the
+ * images and crops of another epoch, the same for all: so what disturbs the machine for a while
+ * disturbs all alike, and the interval over rounds holds the choice of images as well as the
+ * machine's moods.
+ */
+#include "load/load_analyze.h"
+#include "codec/codec.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/machine.h"
+#include "common/thread.h"
+#include "loader/sample.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Headers that tell how large the decoded images are. */
+#define HEADERS 64
+
+/* ---- the device ---- */
+
+/* The report's rates, without the first epoch's where there are more: that one makes plans. */
+static struct dl2_figure reported_rate(const json_t *epochs)
+{
+    double rates[DL2_LOAD_ANALYSIS_VALUES];
+    size_t count = 0;
+    const size_t all = json_array_size(epochs);
+    for (size_t i = all > 1; i < all && count < sizeof rates / sizeof *rates; i++) {
+        const double rate = dl2_json_get_real(json_array_get(epochs, i), "images_per_second", 0);
+        if (rate > 0)
+            rates[count++] = rate;
+    }
+    return dl2_load_analysis_summarize(rates, count);
+}
+
+static double pair_item(const json_t *pair, size_t item, double fallback)
+{
+    const json_t *value = json_array_get(pair, item);
+    return json_is_number(value) ? json_number_value(value) : fallback;
+}
+
+/* Images come as they did, or would have come, in that run. */
+static int adopt_arguments(const json_t *arguments, struct dl2_loader_config *config,
+                           struct dl2_error *error)
+{
+    const long long size = dl2_json_get_integer(arguments, "image-size", config->image_size);
+    const long long batch = dl2_json_get_integer(arguments, "batch", config->batch);
+    const long long channels = dl2_json_get_integer(arguments, "channels", config->channels);
+    if (size < 1 || size > 65536 || batch < 1 || batch > 1048576 || channels < 1 || channels > 3)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "it speaks of batches of %lld images of %lld pixels and %lld channels",
+                             batch, size, channels);
+    config->image_size = (unsigned)size;
+    config->batch = (unsigned)batch;
+    config->channels = (unsigned)channels;
+    const json_t *area = json_object_get(arguments, "crop-area");
+    const json_t *aspect = json_object_get(arguments, "crop-aspect");
+    config->area_min = pair_item(area, 0, config->area_min);
+    config->area_max = pair_item(area, 1, config->area_max);
+    config->aspect_min = pair_item(aspect, 0, config->aspect_min);
+    config->aspect_max = pair_item(aspect, 1, config->aspect_max);
+    return DL2_OK;
+}
+
+static int read_device_report(struct dl2_load_analysis *analysis, struct dl2_error *error)
+{
+    struct dl2_load_analysis_device *device = &analysis->device;
+    const char *path = analysis->options->device_report;
+    DL2_TRY(dl2_json_load(path, "dl2-experiment/1", &device->report, error));
+    const json_t *arguments = json_object_get(device->report, "arguments");
+    if (strcmp(dl2_json_get_text(arguments, "loader", ""), "synthetic"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: it is of a training that waited for images; of use is one with "
+                             "dl2-train --loader synthetic",
+                             path);
+    device->rate = reported_rate(json_object_get(device->report, "epochs"));
+    if (!(device->rate.middle > 0))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no epoch has images_per_second", path);
+    const char *name = dl2_json_get_text(device->report, "device", "");
+    device->shared = !strcmp(name, "cpu") || !strcmp(name, "ref");
+    const long long threads = dl2_json_get_integer(arguments, "threads", 0);
+    if (threads > 0 && threads < device->cores)
+        device->threads = (unsigned)threads;
+    if (!strcmp(name, "ref"))
+        device->threads = 1;
+    const int status = adopt_arguments(arguments, &analysis->config, error);
+    dl2_error_prefix(error, "%s", path);
+    return status;
+}
+
+static int find_device(struct dl2_load_analysis *analysis, struct dl2_error *error)
+{
+    struct dl2_load_analysis_device *device = &analysis->device;
+    device->cores = device->threads = dl2_cpu_count();
+    device->rate = (struct dl2_figure){analysis->options->device_rate, 0};
+    if (analysis->options->device_report)
+        DL2_TRY(read_device_report(analysis, error));
+    if (analysis->options->device != DL2_DEVICE_UNKNOWN)
+        device->shared = analysis->options->device == DL2_DEVICE_SHARED;
+    return DL2_OK;
+}
+
+/* ---- the datasets ---- */
+
+/* What the images take decoded, from the headers of a few. */
+static double decoded_bytes(const struct dl2_load_analysis_subject *subject)
+{
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    double sum = 0;
+    unsigned read = 0;
+    for (uint64_t i = 0; i < HEADERS; i++) {
+        const uint8_t *data;
+        size_t size;
+        struct dl2_image_info info;
+        const size_t index = (size_t)(i * subject->images / HEADERS);
+        if (dl2_dataset_read(subject->dataset, index, &scratch, &data, &size, NULL) < 0 ||
+            dl2_image_read_info(data, size, &info, NULL) < 0)
+            continue;
+        sum += (double)info.width * info.height * info.channels;
+        read++;
+    }
+    dl2_bytes_free(&scratch);
+    return read ? sum / read * (double)subject->images : 0;
+}
+
+static int read_quality_file(json_t *list, const char *path, struct dl2_error *error)
+{
+    json_t *file;
+    DL2_TRY(dl2_json_load(path, "dl2-quality/1", &file, error));
+    json_array_extend(list, json_object_get(file, "variants"));
+    json_decref(file);
+    return DL2_OK;
+}
+
+static int read_quality_folder(json_t *list, const char *folder, struct dl2_error *error)
+{
+    struct dl2_file_list files;
+    DL2_TRY(dl2_list_files(folder, &files, error));
+    int status = DL2_OK;
+    for (size_t i = 0; i < files.count && status == DL2_OK; i++) {
+        if (strcmp(dl2_path_extension(files.paths[i]), "json"))
+            continue;
+        char *path = dl2_path_join(folder, files.paths[i]);
+        status = path ? read_quality_file(list, path, error)
+                      : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        free(path);
+    }
+    dl2_file_list_free(&files);
+    return status;
+}
+
+static int read_quality(struct dl2_load_analysis *analysis, struct dl2_error *error)
+{
+    for (size_t i = 0; i < analysis->options->quality_count; i++) {
+        const char *path = analysis->options->quality[i];
+        DL2_TRY(dl2_is_folder(path) ? read_quality_folder(analysis->quality, path, error)
+                                    : read_quality_file(analysis->quality, path, error));
+    }
+    return DL2_OK;
+}
+
+/* The metrics of the variant of that name, or NULL. */
+static const json_t *find_quality(const struct dl2_load_analysis *analysis, const char *name)
+{
+    size_t i;
+    const json_t *variant;
+    json_array_foreach(analysis->quality, i, variant)
+    {
+        if (!strcmp(dl2_json_get_text(variant, "variant", ""), name))
+            return json_object_get(variant, "metrics");
+    }
+    return NULL;
+}
+
+static int open_subject(struct dl2_load_analysis *analysis,
+                        struct dl2_load_analysis_subject *subject, const char *path,
+                        struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &analysis->config;
+    subject->path = path;
+    subject->resident = 1;
+    subject->name = dl2_dataset_variant_name(path);
+    if (!subject->name)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    DL2_TRY(dl2_load_open(analysis->options, path, &subject->dataset, error));
+    subject->images = dl2_dataset_count(subject->dataset);
+    for (size_t i = 0; i < subject->images; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(subject->dataset, i, &sample);
+        subject->bytes += sample.bytes;
+    }
+    subject->decoded_bytes = decoded_bytes(subject);
+    subject->quality = find_quality(analysis, subject->name);
+    const double memory = (double)analysis->memory / (double)(subject->bytes + 1);
+    subject->cached = memory < 1 ? memory : 1;
+    const struct dl2_sampler_config order =
+        dl2_sampler_config_of(config, (uint32_t)subject->images);
+    DL2_TRY(dl2_sampler_init(&subject->sampler, &order, error));
+    return dl2_loader_create(subject->dataset, config, &subject->loader, error);
+}
+
+static void close_subject(struct dl2_load_analysis_subject *subject)
+{
+    dl2_loader_destroy(subject->loader);
+    dl2_sampler_free(&subject->sampler);
+    if (subject->dataset)
+        dl2_dataset_close(subject->dataset);
+    free(subject->name);
+}
+
+/* ---- storage: reading alone, cold ---- */
+
+struct reading {
+    const struct dl2_load_analysis_subject *subject;
+    struct dl2_fetch *fetch;
+    struct dl2_fetched *held; /* a worker each */
+    double end;               /* dl2_clock_wall() */
+    size_t least, done;       /* at least so many are read; so many were */
+    struct dl2_recipe recipe; /* of the loader: it says what is needed of each sample */
+    atomic_uint_fast64_t bytes;
+};
+
+static int read_one(void *context, unsigned worker, size_t slot, size_t item,
+                    struct dl2_error *error)
+{
+    (void)slot, (void)error;
+    struct reading *reading = context;
+    if (item >= reading->least && dl2_clock_wall() > reading->end)
+        return DL2_ERR_CANCELED;
+    const uint32_t index = reading->subject->sampler.order[item];
+    struct dl2_fetched *held = &reading->held[worker];
+    struct dl2_slice_range slices;
+    const bool sliced =
+        reading->recipe.sliced && dl2_sample_slices(&reading->recipe, index, &slices);
+    /* A bad one is the loader's to tell. */
+    dl2_fetch_take(reading->fetch, item, index, sliced ? &slices : NULL, held, NULL);
+    atomic_fetch_add(&reading->bytes, held->size);
+    dl2_fetch_give(reading->fetch, held);
+    return DL2_OK;
+}
+
+static int count_read(void *context, size_t slot, size_t item, struct dl2_error *error)
+{
+    (void)slot, (void)item, (void)error;
+    struct reading *reading = context;
+    reading->done++;
+    return DL2_OK;
+}
+
+/* Where little was read so far, another epoch's first images are others, and cold as they are. */
+static int make_cold(struct dl2_load_analysis_subject *subject, struct dl2_error *error)
+{
+    if (subject->warm_images && subject->warm_images < subject->images / 20)
+        return DL2_OK;
+    subject->warm_images = 0;
+    struct dl2_error reason = DL2_ERROR_INIT;
+    const int status = dl2_fetch_evict(subject->dataset, &subject->resident, &reason);
+    if (status < 0 && status != DL2_ERR_UNSUPPORTED) /* IDX: memory is where it lies */
+        return dl2_error_copy(error, &reason);
+    return DL2_OK;
+}
+
+/* Reads the first images of the epoch for a while; *count are in memory then. */
+static int read_for(const struct dl2_load_analysis *analysis,
+                    struct dl2_load_analysis_subject *subject, unsigned round,
+                    struct dl2_parallel *loop, size_t *count, struct dl2_error *error)
+{
+    struct reading *reading = loop->context;
+    struct dl2_error ended = DL2_ERROR_INIT; /* by the clock, mostly */
+    dl2_fetch_start(reading->fetch, subject->sampler.order, loop->count);
+    const double start = dl2_clock_wall();
+    reading->end = start + analysis->options->seconds / DL2_LOAD_ANALYSIS_ROUNDS;
+    const int status = dl2_parallel_run(loop, &ended);
+    subject->runs[round].storage = dl2_load_rate((double)reading->done, dl2_clock_wall() - start);
+    subject->read_images += reading->done;
+    subject->warm_images += reading->done;
+    subject->read_bytes += atomic_load(&reading->bytes);
+    *count = reading->done;
+    if (status < 0 && status != DL2_ERR_CANCELED)
+        return dl2_error_copy(error, &ended);
+    return DL2_OK;
+}
+
+static int run_storage(const struct dl2_load_analysis *analysis,
+                       struct dl2_load_analysis_subject *subject, unsigned round, size_t *count,
+                       struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &analysis->config;
+    struct dl2_fetch_config how = config->fetch;
+    how.cache_bytes = 0;
+    struct reading reading = {.subject = subject,
+                              .recipe = {.dataset = subject->dataset,
+                                         .config = config,
+                                         .sliced = dl2_recipe_may_slice(config),
+                                         .epoch = round},
+                              .least = (size_t)config->batch * (config->depth + 1)};
+    if (reading.recipe.sliced) {
+        how.slices = dl2_sample_slices;
+        how.context = &reading.recipe;
+    }
+    struct dl2_parallel loop = {.jobs = config->workers,
+                                .count = subject->sampler.positions,
+                                .work = read_one,
+                                .emit = count_read,
+                                .context = &reading};
+    dl2_parallel_resolve(&loop);
+    dl2_sampler_set_epoch(&subject->sampler, round);
+    DL2_TRY(make_cold(subject, error));
+    DL2_TRY(dl2_fetch_create(subject->dataset, &how, &reading.fetch, error));
+    reading.held = dl2_calloc(loop.jobs, sizeof *reading.held);
+    const int status = reading.held ? read_for(analysis, subject, round, &loop, count, error)
+                                    : dl2_error_set(error, DL2_ERR_MEMORY,
+                                                    "out of memory for %u readers", loop.jobs);
+    for (unsigned i = 0; reading.held && i < loop.jobs; i++)
+        dl2_bytes_free(&reading.held[i].scratch);
+    free(reading.held);
+    dl2_fetch_destroy(reading.fetch);
+    return status;
+}
+
+/* ---- preprocessing: the loader, with the files in memory ---- */
+
+static int load_for(struct dl2_load_analysis_subject *subject, struct dl2_load_pass pass,
+                    double seconds, struct dl2_load_run *run, struct dl2_error *error)
+{
+    while (run->seconds < seconds) {
+        pass.seconds = seconds - run->seconds;
+        const uint64_t before = run->delivered;
+        DL2_TRY(dl2_load_run(subject->loader, &pass, run, error));
+        if (run->delivered == before)
+            break; /* not even a batch */
+    }
+    return DL2_OK;
+}
+
+/* `count` images from the epoch's beginning on are in memory. */
+static int run_warm(const struct dl2_load_analysis *analysis,
+                    struct dl2_load_analysis_subject *subject, unsigned round, size_t count,
+                    struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &analysis->config;
+    const double seconds = analysis->options->seconds / DL2_LOAD_ANALYSIS_ROUNDS;
+    /* Workers run ahead of what comes out, and should find that in memory, too. */
+    const uint64_t steps = count / config->batch;
+    struct dl2_load_pass pass = {.epoch = round};
+    if (count < subject->sampler.positions)
+        pass.steps = steps > config->depth ? steps - config->depth : 1;
+    struct dl2_load_run first = {0}, run = {0};
+    if (round == 0)
+        DL2_TRY(load_for(subject, pass, seconds / 4, &first, error));
+    DL2_TRY(load_for(subject, pass, seconds, &run, error));
+    const double processors = fmin(config->workers, analysis->device.cores);
+    struct dl2_load_analysis_runs *runs = &subject->runs[round];
+    runs->loader = dl2_load_rate((double)run.images, run.seconds);
+    runs->cpu = run.images ? run.cpu_seconds / (double)run.images : 0;
+    runs->kept = fmax(runs->cpu, run.images ? processors * run.seconds / (double)run.images : 0);
+    return DL2_OK;
+}
+
+/* An epoch at most, of images that no run had before; what is in memory already is no use. */
+static int run_cold(const struct dl2_load_analysis *analysis,
+                    struct dl2_load_analysis_subject *subject, unsigned round,
+                    struct dl2_error *error)
+{
+    DL2_TRY(make_cold(subject, error));
+    const struct dl2_load_pass pass = {.epoch = DL2_LOAD_ANALYSIS_ROUNDS + round,
+                                       .seconds =
+                                           analysis->options->seconds / DL2_LOAD_ANALYSIS_ROUNDS};
+    struct dl2_load_run run = {0};
+    DL2_TRY(dl2_load_run(subject->loader, &pass, &run, error));
+    subject->warm_images += run.images;
+    struct dl2_load_analysis_runs *runs = &subject->runs[round];
+    runs->cold = fmin(runs->loader, dl2_load_rate((double)run.images, run.seconds));
+    runs->cold_cpu = fmax(runs->cpu, run.images ? run.cpu_seconds / (double)run.images : 0);
+    return DL2_OK;
+}
+
+static int run_round(struct dl2_load_analysis *analysis, struct dl2_load_analysis_subject *subject,
+                     unsigned round, struct dl2_progress *progress, struct dl2_error *error)
+{
+    size_t count = 0;
+    DL2_TRY(run_storage(analysis, subject, round, &count, error));
+    dl2_progress_update(progress, progress->done + 1, subject->name);
+    DL2_TRY(run_warm(analysis, subject, round, count, error));
+    dl2_progress_update(progress, progress->done + 1, subject->name);
+    DL2_TRY(run_cold(analysis, subject, round, error));
+    dl2_progress_update(progress, progress->done + 1, subject->name);
+    return DL2_OK;
+}
+
+static int run_rounds(struct dl2_load_analysis *analysis, struct dl2_error *error)
+{
+    struct dl2_progress progress;
+    dl2_progress_begin(&progress, "analyze", "runs", 3 * DL2_LOAD_ANALYSIS_ROUNDS * analysis->count,
+                       analysis->options->quiet);
+    int status = DL2_OK;
+    for (unsigned round = 0; round < DL2_LOAD_ANALYSIS_ROUNDS && status == DL2_OK; round++)
+        for (size_t i = 0; i < analysis->count && status == DL2_OK; i++)
+            status = run_round(analysis, &analysis->subjects[i], round, &progress, error);
+    dl2_progress_end(&progress);
+    return status;
+}
+
+/* ---- */
+
+static int prepare(struct dl2_load_analysis *analysis, const char *const *paths,
+                   struct dl2_error *error)
+{
+    const struct dl2_load_options *options = analysis->options;
+    const size_t count = analysis->count;
+    analysis->config = options->loader;
+    analysis->bad = json_array();
+    analysis->subjects = dl2_calloc(count, sizeof *analysis->subjects);
+    analysis->quality = json_array();
+    if (!analysis->bad || !analysis->subjects || !analysis->quality)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    DL2_TRY(find_device(analysis, error));
+    analysis->memory = options->memory ? options->memory : dl2_memory_available();
+    DL2_TRY(read_quality(analysis, error));
+    for (size_t i = 0; i < count; i++)
+        DL2_TRY(open_subject(analysis, &analysis->subjects[i], paths[i], error));
+    return DL2_OK;
+}
+
+static int analyze(struct dl2_load_analysis *analysis, const char *const *paths, FILE *out,
+                   struct dl2_error *error)
+{
+    DL2_TRY(prepare(analysis, paths, error));
+    const int status = run_rounds(analysis, error);
+    for (size_t i = 0; i < analysis->count; i++)
+        analysis->bad_count += dl2_load_name_bad(analysis->subjects[i].loader, analysis->bad);
+    DL2_TRY(status);
+    for (size_t i = 0; i < analysis->count; i++)
+        dl2_load_analysis_conclude(analysis, &analysis->subjects[i]);
+    dl2_load_analysis_choose(analysis);
+    dl2_load_analysis_print(out, analysis);
+    return analysis->options->json_path ? dl2_load_analysis_save(analysis, error) : DL2_OK;
+}
+
+int dl2_load_analyze(const struct dl2_load_options *options, const char *const *paths, size_t count,
+                     FILE *out, struct dl2_error *error)
+{
+    struct dl2_load_analysis analysis = {.options = options, .count = count};
+    const int status = analyze(&analysis, paths, out, error);
+    for (size_t i = 0; analysis.subjects && i < count; i++)
+        close_subject(&analysis.subjects[i]);
+    free(analysis.subjects);
+    json_decref(analysis.quality);
+    json_decref(analysis.bad);
+    json_decref(analysis.device.report);
+    return status < 0 ? status : analysis.bad_count;
+}

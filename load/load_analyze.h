@@ -1,0 +1,100 @@
+/*
+ * dl2-load analyze: what would training from each of several datasets come to on this machine, and
+ * what would it wait for? load_analyze.c measures, load_analyze_model.c concludes, and
+ * load_analyze_report.c tells it.
+ *
+ * The three differential runs of DS-Analyzer (Mohan et al., "Analyzing and mitigating data stalls
+ * in DNN training", VLDB 2021, section 3.3), and reading alone:
+ *
+ *     device         D   images/s that training takes when data cost nothing: told, not measured
+ *     preprocessing  P   images/s of the whole loader, the files in memory; c: CPU seconds an image
+ *     cold           L   the same with the files taken out of the page cache before; e: its c
+ *     storage        S   images/s of reading alone, cold
+ */
+#ifndef DL2_LOAD_LOAD_ANALYZE_H
+#define DL2_LOAD_LOAD_ANALYZE_H
+
+#include "load/load.h"
+#include "loader/sampler.h"
+
+enum { DL2_LOAD_ANALYSIS_ROUNDS = 5, DL2_LOAD_ANALYSIS_VALUES = 64 };
+
+/* What the runs of one dataset came to, in a round or in the middle of them. */
+struct dl2_load_analysis_runs {
+    double storage, loader, cold; /* S, P, L: images/s */
+    double cpu, cold_cpu;         /* c, e: CPU seconds an image */
+    double kept;                  /* processor seconds an image that nobody else could have */
+};
+
+struct dl2_figure {
+    double middle; /* the median: on a busy machine some rounds are far off */
+    double half;   /* of the mean's 95% interval; INFINITY where it can't be told */
+};
+
+struct dl2_load_analysis_device {
+    struct dl2_figure rate;
+    bool shared;
+    unsigned threads, cores;
+    json_t *report; /* NULL: the rate was given */
+};
+
+struct dl2_load_analysis_advice {
+    char text[160];
+    double rate;
+};
+
+struct dl2_load_analysis_subject { /* one dataset */
+    const char *path;
+    char *name;
+    struct dl2_dataset *dataset;
+    struct dl2_loader *loader;
+    struct dl2_sampler sampler;
+    uint64_t images, bytes;
+    double decoded_bytes; /* of all images, estimated */
+    double cached;        /* the part of the files that memory keeps */
+    const json_t *quality;
+
+    struct dl2_load_analysis_runs runs[DL2_LOAD_ANALYSIS_ROUNDS];
+    struct dl2_load_analysis_runs middle; /* medians */
+    double rate[DL2_LOAD_ANALYSIS_ROUNDS], first[DL2_LOAD_ANALYSIS_ROUNDS];
+    uint64_t read_images, read_bytes;
+    uint64_t warm_images; /* that were read since the files were evicted */
+    double resident;      /* the part of the files that eviction left in memory */
+    struct dl2_loader_stats stats;
+    struct dl2_figure storage_figure, loader_figure, cold_figure, cpu_figure, rate_figure,
+        first_figure;
+    double device_share, loader_share, storage_share; /* of an epoch */
+    bool saturated;                                   /* the device hardly ever waits */
+    const char *bottleneck;                           /* "device", "preprocessing", "storage" */
+    struct dl2_load_analysis_advice advice;           /* what helps most; rate 0: nothing */
+};
+
+struct dl2_load_analysis {
+    const struct dl2_load_options *options;
+    struct dl2_loader_config config;
+    struct dl2_load_analysis_device device;
+    uint64_t memory;
+    struct dl2_load_analysis_subject *subjects;
+    size_t count, fastest, smallest; /* smallest: of those that are nearly as fast */
+    json_t *quality;                 /* the variants of all files of dl2-quality, in one array */
+    json_t *bad;
+    int bad_count;
+};
+
+/* ---- load_analyze_model.c ---- */
+
+/* Of the first DL2_LOAD_ANALYSIS_VALUES. */
+struct dl2_figure dl2_load_analysis_summarize(const double *values, size_t count);
+/* What a dataset's runs come to. */
+void dl2_load_analysis_conclude(const struct dl2_load_analysis *analysis,
+                                struct dl2_load_analysis_subject *subject);
+/* The fastest, and the smallest that is nearly as fast. */
+void dl2_load_analysis_choose(struct dl2_load_analysis *analysis);
+
+/* ---- load_analyze_report.c ---- */
+
+void dl2_load_analysis_print(FILE *out, const struct dl2_load_analysis *analysis);
+/* As dl2-load-analysis/1, to the file that the options name. */
+int dl2_load_analysis_save(const struct dl2_load_analysis *analysis, struct dl2_error *error);
+
+#endif

@@ -1,0 +1,449 @@
+/* dl2-load bench: all images as training would load them, and how fast that went. */
+#include "codec/codec.h"
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/machine.h"
+#include "common/progress.h"
+#include "common/quote.h"
+#include "load/load.h"
+#include "loader/words.h"
+
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+struct scaling {
+    unsigned workers;
+    struct dl2_loader *loader;
+    struct dl2_load_run run; /* without the first epoch where there are more */
+};
+
+struct bench {
+    const struct dl2_load_options *options;
+    const struct dl2_dataset *dataset;
+    const char *path;
+    char *name;
+    uint64_t samples;
+    uint64_t epoch_samples; /* of this rank */
+    struct dl2_load_run *epochs;
+    struct dl2_load_run total;
+    struct dl2_loader_stats stats;
+    struct scaling *scaling;
+    struct dl2_batch_decoder *decoder;
+    struct dl2_loader_config config; /* options->loader, with the decoder */
+    struct dl2_batch_decoder_stats decoded;
+    struct dl2_bytes host; /* a batch of the decoder's */
+    struct dl2_error failure;
+    json_t *bad;
+    double resident; /* with --cold: the part of the files that stayed in memory, at most */
+    uint64_t peak;   /* resident, of the whole process, before the scaling table */
+    bool digesting;
+    uint32_t digest;
+    struct dl2_progress progress;
+};
+
+static size_t sample_bytes(const struct dl2_loader_config *config)
+{
+    static const size_t bytes[] = {[DL2_UINT8] = 1, [DL2_FLOAT32] = 4, [DL2_BFLOAT16] = 2};
+    return (size_t)config->image_size * config->image_size * config->channels *
+           bytes[config->dtype];
+}
+
+static void see_batch(void *context, const struct dl2_batch *batch)
+{
+    struct bench *bench = context;
+    if (bench->digesting) {
+        const size_t size = sample_bytes(&bench->options->loader);
+        const uint8_t *images = batch->images;
+        if (bench->decoder) {
+            if (dl2_bytes_resize(&bench->host, batch->count * size, &bench->failure) < 0 ||
+                bench->decoder->ops->download(bench->decoder, bench->host.data, images,
+                                              batch->count * size, &bench->failure) < 0)
+                return;
+            images = bench->host.data;
+        }
+        for (unsigned i = 0; i < batch->count; i++)
+            bench->digest = (uint32_t)crc32_z(bench->digest, images + i * size, size);
+        bench->digest = (uint32_t)crc32_z(bench->digest, (const Bytef *)batch->labels,
+                                          batch->count * sizeof *batch->labels);
+    }
+    dl2_progress_update(&bench->progress, bench->progress.done + batch->count, NULL);
+}
+
+static int run_epoch(struct bench *bench, struct dl2_loader *loader, unsigned epoch,
+                     struct dl2_load_run *run, struct dl2_error *error)
+{
+    double resident;
+    if (bench->options->cold) {
+        DL2_TRY(dl2_fetch_evict(bench->dataset, &resident, error));
+        bench->resident = resident > bench->resident ? resident : bench->resident;
+    }
+    const struct dl2_load_pass pass = {.epoch = epoch, .batch = see_batch, .context = bench};
+    DL2_TRY(dl2_load_run(loader, &pass, run, error));
+    return bench->failure.status
+               ? dl2_error_set(error, bench->failure.status, "%s", bench->failure.message)
+               : DL2_OK;
+}
+
+static void add_run(struct dl2_load_run *sum, const struct dl2_load_run *run)
+{
+    sum->seconds += run->seconds;
+    sum->cpu_seconds += run->cpu_seconds;
+    sum->delivered += run->delivered;
+    sum->images += run->images;
+    sum->allocations += run->allocations;
+}
+
+static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2_error *error)
+{
+    const unsigned epochs = bench->options->epochs;
+    dl2_progress_begin(&bench->progress, "load", "images", bench->epoch_samples * epochs,
+                       bench->options->quiet);
+    bench->digesting = bench->options->digest;
+    int status = DL2_OK;
+    for (unsigned epoch = 0; epoch < epochs && status == DL2_OK; epoch++) {
+        status = run_epoch(bench, loader, epoch, &bench->epochs[epoch], error);
+        add_run(&bench->total, &bench->epochs[epoch]);
+    }
+    bench->digesting = false;
+    dl2_progress_end(&bench->progress);
+    dl2_loader_get_stats(loader, &bench->stats);
+    if (bench->decoder)
+        bench->decoder->ops->get_stats(bench->decoder, &bench->decoded);
+    bench->peak = dl2_peak_rss();
+    return status;
+}
+
+/* ---- the same for several numbers of workers, an epoch of each in turn ---- */
+
+static int run_scaling(struct bench *bench, struct dl2_error *error)
+{
+    const struct dl2_load_options *options = bench->options;
+    const size_t count = options->scaling_count;
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_loader_config config = bench->config;
+        config.workers = bench->scaling[i].workers = options->scaling[i];
+        DL2_TRY(dl2_loader_create(bench->dataset, &config, &bench->scaling[i].loader, error));
+    }
+    dl2_progress_begin(&bench->progress, "scaling", "images",
+                       bench->epoch_samples * options->epochs * count, options->quiet);
+    int status = DL2_OK;
+    for (unsigned epoch = 0; epoch < options->epochs && status == DL2_OK; epoch++)
+        for (size_t i = 0; i < count && status == DL2_OK; i++) {
+            struct scaling *row = &bench->scaling[i];
+            struct dl2_load_run run = {0};
+            status = run_epoch(bench, row->loader, epoch, &run, error);
+            if (epoch > 0 || options->epochs == 1)
+                add_run(&row->run, &run);
+        }
+    dl2_progress_end(&bench->progress);
+    return status;
+}
+
+static double scaling_rate(const struct scaling *row)
+{
+    return dl2_load_rate((double)row->run.images, row->run.seconds);
+}
+
+/* Of a worker, beside a worker's of the first row. */
+static double efficiency(const struct bench *bench, const struct scaling *row)
+{
+    const double one = scaling_rate(&bench->scaling[0]) / bench->scaling[0].workers;
+    return one > 0 ? scaling_rate(row) / row->workers / one : 0;
+}
+
+/* ---- what came of it ---- */
+
+/* The workers' time that no stage took: they waited for a free slot or for the epoch to end. */
+static double waited(const struct bench *bench)
+{
+    const struct dl2_loader_stats *stats = &bench->stats;
+    const double rest = bench->options->loader.workers * bench->total.seconds - stats->read -
+                        stats->decode - stats->transform - stats->operations;
+    return rest > 0 ? rest : 0;
+}
+
+/* Heap allocations an image of the last epoch; the first takes what all later ones use. */
+static double allocations(const struct bench *bench)
+{
+    const struct dl2_load_run *last = &bench->epochs[bench->options->epochs - 1];
+    return last->images ? (double)last->allocations / (double)last->images : 0;
+}
+
+static void print_stage(FILE *out, const char *name, double seconds, const struct bench *bench)
+{
+    const double total = bench->options->loader.workers * bench->total.seconds;
+    const double images = bench->stats.images ? (double)bench->stats.images : 1;
+    fprintf(out, "  %-10s %9.2f s %7.1f %% %10.1f us an image\n", name, seconds,
+            total > 0 ? 100 * seconds / total : 0, 1e6 * seconds / images);
+}
+
+static void print_rates(FILE *out, const struct bench *bench)
+{
+    const struct dl2_loader_stats *stats = &bench->stats;
+    const double images = (double)bench->total.images;
+    char text[16];
+    fprintf(out, "  %-21s %10.0f\n", "images/s", dl2_load_rate(images, bench->total.seconds));
+    fprintf(out, "  %-21s %10.0f\n", "images/s a core",
+            dl2_load_rate(images, bench->total.cpu_seconds));
+    fprintf(out, "  %-21s %10.1f\n", "MB/s read",
+            dl2_load_rate((double)stats->bytes_read / 1e6, bench->total.seconds));
+    fprintf(out, "  %-21s %10s in %" PRIu64 " reads\n", "read",
+            dl2_load_bytes(text, (double)stats->bytes_read), stats->requests);
+    if (bench->resident > 0.01)
+        fprintf(out, "  %-21s %9.0f%% of the files would not leave memory\n", "not quite cold",
+                100 * bench->resident);
+    if (stats->encoded_hits || stats->decoded_hits)
+        fprintf(out, "  %-21s %10" PRIu64 " encoded, %" PRIu64 " decoded\n", "from the caches",
+                stats->encoded_hits, stats->decoded_hits);
+    uint64_t unused;
+    if (dl2_load_allocations(&unused))
+        fprintf(out, "  %-21s %10.2f an image, in the last epoch\n", "heap allocations",
+                allocations(bench));
+    else
+        fprintf(out, "  %-21s %10s in this build\n", "heap allocations", "not counted");
+    fprintf(out, "  %-21s %10s", "peak memory", dl2_load_bytes(text, (double)bench->peak));
+    if (stats->memory)
+        fprintf(out, "; the loader's buffers are %s", dl2_load_bytes(text, (double)stats->memory));
+    fprintf(out, "\n");
+    if (bench->options->loader.batching == DL2_BATCHING_AWARE)
+        fprintf(out, "  %-21s %10" PRIu64 " images, slow is above %.2f ms\n", "put aside",
+                stats->aside, 1e3 * stats->threshold);
+}
+
+/* Times are the card's own, so beside each other's and the processors'. */
+static void print_decoded(FILE *out, const struct bench *bench)
+{
+    const struct dl2_batch_decoder_stats *decoded = &bench->decoded;
+    const double images = decoded->images ? (double)decoded->images : 1;
+    if (!bench->decoder)
+        return;
+    fprintf(out, "On the card (%s, %s, %s):\n", bench->decoder->ops->name,
+            dl2_decode_mode_words[bench->options->decode.mode],
+            dl2_decode_input_words[bench->options->decode.input]);
+    fprintf(out,
+            "  %-21s %10" PRIu64 " images, %" PRIu64 " of them by its engines; %" PRIu64
+            " refused\n",
+            "decoded", decoded->images, decoded->by_engines, decoded->refused);
+    fprintf(out, "  %-21s %10.0f\n", "images/s",
+            dl2_load_rate((double)decoded->images, bench->total.seconds));
+    fprintf(out, "  %-21s %10.1f of %.0f pixels an image\n", "MP/s decoded",
+            dl2_load_rate((double)decoded->pixels / 1e6, bench->total.seconds),
+            (double)decoded->pixels / images);
+    fprintf(out, "  %-21s %10.1f of %.0f bytes an image\n", "MB/s decoded",
+            dl2_load_rate((double)decoded->bytes / 1e6, bench->total.seconds),
+            (double)decoded->bytes / images);
+    fprintf(out, "  %-21s %10.1f us an image\n", "decode", 1e6 * decoded->decode / images);
+    fprintf(out, "  %-21s %10.1f us an image\n", "transform", 1e6 * decoded->transform / images);
+    fprintf(out, "  %-21s %10.1f us an image, of the %s threads that wait for the card\n", "finish",
+            1e6 * bench->stats.finish / images, "two");
+}
+
+static void print_scaling(FILE *out, const struct bench *bench)
+{
+    if (!bench->options->scaling_count)
+        return;
+    fprintf(out, "With more workers:\n  %7s %10s %16s %11s\n", "workers", "images/s",
+            "images/s a core", "efficiency");
+    for (size_t i = 0; i < bench->options->scaling_count; i++) {
+        const struct scaling *row = &bench->scaling[i];
+        fprintf(out, "  %7u %10.0f %16.0f %10.1f%%\n", row->workers, scaling_rate(row),
+                dl2_load_rate((double)row->run.images, row->run.cpu_seconds),
+                100 * efficiency(bench, row));
+    }
+}
+
+static void print_bench(FILE *out, const struct bench *bench)
+{
+    const struct dl2_load_options *options = bench->options;
+    const struct dl2_loader_config *config = &options->loader;
+    fprintf(out, "%s: %" PRIu64 " images for %s, %ux%ux%u %s %s in batches of %u, %u worker%s%s\n",
+            DL2_SHOWN(bench->name), bench->samples, config->train ? "training" : "validation",
+            config->image_size, config->image_size, config->channels,
+            dl2_dtype_words[config->dtype], dl2_layout_words[config->layout], config->batch,
+            config->workers, config->workers == 1 ? "" : "s", options->cold ? ", cold" : "");
+    for (unsigned i = 0; options->epochs > 1 && i < options->epochs; i++)
+        fprintf(out, "  epoch %-6u %7.2f s %9.0f images/s\n", i + 1, bench->epochs[i].seconds,
+                dl2_load_rate((double)bench->epochs[i].images, bench->epochs[i].seconds));
+    print_rates(out, bench);
+    fprintf(out, "Where the workers' time went:\n");
+    print_stage(out, "read", bench->stats.read, bench);
+    print_stage(out, "decode", bench->stats.decode, bench);
+    print_stage(out, "transform", bench->stats.transform, bench);
+    if (bench->stats.operations > 0)
+        print_stage(out, "operations", bench->stats.operations, bench);
+    print_stage(out, "wait", waited(bench), bench);
+    print_decoded(out, bench);
+    print_scaling(out, bench);
+    if (options->digest)
+        fprintf(out, "digest %08" PRIx32 "\n", bench->digest);
+}
+
+static json_t *epochs_json(const struct bench *bench)
+{
+    json_t *list = json_array();
+    uint64_t unused;
+    const bool counted = dl2_load_allocations(&unused);
+    for (unsigned i = 0; i < bench->options->epochs; i++) {
+        const struct dl2_load_run *run = &bench->epochs[i];
+        json_array_append_new(
+            list, json_pack("{s:f, s:f, s:I, s:o}", "seconds", run->seconds, "cpu_seconds",
+                            run->cpu_seconds, "images", (json_int_t)run->images, "allocations",
+                            counted ? json_integer((json_int_t)run->allocations) : json_null()));
+    }
+    return list;
+}
+
+static json_t *scaling_json(const struct bench *bench)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < bench->options->scaling_count; i++) {
+        const struct scaling *row = &bench->scaling[i];
+        json_array_append_new(
+            list, json_pack("{s:i, s:f, s:f, s:f}", "workers", (int)row->workers,
+                            "images_per_second", scaling_rate(row), "images_per_core_second",
+                            dl2_load_rate((double)row->run.images, row->run.cpu_seconds),
+                            "efficiency", efficiency(bench, row)));
+    }
+    return list;
+}
+
+static json_t *config_json(const struct dl2_load_options *options)
+{
+    const struct dl2_loader_config *config = &options->loader;
+    return json_pack(
+        "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, f]}",
+        "dtype", dl2_dtype_words[config->dtype], "layout", dl2_layout_words[config->layout],
+        "batching", dl2_batching_words[config->batching], "depth", (int)config->depth, "io",
+        dl2_io_words[config->fetch.io], "cache_bytes", (json_int_t)config->fetch.cache_bytes,
+        "decoded_cache_bytes", (json_int_t)config->decoded_cache_bytes, "cold", options->cold,
+        "ahead", (json_int_t)config->fetch.ahead, "whole", config->fetch.whole, "rank",
+        (int)config->rank, "world", config->world ? (int)config->world : 1, "shuffle_chunk",
+        (int)config->shuffle_chunk, "shuffle_window", (int)config->shuffle_window, "stop_on_bad",
+        config->stop_on_bad, "crop_area", config->area_min, config->area_max);
+}
+
+static json_t *decoded_json(const struct bench *bench)
+{
+    const struct dl2_batch_decoder_stats *decoded = &bench->decoded;
+    const struct dl2_decode_choice *choice = &bench->options->decode;
+    if (!bench->decoder)
+        return json_null();
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "mode",
+        dl2_decode_mode_words[choice->mode], "input", dl2_decode_input_words[choice->input],
+        "engine", dl2_decode_engine_words[choice->engine], "decoder",
+        bench->decoder->ops->describe(bench->decoder), "images", (json_int_t)decoded->images,
+        "by_engines", (json_int_t)decoded->by_engines, "refused", (json_int_t)decoded->refused,
+        "bytes", (json_int_t)decoded->bytes, "pixels", (json_int_t)decoded->pixels,
+        "decode_seconds", decoded->decode, "transform_seconds", decoded->transform,
+        "finish_seconds", bench->stats.finish);
+}
+
+static json_t *bench_json(const struct bench *bench)
+{
+    const struct dl2_loader_config *config = &bench->options->loader;
+    const struct dl2_loader_stats *stats = &bench->stats;
+    const double images = (double)bench->total.images;
+    uint64_t unused;
+    const bool counted = dl2_load_allocations(&unused);
+    json_t *versions = dl2_codec_versions();
+    json_object_set_new(versions, "dl2", json_string(PACKAGE_VERSION));
+    json_t *json =
+        json_pack("{s:s, s:o, s:o, s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:o}", "schema", "dl2-load/1",
+                  "variant", dl2_json_text(bench->name), "path", dl2_json_text(bench->path), "mode",
+                  config->train ? "train" : "val", "images", (json_int_t)bench->samples, "epochs",
+                  (int)bench->options->epochs, "batch", (int)config->batch, "image_size",
+                  (int)config->image_size, "channels", (int)config->channels, "workers",
+                  (int)config->workers, "config", config_json(bench->options));
+    if (!json)
+        return NULL;
+    json_t *figures = json_pack(
+        "{s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:I, s:I, s:I, s:I, s:I, s:f, s:o, "
+        "s:I, s:I, s:f, s:o, s:o, s:O, s:o, s:o, s:o}",
+        "seconds", bench->total.seconds, "cpu_seconds", bench->total.cpu_seconds,
+        "images_per_second", dl2_load_rate(images, bench->total.seconds), "images_per_core_second",
+        dl2_load_rate(images, bench->total.cpu_seconds), "stages", "read", stats->read, "decode",
+        stats->decode, "transform", stats->transform, "operations", stats->operations, "wait",
+        waited(bench), "bytes_read", (json_int_t)stats->bytes_read, "requests",
+        (json_int_t)stats->requests, "encoded_hits", (json_int_t)stats->encoded_hits,
+        "decoded_hits", (json_int_t)stats->decoded_hits, "aside", (json_int_t)stats->aside,
+        "slow_seconds", stats->threshold, "allocations_per_image",
+        counted ? json_real(allocations(bench)) : json_null(), "peak_rss_bytes",
+        (json_int_t)bench->peak, "loader_bytes", (json_int_t)stats->memory, "resident",
+        bench->resident, "per_epoch", epochs_json(bench), "scaling", scaling_json(bench), "bad",
+        bench->bad, "machine", dl2_machine_describe(), "versions", versions, "card",
+        decoded_json(bench));
+    if (!figures || json_object_update(json, figures) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(figures);
+    return json;
+}
+
+static int save(const struct bench *bench, struct dl2_error *error)
+{
+    const char *path = bench->options->json_path;
+    json_t *json = bench_json(bench);
+    if (!json)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
+    const int status = dl2_json_save(path, json, error);
+    json_decref(json);
+    return status;
+}
+
+/* ---- */
+
+static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
+{
+    struct dl2_loader *loader;
+    DL2_TRY(dl2_decode_choice_open(&bench->options->decode, bench->options->card, &bench->config,
+                                   &bench->decoder, error));
+    DL2_TRY(dl2_loader_create(bench->dataset, &bench->config, &loader, error));
+    int status = run_epochs(bench, loader, error);
+    const int bad = dl2_load_name_bad(loader, bench->bad);
+    dl2_loader_destroy(loader);
+    if (status == DL2_OK && bench->options->scaling_count)
+        status = run_scaling(bench, error);
+    DL2_TRY(status);
+    print_bench(out, bench);
+    if (bench->options->json_path)
+        DL2_TRY(save(bench, error));
+    return bad;
+}
+
+int dl2_load_bench(const struct dl2_load_options *options, const char *path, FILE *out,
+                   struct dl2_error *error)
+{
+    struct dl2_dataset *dataset;
+    DL2_TRY(dl2_load_open(options, path, &dataset, error));
+    struct bench bench = {
+        .options = options,
+        .dataset = dataset,
+        .path = path,
+        .name = options->name ? strdup(options->name) : dl2_dataset_variant_name(path),
+        .samples = dl2_dataset_count(dataset),
+        .config = options->loader,
+        .epochs = dl2_calloc(options->epochs, sizeof *bench.epochs),
+        .scaling = dl2_calloc(options->scaling_count + 1, sizeof *bench.scaling),
+        .bad = json_array(),
+    };
+    bench.epoch_samples = bench.samples / (options->loader.world ? options->loader.world : 1);
+    int status = bench.name && bench.epochs && bench.scaling && bench.bad
+                     ? run_bench(&bench, out, error)
+                     : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    for (size_t i = 0; bench.scaling && i < options->scaling_count; i++)
+        dl2_loader_destroy(bench.scaling[i].loader);
+    dl2_batch_decoder_close(bench.decoder);
+    dl2_bytes_free(&bench.host);
+    free(bench.name);
+    free(bench.epochs);
+    free(bench.scaling);
+    json_decref(bench.bad);
+    dl2_dataset_close(dataset);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* dl2-load check: reads and decodes every image, and names the bad ones. */
+#include "codec/codec.h"
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/progress.h"
+#include "common/quote.h"
+#include "common/thread.h"
+#include "load/load.h"
+
+#include <stdlib.h>
+
+struct checker {
+    struct dl2_bytes encoded;
+    struct dl2_image image, turned;
+};
+
+struct check {
+    const struct dl2_load_options *options;
+    const struct dl2_dataset *dataset;
+    struct checker *checkers;  /* a worker each */
+    struct dl2_error *results; /* a slot each */
+    struct dl2_progress progress;
+    json_t *bad;
+    int bad_count;
+};
+
+static int check_sample(void *context, unsigned worker, size_t slot, size_t item,
+                        struct dl2_error *error)
+{
+    struct check *check = context;
+    struct checker *checker = &check->checkers[worker];
+    struct dl2_error *result = &check->results[slot];
+    const uint8_t *data;
+    size_t size;
+    dl2_error_clear(result);
+    int status = dl2_dataset_read(check->dataset, item, &checker->encoded, &data, &size, result);
+    if (status == DL2_OK) {
+        struct dl2_decode_options how = DL2_DECODE_DEFAULTS;
+        how.keep_orientation = true; /* turning it would show nothing more */
+        how.max_pixels = check->options->loader.max_pixels;
+        status = dl2_image_decode(data, size, &how, &checker->image, &checker->turned, result);
+        if (status < 0) {
+            struct dl2_sample sample;
+            dl2_dataset_sample(check->dataset, item, &sample);
+            dl2_error_prefix(result, "%s: decode", sample.path);
+        }
+    }
+    if (status == DL2_ERR_MEMORY)
+        return dl2_error_set(error, status, "%s", result->message);
+    return DL2_OK;
+}
+
+static int tell_result(void *context, size_t slot, size_t item, struct dl2_error *error)
+{
+    (void)error;
+    struct check *check = context;
+    if (check->results[slot].status < 0) {
+        dl2_progress_message(&check->progress, "%s", check->results[slot].message);
+        json_array_append_new(check->bad, dl2_json_text(check->results[slot].message));
+        check->bad_count++;
+    }
+    dl2_progress_update(&check->progress, item + 1, NULL);
+    return DL2_OK;
+}
+
+static uint64_t count_bytes(const struct dl2_dataset *dataset)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(dataset, i, &sample);
+        bytes += sample.bytes;
+    }
+    return bytes;
+}
+
+static int save(const struct check *check, const char *path, double seconds, double cpu_seconds,
+                struct dl2_error *error)
+{
+    json_t *json =
+        json_pack("{s:s, s:o, s:I, s:I, s:f, s:f, s:O}", "schema", "dl2-load-check/1", "path",
+                  dl2_json_text(path), "images", (json_int_t)dl2_dataset_count(check->dataset),
+                  "bytes", (json_int_t)count_bytes(check->dataset), "seconds", seconds,
+                  "cpu_seconds", cpu_seconds, "bad", check->bad);
+    const int status =
+        json ? dl2_json_save(check->options->json_path, json, error)
+             : dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", check->options->json_path);
+    json_decref(json);
+    return status;
+}
+
+static int run_check(struct check *check, struct dl2_parallel *loop, struct dl2_error *error)
+{
+    check->checkers = dl2_calloc(loop->jobs, sizeof *check->checkers);
+    check->results = dl2_calloc(loop->window, sizeof *check->results);
+    check->bad = json_array();
+    if (!check->checkers || !check->results || !check->bad)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    dl2_progress_begin(&check->progress, "check", "images", loop->count, check->options->quiet);
+    const int status = dl2_parallel_run(loop, error);
+    dl2_progress_end(&check->progress);
+    return status;
+}
+
+int dl2_load_check(const struct dl2_load_options *options, const char *path, FILE *out,
+                   struct dl2_error *error)
+{
+    struct dl2_dataset *dataset;
+    DL2_TRY(dl2_load_open(options, path, &dataset, error));
+    struct check check = {.options = options, .dataset = dataset};
+    struct dl2_parallel loop = {
+        .jobs = options->loader.workers,
+        .count = dl2_dataset_count(dataset),
+        .work = check_sample,
+        .emit = tell_result,
+        .context = &check,
+    };
+    dl2_parallel_resolve(&loop);
+    const double start = dl2_clock_wall(), cpu = dl2_clock_process_cpu();
+    int status = run_check(&check, &loop, error);
+    const double seconds = dl2_clock_wall() - start;
+    if (status == DL2_OK && options->json_path)
+        status = save(&check, path, seconds, dl2_clock_process_cpu() - cpu, error);
+    if (status == DL2_OK)
+        fprintf(out, "%s: %zu images, %d bad\n", DL2_SHOWN(path), loop.count, check.bad_count);
+    for (unsigned i = 0; check.checkers && i < loop.jobs; i++) {
+        dl2_bytes_free(&check.checkers[i].encoded);
+        dl2_image_free(&check.checkers[i].image);
+        dl2_image_free(&check.checkers[i].turned);
+    }
+    free(check.checkers);
+    free(check.results);
+    json_decref(check.bad);
+    dl2_dataset_close(dataset);
+    return status < 0 ? status : check.bad_count;
+}

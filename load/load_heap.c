@@ -1,0 +1,96 @@
+/*
+ * Counts what this program, with every library in it, takes from the heap: the allocator's
+ * functions are defined once more here, count, and hand on to glibc's own. Elsewhere, and where a
+ * sanitizer has taken their place already, nothing is counted.
+ *
+ * This is the one file of the program besides its main file with a global that changes: the
+ * functions that it stands in for have no argument that could carry a counter.
+ */
+#include "load/load.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+#if defined(__GLIBC__) && !defined(SANITIZED)
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+static atomic_ullong allocations;
+
+static void count_one(void)
+{
+    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+}
+
+void *malloc(size_t size)
+{
+    count_one();
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    count_one();
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    count_one();
+    return __libc_realloc(old, size);
+}
+
+void *memalign(size_t alignment, size_t size)
+{
+    count_one();
+    return __libc_memalign(alignment, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    count_one();
+    return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    if (alignment < sizeof(void *) || (alignment & (alignment - 1)))
+        return EINVAL;
+    count_one();
+    void *block = __libc_memalign(alignment, size);
+    if (!block)
+        return ENOMEM;
+    *out = block;
+    return 0;
+}
+
+bool dl2_load_allocations(uint64_t *count)
+{
+    *count = atomic_load_explicit(&allocations, memory_order_relaxed);
+    return true;
+}
+
+#else
+
+bool dl2_load_allocations(uint64_t *count)
+{
+    *count = 0;
+    return false;
+}
+
+#endif

@@ -1,0 +1,81 @@
+/* One measured run of the loader, and what the commands say in the same words. */
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/quote.h"
+#include "load/load.h"
+
+int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
+                 struct dl2_load_run *run, struct dl2_error *error)
+{
+    struct dl2_loader_stats before, after;
+    uint64_t allocated, allocations;
+    dl2_loader_get_stats(loader, &before);
+    dl2_load_allocations(&allocated);
+    const double start = dl2_clock_wall(), cpu = dl2_clock_process_cpu();
+    DL2_TRY(dl2_loader_start_epoch(loader, pass->epoch, 0, error));
+    struct dl2_batch *batch;
+    int status = 0;
+    for (uint64_t step = 0; !pass->steps || step < pass->steps; step++) {
+        if (pass->seconds > 0 && dl2_clock_wall() - start > pass->seconds)
+            break;
+        status = dl2_loader_next(loader, &batch, error);
+        if (status != 1)
+            break;
+        if (pass->batch)
+            pass->batch(pass->context, batch);
+        run->delivered += batch->count;
+        dl2_loader_release(loader, batch);
+    }
+    run->seconds += dl2_clock_wall() - start;
+    run->cpu_seconds += dl2_clock_process_cpu() - cpu;
+    dl2_load_allocations(&allocations);
+    run->allocations += allocations - allocated;
+    dl2_loader_get_stats(loader, &after);
+    run->images += after.images - before.images;
+    DL2_TRY(status);
+    /* Cut short: workers would go on filling the ring beside whatever is measured next. */
+    return status == 1
+               ? dl2_loader_start_epoch(loader, pass->epoch, dl2_loader_steps(loader), error)
+               : DL2_OK;
+}
+
+double dl2_load_rate(double amount, double seconds)
+{
+    return seconds > 0 ? amount / seconds : 0;
+}
+
+const char *dl2_load_bytes(char text[16], double bytes)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    while (bytes >= 999.95 && unit + 1 < sizeof units / sizeof *units) {
+        bytes /= 1000;
+        unit++;
+    }
+    snprintf(text, 16, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return text;
+}
+
+int dl2_load_open(const struct dl2_load_options *options, const char *path,
+                  struct dl2_dataset **dataset, struct dl2_error *error)
+{
+    DL2_TRY(dl2_dataset_open(path, &options->dataset, dataset, error));
+    const char *text;
+    bool matters;
+    for (size_t i = 0; (text = dl2_dataset_message(*dataset, i, &matters)); i++)
+        if (matters || !options->quiet)
+            fprintf(stderr, "dl2-load: %s: %s\n", DL2_SHOWN(path), DL2_SHOWN(text));
+    return DL2_OK;
+}
+
+int dl2_load_name_bad(const struct dl2_loader *loader, json_t *list)
+{
+    size_t count;
+    const char *const *bad = dl2_loader_bad(loader, &count);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(stderr, "dl2-load: %s\n", DL2_SHOWN(bad[i]));
+        if (list)
+            json_array_append_new(list, dl2_json_text(bad[i]));
+    }
+    return count > INT32_MAX ? INT32_MAX : (int)count;
+}

@@ -1,0 +1,316 @@
+#include "network/arch.h"
+#include "network/graph.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* -- plain -- */
+
+static int convnet(struct dl2_graph *g, int v, unsigned classes)
+{
+    char name[64];
+    for (unsigned stage = 0; stage < 3; stage++) {
+        for (unsigned i = 0; i < 2; i++) {
+            snprintf(name, sizeof name, "stage%u.conv%u", stage + 1, i + 1);
+            v = dl2_graph_conv(g, name, v, 32u << stage, 3, 1, 1, DL2_INIT_HE_FAN_OUT);
+            snprintf(name, sizeof name, "stage%u.bn%u", stage + 1, i + 1);
+            v = dl2_graph_norm(g, name, v, DL2_RELU);
+        }
+        v = dl2_graph_max_pool(g, v, 2, 2, 0);
+    }
+    v = dl2_graph_average_pool(g, v, 1, 1);
+    return dl2_graph_linear(g, "fc", v, classes, DL2_INIT_UNIFORM_FAN_IN);
+}
+
+static int relu(struct dl2_graph *g, int v)
+{
+    return dl2_graph_activation(g, v, DL2_RELU);
+}
+
+/* Krizhevsky 2014, "One weird trick", as in torchvision. */
+static int alexnet(struct dl2_graph *g, int v, unsigned classes)
+{
+    const enum dl2_init init = DL2_INIT_UNIFORM_FAN_IN;
+    v = relu(g, dl2_graph_conv_bias(g, "features.0", v, 64, 11, 4, 2, init));
+    v = dl2_graph_max_pool(g, v, 3, 2, 0);
+    v = relu(g, dl2_graph_conv_bias(g, "features.3", v, 192, 5, 1, 2, init));
+    v = dl2_graph_max_pool(g, v, 3, 2, 0);
+    v = relu(g, dl2_graph_conv_bias(g, "features.6", v, 384, 3, 1, 1, init));
+    v = relu(g, dl2_graph_conv_bias(g, "features.8", v, 256, 3, 1, 1, init));
+    v = relu(g, dl2_graph_conv_bias(g, "features.10", v, 256, 3, 1, 1, init));
+    v = dl2_graph_max_pool(g, v, 3, 2, 0);
+    v = dl2_graph_average_pool(g, v, 6, 6);
+    v = dl2_graph_dropout(g, v, 0.5f);
+    v = relu(g, dl2_graph_linear(g, "classifier.1", v, 4096, init));
+    v = dl2_graph_dropout(g, v, 0.5f);
+    v = relu(g, dl2_graph_linear(g, "classifier.4", v, 4096, init));
+    return dl2_graph_linear(g, "classifier.6", v, classes, init);
+}
+
+/* Simonyan, Zisserman 2014, configuration D, as in torchvision, where each layer counts. */
+static int vgg(struct dl2_graph *g, int v, unsigned classes, bool norm)
+{
+    unsigned number = 0;
+    for (unsigned stage = 0; stage < 5; stage++) {
+        for (unsigned i = 0; i < (stage < 2 ? 2 : 3); i++) {
+            char name[32];
+            unsigned channels = stage < 3 ? 64u << stage : 512;
+            snprintf(name, sizeof name, "features.%u", number);
+            v = dl2_graph_conv_bias(g, name, v, channels, 3, 1, 1, DL2_INIT_HE_FAN_OUT);
+            snprintf(name, sizeof name, "features.%u", number + 1);
+            v = norm ? dl2_graph_norm(g, name, v, DL2_RELU) : relu(g, v);
+            number += norm ? 3 : 2;
+        }
+        v = dl2_graph_max_pool(g, v, 2, 2, 0);
+        number++;
+    }
+    v = dl2_graph_average_pool(g, v, 7, 7);
+    v = relu(g, dl2_graph_linear(g, "classifier.0", v, 4096, DL2_INIT_NORMAL));
+    v = dl2_graph_dropout(g, v, 0.5f);
+    v = relu(g, dl2_graph_linear(g, "classifier.3", v, 4096, DL2_INIT_NORMAL));
+    v = dl2_graph_dropout(g, v, 0.5f);
+    return dl2_graph_linear(g, "classifier.6", v, classes, DL2_INIT_NORMAL);
+}
+
+static int vgg16(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vgg(g, v, classes, false);
+}
+
+static int vgg16_bn(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vgg(g, v, classes, true);
+}
+
+/* -- residual: He, Zhang, Ren, Sun 2015 -- */
+
+/* Convolution `number` of a block and its batch norm's parameters. */
+static int block_conv(struct dl2_graph *g, const char *block, unsigned number, int v,
+                      unsigned channels, unsigned kernel, unsigned stride, int *norm)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s.conv%u", block, number);
+    v = dl2_graph_conv(g, name, v, channels, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
+    snprintf(name, sizeof name, "%s.bn%u", block, number);
+    *norm = dl2_graph_norm_parameters(g, name, channels);
+    return v;
+}
+
+/* Basic (two 3x3) or bottleneck (1x1, 3x3 with the stride, 1x1 to four times the channels). */
+static int block(struct dl2_graph *g, const char *block_name, int in, unsigned channels,
+                 unsigned stride, bool bottleneck)
+{
+    char name[64];
+    unsigned out = bottleneck ? 4 * channels : channels;
+    int norm, shortcut = in, v = in;
+    v = block_conv(g, block_name, 1, v, channels, bottleneck ? 1 : 3, bottleneck ? 1 : stride,
+                   &norm);
+    v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
+    v = block_conv(g, block_name, 2, v, channels, 3, bottleneck ? stride : 1, &norm);
+    if (bottleneck) {
+        v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
+        v = block_conv(g, block_name, 3, v, out, 1, 1, &norm);
+    }
+    if (stride != 1 || dl2_graph_channels(g, in) != out) {
+        snprintf(name, sizeof name, "%s.downsample.0", block_name);
+        shortcut = dl2_graph_conv(g, name, in, out, 1, stride, 0, DL2_INIT_HE_FAN_OUT);
+        snprintf(name, sizeof name, "%s.downsample.1", block_name);
+        int parameters = dl2_graph_norm_parameters(g, name, out);
+        shortcut = dl2_graph_norm_layer(g, parameters, shortcut, -1, DL2_IDENTITY);
+    }
+    return dl2_graph_norm_layer(g, norm, v, shortcut, DL2_RELU);
+}
+
+struct resnet {
+    unsigned stem_kernel, stem_stride;
+    bool stem_pool;
+    unsigned width; /* of the first stage; doubles with each */
+    unsigned stages, blocks[4];
+    bool bottleneck;
+};
+
+static int resnet(struct dl2_graph *g, int v, unsigned classes, const struct resnet *r)
+{
+    v = dl2_graph_conv(g, "conv1", v, r->width, r->stem_kernel, r->stem_stride, r->stem_kernel / 2,
+                       DL2_INIT_HE_FAN_OUT);
+    v = dl2_graph_norm(g, "bn1", v, DL2_RELU);
+    if (r->stem_pool)
+        v = dl2_graph_max_pool(g, v, 3, 2, 1);
+    for (unsigned stage = 0; stage < r->stages; stage++)
+        for (unsigned i = 0; i < r->blocks[stage]; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "layer%u.%u", stage + 1, i);
+            v = block(g, name, v, r->width << stage, stage && !i ? 2 : 1, r->bottleneck);
+        }
+    v = dl2_graph_average_pool(g, v, 1, 1);
+    return dl2_graph_linear(g, "fc", v, classes, DL2_INIT_UNIFORM_FAN_IN);
+}
+
+static int resnet10(struct dl2_graph *g, int v, unsigned classes)
+{
+    return resnet(g, v, classes, &(struct resnet){3, 2, true, 32, 4, {1, 1, 1, 1}, false});
+}
+
+static int resnet20(struct dl2_graph *g, int v, unsigned classes)
+{
+    return resnet(g, v, classes, &(struct resnet){3, 1, false, 16, 3, {3, 3, 3}, false});
+}
+
+static int resnet18(struct dl2_graph *g, int v, unsigned classes)
+{
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {2, 2, 2, 2}, false});
+}
+
+static int resnet34(struct dl2_graph *g, int v, unsigned classes)
+{
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 6, 3}, false});
+}
+
+static int resnet50(struct dl2_graph *g, int v, unsigned classes)
+{
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 6, 3}, true});
+}
+
+static int resnet101(struct dl2_graph *g, int v, unsigned classes)
+{
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 23, 3}, true});
+}
+
+static int resnet152(struct dl2_graph *g, int v, unsigned classes)
+{
+    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 8, 36, 3}, true});
+}
+
+/* -- inverted residuals: Sandler, Howard, Zhu, Zhmoginov, Chen 2018, as in torchvision -- */
+
+/* A convolution NAME.0 (depthwise where `channels` is 0), batch norm NAME.1 and ReLU6. */
+static int conv_norm(struct dl2_graph *g, const char *name, int v, unsigned channels,
+                     unsigned kernel, unsigned stride)
+{
+    char part[48];
+    snprintf(part, sizeof part, "%s.0", name);
+    if (channels)
+        v = dl2_graph_conv(g, part, v, channels, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
+    else
+        v = dl2_graph_depthwise(g, part, v, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
+    snprintf(part, sizeof part, "%s.1", name);
+    return dl2_graph_norm(g, part, v, DL2_RELU6);
+}
+
+static int inverted(struct dl2_graph *g, unsigned number, int in, unsigned expansion,
+                    unsigned channels, unsigned stride)
+{
+    char name[32];
+    unsigned part = 0, ins = dl2_graph_channels(g, in);
+    int v = in;
+    if (expansion > 1) {
+        snprintf(name, sizeof name, "features.%u.conv.%u", number, part++);
+        v = conv_norm(g, name, v, expansion * ins, 1, 1);
+    }
+    snprintf(name, sizeof name, "features.%u.conv.%u", number, part++);
+    v = conv_norm(g, name, v, 0, 3, stride);
+    snprintf(name, sizeof name, "features.%u.conv.%u", number, part++);
+    v = dl2_graph_conv(g, name, v, channels, 1, 1, 0, DL2_INIT_HE_FAN_OUT);
+    snprintf(name, sizeof name, "features.%u.conv.%u", number, part);
+    int norm = dl2_graph_norm_parameters(g, name, channels);
+    return dl2_graph_norm_layer(g, norm, v, stride == 1 && ins == channels ? in : -1, DL2_IDENTITY);
+}
+
+static int mobilenet_v2(struct dl2_graph *g, int v, unsigned classes)
+{
+    static const struct {
+        unsigned expansion, channels, blocks, stride;
+    } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                  {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+    unsigned number = 1;
+    v = conv_norm(g, "features.0", v, 32, 3, 2);
+    for (size_t s = 0; s < sizeof stages / sizeof stages[0]; s++)
+        for (unsigned i = 0; i < stages[s].blocks; i++)
+            v = inverted(g, number++, v, stages[s].expansion, stages[s].channels,
+                         i ? 1 : stages[s].stride);
+    v = conv_norm(g, "features.18", v, 1280, 1, 1);
+    v = dl2_graph_average_pool(g, v, 1, 1);
+    v = dl2_graph_dropout(g, v, 0.2f);
+    return dl2_graph_linear(g, "classifier.1", v, classes, DL2_INIT_NORMAL);
+}
+
+/* -- transformers: Dosovitskiy et al. 2021, as torchvision has them -- */
+
+static int encoder_block(struct dl2_graph *g, const char *name, int in, unsigned heads,
+                         unsigned mlp)
+{
+    char part[96];
+    const unsigned channels = dl2_graph_channels(g, in);
+    const enum dl2_init xavier = DL2_INIT_XAVIER_UNIFORM;
+    snprintf(part, sizeof part, "%s.ln_1", name);
+    int v = dl2_graph_layer_norm(g, part, in, 1e-6f);
+    snprintf(part, sizeof part, "%s.self_attention.in_proj_", name);
+    v = dl2_graph_token_linear(g, part, v, 3 * channels, xavier);
+    v = dl2_graph_attention(g, v, heads);
+    snprintf(part, sizeof part, "%s.self_attention.out_proj", name);
+    v = dl2_graph_token_linear(g, part, v, channels, DL2_INIT_UNIFORM_WEIGHT);
+    in = dl2_graph_add(g, in, v);
+    snprintf(part, sizeof part, "%s.ln_2", name);
+    v = dl2_graph_layer_norm(g, part, in, 1e-6f);
+    snprintf(part, sizeof part, "%s.mlp.0", name);
+    v = dl2_graph_gelu(g, dl2_graph_token_linear(g, part, v, mlp, xavier));
+    snprintf(part, sizeof part, "%s.mlp.3", name);
+    return dl2_graph_add(g, in, dl2_graph_token_linear(g, part, v, channels, xavier));
+}
+
+static int vit(struct dl2_graph *g, int v, unsigned classes, unsigned patch, unsigned channels,
+               unsigned depth, unsigned heads, unsigned mlp)
+{
+    const int class_token = dl2_graph_class_token(g, "class_token", channels);
+    v = dl2_graph_conv_bias(g, "conv_proj", v, channels, patch, patch, 0, DL2_INIT_LECUN);
+    v = dl2_graph_tokens(g, "encoder.pos_embedding", v, class_token);
+    for (unsigned i = 0; i < depth; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "encoder.layers.encoder_layer_%u", i);
+        v = encoder_block(g, name, v, heads, mlp);
+    }
+    v = dl2_graph_first_token(g, dl2_graph_layer_norm(g, "encoder.ln", v, 1e-6f));
+    return dl2_graph_linear(g, "heads.head", v, classes, DL2_INIT_CONSTANT);
+}
+
+/* For 64 to 128 pixels. */
+static int vit_tiny(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vit(g, v, classes, 8, 192, 6, 3, 768);
+}
+
+/* DeiT's small one (Touvron et al. 2021), without its distillation. */
+static int vit_s_16(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vit(g, v, classes, 16, 384, 12, 6, 1536);
+}
+
+static int vit_b_16(struct dl2_graph *g, int v, unsigned classes)
+{
+    return vit(g, v, classes, 16, 768, 12, 12, 3072);
+}
+
+static const struct dl2_arch archs[] = {
+    {"convnet", "six 3x3 convolutions with batch norm: the quickest", DL2_SGD, convnet},
+    {"resnet10", "a small ResNet for 64 to 128 pixels: 4 blocks, to 256 channels", DL2_SGD,
+     resnet10},
+    {"resnet20", "the CIFAR ResNet for 32 pixels: 9 blocks, 16-32-64 channels", DL2_SGD, resnet20},
+    {"alexnet", "as in torchvision; from 63 pixels on", DL2_SGD, alexnet},
+    {"resnet18", "as in torchvision", DL2_SGD, resnet18},
+    {"resnet34", "as in torchvision", DL2_SGD, resnet34},
+    {"resnet50", "as in torchvision", DL2_SGD, resnet50},
+    {"resnet101", "as in torchvision", DL2_SGD, resnet101},
+    {"resnet152", "as in torchvision", DL2_SGD, resnet152},
+    {"vgg16", "as in torchvision; from 32 pixels on", DL2_SGD, vgg16},
+    {"vgg16_bn", "as in torchvision; from 32 pixels on", DL2_SGD, vgg16_bn},
+    {"mobilenet_v2", "as in torchvision", DL2_SGD, mobilenet_v2},
+    {"vit_tiny", "a small vision transformer for 64 to 128 pixels: patches of 8", DL2_ADAMW,
+     vit_tiny},
+    {"vit_s_16", "DeiT's small vision transformer: patches of 16", DL2_ADAMW, vit_s_16},
+    {"vit_b_16", "as in torchvision", DL2_ADAMW, vit_b_16},
+};
+
+const struct dl2_arch *dl2_arch_at(size_t index)
+{
+    return index < sizeof archs / sizeof archs[0] ? &archs[index] : NULL;
+}

@@ -1,0 +1,9 @@
+# Networks: layers, the graph, architectures, and weights in and out.
+noinst_LTLIBRARIES += libnetwork.la
+libnetwork_la_SOURCES = \
+	network/arch.c network/arch.h \
+	network/graph.c network/graph.h \
+	network/network.c network/network.h \
+	network/safetensors.c network/safetensors.h \
+	network/weights.c network/weights.h
+libnetwork_la_LIBADD = libdevice.la libcommon.la $(ZLIB_LIBS)

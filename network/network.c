@@ -1,0 +1,1034 @@
+/*
+ * A network on a device: the graph's memory, the device's plans for it (kept per batch size), and
+ * the calls that run it.
+ *
+ * What runs between two looks at the numbers is a straight row of calls that is the same each time
+ * for one batch size and kind of call. A device that can record gets it recorded the second time
+ * and replayed from then on.
+ */
+#include "network/network.h"
+#include "common/memory.h"
+#include "device/element.h"
+#include "network/arch.h"
+#include "network/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PLAN_SETS = 4,   /* batch sizes that plans are kept for */
+    MOST_STAGED = 4, /* batches on the device at once */
+    BUCKETS = 32,    /* of gradients, see plan_buckets() */
+};
+
+/* Elements in a bucket: a few of them in a small network, 16 MiB each in a large one. */
+#define BUCKET_LEAST ((size_t)1 << 14)
+#define BUCKET_MOST  ((size_t)1 << 22)
+
+#define NORM_EPSILON  1e-5f
+#define NORM_MOMENTUM 0.1f
+
+union plan {
+    struct dl2_conv *conv;
+    struct dl2_norm *norm;
+    struct dl2_pool *pool;
+    struct dl2_linear *linear;
+    struct dl2_layer_norm *layer_norm;
+    struct dl2_attention *attention;
+};
+
+/* What decides which calls a run is made of, beside the batch size. */
+enum {
+    RUN_TRAIN = 1,
+    RUN_MIXED = 2,
+    RUN_ACCUMULATE = 4,
+    RUN_MORE = 8, /* gradients are not reduced yet */
+    RUN_KINDS = 16,
+};
+
+struct plan_set {
+    unsigned count; /* batch size; 0: free */
+    uint64_t used;  /* when last */
+    struct dl2_ingest *ingest;
+    struct dl2_loss *loss_train, *loss_eval;
+    union plan *layers;
+    struct {
+        unsigned runs;
+        struct dl2_recording *recording;
+    } kinds[RUN_KINDS];
+};
+
+/* A run of gradients that are all there once layer `layer` has gone backward. */
+struct bucket {
+    size_t begin, count;
+    size_t layer;
+};
+
+/* A batch's place on the device. */
+struct staged {
+    uint8_t *images;
+    int32_t *labels;
+    uint32_t *partner;
+};
+
+struct dl2_network {
+    struct dl2_device *device;
+    struct dl2_network_config config;
+    struct dl2_graph graph;
+
+    uint8_t *arena;   /* activations and their gradients */
+    float *weights;   /* of all tensors */
+    uint8_t *lowered; /* the parameters as the device's elements; NULL where these are float32 */
+    float *gradient, *momentum, *second_moment;
+    float *average, *kept; /* of all tensors; `kept` has the weights while the averages are in their
+                              place */
+    bool averaged;         /* they are */
+    struct bucket buckets[BUCKETS];
+    size_t bucket_count;
+
+    struct staged staged[MOST_STAGED];
+    unsigned staging, next_staged;
+    int32_t *labels; /* of the batch that runs: staged ones move, and the loss is recorded */
+    uint32_t *partner;
+    float *losses;
+    struct dl2_loss_sums *sums;
+    struct dl2_step_numbers numbers;
+
+    struct plan_set sets[PLAN_SETS];
+    uint64_t clock;
+    unsigned last_count; /* of the last batch */
+    bool last_train;
+};
+
+/* -- plans for a batch size -- */
+
+static void free_plans(struct dl2_network *net, struct plan_set *set)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    for (size_t i = 0; set->layers && i < net->graph.layer_count; i++)
+        switch (net->graph.layers[i].kind) {
+        case DL2_LAYER_CONV:
+            ops->conv_free(set->layers[i].conv);
+            break;
+        case DL2_LAYER_NORM:
+            ops->norm_free(set->layers[i].norm);
+            break;
+        case DL2_LAYER_MAX_POOL:
+        case DL2_LAYER_AVERAGE_POOL:
+            ops->pool_free(set->layers[i].pool);
+            break;
+        case DL2_LAYER_LINEAR:
+            ops->linear_free(set->layers[i].linear);
+            break;
+        case DL2_LAYER_LAYER_NORM:
+            ops->layer_norm_free(set->layers[i].layer_norm);
+            break;
+        case DL2_LAYER_ATTENTION:
+            ops->attention_free(set->layers[i].attention);
+            break;
+        case DL2_LAYER_ACTIVATION:
+        case DL2_LAYER_DROPOUT:
+        case DL2_LAYER_ADD:
+        case DL2_LAYER_GELU:
+        case DL2_LAYER_TOKENS:
+            break;
+        }
+    for (int kind = 0; kind < RUN_KINDS; kind++)
+        if (set->kinds[kind].recording)
+            ops->recording_free(set->kinds[kind].recording);
+    ops->ingest_free(set->ingest);
+    ops->loss_free(set->loss_train);
+    ops->loss_free(set->loss_eval);
+    free(set->layers);
+    *set = (struct plan_set){0};
+}
+
+static int plan_layer(struct dl2_network *net, const struct dl2_layer *layer, unsigned count,
+                      union plan *plan, struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_value *in = &net->graph.values[layer->in],
+                           *out = &net->graph.values[layer->out];
+    switch (layer->kind) {
+    case DL2_LAYER_CONV: {
+        struct dl2_conv_shape shape = {
+            .batch = count,
+            .in_height = in->height,
+            .in_width = in->width,
+            .in_channels = in->channels,
+            .out_channels = out->channels,
+            .kernel_height = layer->kernel,
+            .kernel_width = layer->kernel,
+            .stride_height = layer->stride,
+            .stride_width = layer->stride,
+            .pad_height = layer->pad,
+            .pad_width = layer->pad,
+            .groups = layer->groups,
+            .bias = layer->bias,
+        };
+        return device->ops->conv_create(device, &shape, &plan->conv, error);
+    }
+    case DL2_LAYER_NORM: {
+        struct dl2_norm_shape shape = {
+            .rows = (size_t)count * in->height * in->width,
+            .channels = in->channels,
+            .epsilon = NORM_EPSILON,
+            .momentum = NORM_MOMENTUM,
+            .activation = layer->activation,
+            .residual = layer->residual >= 0,
+            .synchronized = net->config.sync_norm && net->device->world,
+        };
+        return device->ops->norm_create(device, &shape, &plan->norm, error);
+    }
+    case DL2_LAYER_MAX_POOL:
+    case DL2_LAYER_AVERAGE_POOL: {
+        struct dl2_pool_shape shape = {
+            .kind = layer->kind == DL2_LAYER_MAX_POOL ? DL2_POOL_MAX : DL2_POOL_ADAPTIVE_AVERAGE,
+            .batch = count,
+            .in_height = in->height,
+            .in_width = in->width,
+            .channels = in->channels,
+            .out_height = out->height,
+            .out_width = out->width,
+            .kernel_height = layer->kernel,
+            .kernel_width = layer->kernel,
+            .stride_height = layer->stride,
+            .stride_width = layer->stride,
+            .pad_height = layer->pad,
+            .pad_width = layer->pad,
+        };
+        return device->ops->pool_create(device, &shape, &plan->pool, error);
+    }
+    case DL2_LAYER_LINEAR: {
+        struct dl2_linear_shape shape = {count * layer->rows, (unsigned)in->size / layer->rows,
+                                         out->channels, true};
+        return device->ops->linear_create(device, &shape, &plan->linear, error);
+    }
+    case DL2_LAYER_LAYER_NORM: {
+        struct dl2_layer_norm_shape shape = {(size_t)count * in->height, in->channels,
+                                             layer->epsilon};
+        return device->ops->layer_norm_create(device, &shape, &plan->layer_norm, error);
+    }
+    case DL2_LAYER_ATTENTION: {
+        struct dl2_attention_shape shape = {count, in->height, out->channels, layer->heads};
+        return device->ops->attention_create(device, &shape, &plan->attention, error);
+    }
+    case DL2_LAYER_ACTIVATION:
+    case DL2_LAYER_DROPOUT:
+    case DL2_LAYER_ADD:
+    case DL2_LAYER_GELU:
+    case DL2_LAYER_TOKENS:
+        break;
+    }
+    return DL2_OK;
+}
+
+static int fill_plans(struct dl2_network *net, struct plan_set *set, unsigned count,
+                      struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_network_config *config = &net->config;
+    set->layers = dl2_calloc(net->graph.layer_count, sizeof *set->layers);
+    if (!set->layers)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a network");
+    struct dl2_ingest_shape ingest = {count, config->height, config->width, config->channels, {0},
+                                      {0}};
+    memcpy(ingest.mean, config->mean, sizeof ingest.mean);
+    memcpy(ingest.std, config->std, sizeof ingest.std);
+    struct dl2_loss_shape loss = {count, config->classes, config->smoothing};
+    DL2_TRY(device->ops->ingest_create(device, &ingest, &set->ingest, error));
+    DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_train, error));
+    loss.smoothing = 0;
+    DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_eval, error));
+    for (size_t i = 0; i < net->graph.layer_count; i++) {
+        const struct dl2_layer *layer = &net->graph.layers[i];
+        int status = plan_layer(net, layer, count, &set->layers[i], error);
+        if (status < 0) {
+            const char *name =
+                layer->tensor < 0 ? "a pooling layer" : net->graph.tensors[layer->tensor].name;
+            dl2_error_prefix(error, "%s", name);
+            return status;
+        }
+    }
+    set->count = count;
+    return DL2_OK;
+}
+
+/* The plans for `count` samples, made if need be in the place of those unused for longest. */
+static int find_plans(struct dl2_network *net, unsigned count, struct plan_set **out,
+                      struct dl2_error *error)
+{
+    struct plan_set *oldest = &net->sets[0];
+    for (int i = 0; i < PLAN_SETS; i++) {
+        struct plan_set *set = &net->sets[i];
+        if (set->count == count) {
+            set->used = ++net->clock;
+            *out = set;
+            return DL2_OK;
+        }
+        if (set->used < oldest->used)
+            oldest = set;
+    }
+    if (oldest->count) {
+        DL2_TRY(net->device->ops->sync(net->device, error));
+        free_plans(net, oldest);
+    }
+    int status = fill_plans(net, oldest, count, error);
+    if (status < 0) {
+        free_plans(net, oldest);
+        return status;
+    }
+    oldest->used = ++net->clock;
+    *out = oldest;
+    return DL2_OK;
+}
+
+/* -- running -- */
+
+static void *at(const struct dl2_network *net, int buffer)
+{
+    return net->arena + net->graph.buffers[buffer].offset;
+}
+
+static void *value_at(const struct dl2_network *net, int value, bool train)
+{
+    const struct dl2_value *v = &net->graph.values[value];
+    return at(net, train ? v->buffer_train : v->buffer_eval);
+}
+
+static float *tensor_at(const struct dl2_network *net, int index)
+{
+    return net->weights + net->graph.tensors[index].offset;
+}
+
+static float *gradient_at(const struct dl2_network *net, int index)
+{
+    return net->gradient + net->graph.tensors[index].offset;
+}
+
+static void *lowered_at(const struct dl2_network *net, size_t offset)
+{
+    return net->lowered ? net->lowered + offset * dl2_element_size(net->device->element) : NULL;
+}
+
+/* Weights as convolutions and linear layers read them. */
+static const void *weights_at(const struct dl2_network *net, int index)
+{
+    void *lowered = lowered_at(net, net->graph.tensors[index].offset);
+    return lowered ? lowered : tensor_at(net, index);
+}
+
+static struct dl2_tokens_shape tokens_shape(const struct dl2_network *net,
+                                            const struct plan_set *set,
+                                            const struct dl2_layer *layer)
+{
+    const struct dl2_value *out = &net->graph.values[layer->out];
+    return (struct dl2_tokens_shape){set->count, out->height, out->channels};
+}
+
+static void forward(struct dl2_network *net, const struct plan_set *set, bool train)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_device_class *ops = device->ops;
+    for (size_t i = 0; i < net->graph.layer_count; i++) {
+        const struct dl2_layer *layer = &net->graph.layers[i];
+        const union plan *plan = &set->layers[i];
+        const void *x = value_at(net, layer->in, train);
+        void *y = value_at(net, layer->out, train);
+        size_t count = net->graph.values[layer->out].size * set->count;
+        int t = layer->tensor;
+        switch (layer->kind) {
+        case DL2_LAYER_CONV:
+            ops->conv_forward(plan->conv, x, weights_at(net, t),
+                              layer->bias ? tensor_at(net, t + 1) : NULL, y);
+            break;
+        case DL2_LAYER_LINEAR:
+            ops->linear_forward(plan->linear, x, weights_at(net, t), tensor_at(net, t + 1), y);
+            break;
+        case DL2_LAYER_NORM: {
+            const void *residual =
+                layer->residual >= 0 ? value_at(net, layer->residual, train) : NULL;
+            float *gamma = tensor_at(net, t), *beta = tensor_at(net, t + 1);
+            float *mean = tensor_at(net, t + 2), *var = tensor_at(net, t + 3);
+            if (train)
+                ops->norm_train(plan->norm, x, residual, gamma, beta, mean, var, y);
+            else
+                ops->norm_eval(plan->norm, x, residual, gamma, beta, mean, var, y);
+            break;
+        }
+        case DL2_LAYER_ACTIVATION:
+            ops->activate(device, layer->activation, x, y, count);
+            break;
+        case DL2_LAYER_MAX_POOL:
+        case DL2_LAYER_AVERAGE_POOL:
+            ops->pool_forward(plan->pool, x, y);
+            break;
+        case DL2_LAYER_ADD:
+            ops->add(device, x, value_at(net, layer->residual, train), y, count);
+            break;
+        case DL2_LAYER_GELU:
+            ops->gelu(device, x, y, count);
+            break;
+        case DL2_LAYER_LAYER_NORM:
+            ops->layer_norm_forward(plan->layer_norm, x, tensor_at(net, t), tensor_at(net, t + 1),
+                                    y);
+            break;
+        case DL2_LAYER_ATTENTION:
+            ops->attention_forward(plan->attention, x, y);
+            break;
+        case DL2_LAYER_TOKENS: {
+            const struct dl2_tokens_shape shape = tokens_shape(net, set, layer);
+            ops->tokens_forward(device, &shape, x, tensor_at(net, layer->class_token),
+                                tensor_at(net, t), y);
+            break;
+        }
+        case DL2_LAYER_DROPOUT:
+            if (train)
+                ops->dropout(device, x, y, count, layer->rate, net->config.seed, layer->number);
+            else
+                ops->copy(device, y, x, count * dl2_element_size(device->element));
+            break;
+        }
+    }
+}
+
+/* `reduce`: the gradients are this update's last, and go to the other ranks while the layers before
+ * are still at work. */
+static void backward(struct dl2_network *net, const struct plan_set *set, bool accumulate,
+                     bool reduce)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_device_class *ops = device->ops;
+    size_t reduced = 0;
+    for (size_t i = net->graph.layer_count; i-- > 0;) {
+        const struct dl2_layer *layer = &net->graph.layers[i];
+        const union plan *plan = &set->layers[i];
+        const struct dl2_value *in = &net->graph.values[layer->in];
+        const struct dl2_value *out = &net->graph.values[layer->out];
+        const void *x = value_at(net, layer->in, true), *y = value_at(net, layer->out, true);
+        void *dy = at(net, out->gradient[0]);
+        void *dy2 = out->uses == 2 ? at(net, out->gradient[1]) : NULL;
+        void *dx =
+            dl2_graph_wants_gradient(layer->in) ? at(net, in->gradient[layer->in_use]) : NULL;
+        size_t count = out->size * set->count;
+        int t = layer->tensor;
+        if (dy2 && layer->kind != DL2_LAYER_NORM)
+            ops->add(device, dy, dy2, dy, count);
+        switch (layer->kind) {
+        case DL2_LAYER_CONV:
+            ops->conv_backward_weights(plan->conv, x, dy, gradient_at(net, t),
+                                       layer->bias ? gradient_at(net, t + 1) : NULL, accumulate);
+            if (dx)
+                ops->conv_backward_data(plan->conv, dy, weights_at(net, t), dx);
+            break;
+        case DL2_LAYER_LINEAR:
+            ops->linear_backward_weights(plan->linear, x, dy, gradient_at(net, t),
+                                         gradient_at(net, t + 1), accumulate);
+            if (dx)
+                ops->linear_backward_data(plan->linear, dy, weights_at(net, t), dx);
+            break;
+        case DL2_LAYER_NORM:
+            ops->norm_backward(plan->norm, x, y, dy, dy2, tensor_at(net, t), tensor_at(net, t + 1),
+                               dx, layer->residual >= 0 ? dy : NULL, gradient_at(net, t),
+                               gradient_at(net, t + 1), accumulate);
+            break;
+        case DL2_LAYER_ACTIVATION:
+            ops->activate_backward(device, layer->activation, y, dy, dx, count);
+            break;
+        case DL2_LAYER_MAX_POOL:
+        case DL2_LAYER_AVERAGE_POOL:
+            ops->pool_backward(plan->pool, dy, dx);
+            break;
+        case DL2_LAYER_ADD: /* dy is the gradient of both */
+            break;
+        case DL2_LAYER_GELU:
+            ops->gelu_backward(device, x, dy, dx, count);
+            break;
+        case DL2_LAYER_LAYER_NORM:
+            ops->layer_norm_backward(plan->layer_norm, x, dy, tensor_at(net, t), dx,
+                                     gradient_at(net, t), gradient_at(net, t + 1), accumulate);
+            break;
+        case DL2_LAYER_ATTENTION:
+            ops->attention_backward(plan->attention, x, dy, dx);
+            break;
+        case DL2_LAYER_TOKENS: {
+            const struct dl2_tokens_shape shape = tokens_shape(net, set, layer);
+            ops->tokens_backward(device, &shape, dy, dx, gradient_at(net, layer->class_token),
+                                 gradient_at(net, t), accumulate);
+            break;
+        }
+        case DL2_LAYER_DROPOUT:
+            ops->dropout(device, dy, dx, count, layer->rate, net->config.seed, layer->number);
+            break;
+        }
+        for (; reduce && reduced < net->bucket_count && net->buckets[reduced].layer == i; reduced++)
+            ops->all_reduce(device, net->gradient + net->buckets[reduced].begin,
+                            net->buckets[reduced].count);
+    }
+    if (reduce)
+        ops->all_reduce_wait(device);
+}
+
+/* All of a run but its input. */
+static void compute(struct dl2_network *net, const struct plan_set *set, unsigned kind)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    bool train = kind & RUN_TRAIN;
+    forward(net, set, train);
+    ops->loss_run(train ? set->loss_train : set->loss_eval, value_at(net, net->graph.logits, train),
+                  net->labels, kind & RUN_MIXED ? net->partner : NULL, net->losses,
+                  train ? at(net, net->graph.values[net->graph.logits].gradient[0]) : NULL,
+                  net->sums);
+    if (train)
+        backward(net, set, kind & RUN_ACCUMULATE, net->device->world && !(kind & RUN_MORE));
+}
+
+/* The first time plainly, as libraries settle things then; then recorded, then replayed. */
+static void compute_or_replay(struct dl2_network *net, struct plan_set *set, unsigned kind)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    unsigned runs = set->kinds[kind].runs;
+    set->kinds[kind].runs += runs < 2;
+    if (set->kinds[kind].recording) {
+        ops->replay(set->kinds[kind].recording);
+    } else if (runs == 1 && ops->record_begin) {
+        ops->record_begin(net->device);
+        compute(net, set, kind);
+        set->kinds[kind].recording = ops->record_end(net->device);
+    } else {
+        compute(net, set, kind);
+    }
+}
+
+static int check_input(const struct dl2_network *net, const struct dl2_network_input *input,
+                       bool mixup, struct dl2_error *error)
+{
+    if (!input->count || input->count > net->config.batch)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "a batch of %u samples for a network made for 1 to %u", input->count,
+                             net->config.batch);
+    for (unsigned i = 0; i < input->count; i++) {
+        if (input->labels[i] < -1 || input->labels[i] >= (int64_t)net->config.classes)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "label %d of sample %u of a batch is not one of %u classes",
+                                 (int)input->labels[i], i, net->config.classes);
+        if (mixup && input->partner && input->partner[i] >= input->count)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "sample %u of a batch of %u is mixed with sample %u", i,
+                                 input->count, (unsigned)input->partner[i]);
+    }
+    return DL2_OK;
+}
+
+static int run(struct dl2_network *net, const struct dl2_network_input *input, unsigned kind,
+               struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_device_class *ops = device->ops;
+    const struct dl2_network_config *config = &net->config;
+    bool train = kind & RUN_TRAIN;
+    if (train && input->partner)
+        kind |= RUN_MIXED;
+    struct plan_set *set;
+    DL2_TRY(check_input(net, input, train, error));
+    DL2_TRY(find_plans(net, input->count, &set, error));
+    size_t size = (size_t)config->height * config->width * config->channels;
+    size_t labels = input->count * sizeof *net->labels, partners = input->count * sizeof(uint32_t);
+    struct staged *staged = &net->staged[net->next_staged++ % net->staging];
+    ops->upload(device, staged->images, input->images, size * input->count);
+    ops->upload(device, staged->labels, input->labels, labels);
+    if (kind & RUN_MIXED)
+        ops->upload(device, staged->partner, input->partner, partners);
+    ops->set_numbers(device, &net->numbers);
+    ops->copy(device, net->labels, staged->labels, labels);
+    if (kind & RUN_MIXED)
+        ops->copy(device, net->partner, staged->partner, partners);
+    ops->ingest_run(set->ingest, staged->images, kind & RUN_MIXED ? net->partner : NULL,
+                    value_at(net, 0, train));
+    compute_or_replay(net, set, kind);
+    net->last_count = input->count;
+    net->last_train = train;
+    return DL2_OK;
+}
+
+static int check_trains(const struct dl2_network *net, struct dl2_error *error)
+{
+    if (!net->config.train)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "a network made for evaluation cannot be trained");
+    if (net->averaged)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "averages of weights cannot be trained");
+    return DL2_OK;
+}
+
+int dl2_network_train(struct dl2_network *net, const struct dl2_network_input *input,
+                      const struct dl2_network_step *step, struct dl2_error *error)
+{
+    DL2_TRY(check_trains(net, error));
+    net->numbers.step = step->step;
+    net->numbers.lambda = input->lambda;
+    net->numbers.scale = step->scale;
+    return run(net, input,
+               RUN_TRAIN | (step->accumulate ? RUN_ACCUMULATE : 0) | (step->more ? RUN_MORE : 0),
+               error);
+}
+
+int dl2_network_evaluate(struct dl2_network *net, const struct dl2_network_input *input,
+                         struct dl2_error *error)
+{
+    net->numbers.step = 0;
+    net->numbers.lambda = 1;
+    net->numbers.scale = 1;
+    return run(net, input, 0, error);
+}
+
+void dl2_network_wait_input(struct dl2_network *net)
+{
+    net->device->ops->wait_uploads(net->device);
+}
+
+const char *const dl2_optimizer_words[] = {[DL2_SGD] = "sgd", [DL2_ADAMW] = "adamw", NULL};
+
+/* The optimizer's step over `count` parameters from `first` on. */
+static void step(struct dl2_network *net, size_t first, size_t count, bool decays, bool nesterov)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    float *weights = net->weights + first, *momentum = net->momentum + first;
+    const float *gradient = net->gradient + first;
+    if (net->config.optimizer == DL2_ADAMW)
+        ops->adamw_step(net->device, weights, lowered_at(net, first), gradient, momentum,
+                        net->second_moment + first, count, decays);
+    else
+        ops->sgd_step(net->device, weights, lowered_at(net, first), gradient, momentum, count,
+                      decays, nesterov);
+}
+
+int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
+                       struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_device_class *ops = device->ops;
+    size_t decayed = net->graph.decayed, rest = net->graph.parameters - decayed;
+    DL2_TRY(check_trains(net, error));
+    net->numbers.rate = update->rate;
+    net->numbers.momentum = update->momentum;
+    net->numbers.weight_decay = update->weight_decay;
+    net->numbers.beta2 = update->beta2;
+    net->numbers.epsilon = update->epsilon;
+    net->numbers.update = update->number;
+    net->numbers.average_decay = update->average_decay;
+    ops->set_numbers(device, &net->numbers);
+    if (ops->check_gradients)
+        ops->check_gradients(device, net->gradient, net->graph.parameters);
+    step(net, 0, decayed, true, update->nesterov);
+    if (rest)
+        step(net, decayed, rest, false, update->nesterov);
+    if (ops->end_update)
+        ops->end_update(device);
+    if (net->average)
+        ops->move_average(device, net->average, net->weights, net->graph.elements);
+    return DL2_OK;
+}
+
+/* By copying, as recordings and plans know the weights by their place. */
+int dl2_network_use_average(struct dl2_network *net, bool use, struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    size_t bytes = net->graph.elements * sizeof *net->weights;
+    if (use == net->averaged)
+        return DL2_OK;
+    if (!net->average)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a network that keeps no averages");
+    if (use)
+        ops->copy(net->device, net->kept, net->weights, bytes);
+    ops->copy(net->device, net->weights, use ? net->average : net->kept, bytes);
+    if (net->lowered)
+        ops->lower(net->device, net->weights, net->lowered, net->graph.parameters);
+    net->averaged = use;
+    return DL2_OK;
+}
+
+int dl2_network_take_sums(struct dl2_network *net, struct dl2_loss_sums *sums,
+                          struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    DL2_TRY(device->ops->download(device, sums, net->sums, sizeof *sums, error));
+    device->ops->zero(device, net->sums, sizeof *sums);
+    return DL2_OK;
+}
+
+int dl2_network_last(struct dl2_network *net, float *losses, float *logits, struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    size_t count = net->last_count, values = count * net->config.classes;
+    size_t bytes = values * dl2_element_size(device->element);
+    if (losses)
+        DL2_TRY(device->ops->download(device, losses, net->losses, count * sizeof *losses, error));
+    if (!logits || !count)
+        return DL2_OK;
+    void *kept = malloc(bytes);
+    if (!kept)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for logits");
+    int status = device->ops->download(
+        device, kept, value_at(net, net->graph.logits, net->last_train), bytes, error);
+    if (status == DL2_OK)
+        dl2_elements_to_floats(device->element, kept, logits, values);
+    free(kept);
+    return status;
+}
+
+/* -- tensors by name -- */
+
+size_t dl2_network_tensor_count(const struct dl2_network *net)
+{
+    return net->graph.tensor_count;
+}
+
+void dl2_network_tensor(const struct dl2_network *net, size_t index,
+                        struct dl2_network_tensor *tensor)
+{
+    const struct dl2_tensor *t = &net->graph.tensors[index];
+    *tensor = (struct dl2_network_tensor){.name = t->name,
+                                          .rank = t->rank,
+                                          .count = t->count,
+                                          .parameter = t->parameter,
+                                          .decays = t->decays};
+    memcpy(tensor->dims, t->dims, sizeof t->dims);
+}
+
+const char *dl2_network_arch(const struct dl2_network *net)
+{
+    return net->config.arch;
+}
+
+size_t dl2_network_parameter_count(const struct dl2_network *net)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < net->graph.tensor_count; i++)
+        count += net->graph.tensors[i].parameter ? net->graph.tensors[i].count : 0;
+    return count;
+}
+
+/* NULL where the network has none. */
+static float *part_base(const struct dl2_network *net, enum dl2_network_part part)
+{
+    switch (part) {
+    case DL2_NETWORK_GRADIENT:
+        return net->gradient;
+    case DL2_NETWORK_MOMENTUM:
+        return net->momentum;
+    case DL2_NETWORK_SECOND_MOMENT:
+        return net->second_moment;
+    case DL2_NETWORK_AVERAGE:
+        return net->average;
+    case DL2_NETWORK_VALUE:
+        break;
+    }
+    return net->weights;
+}
+
+bool dl2_network_has(const struct dl2_network *net, size_t index, enum dl2_network_part part)
+{
+    bool learned = part == DL2_NETWORK_GRADIENT || part == DL2_NETWORK_MOMENTUM ||
+                   part == DL2_NETWORK_SECOND_MOMENT;
+    return part_base(net, part) && (net->graph.tensors[index].parameter || !learned);
+}
+
+static int part_at(struct dl2_network *net, size_t index, enum dl2_network_part part, float **out,
+                   struct dl2_error *error)
+{
+    static const char *const names[] = {[DL2_NETWORK_VALUE] = "value",
+                                        [DL2_NETWORK_GRADIENT] = "gradient",
+                                        [DL2_NETWORK_MOMENTUM] = "momentum",
+                                        [DL2_NETWORK_SECOND_MOMENT] = "second moment",
+                                        [DL2_NETWORK_AVERAGE] = "average"};
+    const struct dl2_tensor *t = &net->graph.tensors[index];
+    if (!dl2_network_has(net, index, part))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no %s here", t->name, names[part]);
+    *out = part_base(net, part) + t->offset;
+    return DL2_OK;
+}
+
+/* OHWI <-> OIHW. */
+static void permute(const struct dl2_tensor *t, const float *from, float *to, bool to_pytorch)
+{
+    size_t taps = (size_t)t->height * t->width;
+    for (size_t o = 0; o < t->out; o++, from += taps * t->in, to += taps * t->in)
+        for (size_t k = 0; k < taps; k++)
+            for (size_t i = 0; i < t->in; i++)
+                if (to_pytorch)
+                    to[i * taps + k] = from[k * t->in + i];
+                else
+                    to[k * t->in + i] = from[i * taps + k];
+}
+
+int dl2_network_get(struct dl2_network *net, size_t index, enum dl2_network_part part,
+                    float *values, struct dl2_error *error)
+{
+    const struct dl2_tensor *t = &net->graph.tensors[index];
+    size_t bytes = t->count * sizeof(float);
+    float *from;
+    DL2_TRY(part_at(net, index, part, &from, error));
+    float *kept = malloc(bytes);
+    if (!kept)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", t->name);
+    int status = net->device->ops->download(net->device, kept, from, bytes, error);
+    if (status == DL2_OK)
+        permute(t, kept, values, true);
+    free(kept);
+    return status;
+}
+
+int dl2_network_set(struct dl2_network *net, size_t index, enum dl2_network_part part,
+                    const float *values, struct dl2_error *error)
+{
+    const struct dl2_tensor *t = &net->graph.tensors[index];
+    size_t bytes = t->count * sizeof(float);
+    float *to;
+    DL2_TRY(part_at(net, index, part, &to, error));
+    float *kept = malloc(bytes);
+    if (!kept)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", t->name);
+    permute(t, values, kept, false);
+    const struct dl2_device_class *ops = net->device->ops;
+    int status = ops->sync(net->device, error); /* an upload may overtake what reads the place */
+    if (status == DL2_OK) {
+        ops->upload(net->device, to, kept, bytes);
+        if (part == DL2_NETWORK_VALUE && t->parameter && net->lowered)
+            ops->lower(net->device, to, lowered_at(net, t->offset), t->count);
+        ops->wait_uploads(net->device);
+    }
+    free(kept);
+    return status;
+}
+
+/* -- making and unmaking -- */
+
+const char *dl2_network_arch_at(size_t index, const char **summary)
+{
+    const struct dl2_arch *arch = dl2_arch_at(index);
+    if (arch && summary)
+        *summary = arch->summary;
+    return arch ? arch->name : NULL;
+}
+
+enum dl2_optimizer dl2_network_arch_optimizer(size_t index)
+{
+    return dl2_arch_at(index)->optimizer;
+}
+
+static const struct dl2_arch *find_arch(const char *name, struct dl2_error *error)
+{
+    char known[256] = "";
+    const struct dl2_arch *arch;
+    for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
+        if (!strcmp(arch->name, name))
+            return arch;
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", arch->name);
+    }
+    dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no architecture '%s'; there are: %s", name,
+                  known);
+    return NULL;
+}
+
+static int fresh_weights(struct dl2_network *net, struct dl2_error *error)
+{
+    for (size_t i = 0; i < net->graph.tensor_count; i++) {
+        const struct dl2_tensor *t = &net->graph.tensors[i];
+        float *values = dl2_calloc(t->count, sizeof *values);
+        if (!values)
+            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", t->name);
+        dl2_graph_fresh(&net->graph, i, net->config.seed, values);
+        int status = dl2_network_set(net, i, DL2_NETWORK_VALUE, values, error);
+        free(values);
+        DL2_TRY(status);
+    }
+    return DL2_OK;
+}
+
+/* The layer that a tensor belongs to. */
+static size_t layer_of(const struct dl2_graph *g, size_t tensor)
+{
+    size_t layer = 0;
+    int nearest = -1;
+    for (size_t i = 0; i < g->layer_count; i++)
+        if (g->layers[i].tensor > nearest && g->layers[i].tensor <= (int)tensor) {
+            nearest = g->layers[i].tensor;
+            layer = i;
+        }
+    return layer;
+}
+
+static int by_layer(const void *left, const void *right)
+{
+    const struct bucket *a = left, *b = right;
+    if (a->layer != b->layer)
+        return a->layer < b->layer ? 1 : -1;
+    return (a->begin < b->begin) - (a->begin > b->begin);
+}
+
+/*
+ * Cuts the gradients into runs that go to the other ranks while backward is still at work. It
+ * finishes them about from the end, in both groups (decayed and not), so runs are cut from the
+ * ends; they are kept in the order in which they will be ready.
+ */
+static void plan_buckets(struct dl2_network *net)
+{
+    const struct dl2_graph *g = &net->graph;
+    const size_t ends[] = {g->decayed, g->parameters}, begins[] = {0, g->decayed};
+    size_t size = g->parameters / 4;
+    size = size < BUCKET_LEAST ? BUCKET_LEAST : size > BUCKET_MOST ? BUCKET_MOST : size;
+    size = size < g->parameters / (BUCKETS - 2) ? g->parameters / (BUCKETS - 2) + 1 : size;
+    for (int group = 0; group < 2; group++) {
+        struct bucket open = {ends[group], 0, g->layer_count};
+        for (size_t i = g->tensor_count; i-- > 0;) {
+            const struct dl2_tensor *t = &g->tensors[i];
+            if (t->offset < begins[group] || t->offset >= ends[group])
+                continue;
+            size_t layer = layer_of(g, i);
+            open.count += open.begin - t->offset;
+            open.begin = t->offset;
+            open.layer = layer < open.layer ? layer : open.layer;
+            if (open.count < size && open.begin > begins[group])
+                continue;
+            net->buckets[net->bucket_count++] = open;
+            open = (struct bucket){open.begin, 0, g->layer_count};
+        }
+    }
+    qsort(net->buckets, net->bucket_count, sizeof *net->buckets, by_layer);
+}
+
+static int alloc(struct dl2_network *net, size_t count, size_t size, void *out,
+                 struct dl2_error *error)
+{
+    size_t bytes;
+    void *memory;
+    if (!dl2_size_mul(count, size, &bytes))
+        return dl2_error_set(error, DL2_ERR_LIMIT, "a network passes the address space");
+    DL2_TRY(net->device->ops->alloc(net->device, bytes, &memory, error));
+    memcpy(out, &memory, sizeof memory);
+    return DL2_OK;
+}
+
+static int build(struct dl2_network *net, struct dl2_error *error)
+{
+    const struct dl2_network_config *config = &net->config;
+    struct dl2_device *device = net->device;
+    const struct dl2_arch *arch = find_arch(config->arch, error);
+    if (!arch)
+        return DL2_ERR_ARGUMENT;
+    net->config.arch = arch->name;
+    if (!config->batch || !config->classes || !config->height || !config->width ||
+        (config->channels != 1 && config->channels != 3))
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "no network for batches of %u images of %ux%u with %u channels in %u classes",
+            config->batch, config->width, config->height, config->channels, config->classes);
+    struct dl2_graph *graph = &net->graph;
+    size_t element_size = dl2_element_size(device->element);
+    graph->arch = arch->name;
+    graph->batch = config->batch;
+    graph->train = config->train;
+    graph->norm_decay = config->norm_decay;
+    graph->error = error;
+    int images = dl2_graph_images(graph, config->height, config->width, config->channels);
+    graph->logits = arch->build(graph, images, config->classes);
+    DL2_TRY(dl2_graph_plan(graph, element_size));
+    plan_buckets(net);
+
+    DL2_TRY(alloc(net, graph->arena, 1, &net->arena, error));
+    DL2_TRY(alloc(net, graph->elements, sizeof *net->weights, &net->weights, error));
+    if (device->element != DL2_ELEMENT_F32)
+        DL2_TRY(alloc(net, graph->parameters, element_size, &net->lowered, error));
+    if (config->train) {
+        DL2_TRY(alloc(net, graph->parameters, sizeof *net->gradient, &net->gradient, error));
+        DL2_TRY(alloc(net, graph->parameters, sizeof *net->momentum, &net->momentum, error));
+    }
+    if (config->train && config->optimizer == DL2_ADAMW)
+        DL2_TRY(
+            alloc(net, graph->parameters, sizeof *net->second_moment, &net->second_moment, error));
+    if (config->train && config->average) {
+        DL2_TRY(alloc(net, graph->elements, sizeof *net->average, &net->average, error));
+        DL2_TRY(alloc(net, graph->elements, sizeof *net->kept, &net->kept, error));
+    }
+    size_t batch = config->batch;
+    net->staging = device->staging < MOST_STAGED ? device->staging : MOST_STAGED;
+    for (unsigned i = 0; i < net->staging; i++) {
+        struct staged *staged = &net->staged[i];
+        DL2_TRY(alloc(net, batch, graph->values[images].size, &staged->images, error));
+        DL2_TRY(alloc(net, batch, sizeof *staged->labels, &staged->labels, error));
+        DL2_TRY(alloc(net, batch, sizeof *staged->partner, &staged->partner, error));
+    }
+    DL2_TRY(alloc(net, batch, sizeof *net->labels, &net->labels, error));
+    DL2_TRY(alloc(net, batch, sizeof *net->partner, &net->partner, error));
+    DL2_TRY(alloc(net, batch, sizeof *net->losses, &net->losses, error));
+    DL2_TRY(alloc(net, 1, sizeof *net->sums, &net->sums, error));
+    DL2_TRY(fresh_weights(net, error));
+    struct plan_set *set;
+    return find_plans(net, config->batch, &set, error);
+}
+
+static int create(struct dl2_device *device, const struct dl2_network_config *config,
+                  struct dl2_network **out, struct dl2_error *error)
+{
+    struct dl2_network *net = dl2_calloc(1, sizeof *net);
+    if (!net)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a network");
+    net->device = device;
+    net->config = *config;
+    int status = build(net, error);
+    if (status < 0) {
+        dl2_network_destroy(net);
+        return status;
+    }
+    *out = net;
+    return DL2_OK;
+}
+
+int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
+                       struct dl2_network **out, struct dl2_error *error)
+{
+    int status = create(device, config, out, error);
+    if (status != DL2_ERR_MEMORY)
+        return status;
+    /* Say what would do, by trying. */
+    struct dl2_network_config smaller = *config;
+    while (smaller.batch > 1 && status == DL2_ERR_MEMORY) {
+        struct dl2_network *tried = NULL;
+        smaller.batch /= 2;
+        status = create(device, &smaller, &tried, NULL);
+        if (status == DL2_OK)
+            dl2_network_destroy(tried);
+    }
+    if (status == DL2_OK)
+        dl2_error_prefix(error, "a batch of %u does not fit, one of %u does", config->batch,
+                         smaller.batch);
+    return DL2_ERR_MEMORY;
+}
+
+void dl2_network_destroy(struct dl2_network *net)
+{
+    if (!net)
+        return;
+    struct dl2_device *device = net->device;
+    device->ops->sync(device, NULL);
+    for (int i = 0; i < PLAN_SETS; i++)
+        if (net->sets[i].count)
+            free_plans(net, &net->sets[i]);
+    void *memory[] = {net->arena,    net->weights,       net->lowered, net->gradient,
+                      net->momentum, net->second_moment, net->average, net->kept,
+                      net->labels,   net->partner,       net->losses,  net->sums};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        if (memory[i])
+            device->ops->free(device, memory[i]);
+    for (unsigned i = 0; i < net->staging; i++) {
+        void *staged[] = {net->staged[i].images, net->staged[i].labels, net->staged[i].partner};
+        for (int k = 0; k < 3; k++)
+            if (staged[k])
+                device->ops->free(device, staged[k]);
+    }
+    dl2_graph_free(&net->graph);
+    free(net);
+}

@@ -1,0 +1,86 @@
+#include "pixels/image.h"
+
+#include "common/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int dl2_image_reshape(struct dl2_image *image, uint32_t width, uint32_t height, uint32_t channels,
+                      struct dl2_error *error)
+{
+    if (!width || !height || (channels != 1 && channels != 3))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "no image of %" PRIu32 "x%" PRIu32 " with %" PRIu32 " channels", width,
+                             height, channels);
+    size_t stride, size;
+    if (!dl2_size_mul(width, channels, &stride) || !dl2_size_mul(stride, height, &size))
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "an image of %" PRIu32 "x%" PRIu32 " is too large", width, height);
+    if (size > image->capacity) {
+        uint8_t *data = dl2_alloc_aligned(size, 1);
+        if (!data)
+            return dl2_error_set(error, DL2_ERR_MEMORY,
+                                 "out of memory for an image of %" PRIu32 "x%" PRIu32, width,
+                                 height);
+        free(image->data);
+        image->data = data;
+        image->capacity = size;
+    }
+    image->width = width;
+    image->height = height;
+    image->channels = channels;
+    image->stride = stride;
+    return DL2_OK;
+}
+
+int dl2_image_check_size(uint64_t width, uint64_t height, uint64_t max_pixels,
+                         struct dl2_error *error)
+{
+    if (!width || !height)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "an empty image of %" PRIu64 "x%" PRIu64, width,
+                             height);
+    if (width > UINT32_MAX || height > UINT32_MAX || height > max_pixels / width)
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "%" PRIu64 "x%" PRIu64 " pixels pass the limit of %" PRIu64, width,
+                             height, max_pixels);
+    return DL2_OK;
+}
+
+int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image *scratch,
+                     struct dl2_error *error)
+{
+    if (orientation <= 1 || orientation > 8)
+        return DL2_OK;
+    const bool transpose = orientation >= 5;
+    /* Where the output's row and column run in the source, for each orientation. */
+    const bool flip_x =
+        orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const bool flip_y =
+        orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    const uint32_t width = transpose ? image->height : image->width;
+    const uint32_t height = transpose ? image->width : image->height;
+    const uint32_t channels = image->channels;
+    DL2_TRY(dl2_image_reshape(scratch, width, height, channels, error));
+    for (uint32_t y = 0; y < height; y++) {
+        uint8_t *out = scratch->data + y * scratch->stride;
+        for (uint32_t x = 0; x < width; x++, out += channels) {
+            uint32_t sx = transpose ? y : x, sy = transpose ? x : y;
+            if (flip_x)
+                sx = image->width - 1 - sx;
+            if (flip_y)
+                sy = image->height - 1 - sy;
+            memcpy(out, image->data + sy * image->stride + (size_t)sx * channels, channels);
+        }
+    }
+    struct dl2_image turned = *scratch;
+    *scratch = *image;
+    *image = turned;
+    return DL2_OK;
+}
+
+void dl2_image_free(struct dl2_image *image)
+{
+    free(image->data);
+    *image = (struct dl2_image)DL2_IMAGE_INIT;
+}

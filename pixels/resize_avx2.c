@@ -1,0 +1,267 @@
+#include "pixels/resize_kernels.h"
+
+#include <immintrin.h>
+
+#define ROUND_WORD _mm256_set1_epi16(1 << (DL2_RESIZE_WORD_BITS - 1))
+
+static inline __m256i load(const void *from)
+{
+    return _mm256_loadu_si256(from);
+}
+
+static inline void store(void *to, __m256i v)
+{
+    _mm256_storeu_si256(to, v);
+}
+
+/* Two halves that lie apart. */
+static inline __m256i load_halves(const int16_t *low, const int16_t *high)
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
+                                   _mm_loadu_si128((const __m128i *)high), 1);
+}
+
+/* 16 columns: rows two at a time, as pairs of words for the multiply-add. */
+static inline void down_16(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
+                           int16_t *out)
+{
+    enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS };
+    __m256i low = _mm256_set1_epi32(1 << (SHIFT - 1)), high = low;
+    for (uint32_t k = 0; k < taps; k += 2, in += 2 * stride) {
+        const __m256i a = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)in));
+        __m256i b = _mm256_setzero_si256(), w;
+        if (k + 1 < taps) {
+            b = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(in + stride)));
+            w = _mm256_set1_epi32(
+                (int)((uint32_t)(uint16_t)weights[k + 1] << 16 | (uint16_t)weights[k]));
+        } else {
+            w = _mm256_set1_epi32((uint16_t)weights[k]);
+        }
+        low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), w));
+        high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), w));
+    }
+    store(out, _mm256_packs_epi32(_mm256_srai_epi32(low, SHIFT), _mm256_srai_epi32(high, SHIFT)));
+}
+
+static void down(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
+                 size_t count, int16_t *out)
+{
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        down_16(in + i, stride, weights, taps, out + i);
+    if (i < count && count >= 16) /* once more, the last sixteen */
+        down_16(in + count - 16, stride, weights, taps, out + count - 16);
+    else if (i < count)
+        dl2_resize_kernels_c.down(in, stride, weights, taps, count, out);
+}
+
+/*
+ * Eight words of a channel lie in three vectors of eight; blended they are there in an order that
+ * one shuffle sets right.
+ */
+static void split(const int16_t *in, size_t count, int16_t *const out[3])
+{
+#define WORDS(a, b, c, d, e, f, g, h)                                                              \
+    _mm256_broadcastsi128_si256(                                                                   \
+        _mm_setr_epi8(2 * a, 2 * a + 1, 2 * b, 2 * b + 1, 2 * c, 2 * c + 1, 2 * d, 2 * d + 1,      \
+                      2 * e, 2 * e + 1, 2 * f, 2 * f + 1, 2 * g, 2 * g + 1, 2 * h, 2 * h + 1))
+    const __m256i order_0 = WORDS(0, 3, 6, 1, 4, 7, 2, 5), order_1 = WORDS(1, 4, 7, 2, 5, 0, 3, 6),
+                  order_2 = WORDS(2, 5, 0, 3, 6, 1, 4, 7);
+#undef WORDS
+    for (size_t i = 0; i < count; i += 16) {
+        const int16_t *from = in + 3 * i;
+        const __m256i a = load_halves(from, from + 24), b = load_halves(from + 8, from + 32),
+                      c = load_halves(from + 16, from + 40);
+        /* Of channel 0: words 0 3 6 of a, 1 4 7 of b, 2 5 of c; and so on round. */
+        store(out[0] + i,
+              _mm256_shuffle_epi8(_mm256_blend_epi16(_mm256_blend_epi16(a, b, 0x92), c, 0x24),
+                                  order_0));
+        store(out[1] + i,
+              _mm256_shuffle_epi8(_mm256_blend_epi16(_mm256_blend_epi16(a, b, 0x24), c, 0x49),
+                                  order_1));
+        store(out[2] + i,
+              _mm256_shuffle_epi8(_mm256_blend_epi16(_mm256_blend_epi16(a, b, 0x49), c, 0x92),
+                                  order_2));
+    }
+}
+
+enum { ACROSS_SHIFT = DL2_RESIZE_WEIGHT_BITS + DL2_RESIZE_BETWEEN_BITS - DL2_RESIZE_WORD_BITS };
+
+/*
+ * Four outputs in each half: pairs of neighbouring words are picked out of 8 or 16 that lie in a
+ * row, or gathered where the outputs are spread wider than that.
+ */
+enum spread { NEAR, FAR, GATHER };
+
+static inline __m256i across_8(const int16_t *in, const struct dl2_filter *filter, uint32_t x,
+                               const int16_t *weights, enum spread spread)
+{
+    const __m256i pick = load((spread == GATHER ? filter->first : filter->pick) + x);
+    const __m256i pick_first = _mm256_adds_epu8(pick, _mm256_set1_epi8(0x70));
+    const __m256i pick_second = _mm256_sub_epi8(pick, _mm256_set1_epi8(16));
+    const int16_t *low = in + filter->base[x / 4], *high = in + filter->base[x / 4 + 1];
+    __m256i sum = _mm256_set1_epi32(1 << (ACROSS_SHIFT - 1));
+    for (uint32_t p = 0; p < filter->pairs; p++, low += 2, high += 2, in += 2, weights += 32) {
+        __m256i v;
+        if (spread == NEAR)
+            v = _mm256_shuffle_epi8(load_halves(low, high), pick);
+        else if (spread == FAR)
+            v = _mm256_or_si256(_mm256_shuffle_epi8(load_halves(low, high), pick_first),
+                                _mm256_shuffle_epi8(load_halves(low + 8, high + 8), pick_second));
+        else
+            v = _mm256_i32gather_epi32((const int *)in, pick, 2);
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(v, load(weights)));
+    }
+    return _mm256_srai_epi32(sum, ACROSS_SHIFT);
+}
+
+static inline void across_all(const int16_t *in, const struct dl2_filter *filter, int16_t *out,
+                              enum spread spread)
+{
+    const int16_t *weights = filter->weights;
+    for (uint32_t x = 0; x < filter->count; x += 16, weights += (size_t)filter->pairs * 32) {
+        const __m256i a = across_8(in, filter, x, weights, spread);
+        const __m256i b = across_8(in, filter, x + 8, weights + 16, spread);
+        store(out + x, _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), _MM_SHUFFLE(3, 1, 2, 0)));
+    }
+}
+
+static void across(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
+{
+    if (filter->reach <= 6)
+        across_all(in, filter, out, NEAR);
+    else if (filter->reach <= 14)
+        across_all(in, filter, out, FAR);
+    else
+        across_all(in, filter, out, GATHER);
+}
+
+static void color(const struct dl2_resize_colors *colors, size_t count, int16_t *const rows[3])
+{
+    const __m256i offset = _mm256_set1_epi16(colors->luma_offset),
+                  middle = _mm256_set1_epi16(128 << DL2_RESIZE_WORD_BITS),
+                  k_luma = _mm256_set1_epi16(colors->luma), k_red = _mm256_set1_epi16(colors->red),
+                  k_cb = _mm256_set1_epi16(colors->green_cb),
+                  k_cr = _mm256_set1_epi16(colors->green_cr),
+                  k_blue = _mm256_set1_epi16(colors->blue);
+    for (size_t i = 0; i < count; i += 16) {
+        __m256i y = _mm256_sub_epi16(load(rows[0] + i), offset);
+        const __m256i cb = _mm256_sub_epi16(load(rows[1] + i), middle);
+        const __m256i cr = _mm256_sub_epi16(load(rows[2] + i), middle);
+        y = _mm256_add_epi16(y, _mm256_mulhrs_epi16(y, k_luma));
+        const __m256i red = _mm256_add_epi16(cr, _mm256_mulhrs_epi16(cr, k_red));
+        const __m256i green =
+            _mm256_add_epi16(_mm256_mulhrs_epi16(cb, k_cb), _mm256_mulhrs_epi16(cr, k_cr));
+        const __m256i blue =
+            _mm256_add_epi16(_mm256_add_epi16(cb, cb), _mm256_mulhrs_epi16(cb, k_blue));
+        store(rows[0] + i, _mm256_adds_epi16(y, red));
+        store(rows[1] + i, _mm256_subs_epi16(y, green));
+        store(rows[2] + i, _mm256_adds_epi16(y, blue));
+    }
+}
+
+/* 32 words to bytes, in order. */
+static inline __m256i bytes_of(const int16_t *in)
+{
+    const __m256i a =
+        _mm256_srai_epi16(_mm256_adds_epi16(load(in), ROUND_WORD), DL2_RESIZE_WORD_BITS);
+    const __m256i b =
+        _mm256_srai_epi16(_mm256_adds_epi16(load(in + 16), ROUND_WORD), DL2_RESIZE_WORD_BITS);
+    return _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), _MM_SHUFFLE(3, 1, 2, 0));
+}
+
+static void pack(const int16_t *in, size_t count, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i + 32 <= count; i += 32)
+        store(out + i, bytes_of(in + i));
+    dl2_resize_kernels_c.pack(in + i, count - i, out + i);
+}
+
+/*
+ * In each half of 16 pixels the bytes of a colour are turned to where they will lie, modulo 16, and
+ * every third is taken; then the halves of the three results are put in order.
+ */
+static void interleave(int16_t *const in[3], size_t count, uint8_t *out)
+{
+    const __m256i turn_r = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5));
+    const __m256i turn_g = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10));
+    const __m256i turn_b = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(10, 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15));
+    const __m256i at_1 = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0));
+    const __m256i at_2 = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0));
+    size_t i = 0;
+    for (; i + 32 <= count; i += 32, out += 96) {
+        const __m256i r = _mm256_shuffle_epi8(bytes_of(in[0] + i), turn_r);
+        const __m256i g = _mm256_shuffle_epi8(bytes_of(in[1] + i), turn_g);
+        const __m256i b = _mm256_shuffle_epi8(bytes_of(in[2] + i), turn_b);
+        const __m256i x = _mm256_blendv_epi8(_mm256_blendv_epi8(r, g, at_1), b, at_2);
+        const __m256i y = _mm256_blendv_epi8(_mm256_blendv_epi8(g, b, at_1), r, at_2);
+        const __m256i z = _mm256_blendv_epi8(_mm256_blendv_epi8(b, r, at_1), g, at_2);
+        store(out, _mm256_permute2x128_si256(x, y, 0x20));
+        store(out + 32, _mm256_permute2x128_si256(z, x, 0x30));
+        store(out + 64, _mm256_permute2x128_si256(y, z, 0x31));
+    }
+    if (i < count)
+        dl2_resize_kernels_c.interleave((int16_t *[3]){in[0] + i, in[1] + i, in[2] + i}, count - i,
+                                        out);
+}
+
+static inline __m256 affine(const uint8_t *in, const float *scale, const float *bias)
+{
+    const __m256 value =
+        _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)in)));
+    return _mm256_add_ps(_mm256_mul_ps(value, _mm256_loadu_ps(scale)), _mm256_loadu_ps(bias));
+}
+
+/* Every 48 values the channels come round, so the rest begins anew. */
+static void floats(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                   float *out)
+{
+    size_t i = 0;
+    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
+        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 8)
+            _mm256_storeu_ps(out + i + k, affine(in + i + k, scale + k, bias + k));
+    dl2_resize_kernels_c.floats(in + i, count - i, scale, bias, out + i);
+}
+
+static inline __m256i bfloat_bits(__m256 value)
+{
+    const __m256i bits = _mm256_castps_si256(value);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    return _mm256_srli_epi32(
+        _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd), 16);
+}
+
+static void bfloats(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                    uint16_t *out)
+{
+    size_t i = 0;
+    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
+        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 16) {
+            const __m256i a = bfloat_bits(affine(in + i + k, scale + k, bias + k));
+            const __m256i b = bfloat_bits(affine(in + i + k + 8, scale + k + 8, bias + k + 8));
+            store(out + i + k,
+                  _mm256_permute4x64_epi64(_mm256_packus_epi32(a, b), _MM_SHUFFLE(3, 1, 2, 0)));
+        }
+    dl2_resize_kernels_c.bfloats(in + i, count - i, scale, bias, out + i);
+}
+
+const struct dl2_resize_kernels dl2_resize_kernels_avx2 = {
+    .name = "avx2",
+    .lanes = 4,
+    .pick_factor = 0x02020202,
+    .pick_offset = 0x03020100,
+    .down = down,
+    .split = split,
+    .across = across,
+    .color = color,
+    .pack = pack,
+    .interleave = interleave,
+    .floats = floats,
+    .bfloats = bfloats,
+};

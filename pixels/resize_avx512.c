@@ -1,0 +1,294 @@
+#include "pixels/resize_kernels.h"
+
+#include <immintrin.h>
+
+#define ROUND_WORD _mm512_set1_epi16(1 << (DL2_RESIZE_WORD_BITS - 1))
+
+static inline __mmask32 first_words(size_t count)
+{
+    return count >= 32 ? 0xffffffffu : (__mmask32)((1u << count) - 1);
+}
+
+static inline __mmask64 first_bytes(size_t count)
+{
+    return count >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << count) - 1;
+}
+
+/* 32 columns: rows two at a time, as pairs of words for the multiply-add. */
+static inline void down_32(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
+                           __mmask32 there, int16_t *out)
+{
+    enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS };
+    __m512i low = _mm512_set1_epi32(1 << (SHIFT - 1)), high = low;
+    for (uint32_t k = 0; k < taps; k += 2, in += 2 * stride) {
+        const __m512i a = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(there, in));
+        __m512i b = _mm512_setzero_si512(), w;
+        if (k + 1 < taps) {
+            b = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(there, in + stride));
+            w = _mm512_set1_epi32(
+                (int)((uint32_t)(uint16_t)weights[k + 1] << 16 | (uint16_t)weights[k]));
+        } else {
+            w = _mm512_set1_epi32((uint16_t)weights[k]);
+        }
+        low = _mm512_add_epi32(low, _mm512_madd_epi16(_mm512_unpacklo_epi16(a, b), w));
+        high = _mm512_add_epi32(high, _mm512_madd_epi16(_mm512_unpackhi_epi16(a, b), w));
+    }
+    _mm512_storeu_si512(
+        out, _mm512_packs_epi32(_mm512_srai_epi32(low, SHIFT), _mm512_srai_epi32(high, SHIFT)));
+}
+
+static void down(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
+                 size_t count, int16_t *out)
+{
+    size_t i = 0;
+    for (; i + 32 <= count; i += 32)
+        down_32(in + i, stride, weights, taps, 0xffffffffu, out + i);
+    if (i < count)
+        down_32(in + i, stride, weights, taps, first_words(count - i), out + i);
+}
+
+/* Word i of channel c is word 3 i + c of three vectors: from the first two, then from the third. */
+static void split(const int16_t *in, size_t count, int16_t *const out[3])
+{
+#define WORD(w) ((w)&63)
+#define EIGHT(w)                                                                                   \
+    WORD(w), WORD(w + 3), WORD(w + 6), WORD(w + 9), WORD(w + 12), WORD(w + 15), WORD(w + 18),      \
+        WORD(w + 21)
+#define ALL(c)                                                                                     \
+    {                                                                                              \
+        EIGHT(c), EIGHT(c + 24), EIGHT(c + 48), EIGHT(c + 72)                                      \
+    }
+    /* The permutation of the third looks at the lower five bits alone, where 64 to 95 are right. */
+    static const uint16_t from[3][32] = {ALL(0), ALL(1), ALL(2)};
+#undef ALL
+#undef EIGHT
+#undef WORD
+    static const __mmask32 third[3] = {0xffc00000, 0xffe00000, 0xffe00000};
+    for (size_t i = 0; i < count; i += 32) {
+        const __m512i a = _mm512_loadu_si512(in + 3 * i), b = _mm512_loadu_si512(in + 3 * i + 32),
+                      d = _mm512_loadu_si512(in + 3 * i + 64);
+        for (unsigned c = 0; c < 3; c++) {
+            const __m512i order = _mm512_loadu_si512(from[c]);
+            const __m512i ab = _mm512_permutex2var_epi16(a, order, b);
+            _mm512_storeu_si512(out[c] + i, _mm512_mask_permutexvar_epi16(ab, third[c], order, d));
+        }
+    }
+}
+
+enum { ACROSS_SHIFT = DL2_RESIZE_WEIGHT_BITS + DL2_RESIZE_BETWEEN_BITS - DL2_RESIZE_WORD_BITS };
+
+/*
+ * Sixteen outputs: pairs of neighbouring words are picked out of 32 or 64 that lie in a row, or
+ * gathered where the outputs are spread wider than that.
+ */
+static inline void store_16(__m512i sum, int16_t *out)
+{
+    _mm256_storeu_si256((__m256i *)out,
+                        _mm512_cvtepi32_epi16(_mm512_srai_epi32(sum, ACROSS_SHIFT)));
+}
+
+static inline __m512i near_16(const int16_t *from, __m512i pick, const int16_t *weights,
+                              uint32_t pairs)
+{
+    __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
+    for (uint32_t p = 0; p < pairs; p++, from += 2, weights += 32)
+        sum = _mm512_add_epi32(
+            sum, _mm512_madd_epi16(_mm512_permutexvar_epi16(pick, _mm512_loadu_si512(from)),
+                                   _mm512_loadu_si512(weights)));
+    return sum;
+}
+
+static void across_near(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
+{
+    const uint32_t pairs = filter->pairs, groups = filter->count / 16;
+    const int16_t *weights = filter->weights;
+    const size_t step = (size_t)pairs * 32;
+    for (uint32_t g = 0; g < groups; g++, weights += step, out += 16) {
+        const __m512i pick = _mm512_loadu_si512(filter->pick + g * 16);
+        const int16_t *from = in + filter->base[g];
+        if (pairs == 1)
+            store_16(near_16(from, pick, weights, 1), out);
+        else if (pairs == 2)
+            store_16(near_16(from, pick, weights, 2), out);
+        else
+            store_16(near_16(from, pick, weights, pairs), out);
+    }
+}
+
+static void across_far(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
+{
+    const int16_t *weights = filter->weights;
+    for (uint32_t g = 0; g < filter->count / 16; g++, out += 16) {
+        const __m512i pick = _mm512_loadu_si512(filter->pick + g * 16);
+        const int16_t *from = in + filter->base[g];
+        __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
+        for (uint32_t p = 0; p < filter->pairs; p++, from += 2, weights += 32)
+            sum = _mm512_add_epi32(
+                sum, _mm512_madd_epi16(_mm512_permutex2var_epi16(_mm512_loadu_si512(from), pick,
+                                                                 _mm512_loadu_si512(from + 32)),
+                                       _mm512_loadu_si512(weights)));
+        store_16(sum, out);
+    }
+}
+
+static void across_gather(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
+{
+    const int16_t *weights = filter->weights;
+    for (uint32_t g = 0; g < filter->count / 16; g++, out += 16) {
+        const __m512i first = _mm512_loadu_si512(filter->first + g * 16);
+        const int16_t *from = in;
+        __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
+        for (uint32_t p = 0; p < filter->pairs; p++, from += 2, weights += 32)
+            sum = _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_i32gather_epi32(first, from, 2),
+                                                          _mm512_loadu_si512(weights)));
+        store_16(sum, out);
+    }
+}
+
+static void across(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
+{
+    if (filter->reach <= 30)
+        across_near(in, filter, out);
+    else if (filter->reach <= 62)
+        across_far(in, filter, out);
+    else
+        across_gather(in, filter, out);
+}
+
+static void color(const struct dl2_resize_colors *colors, size_t count, int16_t *const rows[3])
+{
+    const __m512i offset = _mm512_set1_epi16(colors->luma_offset),
+                  middle = _mm512_set1_epi16(128 << DL2_RESIZE_WORD_BITS),
+                  k_luma = _mm512_set1_epi16(colors->luma), k_red = _mm512_set1_epi16(colors->red),
+                  k_cb = _mm512_set1_epi16(colors->green_cb),
+                  k_cr = _mm512_set1_epi16(colors->green_cr),
+                  k_blue = _mm512_set1_epi16(colors->blue);
+    for (size_t i = 0; i < count; i += 32) {
+        __m512i y = _mm512_sub_epi16(_mm512_loadu_si512(rows[0] + i), offset);
+        const __m512i cb = _mm512_sub_epi16(_mm512_loadu_si512(rows[1] + i), middle);
+        const __m512i cr = _mm512_sub_epi16(_mm512_loadu_si512(rows[2] + i), middle);
+        y = _mm512_add_epi16(y, _mm512_mulhrs_epi16(y, k_luma));
+        const __m512i red = _mm512_add_epi16(cr, _mm512_mulhrs_epi16(cr, k_red));
+        const __m512i green =
+            _mm512_add_epi16(_mm512_mulhrs_epi16(cb, k_cb), _mm512_mulhrs_epi16(cr, k_cr));
+        const __m512i blue =
+            _mm512_add_epi16(_mm512_add_epi16(cb, cb), _mm512_mulhrs_epi16(cb, k_blue));
+        _mm512_storeu_si512(rows[0] + i, _mm512_adds_epi16(y, red));
+        _mm512_storeu_si512(rows[1] + i, _mm512_subs_epi16(y, green));
+        _mm512_storeu_si512(rows[2] + i, _mm512_adds_epi16(y, blue));
+    }
+}
+
+/* 64 words to bytes, in order. */
+static inline __m512i bytes_of(const int16_t *in)
+{
+    const __m512i a = _mm512_srai_epi16(_mm512_adds_epi16(_mm512_loadu_si512(in), ROUND_WORD),
+                                        DL2_RESIZE_WORD_BITS);
+    const __m512i b = _mm512_srai_epi16(_mm512_adds_epi16(_mm512_loadu_si512(in + 32), ROUND_WORD),
+                                        DL2_RESIZE_WORD_BITS);
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
+                                    _mm512_packus_epi16(a, b));
+}
+
+static void pack(const int16_t *in, size_t count, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i += 64)
+        _mm512_mask_storeu_epi8(out + i, first_bytes(count - i), bytes_of(in + i));
+}
+
+/*
+ * In each quarter of 16 pixels the bytes of a colour are turned to where they will lie, modulo 16,
+ * and every third is taken; then the quarters of the three results are put in order.
+ */
+static void interleave(int16_t *const in[3], size_t count, uint8_t *out)
+{
+    const __m512i turn_r =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5));
+    const __m512i turn_g =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10));
+    const __m512i turn_b =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(10, 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15));
+    const __mmask64 at_1 = 0x2492249224922492, at_2 = 0x4924492449244924;
+    for (size_t i = 0; i < count; i += 64, out += 192) {
+        const __m512i r = _mm512_shuffle_epi8(bytes_of(in[0] + i), turn_r);
+        const __m512i g = _mm512_shuffle_epi8(bytes_of(in[1] + i), turn_g);
+        const __m512i b = _mm512_shuffle_epi8(bytes_of(in[2] + i), turn_b);
+        const __m512i x = _mm512_mask_blend_epi8(at_2, _mm512_mask_blend_epi8(at_1, r, g), b);
+        const __m512i y = _mm512_mask_blend_epi8(at_2, _mm512_mask_blend_epi8(at_1, g, b), r);
+        const __m512i z = _mm512_mask_blend_epi8(at_2, _mm512_mask_blend_epi8(at_1, b, r), g);
+        /* Quarters x0 y0 z0 x1, y1 z1 x2 y2, z2 x3 y3 z3. */
+        const __m512i xy =
+            _mm512_permutex2var_epi64(x, _mm512_setr_epi64(0, 1, 8, 9, 0, 1, 2, 3), y);
+        const __m512i first =
+            _mm512_permutex2var_epi64(xy, _mm512_setr_epi64(0, 1, 2, 3, 8, 9, 6, 7), z);
+        const __m512i yz =
+            _mm512_permutex2var_epi64(y, _mm512_setr_epi64(2, 3, 10, 11, 0, 0, 4, 5), z);
+        const __m512i second =
+            _mm512_permutex2var_epi64(yz, _mm512_setr_epi64(0, 1, 2, 3, 12, 13, 6, 7), x);
+        const __m512i zx =
+            _mm512_permutex2var_epi64(z, _mm512_setr_epi64(4, 5, 14, 15, 0, 0, 6, 7), x);
+        const __m512i last =
+            _mm512_permutex2var_epi64(zx, _mm512_setr_epi64(0, 1, 2, 3, 14, 15, 6, 7), y);
+        const size_t left = 3 * (count - i);
+        if (left >= 192) {
+            _mm512_storeu_si512(out, first);
+            _mm512_storeu_si512(out + 64, second);
+            _mm512_storeu_si512(out + 128, last);
+            continue;
+        }
+        _mm512_mask_storeu_epi8(out, first_bytes(left), first);
+        _mm512_mask_storeu_epi8(out + 64, left > 64 ? first_bytes(left - 64) : 0, second);
+        _mm512_mask_storeu_epi8(out + 128, left > 128 ? first_bytes(left - 128) : 0, last);
+    }
+}
+
+static inline __m512 affine(__m128i bytes, const float *scale, const float *bias)
+{
+    const __m512 value = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+    return _mm512_add_ps(_mm512_mul_ps(value, _mm512_loadu_ps(scale)), _mm512_loadu_ps(bias));
+}
+
+static inline __mmask16 first_16(size_t count)
+{
+    return count >= 16 ? 0xffff : (__mmask16)((1u << count) - 1);
+}
+
+static void floats(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                   float *out)
+{
+    for (size_t i = 0, phase = 0; i < count; i += 16, phase = phase < 32 ? phase + 16 : 0) {
+        const __mmask16 there = first_16(count - i);
+        const __m128i bytes = _mm_maskz_loadu_epi8(there, in + i);
+        _mm512_mask_storeu_ps(out + i, there, affine(bytes, scale + phase, bias + phase));
+    }
+}
+
+static void bfloats(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                    uint16_t *out)
+{
+    for (size_t i = 0, phase = 0; i < count; i += 16, phase = phase < 32 ? phase + 16 : 0) {
+        const __mmask16 there = first_16(count - i);
+        const __m128i bytes = _mm_maskz_loadu_epi8(there, in + i);
+        const __m512i bits = _mm512_castps_si512(affine(bytes, scale + phase, bias + phase));
+        const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+        const __m512i rounded =
+            _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+        _mm256_mask_storeu_epi16(out + i, there,
+                                 _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
+    }
+}
+
+const struct dl2_resize_kernels dl2_resize_kernels_avx512 = {
+    .name = "avx512",
+    .lanes = 16,
+    .pick_factor = 0x00010001,
+    .pick_offset = 0x00010000,
+    .down = down,
+    .split = split,
+    .across = across,
+    .color = color,
+    .pack = pack,
+    .interleave = interleave,
+    .floats = floats,
+    .bfloats = bfloats,
+};

@@ -1,0 +1,188 @@
+/* The registry of transports, how a process comes by its world, and what is made of collectives.
+ * The only file here that asks HAVE_MPI. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "common/memory.h"
+#include "ranks/world_local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct dl2_world_class dl2_world_local;
+#ifdef HAVE_MPI
+extern const struct dl2_world_class dl2_world_mpi;
+#endif
+
+static const struct dl2_world_class *const transports[] = {
+    &dl2_world_local,
+#ifdef HAVE_MPI
+    &dl2_world_mpi,
+#endif
+};
+
+enum { TRANSPORTS = sizeof transports / sizeof transports[0] };
+
+const struct dl2_world_class *dl2_world_at(size_t index)
+{
+    return index < TRANSPORTS ? transports[index] : NULL;
+}
+
+/* -- opening -- */
+
+/* mpirun's and srun's environment, as far as it tells that there are several of this process. */
+static const char *launcher(void)
+{
+    const char *size = getenv("OMPI_COMM_WORLD_SIZE");
+    if (size && atoi(size) > 1)
+        return "mpirun";
+    size = getenv("SLURM_STEP_NUM_TASKS");
+    return size && atoi(size) > 1 ? "srun" : NULL;
+}
+
+static int open_started(struct dl2_world **out, struct dl2_error *error)
+{
+    for (size_t i = 0; i < TRANSPORTS; i++)
+        if (transports[i]->started && transports[i]->started())
+            return transports[i]->open(out, error);
+    if (launcher())
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s started several of this process, but this build has no MPI for "
+                             "them to train together: configure it with Open MPI (Debian: "
+                             "libopenmpi-dev), or use --ranks or --gpus on one machine",
+                             launcher());
+    *out = NULL;
+    return DL2_OK;
+}
+
+int dl2_world_open(const struct dl2_world_options *options, struct dl2_world **out,
+                   int *exit_status, struct dl2_error *error)
+{
+    const char *name = options->transport;
+    *out = NULL;
+    if (options->ranks && launcher())
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s has started several of this process already: each would start %u "
+                             "more; leave out --ranks and --gpus",
+                             launcher(), options->ranks);
+    if (options->ranks && (!name || !strcmp(name, "local")))
+        return dl2_local_launch(options->ranks, out, exit_status, error);
+    if (options->ranks)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "it is mpirun or srun that says how many ranks there are");
+    if (!name)
+        return open_started(out, error);
+    for (size_t i = 0; i < TRANSPORTS; i++)
+        if (!strcmp(transports[i]->name, name) && transports[i]->open)
+            return transports[i]->open(out, error);
+    return strcmp(name, "local") == 0
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no transport '%s' in this build",
+                               name);
+}
+
+/* -- what is made of collectives -- */
+
+unsigned dl2_world_rank(const struct dl2_world *world)
+{
+    return world ? world->rank : 0;
+}
+
+unsigned dl2_world_size(const struct dl2_world *world)
+{
+    return world ? world->size : 1;
+}
+
+void dl2_world_close(struct dl2_world *world)
+{
+    if (world)
+        world->ops->close(world);
+}
+
+int dl2_world_sum(const struct dl2_world *world, double *values, size_t count,
+                  struct dl2_error *error)
+{
+    return world ? world->ops->sum_doubles(world, 0, values, count, error) : DL2_OK;
+}
+
+static int no_memory(struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for what ranks tell each other");
+}
+
+/* Each rank's number, to all. */
+static int gather_numbers(const struct dl2_world *world, double own, double **out,
+                          struct dl2_error *error)
+{
+    double *numbers = dl2_calloc(world->size, sizeof *numbers);
+    if (!numbers)
+        return no_memory(error);
+    numbers[world->rank] = own;
+    int status = dl2_world_sum(world, numbers, world->size, error);
+    if (status == DL2_OK)
+        *out = numbers;
+    else
+        free(numbers);
+    return status;
+}
+
+int dl2_world_agree(const struct dl2_world *world, int status, struct dl2_error *error)
+{
+    if (!world)
+        return status;
+    double *statuses;
+    struct dl2_error unheard = DL2_ERROR_INIT, *said = error ? error : &unheard;
+    if (status < 0)
+        said->status = (enum dl2_status)status;
+    DL2_TRY(gather_numbers(world, status, &statuses, said));
+    unsigned first = 0;
+    while (first < world->size && statuses[first] == 0)
+        first++;
+    free(statuses);
+    if (first == world->size)
+        return DL2_OK;
+    DL2_TRY(world->ops->broadcast(world, first, said, sizeof *said, said));
+    return said->status;
+}
+
+int dl2_world_gather(const struct dl2_world *world, const char *text, char **texts,
+                     struct dl2_error *error)
+{
+    const unsigned ranks = dl2_world_size(world), own = dl2_world_rank(world);
+    double alone = (double)strlen(text), *lengths = &alone;
+    if (world)
+        DL2_TRY(gather_numbers(world, alone, &lengths, error));
+    int status = DL2_OK;
+    memset(texts, 0, ranks * sizeof *texts);
+    for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
+        const size_t length = (size_t)lengths[rank];
+        texts[rank] = dl2_calloc(length + 1, 1);
+        if (!texts[rank])
+            status = no_memory(error);
+        else if (rank == own)
+            memcpy(texts[rank], text, length);
+        if (status == DL2_OK && world)
+            status = world->ops->broadcast(world, rank, texts[rank], length, error);
+    }
+    if (lengths != &alone)
+        free(lengths);
+    for (unsigned rank = 0; status < 0 && rank < ranks; rank++) {
+        free(texts[rank]);
+        texts[rank] = NULL;
+    }
+    return status;
+}
+
+int dl2_world_share(const struct dl2_world *world, char **text, struct dl2_error *error)
+{
+    if (!world)
+        return DL2_OK;
+    double size = world->rank == 0 && *text ? (double)strlen(*text) + 1 : 0;
+    DL2_TRY(dl2_world_sum(world, &size, 1, error));
+    if (world->rank != 0)
+        *text = size > 0 ? dl2_calloc((size_t)size, 1) : NULL;
+    if (size > 0 && !*text)
+        return no_memory(error);
+    return size > 0 ? world->ops->broadcast(world, 0, *text, (size_t)size, error) : DL2_OK;
+}

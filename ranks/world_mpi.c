@@ -1,0 +1,314 @@
+/*
+ * The transport "mpi": Open MPI. The only file that includes its header.
+ *
+ * Both channels go on at the same time, from two threads, each with a communicator of its own. MPI
+ * need not allow that threads are inside it together (MPI_THREAD_MULTIPLE is not on every cluster):
+ * every call here is a nonblocking one under a mutex, asked again and again whether it is done. So
+ * neither channel ever waits for the other, and who waits long can sleep.
+ *
+ * A sum goes as in world_local.c: every rank gets everybody's part of its share, adds them up in
+ * the order of the ranks, and all get all shares. That moves as many bytes as a ring does.
+ */
+#include "common/memory.h"
+#include "ranks/world.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Bytes of a piece; what is longer goes one by one. MPI counts in int. */
+#define PIECE ((size_t)4 << 20)
+/* Looks at a call before who waits sleeps between them, and for how long. */
+#define LOOKS     500
+#define NAP_NANOS 50000
+
+struct mpi {
+    struct dl2_world base;
+    MPI_Comm channels[DL2_WORLD_CHANNELS];
+    char *parts[DL2_WORLD_CHANNELS]; /* everybody's part of this rank's share of a piece */
+    int *counts[DL2_WORLD_CHANNELS]; /* [4][size]: sizes and places of shares, see shares_of() */
+};
+
+/* MPI is one for the whole process, and so is this. */
+static pthread_mutex_t inside = PTHREAD_MUTEX_INITIALIZER;
+
+extern const struct dl2_world_class dl2_world_mpi;
+
+static int check(int code, const char *what, struct dl2_error *error)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    if (code == MPI_SUCCESS)
+        return DL2_OK;
+    MPI_Error_string(code, text, &length);
+    return dl2_error_set(error, DL2_ERR_SYSTEM, "MPI can't %s: %s", what, text);
+}
+
+/* Ends a call that was begun, with what its beginning returned; `inside` is held then, and isn't
+ * on return. */
+static int finish(int begun, MPI_Request *request, const char *what, struct dl2_error *error)
+{
+    int done = 0, code = begun;
+    for (unsigned looks = 0; code == MPI_SUCCESS; looks++) {
+        code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (done || code != MPI_SUCCESS)
+            break;
+        pthread_mutex_unlock(&inside);
+        if (looks < LOOKS)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NANOS}, NULL);
+        pthread_mutex_lock(&inside);
+    }
+    int status = check(code, what, error);
+    pthread_mutex_unlock(&inside);
+    return status;
+}
+
+/* -- collectives -- */
+
+/* How `n` numbers are shared out, and where parts of this rank's share arrive, in MPI's ints. */
+struct shares {
+    int *counts, *places;           /* [size]: each rank's share of the piece */
+    int *part_counts, *part_places; /* [size]: of this rank's share, from each rank */
+};
+
+static struct shares shares_of(const struct mpi *mpi, unsigned channel, size_t n)
+{
+    const unsigned size = mpi->base.size;
+    int *counts = mpi->counts[channel];
+    const struct shares shares = {counts, counts + size, counts + 2 * size, counts + 3 * size};
+    for (unsigned rank = 0; rank < size; rank++) {
+        shares.places[rank] = (int)(n * rank / size);
+        shares.counts[rank] = (int)(n * (rank + 1) / size) - shares.places[rank];
+    }
+    for (unsigned rank = 0; rank < size; rank++) {
+        shares.part_counts[rank] = shares.counts[mpi->base.rank];
+        shares.part_places[rank] = shares.counts[mpi->base.rank] * (int)rank;
+    }
+    return shares;
+}
+
+typedef void add_fn(void *to, const void *parts, size_t count, unsigned ranks);
+
+/* Parts lie one behind the other. */
+static void add_floats(void *to, const void *parts, size_t count, unsigned ranks)
+{
+    float *sum = to;
+    const float *part = parts;
+    memcpy(sum, part, count * sizeof *sum);
+    for (unsigned rank = 1; rank < ranks; rank++)
+        for (size_t i = 0; i < count; i++)
+            sum[i] += part[rank * count + i];
+}
+
+static void add_doubles(void *to, const void *parts, size_t count, unsigned ranks)
+{
+    double *sum = to;
+    const double *part = parts;
+    memcpy(sum, part, count * sizeof *sum);
+    for (unsigned rank = 1; rank < ranks; rank++)
+        for (size_t i = 0; i < count; i++)
+            sum[i] += part[rank * count + i];
+}
+
+static int sum(const struct dl2_world *world, unsigned channel, char *data, size_t count,
+               size_t size, MPI_Datatype type, add_fn *add, struct dl2_error *error)
+{
+    const struct mpi *mpi = (const struct mpi *)world;
+    const char *what = "add up what ranks have";
+    const size_t most = PIECE / size;
+    MPI_Request request;
+    for (size_t done = 0; done < count; done += most) {
+        const size_t n = count - done < most ? count - done : most;
+        const struct shares s = shares_of(mpi, channel, n);
+        char *piece = data + done * size;
+        pthread_mutex_lock(&inside);
+        int code =
+            MPI_Ialltoallv(piece, s.counts, s.places, type, mpi->parts[channel], s.part_counts,
+                           s.part_places, type, mpi->channels[channel], &request);
+        DL2_TRY(finish(code, &request, what, error));
+        add(piece + (size_t)s.places[world->rank] * size, mpi->parts[channel],
+            (size_t)s.counts[world->rank], world->size);
+        pthread_mutex_lock(&inside);
+        code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, piece, s.counts, s.places, type,
+                               mpi->channels[channel], &request);
+        DL2_TRY(finish(code, &request, what, error));
+    }
+    return DL2_OK;
+}
+
+static int mpi_sum_floats(const struct dl2_world *world, unsigned channel, float *data,
+                          size_t count, struct dl2_error *error)
+{
+    return sum(world, channel, (char *)data, count, sizeof *data, MPI_FLOAT, add_floats, error);
+}
+
+static int mpi_sum_doubles(const struct dl2_world *world, unsigned channel, double *data,
+                           size_t count, struct dl2_error *error)
+{
+    return sum(world, channel, (char *)data, count, sizeof *data, MPI_DOUBLE, add_doubles, error);
+}
+
+static int mpi_broadcast(const struct dl2_world *world, unsigned root, void *data, size_t bytes,
+                         struct dl2_error *error)
+{
+    const struct mpi *mpi = (const struct mpi *)world;
+    MPI_Request request;
+    for (size_t done = 0; done < bytes; done += PIECE) {
+        const size_t n = bytes - done < PIECE ? bytes - done : PIECE;
+        pthread_mutex_lock(&inside);
+        int code = MPI_Ibcast((char *)data + done, (int)n, MPI_BYTE, (int)root, mpi->channels[0],
+                              &request);
+        DL2_TRY(finish(code, &request, "tell all ranks what one has", error));
+    }
+    return DL2_OK;
+}
+
+/* -- the transport -- */
+
+static const char *mpi_version(void)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, ",")] = '\0'; /* "Open MPI v4.1.4, package: ..." */
+    return text;
+}
+
+static bool mpi_started(void)
+{
+    /* Open MPI's mpirun; a step of srun's, which reaches Open MPI by PMIx or PMI2. A batch script's
+     * own process has SLURM_ variables, too, but none of a step. */
+    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") ||
+           (getenv("SLURM_STEP_NUM_TASKS") && atoi(getenv("SLURM_STEP_NUM_TASKS")) > 1);
+}
+
+static void mpi_give_up(const struct dl2_world *world)
+{
+    (void)world;
+    pthread_mutex_lock(&inside); /* the other channel's thread may be there */
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    pthread_mutex_unlock(&inside);
+}
+
+static void release(struct mpi *mpi)
+{
+    for (int i = 0; i < DL2_WORLD_CHANNELS; i++) {
+        if (mpi->channels[i] != MPI_COMM_NULL)
+            MPI_Comm_free(&mpi->channels[i]);
+        free(mpi->parts[i]);
+        free(mpi->counts[i]);
+    }
+    free(mpi);
+}
+
+static void mpi_close(struct dl2_world *world)
+{
+    release((struct mpi *)world);
+    MPI_Finalize();
+}
+
+/* Which of the ranks on this machine this is, and how many of them may run where it may: mpirun
+ * often binds each to processors of its own. */
+static int look_around(struct dl2_world *world, struct dl2_error *error)
+{
+    MPI_Comm here;
+    int rank = 0, size = 1;
+    cpu_set_t own;
+    DL2_TRY(check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, (int)world->rank,
+                                      MPI_INFO_NULL, &here),
+                  "find the ranks on this machine", error));
+    MPI_Comm_rank(here, &rank);
+    MPI_Comm_size(here, &size);
+    world->local_rank = (unsigned)rank;
+    world->local_size = (unsigned)size;
+    world->sharers = 1;
+    CPU_ZERO(&own);
+    sched_getaffinity(0, sizeof own, &own);
+    cpu_set_t *all = dl2_calloc((size_t)size, sizeof *all);
+    int status =
+        all ? check(MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, here),
+                    "find who shares processors", error)
+            : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a world");
+    for (int i = 0; i < size && status == DL2_OK; i++)
+        world->sharers += i != rank && CPU_EQUAL(&own, &all[i]);
+    free(all);
+    MPI_Comm_free(&here);
+    return status;
+}
+
+static int prepare(struct mpi *mpi, struct dl2_error *error)
+{
+    int rank, size, length;
+    char machine[MPI_MAX_PROCESSOR_NAME];
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Get_processor_name(machine, &length);
+    mpi->base.rank = (unsigned)rank;
+    mpi->base.size = (unsigned)size;
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    if (tasks && size == 1 && atoi(tasks) > 1)
+        return dl2_error_set(error, DL2_ERR_SYSTEM,
+                             "srun started %s tasks, but MPI knows only of this one (on %s), and "
+                             "each would train alone: use srun --mpi=pmix, or mpirun",
+                             tasks, machine);
+    DL2_TRY(look_around(&mpi->base, error));
+    const size_t ranks = mpi->base.size;
+    for (int i = 0; i < DL2_WORLD_CHANNELS; i++) {
+        /* Shares differ by one number at most, and parts of the largest have to fit. */
+        mpi->parts[i] = dl2_alloc_aligned(PIECE + ranks * sizeof(double), 1);
+        mpi->counts[i] = dl2_calloc(4 * ranks, sizeof(int));
+        if (!mpi->parts[i] || !mpi->counts[i])
+            return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a world");
+        DL2_TRY(check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->channels[i]), "make a channel", error));
+        DL2_TRY(check(MPI_Comm_set_errhandler(mpi->channels[i], MPI_ERRORS_RETURN), "return errors",
+                      error));
+    }
+    return DL2_OK;
+}
+
+static int mpi_open(struct dl2_world **out, struct dl2_error *error)
+{
+    int provided = MPI_THREAD_SINGLE;
+    struct mpi *mpi = dl2_calloc(1, sizeof *mpi);
+    if (!mpi)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a world");
+    mpi->base.ops = &dl2_world_mpi;
+    for (int i = 0; i < DL2_WORLD_CHANNELS; i++)
+        mpi->channels[i] = MPI_COMM_NULL;
+    int status =
+        check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided), "start", error);
+    if (status < 0) {
+        free(mpi);
+        return status;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (provided < MPI_THREAD_SERIALIZED)
+        status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                               "this MPI can't be called from more than one thread");
+    if (status == DL2_OK)
+        status = prepare(mpi, error);
+    if (status < 0) { /* without MPI_Finalize(), for which the others might never come */
+        release(mpi);
+        return status;
+    }
+    *out = &mpi->base;
+    return DL2_OK;
+}
+
+const struct dl2_world_class dl2_world_mpi = {
+    .name = "mpi",
+    .version = mpi_version,
+    .started = mpi_started,
+    .open = mpi_open,
+    .close = mpi_close,
+    .give_up = mpi_give_up,
+    .sum_floats = mpi_sum_floats,
+    .sum_doubles = mpi_sum_doubles,
+    .broadcast = mpi_broadcast,
+};

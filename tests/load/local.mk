@@ -1,0 +1,3 @@
+# tests of load
+TESTS += tests/load/analyze.sh tests/load/load.sh tests/load/valgrind.sh
+EXTRA_DIST += tests/load/analyze.sh tests/load/load.sh tests/load/valgrind.sh

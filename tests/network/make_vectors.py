@@ -1,0 +1,129 @@
+"""Golden vectors of whole networks, made with PyTorch (Debian's python3-torch):
+
+    /usr/bin/python3 make_vectors.py convnet > vectors-convnet.txt
+    /usr/bin/python3 make_vectors.py resnet20 > vectors-resnet20.txt
+
+The networks are network/arch.c's, on 8x8 (resnet20: 16x16) images in 3 classes, in double precision, with label smoothing and
+weight decay on weights of convolutions and linear layers only. The numbers that go in come from a formula that the test
+repeats (`fill`), so that only results are stored: the loss, a digest of every gradient, and, after three steps, a digest of
+every tensor. A digest is the sum of the elements times the same formula's numbers, and the sum of squares.
+"""
+import sys
+
+import torch
+from torch import nn
+
+BATCH, CLASSES = 4, 3
+
+
+def fill(count, seed):
+    """(k * 7919 + seed * 104729) mod 2003 / 1001.5 - 1, for k = 0, 1, ..."""
+    k = torch.arange(count, dtype=torch.int64)
+    return ((k * 7919 + seed * 104729) % 2003).double() / 1001.5 - 1
+
+
+class ConvNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        fan_in = 3
+        for stage in (1, 2, 3):
+            out = 16 << stage
+            inner = nn.Module()
+            for i in (1, 2):
+                setattr(inner, "conv%d" % i, nn.Conv2d(fan_in, out, 3, 1, 1, bias=False))
+                setattr(inner, "bn%d" % i, nn.BatchNorm2d(out))
+                fan_in = out
+            setattr(self, "stage%d" % stage, inner)
+        self.fc = nn.Linear(fan_in, CLASSES)
+
+    def forward(self, x):
+        for inner in (self.stage1, self.stage2, self.stage3):
+            x = torch.relu(inner.bn1(inner.conv1(x)))
+            x = torch.relu(inner.bn2(inner.conv2(x)))
+            x = nn.functional.max_pool2d(x, 2)
+        return self.fc(x.mean((2, 3)))
+
+
+class Block(nn.Module):
+    """He et al. 2015's, with a projection where the shape changes; torchvision's names."""
+
+    def __init__(self, fan_in, out, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(fan_in, out, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(out)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(out)
+        self.downsample = None
+        if stride != 1 or fan_in != out:
+            self.downsample = nn.Sequential(
+                nn.Conv2d(fan_in, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
+        return torch.relu(y + (x if self.downsample is None else self.downsample(x)))
+
+
+class ResNet20(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        self.layer1 = nn.Sequential(*(Block(16, 16, 1) for _ in range(3)))
+        self.layer2 = nn.Sequential(Block(16, 32, 2), Block(32, 32, 1), Block(32, 32, 1))
+        self.layer3 = nn.Sequential(Block(32, 64, 2), Block(64, 64, 1), Block(64, 64, 1))
+        self.fc = nn.Linear(64, CLASSES)
+
+    def forward(self, x):
+        x = torch.relu(self.bn1(self.conv1(x)))
+        x = self.layer3(self.layer2(self.layer1(x)))
+        return self.fc(x.mean((2, 3)))
+
+
+NETWORKS = {"convnet": (ConvNet, 8), "resnet20": (ResNet20, 16)}
+
+
+def digest(tensor, seed):
+    flat = tensor.detach().reshape(-1)
+    return "%.12g %.12g" % ((flat * fill(flat.numel(), seed)).sum(), (flat * flat).sum())
+
+
+def main():
+    network, pixels_a_side = NETWORKS[sys.argv[1]]
+    net = network().double().train()
+    state = {k: v for k, v in net.state_dict().items() if "num_batches" not in k}
+    with torch.no_grad():
+        for i, (name, tensor) in enumerate(state.items()):
+            values = fill(tensor.numel(), i + 1).reshape(tensor.shape)
+            if tensor.dim() > 1:
+                values = values * (2 / (tensor.numel() // tensor.shape[0])) ** 0.5
+            elif name.endswith("running_var") or ".bn" in name and name.endswith(".weight"):
+                values = 1 + 0.25 * values
+            else:
+                values = 0.1 * values
+            tensor.copy_(values)
+    pixels = ((fill(BATCH * pixels_a_side ** 2 * 3, 99) + 1) * 127).floor()
+    images = pixels.reshape(BATCH, pixels_a_side, pixels_a_side, 3).permute(0, 3, 1, 2)
+    mean = torch.tensor([122.0, 116.0, 104.0]).double().view(1, 3, 1, 1)
+    std = torch.tensor([59.0, 58.0, 60.0]).double().view(1, 3, 1, 1)
+    labels = torch.tensor([0, 2, 1, 2])
+    decayed = [p for p in net.parameters() if p.dim() > 1]
+    others = [p for p in net.parameters() if p.dim() == 1]
+    sgd = torch.optim.SGD([{"params": decayed, "weight_decay": 0.01}, {"params": others}], 0.01,
+                          momentum=0.9, nesterov=True)
+    for step in range(3):
+        sgd.zero_grad()
+        loss = nn.functional.cross_entropy(net((images - mean) / std), labels, label_smoothing=0.1)
+        loss.backward()
+        print("loss", "%.12g" % loss.item())
+        if step == 0:
+            for i, (name, tensor) in enumerate(net.named_parameters()):
+                print("gradient", name, digest(tensor.grad, 7))
+        sgd.step()
+    for name, tensor in state.items():
+        print("value", name, digest(tensor, 7))
+    net.eval()
+    loss = nn.functional.cross_entropy(net((images - mean) / std), labels)
+    print("evaluation", "%.12g" % loss.item())
+
+
+main()

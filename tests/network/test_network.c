@@ -1,0 +1,761 @@
+/*
+ * Networks above the seam: whole ones against PyTorch's figures (vectors-*.txt, from
+ * make_vectors.py) on every device, and what the interface promises.
+ */
+#include "common/memory.h"
+#include "network/arch.h"
+#include "network/graph.h"
+#include "network/network.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* after those above */
+#include <cmocka.h>
+
+/* As in make_vectors.py. */
+static double fill(uint64_t k, uint64_t seed)
+{
+    return (double)((k * 7919 + seed * 104729) % 2003) / 1001.5 - 1;
+}
+
+static void ok(int status, const struct dl2_error *error)
+{
+    if (status)
+        fail_msg("%s", error->message);
+}
+
+static struct dl2_device *opened(const struct dl2_device_class *ops, unsigned threads)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+#ifdef __SANITIZE_THREAD__
+    threads = 1; /* GCC's OpenMP runtime is not instrumented: its barriers look like races */
+#endif
+    struct dl2_device_options options = {.threads = threads};
+    struct dl2_device *device = NULL;
+    ok(ops->open(&options, &device, &error), &error);
+    return device;
+}
+
+static struct dl2_network_config config_of(const char *arch, unsigned pixels, unsigned batch,
+                                           unsigned classes)
+{
+    return (struct dl2_network_config){.arch = arch,
+                                       .batch = batch,
+                                       .height = pixels,
+                                       .width = pixels,
+                                       .channels = 3,
+                                       .classes = classes,
+                                       .mean = {122, 116, 104},
+                                       .std = {59, 58, 60},
+                                       .smoothing = 0.1f,
+                                       .seed = 5,
+                                       .train = true};
+}
+
+static struct dl2_network *created(struct dl2_device *device,
+                                   const struct dl2_network_config *config)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_network *net = NULL;
+    ok(dl2_network_create(device, config, &net, &error), &error);
+    return net;
+}
+
+static struct dl2_network *made(struct dl2_device *device, const char *arch, unsigned pixels,
+                                unsigned batch, unsigned classes)
+{
+    const struct dl2_network_config config = config_of(arch, pixels, batch, classes);
+    return created(device, &config);
+}
+
+enum { BATCH = 4, PIXELS = 8, BYTES = BATCH * PIXELS * PIXELS * 3 };
+static const int32_t labels[BATCH] = {0, 2, 1, 2};
+static uint8_t images[BYTES];
+
+static double one_step(struct dl2_network *net, const struct dl2_network_input *input,
+                       uint64_t number)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    const struct dl2_network_step step = {number, 1, false, false};
+    struct dl2_loss_sums sums;
+    ok(dl2_network_train(net, input, &step, &error), &error);
+    ok(dl2_network_take_sums(net, &sums, &error), &error);
+    return sums.loss / (double)sums.counted;
+}
+
+/* The next line of the vectors must be `kind`, and `name` where not NULL; returns its numbers. */
+static void expect_line(FILE *file, const char *kind, const char *name, double *a, double *b)
+{
+    char got_kind[32], got_name[64] = "";
+    int count = name ? fscanf(file, "%31s %63s %lf %lf", got_kind, got_name, a, b)
+                     : fscanf(file, "%31s %lf", got_kind, a);
+    assert_int_equal(count, name ? 4 : 2);
+    assert_string_equal(got_kind, kind);
+    if (name)
+        assert_string_equal(got_name, name);
+}
+
+/* `tolerance` is relative to the tensor's norm: floats here, doubles there. */
+static void compare_digest(FILE *file, const char *kind, struct dl2_network *net, size_t index,
+                           enum dl2_network_part part, double tolerance)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_network_tensor tensor;
+    double want, want_square, got = 0, square = 0, scale;
+    dl2_network_tensor(net, index, &tensor);
+    expect_line(file, kind, tensor.name, &want, &want_square);
+    float *values = dl2_calloc(tensor.count, sizeof *values);
+    assert_non_null(values);
+    ok(dl2_network_get(net, index, part, values, &error), &error);
+    for (size_t k = 0; k < tensor.count; k++) {
+        got += values[k] * fill(k, 7);
+        square += (double)values[k] * values[k];
+    }
+    free(values);
+    scale = sqrt(want_square) + 1e-6;
+    if (fabs(got - want) > tolerance * scale ||
+        fabs(sqrt(square) - sqrt(want_square)) > tolerance * scale)
+        fail_msg("%s of %s: %.9g %.9g, not %.9g %.9g", kind, tensor.name, got, square, want,
+                 want_square);
+}
+
+/* values_within: after three steps, through which a deep network's rounding grows. */
+static void compare_with_pytorch(const char *arch, unsigned pixels, double values_within)
+{
+    const struct dl2_device_class *ops;
+    const size_t bytes = (size_t)BATCH * pixels * pixels * 3;
+    uint8_t *noise = dl2_calloc(bytes, 1);
+    assert_non_null(noise);
+    for (size_t i = 0; i < bytes; i++)
+        noise[i] = (uint8_t)((fill(i, 99) + 1) * 127);
+    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        if (ops->present && !ops->present()) {
+            print_message("not on %s, which isn't here\n", ops->name);
+            continue;
+        }
+        struct dl2_device *device = opened(ops, 2);
+        struct dl2_network *net = made(device, arch, pixels, BATCH, 3);
+        size_t tensors = dl2_network_tensor_count(net);
+        for (size_t i = 0; i < tensors; i++) {
+            struct dl2_network_tensor t;
+            dl2_network_tensor(net, i, &t);
+            float *values = dl2_calloc(t.count, sizeof *values);
+            assert_non_null(values);
+            double spread = sqrt(2 / (double)(t.count / t.dims[0]));
+            bool around_one = strstr(t.name, "running_var") ||
+                              (strstr(t.name, ".bn") && strstr(t.name, ".weight"));
+            for (size_t k = 0; k < t.count; k++)
+                values[k] = (float)(t.rank > 1   ? spread * fill(k, i + 1)
+                                    : around_one ? 1 + 0.25 * fill(k, i + 1)
+                                                 : 0.1 * fill(k, i + 1));
+            ok(dl2_network_set(net, i, DL2_NETWORK_VALUE, values, &error), &error);
+            free(values);
+        }
+        char path[4096];
+        const char *srcdir = getenv("srcdir");
+        snprintf(path, sizeof path, "%s/tests/network/vectors-%s.txt", srcdir ? srcdir : ".", arch);
+        FILE *file = fopen(path, "r");
+        if (!file)
+            fail_msg("%s is missing", path);
+        const struct dl2_network_input input = {noise, labels, BATCH, NULL, 1};
+        const struct dl2_update update = {0.01f, 0.9f, 0.01f, true};
+        double want;
+        for (uint64_t step = 0; step < 3; step++) {
+            double loss = one_step(net, &input, step);
+            expect_line(file, "loss", NULL, &want, NULL);
+            if (fabs(loss - want) > (step ? values_within / 20 : 1e-5))
+                fail_msg("%s, step %d: loss %.9g, not %.9g", ops->name, (int)step, loss, want);
+            for (size_t i = 0; step == 0 && i < tensors; i++) {
+                struct dl2_network_tensor t;
+                dl2_network_tensor(net, i, &t);
+                if (t.parameter)
+                    compare_digest(file, "gradient", net, i, DL2_NETWORK_GRADIENT, 2e-4);
+            }
+            ok(dl2_network_update(net, &update, &error), &error);
+        }
+        for (size_t i = 0; i < tensors; i++)
+            compare_digest(file, "value", net, i, DL2_NETWORK_VALUE, values_within);
+        struct dl2_loss_sums sums;
+        ok(dl2_network_evaluate(net, &input, &error), &error);
+        ok(dl2_network_take_sums(net, &sums, &error), &error);
+        expect_line(file, "evaluation", NULL, &want, NULL);
+        assert_true(fabs(sums.loss / BATCH - want) < 1e-4);
+        fclose(file);
+        dl2_network_destroy(net);
+        dl2_device_close(device);
+    }
+    free(noise);
+}
+
+static void convnet_as_in_pytorch(void **state)
+{
+    (void)state;
+    compare_with_pytorch("convnet", PIXELS, 2e-4);
+}
+
+/* Residual blocks, with and without a projection. */
+static void resnet20_as_in_pytorch(void **state)
+{
+    (void)state;
+    compare_with_pytorch("resnet20", 16, 1e-3);
+}
+
+/* All of one part, tensor after tensor; *count (may be NULL): how much. */
+static float *all_of(struct dl2_network *net, enum dl2_network_part part, size_t *count)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    float *all = NULL;
+    size_t total = 0;
+    for (size_t i = 0; i < dl2_network_tensor_count(net); i++) {
+        struct dl2_network_tensor t;
+        dl2_network_tensor(net, i, &t);
+        all = dl2_realloc(all, total + t.count, sizeof *all);
+        assert_non_null(all);
+        ok(dl2_network_get(net, i, part, all + total, &error), &error);
+        total += t.count;
+    }
+    if (count)
+        *count = total;
+    return all;
+}
+
+/* All values after two steps; `count` floats to free. */
+static float *trained(struct dl2_device *device, const char *arch, unsigned pixels, size_t *count)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_network *net = made(device, arch, pixels, BATCH, 3);
+    uint8_t *large = dl2_calloc((size_t)BATCH * pixels * pixels, 3);
+    assert_non_null(large);
+    for (size_t i = 0; i < (size_t)BATCH * pixels * pixels * 3; i++)
+        large[i] = (uint8_t)((fill(i, 3) + 1) * 127);
+    const struct dl2_update update = {0.05f, 0.9f, 0.01f, true};
+    for (unsigned step = 0; step < 2; step++) {
+        const struct dl2_network_input input = {large, labels, BATCH - step, NULL, 1};
+        one_step(net, &input, step);
+        ok(dl2_network_update(net, &update, &error), &error);
+    }
+    float *all = all_of(net, DL2_NETWORK_VALUE, count);
+    free(large);
+    dl2_network_destroy(net);
+    return all;
+}
+
+static void two_runs_are_the_same_bits(void **state)
+{
+    (void)state;
+    const struct dl2_device_class *ops = dl2_device_default();
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        size_t count, again_count;
+        struct dl2_device *device = opened(ops, threads);
+        float *first = trained(device, "resnet20", 16, &count);
+        float *again = trained(device, "resnet20", 16, &again_count);
+        assert_int_equal(count, again_count);
+        assert_memory_equal(first, again, count * sizeof *first);
+        free(first);
+        free(again);
+        dl2_device_close(device);
+    }
+}
+
+static double evaluated(struct dl2_network *net, const struct dl2_network_input *input)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_loss_sums sums;
+    ok(dl2_network_evaluate(net, input, &error), &error);
+    ok(dl2_network_take_sums(net, &sums, &error), &error);
+    return sums.loss / (double)sums.counted;
+}
+
+/* Averages follow weights and running statistics, stand in for them, and go again without a trace.
+ */
+static void averages(struct dl2_device *device)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_network_config config = config_of("convnet", PIXELS, BATCH, 3);
+    config.average = true;
+    struct dl2_network *net = created(device, &config);
+    const struct dl2_network_input input = {images, labels, BATCH, NULL, 1};
+    const float decays[] = {0, 0.25f, 0.75f};
+    size_t count;
+    float *want = all_of(net, DL2_NETWORK_VALUE, &count);
+    for (unsigned n = 0; n < 3; n++) {
+        const struct dl2_update update = {0.1f, 0.9f, 0.01f, false, decays[n]};
+        one_step(net, &input, n);
+        ok(dl2_network_update(net, &update, &error), &error);
+        float *values = all_of(net, DL2_NETWORK_VALUE, NULL);
+        for (size_t i = 0; i < count; i++)
+            want[i] = decays[n] * want[i] + (1 - decays[n]) * values[i];
+        free(values);
+    }
+    float *weights = all_of(net, DL2_NETWORK_VALUE, NULL);
+    float *average = all_of(net, DL2_NETWORK_AVERAGE, NULL);
+    for (size_t i = 0; i < count; i++)
+        assert_true(fabsf(average[i] - want[i]) <= 1e-6f * (1 + fabsf(want[i])));
+
+    const double own = evaluated(net, &input);
+    ok(dl2_network_use_average(net, true, &error), &error);
+    ok(dl2_network_use_average(net, true, &error), &error);
+    const double averaged = evaluated(net, &input);
+    assert_true(fabs(own - averaged) > 1e-3);
+    float *shown = all_of(net, DL2_NETWORK_VALUE, NULL);
+    assert_memory_equal(shown, average, count * sizeof *shown);
+    const struct dl2_network_step step = {3, 1, false, false};
+    assert_int_equal(dl2_network_train(net, &input, &step, &error), DL2_ERR_ARGUMENT);
+    dl2_error_clear(&error);
+    ok(dl2_network_use_average(net, false, &error), &error);
+    assert_true(fabs(evaluated(net, &input) - own) < 1e-6);
+    free(shown);
+    shown = all_of(net, DL2_NETWORK_VALUE, NULL);
+    assert_memory_equal(shown, weights, count * sizeof *shown);
+    dl2_network_destroy(net);
+
+    /* A network that has the averages for weights says the same; it keeps none itself. */
+    net = made(device, "convnet", PIXELS, BATCH, 3);
+    for (size_t i = 0, at = 0; i < dl2_network_tensor_count(net); i++) {
+        struct dl2_network_tensor t;
+        dl2_network_tensor(net, i, &t);
+        ok(dl2_network_set(net, i, DL2_NETWORK_VALUE, average + at, &error), &error);
+        at += t.count;
+    }
+    assert_true(fabs(evaluated(net, &input) - averaged) < 1e-6);
+    assert_false(dl2_network_has(net, 0, DL2_NETWORK_AVERAGE));
+    assert_int_equal(dl2_network_use_average(net, true, &error), DL2_ERR_ARGUMENT);
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_network_get(net, 0, DL2_NETWORK_AVERAGE, shown, &error), DL2_ERR_ARGUMENT);
+    dl2_error_clear(&error);
+    dl2_network_destroy(net);
+    free(want);
+    free(weights);
+    free(average);
+    free(shown);
+}
+
+static void averages_stand_in(void **state)
+{
+    (void)state;
+    const struct dl2_device_class *ops;
+    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
+        if (ops->present && !ops->present()) {
+            print_message("not on %s, which isn't here\n", ops->name);
+            continue;
+        }
+        struct dl2_device *device = opened(ops, 2);
+        averages(device);
+        dl2_device_close(device);
+    }
+    /* Where layers read an image of the weights. */
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *device = NULL;
+    const struct dl2_device_options options = {.precision = DL2_PRECISION_BF16};
+    ok(dl2_device_open("ref", &options, &device, &error), &error);
+    averages(device);
+    dl2_device_close(device);
+}
+
+/* The same batch twice at half the loss's scale gives the gradient of once. */
+static void micro_batches_add_up(void **state)
+{
+    (void)state;
+    const struct dl2_device_class *ops;
+    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        if (ops->present && !ops->present()) {
+            print_message("not on %s, which isn't here\n", ops->name);
+            continue;
+        }
+        struct dl2_device *device = opened(ops, 2);
+        struct dl2_network *net = made(device, "convnet", PIXELS, BATCH, 3);
+        struct dl2_network_tensor t;
+        const struct dl2_network_input input = {images, labels, BATCH, NULL, 1};
+        size_t last = dl2_network_tensor_count(net) - 2;
+        dl2_network_tensor(net, last, &t);
+        float *once = dl2_calloc(t.count, sizeof *once),
+              *twice = dl2_calloc(t.count, sizeof *twice);
+        one_step(net, &input, 0);
+        ok(dl2_network_get(net, last, DL2_NETWORK_GRADIENT, once, &error), &error);
+        for (int i = 0; i < 2; i++) {
+            const struct dl2_network_step half = {0, 0.5f, i > 0, false};
+            ok(dl2_network_train(net, &input, &half, &error), &error);
+        }
+        ok(dl2_network_get(net, last, DL2_NETWORK_GRADIENT, twice, &error), &error);
+        for (size_t k = 0; k < t.count; k++)
+            assert_true(fabsf(once[k] - twice[k]) < 1e-5f);
+        free(once);
+        free(twice);
+        dl2_network_destroy(net);
+        dl2_device_close(device);
+    }
+}
+
+/*
+ * A training of all kinds of calls, over and over: two batch sizes, mixup, several micro-batches,
+ * evaluation in between. Losses of all of them, then logits, into `out`; returns how many.
+ */
+enum { ROUNDS = 4, FIGURES = ROUNDS * 5 + BATCH * 3 };
+
+static const struct learner {
+    const char *arch;
+    enum dl2_optimizer optimizer;
+    struct dl2_update update;
+    unsigned rounds; /* at most ROUNDS; in the second, what was recorded in the first runs again */
+} learners[] = {
+    {"convnet", DL2_SGD, {0.001f, 0.9f, 0.001f, true, 0, 0, 0, 0}, ROUNDS},
+    {"vit_tiny", DL2_ADAMW, {1e-5f, 0.9f, 0.05f, false, 0, 0.99f, 1e-8f, 0}, 2},
+};
+
+static size_t all_kinds(struct dl2_device *device, const struct learner *learner, double *out)
+{
+    static const uint32_t partner[BATCH] = {3, 0, 1, 2};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_network_config config = config_of(learner->arch, PIXELS, BATCH, 3);
+    config.optimizer = learner->optimizer;
+    struct dl2_network *net = created(device, &config);
+    struct dl2_update update = learner->update;
+    uint8_t other[BYTES];
+    size_t count = 0;
+    for (uint64_t round = 0; round < learner->rounds; round++) {
+        for (size_t i = 0; i < BYTES; i++)
+            other[i] = (uint8_t)(images[i] + 16 * round);
+        const struct dl2_network_input plain = {images, labels, BATCH, NULL, 1};
+        const struct dl2_network_input fewer = {other, labels, BATCH - 1, NULL, 1};
+        const struct dl2_network_input mixed = {other, labels, BATCH, partner,
+                                                0.6f + 0.1f * (float)round};
+        const struct {
+            const struct dl2_network_input *input;
+            struct dl2_network_step step;
+        } calls[] = {{&plain, {4 * round, 1, false, false}},
+                     {&mixed, {4 * round + 1, 1, false, false}},
+                     {&fewer, {4 * round + 2, 0.5f, false, true}},
+                     {&mixed, {4 * round + 3, 0.5f, true, false}}};
+        for (int i = 0; i < 4; i++) {
+            struct dl2_loss_sums sums;
+            ok(dl2_network_train(net, calls[i].input, &calls[i].step, &error), &error);
+            update.number += !calls[i].step.more;
+            if (!calls[i].step.more)
+                ok(dl2_network_update(net, &update, &error), &error);
+            ok(dl2_network_take_sums(net, &sums, &error), &error);
+            out[count++] = sums.loss / (double)sums.counted;
+        }
+        /* Without a look in between, as a trainer has it. */
+        ok(dl2_network_evaluate(net, &fewer, &error), &error);
+        ok(dl2_network_evaluate(net, &plain, &error), &error);
+        struct dl2_loss_sums sums;
+        ok(dl2_network_take_sums(net, &sums, &error), &error);
+        assert_int_equal(sums.counted, 2 * BATCH - 1);
+        out[count++] = sums.loss / (double)sums.counted;
+    }
+    float logits[BATCH * 3];
+    ok(dl2_network_last(net, NULL, logits, &error), &error);
+    for (int i = 0; i < BATCH * 3; i++)
+        out[count++] = logits[i];
+    dl2_network_destroy(net);
+    return count;
+}
+
+static void learn_alike(const struct learner *learner)
+{
+    /* Rounding moves weights that little, and the batches are small: lost labels move them more. */
+    static const double within[] = {[DL2_PRECISION_FP32] = 1e-3,
+                                    [DL2_PRECISION_TF32] = 5e-2,
+                                    [DL2_PRECISION_BF16] = 0.12,
+                                    [DL2_PRECISION_FP16] = 6e-2};
+    double want[FIGURES], got[FIGURES];
+    const struct dl2_device_class *ops;
+    struct dl2_device *ref = opened(dl2_device_find("ref"), 1);
+    const size_t figures = all_kinds(ref, learner, want);
+    assert_true(figures > 0 && figures <= FIGURES);
+    dl2_device_close(ref);
+    for (size_t d = 0; (ops = dl2_device_at(d)); d++)
+        for (int p = DL2_PRECISION_FP32; p <= DL2_PRECISION_FP16; p++) {
+            struct dl2_error error = DL2_ERROR_INIT;
+            const struct dl2_device_options options = {
+                .threads = 1, .precision = (enum dl2_precision)p, .loss_scale = 1024};
+            struct dl2_device *device;
+            if (ops->present && !ops->present())
+                continue;
+            int status = ops->open(&options, &device, &error);
+            if (status == DL2_ERR_UNSUPPORTED && p != DL2_PRECISION_FP32)
+                continue;
+            ok(status, &error);
+            all_kinds(device, learner, got);
+            for (size_t i = 0; i < figures; i++)
+                if (!(fabs(got[i] - want[i]) < within[p]))
+                    fail_msg("%s on %s, %s, figure %zu: %g, not %g", learner->arch, ops->name,
+                             dl2_precision_name(p), i, got[i], want[i]);
+            dl2_device_close(device);
+        }
+}
+
+static void devices_and_precisions_learn_alike(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof learners / sizeof learners[0]; i++)
+        learn_alike(&learners[i]);
+}
+
+/*
+ * The reference with ears: what a network calls on a device that records, has two batches staged,
+ * and little memory.
+ */
+static struct {
+    struct dl2_device_class ops;
+    const struct dl2_device_class *ref;
+    bool recording;
+    unsigned begun, replayed, freed, convs, ingests;
+    const void *from; /* the images of the last ingest */
+    size_t memory;    /* what a call may allocate at most */
+} spy;
+
+static void spy_upload(struct dl2_device *device, void *to, const void *from, size_t bytes)
+{
+    assert_false(spy.recording);
+    spy.ref->upload(device, to, from, bytes);
+}
+
+static void spy_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
+{
+    assert_false(spy.recording);
+    spy.ref->set_numbers(device, numbers);
+}
+
+static int spy_alloc(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error)
+{
+    assert_false(spy.recording);
+    if (bytes > spy.memory)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory");
+    return spy.ref->alloc(device, bytes, out, error);
+}
+
+static void spy_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
+                             const float *bias, void *y)
+{
+    spy.convs++;
+    spy.ref->conv_forward(conv, x, weights, bias, y);
+}
+
+static void spy_ingest_run(struct dl2_ingest *ingest, const uint8_t *from, const uint32_t *partner,
+                           void *y)
+{
+    assert_false(spy.recording);
+    assert_ptr_not_equal(from, spy.from); /* the batch before may still be at work */
+    spy.from = from;
+    spy.ingests++;
+    spy.ref->ingest_run(ingest, from, partner, y);
+}
+
+static void spy_record_begin(struct dl2_device *device)
+{
+    (void)device;
+    assert_false(spy.recording);
+    spy.recording = true;
+    spy.begun++;
+}
+
+static struct dl2_recording *spy_record_end(struct dl2_device *device)
+{
+    (void)device;
+    assert_true(spy.recording);
+    spy.recording = false;
+    return (struct dl2_recording *)&spy;
+}
+
+static void spy_replay(struct dl2_recording *recording)
+{
+    assert_ptr_equal(recording, &spy);
+    spy.replayed++;
+}
+
+static void spy_recording_free(struct dl2_recording *recording)
+{
+    assert_ptr_equal(recording, &spy);
+    spy.freed++;
+}
+
+static struct dl2_device *spied(void)
+{
+    struct dl2_device *device = opened(dl2_device_find("ref"), 1);
+    memset(&spy, 0, sizeof spy);
+    spy.ref = device->ops;
+    spy.ops = *device->ops;
+    spy.memory = SIZE_MAX;
+    spy.ops.alloc = spy_alloc;
+    spy.ops.upload = spy_upload;
+    spy.ops.set_numbers = spy_set_numbers;
+    spy.ops.conv_forward = spy_conv_forward;
+    spy.ops.ingest_run = spy_ingest_run;
+    spy.ops.record_begin = spy_record_begin;
+    spy.ops.record_end = spy_record_end;
+    spy.ops.replay = spy_replay;
+    spy.ops.recording_free = spy_recording_free;
+    device->ops = &spy.ops;
+    device->staging = 2;
+    return device;
+}
+
+/* What is done a second time is recorded, and replayed from the third time on. */
+static void steps_are_recorded(void **state)
+{
+    (void)state;
+    enum { CONVS = 6 }; /* of convnet */
+    static const uint32_t partner[BATCH] = {3, 0, 1, 2};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *device = spied();
+    struct dl2_network *net = made(device, "convnet", PIXELS, BATCH, 3);
+    const struct dl2_network_input plain = {images, labels, BATCH, NULL, 1};
+    const struct dl2_network_input mixed = {images, labels, BATCH, partner, 0.5f};
+    const struct dl2_network_step steps[] = {{0, 1, false, false}, {1, 1, true, false}};
+    unsigned kinds = 0, runs = 0;
+    for (int evaluated = 0; evaluated < 2; evaluated++)
+        for (int mix = 0; mix < 2 - evaluated; mix++)
+            for (int accumulate = 0; accumulate < 2 - evaluated; accumulate++, kinds++)
+                for (int time = 0; time < 5; time++, runs++) {
+                    const struct dl2_network_input *input = mix ? &mixed : &plain;
+                    if (evaluated)
+                        ok(dl2_network_evaluate(net, input, &error), &error);
+                    else
+                        ok(dl2_network_train(net, input, &steps[accumulate], &error), &error);
+                }
+    assert_int_equal(kinds, 5);
+    assert_int_equal(spy.ingests, runs);
+    assert_int_equal(spy.begun, kinds);
+    assert_int_equal(spy.replayed, 3 * kinds);
+    assert_int_equal(spy.convs, 2 * kinds * CONVS);
+    /* A batch of another size is another row of calls. */
+    for (unsigned count = 1; count < BATCH; count++)
+        for (int time = 0; time < 3; time++) {
+            const struct dl2_network_input fewer = {images, labels, count, NULL, 1};
+            ok(dl2_network_evaluate(net, &fewer, &error), &error);
+        }
+    assert_int_equal(spy.begun, kinds + BATCH - 1);
+    dl2_network_destroy(net);
+    assert_int_equal(spy.freed, spy.begun);
+    device->ops = spy.ref;
+    dl2_device_close(device);
+}
+
+static void a_batch_that_fits_is_named(void **state)
+{
+    (void)state;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *device = spied();
+    struct dl2_network_config config = DL2_NETWORK_DEFAULTS;
+    struct dl2_network *net = NULL;
+    config.arch = "convnet";
+    config.batch = 300;
+    config.height = config.width = PIXELS;
+    spy.memory = 3 << 20;
+    assert_int_equal(dl2_network_create(device, &config, &net, &error), DL2_ERR_MEMORY);
+    unsigned fits = 0;
+    const char *said = strstr(error.message, "one of ");
+    if (!said || sscanf(said, "one of %u does", &fits) != 1)
+        fail_msg("%s", error.message);
+    config.batch = fits;
+    assert_int_equal(dl2_network_create(device, &config, &net, NULL), DL2_OK);
+    dl2_network_destroy(net);
+    config.batch = 2 * fits;
+    assert_int_equal(dl2_network_create(device, &config, &net, NULL), DL2_ERR_MEMORY);
+    device->ops = spy.ref;
+    dl2_device_close(device);
+}
+
+/* Names and counts as torchvision has them. */
+static void architectures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arch;
+        unsigned pixels;
+        size_t parameters;
+        const char *name;
+        size_t dims[4];
+    } known[] = {
+        {"alexnet", 64, 61100840, "classifier.1.weight", {4096, 9216}},
+        {"resnet18", 32, 11689512, "layer2.0.downsample.0.weight", {128, 64, 1, 1}},
+        {"resnet34", 32, 21797672, "layer3.5.bn2.running_var", {256}},
+        {"resnet50", 32, 25557032, "layer4.2.conv3.weight", {2048, 512, 1, 1}},
+        {"resnet101", 32, 44549160, "layer3.22.bn3.bias", {1024}},
+        {"resnet152", 32, 60192808, "layer3.35.conv2.weight", {256, 256, 3, 3}},
+        {"vgg16", 32, 138357544, "features.28.bias", {512}},
+        {"vgg16_bn", 32, 138365992, "features.41.running_mean", {512}},
+        {"mobilenet_v2", 32, 3504872, "features.17.conv.1.0.weight", {960, 1, 3, 3}},
+        {"vit_b_16", 224, 86567656, "encoder.pos_embedding", {1, 197, 768}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_graph graph = {.arch = known[i].arch, .batch = 1, .train = true};
+        const struct dl2_arch *arch = dl2_arch_at(0);
+        for (size_t a = 0; arch && strcmp(arch->name, known[i].arch) != 0; a++)
+            arch = dl2_arch_at(a);
+        assert_non_null(arch);
+        graph.error = &error;
+        int first = dl2_graph_images(&graph, known[i].pixels, known[i].pixels, 3);
+        graph.logits = arch->build(&graph, first, 1000);
+        ok(dl2_graph_plan(&graph, 4), &error);
+        size_t parameters = 0;
+        const struct dl2_tensor *found = NULL;
+        for (size_t k = 0; k < graph.tensor_count; k++) {
+            const struct dl2_tensor *t = &graph.tensors[k];
+            parameters += t->parameter ? t->count : 0;
+            found = strcmp(t->name, known[i].name) ? found : t;
+        }
+        assert_int_equal(parameters, known[i].parameters);
+        assert_non_null(found);
+        assert_memory_equal(found->dims, known[i].dims, sizeof found->dims);
+        dl2_graph_free(&graph);
+    }
+}
+
+static void what_makes_no_sense(void **state)
+{
+    (void)state;
+    struct dl2_device *device = opened(dl2_device_default(), 1);
+    struct dl2_network_config config = DL2_NETWORK_DEFAULTS;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_network *net = NULL;
+    config.arch = "resnet9000";
+    assert_int_equal(dl2_network_create(device, &config, &net, &error), DL2_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "resnet18"));
+    dl2_error_clear(&error);
+    config.arch = "alexnet";
+    config.height = config.width = 32;
+    assert_int_equal(dl2_network_create(device, &config, &net, &error), DL2_ERR_ARGUMENT);
+    dl2_error_clear(&error);
+    net = made(device, "convnet", PIXELS, BATCH, 3);
+    const int32_t wrong[BATCH] = {0, 1, 3, 0};
+    const uint32_t partner[BATCH] = {0, 1, 4, 2};
+    const struct dl2_network_step step = {0, 1, false, false};
+    const struct dl2_network_input inputs[] = {{images, wrong, BATCH, NULL, 1},
+                                               {images, labels, BATCH + 1, NULL, 1},
+                                               {images, labels, 0, NULL, 1},
+                                               {images, labels, BATCH, partner, 0.5f}};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(dl2_network_train(net, &inputs[i], &step, &error), DL2_ERR_ARGUMENT);
+        dl2_error_clear(&error);
+    }
+    dl2_network_destroy(net);
+    dl2_device_close(device);
+}
+
+int main(void)
+{
+    for (uint64_t i = 0; i < BYTES; i++)
+        images[i] = (uint8_t)((fill(i, 99) + 1) * 127);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convnet_as_in_pytorch),
+        cmocka_unit_test(resnet20_as_in_pytorch),
+        cmocka_unit_test(two_runs_are_the_same_bits),
+        cmocka_unit_test(averages_stand_in),
+        cmocka_unit_test(micro_batches_add_up),
+        cmocka_unit_test(devices_and_precisions_learn_alike),
+        cmocka_unit_test(steps_are_recorded),
+        cmocka_unit_test(a_batch_that_fits_is_named),
+        cmocka_unit_test(architectures),
+        cmocka_unit_test(what_makes_no_sense),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,14 @@
+# tests of pixels
+if HAVE_CMOCKA
+check_PROGRAMS += tests/pixels/test_resize
+tests_pixels_test_resize_SOURCES = tests/pixels/test_resize.c tests/pixels/resize_golden.h
+tests_pixels_test_resize_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_pixels_test_resize_LDADD = libpixels.la $(CMOCKA_LIBS)
+TESTS += tests/pixels/test_resize
+endif
+EXTRA_DIST += tests/pixels/gen_resize.py
+
+# Not a test: `make tests/bench/bench_resize && ./tests/bench/bench_resize`.
+EXTRA_PROGRAMS += tests/bench/bench_resize
+tests_bench_bench_resize_SOURCES = tests/bench/bench_resize.c
+tests_bench_bench_resize_LDADD = libpixels.la

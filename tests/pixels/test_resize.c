@@ -1,0 +1,600 @@
+/* The resize against Pillow's figures, and the rules by which crops are chosen. */
+#include "common/simd.h"
+#include "pixels/crop.h"
+#include "pixels/resize_kernels.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct golden {
+    uint32_t width, height, channels;
+    struct dl2_box box;
+    uint32_t out_width, out_height;
+    const uint8_t *pixels;
+};
+
+#include "resize_golden.h"
+
+/* The same numbers as in gen_resize.py. */
+static uint8_t *pattern(size_t size)
+{
+    uint8_t *data = malloc(size);
+    uint32_t state = 1;
+    for (size_t i = 0; i < size; i++) {
+        state = state * 1664525 + 1013904223;
+        data[i] = (uint8_t)(state >> 24);
+    }
+    return data;
+}
+
+static struct dl2_raster pixels_of(const uint8_t *data, uint32_t width, uint32_t height,
+                                   uint32_t channels)
+{
+    return (struct dl2_raster){
+        .color = channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
+        .planes[0] = {data, (size_t)width * channels, width, height, 0, 0, 1, 1},
+    };
+}
+
+/* To bytes in NHWC, from what the first plane holds. */
+static int resize(struct dl2_resizer *resizer, const struct dl2_raster *in,
+                  const struct dl2_box *box, bool flip, uint32_t width, uint32_t height,
+                  uint32_t channels, uint8_t *out)
+{
+    const struct dl2_plane *plane = &in->planes[0];
+    const struct dl2_box limit = {0, 0, plane->width * plane->step_x,
+                                  plane->height * plane->step_y};
+    const struct dl2_resize_output output = {
+        .data = out, .width = width, .height = height, .channels = channels, .flip = flip};
+    return dl2_resize_raster(resizer, in, &limit, box, &output, NULL);
+}
+
+static void test_pillows_figures(void **state)
+{
+    (void)state;
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
+        const struct golden *golden = &goldens[i];
+        uint8_t *data = pattern((size_t)golden->width * golden->height * golden->channels);
+        const struct dl2_raster in =
+            pixels_of(data, golden->width, golden->height, golden->channels);
+        const size_t size = (size_t)golden->out_width * golden->out_height * golden->channels;
+        uint8_t *out = malloc(size);
+        assert_int_equal(resize(&resizer, &in, &golden->box, false, golden->out_width,
+                                golden->out_height, golden->channels, out),
+                         0);
+        for (size_t k = 0; k < size; k++)
+            if (abs(out[k] - golden->pixels[k]) > 1)
+                fail_msg("case %zu, byte %zu: %d instead of %d", i, k, out[k], golden->pixels[k]);
+        free(out);
+        free(data);
+    }
+    dl2_resizer_free(&resizer);
+}
+
+/* A flip is the mirror image, byte for byte. */
+/* Samples of a slope, each in the middle of the first of the four pixels that it covers. */
+static void test_shift(void **state)
+{
+    (void)state;
+    enum { SIDE = 40 };
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    uint8_t data[SIDE * SIDE], out[SIDE * SIDE];
+    for (int down = 0; down < 2; down++) {
+        for (int i = 0; i < SIDE * SIDE; i++)
+            data[i] = (uint8_t)(4 * (down ? i / SIDE : i % SIDE));
+        struct dl2_raster in = pixels_of(data, SIDE, SIDE, 1);
+        in.planes[0].step_x = in.planes[0].step_y = 4;
+        in.planes[0].shift_x = in.planes[0].shift_y = -1.5f;
+        const struct dl2_box all = {0, 0, 4 * SIDE, 4 * SIDE};
+        assert_int_equal(resize(&resizer, &in, &all, false, SIDE, SIDE, 1, out), 0);
+        for (int y = 0; y + 1 < SIDE; y++)
+            for (int x = 0; x + 1 < SIDE; x++) {
+                const double place =
+                    4 * (down ? y : x) + 1.5; /* the middle of the output's pixel */
+                assert_true(fabs(out[y * SIDE + x] - place) < 0.75);
+            }
+    }
+    dl2_resizer_free(&resizer);
+}
+
+static void test_flip(void **state)
+{
+    (void)state;
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    uint8_t *data = pattern(33 * 21 * 3);
+    const struct dl2_raster in = pixels_of(data, 33, 21, 3);
+    const struct dl2_box box = {1.5, 0, 32, 20.25};
+    uint8_t plain[9 * 7 * 3], mirrored[9 * 7 * 3];
+    assert_int_equal(resize(&resizer, &in, &box, false, 9, 7, 3, plain), 0);
+    assert_int_equal(resize(&resizer, &in, &box, true, 9, 7, 3, mirrored), 0);
+    for (int y = 0; y < 7; y++)
+        for (int x = 0; x < 9; x++)
+            assert_memory_equal(mirrored + (y * 9 + x) * 3, plain + (y * 9 + 8 - x) * 3, 3);
+    assert_memory_not_equal(plain, mirrored, sizeof plain);
+    free(data);
+    dl2_resizer_free(&resizer);
+}
+
+static void test_gray_to_three(void **state)
+{
+    (void)state;
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    uint8_t *data = pattern(13 * 11);
+    const struct dl2_raster in = pixels_of(data, 13, 11, 1);
+    const struct dl2_box box = {0, 0, 13, 11};
+    uint8_t gray[5 * 4], colour[5 * 4 * 3];
+    assert_int_equal(resize(&resizer, &in, &box, false, 5, 4, 1, gray), 0);
+    assert_int_equal(resize(&resizer, &in, &box, false, 5, 4, 3, colour), 0);
+    for (int i = 0; i < 5 * 4 * 3; i++)
+        assert_int_equal(colour[i], gray[i / 3]);
+    free(data);
+    dl2_resizer_free(&resizer);
+}
+
+/* One colour stays that colour at every size: the weights add up. */
+static void test_flat_colour(void **state)
+{
+    (void)state;
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    uint8_t *data = malloc(97 * 89), *out = malloc(128 * 128);
+    for (int value = 0; value < 256; value += 51) {
+        memset(data, value, 97 * 89);
+        const struct dl2_raster in = pixels_of(data, 97, 89, 1);
+        for (uint32_t side = 1; side <= 128; side += 9) {
+            const struct dl2_box box = {0.3, 0.7, 96.9, 88.1};
+            assert_int_equal(resize(&resizer, &in, &box, false, side, side, 1, out), 0);
+            for (uint32_t i = 0; i < side * side; i++)
+                assert_int_equal(out[i], value);
+        }
+    }
+    free(data);
+    free(out);
+    dl2_resizer_free(&resizer);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    static const uint8_t data[4 * 4 * 3];
+    uint8_t out[12];
+    const struct dl2_raster in = pixels_of(data, 4, 4, 3);
+    static const struct dl2_box wrong[] = {
+        {0, 0, 4.5, 4}, {-0.1, 0, 4, 4}, {2, 0, 2, 4}, {0, 3, 4, 1}, {0, 0, 4, (double)NAN}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(resize(&resizer, &in, &wrong[i], false, 2, 2, 3, out), DL2_ERR_ARGUMENT);
+    const struct dl2_box whole = {0, 0, 4, 4};
+    assert_int_equal(resize(&resizer, &in, &whole, false, 2, 2, 2, out), DL2_ERR_ARGUMENT);
+    assert_int_equal(resize(&resizer, &in, &whole, false, 0, 2, 3, out), DL2_ERR_ARGUMENT);
+    dl2_resizer_free(&resizer);
+}
+
+/* ---- planes ---- */
+
+/* Planes of random samples for an image of width x height; chroma and all at these steps. */
+struct picture {
+    struct dl2_raster raster;
+    uint8_t *data[3];
+};
+
+static void make_picture(struct picture *picture, enum dl2_color color, uint32_t width,
+                         uint32_t height, uint32_t step, uint32_t chroma_x, uint32_t chroma_y)
+{
+    picture->raster = (struct dl2_raster){.color = color};
+    for (unsigned p = 0; p < 3; p++) {
+        struct dl2_plane *plane = &picture->raster.planes[p];
+        picture->data[p] = NULL;
+        if (p >= dl2_raster_planes(&picture->raster))
+            continue;
+        plane->step_x = step * (p ? chroma_x : 1);
+        plane->step_y = step * (p ? chroma_y : 1);
+        plane->width = (width + plane->step_x - 1) / plane->step_x;
+        plane->height = (height + plane->step_y - 1) / plane->step_y;
+        plane->stride = (size_t)plane->width * (color == DL2_COLOR_RGB ? 3 : 1);
+        /* An exact block, so that a sanitizer sees whoever looks beyond. */
+        plane->data = picture->data[p] = pattern(plane->stride * plane->height);
+    }
+}
+
+static void free_picture(struct picture *picture)
+{
+    for (unsigned p = 0; p < 3; p++)
+        free(picture->data[p]);
+}
+
+static double uniform(struct dl2_random *random, double low, double high)
+{
+    return low + (high - low) * dl2_random_uniform(random);
+}
+
+static void random_box(struct dl2_random *random, uint32_t width, uint32_t height,
+                       struct dl2_box *limit, struct dl2_box *box)
+{
+    limit->left = dl2_random_below(random, width);
+    limit->top = dl2_random_below(random, height);
+    limit->right = limit->left + 1 + dl2_random_below(random, width - (uint32_t)limit->left);
+    limit->bottom = limit->top + 1 + dl2_random_below(random, height - (uint32_t)limit->top);
+    *box = *limit;
+    if (dl2_random_below(random, 2)) {
+        box->left = uniform(random, limit->left, limit->right - 0.5);
+        box->right = uniform(random, box->left + 0.25, limit->right);
+        box->top = uniform(random, limit->top, limit->bottom - 0.5);
+        box->bottom = uniform(random, box->top + 0.25, limit->bottom);
+    }
+}
+
+enum { GUARD = 64 };
+
+static uint8_t *resized_by(const struct dl2_resize_kernels *kernels, const struct picture *picture,
+                           const struct dl2_box *limit, const struct dl2_box *box,
+                           struct dl2_resize_output output, size_t size)
+{
+    struct dl2_resizer resizer = {.kernels = kernels};
+    uint8_t *data = malloc(size + GUARD);
+    memset(data, 0xa5, size + GUARD);
+    output.data = data;
+    assert_int_equal(dl2_resize_raster(&resizer, &picture->raster, limit, box, &output, NULL), 0);
+    for (size_t i = 0; i < GUARD; i++)
+        assert_int_equal(data[size + i], 0xa5);
+    dl2_resizer_free(&resizer);
+    return data;
+}
+
+/* Every instruction set gives the bytes of plain C, whatever the sizes, boxes, types and layouts.
+ */
+static void test_paths_agree(void **state)
+{
+    (void)state;
+    static const unsigned flags[] = {DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
+    static const uint32_t steps[] = {1, 1, 2, 4};
+    struct dl2_random random;
+    dl2_random_init(&random, 7, DL2_RANDOM_AUGMENT, 0, 0);
+    for (unsigned i = 0; i < 1500; i++) {
+        const uint32_t largest = i % 50 ? 300 : 3000;
+        const uint32_t width = 1 + dl2_random_below(&random, largest);
+        const uint32_t height = 1 + dl2_random_below(&random, i % 50 ? 200 : 20);
+        struct picture picture;
+        make_picture(&picture, (enum dl2_color)dl2_random_below(&random, 4), width, height,
+                     steps[dl2_random_below(&random, 4)], 1 + dl2_random_below(&random, 2),
+                     1 + dl2_random_below(&random, 2));
+        struct dl2_box limit, box;
+        random_box(&random, width, height, &limit, &box);
+        const struct dl2_resize_output output = {
+            .width = 1 + dl2_random_below(&random, 150),
+            .height = 1 + dl2_random_below(&random, 40),
+            .channels = dl2_random_below(&random, 2) ? 3 : 1,
+            .dtype = (enum dl2_dtype)dl2_random_below(&random, 3),
+            .layout = (enum dl2_layout)dl2_random_below(&random, 2),
+            .mean = {0.485f, 0.456f, 0.406f},
+            .std = {0.229f, 0.224f, 0},
+            .flip = dl2_random_below(&random, 2),
+        };
+        static const size_t bytes[] = {1, 4, 2};
+        const size_t size =
+            (size_t)output.width * output.height * output.channels * bytes[output.dtype];
+        uint8_t *plain = resized_by(&dl2_resize_kernels_c, &picture, &limit, &box, output, size);
+        for (size_t f = 0; f < 2; f++) {
+            const struct dl2_resize_kernels *kernels =
+                dl2_resize_kernels_for(flags[f] & dl2_simd_flags());
+            uint8_t *fast = resized_by(kernels, &picture, &limit, &box, output, size);
+            if (memcmp(plain, fast, size))
+                fail_msg("case %u: %s differs from plain C", i, kernels->name);
+            free(fast);
+        }
+        free(plain);
+        free_picture(&picture);
+    }
+}
+
+/* What a pixel of the output is, the long way round: in doubles, sample by sample. */
+static double long_way(const struct dl2_plane *plane, unsigned per_sample, unsigned channel,
+                       const struct dl2_box *limit, const struct dl2_box *box, uint32_t width,
+                       uint32_t height, uint32_t x, uint32_t y)
+{
+    double sum[2] = {0, 0}, value = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t j = 0; j < plane->height; j++)
+            for (uint32_t i = 0; i < plane->width; i++) {
+                const double scale_x = (box->right - box->left) / plane->step_x / width;
+                const double scale_y = (box->bottom - box->top) / plane->step_y / height;
+                const double middle_x = box->left / plane->step_x + (x + 0.5) * scale_x;
+                const double middle_y = box->top / plane->step_y + (y + 0.5) * scale_y;
+                if ((i + 1.0) * plane->step_x <= limit->left || i * plane->step_x >= limit->right ||
+                    (j + 1.0) * plane->step_y <= limit->top || j * plane->step_y >= limit->bottom)
+                    continue;
+                const double u = 1 - fabs(i + 0.5 - middle_x) / fmax(1, scale_x);
+                const double v = 1 - fabs(j + 0.5 - middle_y) / fmax(1, scale_y);
+                const double weight = fmax(0, u) * fmax(0, v);
+                sum[pass] += weight;
+                if (pass)
+                    value +=
+                        weight / sum[0] * plane->data[j * plane->stride + i * per_sample + channel];
+            }
+    return value;
+}
+
+static uint8_t clipped(double value)
+{
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : rint(value));
+}
+
+/* The definition: planes resized apart, then colours, with JPEG's centred chroma. */
+static void test_planes(void **state)
+{
+    (void)state;
+    static const uint32_t chroma[][2] = {{1, 1}, {2, 1}, {2, 2}};
+    struct dl2_random random;
+    dl2_random_init(&random, 8, DL2_RANDOM_AUGMENT, 0, 0);
+    for (unsigned i = 0; i < 60; i++) {
+        const uint32_t width = 8 + dl2_random_below(&random, 40);
+        const uint32_t height = 8 + dl2_random_below(&random, 40);
+        const bool limited = i % 2;
+        struct picture picture;
+        make_picture(&picture, limited ? DL2_COLOR_YCBCR_LIMITED : DL2_COLOR_YCBCR, width, height,
+                     1 + i % 4 / 2, chroma[i % 3][0], chroma[i % 3][1]);
+        struct dl2_box limit, box;
+        random_box(&random, width, height, &limit, &box);
+        const struct dl2_resize_output output = {.width = 7, .height = 5, .channels = 3};
+        uint8_t *out = resized_by(dl2_resize_kernels_for(dl2_simd_flags()), &picture, &limit, &box,
+                                  output, 7 * 5 * 3);
+        for (uint32_t y = 0; y < 5; y++)
+            for (uint32_t x = 0; x < 7; x++) {
+                double v[3];
+                for (unsigned p = 0; p < 3; p++)
+                    v[p] = long_way(&picture.raster.planes[p], 1, 0, &limit, &box, 7, 5, x, y);
+                const double luma = limited ? (v[0] - 16) * 255 / 219 : v[0];
+                const double gain = limited ? 255.0 / 224 : 1;
+                const double cb = (v[1] - 128) * gain, cr = (v[2] - 128) * gain;
+                const double rgb[3] = {luma + 1.402 * cr, luma - 0.344136 * cb - 0.714136 * cr,
+                                       luma + 1.772 * cb};
+                for (unsigned c = 0; c < 3; c++)
+                    assert_true(abs(out[(y * 7 + x) * 3 + c] - clipped(rgb[c])) <= 1);
+            }
+        free(out);
+        free_picture(&picture);
+    }
+}
+
+/* Floats are the bytes, normalised; bfloat16 is the float rounded to nearest even; NCHW the same.
+ */
+static void test_types(void **state)
+{
+    (void)state;
+    enum { W = 37, H = 11, N = W * H * 3 };
+    struct picture picture;
+    make_picture(&picture, DL2_COLOR_YCBCR, 90, 50, 1, 2, 2);
+    const struct dl2_box box = {3, 1, 88, 49};
+    struct dl2_resize_output output = {.width = W,
+                                       .height = H,
+                                       .channels = 3,
+                                       .mean = {0.485f, 0.456f, 0.406f},
+                                       .std = {0.229f, 0.224f, 0.225f}};
+    const struct dl2_resize_kernels *kernels = dl2_resize_kernels_for(dl2_simd_flags());
+    uint8_t *bytes = resized_by(kernels, &picture, &box, &box, output, N);
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    for (unsigned kind = 0; kind < 6; kind++) {
+        output.dtype = (enum dl2_dtype)(kind % 3);
+        output.layout = kind / 3 ? DL2_NCHW : DL2_NHWC;
+        static const size_t sizes[] = {1, 4, 2};
+        const size_t size = N * sizes[output.dtype];
+        uint8_t *out = resized_by(kernels, &picture, &box, &box, output, size);
+        for (size_t i = 0; i < N; i++) {
+            const size_t c = i % 3, at = output.layout == DL2_NCHW ? c * W * H + i / 3 : i;
+            const double want = (bytes[i] / 255.0 - output.mean[c]) / output.std[c];
+            float value = out[at];
+            uint32_t bits = 0;
+            if (output.dtype == DL2_FLOAT32)
+                memcpy(&value, out + 4 * at, 4);
+            if (output.dtype == DL2_BFLOAT16) {
+                memcpy((uint8_t *)&bits + 2, out + 2 * at, 2);
+                memcpy(&value, &bits, 4);
+            }
+            if (output.dtype == DL2_UINT8)
+                assert_int_equal(out[at], bytes[i]);
+            else
+                assert_true(fabs(value - want) <=
+                            (output.dtype == DL2_FLOAT32 ? 1e-6 : fabs(want) / 256 + 1e-6));
+        }
+        uint8_t *converted = malloc(size);
+        output.data = converted;
+        assert_int_equal(dl2_convert_pixels(&resizer, bytes, &output, NULL), 0);
+        assert_memory_equal(converted, out, size);
+        free(converted);
+        free(out);
+    }
+    dl2_resizer_free(&resizer);
+    free(bytes);
+    free_picture(&picture);
+}
+
+/* A wide window: thousands of taps still sum to 1, and none is lost to rounding. */
+static void test_many_taps(void **state)
+{
+    (void)state;
+    enum { SIDE = 60000 };
+    uint8_t *data = malloc(SIDE);
+    for (uint32_t i = 0; i < SIDE; i++)
+        data[i] = i % 2 ? 201 : 100;
+    const struct dl2_raster in = pixels_of(data, SIDE, 1, 1);
+    const struct dl2_box box = {0, 0, SIDE, 1};
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    for (uint32_t width = 1; width < 20; width += 3) {
+        uint8_t out[20];
+        assert_int_equal(resize(&resizer, &in, &box, false, width, 1, 1, out), 0);
+        for (uint32_t x = 0; x < width; x++)
+            assert_true(abs(out[x] - 150) <= 2);
+    }
+    dl2_resizer_free(&resizer);
+    free(data);
+}
+
+static void test_reduction(void **state)
+{
+    (void)state;
+    static const struct {
+        double width, height;
+        uint32_t reduction;
+    } cases[] = {{50, 50, 1},   {299, 600, 1},   {300, 600, 2},  {600, 599, 2},
+                 {600, 600, 4}, {1200, 1300, 8}, {2400, 5000, 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct dl2_crop crop = {.box = {7, 9, 7 + cases[i].width, 9 + cases[i].height}};
+        assert_int_equal(dl2_crop_reduction(&crop, 100), cases[i].reduction);
+    }
+}
+
+/* ---- crops ---- */
+
+/* torchvision's RandomResizedCrop and RandomHorizontalFlip by default. */
+static const struct dl2_crop_config defaults = {.image_size = 64,
+                                                .area_min = 0.08,
+                                                .area_max = 1,
+                                                .aspect_min = 3. / 4,
+                                                .aspect_max = 4. / 3,
+                                                .flip = true};
+
+static struct dl2_crop training_crop(const struct dl2_crop_config *config, uint32_t width,
+                                     uint32_t height, uint64_t number)
+{
+    struct dl2_random random;
+    struct dl2_crop crop;
+    dl2_random_init(&random, 1, DL2_RANDOM_AUGMENT, 0, number);
+    dl2_crop_for_training(config, &random, width, height, &crop);
+    return crop;
+}
+
+/* Crops lie within the image and have the area and aspect that were asked for, spread as told. */
+static void test_random_crops(void **state)
+{
+    (void)state;
+    const struct dl2_crop_config config = defaults;
+    enum { TRIES = 4000 };
+    double area_sum = 0, aspect_sum = 0;
+    unsigned flips = 0, large = 0;
+    for (uint64_t i = 0; i < TRIES; i++) {
+        const struct dl2_crop crop = training_crop(&config, 500, 500, i);
+        assert_true(crop.width > 0 && crop.height > 0);
+        assert_true(crop.x + crop.width <= 500 && crop.y + crop.height <= 500);
+        assert_true(crop.box.left == 0 && crop.box.right == crop.width);
+        const double area = (double)crop.width * crop.height / (500.0 * 500);
+        const double aspect = (double)crop.width / crop.height;
+        assert_true(area > 0.079 && area <= 1);
+        assert_true(aspect > 0.745 && aspect < 1.34);
+        area_sum += area;
+        aspect_sum += log(aspect);
+        flips += crop.flip;
+        large += area > 0.9;
+    }
+    /* Five standard errors around what the rule gives; tries that don't fit make large crops rarer.
+     */
+    assert_true(fabs(flips / (double)TRIES - 0.5) < 0.04);
+    assert_true(fabs(aspect_sum / TRIES) < 0.015);
+    assert_true(area_sum / TRIES > 0.44 && area_sum / TRIES < 0.54);
+    assert_true(large > 0 && large < TRIES * 0.109);
+}
+
+/* Where no crop fits: the middle, as wide or as high as the aspect allows. */
+static void test_central_crop(void **state)
+{
+    (void)state;
+    struct dl2_crop_config config = defaults;
+    config.area_min = 0.9; /* of 1000x10, no such part has an aspect near 1 */
+    struct dl2_crop crop = training_crop(&config, 1000, 10, 0);
+    assert_int_equal(crop.width, 13); /* round(10 * 4/3) */
+    assert_int_equal(crop.height, 10);
+    assert_int_equal(crop.x, 493);
+    assert_int_equal(crop.y, 0);
+    crop = training_crop(&config, 10, 1001, 0);
+    assert_int_equal(crop.width, 10);
+    assert_int_equal(crop.height, 13); /* round(10 / (3/4)) */
+    assert_int_equal(crop.y, 494);
+    crop = training_crop(&config, 1, 1, 0);
+    assert_int_equal(crop.width, 1);
+    assert_int_equal(crop.height, 1);
+    config.flip = false;
+    for (uint64_t i = 0; i < 100; i++)
+        assert_false(training_crop(&config, 50, 50, i).flip);
+}
+
+/* The number of tries a crop takes must not decide the flip, nor its switch the crop. */
+static void test_flip_is_drawn_first(void **state)
+{
+    (void)state;
+    struct dl2_crop_config config = defaults;
+    for (uint64_t i = 0; i < 200; i++) {
+        config.flip = true;
+        const struct dl2_crop wide = training_crop(&config, 900, 30, i);
+        const struct dl2_crop square = training_crop(&config, 100, 100, i);
+        config.flip = false;
+        const struct dl2_crop same = training_crop(&config, 100, 100, i);
+        assert_int_equal(wide.flip, square.flip);
+        assert_int_equal(square.x, same.x);
+        assert_int_equal(square.width, same.width);
+    }
+}
+
+/* The rectangle that validation asks for holds all that the whole image would have given. */
+static void test_validation_needs_no_more(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[][2] = {{500, 333}, {333, 500}, {64, 64},   {73, 73}, {1, 1},
+                                        {7, 400},   {400, 7},   {1024, 31}, {90, 80}};
+    struct dl2_crop_config config = defaults;
+    config.image_size = 32;
+    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (config.resize = 32; config.resize <= 48; config.resize += 5) {
+            const uint32_t width = sizes[i][0], height = sizes[i][1];
+            uint8_t *data = pattern((size_t)width * height * 3);
+            const struct dl2_raster image = pixels_of(data, width, height, 3);
+            struct dl2_crop crop;
+            uint8_t part[32 * 32 * 3], whole[32 * 32 * 3];
+            struct dl2_resize_output output = {
+                .data = part, .width = 32, .height = 32, .channels = 3};
+            dl2_crop_for_validation(&config, width, height, &crop);
+            assert_true(crop.x + crop.width <= width && crop.y + crop.height <= height);
+            assert_int_equal(dl2_crop_resize(&resizer, &image, &crop, output, NULL), 0);
+            crop.box.left += crop.x;
+            crop.box.right += crop.x;
+            crop.box.top += crop.y;
+            crop.box.bottom += crop.y;
+            crop.box.right = crop.box.right > width ? width : crop.box.right;
+            crop.box.bottom = crop.box.bottom > height ? height : crop.box.bottom;
+            crop.x = crop.y = 0;
+            crop.width = width;
+            crop.height = height;
+            output.data = whole;
+            assert_int_equal(dl2_crop_resize(&resizer, &image, &crop, output, NULL), 0);
+            assert_memory_equal(part, whole, sizeof part);
+            free(data);
+        }
+    dl2_resizer_free(&resizer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pillows_figures),
+        cmocka_unit_test(test_shift),
+        cmocka_unit_test(test_flip),
+        cmocka_unit_test(test_gray_to_three),
+        cmocka_unit_test(test_flat_colour),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_paths_agree),
+        cmocka_unit_test(test_planes),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_many_taps),
+        cmocka_unit_test(test_reduction),
+        cmocka_unit_test(test_random_crops),
+        cmocka_unit_test(test_central_crop),
+        cmocka_unit_test(test_flip_is_drawn_first),
+        cmocka_unit_test(test_validation_needs_no_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,3 @@
+# The tree itself.
+TESTS += tests/tree/rooms.sh
+EXTRA_DIST += tests/tree/rooms.sh

@@ -1,0 +1,142 @@
+#include "transcode/output_folder.h"
+
+#include "common/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define LOCK_NAME ".dl2-transcode.lock"
+
+static char *add_slash(const char *path)
+{
+    const size_t length = strlen(path);
+    char *with_slash = NULL;
+    if (asprintf(&with_slash, "%s%s", path, length && path[length - 1] == '/' ? "" : "/") < 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return with_slash;
+}
+
+char *dl2_output_resolve(const char *path)
+{
+    char *real = realpath(path, NULL);
+    char *with_slash = real ? add_slash(real) : NULL;
+    free(real);
+    return with_slash;
+}
+
+/* Appends a name to the folder *path, which ends in "/"; "." and ".." lead where they say. */
+static bool descend(char **path, const char *name, size_t length)
+{
+    if (length == 0 || (length == 1 && name[0] == '.'))
+        return true;
+    if (length == 2 && name[0] == '.' && name[1] == '.') {
+        const size_t end = strlen(*path) - 1;
+        if (end > 0) { /* else it is the root */
+            (*path)[end] = '\0';
+            strrchr(*path, '/')[1] = '\0';
+        }
+        return true;
+    }
+    char *longer = NULL;
+    if (asprintf(&longer, "%s%.*s/", *path, (int)length, name) < 0)
+        return false;
+    free(*path);
+    *path = longer;
+    return true;
+}
+
+char *dl2_output_resolve_new(const char *path)
+{
+    char *start = strdup(path), *resolved = NULL;
+    size_t there = strlen(path);
+    /* Names are cut off until the rest is there. What is made below that has no links in it. */
+    while (start && !(resolved = dl2_output_resolve(there ? start : ".")) && there &&
+           (errno == ENOENT || errno == EINVAL)) {
+        while (there && start[there - 1] == '/')
+            there--;
+        while (there && start[there - 1] != '/')
+            there--;
+        start[there] = '\0';
+    }
+    free(start);
+    for (const char *name = path + there; resolved && *name;) {
+        const size_t length = strcspn(name, "/");
+        if (!descend(&resolved, name, length)) {
+            free(resolved);
+            errno = ENOMEM;
+            return NULL;
+        }
+        name += length + (name[length] == '/');
+    }
+    return resolved;
+}
+
+bool dl2_output_lies_in(const char *path, const char *folder)
+{
+    return !strncmp(path, folder, strlen(folder));
+}
+
+int dl2_output_remove(const char *root, const char *name, bool *removed, struct dl2_error *error)
+{
+    char *path = dl2_path_join(root, name), *real = dl2_output_resolve(root), *folder = NULL;
+    int status = path && real ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    *removed = false;
+    if (status == DL2_OK) {
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        folder = dl2_output_resolve(path);
+        *slash = '/';
+        *removed = folder && dl2_output_lies_in(folder, real);
+    }
+    if (*removed && unlink(path) != 0 && errno != ENOENT)
+        status = dl2_error_system(error, "%s: can't be removed", path);
+    for (char *slash; *removed && status == DL2_OK && (slash = strrchr(path, '/')) &&
+                      (size_t)(slash - path) > strlen(root);) {
+        *slash = '\0';
+        if (rmdir(path) != 0)
+            break;
+    }
+    free(path);
+    free(real);
+    free(folder);
+    return status;
+}
+
+static void say_so(const char *dest, void (*tell)(void *context, const char *text), void *context)
+{
+    char *text = NULL;
+    if (!tell ||
+        asprintf(&text, "%s: another dl2-transcode is writing here; waiting for it", dest) < 0)
+        return;
+    tell(context, text);
+    free(text);
+}
+
+int dl2_output_lock(const char *dest, void (*tell)(void *context, const char *text), void *context,
+                    int *lock, struct dl2_error *error)
+{
+    char *path = dl2_path_join(dest, LOCK_NAME);
+    if (!path)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    int status = DL2_OK;
+    *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (*lock < 0) {
+        status = dl2_error_system(error, "%s: can't be written", path);
+    } else if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            say_so(dest, tell, context);
+        while (flock(*lock, LOCK_EX) != 0 && status == DL2_OK) {
+            if (errno != EINTR)
+                status = dl2_error_system(error, "%s: can't be locked", path);
+        }
+    }
+    free(path);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* Where dl2-transcode writes: whose place it is, and that nobody else writes there meanwhile. */
+#ifndef DL2_TRANSCODE_OUTPUT_FOLDER_H
+#define DL2_TRANSCODE_OUTPUT_FOLDER_H
+
+#include "common/error.h"
+
+/* `path` with links resolved, and "/" at its end. A string to free, or NULL with errno. */
+char *dl2_output_resolve(const char *path);
+
+/* The same of a folder that need not be there yet: what its path will lead to once it is made. */
+char *dl2_output_resolve_new(const char *path);
+
+/* Is a resolved path the resolved folder, or does it lie in it? */
+bool dl2_output_lies_in(const char *path, const char *folder);
+
+/*
+ * Removes the file `name` of the folder `root`, and the folders above it that are empty then. One
+ * that is reached by a symbolic link to another place is left alone: *removed is false.
+ */
+int dl2_output_remove(const char *root, const char *name, bool *removed, struct dl2_error *error);
+
+/*
+ * Waits until no other run writes to `dest`, a folder that is there; tell() (may be NULL) says so
+ * where it has to. Closing *lock ends it; the lock file stays, since another run may be waiting.
+ */
+int dl2_output_lock(const char *dest, void (*tell)(void *context, const char *text), void *context,
+                    int *lock, struct dl2_error *error);
+
+#endif
