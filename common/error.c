@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Returns whether the message is as it was formatted: nothing in it had to be quoted. */
-static bool fill(struct dl2_error *error, enum dl2_status status, const char *format, va_list args)
+static bool fill_message(struct dl2_error *error, enum dl2_status status, const char *format,
+                         va_list args)
 {
     char raw[sizeof error->message];
     vsnprintf(raw, sizeof raw, format, args);
@@ -43,7 +44,7 @@ int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *f
     if (error && error->status == DL2_OK) {
         va_list args;
         va_start(args, format);
-        fill(error, status, format, args);
+        fill_message(error, status, format, args);
         va_end(args);
     }
     return status;
@@ -55,7 +56,7 @@ int dl2_error_system(struct dl2_error *error, const char *format, ...)
     if (error && error->status == DL2_OK) {
         va_list args;
         va_start(args, format);
-        const bool plain = fill(error, DL2_ERR_SYSTEM, format, args);
+        const bool plain = fill_message(error, DL2_ERR_SYSTEM, format, args);
         va_end(args);
         va_start(args, format);
         error->path_length = plain ? path_length(format, args) : 0;

@@ -46,7 +46,7 @@ struct dl2_nvml {
 
 /* Is everything there without which there is nothing to tell? Others may be missing: they came with
  * later drivers. */
-static bool load(struct dl2_nvml *card)
+static bool load_nvml(struct dl2_nvml *card)
 {
     const struct {
         const char *name;
@@ -75,7 +75,7 @@ static bool load(struct dl2_nvml *card)
     return true;
 }
 
-static bool find(struct dl2_nvml *card, const char *which)
+static bool find_card(struct dl2_nvml *card, const char *which)
 {
     char *end;
     const unsigned long index = strtoul(which, &end, 10);
@@ -91,8 +91,8 @@ struct dl2_nvml *dl2_nvml_open(const char *which)
         return NULL;
     const char *other = getenv("DL2_NVML");
     card->library = dlopen(other ? other : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (card->library && load(card) && card->init() == NVML_SUCCESS) {
-        if (find(card, which))
+    if (card->library && load_nvml(card) && card->init() == NVML_SUCCESS) {
+        if (find_card(card, which))
             return card;
         card->shutdown();
     }

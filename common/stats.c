@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -25,7 +25,7 @@ void dl2_summarize(double *values, size_t count, struct dl2_summary *summary)
     *summary = (struct dl2_summary){.count = count};
     if (count == 0)
         return;
-    qsort(values, count, sizeof *values, compare);
+    qsort(values, count, sizeof *values, compare_doubles);
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         sum += values[i];

@@ -43,8 +43,8 @@ static inline void down_16(const uint8_t *in, size_t stride, const int16_t *weig
     store(out, _mm256_packs_epi32(_mm256_srai_epi32(low, SHIFT), _mm256_srai_epi32(high, SHIFT)));
 }
 
-static void down(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
-                 size_t count, int16_t *out)
+static void down_avx2(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
+                      size_t count, int16_t *out)
 {
     size_t i = 0;
     for (; i + 16 <= count; i += 16)
@@ -59,7 +59,7 @@ static void down(const uint8_t *in, size_t stride, const int16_t *weights, uint3
  * Eight words of a channel lie in three vectors of eight; blended they are there in an order that
  * one shuffle sets right.
  */
-static void split(const int16_t *in, size_t count, int16_t *const out[3])
+static void split_avx2(const int16_t *in, size_t count, int16_t *const out[3])
 {
 #define WORDS(a, b, c, d, e, f, g, h)                                                              \
     _mm256_broadcastsi128_si256(                                                                   \
@@ -126,7 +126,7 @@ static inline void across_all(const int16_t *in, const struct dl2_filter *filter
     }
 }
 
-static void across(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
+static void across_avx2(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
 {
     if (filter->reach <= 6)
         across_all(in, filter, out, NEAR);
@@ -136,7 +136,7 @@ static void across(const int16_t *in, const struct dl2_filter *filter, int16_t *
         across_all(in, filter, out, GATHER);
 }
 
-static void color(const struct dl2_resize_colors *colors, size_t count, int16_t *const rows[3])
+static void color_avx2(const struct dl2_resize_colors *colors, size_t count, int16_t *const rows[3])
 {
     const __m256i offset = _mm256_set1_epi16(colors->luma_offset),
                   middle = _mm256_set1_epi16(128 << DL2_RESIZE_WORD_BITS),
@@ -170,7 +170,7 @@ static inline __m256i bytes_of(const int16_t *in)
     return _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), _MM_SHUFFLE(3, 1, 2, 0));
 }
 
-static void pack(const int16_t *in, size_t count, uint8_t *out)
+static void pack_avx2(const int16_t *in, size_t count, uint8_t *out)
 {
     size_t i = 0;
     for (; i + 32 <= count; i += 32)
@@ -182,7 +182,7 @@ static void pack(const int16_t *in, size_t count, uint8_t *out)
  * In each half of 16 pixels the bytes of a colour are turned to where they will lie, modulo 16, and
  * every third is taken; then the halves of the three results are put in order.
  */
-static void interleave(int16_t *const in[3], size_t count, uint8_t *out)
+static void interleave_avx2(int16_t *const in[3], size_t count, uint8_t *out)
 {
     const __m256i turn_r = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5));
@@ -219,8 +219,8 @@ static inline __m256 affine(const uint8_t *in, const float *scale, const float *
 }
 
 /* Every 48 values the channels come round, so the rest begins anew. */
-static void floats(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                   float *out)
+static void floats_avx2(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                        float *out)
 {
     size_t i = 0;
     for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
@@ -237,8 +237,8 @@ static inline __m256i bfloat_bits(__m256 value)
         _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd), 16);
 }
 
-static void bfloats(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                    uint16_t *out)
+static void bfloats_avx2(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                         uint16_t *out)
 {
     size_t i = 0;
     for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
@@ -256,12 +256,12 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx2 = {
     .lanes = 4,
     .pick_factor = 0x02020202,
     .pick_offset = 0x03020100,
-    .down = down,
-    .split = split,
-    .across = across,
-    .color = color,
-    .pack = pack,
-    .interleave = interleave,
-    .floats = floats,
-    .bfloats = bfloats,
+    .down = down_avx2,
+    .split = split_avx2,
+    .across = across_avx2,
+    .color = color_avx2,
+    .pack = pack_avx2,
+    .interleave = interleave_avx2,
+    .floats = floats_avx2,
+    .bfloats = bfloats_avx2,
 };

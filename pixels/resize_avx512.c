@@ -37,8 +37,8 @@ static inline void down_32(const uint8_t *in, size_t stride, const int16_t *weig
         out, _mm512_packs_epi32(_mm512_srai_epi32(low, SHIFT), _mm512_srai_epi32(high, SHIFT)));
 }
 
-static void down(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
-                 size_t count, int16_t *out)
+static void down_avx512(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
+                        size_t count, int16_t *out)
 {
     size_t i = 0;
     for (; i + 32 <= count; i += 32)
@@ -48,7 +48,7 @@ static void down(const uint8_t *in, size_t stride, const int16_t *weights, uint3
 }
 
 /* Word i of channel c is word 3 i + c of three vectors: from the first two, then from the third. */
-static void split(const int16_t *in, size_t count, int16_t *const out[3])
+static void split_avx512(const int16_t *in, size_t count, int16_t *const out[3])
 {
 #define WORD(w) ((w)&63)
 #define EIGHT(w)                                                                                   \
@@ -145,7 +145,7 @@ static void across_gather(const int16_t *in, const struct dl2_filter *filter, in
     }
 }
 
-static void across(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
+static void across_avx512(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
 {
     if (filter->reach <= 30)
         across_near(in, filter, out);
@@ -155,7 +155,8 @@ static void across(const int16_t *in, const struct dl2_filter *filter, int16_t *
         across_gather(in, filter, out);
 }
 
-static void color(const struct dl2_resize_colors *colors, size_t count, int16_t *const rows[3])
+static void color_avx512(const struct dl2_resize_colors *colors, size_t count,
+                         int16_t *const rows[3])
 {
     const __m512i offset = _mm512_set1_epi16(colors->luma_offset),
                   middle = _mm512_set1_epi16(128 << DL2_RESIZE_WORD_BITS),
@@ -190,7 +191,7 @@ static inline __m512i bytes_of(const int16_t *in)
                                     _mm512_packus_epi16(a, b));
 }
 
-static void pack(const int16_t *in, size_t count, uint8_t *out)
+static void pack_avx512(const int16_t *in, size_t count, uint8_t *out)
 {
     for (size_t i = 0; i < count; i += 64)
         _mm512_mask_storeu_epi8(out + i, first_bytes(count - i), bytes_of(in + i));
@@ -200,7 +201,7 @@ static void pack(const int16_t *in, size_t count, uint8_t *out)
  * In each quarter of 16 pixels the bytes of a colour are turned to where they will lie, modulo 16,
  * and every third is taken; then the quarters of the three results are put in order.
  */
-static void interleave(int16_t *const in[3], size_t count, uint8_t *out)
+static void interleave_avx512(int16_t *const in[3], size_t count, uint8_t *out)
 {
     const __m512i turn_r =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5));
@@ -253,8 +254,8 @@ static inline __mmask16 first_16(size_t count)
     return count >= 16 ? 0xffff : (__mmask16)((1u << count) - 1);
 }
 
-static void floats(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                   float *out)
+static void floats_avx512(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                          float *out)
 {
     for (size_t i = 0, phase = 0; i < count; i += 16, phase = phase < 32 ? phase + 16 : 0) {
         const __mmask16 there = first_16(count - i);
@@ -263,8 +264,8 @@ static void floats(const uint8_t *in, size_t count, const float *scale, const fl
     }
 }
 
-static void bfloats(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                    uint16_t *out)
+static void bfloats_avx512(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                           uint16_t *out)
 {
     for (size_t i = 0, phase = 0; i < count; i += 16, phase = phase < 32 ? phase + 16 : 0) {
         const __mmask16 there = first_16(count - i);
@@ -283,12 +284,12 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx512 = {
     .lanes = 16,
     .pick_factor = 0x00010001,
     .pick_offset = 0x00010000,
-    .down = down,
-    .split = split,
-    .across = across,
-    .color = color,
-    .pack = pack,
-    .interleave = interleave,
-    .floats = floats,
-    .bfloats = bfloats,
+    .down = down_avx512,
+    .split = split_avx512,
+    .across = across_avx512,
+    .color = color_avx512,
+    .pack = pack_avx512,
+    .interleave = interleave_avx512,
+    .floats = floats_avx512,
+    .bfloats = bfloats_avx512,
 };

@@ -8,8 +8,8 @@
 /* Blocks of a fixed size are what compilers make vectors of. */
 enum { BLOCK = 16 };
 
-static void down(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
-                 size_t count, int16_t *out)
+static void down_c(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
+                   size_t count, int16_t *out)
 {
     enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS };
     size_t start = 0;
@@ -34,14 +34,14 @@ static void down(const uint8_t *in, size_t stride, const int16_t *weights, uint3
     }
 }
 
-static void split(const int16_t *in, size_t count, int16_t *const out[3])
+static void split_c(const int16_t *in, size_t count, int16_t *const out[3])
 {
     for (size_t i = 0; i < count; i++)
         for (size_t c = 0; c < 3; c++)
             out[c][i] = in[3 * i + c];
 }
 
-static void across(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
+static void across_c(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
 {
     enum {
         SHIFT = DL2_RESIZE_WEIGHT_BITS + DL2_RESIZE_BETWEEN_BITS - DL2_RESIZE_WORD_BITS,
@@ -69,7 +69,7 @@ static int32_t saturate(int32_t value)
     return value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value;
 }
 
-static void color(const struct dl2_resize_colors *colors, size_t count, int16_t *const rows[3])
+static void color_c(const struct dl2_resize_colors *colors, size_t count, int16_t *const rows[3])
 {
     for (size_t i = 0; i < count; i++) {
         const int32_t luma = rows[0][i] - colors->luma_offset;
@@ -89,21 +89,21 @@ static uint8_t byte_of(int16_t word)
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-static void pack(const int16_t *in, size_t count, uint8_t *out)
+static void pack_c(const int16_t *in, size_t count, uint8_t *out)
 {
     for (size_t i = 0; i < count; i++)
         out[i] = byte_of(in[i]);
 }
 
-static void interleave(int16_t *const in[3], size_t count, uint8_t *out)
+static void interleave_c(int16_t *const in[3], size_t count, uint8_t *out)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t c = 0; c < 3; c++)
             out[3 * i + c] = byte_of(in[c][i]);
 }
 
-static void floats(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                   float *out)
+static void floats_c(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                     float *out)
 {
     for (size_t i = 0, phase = 0; i < count; i++) {
         out[i] = in[i] * scale[phase] + bias[phase];
@@ -111,8 +111,8 @@ static void floats(const uint8_t *in, size_t count, const float *scale, const fl
     }
 }
 
-static void bfloats(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                    uint16_t *out)
+static void bfloats_c(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                      uint16_t *out)
 {
     for (size_t i = 0, phase = 0; i < count; i++) {
         const float value = in[i] * scale[phase] + bias[phase];
@@ -126,14 +126,14 @@ static void bfloats(const uint8_t *in, size_t count, const float *scale, const f
 const struct dl2_resize_kernels dl2_resize_kernels_c = {
     .name = "c",
     .lanes = 1,
-    .down = down,
-    .split = split,
-    .across = across,
-    .color = color,
-    .pack = pack,
-    .interleave = interleave,
-    .floats = floats,
-    .bfloats = bfloats,
+    .down = down_c,
+    .split = split_c,
+    .across = across_c,
+    .color = color_c,
+    .pack = pack_c,
+    .interleave = interleave_c,
+    .floats = floats_c,
+    .bfloats = bfloats_c,
 };
 
 const struct dl2_resize_kernels *dl2_resize_kernels_for(unsigned simd_flags)

@@ -141,8 +141,9 @@ static void estimate_noise(const struct dl2_study *study, struct dl2_analysis *a
     analysis->noise = sqrt(squares / (double)analysis->freedom);
 }
 
-static void compare(const struct dl2_analysis *analysis, struct dl2_comparison *comparison,
-                    struct stretch raw, struct stretch own, double *scratch)
+static void compare_with_original(const struct dl2_analysis *analysis,
+                                  struct dl2_comparison *comparison, struct stretch raw,
+                                  struct stretch own, double *scratch)
 {
     comparison->pairs = count_pairs(raw, own);
     if (comparison->pairs == raw.count && isfinite(analysis->noise)) {
@@ -265,8 +266,8 @@ static void say_gain(struct writer *writer, const struct dl2_study *study,
             study->variants[v].load_rate, study->variants[v].load_rate / raw->load_rate);
 }
 
-static size_t best(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                   const struct criterion *criterion, size_t raw, enum dl2_verdict verdict)
+static size_t best_variant(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                           const struct criterion *criterion, size_t raw, enum dl2_verdict verdict)
 {
     size_t found = study->variant_count;
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -281,8 +282,8 @@ static size_t best(const struct dl2_study *study, const struct dl2_analysis *ana
     return found;
 }
 
-static void advise(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                   const struct criterion *criterion, struct dl2_advice *advice)
+static void write_advice(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                         const struct criterion *criterion, struct dl2_advice *advice)
 {
     const size_t none = study->variant_count, raw = dl2_study_find(study, "raw");
     struct writer writer = {advice->text, sizeof advice->text, 0};
@@ -299,8 +300,8 @@ static void advise(const struct dl2_study *study, const struct dl2_analysis *ana
     }
     char points[32];
     count_points(points, analysis->tolerance);
-    advice->sure = best(study, analysis, criterion, raw, DL2_VERDICT_WITHIN);
-    advice->likely = best(study, analysis, criterion, raw, DL2_VERDICT_LIKELY);
+    advice->sure = best_variant(study, analysis, criterion, raw, DL2_VERDICT_WITHIN);
+    advice->likely = best_variant(study, analysis, criterion, raw, DL2_VERDICT_LIKELY);
     if (advice->sure < none && advice->likely < none &&
         merit(study, criterion, advice->likely) <= merit(study, criterion, advice->sure))
         advice->likely = none;
@@ -396,12 +397,12 @@ int dl2_analyse(const struct dl2_study *study, const char *arch, double toleranc
         comparison->difference = comparison->half = NAN;
         if (v == raw_index || raw.count == 0 || own.count == 0)
             continue;
-        compare(analysis, comparison, raw, own, scratch);
+        compare_with_original(analysis, comparison, raw, own, scratch);
         comparison->verdict = dl2_judge(comparison->difference, comparison->half, tolerance);
     }
     free(scratch);
-    advise(study, analysis, &(struct criterion){"smallest", true}, &analysis->smallest);
-    advise(study, analysis, &(struct criterion){"fastest", false}, &analysis->fastest);
+    write_advice(study, analysis, &(struct criterion){"smallest", true}, &analysis->smallest);
+    write_advice(study, analysis, &(struct criterion){"fastest", false}, &analysis->fastest);
     return DL2_OK;
 }
 

@@ -140,8 +140,8 @@ static int is_wanted(struct dl2_study *study, const struct dl2_study_selection *
 
 /* *out is NULL where the file is broken, which is noted, or isn't there, which is noted if `must`.
  */
-static int load(struct dl2_study *study, const char *path, const char *schema, bool must,
-                json_t **out, struct dl2_error *error)
+static int load_results(struct dl2_study *study, const char *path, const char *schema, bool must,
+                        json_t **out, struct dl2_error *error)
 {
     *out = NULL;
     if (!must && !dl2_is_file(path))
@@ -195,7 +195,7 @@ static int collect_made(struct dl2_study *study, const struct dl2_study_selectio
             continue;
         snprintf(path, sizeof path, "%s/variants/%s/dl2-variant.json", folder, name);
         json_t *made;
-        status = load(study, path, "dl2-variant/1", true, &made, error);
+        status = load_results(study, path, "dl2-variant/1", true, &made, error);
         struct dl2_study_variant *variant;
         if (status == DL2_OK && made)
             status = add_variant(study, name, &variant, error);
@@ -255,7 +255,7 @@ static int collect_scored(struct dl2_study *study, const struct dl2_study_select
             continue;
         snprintf(path, sizeof path, "%s/quality/%s", folder, names.items[i]);
         json_t *quality;
-        status = load(study, path, "dl2-quality/1", true, &quality, error);
+        status = load_results(study, path, "dl2-quality/1", true, &quality, error);
         if (status < 0 || !quality)
             continue;
         if (!study->definitions)
@@ -296,7 +296,7 @@ static int collect_loaded(struct dl2_study *study, const struct dl2_study_select
         if (status < 0 || !wanted)
             continue;
         json_t *loaded;
-        status = load(study, path, "dl2-load/1", true, &loaded, error);
+        status = load_results(study, path, "dl2-load/1", true, &loaded, error);
         if (status < 0 || !loaded)
             continue;
         struct dl2_study_variant *variant;
@@ -398,7 +398,7 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
     if (!wanted) /* only named, so that it need not be whole */
         return leave_out(study, error, "%s, %s, seed %s: not among the trainings of this study",
                          name, arch, seed);
-    DL2_TRY(load(study, path, "dl2-experiment/1", false, &report, error));
+    DL2_TRY(load_results(study, path, "dl2-experiment/1", false, &report, error));
     if (!report)
         return DL2_OK;
     if (!json_is_true(json_object_get(report, "completed"))) {

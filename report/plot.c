@@ -54,8 +54,8 @@ struct text {
     int status; /* sticks */
 };
 
-static void add(struct text *text, const char *format, ...) DL2_PRINTF(2, 3);
-static void add(struct text *text, const char *format, ...)
+static void emit(struct text *text, const char *format, ...) DL2_PRINTF(2, 3);
+static void emit(struct text *text, const char *format, ...)
 {
     char line[1024];
     va_list arguments;
@@ -72,9 +72,9 @@ static void add(struct text *text, const char *format, ...)
 static void add_number(struct text *text, double value)
 {
     if (isfinite(value))
-        add(text, "%.10g ", value);
+        emit(text, "%.10g ", value);
     else
-        add(text, "NaN ");
+        emit(text, "NaN ");
 }
 
 /* What a name may put into a script or data file: no blanks, no quotes, nothing that gnuplot
@@ -100,42 +100,42 @@ struct sheet { /* a plot being written */
     size_t curves;  /* in the plot command */
 };
 
-static void begin(struct sheet *sheet, struct dl2_plot *plot, const char *columns, int height,
-                  struct dl2_error *error)
+static void begin_sheet(struct sheet *sheet, struct dl2_plot *plot, const char *columns, int height,
+                        struct dl2_error *error)
 {
     *sheet = (struct sheet){{DL2_BYTES_INIT, error, DL2_OK}, {DL2_BYTES_INIT, error, DL2_OK}, 0, 0};
-    add(&sheet->data, "# %s\n# %s\n", plot->title, columns);
+    emit(&sheet->data, "# %s\n# %s\n", plot->title, columns);
     char identifier[128]; /* prefix of the ids in the SVG */
     snprintf(identifier, sizeof identifier, "%s", plot->name);
     for (char *c = identifier; *c; c++)
         if (*c == '-' || *c == '.' || *c == '+')
             *c = '_';
-    add(&sheet->script,
-        "# %s\n# Run it in this folder: gnuplot %s.gp\n"
-        "set terminal svg size 560,%d dynamic noenhanced font 'sans-serif,13' "
-        "background '#ffffff' name '%s'\n"
-        "set output '%s.svg'\n"
-        "set border 3 linecolor rgb '" AXIS "' linewidth 1\n"
-        "set tics nomirror scale 0.4 textcolor rgb '" SOFT_INK "'\n"
-        "set grid ytics linecolor rgb '" GRID "' linetype 1 linewidth 1\n"
-        "set key outside top left horizontal Left reverse samplen 2 textcolor rgb '" INK "'\n"
-        "set offsets graph 0.03, graph 0.03, graph 0.08, graph 0.06\n"
-        "set bars 0.6\n",
-        plot->title, plot->name, height, identifier, plot->name);
+    emit(&sheet->script,
+         "# %s\n# Run it in this folder: gnuplot %s.gp\n"
+         "set terminal svg size 560,%d dynamic noenhanced font 'sans-serif,13' "
+         "background '#ffffff' name '%s'\n"
+         "set output '%s.svg'\n"
+         "set border 3 linecolor rgb '" AXIS "' linewidth 1\n"
+         "set tics nomirror scale 0.4 textcolor rgb '" SOFT_INK "'\n"
+         "set grid ytics linecolor rgb '" GRID "' linetype 1 linewidth 1\n"
+         "set key outside top left horizontal Left reverse samplen 2 textcolor rgb '" INK "'\n"
+         "set offsets graph 0.03, graph 0.03, graph 0.08, graph 0.06\n"
+         "set bars 0.6\n",
+         plot->title, plot->name, height, identifier, plot->name);
 }
 
 static void label_axes(struct sheet *sheet, const char *x, const char *y)
 {
-    add(&sheet->script,
-        "set xlabel '%s' textcolor rgb '" SOFT_INK "'\nset ylabel '%s' textcolor rgb '" SOFT_INK
-        "'\n",
-        x, y);
+    emit(&sheet->script,
+         "set xlabel '%s' textcolor rgb '" SOFT_INK "'\nset ylabel '%s' textcolor rgb '" SOFT_INK
+         "'\n",
+         x, y);
 }
 
 static void begin_block(struct sheet *sheet, const char *name)
 {
     char clean[256];
-    add(&sheet->data, "%s# %s\n", sheet->indices ? "\n\n" : "", plain(name, clean, sizeof clean));
+    emit(&sheet->data, "%s# %s\n", sheet->indices ? "\n\n" : "", plain(name, clean, sizeof clean));
     sheet->indices++;
 }
 
@@ -149,8 +149,8 @@ static void add_curve(struct sheet *sheet, const struct dl2_plot *plot, const ch
     va_start(arguments, format);
     vsnprintf(rest, sizeof rest, format, arguments);
     va_end(arguments);
-    add(&sheet->script, "%s '%s.dat' index %zu %s", sheet->curves ? ", \\\n    " : "plot",
-        plot->name, sheet->indices - 1, rest);
+    emit(&sheet->script, "%s '%s.dat' index %zu %s", sheet->curves ? ", \\\n    " : "plot",
+         plot->name, sheet->indices - 1, rest);
     sheet->curves++;
 }
 
@@ -247,9 +247,9 @@ struct maker {
 };
 
 /* Writes the sheet, draws it, and keeps it in the list; frees the sheet. */
-static int finish(struct maker *maker, struct sheet *sheet, struct dl2_plot *plot)
+static int finish_plot(struct maker *maker, struct sheet *sheet, struct dl2_plot *plot)
 {
-    add(&sheet->script, "\n");
+    emit(&sheet->script, "\n");
     int status = write_file(maker->folder, plot->name, "dat", &sheet->data);
     if (status == DL2_OK)
         status = write_file(maker->folder, plot->name, "gp", &sheet->script);
@@ -299,9 +299,9 @@ static int plot_rate_distortion(struct maker *maker, const char *name, const cha
     snprintf(plot.title, sizeof plot.title, "%s against bits per pixel, by codec and quality",
              what);
     struct sheet sheet;
-    begin(&sheet, &plot, "bits-per-pixel value quality variant", HEIGHT, maker->error);
+    begin_sheet(&sheet, &plot, "bits-per-pixel value quality variant", HEIGHT, maker->error);
     label_axes(&sheet, "bits per pixel", axis);
-    add(&sheet.script, "set xrange [0:*]\n");
+    emit(&sheet.script, "set xrange [0:*]\n");
     for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
         if (!starts_codec(study, v))
             continue;
@@ -318,7 +318,7 @@ static int plot_rate_distortion(struct maker *maker, const char *name, const cha
             char clean[256];
             add_number(&points, variant->bits_per_pixel);
             add_number(&points, value);
-            add(&points, "%d %s\n", variant->quality, plain(variant->name, clean, sizeof clean));
+            emit(&points, "%d %s\n", variant->quality, plain(variant->name, clean, sizeof clean));
             count++;
         }
         if (count && points.status == DL2_OK) {
@@ -340,7 +340,7 @@ static int plot_rate_distortion(struct maker *maker, const char *name, const cha
         DL2_TRY(points.status);
     }
     if (sheet.curves)
-        return finish(maker, &sheet, &plot);
+        return finish_plot(maker, &sheet, &plot);
     dl2_bytes_free(&sheet.data.bytes);
     dl2_bytes_free(&sheet.script.bytes);
     return DL2_OK;
@@ -380,7 +380,8 @@ static int plot_accuracy(struct maker *maker, size_t arch, enum axis axis)
              plain(study->archs[arch], arch_name, sizeof arch_name));
     snprintf(plot.title, sizeof plot.title, "Top-1 accuracy against %s", texts[axis].title);
     struct sheet sheet;
-    begin(&sheet, &plot, "x top1 half-width-of-95%-interval quality variant", HEIGHT, maker->error);
+    begin_sheet(&sheet, &plot, "x top1 half-width-of-95%-interval quality variant", HEIGHT,
+                maker->error);
     label_axes(&sheet, texts[axis].label, "top-1 accuracy, %");
     double least = INFINITY, most = 0;
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -391,21 +392,21 @@ static int plot_accuracy(struct maker *maker, size_t arch, enum axis axis)
         }
     }
     if (axis == AXIS_BYTES)
-        add(&sheet.script,
-            "set logscale x\nset xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)\n"
-            "set xrange [%.8g:%.8g]\nset offsets 0, 0, graph 0.08, graph 0.06\n",
-            least / 1.3, most * 1.2);
+        emit(&sheet.script,
+             "set logscale x\nset xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)\n"
+             "set xrange [%.8g:%.8g]\nset offsets 0, 0, graph 0.08, graph 0.06\n",
+             least / 1.3, most * 1.2);
     else if (least == most)
-        add(&sheet.script, "set xrange [%.8g:%.8g]\n", 0.9 * least, 1.1 * most);
+        emit(&sheet.script, "set xrange [%.8g:%.8g]\n", 0.9 * least, 1.1 * most);
     const size_t raw = dl2_study_find(study, "raw");
     const double original = raw < study->variant_count ? analysis->comparisons[raw].top1.mean : NAN;
     if (isfinite(original))
-        add(&sheet.script,
-            "set object 1 rectangle from graph 0, first %.8g to graph 1, first %.8g behind "
-            "fillcolor rgb '" BAND "' fillstyle solid noborder # the tolerance\n"
-            "set arrow 1 from graph 0, first %.8g to graph 1, first %.8g nohead dashtype (6,4) "
-            "linecolor rgb '" AXIS "' # the original\n",
-            original - analysis->tolerance, original, original, original);
+        emit(&sheet.script,
+             "set object 1 rectangle from graph 0, first %.8g to graph 1, first %.8g behind "
+             "fillcolor rgb '" BAND "' fillstyle solid noborder # the tolerance\n"
+             "set arrow 1 from graph 0, first %.8g to graph 1, first %.8g nohead dashtype (6,4) "
+             "linecolor rgb '" AXIS "' # the original\n",
+             original - analysis->tolerance, original, original, original);
     for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
         const char *codec = study->variants[v].codec;
         if (v != raw && !starts_codec(study, v))
@@ -425,10 +426,10 @@ static int plot_accuracy(struct maker *maker, size_t arch, enum axis axis)
             add_number(&sheet.data, comparison->top1.half);
             intervals |= isfinite(comparison->top1.half);
             if (i == raw)
-                add(&sheet.data, "original raw\n");
+                emit(&sheet.data, "original raw\n");
             else
-                add(&sheet.data, "%d %s\n", study->variants[i].quality,
-                    plain(study->variants[i].name, clean, sizeof clean));
+                emit(&sheet.data, "%d %s\n", study->variants[i].quality,
+                     plain(study->variants[i].name, clean, sizeof clean));
         }
         if (!count)
             continue;
@@ -449,7 +450,7 @@ static int plot_accuracy(struct maker *maker, size_t arch, enum axis axis)
                       axis == AXIS_BYTES ? "right offset -0.6" : "left offset 0.6");
     }
     if (sheet.curves)
-        return finish(maker, &sheet, &plot);
+        return finish_plot(maker, &sheet, &plot);
     dl2_bytes_free(&sheet.data.bytes);
     dl2_bytes_free(&sheet.script.bytes);
     return DL2_OK;
@@ -489,9 +490,9 @@ static bool add_curve_points(struct sheet *sheet, const struct dl2_study *study,
         }
         if (count == 0) /* not validated after this one */
             continue;
-        add(&sheet->data, "%zu ", e + 1);
+        emit(&sheet->data, "%zu ", e + 1);
         add_number(&sheet->data, 100 * sum / (double)count);
-        add(&sheet->data, "\n");
+        emit(&sheet->data, "\n");
     }
     return true;
 }
@@ -508,17 +509,17 @@ static int plot_curves(struct maker *maker, size_t arch, size_t first)
     snprintf(plot.name, sizeof plot.name, "curves-%s-%s", clean[0], clean[1]);
     snprintf(plot.title, sizeof plot.title, "Validation top-1 by epoch: %s", clean[1]);
     struct sheet sheet;
-    begin(&sheet, &plot, "epoch top1", HEIGHT, maker->error);
+    begin_sheet(&sheet, &plot, "epoch top1", HEIGHT, maker->error);
     label_axes(&sheet, "epoch", "validation top-1, %");
-    add(&sheet.script, "set key outside right center vertical\nset offsets 0, 0, graph 0.04, 0\n"
-                       "set style data lines\n");
+    emit(&sheet.script, "set key outside right center vertical\nset offsets 0, 0, graph 0.04, 0\n"
+                        "set style data lines\n");
     const size_t epochs = most_epochs(study, study->archs[arch]);
-    add(&sheet.script, "set xtics 0, %d\n",
-        epochs <= 10    ? 1
-        : epochs <= 20  ? 2
-        : epochs <= 50  ? 5
-        : epochs <= 100 ? 10
-                        : 50);
+    emit(&sheet.script, "set xtics 0, %d\n",
+         epochs <= 10    ? 1
+         : epochs <= 20  ? 2
+         : epochs <= 50  ? 5
+         : epochs <= 100 ? 10
+                         : 50);
     size_t last = first, shown = 0;
     while (last < study->variant_count && strcmp(study->variants[last].codec, codec) == 0)
         last++;
@@ -539,7 +540,7 @@ static int plot_curves(struct maker *maker, size_t arch, size_t first)
         add_curve(&sheet, &plot,
                   "using 1:2 linecolor rgb '" INK "' linewidth 2 dashtype (6,4) title 'original'");
     if (shown)
-        return finish(maker, &sheet, &plot);
+        return finish_plot(maker, &sheet, &plot);
     dl2_bytes_free(&sheet.data.bytes);
     dl2_bytes_free(&sheet.script.bytes);
     return DL2_OK;
@@ -662,34 +663,36 @@ static int plot_timeline(struct maker *maker, size_t arch, size_t v)
              strcmp(clean[1], "raw") ? clean[1] : "the original", (unsigned long long)run->seed);
     struct sheet sheet;
     const int height = 46 + 110 * panels;
-    begin(&sheet, &plot, "time images/s processors-% card-% waiting-% process-GB card-GB power-W",
-          height, maker->error);
+    begin_sheet(&sheet, &plot,
+                "time images/s processors-% card-% waiting-% process-GB card-GB power-W", height,
+                maker->error);
     begin_block(&sheet, study->variants[v].name);
     for (size_t i = 0; i < count; i++) {
         add_number(&sheet.data, timeline_at(timeline, "seconds", i) / (minutes ? 60 : 1));
         for (size_t c = 0; c < TIMELINE_CURVES; c++)
             add_number(&sheet.data,
                        known[c] ? timeline_value(run, timeline, timeline_curves[c].curve, i) : NAN);
-        add(&sheet.data, "\n");
+        emit(&sheet.data, "\n");
     }
-    add(&sheet.script,
-        "set multiplot\nset lmargin at screen 0.15\nset rmargin at screen 0.78\n"
-        "set offsets 0, 0, 0, 0\nset xrange [0:%.8g]\nset style data lines\n"
-        "set key at screen 0.79, graph 1 left top vertical Left reverse samplen 1.2\n"
-        "set format x ''\n",
-        end / (minutes ? 60 : 1));
+    emit(&sheet.script,
+         "set multiplot\nset lmargin at screen 0.15\nset rmargin at screen 0.78\n"
+         "set offsets 0, 0, 0, 0\nset xrange [0:%.8g]\nset style data lines\n"
+         "set key at screen 0.79, graph 1 left top vertical Left reverse samplen 1.2\n"
+         "set format x ''\n",
+         end / (minutes ? 60 : 1));
     for (int p = 0; p < PANELS; p++) {
         if (!panel[p])
             continue;
         const int top = height - 12 - 110 * drawn++;
-        add(&sheet.script,
-            "set tmargin at screen %.4f\nset bmargin at screen %.4f\n"
-            "set ylabel '%s' textcolor rgb '" SOFT_INK "'\nset yrange [0:%.8g]\nset ytics %.8g\n",
-            (double)top / height, (double)(top - 88) / height, labels[p],
-            most[p] > 0 ? most[p] * (p == PERCENT_PANEL ? 1 : 1.05) : 1, round_step(most[p] / 2));
+        emit(&sheet.script,
+             "set tmargin at screen %.4f\nset bmargin at screen %.4f\n"
+             "set ylabel '%s' textcolor rgb '" SOFT_INK "'\nset yrange [0:%.8g]\nset ytics %.8g\n",
+             (double)top / height, (double)(top - 88) / height, labels[p],
+             most[p] > 0 ? most[p] * (p == PERCENT_PANEL ? 1 : 1.05) : 1, round_step(most[p] / 2));
         if (drawn == panels)
-            add(&sheet.script, "set format x '%%g'\nset xlabel '%s' textcolor rgb '" SOFT_INK "'\n",
-                minutes ? "minutes" : "seconds");
+            emit(&sheet.script,
+                 "set format x '%%g'\nset xlabel '%s' textcolor rgb '" SOFT_INK "'\n",
+                 minutes ? "minutes" : "seconds");
         sheet.curves = 0;
         for (size_t c = 0; c < TIMELINE_CURVES; c++)
             if (known[c] && timeline_curves[c].panel == p)
@@ -697,10 +700,10 @@ static int plot_timeline(struct maker *maker, size_t arch, size_t v)
                           c + 2, timeline_curves[c].colour,
                           timeline_curves[c].title[0] ? "title '" : "notitle",
                           timeline_curves[c].title, timeline_curves[c].title[0] ? "'" : "");
-        add(&sheet.script, "\n");
+        emit(&sheet.script, "\n");
     }
-    add(&sheet.script, "unset multiplot");
-    return finish(maker, &sheet, &plot);
+    emit(&sheet.script, "unset multiplot");
+    return finish_plot(maker, &sheet, &plot);
 }
 
 int dl2_plots_make(const struct dl2_study *study, const struct dl2_analysis *analyses,

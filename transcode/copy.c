@@ -363,7 +363,7 @@ static void count_samples(struct copy *copy)
     }
 }
 
-static int run(struct copy *copy, struct dl2_error *error)
+static int run_copy(struct copy *copy, struct dl2_error *error)
 {
     struct dl2_dataset_options images = DL2_DATASET_DEFAULTS;
     images.keep = dl2_codec_is_image_file;
@@ -425,7 +425,7 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
         status =
             dl2_output_lock(options->dest, options->on_message, options->context, &lock, error);
     if (status == DL2_OK)
-        status = run(&copy, error);
+        status = run_copy(&copy, error);
     dl2_writer_close(copy.writer);
     dl2_dataset_close(copy.dataset);
     if (lock >= 0)

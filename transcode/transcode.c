@@ -284,7 +284,7 @@ static void tell_kept_failures(const struct run *run, size_t index)
 }
 
 /* Fails what would be written to a taken name, lists the items that some variant lacks. */
-static int plan(struct run *run, struct dl2_error *error)
+static int plan_items(struct run *run, struct dl2_error *error)
 {
     for (size_t v = 0; v < run->variant_count; v++)
         DL2_TRY(dl2_variant_load(&run->variants[v], &run->source, run->options->force, error));
@@ -627,7 +627,7 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     DL2_TRY(dl2_output_lock(run->options->dest, run->options->on_message, run->options->context,
                             &run->lock, error));
     DL2_TRY(collect(run, error));
-    DL2_TRY(plan(run, error));
+    DL2_TRY(plan_items(run, error));
     if (run->todo_count)
         DL2_TRY(make_all(run, error));
     for (size_t v = 0; v < run->variant_count; v++)

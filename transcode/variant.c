@@ -488,7 +488,7 @@ static int open_container(struct dl2_variant *variant, struct dl2_error *error)
     return status;
 }
 
-static int begin(struct dl2_variant *variant, struct dl2_error *error)
+static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
 {
     DL2_TRY(dl2_make_folders(variant->root, error));
     if (is_packed(variant)) /* first, since it knows what is in the way */
@@ -519,7 +519,7 @@ int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error)
     int status = DL2_OK;
     pthread_mutex_lock(&variant->mutex);
     if (!variant->begun) {
-        status = begin(variant, error);
+        status = begin_variant(variant, error);
         variant->begun = status == DL2_OK;
     }
     pthread_mutex_unlock(&variant->mutex);
