@@ -15,6 +15,17 @@ expect() {
     "$@" >"$work/out" 2>"$work/err"; got=$?
     [ "$got" -eq "$want" ] || { cat "$work/out" "$work/err" >&2; fail "exit status $got, not $want: $*"; }
 }
+# said TEXT: stderr of the last expect says it. is GOT WANTED WHAT: two texts are equal.
+said() { grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
+is() { [ "$1" = "$2" ] || fail "$3: '$1', not '$2'"; }
+# picture FILE WIDTH HEIGHT SEED: a PPM of noise, in colour; makes its folder too.
+picture() {
+    mkdir -p "${1%/*}"
+    { printf 'P6\n%d %d\n255\n' "$2" "$3"
+      awk -v n=$(($2 * $3 * 3)) -v seed="$4" 'BEGIN {
+          srand(seed); for (i = 0; i < n; i++) printf "%c", 33 + int(rand() * 90) }'
+    } >"$1"
+}
 work=$(mktemp -d "${TMPDIR:-/tmp}/dl2-test.XXXXXX") || exit 99
 trap 'chmod -R u+rwX "$work" 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 99' INT TERM

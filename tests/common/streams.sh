@@ -3,15 +3,9 @@
 . "$srcdir/tests/lib.sh"
 [ -c /dev/full ] || skip "this system has no /dev/full"
 
-# image FILE SEED: 16 x 16, colour
-image() {
-    mkdir -p "${1%/*}"
-    awk -v seed="$2" 'BEGIN { srand(seed); printf "P6 16 16 255\n"
-        for (i = 0; i < 768; i++) printf "%c", 33 + int(rand() * 94) }' >"$1"
-}
 for part in train val; do
     for class in a b; do
-        for i in 1 2 3; do image "$work/data/$part/$class/$i.ppm" "$i" || exit 99; done
+        for i in 1 2 3; do picture "$work/data/$part/$class/$i.ppm" 16 16 "$i" || exit 99; done
     done
 done
 train="dl2-train --device ref --arch convnet --image-size 8 --epochs 1 --batch 2 --no-flip --restart"

@@ -39,12 +39,8 @@ diff "$work/declared" "$work/exported" >&2 || fail "declared (<) is not what is 
 
 # The example, on twenty pictures.
 for class in aster rose; do
-    mkdir -p "$work/flowers/train/$class"
     for n in 1 2 3 4 5 6 7 8 9; do
-        { printf 'P6\n%d %d\n255\n' $((40 + n)) $((90 - n))
-          awk -v n=$(((40 + n) * (90 - n) * 3)) -v seed=$n 'BEGIN {
-              srand(seed); for (i = 0; i < n; i++) printf "%c", 33 + int(rand() * 90) }'
-        } >"$work/flowers/train/$class/$n.ppm"
+        picture "$work/flowers/train/$class/$n.ppm" $((40 + n)) $((90 - n)) $n
     done
 done
 echo 'not an image' >"$work/flowers/train/rose/README.txt"

@@ -2,20 +2,11 @@
 # dl2-load: the same batches for every number of workers, its report, bad images, wrong usage.
 . "$srcdir/tests/lib.sh"
 
-# picture FILE WIDTH HEIGHT: a PPM whose pixels its name decides
-picture() {
-    mkdir -p "${1%/*}"
-    {
-        printf 'P6\n%d %d\n255\n' "$2" "$3"
-        awk -v n=$(($2 * $3 * 3)) -v seed="${#1}$2" 'BEGIN {
-            srand(seed); for (i = 0; i < n; i++) printf "%c", 33 + int(rand() * 90) }'
-    } >"$1"
-}
 for class in aster rose; do
     for n in 01 02 03 04 05 06 07 08 09 10; do
-        picture "$work/flowers/train/$class/$n.ppm" $((20 + ${n#0} * 5)) $((90 - ${n#0} * 7))
+        picture "$work/flowers/train/$class/$n.ppm" $((20 + ${n#0} * 5)) $((90 - ${n#0} * 7)) $n
     done
-    picture "$work/flowers/val/$class/01.ppm" 40 30
+    picture "$work/flowers/val/$class/01.ppm" 40 30 1
 done
 echo 'not an image' >"$work/flowers/train/rose/README.txt"
 

@@ -5,12 +5,8 @@
 need valgrind valgrind
 case "$CC" in *-fsanitize=*) skip "a sanitizer's program doesn't run under valgrind" ;; esac
 for class in aster rose; do
-    mkdir -p "$work/flowers/train/$class"
     for n in 1 2 3 4 5 6; do
-        { printf 'P6\n%d %d\n255\n' $((40 + n)) $((90 - n))
-          awk -v n=$(((40 + n) * (90 - n) * 3)) -v seed=$n 'BEGIN {
-              srand(seed); for (i = 0; i < n; i++) printf "%c", 33 + int(rand() * 90) }'
-        } >"$work/flowers/train/$class/$n.ppm"
+        picture "$work/flowers/train/$class/$n.ppm" $((40 + n)) $((90 - n)) $n
     done
 done
 load() { "$@" bench "$work/flowers" -e 2 -i 16 -b 4 -j 2 --digest --quiet --io $io; }

@@ -8,8 +8,6 @@ run() { # STATUS ARGUMENTS...
     shift
     expect "$status" dl2-quality --quiet "$@"
 }
-said() { grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
-is() { [ "$1" = "$2" ] || fail "$3: '$1', not '$2'"; }
 # Everything but the times, which are never the same.
 figures() { grep -v cpu_seconds "$1"; }
 

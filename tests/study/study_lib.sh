@@ -30,4 +30,3 @@ study() {
     make -f "$srcdir/study/study.mk" PROGRAMS="$builddir" DATASET=data OUT=results CODECS=jpeg ARCHS=convnet \
         EPOCHS=1 SEEDS='1 2' IMAGE_SIZE=16 BATCH=8 JOBS=2 "$@"
 }
-said() { grep -qF -- "$1" "$work/err" || { cat "$work/err"; fail "no word of: $1"; }; }

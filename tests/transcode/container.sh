@@ -10,8 +10,6 @@ run() { # STATUS ARGUMENTS...
     expect "$status" dl2-transcode --quiet -j 2 "$@"
 }
 made() { awk -v v="$1" '$1 == v { print $3 }' "$work/out"; }
-is() { [ "$1" = "$2" ] || fail "$3: '$1', not '$2'"; }
-said() { grep -q -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
 # The container's own bytes; the index tells its shards' times.
 same_container() { # A B
     diff -r -x 'dl2-*' -x '.dl2-*' "$1" "$2" >"$work/diff" || { cat "$work/diff" >&2; fail "$1 and $2 differ"; }

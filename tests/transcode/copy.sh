@@ -1,18 +1,12 @@
 #!/bin/sh
 # --copy into a folder: what SOURCE lacks is named or removed. A full disk names what was being written.
 . "$srcdir/tests/lib.sh"
-image() { # FILE SEED: 32 x 32, colour
-    mkdir -p "${1%/*}"
-    awk -v seed="$2" 'BEGIN { srand(seed); printf "P6 32 32 255\n"
-        for (i = 0; i < 3072; i++) printf "%c", 33 + int(rand() * 94) }' >"$1"
-}
-said() { grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
 unsaid() { ! grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says '$1'"; }; }
 
 src=$work/src
 for part in train val; do
     for class in a b; do
-        for i in 1 2.5 3; do image "$src/$part/$class/$i.ppm" "$i" || exit 99; done
+        for i in 1 2.5 3; do picture "$src/$part/$class/$i.ppm" 32 32 "$i" || exit 99; done
     done
 done
 copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
@@ -21,8 +15,8 @@ copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
 copy "$src" "$work/dest"
 unsaid "no source image"
 rm -r "$src/val/b" && rm "$src/train/a/2.5.ppm"
-image "$src/val/b/1.ppm" 1
-image "$work/dest/mine/here/x.ppm" 1
+picture "$src/val/b/1.ppm" 32 32 1
+picture "$work/dest/mine/here/x.ppm" 32 32 1
 echo mine >"$work/dest/mine/note.txt"
 mkdir "$work/elsewhere" && cp "$src/train/a/1.ppm" "$work/elsewhere" && ln -s ../elsewhere "$work/dest/link"
 copy "$src/" "$work/dest//"
@@ -48,7 +42,7 @@ diff -r -x '.dl2-*' "$src" "$work/dest" >&2 || fail "--prune removed what is in 
 # Out of containers, of which GulpIO's tell no extension.
 for container in tar gulp; do
     copy --container=$container "$src" "$work/$container"
-    image "$work/dest/val/a/9.ppm" 9
+    picture "$work/dest/val/a/9.ppm" 32 32 9
     copy --prune "$work/$container" "$work/dest"
     diff -r -x '.dl2-*' "$src" "$work/dest" >&2 || fail "not a copy out of $container"
 done
@@ -93,7 +87,7 @@ done
 [ ! -e "$work/refused" ] || fail "made in spite of wrong usage"
 
 # What packing keeps of a dataset that may not have been meant so is said.
-image "$work/odd/plane/1.ppm" 1 && image "$work/odd/test/1.ppm" 2 || exit 99
+picture "$work/odd/plane/1.ppm" 32 32 1 && picture "$work/odd/test/1.ppm" 32 32 2 || exit 99
 copy --container=tar "$work/odd" "$work/odd-tar"
 said "the folder 'test' is read as a class"
 expect 0 dl2-transcode --quiet --codec ppm --container=tar "$work/odd" "$work/odd-variants"

@@ -11,9 +11,6 @@ run() { # STATUS ARGUMENTS...
 }
 # How many images of a variant the last run made; what it says of them in all.
 made() { awk -v v="$1" '$1 == v { print $3 }' "$work/out"; }
-# is TEXT TEXT WHAT
-is() { [ "$1" = "$2" ] || fail "$3: '$1', not '$2'"; }
-said() { grep -q -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
 # field VARIANT NAME: a number or word of its dl2-variant.json
 field() { sed -n 's/^  "'"$2"'": \(.*[^,]\),\{0,1\}$/\1/p' "$work/$1/dl2-variant.json"; }
 same_images() { # A B
