@@ -1,9 +1,9 @@
 /*
- * A block has a tile of 32 x 16 pixels, and of the windows whose first pixel lies in it. Luma of
- * both images goes to shared memory as sum and difference, with ten more columns and rows; then it
- * is quality/ssim.c: moments about a value close by, down the columns, then along the rows. Single
- * precision to there; sums of squares are whole numbers, sums of SSIM in double precision, added up
- * in a fixed order.
+ * A block takes a tile of 32 x 16 pixels and the windows whose first pixel lies in it. It puts the
+ * luma of both images into shared memory as sum and difference, with ten more columns and rows, and
+ * then works as quality/ssim.c does: moments about a value close by, down the columns, then along
+ * the rows, in single precision. Sums of squares are whole numbers; SSIM is summed in double
+ * precision, in a fixed order.
  */
 #include "cuda/launch.h"
 
@@ -30,7 +30,7 @@ static __device__ __forceinline__ int32_t luma_of(const uint8_t *pixel, uint32_t
     return channels == 1 ? 1000 * pixel[0] : 299 * pixel[0] + 587 * pixel[1] + 114 * pixel[2];
 }
 
-/* Sum of (a - b)^2 of a pixel's samples. */
+/* The sum of (a - b)^2 over the samples of a pixel. */
 static __device__ __forceinline__ uint32_t error_of(const uint8_t *a, uint32_t channels_a,
                                                     const uint8_t *b, uint32_t channels_b)
 {
@@ -42,13 +42,13 @@ static __device__ __forceinline__ uint32_t error_of(const uint8_t *a, uint32_t c
     return channels_a == 1 && channels_b == 1 ? sum / 3 : sum;
 }
 
-struct moments {
+struct score_moments {
     float mean, variance;
 };
 
-/* Of eleven values, `step` apart, with variances of their own or none. */
-static __device__ __forceinline__ struct moments moments_of(const float *values,
-                                                            const float *variances, int step)
+/* The weighted moments of eleven values, `step` apart, which have variances of their own or none. */
+static __device__ __forceinline__ struct score_moments moments_of(const float *values,
+                                                                  const float *variances, int step)
 {
     const float centre = values[MIDDLE * step];
     float m = 0, q = 0;
@@ -92,8 +92,8 @@ static __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     for (uint32_t i = thread; i < TILE_Y * IN_X; i += THREADS) {
         const uint32_t row = i / IN_X, column = i % IN_X;
-        const struct moments s = moments_of(&sums[row][column], nullptr, IN_X);
-        const struct moments d = moments_of(&differences[row][column], nullptr, IN_X);
+        const struct score_moments s = moments_of(&sums[row][column], nullptr, IN_X);
+        const struct score_moments d = moments_of(&differences[row][column], nullptr, IN_X);
         sum_mean[row][column] = s.mean;
         sum_variance[row][column] = s.variance;
         difference_mean[row][column] = d.mean;
@@ -104,8 +104,8 @@ static __global__ void __launch_bounds__(THREADS)
         const uint32_t row = i / TILE_X, column = i % TILE_X;
         if (left + column + DL2_SSIM_TAPS > pair.width || top + row + DL2_SSIM_TAPS > pair.height)
             continue;
-        const struct moments s = moments_of(&sum_mean[row][column], &sum_variance[row][column], 1);
-        const struct moments d =
+        const struct score_moments s = moments_of(&sum_mean[row][column], &sum_variance[row][column], 1);
+        const struct score_moments d =
             moments_of(&difference_mean[row][column], &difference_variance[row][column], 1);
         const float ss = s.mean * s.mean + DL2_SSIM_2C1, dd = d.mean * d.mean;
         const float v = s.variance + DL2_SSIM_2C2;

@@ -1,6 +1,6 @@
 /*
- * The sums that dl2-quality's metrics are made of, on the card: squared errors of samples and of
- * luma, and SSIM, of a pair of images in one launch. The definitions are quality/'s.
+ * The sums of psnr_rgb, psnr_y and ssim (quality/psnr.c, quality/ssim.c) on the card: one launch
+ * makes all three for a pair of images.
  */
 #ifndef DL2_CUDA_SCORE_H
 #define DL2_CUDA_SCORE_H
@@ -22,17 +22,17 @@ struct dl2_gpu_pair {
     uint32_t width, height;
 };
 
-/* A block's part. */
+/* The part of one block of the launch. */
 struct dl2_gpu_score {
     uint64_t samples; /* of (a - b)^2 over samples; gray against colour counts three times */
     uint64_t luma;    /* of (a - b)^2 over luma in thousandths */
     double ssim;      /* of SSIM over the windows that begin in the block's tile */
 };
 
-/* Blocks that a pair comes to. */
+/* The number of blocks that a pair takes. */
 size_t dl2_gpu_score_blocks(uint32_t width, uint32_t height);
-/* Queues it; scores: [blocks], in the card's memory, to be added up in their order. A cudaError_t.
- */
+/* Queues the launch and returns a cudaError_t. `scores` is [blocks] in the card's memory; add them
+ * up in their order. */
 int dl2_gpu_score_pair(const struct dl2_gpu_pair *pair, struct dl2_gpu_score *scores,
                        struct CUstream_st *stream);
 

@@ -1,9 +1,9 @@
-/* Scoring on a card (quality/score_device.h), opened from its registry. */
+/* Scoring on a card, for the registry of quality/score_device.h. */
 #ifndef DL2_CUDA_SCORE_DEVICE_CUDA_H
 #define DL2_CUDA_SCORE_DEVICE_CUDA_H
 
 #include "quality/score_device.h"
 
-int dl2_score_cuda_open(unsigned card, struct dl2_score_device **out, struct dl2_error *error);
+extern const struct dl2_score_device_class dl2_score_cuda;
 
 #endif

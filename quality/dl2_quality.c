@@ -1,4 +1,4 @@
-/* dl2-quality: how far image variants are from their reference. */
+/* dl2-quality: scores variants of images against their reference. */
 #include "codec/codec.h"
 #include "common/error.h"
 #include "common/file.h"
@@ -12,16 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct arguments {
+struct quality_arguments {
     const char *json, *json_folder, *csv;
     uint64_t max_pixels;
-    const char *background; /* NULL: the variants' own */
+    const char *background; /* NULL: as the variants' dl2-variant.json say */
     const char *device;
+    bool metrics[DL2_METRIC_COUNT]; /* none set: those that are scored by default */
 };
 
-/* What the variants were flattened on, as their dl2-variant.json says; white where none does. */
-static int find_background(char **paths, size_t count, uint8_t background[3],
-                           struct dl2_error *error)
+/* Finds the colour that the variants were flattened on, from their dl2-variant.json; white if none
+ * says. */
+static int quality_find_background(char **paths, size_t count, uint8_t background[3],
+                                   struct dl2_error *error)
 {
     const char *first = NULL;
     memset(background, 255, 3);
@@ -50,15 +52,15 @@ static int find_background(char **paths, size_t count, uint8_t background[3],
     return DL2_OK;
 }
 
-static void show_progress(void *context, size_t done, size_t total)
+static void quality_show_progress(void *context, size_t done, size_t total)
 {
     struct dl2_progress *progress = context;
     progress->total = total;
     dl2_progress_update(progress, done, NULL);
 }
 
-static int write_files(const struct arguments *arguments, const struct dl2_scoring *scoring,
-                       struct dl2_error *error)
+static int quality_write_files(const struct quality_arguments *arguments,
+                               const struct dl2_scoring *scoring, struct dl2_error *error)
 {
     if (arguments->json)
         DL2_TRY(dl2_scoring_write_json(scoring, arguments->json, error));
@@ -69,8 +71,8 @@ static int write_files(const struct arguments *arguments, const struct dl2_scori
     return DL2_OK;
 }
 
-/* So that no hours of scoring are lost for want of a folder. */
-static int expect_files(const struct arguments *arguments, struct dl2_error *error)
+/* Checks before the work begins that the files can be written. */
+static int quality_expect_files(const struct quality_arguments *arguments, struct dl2_error *error)
 {
     if (arguments->json)
         DL2_TRY(dl2_file_expect(arguments->json, error));
@@ -79,22 +81,24 @@ static int expect_files(const struct arguments *arguments, struct dl2_error *err
     return arguments->csv ? dl2_file_expect(arguments->csv, error) : DL2_OK;
 }
 
-static int score(const struct arguments *arguments, const struct dl2_common_options *common,
-                 char **paths, size_t count, struct dl2_error *error)
+static int quality_score(const struct quality_arguments *arguments,
+                         const struct dl2_common_options *common, char **paths, size_t count,
+                         struct dl2_error *error)
 {
     struct dl2_progress progress;
     uint8_t background[3];
     if (arguments->background)
         DL2_TRY(dl2_parse_colour(arguments->background, background, error));
     else
-        DL2_TRY(find_background(paths + 1, count - 1, background, error));
+        DL2_TRY(quality_find_background(paths + 1, count - 1, background, error));
     struct dl2_scoring_options options = {.jobs = common->jobs,
                                           .max_pixels = arguments->max_pixels,
-                                          .progress = show_progress,
+                                          .progress = quality_show_progress,
                                           .context = &progress};
     memcpy(options.background, background, sizeof options.background);
+    memcpy(options.metrics, arguments->metrics, sizeof options.metrics);
     struct dl2_scoring scoring;
-    DL2_TRY(expect_files(arguments, error));
+    DL2_TRY(quality_expect_files(arguments, error));
     DL2_TRY(dl2_score_device_open(arguments->device, &options.device, error));
     dl2_progress_begin(&progress, "quality", "images", 0, common->quiet);
     int status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, &options,
@@ -106,14 +110,14 @@ static int score(const struct arguments *arguments, const struct dl2_common_opti
     dl2_scoring_print(&scoring, stdout);
     fflush(stdout);
     dl2_scoring_print_faults(&scoring, stderr);
-    status = write_files(arguments, &scoring, error);
+    status = quality_write_files(arguments, &scoring, error);
     if (status == DL2_OK && dl2_scoring_has_faults(&scoring))
         status = 1;
     dl2_scoring_free(&scoring);
     return status;
 }
 
-/* Checked here, where wrong usage is told. */
+/* Keeps a text whose errors count as wrong usage. */
 static int keep_colour(const char *text, void *value, struct dl2_error *error)
 {
     uint8_t unused[3];
@@ -127,53 +131,132 @@ static int keep_device(const char *text, void *value, struct dl2_error *error)
     return dl2_score_device_check(text, error);
 }
 
+/* "psnr_rgb,ms_ssim" or "all" into bool[DL2_METRIC_COUNT]. */
+static int parse_metrics(const char *text, void *value, struct dl2_error *error)
+{
+    const char *words[DL2_METRIC_COUNT + 2] = {[DL2_METRIC_COUNT] = "all"};
+    bool *metrics = value;
+    char **names;
+    size_t count;
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
+        words[i] = dl2_metric_at(i)->name;
+        metrics[i] = false;
+    }
+    DL2_TRY(dl2_parse_name_list(text, &names, &count, error));
+    int word = DL2_OK;
+    for (size_t i = 0; word >= 0 && i < count; i++) {
+        word = dl2_parse_word(names[i], words, error);
+        for (int m = 0; m < DL2_METRIC_COUNT; m++)
+            metrics[m] |= m == word || word == DL2_METRIC_COUNT;
+    }
+    dl2_free_list(names);
+    return word < 0 ? word : DL2_OK;
+}
+
+static void list_metrics(void)
+{
+    const struct dl2_metric *metric;
+    for (unsigned i = 0; (metric = dl2_metric_at(i)); i++)
+        printf("%s\t%s\t%s\t%s\t%s\n", metric->name, metric->title,
+               *metric->unit ? metric->unit : "-", metric->by_default ? "default" : "on request",
+               metric->definition);
+}
+
+static void list_devices(void)
+{
+    const struct dl2_score_device_class *device;
+    printf("cpu\tthe processors\tall\n");
+    for (unsigned i = 0; (device = dl2_score_device_at(i)); i++) {
+        printf("%s\t%s\t", device->name, device->summary);
+        for (unsigned m = 0; device->metrics[m]; m++)
+            printf("%s%s", m ? "," : "", device->metrics[m]->name);
+        printf("\n");
+    }
+}
+
+/* Prints a registry and ends the process, as --version does. */
+static int print_list(const char *text, void *value, struct dl2_error *error)
+{
+    static const char *const words[] = {"metrics", "devices", NULL};
+    static void (*const lists[])(void) = {list_metrics, list_devices};
+    (void)value;
+    const int word = dl2_parse_word(text, words, error);
+    DL2_TRY(word);
+    lists[word]();
+    exit(DL2_EXIT_OK);
+}
+
+/* Writes the text of --help that follows the options, with a paragraph for each metric. */
+static void describe(char *text, size_t size)
+{
+    int length = snprintf(
+        text, size,
+        "REFERENCE and each VARIANT are folders of images, or image files. Images of folders are "
+        "paired by their paths without extension. Gray images count as R = G = B.\n\n"
+        "Metrics (those with * are scored by default):\n");
+    const struct dl2_metric *metric;
+    for (unsigned i = 0; (metric = dl2_metric_at(i)) && length >= 0 && (size_t)length < size; i++) {
+        length += snprintf(text + length, size - (size_t)length, "\n  %s%s: %s.", metric->name,
+                           metric->by_default ? " *" : "", metric->definition);
+        if ((size_t)length < size && metric->min_side > 1)
+            length += snprintf(text + length, size - (size_t)length,
+                               " Images with a side below %u pixels have no value.",
+                               (unsigned)metric->min_side);
+        if ((size_t)length < size && metric->of_mse)
+            length +=
+                snprintf(text + length, size - (size_t)length, " Identical images have no value.");
+    }
+    if (length >= 0 && (size_t)length < size)
+        snprintf(
+            text + length, size - (size_t)length,
+            "\n\nThe table has the mean, median, 5th percentile and minimum over the images, and "
+            "for PSNR also the dB of the mean MSE.\n\n"
+            "Exit status: 0 if all images were scored; 1 if an image was missing, unreadable, of "
+            "another size or without a reference (each is named, and the others are scored); 2 for "
+            "wrong usage.\n\n"
+            "Examples:\n"
+            "  $ dl2-quality photos variants/jpeg-10 variants/jpeg-50\n"
+            "  $ dl2-quality --csv scores.csv original.png smaller.webp\n"
+            "  $ dl2-quality --metrics ssim,ms_ssim photos variants/webp-75");
+}
+
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu"};
+    struct quality_arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu"};
     const struct dl2_option table[] = {
         {DL2_OPTION_TEXT, "json", 0, "FILE",
-         "Write everything to FILE: aggregates, each image's figures, what could not be scored",
+         "Write a JSON file: aggregates, each image's scores, and what could not be scored",
          &arguments.json, 0, 0, NULL},
-        {DL2_OPTION_TEXT, "json-dir", 0, "DIR",
-         "The same with a file for each variant, DIR/NAME.json", &arguments.json_folder, 0, 0,
-         NULL},
-        {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write a line for each image of each variant to FILE",
-         &arguments.csv, 0, 0, NULL},
+        {DL2_OPTION_TEXT, "json-dir", 0, "DIR", "Write a JSON file for each variant, DIR/NAME.json",
+         &arguments.json_folder, 0, 0, NULL},
+        {DL2_OPTION_TEXT, "csv", 0, "FILE",
+         "Write a CSV file with a line for each image of each variant", &arguments.csv, 0, 0, NULL},
+        {DL2_OPTION_PARSE, "metrics", 'm', "LIST",
+         "Metrics to score, separated by commas, or all [psnr_rgb,psnr_y,ssim]", arguments.metrics,
+         0, 0, parse_metrics},
         {DL2_OPTION_PARSE, "background", 'b', "RRGGBB",
-         "What is under alpha (default: what dl2-variant.json says that dl2-transcode was told, "
-         "else white)",
+         "Colour behind transparent pixels [the background in the variants' dl2-variant.json, else "
+         "white]",
          &arguments.background, 0, 0, keep_colour},
-        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse larger images (default: 134217728)",
+        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse larger images [134217728]",
          &arguments.max_pixels, 1, 4294967295.0, NULL},
         {DL2_OPTION_PARSE, "device", 0, "NAME",
-         "What scores: cpu, or cuda (cuda:1 is the second card), whose figures are the same to "
-         "1e-5; images are decoded by the processors in any case, since a card's decoder rounds "
-         "otherwise (default: cpu)",
+         "Device that scores: cpu, or cuda (cuda:1 is the second card). Values differ by at most "
+         "1e-5. The processors decode in any case, because a card's decoder rounds differently, "
+         "and score the metrics that the device lacks (see --list devices) [cpu]",
          &arguments.device, 0, 0, keep_device},
+        {DL2_OPTION_PARSE, "list", 0, "metrics|devices",
+         "Print what there is for scripts, one tab-separated row a line, and exit", NULL, 0, 0,
+         print_list},
         {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
     };
+    char details[8192];
+    describe(details, sizeof details);
     const struct dl2_program program = {
         .name = "dl2-quality",
         .synopsis = "REFERENCE VARIANT...",
-        .summary = "Score variants of images against their reference by PSNR and SSIM.",
-        .details =
-            "REFERENCE and each VARIANT are folders of images, which are paired by their paths "
-            "without extension, or image files.\n\n"
-            "SSIM is that of Wang et al. 2004 as in ssim_index.m: 11x11 Gaussian window with sigma "
-            "1.5, K1 0.01, K2 0.03, population covariance, valid region, no downsampling, of "
-            "BT.601 "
-            "full-range luma that is not rounded. PSNR is of R, G and B together, and of the same "
-            "luma. Gray images count as R = G = B. Identical images have no PSNR, images with a "
-            "side "
-            "below 11 pixels no SSIM.\n\n"
-            "Figures are given as mean, median, 5th percentile and minimum over the images; PSNR "
-            "also "
-            "as the dB of the mean MSE.\n\n"
-            "Exit status: 0 all well; 1 something was missing, unreadable, of another size, or "
-            "without a reference (each is named, and all else is scored); 2 wrong usage.\n\n"
-            "Examples:\n"
-            "  $ dl2-quality photos variants/jpeg-10 variants/jpeg-50\n"
-            "  $ dl2-quality --csv scores.csv original.png smaller.webp",
+        .summary = "Score variants of images against their reference.",
+        .details = details,
         .options = table,
         .print_versions = dl2_codec_print_versions,
         .min_arguments = 2,
@@ -188,7 +271,7 @@ int main(int argc, char **argv)
         free(paths);
         return dl2_program_usage_error(&program, "--json-dir: %s", error.message);
     }
-    int status = score(&arguments, &common, paths, count, &error);
+    int status = quality_score(&arguments, &common, paths, count, &error);
     if (status < 0)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     free(paths);

@@ -1,4 +1,4 @@
-# The metrics are a library: dl2-transcode calls it too. Each SIMD level is a library of its own, for its flags.
+# The metrics and dl2-quality. Each SIMD level is a library of its own because of its compiler flags.
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \
 	quality/metric_kernels.c quality/metric_kernels.h \
@@ -35,6 +35,6 @@ dl2_quality_SOURCES = \
 	quality/dl2_quality.c \
 	quality/output.c quality/output.h \
 	quality/score.c quality/score.h
-# Of a toolkit, only what it calls.
+# Leave out the CUDA libraries that it doesn't call.
 dl2_quality_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 dl2_quality_LDADD = libscore_devices.la libquality.la libdataset.la libcodec.la libcommon.la

@@ -2,7 +2,6 @@
 
 #include "common/memory.h"
 #include "common/simd.h"
-#include "quality/score_device.h"
 #include "quality/scorer.h"
 
 #include <inttypes.h>
@@ -10,11 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct dl2_metric *const metrics[DL2_METRIC_COUNT] = {
-    &dl2_metric_psnr_rgb,
-    &dl2_metric_psnr_y,
-    &dl2_metric_ssim,
-};
+#define METRIC_ROW(name) &dl2_metric_##name,
+static const struct dl2_metric *const metrics[] = {DL2_METRICS(METRIC_ROW)};
 
 const struct dl2_metric *dl2_metric_at(unsigned index)
 {
@@ -29,26 +25,13 @@ const struct dl2_metric *dl2_metric_find(const char *name)
     return NULL;
 }
 
-const char *dl2_score_gap_text(enum dl2_score_gap gap)
-{
-    switch (gap) {
-    case DL2_SCORE_PRESENT:
-        return NULL;
-    case DL2_SCORE_IDENTICAL:
-        return "identical";
-    case DL2_SCORE_TOO_SMALL:
-        return "smaller than 11x11";
-    }
-    return "unknown";
-}
-
 int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error)
 {
     struct dl2_scorer *scorer = dl2_alloc_aligned(1, sizeof *scorer);
     if (!scorer)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a scorer");
-    /* Zeroed also because kernels read a little behind a strip's columns and throw the result away.
-     */
+    /* The strip is zeroed because kernels read a little behind its columns; what they make of that
+     * is thrown away. */
     memset(scorer, 0, sizeof *scorer);
     scorer->kernels = dl2_metric_kernels_for(dl2_simd_flags());
     *out = scorer;
@@ -57,12 +40,29 @@ int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error)
 
 void dl2_scorer_free(struct dl2_scorer *scorer)
 {
+    if (scorer)
+        dl2_bytes_free(&scorer->scratch);
     free(scorer);
 }
 
 void dl2_scorer_set_reference(struct dl2_scorer *scorer, const struct dl2_image *reference)
 {
     scorer->reference = reference;
+}
+
+static bool is_large_enough(const struct dl2_metric *metric, const struct dl2_image *image)
+{
+    return image->width >= metric->min_side && image->height >= metric->min_side;
+}
+
+void dl2_score_of_sums(const struct dl2_metric *metric, const double sums[DL2_METRIC_SUMS],
+                       const struct dl2_image *reference, const struct dl2_image *variant,
+                       struct dl2_score *score)
+{
+    score->mean = is_large_enough(metric, variant) ? metric->mean(sums, reference, variant) : NAN;
+    score->value = metric->of_mse ? metric->of_mse(score->mean) : score->mean;
+    if (isinf(score->value))
+        score->value = NAN;
 }
 
 int dl2_scorer_score(struct dl2_scorer *scorer, const struct dl2_metric *metric,
@@ -77,30 +77,11 @@ int dl2_scorer_score(struct dl2_scorer *scorer, const struct dl2_metric *metric,
                              "is %" PRIu32 "x%" PRIu32 " pixels, its reference %" PRIu32
                              "x%" PRIu32,
                              variant->width, variant->height, reference->width, reference->height);
-    *score = (struct dl2_score){NAN, NAN, DL2_SCORE_PRESENT};
-    return metric->score(scorer, variant, score, error);
-}
-
-void dl2_scores_of_sums(const struct dl2_score_sums *sums, const struct dl2_image *reference,
-                        const struct dl2_image *variant, struct dl2_score *scores)
-{
-    const double pixels = (double)variant->width * variant->height;
-    const bool gray = reference->channels == 1 && variant->channels == 1;
-    const bool fits = variant->width >= DL2_SSIM_TAPS && variant->height >= DL2_SSIM_TAPS;
-    const double windows = ((double)variant->width - (DL2_SSIM_TAPS - 1)) *
-                           ((double)variant->height - (DL2_SSIM_TAPS - 1));
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
-        struct dl2_score *score = &scores[i];
-        *score = (struct dl2_score){NAN, NAN, DL2_SCORE_PRESENT};
-        if (metrics[i] == &dl2_metric_ssim && !fits)
-            score->gap = DL2_SCORE_TOO_SMALL;
-        else if (metrics[i] == &dl2_metric_ssim)
-            score->value = sums->ssim / windows;
-        else if (metrics[i] == &dl2_metric_psnr_rgb)
-            dl2_set_psnr(score, sums->samples / (pixels * (gray ? 1 : 3)));
-        else
-            dl2_set_psnr(score, sums->luma / 1e6 / pixels);
-    }
+    double sums[DL2_METRIC_SUMS] = {0};
+    if (is_large_enough(metric, variant))
+        DL2_TRY(metric->measure(scorer, variant, sums, error));
+    dl2_score_of_sums(metric, sums, reference, variant, score);
+    return DL2_OK;
 }
 
 bool dl2_images_equal(const struct dl2_image *a, const struct dl2_image *b)

@@ -15,8 +15,8 @@
  * Where one image is gray and the other colour, the gray one stands for R = G = B; its luma is its
  * gray.
  *
- * Threads: the registry is constant. A scorer belongs to one thread at a time; its memory is
- * of one size (730 kB) whatever the images', and scoring allocates nothing.
+ * Threads: the registry is constant. A scorer belongs to one thread at a time. It needs 730 kB, and
+ * what a metric allocates for itself, which its definition's file states and later scores reuse.
  */
 #ifndef DL2_QUALITY_METRIC_H
 #define DL2_QUALITY_METRIC_H
@@ -24,45 +24,64 @@
 #include "common/error.h"
 #include "pixels/image.h"
 
-/* Why a pair has no value of a metric. */
-enum dl2_score_gap {
-    DL2_SCORE_PRESENT = 0,
-    DL2_SCORE_IDENTICAL, /* PSNR of two signals without any difference: infinite */
-    DL2_SCORE_TOO_SMALL, /* SSIM of an image that is narrower or lower than its window */
-};
+/* Numbers that a metric adds up over a pair of images, at most. */
+enum { DL2_METRIC_SUMS = 5 };
 
 /* What one metric makes of one pair. */
 struct dl2_score {
-    double value; /* in the metric's unit; NAN where there is a gap */
-    double mse;   /* PSNR: the mean squared error, on the 0-255 scale; others: NAN */
-    enum dl2_score_gap gap;
+    double value; /* in the metric's unit; NAN: the pair has no value */
+    double mean;  /* where the metric has of_mse: the mean squared error, on the 0-255 scale; else
+                     the value */
 };
 
 struct dl2_scorer;
 
+/* A row of the registry: every fact about a metric, and its functions. */
 struct dl2_metric {
     const char *name;       /* in files and options: "psnr_rgb" */
     const char *title;      /* in tables: "PSNR RGB" */
     const char *unit;       /* "dB", or "" */
     const char *definition; /* one line that tells it from its namesakes */
-    bool from_mse;          /* a function of a mean squared error: 10 log10(255^2 / MSE) */
-    /* Called by dl2_scorer_score(), which has checked the shapes. */
-    int (*score)(struct dl2_scorer *scorer, const struct dl2_image *variant,
-                 struct dl2_score *score, struct dl2_error *error);
+    unsigned digits;        /* decimals in tables; JSON and CSV have them all */
+    bool by_default;        /* dl2-quality scores it unless told otherwise */
+    /* Images without a value: the field of JSON that counts them, and what tables say behind the
+     * count. NULL: tables count them elsewhere. */
+    const char *missing, *missing_note;
+    uint32_t min_side; /* shortest side, in pixels, that an image with a value can have */
+    /* Adds up what it needs of the scorer's reference and `variant`, on the processors. Sizes are
+     * equal and at least min_side. */
+    int (*measure)(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                   double sums[DL2_METRIC_SUMS], struct dl2_error *error);
+    /* From sums, whoever made them, to dl2_score's mean. */
+    double (*mean)(const double sums[DL2_METRIC_SUMS], const struct dl2_image *reference,
+                   const struct dl2_image *variant);
+    /* The value of a mean squared error, INFINITY if there is none; NULL for a metric whose mean
+     * is its value. */
+    double (*of_mse)(double mse);
 };
 
-/* The table, in a fixed order; dl2_metric_at() is NULL at the end, dl2_metric_find() where there is
- * none. */
-enum { DL2_METRIC_COUNT = 3 };
+/*
+ * The registry. To add a metric, add its name here and define dl2_metric_NAME in a file of its own.
+ */
+#define DL2_METRICS(ROW) ROW(psnr_rgb) ROW(psnr_y) ROW(ssim)
+
+#define DL2_METRIC_DECLARE(name) extern const struct dl2_metric dl2_metric_##name;
+DL2_METRICS(DL2_METRIC_DECLARE)
+#undef DL2_METRIC_DECLARE
+
+#define DL2_METRIC_ADD(name) +1
+enum { DL2_METRIC_COUNT = DL2_METRICS(DL2_METRIC_ADD) };
+#undef DL2_METRIC_ADD
+
+/* In the registry's order; NULL at the end. */
 const struct dl2_metric *dl2_metric_at(unsigned index);
+/* NULL where there is no metric of this name. */
 const struct dl2_metric *dl2_metric_find(const char *name);
 
-/* What a score is called where there is no value: "identical", "smaller than 11x11"; NULL if there
- * is one. */
-const char *dl2_score_gap_text(enum dl2_score_gap gap);
-
-/* 10 log10(255^2 / mse); INFINITY for 0. */
-double dl2_psnr_of_mse(double mse);
+/* The score that follows from a pair's sums; without a value where the images are too small. */
+void dl2_score_of_sums(const struct dl2_metric *metric, const double sums[DL2_METRIC_SUMS],
+                       const struct dl2_image *reference, const struct dl2_image *variant,
+                       struct dl2_score *score);
 
 /* Uses the fastest code that dl2_simd_flags() allows. */
 int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error);
@@ -71,7 +90,7 @@ void dl2_scorer_free(struct dl2_scorer *scorer);
 /* All following scores are against this image, which stays the caller's. */
 void dl2_scorer_set_reference(struct dl2_scorer *scorer, const struct dl2_image *reference);
 
-/* DL2_ERR_ARGUMENT where the sizes differ, DL2_ERR_MEMORY. A gap is no error. */
+/* DL2_ERR_ARGUMENT where the sizes differ, DL2_ERR_MEMORY. A pair without a value is no error. */
 int dl2_scorer_score(struct dl2_scorer *scorer, const struct dl2_metric *metric,
                      const struct dl2_image *variant, struct dl2_score *score,
                      struct dl2_error *error);

@@ -1,6 +1,7 @@
 /*
- * Inner loops of the metrics, one table an instruction set: plain C (metric by metric in psnr.c and
- * ssim.c) and the same with AVX2 or AVX-512 (kernel_avx2.c, kernel_avx512.c, from kernel_simd.inc).
+ * Inner loops of the metrics, one table for each instruction set: plain C (in psnr.c and ssim.c),
+ * and the same with AVX2 or AVX-512 (metric_kernels_avx2.c, metric_kernels_avx512.c, both of
+ * metric_kernels_simd.inc).
  * Private to this room and its tests.
  */
 #ifndef DL2_QUALITY_METRIC_KERNELS_H
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* SSIM: taps of the Gaussian, output rows that are made together, and the input rows that these
+/* SSIM: taps of the Gaussian, output rows that are made together, and the input rows that they
  * need. */
 enum {
     DL2_SSIM_TAPS = 11,
@@ -35,6 +36,8 @@ enum {
  * float. */
 #define DL2_SSIM_2C1 13005000.0f
 #define DL2_SSIM_2C2 117045000.0f
+/* In place of 2 C1: so large, and a power of two, that the luminance's factor is 1 exactly. */
+#define DL2_SSIM_NO_LUMINANCE 0x1p66f
 
 /* Mean and variance of a row of windows: of the sum of both images, and of their difference. */
 struct dl2_ssim_moments {
@@ -53,8 +56,7 @@ struct dl2_metric_kernels {
     /* Sum of (a - b)^2 over bytes. */
     uint64_t (*byte_error)(const uint8_t *a, const uint8_t *b, size_t count);
 
-    /* Sum of (a - b)^2 over the luma of `count` pixels in thousandths, exact; count at most 2^24.
-     */
+    /* Sum of (a - b)^2 over the luma of `count` pixels, at most 2^24, in thousandths; exact. */
     uint64_t (*luma_error)(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t count);
 
     /* a + b and a - b of the luma of `count` pixels in thousandths, exact. */
@@ -72,9 +74,10 @@ struct dl2_metric_kernels {
     /*
      * Along a row: window x, made of columns x to x + 10, has the mean of their means and, by the
      * law of total variance, the mean of their variances plus the variance of their means. Returns
-     * the sum of SSIM over `count` windows. Reads up to the next multiple of 16 windows.
+     * the sum of SSIM over `count` windows; c1 is DL2_SSIM_2C1 or DL2_SSIM_NO_LUMINANCE. Reads up
+     * to the next multiple of 16 windows.
      */
-    double (*ssim_row)(const struct dl2_ssim_moments *moments, size_t count);
+    double (*ssim_row)(const struct dl2_ssim_moments *moments, size_t count, float c1);
 };
 
 /* The table for a set of enum dl2_simd flags: the best that was built and is allowed. */
@@ -96,6 +99,6 @@ void dl2_sum_difference_c(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t
                           float *difference);
 void dl2_ssim_columns_c(const float *const *rows, size_t width, float (*mean)[DL2_SSIM_STRIDE],
                         float (*variance)[DL2_SSIM_STRIDE]);
-double dl2_ssim_row_c(const struct dl2_ssim_moments *moments, size_t count);
+double dl2_ssim_row_c(const struct dl2_ssim_moments *moments, size_t count, float c1);
 
 #endif

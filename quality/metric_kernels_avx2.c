@@ -2,11 +2,12 @@
 
 #include <immintrin.h>
 
-#define LANES     8
-#define V         __m256
-#define VI        __m256i
-#define MM(op)    _mm256_##op
-#define MM_SI(op) _mm256_##op##_si256
+#define LANES        8
+#define V            __m256
+#define VI           __m256i
+#define MM(op)       _mm256_##op
+#define MM_SI(op)    _mm256_##op##_si256
+#define KERNEL(name) name##_avx2
 
 /* The first `count` lanes, zero behind them. */
 static inline __m256 first(__m256 v, size_t count)

@@ -2,11 +2,12 @@
 
 #include <immintrin.h>
 
-#define LANES     16
-#define V         __m512
-#define VI        __m512i
-#define MM(op)    _mm512_##op
-#define MM_SI(op) _mm512_##op##_si512
+#define LANES        16
+#define V            __m512
+#define VI           __m512i
+#define MM(op)       _mm512_##op
+#define MM_SI(op)    _mm512_##op##_si512
+#define KERNEL(name) name##_avx512
 
 /* The first `count` lanes, zero behind them. */
 static inline __m512 first(__m512 v, size_t count)

@@ -39,33 +39,36 @@ static void print_figure(FILE *out, const struct dl2_metric *metric, double valu
     if (isnan(value))
         fprintf(out, " %9s", "-");
     else
-        fprintf(out, metric->from_mse ? " %9.3f" : " %9.6f", value);
+        fprintf(out, " %9.*f", (int)metric->digits, value);
 }
 
-static void print_notes(FILE *out, const struct dl2_scored_variant *variant)
+/* Prints "  3 missing, 1 failed" piece by piece. */
+static void print_note(FILE *out, const char **separator, size_t count, const char *text)
 {
-    const struct {
-        size_t count;
-        const char *text;
-    } notes[] = {
-        {variant->identical, "identical to the reference"},
-        {variant->aggregates[DL2_METRIC_COUNT - 1].too_small, "too small for SSIM"},
-        {variant->states[DL2_PAIR_MISSING], "missing"},
-        {variant->states[DL2_PAIR_MISMATCHED], "of another size"},
-        {variant->states[DL2_PAIR_FAILED], "failed"},
-        {variant->extra_count, "without a reference"},
-    };
+    if (!count || !text)
+        return;
+    fprintf(out, "%s%zu %s", *separator, count, text);
+    *separator = ", ";
+}
+
+static void print_notes(FILE *out, const struct dl2_scoring *scoring,
+                        const struct dl2_scored_variant *variant)
+{
     const char *separator = "  ";
-    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
-        if (notes[i].count) {
-            fprintf(out, "%s%zu %s", separator, notes[i].count, notes[i].text);
-            separator = ", ";
-        }
+    print_note(out, &separator, variant->identical, "identical to the reference");
+    for (unsigned i = 0; i < scoring->metric_count; i++)
+        print_note(out, &separator, variant->aggregates[i].missing,
+                   scoring->metrics[i]->missing_note);
+    print_note(out, &separator, variant->states[DL2_PAIR_MISSING], "missing");
+    print_note(out, &separator, variant->states[DL2_PAIR_MISMATCHED], "of another size");
+    print_note(out, &separator, variant->states[DL2_PAIR_FAILED], "failed");
+    print_note(out, &separator, variant->extra_count, "without a reference");
     if (*separator == ',')
         fprintf(out, "\n");
 }
 
-static void print_variant(FILE *out, const struct dl2_scored_variant *variant, int width)
+static void print_variant(FILE *out, const struct dl2_scoring *scoring,
+                          const struct dl2_scored_variant *variant, int width)
 {
     fprintf(out, "\n%-*s %7zu ", width, DL2_SHOWN(variant->name), variant->states[DL2_PAIR_SCORED]);
     print_bytes(out, variant->bytes);
@@ -74,8 +77,8 @@ static void print_variant(FILE *out, const struct dl2_scored_variant *variant, i
         fprintf(out, " %8s", "-");
     else
         fprintf(out, " %8.4f", bpp);
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
-        const struct dl2_metric *metric = dl2_metric_at(i);
+    for (unsigned i = 0; i < scoring->metric_count; i++) {
+        const struct dl2_metric *metric = scoring->metrics[i];
         const struct dl2_aggregate *a = &variant->aggregates[i];
         if (i)
             fprintf(out, "%*s", width + 28, "");
@@ -84,15 +87,15 @@ static void print_variant(FILE *out, const struct dl2_scored_variant *variant, i
         print_figure(out, metric, a->median);
         print_figure(out, metric, a->p5);
         print_figure(out, metric, a->min);
-        if (metric->from_mse)
+        if (metric->of_mse)
             print_figure(out, metric, a->of_mean_mse);
         fprintf(out, "\n");
     }
-    print_notes(out, variant);
+    print_notes(out, scoring, variant);
 }
 
-/* "title     text", broken into lines of at most 100 columns. */
-static void print_note(FILE *out, const char *title, const char *text)
+/* Prints "title     text" in lines of at most 100 columns. */
+static void print_definition(FILE *out, const char *title, const char *text)
 {
     enum { INDENT = 10, WIDTH = 100 };
     int column = fprintf(out, "%-*s", INDENT, title);
@@ -122,13 +125,17 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
     fprintf(out, "%-*s %7s %10s %8s  %-8s %9s %9s %9s %9s %9s\n", width, "variant", "images",
             "size  ", "bpp", "metric", "mean", "median", "5%", "min", "mean MSE");
     for (size_t i = 0; i < scoring->variant_count; i++)
-        print_variant(out, &scoring->variants[i], width);
+        print_variant(out, scoring, &scoring->variants[i], width);
     fprintf(out, "\n");
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
-        print_note(out, dl2_metric_at(i)->title, dl2_metric_at(i)->definition);
-    print_note(out, "mean MSE",
-               "the dB of the mean MSE, in which identical images count with 0; having no dB of "
-               "their own, they are left out of the other figures");
+    bool any_of_mse = false;
+    for (unsigned i = 0; i < scoring->metric_count; i++) {
+        print_definition(out, scoring->metrics[i]->title, scoring->metrics[i]->definition);
+        any_of_mse |= scoring->metrics[i]->of_mse != NULL;
+    }
+    if (any_of_mse)
+        print_definition(out, "mean MSE",
+                         "the dB of the mean MSE, to which identical images add 0; the other "
+                         "columns leave these images out, since they have no dB of their own");
 }
 
 /* Faults. */
@@ -159,8 +166,8 @@ void dl2_scoring_print_faults(const struct dl2_scoring *scoring, FILE *out)
     }
 }
 
-/* JSON. Jansson's functions accept NULL, so that one check at the end finds what ran out of memory
- * on the way. */
+/* JSON. Jansson's functions accept NULL, so one check at the end suffices: it fails if anything ran
+ * out of memory. */
 
 static json_t *score_json(const struct dl2_scoring *scoring,
                           const struct dl2_scored_variant *variant, size_t index)
@@ -175,31 +182,27 @@ static json_t *score_json(const struct dl2_scoring *scoring,
     json_object_set_new(
         json, "bits_per_pixel",
         dl2_json_real(bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height)));
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
-        json_object_set_new(json, dl2_metric_at(i)->name, dl2_json_real(pair->scores[i].value));
+    for (unsigned i = 0; i < scoring->metric_count; i++)
+        json_object_set_new(json, scoring->metrics[i]->name, dl2_json_real(pair->scores[i].value));
     if (pair->identical)
         json_object_set_new(json, "lossless", json_true());
     return json;
 }
 
-static json_t *aggregate_json(const struct dl2_scored_variant *variant, unsigned index)
+static json_t *aggregate_json(const struct dl2_metric *metric,
+                              const struct dl2_aggregate *aggregate)
 {
-    const struct dl2_aggregate *aggregate = &variant->aggregates[index];
     json_t *json = json_object();
     json_object_set_new(json, "mean", dl2_json_real(aggregate->mean));
     json_object_set_new(json, "median", dl2_json_real(aggregate->median));
     json_object_set_new(json, "p5", dl2_json_real(aggregate->p5));
     json_object_set_new(json, "min", dl2_json_real(aggregate->min));
-    if (dl2_metric_at(index)->from_mse)
+    if (metric->of_mse)
         json_object_set_new(json, "of_mean_mse", dl2_json_real(aggregate->of_mean_mse));
     json_object_set_new(json, "images", json_integer((json_int_t)aggregate->values));
-    if (dl2_metric_at(index)->from_mse) {
-        json_object_set_new(json, "identical", json_integer((json_int_t)aggregate->identical));
-        if (aggregate->identical && !aggregate->values)
-            json_object_set_new(json, "lossless", json_true());
-    } else {
-        json_object_set_new(json, "too_small", json_integer((json_int_t)aggregate->too_small));
-    }
+    json_object_set_new(json, metric->missing, json_integer((json_int_t)aggregate->missing));
+    if (metric->of_mse && aggregate->missing && !aggregate->values)
+        json_object_set_new(json, "lossless", json_true());
     return json;
 }
 
@@ -208,8 +211,9 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
 {
     json_t *metrics = json_object(), *missing = json_array(), *mismatched = json_array(),
            *failed = json_array(), *extra = json_array(), *images = json_array();
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
-        json_object_set_new(metrics, dl2_metric_at(i)->name, aggregate_json(variant, i));
+    for (unsigned i = 0; i < scoring->metric_count; i++)
+        json_object_set_new(metrics, scoring->metrics[i]->name,
+                            aggregate_json(scoring->metrics[i], &variant->aggregates[i]));
     for (size_t i = 0; i < scoring->count; i++) {
         const struct dl2_pair *pair = &variant->pairs[i];
         if (pair->state == DL2_PAIR_SCORED) {
@@ -254,14 +258,14 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
     return json;
 }
 
-/* The variants from `first` on, `count` of them, as a document. */
+/* Writes `count` variants, from `first` on, as one document. */
 static int write_document(const struct dl2_scoring *scoring, size_t first, size_t count,
                           const char *path, struct dl2_error *error)
 {
     json_t *definitions = json_object(), *variants = json_array(), *json = json_object();
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
-        json_object_set_new(definitions, dl2_metric_at(i)->name,
-                            json_string(dl2_metric_at(i)->definition));
+    for (unsigned i = 0; i < scoring->metric_count; i++)
+        json_object_set_new(definitions, scoring->metrics[i]->name,
+                            json_string(scoring->metrics[i]->definition));
     for (size_t i = first; i < first + count; i++)
         json_array_append_new(variants, variant_json(scoring, &scoring->variants[i]));
     json_object_set_new(json, "schema", json_string("dl2-quality/1"));
@@ -284,7 +288,7 @@ int dl2_scoring_write_json(const struct dl2_scoring *scoring, const char *path,
     return write_document(scoring, 0, scoring->variant_count, path, error);
 }
 
-/* FOLDER/NAME.json, to be freed. */
+/* Returns FOLDER/NAME.json; the caller frees it. */
 static char *document_path(const char *folder, const char *name)
 {
     char *file = dl2_calloc(strlen(name) + sizeof ".json", 1);
@@ -336,21 +340,21 @@ int dl2_check_variant_names(const char *const *paths, size_t count, struct dl2_e
 
 /* CSV. */
 
-struct csv {
+struct score_csv {
     struct dl2_bytes bytes;
     struct dl2_error *error;
     int status; /* the first failure; nothing is appended after it */
 };
 
-static void csv_raw(struct csv *csv, const char *text, size_t length)
+static void csv_raw(struct score_csv *csv, const char *text, size_t length)
 {
     if (csv->status == DL2_OK)
         csv->status = dl2_bytes_append(&csv->bytes, text, length, csv->error);
 }
 
-static void csv_format(struct csv *csv, const char *format, ...) DL2_PRINTF(2, 3);
+static void csv_format(struct score_csv *csv, const char *format, ...) DL2_PRINTF(2, 3);
 
-static void csv_format(struct csv *csv, const char *format, ...)
+static void csv_format(struct score_csv *csv, const char *format, ...)
 {
     char text[64];
     va_list arguments;
@@ -360,8 +364,8 @@ static void csv_format(struct csv *csv, const char *format, ...)
     csv_raw(csv, text, (size_t)length);
 }
 
-/* A field, in quotes where it needs them. */
-static void csv_text(struct csv *csv, const char *text)
+/* Appends a field, in quotes if it needs them. */
+static void csv_text(struct score_csv *csv, const char *text)
 {
     if (!strpbrk(text, "\",\r\n")) {
         csv_raw(csv, text, strlen(text));
@@ -373,7 +377,8 @@ static void csv_text(struct csv *csv, const char *text)
     csv_raw(csv, "\"", 1);
 }
 
-static void csv_pair(struct csv *csv, const struct dl2_pair *pair)
+static void csv_pair(struct score_csv *csv, const struct dl2_scoring *scoring,
+                     const struct dl2_pair *pair)
 {
     const bool scored = pair->state == DL2_PAIR_SCORED;
     if (scored)
@@ -383,7 +388,7 @@ static void csv_pair(struct csv *csv, const struct dl2_pair *pair)
                    pair->identical);
     else
         csv_format(csv, ",,,,,,");
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
+    for (unsigned i = 0; i < scoring->metric_count; i++) {
         csv_raw(csv, ",", 1);
         if (scored && !isnan(pair->scores[i].value))
             csv_format(csv, "%.17g", pair->scores[i].value);
@@ -393,34 +398,34 @@ static void csv_pair(struct csv *csv, const struct dl2_pair *pair)
     csv_raw(csv, "\r\n", 2);
 }
 
-static void csv_row(struct csv *csv, const char *variant, const char *key, const char *state,
-                    const struct dl2_pair *pair)
+static void csv_row(struct score_csv *csv, const struct dl2_scoring *scoring, const char *variant,
+                    const char *key, const char *state, const struct dl2_pair *pair)
 {
     csv_text(csv, variant);
     csv_raw(csv, ",", 1);
     csv_text(csv, key);
     csv_raw(csv, ",", 1);
     csv_text(csv, state);
-    csv_pair(csv, pair);
+    csv_pair(csv, scoring, pair);
 }
 
 int dl2_scoring_write_csv(const struct dl2_scoring *scoring, const char *path,
                           struct dl2_error *error)
 {
-    struct csv csv = {DL2_BYTES_INIT, error, DL2_OK};
+    struct score_csv csv = {DL2_BYTES_INIT, error, DL2_OK};
     csv_format(&csv, "variant,key,state,width,height,bytes,");
     csv_format(&csv, "reference_bytes,bits_per_pixel,lossless");
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
-        csv_format(&csv, ",%s", dl2_metric_at(i)->name);
+    for (unsigned i = 0; i < scoring->metric_count; i++)
+        csv_format(&csv, ",%s", scoring->metrics[i]->name);
     csv_format(&csv, ",error\r\n");
     const struct dl2_pair extra = {.state = DL2_PAIR_FAILED};
     for (size_t v = 0; v < scoring->variant_count; v++) {
         const struct dl2_scored_variant *variant = &scoring->variants[v];
         for (size_t i = 0; i < scoring->count; i++)
-            csv_row(&csv, variant->name, scoring->keys[i], state_names[variant->pairs[i].state],
-                    &variant->pairs[i]);
+            csv_row(&csv, scoring, variant->name, scoring->keys[i],
+                    state_names[variant->pairs[i].state], &variant->pairs[i]);
         for (size_t i = 0; i < variant->extra_count; i++)
-            csv_row(&csv, variant->name, variant->extra[i], "extra", &extra);
+            csv_row(&csv, scoring, variant->name, variant->extra[i], "extra", &extra);
     }
     int status = csv.status;
     if (status == DL2_OK)

@@ -6,18 +6,9 @@
 
 #include <math.h>
 
-double dl2_psnr_of_mse(double mse)
+static double psnr_of_mse(double mse)
 {
     return mse > 0 ? 10 * log10(255.0 * 255.0 / mse) : INFINITY;
-}
-
-void dl2_set_psnr(struct dl2_score *score, double mse)
-{
-    score->mse = mse;
-    if (mse > 0)
-        score->value = dl2_psnr_of_mse(mse);
-    else
-        score->gap = DL2_SCORE_IDENTICAL;
 }
 
 uint64_t dl2_byte_error_c(const uint8_t *a, const uint8_t *b, size_t count)
@@ -40,8 +31,8 @@ uint64_t dl2_luma_error_c(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t
     return sum;
 }
 
-/* A gray row against a colour one, each gray sample three times. */
-static uint64_t mixed_error(const uint8_t *gray, const uint8_t *colour, size_t count)
+/* The squared error of a gray row against a colour one; each gray sample counts three times. */
+static uint64_t psnr_mixed_error(const uint8_t *gray, const uint8_t *colour, size_t count)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < 3 * count; i++) {
@@ -51,8 +42,8 @@ static uint64_t mixed_error(const uint8_t *gray, const uint8_t *colour, size_t c
     return sum;
 }
 
-static int score_rgb(struct dl2_scorer *scorer, const struct dl2_image *variant,
-                     struct dl2_score *score, struct dl2_error *error)
+static int psnr_rgb_measure(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                            double sums[DL2_METRIC_SUMS], struct dl2_error *error)
 {
     (void)error;
     const struct dl2_image *reference = scorer->reference;
@@ -62,21 +53,26 @@ static int score_rgb(struct dl2_scorer *scorer, const struct dl2_image *variant,
     double sum = 0; /* exact below 2^53 */
     for (uint32_t y = 0; y < variant->height; y++) {
         const uint8_t *a = gray->data + y * gray->stride, *b = colour->data + y * colour->stride;
-        sum += (double)(mixed ? mixed_error(a, b, variant->width)
+        sum += (double)(mixed ? psnr_mixed_error(a, b, variant->width)
                               : scorer->kernels->byte_error(
                                     a, b, (size_t)variant->width * variant->channels));
     }
-    const double samples =
-        (double)variant->width * variant->height * (mixed ? 3 : variant->channels);
-    dl2_set_psnr(score, sum / samples);
+    sums[0] = sum;
     return DL2_OK;
+}
+
+static double psnr_rgb_mean(const double sums[DL2_METRIC_SUMS], const struct dl2_image *reference,
+                            const struct dl2_image *variant)
+{
+    const bool gray = reference->channels == 1 && variant->channels == 1;
+    return sums[0] / ((double)variant->width * variant->height * (gray ? 1 : 3));
 }
 
 /* Pixels of a row that are summed at a time, in 64 bits. */
 enum { MOST = 1 << 24 };
 
-static int score_luma(struct dl2_scorer *scorer, const struct dl2_image *variant,
-                      struct dl2_score *score, struct dl2_error *error)
+static int psnr_y_measure(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                          double sums[DL2_METRIC_SUMS], struct dl2_error *error)
 {
     (void)error;
     double sum = 0; /* of whole numbers; in the same order on every path, should it pass 2^53 */
@@ -85,26 +81,43 @@ static int score_luma(struct dl2_scorer *scorer, const struct dl2_image *variant
             sum += (double)scorer->kernels->luma_error(
                 dl2_pixel_run_at(scorer->reference, x, y), dl2_pixel_run_at(variant, x, y),
                 variant->width - x < MOST ? variant->width - x : MOST);
-    dl2_set_psnr(score, sum / 1e6 / ((double)variant->width * variant->height));
+    sums[0] = sum;
     return DL2_OK;
 }
 
+static double psnr_y_mean(const double sums[DL2_METRIC_SUMS], const struct dl2_image *reference,
+                          const struct dl2_image *variant)
+{
+    (void)reference;
+    return sums[0] / 1e6 / ((double)variant->width * variant->height);
+}
+
+/* Its sum: of (a - b)^2 over all samples; those of gray against colour count three times. */
 const struct dl2_metric dl2_metric_psnr_rgb = {
     .name = "psnr_rgb",
     .title = "PSNR RGB",
     .unit = "dB",
     .definition = "10 log10(255^2 / MSE), MSE over all samples of R, G and B as coded; a gray "
                   "image counts as R = G = B",
-    .from_mse = true,
-    .score = score_rgb,
+    .digits = 3,
+    .by_default = true,
+    .missing = "identical",
+    .measure = psnr_rgb_measure,
+    .mean = psnr_rgb_mean,
+    .of_mse = psnr_of_mse,
 };
 
+/* Its sum: of (a - b)^2 over luma in thousandths. */
 const struct dl2_metric dl2_metric_psnr_y = {
     .name = "psnr_y",
     .title = "PSNR Y",
     .unit = "dB",
     .definition = "10 log10(255^2 / MSE) of luma 0.299 R + 0.587 G + 0.114 B (BT.601, full range, "
                   "not rounded)",
-    .from_mse = true,
-    .score = score_luma,
+    .digits = 3,
+    .by_default = true,
+    .missing = "identical",
+    .measure = psnr_y_measure,
+    .mean = psnr_y_mean,
+    .of_mse = psnr_of_mse,
 };

@@ -16,34 +16,37 @@
 /* Largest encoded file that is read, bytes. */
 #define MAX_FILE_BYTES ((uint64_t)1 << 31)
 
-/* Encoded images by number: a dataset, or a single file. */
-struct source {
+/* Encoded images by number: those of a dataset, or one file. */
+struct score_source {
     struct dl2_dataset *dataset; /* NULL for a file */
     const char *file;
     size_t count;
     size_t *by_key; /* sample numbers in the order of their keys */
 };
 
-/* What a worker keeps from image to image. */
-struct worker {
+/* The state of a worker thread. */
+struct score_worker {
     struct dl2_scorer *scorer;
-    struct dl2_score_lane *lane; /* NULL: the scorer scores */
+    struct dl2_score_lane *lane; /* NULL: the device scores nothing */
     struct dl2_image reference, variant, scratch;
     struct dl2_bytes bytes;
     double reference_cpu_seconds;
     double *cpu_seconds; /* by variant */
 };
 
-struct run {
+struct score_run {
     const struct dl2_scoring_options *options;
     struct dl2_scoring *scoring;
-    struct source reference;
-    struct source *variants;
-    struct worker *workers;
+    struct score_source reference;
+    struct score_source *variants;
+    struct score_worker *workers;
     unsigned worker_count;
+    bool uses_device;
+    int device_metrics[DL2_METRIC_COUNT]; /* by the scoring's metric: its place in the device's
+                                             list, or -1 */
 };
 
-static void sample_of(const struct source *source, size_t index, struct dl2_sample *sample)
+static void score_sample(const struct score_source *source, size_t index, struct dl2_sample *sample)
 {
     if (source->dataset) {
         dl2_dataset_sample(source->dataset, index, sample);
@@ -53,84 +56,84 @@ static void sample_of(const struct source *source, size_t index, struct dl2_samp
         .key = "", .path = source->file, .name = dl2_path_base(source->file), .label = -1};
 }
 
-static const char *key_of(const struct source *source, size_t index)
+static const char *score_key_of(const struct score_source *source, size_t index)
 {
     struct dl2_sample sample;
-    sample_of(source, index, &sample);
+    score_sample(source, index, &sample);
     return sample.key;
 }
 
-struct keyed {
+struct score_key {
     const char *key;
     size_t index;
 };
 
-static int compare_keyed(const void *left, const void *right)
+static int score_compare_keys(const void *left, const void *right)
 {
-    const struct keyed *a = left, *b = right;
+    const struct score_key *a = left, *b = right;
     int order = strcmp(a->key, b->key);
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-static int sort_keys(struct source *source, struct dl2_error *error)
+static int score_sort_keys(struct score_source *source, struct dl2_error *error)
 {
-    struct keyed *list = dl2_calloc(source->count, sizeof *list);
+    struct score_key *list = dl2_calloc(source->count, sizeof *list);
     source->by_key = dl2_calloc(source->count, sizeof *source->by_key);
     if (!list || !source->by_key) {
         free(list);
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu keys", source->count);
     }
     for (size_t i = 0; i < source->count; i++)
-        list[i] = (struct keyed){key_of(source, i), i};
-    qsort(list, source->count, sizeof *list, compare_keyed);
+        list[i] = (struct score_key){score_key_of(source, i), i};
+    qsort(list, source->count, sizeof *list, score_compare_keys);
     for (size_t i = 0; i < source->count; i++)
         source->by_key[i] = list[i].index;
     free(list);
     return DL2_OK;
 }
 
-static int source_open(const char *path, struct source *source, struct dl2_error *error)
+static int score_source_open(const char *path, struct score_source *source, struct dl2_error *error)
 {
-    *source = (struct source){.file = path, .count = 1};
+    *source = (struct score_source){.file = path, .count = 1};
     if (!dl2_is_file(path)) {
         struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
         options.keep = dl2_codec_is_image_file;
         DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
         source->count = dl2_dataset_count(source->dataset);
     }
-    return sort_keys(source, error);
+    return score_sort_keys(source, error);
 }
 
-static void source_close(struct source *source)
+static void score_source_close(struct score_source *source)
 {
     dl2_dataset_close(source->dataset);
     free(source->by_key);
 }
 
-/* Where the samples of this key begin in by_key, and how many they are. */
-static size_t find_key(const struct source *source, const char *key, size_t *count)
+/* Returns where the samples of this key begin in by_key; *count is how many there are. */
+static size_t score_find_key(const struct score_source *source, const char *key, size_t *count)
 {
     size_t low = 0, high = source->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (strcmp(key_of(source, source->by_key[middle]), key) < 0)
+        if (strcmp(score_key_of(source, source->by_key[middle]), key) < 0)
             low = middle + 1;
         else
             high = middle;
     }
     *count = 0;
     while (low + *count < source->count &&
-           !strcmp(key_of(source, source->by_key[low + *count]), key))
+           !strcmp(score_key_of(source, source->by_key[low + *count]), key))
         ++*count;
     return low;
 }
 
-/* The one sample of this key; an error where it is the key of several. *found is false where there
- * is none. */
-static int find_sample(const struct source *source, const char *key, bool *found, size_t *index,
-                       struct dl2_error *error)
+/* Finds the one sample of this key; *found is false if there is none. A key of several samples is
+ * an error. */
+static int score_find_sample(const struct score_source *source, const char *key, bool *found,
+                             size_t *index, struct dl2_error *error)
 {
-    size_t count, first = find_key(source, key, &count);
+    size_t count, first = score_find_key(source, key, &count);
     *found = count > 0;
     if (!count)
         return DL2_OK;
@@ -138,18 +141,19 @@ static int find_sample(const struct source *source, const char *key, bool *found
     if (count == 1)
         return DL2_OK;
     struct dl2_sample one, other;
-    sample_of(source, source->by_key[first], &one);
-    sample_of(source, source->by_key[first + 1], &other);
+    score_sample(source, source->by_key[first], &one);
+    score_sample(source, source->by_key[first + 1], &other);
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
                          "%s and %s differ in their extensions alone, so neither can be paired",
                          one.path, other.path);
 }
 
-static int decode(const struct run *run, struct worker *worker, const struct source *source,
-                  size_t index, struct dl2_image *image, uint64_t *bytes, struct dl2_error *error)
+static int score_decode(const struct score_run *run, struct score_worker *worker,
+                        const struct score_source *source, size_t index, struct dl2_image *image,
+                        uint64_t *bytes, struct dl2_error *error)
 {
     struct dl2_sample sample;
-    sample_of(source, index, &sample);
+    score_sample(source, index, &sample);
     const uint8_t *data;
     size_t size;
     int status;
@@ -172,8 +176,8 @@ static int decode(const struct run *run, struct worker *worker, const struct sou
     return status;
 }
 
-static int set_error(struct dl2_pair *pair, enum dl2_pair_state state, const struct dl2_error *why,
-                     struct dl2_error *error)
+static int score_set_error(struct dl2_pair *pair, enum dl2_pair_state state,
+                           const struct dl2_error *why, struct dl2_error *error)
 {
     pair->state = state;
     pair->error = strdup(why->message);
@@ -182,31 +186,35 @@ static int set_error(struct dl2_pair *pair, enum dl2_pair_state state, const str
 }
 
 /* Decodes the variant's image and scores it against the scorer's reference. */
-static int score_pair(const struct run *run, struct worker *worker, const struct source *source,
-                      size_t index, struct dl2_pair *pair, struct dl2_error *error)
+static int score_pair(const struct score_run *run, struct score_worker *worker,
+                      const struct score_source *source, size_t index, struct dl2_pair *pair,
+                      struct dl2_error *error)
 {
     struct dl2_error why = DL2_ERROR_INIT;
     const struct dl2_image *reference = &worker->reference, *variant = &worker->variant;
-    int status = decode(run, worker, source, index, &worker->variant, &pair->bytes, &why);
+    int status = score_decode(run, worker, source, index, &worker->variant, &pair->bytes, &why);
     if (status < 0)
         return status == DL2_ERR_MEMORY ? dl2_error_set(error, status, "%s", why.message)
-                                        : set_error(pair, DL2_PAIR_FAILED, &why, error);
+                                        : score_set_error(pair, DL2_PAIR_FAILED, &why, error);
     if (reference->width != variant->width || reference->height != variant->height) {
         struct dl2_sample sample;
-        sample_of(source, index, &sample);
+        score_sample(source, index, &sample);
         dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %ux%u pixels, its reference %ux%u",
                       sample.path, (unsigned)variant->width, (unsigned)variant->height,
                       (unsigned)reference->width, (unsigned)reference->height);
-        return set_error(pair, DL2_PAIR_MISMATCHED, &why, error);
+        return score_set_error(pair, DL2_PAIR_MISMATCHED, &why, error);
     }
-    if (worker->lane) {
-        struct dl2_score_sums sums;
-        DL2_TRY(run->options->device->ops->score(worker->lane, variant, &sums, error));
-        dl2_scores_of_sums(&sums, reference, variant, pair->scores);
+    double sums[DL2_METRIC_COUNT][DL2_METRIC_SUMS];
+    if (worker->lane)
+        DL2_TRY(run->options->device->ops->score(worker->lane, variant, sums, error));
+    for (unsigned i = 0; i < run->scoring->metric_count; i++) {
+        const struct dl2_metric *metric = run->scoring->metrics[i];
+        const int number = run->device_metrics[i];
+        if (number >= 0)
+            dl2_score_of_sums(metric, sums[number], reference, variant, &pair->scores[i]);
+        else
+            DL2_TRY(dl2_scorer_score(worker->scorer, metric, variant, &pair->scores[i], error));
     }
-    for (unsigned i = 0; !worker->lane && i < DL2_METRIC_COUNT; i++)
-        DL2_TRY(
-            dl2_scorer_score(worker->scorer, dl2_metric_at(i), variant, &pair->scores[i], error));
     pair->identical = dl2_images_equal(reference, variant);
     pair->width = variant->width;
     pair->height = variant->height;
@@ -214,22 +222,22 @@ static int score_pair(const struct run *run, struct worker *worker, const struct
     return DL2_OK;
 }
 
-/* An image of the reference against all variants. */
-static int work(void *context, unsigned worker_index, size_t slot, size_t item,
-                struct dl2_error *error)
+/* Scores an image of the reference against all variants. */
+static int score_image(void *context, unsigned worker_index, size_t slot, size_t item,
+                       struct dl2_error *error)
 {
-    struct run *run = context;
-    struct worker *worker = &run->workers[worker_index];
+    struct score_run *run = context;
+    struct score_worker *worker = &run->workers[worker_index];
     struct dl2_error why = DL2_ERROR_INIT;
     (void)slot;
     double start = dl2_clock_thread_cpu(), now;
-    const char *key = key_of(&run->reference, item);
+    const char *key = score_key_of(&run->reference, item);
     bool found;
     size_t index;
     uint64_t bytes = 0;
-    int status = find_sample(&run->reference, key, &found, &index, &why);
+    int status = score_find_sample(&run->reference, key, &found, &index, &why);
     if (status == DL2_OK)
-        status = decode(run, worker, &run->reference, item, &worker->reference, &bytes, &why);
+        status = score_decode(run, worker, &run->reference, item, &worker->reference, &bytes, &why);
     if (status == DL2_ERR_MEMORY)
         return dl2_error_set(error, status, "%s", why.message);
     if (status < 0)
@@ -241,18 +249,18 @@ static int work(void *context, unsigned worker_index, size_t slot, size_t item,
     worker->reference_cpu_seconds += now - start;
     const int reference_status = status;
     for (size_t i = 0; i < run->scoring->variant_count; i++) {
-        const struct source *variant = &run->variants[i];
+        const struct score_source *variant = &run->variants[i];
         struct dl2_pair *pair = &run->scoring->variants[i].pairs[item];
         struct dl2_error pair_why = DL2_ERROR_INIT;
         start = now;
         pair->reference_bytes = bytes;
         if (reference_status < 0) {
-            DL2_TRY(set_error(pair, DL2_PAIR_FAILED, &why, error));
+            DL2_TRY(score_set_error(pair, DL2_PAIR_FAILED, &why, error));
         } else if (!variant->count) {
             pair->state = DL2_PAIR_MISSING;
-        } else if (find_sample(variant, variant->dataset ? key : "", &found, &index, &pair_why) <
-                   0) {
-            DL2_TRY(set_error(pair, DL2_PAIR_FAILED, &pair_why, error));
+        } else if (score_find_sample(variant, variant->dataset ? key : "", &found, &index,
+                                     &pair_why) < 0) {
+            DL2_TRY(score_set_error(pair, DL2_PAIR_FAILED, &pair_why, error));
         } else if (!found) {
             pair->state = DL2_PAIR_MISSING;
         } else {
@@ -264,9 +272,9 @@ static int work(void *context, unsigned worker_index, size_t slot, size_t item,
     return DL2_OK;
 }
 
-static int emit(void *context, size_t slot, size_t item, struct dl2_error *error)
+static int score_show_progress(void *context, size_t slot, size_t item, struct dl2_error *error)
 {
-    const struct run *run = context;
+    const struct score_run *run = context;
     (void)slot;
     (void)error;
     if (run->options->progress)
@@ -274,9 +282,11 @@ static int emit(void *context, size_t slot, size_t item, struct dl2_error *error
     return DL2_OK;
 }
 
-static int aggregate(const struct dl2_scoring *scoring, const struct dl2_scored_variant *variant,
-                     unsigned metric, struct dl2_aggregate *out, struct dl2_error *error)
+static int score_aggregate(const struct dl2_scoring *scoring,
+                           const struct dl2_scored_variant *variant, unsigned metric,
+                           struct dl2_aggregate *out, struct dl2_error *error)
 {
+    double (*const of_mse)(double) = scoring->metrics[metric]->of_mse;
     double *values = dl2_calloc(scoring->count, sizeof *values), mse = 0;
     if (!values)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu scores", scoring->count);
@@ -286,11 +296,11 @@ static int aggregate(const struct dl2_scoring *scoring, const struct dl2_scored_
         const struct dl2_score *score = &variant->pairs[i].scores[metric];
         if (variant->pairs[i].state != DL2_PAIR_SCORED)
             continue;
-        if (score->gap == DL2_SCORE_PRESENT)
+        if (isnan(score->value))
+            out->missing++;
+        else
             values[out->values++] = score->value;
-        out->identical += score->gap == DL2_SCORE_IDENTICAL;
-        out->too_small += score->gap == DL2_SCORE_TOO_SMALL;
-        mse += score->mse;
+        mse += score->mean;
     }
     if (out->values) {
         struct dl2_summary summary;
@@ -299,15 +309,15 @@ static int aggregate(const struct dl2_scoring *scoring, const struct dl2_scored_
         out->median = summary.median;
         out->p5 = summary.p5;
         out->min = summary.min;
-        if (dl2_metric_at(metric)->from_mse)
-            out->of_mean_mse = dl2_psnr_of_mse(mse / (double)(out->values + out->identical));
+        if (of_mse)
+            out->of_mean_mse = of_mse(mse / (double)(out->values + out->missing));
     }
     free(values);
     return DL2_OK;
 }
 
-static int sum_up(const struct dl2_scoring *scoring, struct dl2_scored_variant *variant,
-                  struct dl2_error *error)
+static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_variant *variant,
+                        struct dl2_error *error)
 {
     for (size_t i = 0; i < scoring->count; i++) {
         const struct dl2_pair *pair = &variant->pairs[i];
@@ -319,14 +329,14 @@ static int sum_up(const struct dl2_scoring *scoring, struct dl2_scored_variant *
         variant->reference_bytes += pair->reference_bytes;
         variant->identical += pair->identical;
     }
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
-        DL2_TRY(aggregate(scoring, variant, i, &variant->aggregates[i], error));
+    for (unsigned i = 0; i < scoring->metric_count; i++)
+        DL2_TRY(score_aggregate(scoring, variant, i, &variant->aggregates[i], error));
     return DL2_OK;
 }
 
-/* Keys of the variant that the reference lacks. */
-static int find_extra(const struct source *reference, const struct source *source,
-                      struct dl2_scored_variant *variant, struct dl2_error *error)
+/* Finds the keys of the variant that the reference lacks. */
+static int score_find_extra(const struct score_source *reference, const struct score_source *source,
+                            struct dl2_scored_variant *variant, struct dl2_error *error)
 {
     if (!source->dataset)
         return DL2_OK;
@@ -334,10 +344,10 @@ static int find_extra(const struct source *reference, const struct source *sourc
     if (!variant->extra)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu keys", source->count);
     for (size_t i = 0; i < source->count; i++) {
-        const char *key = key_of(source, source->by_key[i]);
+        const char *key = score_key_of(source, source->by_key[i]);
         size_t count;
-        find_key(reference, key, &count);
-        if (count || (i && !strcmp(key, key_of(source, source->by_key[i - 1]))))
+        score_find_key(reference, key, &count);
+        if (count || (i && !strcmp(key, score_key_of(source, source->by_key[i - 1]))))
             continue;
         if (!(variant->extra[variant->extra_count] = strdup(key)))
             return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a key");
@@ -346,8 +356,8 @@ static int find_extra(const struct source *reference, const struct source *sourc
     return DL2_OK;
 }
 
-/* Codec and quality, where the variant's own file tells them. */
-static void describe(struct dl2_scored_variant *variant)
+/* Reads codec and quality from the variant's dl2-variant.json, if it has one. */
+static void score_describe(struct dl2_scored_variant *variant)
 {
     json_t *json = NULL;
     char *file = dl2_path_join(variant->path, "dl2-variant.json");
@@ -361,19 +371,20 @@ static void describe(struct dl2_scored_variant *variant)
     free(file);
 }
 
-static int open_variant(struct run *run, size_t index, const char *path, struct dl2_error *error)
+static int score_open_variant(struct score_run *run, size_t index, const char *path,
+                              struct dl2_error *error)
 {
     struct dl2_scored_variant *variant = &run->scoring->variants[index];
-    struct source *source = &run->variants[index];
+    struct score_source *source = &run->variants[index];
     variant->path = path;
     variant->name = dl2_dataset_variant_name(path);
     variant->pairs = dl2_calloc(run->scoring->count, sizeof *variant->pairs);
     if (!variant->name || !variant->pairs)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu pairs",
                              run->scoring->count);
-    describe(variant);
+    score_describe(variant);
     struct dl2_error why = DL2_ERROR_INIT;
-    int status = source_open(path, source, &why);
+    int status = score_source_open(path, source, &why);
     if (status == DL2_OK && !source->dataset != !run->reference.dataset)
         status = dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %s, the reference %s", path,
                                source->dataset ? "a dataset" : "a file",
@@ -381,18 +392,18 @@ static int open_variant(struct run *run, size_t index, const char *path, struct 
     if (status == DL2_ERR_MEMORY)
         return dl2_error_set(error, status, "%s", why.message);
     if (status == DL2_OK)
-        return find_extra(&run->reference, source, variant, error);
-    source_close(source);
-    *source = (struct source){.count = 0};
+        return score_find_extra(&run->reference, source, variant, error);
+    score_source_close(source);
+    *source = (struct score_source){.count = 0};
     variant->error = strdup(why.message);
     return variant->error ? DL2_OK
                           : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a message");
 }
 
-static int open_reference(struct run *run, struct dl2_error *error)
+static int score_open_reference(struct score_run *run, struct dl2_error *error)
 {
     struct dl2_scoring *scoring = run->scoring;
-    int status = source_open(scoring->reference, &run->reference, error);
+    int status = score_source_open(scoring->reference, &run->reference, error);
     if (status < 0) {
         dl2_error_prefix(error, "reference");
         return status;
@@ -403,7 +414,7 @@ static int open_reference(struct run *run, struct dl2_error *error)
                              run->reference.count);
     for (size_t i = 0; i < run->reference.count; i++) {
         struct dl2_sample sample;
-        sample_of(&run->reference, i, &sample);
+        score_sample(&run->reference, i, &sample);
         const char *name = run->reference.dataset ? sample.key : sample.name;
         if (!(scoring->keys[i] = strdup(name)))
             return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a key");
@@ -412,38 +423,62 @@ static int open_reference(struct run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int create_workers(struct run *run, unsigned count, struct dl2_error *error)
+static int score_create_workers(struct score_run *run, unsigned count, struct dl2_error *error)
 {
     run->workers = dl2_calloc(count, sizeof *run->workers);
     if (!run->workers)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u workers", count);
     run->worker_count = count;
     for (unsigned i = 0; i < count; i++) {
-        struct worker *worker = &run->workers[i];
+        struct score_worker *worker = &run->workers[i];
         worker->cpu_seconds = dl2_calloc(run->scoring->variant_count, sizeof *worker->cpu_seconds);
         if (!worker->cpu_seconds)
             return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a worker");
         DL2_TRY(dl2_scorer_create(&worker->scorer, error));
-        if (run->options->device)
+        if (run->uses_device)
             DL2_TRY(
                 run->options->device->ops->lane_create(run->options->device, &worker->lane, error));
     }
     return DL2_OK;
 }
 
-static int score_all(struct run *run, const char *const *variants, struct dl2_error *error)
+/* Which metrics are scored, and which of them by the device. */
+static void score_choose_metrics(struct score_run *run)
+{
+    const struct dl2_scoring_options *options = run->options;
+    struct dl2_scoring *scoring = run->scoring;
+    const struct dl2_metric *metric;
+    bool any = false;
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        any |= options->metrics[i];
+    for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
+        if (!(any ? options->metrics[i] : metric->by_default))
+            continue;
+        int number = -1;
+        for (int n = 0; options->device && options->device->ops->metrics[n] && number < 0; n++)
+            if (options->device->ops->metrics[n] == metric)
+                number = n;
+        if (number >= 0)
+            scoring->device = options->device->ops->name;
+        run->uses_device |= number >= 0;
+        run->device_metrics[scoring->metric_count] = number;
+        scoring->metrics[scoring->metric_count++] = metric;
+    }
+}
+
+static int score_all(struct score_run *run, const char *const *variants, struct dl2_error *error)
 {
     struct dl2_scoring *scoring = run->scoring;
-    DL2_TRY(open_reference(run, error));
+    DL2_TRY(score_open_reference(run, error));
     for (size_t i = 0; i < scoring->variant_count; i++)
-        DL2_TRY(open_variant(run, i, variants[i], error));
+        DL2_TRY(score_open_variant(run, i, variants[i], error));
     struct dl2_parallel loop = {.jobs = run->options->jobs,
                                 .count = scoring->count,
-                                .work = work,
-                                .emit = emit,
+                                .work = score_image,
+                                .emit = score_show_progress,
                                 .context = run};
     dl2_parallel_resolve(&loop);
-    DL2_TRY(create_workers(run, loop.jobs, error));
+    DL2_TRY(score_create_workers(run, loop.jobs, error));
     DL2_TRY(dl2_parallel_run(&loop, error));
     for (unsigned i = 0; i < run->worker_count; i++) {
         scoring->reference_cpu_seconds += run->workers[i].reference_cpu_seconds;
@@ -451,16 +486,16 @@ static int score_all(struct run *run, const char *const *variants, struct dl2_er
             scoring->variants[v].cpu_seconds += run->workers[i].cpu_seconds[v];
     }
     for (size_t i = 0; i < scoring->variant_count; i++)
-        DL2_TRY(sum_up(scoring, &scoring->variants[i], error));
+        DL2_TRY(score_sum_up(scoring, &scoring->variants[i], error));
     return DL2_OK;
 }
 
-static void free_run(struct run *run)
+static void score_run_free(struct score_run *run)
 {
     for (unsigned i = 0; i < run->worker_count; i++) {
-        struct worker *worker = &run->workers[i];
+        struct score_worker *worker = &run->workers[i];
         dl2_scorer_free(worker->scorer);
-        if (run->options->device)
+        if (run->uses_device)
             run->options->device->ops->lane_free(worker->lane);
         dl2_image_free(&worker->reference);
         dl2_image_free(&worker->variant);
@@ -470,18 +505,18 @@ static void free_run(struct run *run)
     }
     free(run->workers);
     for (size_t i = 0; run->variants && i < run->scoring->variant_count; i++)
-        source_close(&run->variants[i]);
+        score_source_close(&run->variants[i]);
     free(run->variants);
-    source_close(&run->reference);
+    score_source_close(&run->reference);
 }
 
 int dl2_scoring_run(const char *reference, const char *const *variants, size_t variant_count,
                     const struct dl2_scoring_options *options, struct dl2_scoring *scoring,
                     struct dl2_error *error)
 {
-    *scoring = (struct dl2_scoring){.reference = reference,
-                                    .device = options->device ? options->device->ops->name : "cpu"};
-    struct run run = {.options = options, .scoring = scoring};
+    *scoring = (struct dl2_scoring){.reference = reference, .device = "cpu"};
+    struct score_run run = {.options = options, .scoring = scoring};
+    score_choose_metrics(&run);
     scoring->variants = dl2_calloc(variant_count, sizeof *scoring->variants);
     run.variants = dl2_calloc(variant_count, sizeof *run.variants);
     int status = DL2_OK;
@@ -492,7 +527,7 @@ int dl2_scoring_run(const char *reference, const char *const *variants, size_t v
         scoring->variant_count = variant_count;
     if (status == DL2_OK)
         status = score_all(&run, variants, error);
-    free_run(&run);
+    score_run_free(&run);
     if (status < 0)
         dl2_scoring_free(scoring);
     return status;

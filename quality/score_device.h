@@ -1,9 +1,10 @@
 /*
- * Scoring on a graphics card: what a device makes of a pair of images, from which
- * quality/metric.h's scores follow. Definitions are the same as on the processors; figures differ
- * by less than 1e-5, and those of squared errors not at all.
+ * Scoring on a graphics card: a device makes the sums of a pair of images for the metrics that it
+ * knows, and the metrics' rows turn sums into scores. Definitions are the same as on the
+ * processors; values differ by less than 1e-5, and those of squared errors not at all. What a
+ * device doesn't know, the processors score.
  *
- * Threads: a lane is one thread's at a time, lanes share nothing; devices any.
+ * Threads: any thread may use a device; a lane belongs to one thread at a time.
  */
 #ifndef DL2_QUALITY_SCORE_DEVICE_H
 #define DL2_QUALITY_SCORE_DEVICE_H
@@ -19,35 +20,32 @@ struct dl2_score_device {
 
 struct dl2_score_lane; /* each device has its own struct behind this name */
 
-/* Of a pair of images. */
-struct dl2_score_sums {
-    double samples; /* of (a - b)^2 over all samples; gray against colour counts three times */
-    double luma;    /* of (a - b)^2 over luma in thousandths */
-    double ssim;    /* over all windows; 0 where there are none */
-};
-
+/* A row of the registry of devices. */
 struct dl2_score_device_class {
-    const char *name;                               /* "cuda" */
+    const char *name;    /* "cuda" */
+    const char *summary; /* one line, for lists */
+    /* What it can score; NULL ends them. */
+    const struct dl2_metric *const *metrics;
+    /* `number` counts the machine's cards from 0. */
+    int (*open)(unsigned number, struct dl2_score_device **out, struct dl2_error *error);
     void (*close)(struct dl2_score_device *device); /* NULL is fine; lanes must be gone */
     int (*lane_create)(struct dl2_score_device *device, struct dl2_score_lane **out,
                        struct dl2_error *error);
     void (*lane_free)(struct dl2_score_lane *lane); /* NULL is fine */
-    /* All following scores are against this image, which is copied. */
+    /* All following scores are against this image; the device keeps a copy. */
     int (*set_reference)(struct dl2_score_lane *lane, const struct dl2_image *reference,
                          struct dl2_error *error);
-    /* `variant` is of the reference's size. */
+    /* `variant` has the reference's size. sums[i] are those of metrics[i]. */
     int (*score)(struct dl2_score_lane *lane, const struct dl2_image *variant,
-                 struct dl2_score_sums *sums, struct dl2_error *error);
+                 double (*sums)[DL2_METRIC_SUMS], struct dl2_error *error);
 };
 
-/* Scores from a pair's sums, one for each metric of the registry, with the gaps that the processors
- * find. */
-void dl2_scores_of_sums(const struct dl2_score_sums *sums, const struct dl2_image *reference,
-                        const struct dl2_image *variant, struct dl2_score *scores);
-
+/* quality/score_devices.c: the devices of this build besides the processors, for programs. NULL at
+ * the end. */
+const struct dl2_score_device_class *dl2_score_device_at(unsigned index);
 /*
- * quality/score_devices.c, for programs. "cuda" or "cuda:1"; "cpu" is NULL. DL2_ERR_ARGUMENT for
- * another name, DL2_ERR_UNSUPPORTED where this build has none or there is no card.
+ * "cuda" or "cuda:1"; "cpu" gives NULL. DL2_ERR_ARGUMENT for another name, DL2_ERR_UNSUPPORTED
+ * where this build has no such device or the machine no such card.
  */
 int dl2_score_device_open(const char *name, struct dl2_score_device **out, struct dl2_error *error);
 /* Can a name be right in this build? The error says why not. */

@@ -1,5 +1,5 @@
-/* The registry of devices that score, a library of its own for programs. The only file of this room
- * that asks HAVE_CUDA. */
+/* The registry of devices that score: a library of its own, for programs. No other file of this
+ * room tests HAVE_CUDA. */
 #include "config.h"
 
 #include "quality/score_device.h"
@@ -10,6 +10,18 @@
 #ifdef HAVE_CUDA
 #include "cuda/score_device_cuda.h"
 #endif
+
+static const struct dl2_score_device_class *const devices[] = {
+#ifdef HAVE_CUDA
+    &dl2_score_cuda,
+#endif
+    NULL,
+};
+
+const struct dl2_score_device_class *dl2_score_device_at(unsigned index)
+{
+    return index < sizeof devices / sizeof *devices ? devices[index] : NULL;
+}
 
 /* "cuda" and "cuda:N"; false for other names. */
 static bool parse_card(const char *name, unsigned *number)
@@ -43,7 +55,7 @@ int dl2_score_device_open(const char *name, struct dl2_score_device **out, struc
     if (!parse_card(name, &number))
         return DL2_OK;
 #ifdef HAVE_CUDA
-    return dl2_score_cuda_open(number, out, error);
+    return dl2_score_cuda.open(number, out, error);
 #else
     return DL2_ERR_UNSUPPORTED;
 #endif

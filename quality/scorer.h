@@ -1,4 +1,4 @@
-/* What a scorer holds; private to this room's metrics. */
+/* What a scorer holds, and what its metrics share. Private to this room. */
 #ifndef DL2_QUALITY_SCORER_H
 #define DL2_QUALITY_SCORER_H
 
@@ -13,7 +13,7 @@ struct dl2_ssim_strip {
      * rows here are. */
     _Alignas(DL2_ALIGNMENT) float sum[DL2_SSIM_ROWS][DL2_SSIM_STRIDE];
     float difference[DL2_SSIM_ROWS][DL2_SSIM_STRIDE];
-    /* Of a group of rows: moments down the columns. */
+    /* Moments down the columns, of a group of rows. */
     float sum_mean[DL2_SSIM_GROUP][DL2_SSIM_STRIDE], sum_variance[DL2_SSIM_GROUP][DL2_SSIM_STRIDE];
     float difference_mean[DL2_SSIM_GROUP][DL2_SSIM_STRIDE],
         difference_variance[DL2_SSIM_GROUP][DL2_SSIM_STRIDE];
@@ -23,7 +23,25 @@ struct dl2_scorer {
     const struct dl2_metric_kernels *kernels;
     const struct dl2_image *reference;
     struct dl2_ssim_strip strip;
+    struct dl2_bytes scratch; /* the memory of the metric at work; another's contents are gone */
 };
+
+/* The pair of planes that SSIM is computed of. */
+struct dl2_ssim_source {
+    size_t width, height; /* at least DL2_SSIM_TAPS each */
+    /* Writes `count` values of row y from column x on: the sum of both images and their difference.
+     * For each range of columns that is called for, rows come from top to bottom, and those before
+     * this one stand where they were written until DL2_SSIM_ROWS more have come. */
+    void (*load)(void *context, size_t x, size_t y, size_t count, float *sum, float *difference);
+    void *context;
+};
+
+/*
+ * The sum of SSIM over all windows, whose count is (width - 10) (height - 10). `c1` is twice the
+ * constant that C1 is on the planes' scale, DL2_SSIM_2C1 for thousandths; with
+ * DL2_SSIM_NO_LUMINANCE each window counts with its contrast and structure alone.
+ */
+double dl2_ssim_sum(struct dl2_scorer *scorer, const struct dl2_ssim_source *source, float c1);
 
 static inline struct dl2_pixel_run dl2_pixel_run_at(const struct dl2_image *image, size_t x,
                                                     size_t y)
@@ -31,10 +49,5 @@ static inline struct dl2_pixel_run dl2_pixel_run_at(const struct dl2_image *imag
     return (struct dl2_pixel_run){image->data + y * image->stride + x * image->channels,
                                   image->channels};
 }
-
-/* PSNR's value, or its gap. */
-void dl2_set_psnr(struct dl2_score *score, double mse);
-
-extern const struct dl2_metric dl2_metric_psnr_rgb, dl2_metric_psnr_y, dl2_metric_ssim;
 
 #endif

@@ -10,9 +10,10 @@
  *            mean(s)^2 + mean(d)^2 + 2 C1     var(s) + var(d) + 2 C2
  *
  * which needs two means and two variances a window where the textbook needs five sums, and in which
- * identical images give exactly 1. (Nothing of the reference's is worth keeping from one variant to
- * the next: its own mean and variance, cached, would save none of these four filters, and its luma,
- * as floats, is more to read than its pixels are.)
+ * identical images give exactly 1. (Nothing of the reference is worth keeping from one variant to
+ * the next: its own mean and variance would save none of these four filters, and its luma as floats
+ * is more to read than its pixels are.) With a C1 beyond all means, the first factor is 1 and what
+ * remains is contrast and structure, which MS-SSIM needs.
  *
  * Floats suffice because no variance is a difference of large numbers: each is taken about a value
  * close by, first down the columns, then, by the law of total variance, along the rows. Against
@@ -24,7 +25,7 @@
 
 static const float weights[DL2_SSIM_TAPS / 2 + 1] = DL2_SSIM_WEIGHTS;
 
-static float weight(int tap)
+static float ssim_weight(int tap)
 {
     return weights[tap <= DL2_SSIM_TAPS / 2 ? tap : DL2_SSIM_TAPS - 1 - tap];
 }
@@ -50,7 +51,7 @@ void dl2_ssim_columns_c(const float *const *rows, size_t width, float (*mean)[DL
         for (int r = 0; r < DL2_SSIM_GROUP; r++) {
             float m[BLOCK] = {0}, q[BLOCK] = {0};
             for (int tap = 0; tap < DL2_SSIM_TAPS; tap++) {
-                const float w = weight(tap), *row = rows[r + tap] + x;
+                const float w = ssim_weight(tap), *row = rows[r + tap] + x;
                 for (int i = 0; i < BLOCK; i++) {
                     float t = row[i] - centre[i];
                     m[i] += w * t;
@@ -66,13 +67,13 @@ void dl2_ssim_columns_c(const float *const *rows, size_t width, float (*mean)[DL
 }
 
 /* The moments of BLOCK windows from the moments of the columns. */
-static void along_row(const float *column_mean, const float *column_variance, float *mean,
-                      float *variance)
+static void ssim_windows_c(const float *column_mean, const float *column_variance, float *mean,
+                           float *variance)
 {
     float m[BLOCK] = {0}, q[BLOCK] = {0};
     const float *centre = column_mean + DL2_SSIM_TAPS / 2;
     for (int tap = 0; tap < DL2_SSIM_TAPS; tap++) {
-        const float w = weight(tap);
+        const float w = ssim_weight(tap);
         for (int i = 0; i < BLOCK; i++) {
             float t = column_mean[tap + i] - centre[i];
             m[i] += w * t;
@@ -85,15 +86,15 @@ static void along_row(const float *column_mean, const float *column_variance, fl
     }
 }
 
-double dl2_ssim_row_c(const struct dl2_ssim_moments *moments, size_t count)
+double dl2_ssim_row_c(const struct dl2_ssim_moments *moments, size_t count, float c1)
 {
     double sum = 0;
     for (size_t x = 0; x < count; x += BLOCK) {
         float ms[BLOCK], vs[BLOCK], md[BLOCK], vd[BLOCK], ssim[BLOCK];
-        along_row(moments->sum_mean + x, moments->sum_variance + x, ms, vs);
-        along_row(moments->difference_mean + x, moments->difference_variance + x, md, vd);
+        ssim_windows_c(moments->sum_mean + x, moments->sum_variance + x, ms, vs);
+        ssim_windows_c(moments->difference_mean + x, moments->difference_variance + x, md, vd);
         for (int i = 0; i < BLOCK; i++) {
-            float s = ms[i] * ms[i] + DL2_SSIM_2C1, d = md[i] * md[i], v = vs[i] + DL2_SSIM_2C2;
+            float s = ms[i] * ms[i] + c1, d = md[i] * md[i], v = vs[i] + DL2_SSIM_2C2;
             ssim[i] = (s - d) * (v - vd[i]) / ((s + d) * (v + vd[i]));
         }
         for (size_t i = 0; i < BLOCK && x + i < count; i++)
@@ -102,28 +103,19 @@ double dl2_ssim_row_c(const struct dl2_ssim_moments *moments, size_t count)
     return sum;
 }
 
-/* Row y of the strip that starts at column x: sum and difference into their rings. */
-static void load_row(struct dl2_scorer *scorer, const struct dl2_image *variant, size_t x, size_t y,
-                     size_t columns)
-{
-    struct dl2_ssim_strip *strip = &scorer->strip;
-    scorer->kernels->sum_difference(
-        dl2_pixel_run_at(scorer->reference, x, y), dl2_pixel_run_at(variant, x, y), columns,
-        strip->sum[y % DL2_SSIM_ROWS], strip->difference[y % DL2_SSIM_ROWS]);
-}
-
 /* The sum of SSIM over all windows whose left column lies in [x, x + count). */
-static double score_strip(struct dl2_scorer *scorer, const struct dl2_image *variant, size_t x,
-                          size_t count)
+static double ssim_strip_sum(struct dl2_scorer *scorer, const struct dl2_ssim_source *source,
+                             float c1, size_t x, size_t count)
 {
     struct dl2_ssim_strip *strip = &scorer->strip;
-    const size_t columns = count + DL2_SSIM_TAPS - 1, height = variant->height;
+    const size_t columns = count + DL2_SSIM_TAPS - 1, height = source->height;
     const size_t windows = height - (DL2_SSIM_TAPS - 1);
     size_t loaded = 0;
     double sum = 0;
     for (size_t y = 0; y < windows; y += DL2_SSIM_GROUP) {
         for (; loaded < height && loaded < y + DL2_SSIM_ROWS; loaded++)
-            load_row(scorer, variant, x, loaded, columns);
+            source->load(source->context, x, loaded, columns, strip->sum[loaded % DL2_SSIM_ROWS],
+                         strip->difference[loaded % DL2_SSIM_ROWS]);
         const float *sums[DL2_SSIM_ROWS], *differences[DL2_SSIM_ROWS];
         for (size_t r = 0; r < DL2_SSIM_ROWS; r++) {
             /* Below the last row it doesn't matter: no window that counts reaches there. */
@@ -138,31 +130,59 @@ static double score_strip(struct dl2_scorer *scorer, const struct dl2_image *var
             const struct dl2_ssim_moments moments = {strip->sum_mean[r], strip->sum_variance[r],
                                                      strip->difference_mean[r],
                                                      strip->difference_variance[r]};
-            sum += scorer->kernels->ssim_row(&moments, count);
+            sum += scorer->kernels->ssim_row(&moments, count, c1);
         }
     }
     return sum;
 }
 
-static int score_ssim(struct dl2_scorer *scorer, const struct dl2_image *variant,
-                      struct dl2_score *score, struct dl2_error *error)
+double dl2_ssim_sum(struct dl2_scorer *scorer, const struct dl2_ssim_source *source, float c1)
 {
-    (void)error;
-    if (variant->width < DL2_SSIM_TAPS || variant->height < DL2_SSIM_TAPS) {
-        score->gap = DL2_SCORE_TOO_SMALL;
-        return DL2_OK;
-    }
-    const size_t windows = variant->width - (DL2_SSIM_TAPS - 1);
+    const size_t windows = source->width - (DL2_SSIM_TAPS - 1);
     const size_t most = DL2_SSIM_STRIP - (DL2_SSIM_TAPS - 1);
     /* Strips of equal width, so that the last isn't a sliver. */
     const size_t strips = (windows + most - 1) / most, width = (windows + strips - 1) / strips;
     double sum = 0;
     for (size_t x = 0; x < windows; x += width)
-        sum += score_strip(scorer, variant, x, windows - x < width ? windows - x : width);
-    score->value = sum / ((double)windows * (variant->height - (DL2_SSIM_TAPS - 1)));
+        sum += ssim_strip_sum(scorer, source, c1, x, windows - x < width ? windows - x : width);
+    return sum;
+}
+
+struct ssim_pixels {
+    const struct dl2_scorer *scorer;
+    const struct dl2_image *variant;
+};
+
+static void ssim_load_pixels(void *context, size_t x, size_t y, size_t count, float *sum,
+                             float *difference)
+{
+    const struct ssim_pixels *pixels = context;
+    const struct dl2_scorer *scorer = pixels->scorer;
+    scorer->kernels->sum_difference(dl2_pixel_run_at(scorer->reference, x, y),
+                                    dl2_pixel_run_at(pixels->variant, x, y), count, sum,
+                                    difference);
+}
+
+static int ssim_measure(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                        double sums[DL2_METRIC_SUMS], struct dl2_error *error)
+{
+    (void)error;
+    struct ssim_pixels pixels = {scorer, variant};
+    const struct dl2_ssim_source source = {variant->width, variant->height, ssim_load_pixels,
+                                           &pixels};
+    sums[0] = dl2_ssim_sum(scorer, &source, DL2_SSIM_2C1);
     return DL2_OK;
 }
 
+static double ssim_mean(const double sums[DL2_METRIC_SUMS], const struct dl2_image *reference,
+                        const struct dl2_image *variant)
+{
+    (void)reference;
+    return sums[0] / (((double)variant->width - (DL2_SSIM_TAPS - 1)) *
+                      ((double)variant->height - (DL2_SSIM_TAPS - 1)));
+}
+
+/* Its sum: of SSIM over all windows. */
 const struct dl2_metric dl2_metric_ssim = {
     .name = "ssim",
     .title = "SSIM Y",
@@ -170,6 +190,11 @@ const struct dl2_metric dl2_metric_ssim = {
     .definition = "Wang et al. 2004 as ssim_index.m: 11x11 Gaussian window, sigma 1.5, K1 0.01, K2 "
                   "0.03, L 255, population "
                   "covariance, valid region, no downsampling; luma BT.601, full range, not rounded",
-    .from_mse = false,
-    .score = score_ssim,
+    .digits = 6,
+    .by_default = true,
+    .missing = "too_small",
+    .missing_note = "too small for SSIM",
+    .min_side = DL2_SSIM_TAPS,
+    .measure = ssim_measure,
+    .mean = ssim_mean,
 };

@@ -125,7 +125,7 @@ int main(int argc, char **argv)
                 const double off = fabs(figures->value - plain.figures[s][m].value);
                 printf("%-7s %5ux%-4u  %-9s %10.0f  %.1e\n", paths[p], (unsigned)sizes[s][0],
                        (unsigned)sizes[s][1], dl2_metric_at(m)->name, figures->rate, off);
-                if (!(off <= (dl2_metric_at(m)->from_mse ? 0 : 5e-7)))
+                if (!(off <= (dl2_metric_at(m)->of_mse ? 0 : 5e-7)))
                     status = 1;
             }
     }
