@@ -165,10 +165,9 @@ static void list_metrics(void)
 static void list_devices(void)
 {
     const struct dl2_score_device_class *device;
-    printf("cpu\tthe processors\tall\n");
     for (unsigned i = 0; (device = dl2_score_device_at(i)); i++) {
-        printf("%s\t%s\t", device->name, device->summary);
-        for (unsigned m = 0; device->metrics[m]; m++)
+        printf("%s\t%s\t%s", device->name, device->summary, device->metrics ? "" : "all");
+        for (unsigned m = 0; device->metrics && device->metrics[m]; m++)
             printf("%s%s", m ? "," : "", device->metrics[m]->name);
         printf("\n");
     }
@@ -187,7 +186,7 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
 }
 
 /* Writes the text of --help that follows the options, with a paragraph for each metric. */
-static void describe(char *text, size_t size)
+static void quality_describe(char *text, size_t size)
 {
     int length = snprintf(
         text, size,
@@ -196,7 +195,7 @@ static void describe(char *text, size_t size)
         "Metrics (those with * are scored by default):\n");
     const struct dl2_metric *metric;
     for (unsigned i = 0; (metric = dl2_metric_at(i)) && length >= 0 && (size_t)length < size; i++) {
-        length += snprintf(text + length, size - (size_t)length, "\n  %s%s: %s.", metric->name,
+        length += snprintf(text + length, size - (size_t)length, "\n%s%s: %s.", metric->name,
                            metric->by_default ? " *" : "", metric->definition);
         if ((size_t)length < size && metric->min_side > 1)
             length += snprintf(text + length, size - (size_t)length,
@@ -231,8 +230,8 @@ int main(int argc, char **argv)
          &arguments.json_folder, 0, 0, NULL},
         {DL2_OPTION_TEXT, "csv", 0, "FILE",
          "Write a CSV file with a line for each image of each variant", &arguments.csv, 0, 0, NULL},
-        {DL2_OPTION_PARSE, "metrics", 'm', "LIST",
-         "Metrics to score, separated by commas, or all [psnr_rgb,psnr_y,ssim]", arguments.metrics,
+        {DL2_OPTION_PARSE, "metrics", 0, "LIST",
+         "Metrics to score, separated by commas, or all [those marked * below]", arguments.metrics,
          0, 0, parse_metrics},
         {DL2_OPTION_PARSE, "background", 'b', "RRGGBB",
          "Colour behind transparent pixels [the background in the variants' dl2-variant.json, else "
@@ -245,13 +244,15 @@ int main(int argc, char **argv)
          "1e-5. The processors decode in any case, because a card's decoder rounds differently, "
          "and score the metrics that the device lacks (see --list devices) [cpu]",
          &arguments.device, 0, 0, keep_device},
-        {DL2_OPTION_PARSE, "list", 0, "metrics|devices",
-         "Print what there is for scripts, one tab-separated row a line, and exit", NULL, 0, 0,
-         print_list},
+        {DL2_OPTION_PARSE, "list", 0, "WHAT",
+         "Print what this build has, and exit: metrics (name, title, unit, whether scored by "
+         "default, definition) or devices (name, description, what they score); a line each, with "
+         "tabs between the columns",
+         NULL, 0, 0, print_list},
         {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
     };
     char details[8192];
-    describe(details, sizeof details);
+    quality_describe(details, sizeof details);
     const struct dl2_program program = {
         .name = "dl2-quality",
         .synopsis = "REFERENCE VARIANT...",

@@ -24,7 +24,8 @@ struct dl2_score_lane; /* each device has its own struct behind this name */
 struct dl2_score_device_class {
     const char *name;    /* "cuda" */
     const char *summary; /* one line, for lists */
-    /* What it can score; NULL ends them. */
+    /* What it can score; NULL ends them. The processors, which score everything, have no list and
+     * no functions. */
     const struct dl2_metric *const *metrics;
     /* `number` counts the machine's cards from 0. */
     int (*open)(unsigned number, struct dl2_score_device **out, struct dl2_error *error);
@@ -40,8 +41,8 @@ struct dl2_score_device_class {
                  double (*sums)[DL2_METRIC_SUMS], struct dl2_error *error);
 };
 
-/* quality/score_devices.c: the devices of this build besides the processors, for programs. NULL at
- * the end. */
+/* quality/score_devices.c, for programs: the devices of this build, the processors among them. NULL
+ * at the end. */
 const struct dl2_score_device_class *dl2_score_device_at(unsigned index);
 /*
  * "cuda" or "cuda:1"; "cpu" gives NULL. DL2_ERR_ARGUMENT for another name, DL2_ERR_UNSUPPORTED

@@ -11,11 +11,17 @@
 #include "cuda/score_device_cuda.h"
 #endif
 
+/* The processors need no device: their row has no functions. */
+static const struct dl2_score_device_class processors = {
+    .name = "cpu",
+    .summary = "the processors",
+};
+
 static const struct dl2_score_device_class *const devices[] = {
+    &processors,
 #ifdef HAVE_CUDA
     &dl2_score_cuda,
 #endif
-    NULL,
 };
 
 const struct dl2_score_device_class *dl2_score_device_at(unsigned index)
