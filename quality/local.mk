@@ -4,6 +4,7 @@ libquality_la_SOURCES = \
 	quality/metric_kernels.c quality/metric_kernels.h \
 	quality/score_device.h \
 	quality/metric.c quality/metric.h \
+	quality/ms_ssim.c \
 	quality/psnr.c \
 	quality/scorer.h \
 	quality/ssim.c

@@ -36,6 +36,28 @@ grep -q '^fine,tiny,scored,7,50,.*,0,[0-9.]*,[0-9.]*,,'"$(printf '\r')"'$' "$wor
 grep -q '"schema": "dl2-quality/1"' "$work/1.json" || fail 'no schema'
 grep -q '"too_small": 1' "$work/1.json" || fail 'too small for SSIM, not counted'
 
+# ---- The chosen metrics and no others; those that nobody chose are as before
+image "$work/ref/large.ppm" 200 180 3 0 0
+image "$work/fine/large.ppm" 200 180 3 9 0
+run 0 --metrics ms_ssim,psnr_y --json "$work/chosen.json" --csv "$work/chosen.csv" "$work/ref" "$work/fine"
+is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/chosen.csv")" psnr_y,ms_ssim 'metrics in the CSV'
+is "$(grep -c '"ssim"\|"psnr_rgb"' "$work/chosen.json")" 0 'metrics that were not chosen'
+grep -q '11 too small for MS-SSIM' "$work/out" || { cat "$work/out" >&2; fail 'too small for MS-SSIM, not counted'; }
+run 0 --metrics all --csv "$work/all.csv" "$work/ref" "$work/fine"
+is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/all.csv")" psnr_rgb,psnr_y,ssim,ms_ssim 'metrics in the CSV'
+grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,'"$(printf '\r')"'$' || fail 'no MS-SSIM of a large image'
+run 2 --metrics ssim,vmaf "$work/ref" "$work/fine"
+said "'vmaf' is none of psnr_rgb, psnr_y, ssim, ms_ssim, all"
+rm "$work/ref/large.ppm" "$work/fine/large.ppm"
+
+# ---- What there is, for scripts
+run 0 --list metrics
+is "$(cut -f1 "$work/out" | tr '\n' ' ')" 'psnr_rgb psnr_y ssim ms_ssim ' 'names of metrics'
+is "$(awk -F '\t' 'NF == 5' "$work/out" | grep -c .)" 4 'rows of five fields'
+run 0 --list devices
+is "$(cut -f1 "$work/out" | head -1)" cpu 'the first device'
+run 2 --list codecs
+
 # ---- The same figures for any number of jobs
 for jobs in 2 7; do
     run 0 -j $jobs --json "$work/$jobs.json" --csv "$work/$jobs.csv" "$work/ref" "$work/fine"

@@ -34,7 +34,7 @@ END
 for path in c avx2 avx512; do
     DL2_SIMD=$path
     export DL2_SIMD
-    expect 0 dl2-quality --quiet --json "$work/$path.json" "$work/ref" "$work/noisy" "$work/shifted" "$work/coarse" \
+    expect 0 dl2-quality --quiet --metrics all --json "$work/$path.json" "$work/ref" "$work/noisy" "$work/shifted" "$work/coarse" \
         "$work/other" "$work/gray"
-    "$PYTHON3" "$srcdir/tests/quality/compare_skimage.py" "$work/$path.json" || fail "DL2_SIMD=$path"
+    PYTHONDONTWRITEBYTECODE=1 "$PYTHON3" "$srcdir/tests/quality/compare_skimage.py" "$work/$path.json" || fail "DL2_SIMD=$path"
 done

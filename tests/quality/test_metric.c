@@ -22,7 +22,7 @@ static void assert_close_at(double value, double truth, double tolerance, int li
 
 #define assert_close(value, truth, tolerance) assert_close_at(value, truth, tolerance, __LINE__)
 
-/* Every table that was built and that this processor can run; DL2_SIMD has no say here. */
+/* Every table that was built and that this processor can run, whatever DL2_SIMD says. */
 static const struct dl2_metric_kernels *paths[3];
 static size_t path_count;
 
@@ -78,8 +78,46 @@ static double luma_at(const struct dl2_image *image, uint32_t x, uint32_t y)
     return image->channels == 1 ? p[0] : 0.299 * p[0] + 0.587 * p[1] + 0.114 * p[2];
 }
 
+/* A plane of luma in double precision. */
+struct luma_plane {
+    double *data;
+    uint32_t width, height;
+};
+
+static struct luma_plane luma_of(const struct dl2_image *image)
+{
+    struct luma_plane plane = {calloc((size_t)image->width * image->height, sizeof(double)),
+                               image->width, image->height};
+    assert_non_null(plane.data);
+    for (uint32_t y = 0; y < image->height; y++)
+        for (uint32_t x = 0; x < image->width; x++)
+            plane.data[(size_t)y * image->width + x] = luma_at(image, x, y);
+    return plane;
+}
+
+static double at(const struct luma_plane *plane, uint32_t x, uint32_t y)
+{
+    x = x < plane->width ? x : plane->width - 1;
+    y = y < plane->height ? y : plane->height - 1;
+    return plane->data[(size_t)y * plane->width + x];
+}
+
+static struct luma_plane half_of(const struct luma_plane *plane)
+{
+    struct luma_plane half = {NULL, (plane->width + 1) / 2, (plane->height + 1) / 2};
+    half.data = calloc((size_t)half.width * half.height, sizeof(double));
+    assert_non_null(half.data);
+    for (uint32_t y = 0; y < half.height; y++)
+        for (uint32_t x = 0; x < half.width; x++)
+            half.data[(size_t)y * half.width + x] =
+                (at(plane, 2 * x, 2 * y) + at(plane, 2 * x + 1, 2 * y) +
+                 at(plane, 2 * x, 2 * y + 1) + at(plane, 2 * x + 1, 2 * y + 1)) /
+                4;
+    return half;
+}
+
 /* The paper's formulae as they stand, in double precision, a window at a time. */
-static double textbook_ssim(const struct dl2_image *a, const struct dl2_image *b)
+static double textbook_mean(const struct luma_plane *a, const struct luma_plane *b, bool luminance)
 {
     double w[11], total = 0, sum = 0;
     for (int i = 0; i < 11; i++)
@@ -90,7 +128,7 @@ static double textbook_ssim(const struct dl2_image *a, const struct dl2_image *b
             for (uint32_t j = 0; j < 11; j++)
                 for (uint32_t i = 0; i < 11; i++) {
                     const double weight = w[i] * w[j] / (sum * sum);
-                    const double u = luma_at(a, x + i, y + j), v = luma_at(b, x + i, y + j);
+                    const double u = at(a, x + i, y + j), v = at(b, x + i, y + j);
                     mx += weight * u;
                     my += weight * v;
                     xx += weight * u * u;
@@ -98,10 +136,38 @@ static double textbook_ssim(const struct dl2_image *a, const struct dl2_image *b
                     xy += weight * u * v;
                 }
             const double c1 = 0.01 * 255 * 0.01 * 255, c2 = 0.03 * 255 * 0.03 * 255;
-            total += (2 * mx * my + c1) * (2 * (xy - mx * my) + c2) /
-                     ((mx * mx + my * my + c1) * (xx - mx * mx + yy - my * my + c2));
+            const double structure = (2 * (xy - mx * my) + c2) / (xx - mx * mx + yy - my * my + c2);
+            total +=
+                luminance ? structure * (2 * mx * my + c1) / (mx * mx + my * my + c1) : structure;
         }
     return total / ((a->width - 10.0) * (a->height - 10.0));
+}
+
+static double textbook_ssim(const struct dl2_image *a, const struct dl2_image *b)
+{
+    struct luma_plane x = luma_of(a), y = luma_of(b);
+    const double mean = textbook_mean(&x, &y, true);
+    free(x.data);
+    free(y.data);
+    return mean;
+}
+
+static double textbook_ms_ssim(const struct dl2_image *a, const struct dl2_image *b)
+{
+    static const double weights[] = {0.0448, 0.2856, 0.3001, 0.2363, 0.1333};
+    struct luma_plane x = luma_of(a), y = luma_of(b);
+    double product = 1;
+    for (int scale = 0; scale < 5; scale++) {
+        product *= pow(fmax(textbook_mean(&x, &y, scale == 4), 0), weights[scale]);
+        const struct luma_plane x_half = half_of(&x), y_half = half_of(&y);
+        free(x.data);
+        free(y.data);
+        x = x_half;
+        y = y_half;
+    }
+    free(x.data);
+    free(y.data);
+    return product;
 }
 
 static void scikit_image_agrees(void **state)
@@ -110,7 +176,7 @@ static void scikit_image_agrees(void **state)
     static const struct {
         uint32_t width, height, channels, strength;
         int shift;
-        double psnr_rgb, psnr_y, ssim;
+        double psnr_rgb, psnr_y, ssim, ms_ssim;
     } golden[] = {
 #include "tests/quality/golden.inc"
     };
@@ -124,6 +190,10 @@ static void scikit_image_agrees(void **state)
             assert_close(score(scorer, "psnr_rgb", &a, &b).value, golden[i].psnr_rgb, 1e-9);
             assert_close(score(scorer, "psnr_y", &a, &b).value, golden[i].psnr_y, 1e-9);
             assert_close(score(scorer, "ssim", &a, &b).value, golden[i].ssim, 2e-7);
+            const double ms_ssim = score(scorer, "ms_ssim", &a, &b).value;
+            assert_int_equal(isnan(ms_ssim), isnan(golden[i].ms_ssim));
+            if (!isnan(ms_ssim))
+                assert_close(ms_ssim, golden[i].ms_ssim, 2e-7);
             dl2_image_free(&a);
             dl2_image_free(&b);
         }
@@ -182,6 +252,32 @@ static void textbook_agrees(void **state)
         }
 }
 
+/* Odd sizes at every scale, several strips (of an odd width at first), and a negative mean. */
+static void textbook_agrees_on_ms_ssim(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[][2] = {{176, 176}, {177, 183},  {191, 178},
+                                        {207, 177}, {4097, 176}, {8201, 177}};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (int kind = s < 4 ? 0 : 3; kind < 5; kind++) {
+            struct dl2_image a = new_image(sizes[s][0], sizes[s][1], 1),
+                             b = new_image(sizes[s][0], sizes[s][1], 1);
+            fill_hard(&a, kind < 4 ? kind : 2, 1);
+            fill_hard(&b, kind < 4 ? kind : 2, 2);
+            if (kind == 4) /* the negative */
+                for (size_t i = 0; i < b.stride * b.height; i++)
+                    b.data[i] = (uint8_t)(255 - b.data[i]);
+            const double truth = textbook_ms_ssim(&a, &b);
+            for (size_t p = 0; p < path_count; p++) {
+                struct dl2_scorer *scorer = scorer_for(p);
+                assert_close(score(scorer, "ms_ssim", &a, &b).value, truth, 1e-6);
+                dl2_scorer_free(scorer);
+            }
+            dl2_image_free(&a);
+            dl2_image_free(&b);
+        }
+}
+
 /* PSNR is whole-number arithmetic: the same bits. SSIM differs by the rounding of fused
  * multiply-adds. */
 static void simd_equals_c(void **state)
@@ -190,8 +286,9 @@ static void simd_equals_c(void **state)
     for (size_t p = 1; p < path_count; p++)
         for (uint32_t width = 1; width < 420; width += width < 80 ? 1 : 23)
             for (uint32_t channels = 1; channels <= 3; channels += 2) {
-                struct dl2_image a = new_image(width, 11 + width % 7, channels);
-                struct dl2_image b = new_image(width, 11 + width % 7, channels);
+                const uint32_t height = (width < 176 ? 11 : 176) + width % 7;
+                struct dl2_image a = new_image(width, height, channels);
+                struct dl2_image b = new_image(width, height, channels);
                 fill_hard(&a, 0, 1);
                 pattern_fill(&b, 50, 0);
                 struct dl2_scorer *plain = scorer_for(0), *simd = scorer_for(p);
@@ -242,6 +339,10 @@ static void identical_images(void **state)
             assert_true(isnan(psnr.value) && psnr.mean == 0);
         }
         assert_true(score(scorer, "ssim", &a, &b).value == 1);
+        struct dl2_image large = new_image(203, 181, 3);
+        pattern_fill(&large, 0, 0);
+        assert_true(score(scorer, "ms_ssim", &large, &large).value == 1);
+        dl2_image_free(&large);
         b.data[b.stride * b.height - 1] ^= 1;
         assert_false(dl2_images_equal(&a, &b));
         assert_false(isnan(score(scorer, "psnr_rgb", &a, &b).value));
@@ -268,6 +369,19 @@ static void black_and_white(void **state)
     dl2_image_free(&white);
 }
 
+static void small_images_have_no_ms_ssim(void **state)
+{
+    (void)state;
+    struct dl2_scorer *scorer = scorer_for(0);
+    for (uint32_t side = 175; side <= 176; side++)
+        for (int wide = 0; wide < 2; wide++) {
+            struct dl2_image a = flat_image(wide ? 300 : side, wide ? side : 300, 3, 10);
+            assert_int_equal(isnan(score(scorer, "ms_ssim", &a, &a).value), side < 176);
+            dl2_image_free(&a);
+        }
+    dl2_scorer_free(scorer);
+}
+
 static void small_images_have_no_ssim(void **state)
 {
     (void)state;
@@ -290,11 +404,11 @@ static void small_images_have_no_ssim(void **state)
 static void gray_against_colour(void **state)
 {
     (void)state;
-    struct dl2_image gray = new_image(50, 30, 1), same = new_image(50, 30, 3),
-                     colour = new_image(50, 30, 3);
+    struct dl2_image gray = new_image(190, 180, 1), same = new_image(190, 180, 3),
+                     colour = new_image(190, 180, 3);
     pattern_fill(&gray, 0, 0);
     pattern_fill(&colour, 20, 0);
-    for (size_t i = 0; i < 50 * 30; i++)
+    for (size_t i = 0; i < 190 * 180; i++)
         memset(same.data + 3 * i, gray.data[i], 3);
     assert_true(dl2_images_equal(&gray, &same) && dl2_images_equal(&same, &gray));
     assert_false(dl2_images_equal(&gray, &colour));
@@ -365,11 +479,13 @@ int main(void)
         cmocka_unit_test(registry),
         cmocka_unit_test(scikit_image_agrees),
         cmocka_unit_test(textbook_agrees),
+        cmocka_unit_test(textbook_agrees_on_ms_ssim),
         cmocka_unit_test(simd_equals_c),
         cmocka_unit_test(long_sums_are_exact),
         cmocka_unit_test(identical_images),
         cmocka_unit_test(black_and_white),
         cmocka_unit_test(small_images_have_no_ssim),
+        cmocka_unit_test(small_images_have_no_ms_ssim),
         cmocka_unit_test(gray_against_colour),
         cmocka_unit_test(scorers_are_reusable),
     };
