@@ -1,70 +1,75 @@
-/* What lies between loader/ahead.c, which plans reads, and those that carry them out. */
+/*
+ * Engines carry out the reads that loader/read_ahead.c plans. An engine is one or more threads that
+ * ask dl2_read_ahead_next() for requests, read them, and report each with dl2_read_ahead_done().
+ * The two sides call each other by design: read_ahead.c starts, wakes and stops an engine through
+ * its table.
+ */
 #ifndef DL2_LOADER_ENGINE_H
 #define DL2_LOADER_ENGINE_H
 
-#include "loader/ahead.h"
+#include "loader/read_ahead.h"
 
 #include <pthread.h>
 
-enum dl2_read_run_state {
-    DL2_RUN_FREE,
-    DL2_RUN_QUEUED,
-    DL2_RUN_READING,
-    DL2_RUN_READ,
-    DL2_RUN_FAILED
+enum dl2_request_state {
+    DL2_REQUEST_FREE,
+    DL2_REQUEST_QUEUED,
+    DL2_REQUEST_UNDER_WAY,
+    DL2_REQUEST_READ,
+    DL2_REQUEST_FAILED
 };
 
-/* One read: of a file as a whole, or of samples that lie near each other in one. */
-struct dl2_read_run {
+/* One read: a whole file, or samples that lie near each other in one file. */
+struct dl2_read_request {
     /* For the engine. */
     const char *path;
-    int fd; /* or -1: to be opened, and closed */
+    int fd; /* -1: open `path`, and close it afterwards */
     uint64_t offset;
     size_t bytes;
-    bool whole;      /* a file of its own; if it doesn't end there it changed: it failed */
+    bool whole;      /* a file of its own: the read fails if the file doesn't end after `bytes` */
     uint8_t *buffer; /* room for bytes + 1 */
-    bool evict;      /* from the page cache, when it was read */
+    bool evict;      /* drop the bytes from the page cache after the read */
 
-    /* loader/ahead.c's own. */
-    enum dl2_read_run_state state;
-    unsigned users;                      /* places that point here, takers, and whoever reads it */
-    size_t page, pages;                  /* of the arena */
-    size_t first;                        /* the earliest position in it */
-    struct dl2_read_run *before, *after; /* in the queue, or after: in the list of free ones */
+    /* Private to loader/read_ahead.c. */
+    enum dl2_request_state state;
+    unsigned users;     /* entries that point here, takers, and the thread that reads it */
+    size_t page, pages; /* of the arena */
+    size_t first;       /* the earliest position in it */
+    struct dl2_read_request *before, *after; /* in the queue; `after` also in the free list */
     pthread_cond_t done;
 };
 
-struct dl2_engine {
+struct dl2_read_engine {
     enum dl2_io io;
-    /* Starts its threads. */
-    int (*start)(struct dl2_ahead *ahead, void **state, struct dl2_error *error);
-    /* There may be something to do, for one that doesn't wait in dl2_ahead_next(); NULL: it does.
-     * Any thread; must be quick and not call back. */
+    /* Starts the engine's threads. */
+    int (*start)(struct dl2_read_ahead *ahead, void **state, struct dl2_error *error);
+    /* There may be something to do. Called on any thread with read-ahead's mutex held, so it must
+     * be quick and not call back. NULL for engines that wait in dl2_read_ahead_next(). */
     void (*wake)(void *state);
-    /* dl2_ahead_next() says that it is over: ends the threads when all is read. */
+    /* Joins the threads; dl2_read_ahead_next() has told them that it is over. */
     void (*stop)(void *state);
 };
 
-extern const struct dl2_engine dl2_engine_threads, dl2_engine_uring;
+extern const struct dl2_read_engine dl2_read_engine_threads, dl2_read_engine_uring;
 
 /*
- * The next run to read, which then must be passed to dl2_ahead_done(). NULL: nothing now. Who waits
- * gets NULL only when it is over. Plans on the way.
+ * Returns the next request to read, planning more when the queue is empty. The caller passes it to
+ * dl2_read_ahead_done() afterwards. NULL: nothing to read now, or with `wait` only when *over.
  */
-struct dl2_read_run *dl2_ahead_next(struct dl2_ahead *ahead, bool wait, bool *over);
-void dl2_ahead_done(struct dl2_ahead *ahead, struct dl2_read_run *run, bool read);
-/* The run's memory isn't to be used again before the end: the kernel may yet write to it. */
-void dl2_ahead_hold(struct dl2_ahead *ahead, struct dl2_read_run *run);
+struct dl2_read_request *dl2_read_ahead_next(struct dl2_read_ahead *ahead, bool wait, bool *over);
+void dl2_read_ahead_done(struct dl2_read_ahead *ahead, struct dl2_read_request *request, bool read);
+/* Keeps the request's memory from being reused until the end: the kernel may still write to it. */
+void dl2_read_ahead_hold(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
 
-/* Reads a run with plain system calls; false where not all of it came or the file is another. */
-bool dl2_run_read(const struct dl2_read_run *run);
+/* Reads with plain system calls. False where bytes are missing or the file's length changed. */
+bool dl2_request_read(const struct dl2_read_request *request);
 
-/* The whole pages that a part of a file touches: neighbours' too, so that they are cold as well. */
+/* The whole pages that a part of a file touches, which neighbours in the file may share. */
 struct dl2_extent {
     uint64_t start, bytes;
 };
-struct dl2_extent dl2_run_pages(uint64_t offset, uint64_t bytes);
-/* Takes them out of the page cache. */
-void dl2_run_evict(int fd, uint64_t offset, uint64_t bytes);
+struct dl2_extent dl2_extent_of_pages(uint64_t offset, uint64_t bytes);
+/* Drops those pages from the page cache. */
+void dl2_evict_extent(int fd, uint64_t offset, uint64_t bytes);
 
 #endif

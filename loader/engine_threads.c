@@ -1,4 +1,4 @@
-/* A few threads that read with plain system calls. */
+/* Reads with a few threads and plain system calls. */
 #include "loader/engine.h"
 
 #include <errno.h>
@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* So many requests a disk has at once; its queue is what makes it fast. */
+/* Requests that the disk has at once: disks are fast only with a queue. */
 #define THREADS 8
 
 struct threads {
-    struct dl2_ahead *ahead;
+    struct dl2_read_ahead *ahead;
     pthread_t threads[THREADS];
     unsigned count;
 };
 
-struct dl2_extent dl2_run_pages(uint64_t offset, uint64_t bytes)
+struct dl2_extent dl2_extent_of_pages(uint64_t offset, uint64_t bytes)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     const uint64_t start = offset / page * page;
@@ -23,48 +23,48 @@ struct dl2_extent dl2_run_pages(uint64_t offset, uint64_t bytes)
     return (struct dl2_extent){start, end - start};
 }
 
-void dl2_run_evict(int fd, uint64_t offset, uint64_t bytes)
+void dl2_evict_extent(int fd, uint64_t offset, uint64_t bytes)
 {
-    const struct dl2_extent pages = dl2_run_pages(offset, bytes);
+    const struct dl2_extent pages = dl2_extent_of_pages(offset, bytes);
     posix_fadvise(fd, (off_t)pages.start, (off_t)pages.bytes, POSIX_FADV_DONTNEED);
 }
 
-bool dl2_run_read(const struct dl2_read_run *run)
+bool dl2_request_read(const struct dl2_read_request *request)
 {
-    const int own = run->fd >= 0 ? -1 : open(run->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const int fd = run->fd >= 0 ? run->fd : own;
+    const int own = request->fd >= 0 ? -1 : open(request->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = request->fd >= 0 ? request->fd : own;
     if (fd < 0)
         return false;
-    const size_t wanted = run->bytes + run->whole;
+    const size_t wanted = request->bytes + request->whole;
     size_t got = 0;
     while (got < wanted) {
         const ssize_t count =
-            pread(fd, run->buffer + got, wanted - got, (off_t)(run->offset + got));
+            pread(fd, request->buffer + got, wanted - got, (off_t)(request->offset + got));
         if (count > 0)
             got += (size_t)count;
         else if (count == 0 || errno != EINTR)
             break;
-        if (got == run->bytes)
-            break; /* and no more, where one more was asked for */
+        if (got == request->bytes)
+            break; /* without the byte more that `whole` asks for */
     }
-    if (run->evict)
-        dl2_run_evict(fd, run->offset, run->bytes);
+    if (request->evict)
+        dl2_evict_extent(fd, request->offset, request->bytes);
     if (own >= 0)
         close(own);
-    return got == run->bytes;
+    return got == request->bytes;
 }
 
-static void *read_runs(void *context)
+static void *threads_serve(void *context)
 {
     struct threads *threads = context;
-    struct dl2_read_run *run;
+    struct dl2_read_request *request;
     bool over;
-    while ((run = dl2_ahead_next(threads->ahead, true, &over)))
-        dl2_ahead_done(threads->ahead, run, dl2_run_read(run));
+    while ((request = dl2_read_ahead_next(threads->ahead, true, &over)))
+        dl2_read_ahead_done(threads->ahead, request, dl2_request_read(request));
     return NULL;
 }
 
-static void stop(void *state)
+static void threads_stop(void *state)
 {
     struct threads *threads = state;
     for (unsigned i = 0; i < threads->count; i++)
@@ -72,7 +72,7 @@ static void stop(void *state)
     free(threads);
 }
 
-static int start(struct dl2_ahead *ahead, void **state, struct dl2_error *error)
+static int threads_start(struct dl2_read_ahead *ahead, void **state, struct dl2_error *error)
 {
     struct threads *threads = dl2_calloc(1, sizeof *threads);
     if (!threads)
@@ -80,7 +80,7 @@ static int start(struct dl2_ahead *ahead, void **state, struct dl2_error *error)
     threads->ahead = ahead;
     *state = threads;
     while (threads->count < THREADS &&
-           pthread_create(&threads->threads[threads->count], NULL, read_runs, threads) == 0)
+           pthread_create(&threads->threads[threads->count], NULL, threads_serve, threads) == 0)
         threads->count++;
     if (threads->count)
         return DL2_OK; /* fewer are slower, no more */
@@ -88,4 +88,5 @@ static int start(struct dl2_ahead *ahead, void **state, struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_SYSTEM, "no thread to read ahead could be started");
 }
 
-const struct dl2_engine dl2_engine_threads = {DL2_IO_THREADS, start, NULL, stop};
+const struct dl2_read_engine dl2_read_engine_threads = {DL2_IO_THREADS, threads_start, NULL,
+                                                        threads_stop};

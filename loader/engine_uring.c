@@ -1,7 +1,7 @@
 /*
- * One thread with an io_uring. Files of their own are opened, read and closed by one chain of
- * requests, as descriptors of the ring's own, one a slot, so that no call of ours ever waits for a
- * disk's directory or inode.
+ * Reads with one thread and one io_uring. A file of its own is opened, read and closed by one chain
+ * of operations. It uses a descriptor of the ring, one for each chain, so that no system call of
+ * this thread ever waits for a disk's directory or inode.
  */
 #include "loader/engine.h"
 
@@ -15,32 +15,32 @@
 #include <unistd.h>
 
 enum {
-    SLOTS = 128,       /* runs under way at once */
-    MOST_REQUESTS = 4, /* of one run */
-    ENTRIES = SLOTS * MOST_REQUESTS
+    CHAINS = 128,        /* requests under way at once */
+    MOST_OPERATIONS = 4, /* in one chain */
+    ENTRIES = CHAINS * MOST_OPERATIONS
 };
 
-/* What a completion is of: the wake-up, or slot * 2 + is it the read? */
+/* A completion's user data: WAKE, or 2 * the chain's number, plus 1 for the read. */
 #define WAKE UINT64_MAX
 
-struct slot {
-    struct dl2_read_run *run; /* NULL: free */
-    unsigned pending;         /* completions to come */
-    bool read;                /* all that was wanted, and no more */
+struct chain {
+    struct dl2_read_request *request; /* NULL: free */
+    unsigned pending;                 /* completions to come */
+    bool read;                        /* the read returned exactly the bytes that were wanted */
 };
 
 struct uring {
-    struct dl2_ahead *ahead;
+    struct dl2_read_ahead *ahead;
     struct io_uring ring;
     int event;
     uint64_t event_count; /* where its value goes */
     bool armed;           /* a read of it is under way */
-    struct slot slots[SLOTS];
-    unsigned free_slots[SLOTS], free_count;
+    struct chain chains[CHAINS];
+    unsigned free_chains[CHAINS], free_count;
     pthread_t thread;
 };
 
-static void wake(void *state)
+static void uring_wake(void *state)
 {
     const struct uring *uring = state;
     const uint64_t one = 1;
@@ -54,48 +54,50 @@ static struct io_uring_sqe *next_entry(struct uring *uring)
     return io_uring_get_sqe(&uring->ring);
 }
 
-/* Marks one of a chain. What is behind it runs even if it fails or falls short: files must be
- * closed. */
-static void chain(struct uring *uring, struct io_uring_sqe *entry, unsigned slot, bool read,
-                  bool last)
+/* Adds an operation to a chain. The operations after it run even if it fails or reads too little,
+ * since files must be closed. */
+static void add_operation(struct uring *uring, struct io_uring_sqe *entry, unsigned number,
+                          bool read, bool last)
 {
-    io_uring_sqe_set_data64(entry, (uint64_t)slot * 2 + read);
+    io_uring_sqe_set_data64(entry, (uint64_t)number * 2 + read);
     entry->flags |= last ? 0 : IOSQE_IO_HARDLINK;
-    uring->slots[slot].pending++;
+    uring->chains[number].pending++;
 }
 
-static void issue(struct uring *uring, struct dl2_read_run *run)
+static void issue_request(struct uring *uring, struct dl2_read_request *request)
 {
-    const unsigned slot = uring->free_slots[--uring->free_count];
-    const bool opens = run->fd < 0;
-    const int fd = opens ? (int)slot : run->fd;
+    const unsigned number = uring->free_chains[--uring->free_count];
+    const bool opens = request->fd < 0;
+    const int fd = opens ? (int)number : request->fd;
     const uint8_t flags = opens ? IOSQE_FIXED_FILE : 0;
     struct io_uring_sqe *entry;
-    uring->slots[slot] = (struct slot){.run = run};
+    uring->chains[number] = (struct chain){.request = request};
     if (opens) {
         entry = next_entry(uring);
-        io_uring_prep_openat_direct(entry, AT_FDCWD, run->path, O_RDONLY | O_NONBLOCK, 0, slot);
-        chain(uring, entry, slot, false, false);
+        io_uring_prep_openat_direct(entry, AT_FDCWD, request->path, O_RDONLY | O_NONBLOCK, 0,
+                                    number);
+        add_operation(uring, entry, number, false, false);
     }
     entry = next_entry(uring);
-    io_uring_prep_read(entry, fd, run->buffer, (unsigned)(run->bytes + run->whole), run->offset);
+    io_uring_prep_read(entry, fd, request->buffer, (unsigned)(request->bytes + request->whole),
+                       request->offset);
     entry->flags |= flags;
-    chain(uring, entry, slot, true, !opens && !run->evict);
-    if (run->evict) {
-        const struct dl2_extent pages = dl2_run_pages(run->offset, run->bytes);
+    add_operation(uring, entry, number, true, !opens && !request->evict);
+    if (request->evict) {
+        const struct dl2_extent pages = dl2_extent_of_pages(request->offset, request->bytes);
         entry = next_entry(uring);
         io_uring_prep_fadvise(entry, fd, pages.start, (off_t)pages.bytes, POSIX_FADV_DONTNEED);
         entry->flags |= flags;
-        chain(uring, entry, slot, false, !opens);
+        add_operation(uring, entry, number, false, !opens);
     }
     if (opens) {
         entry = next_entry(uring);
-        io_uring_prep_close_direct(entry, slot);
-        chain(uring, entry, slot, false, true);
+        io_uring_prep_close_direct(entry, number);
+        add_operation(uring, entry, number, false, true);
     }
 }
 
-static void arm(struct uring *uring)
+static void arm_wake_up(struct uring *uring)
 {
     struct io_uring_sqe *entry = next_entry(uring);
     io_uring_prep_read(entry, uring->event, &uring->event_count, sizeof uring->event_count, 0);
@@ -103,8 +105,8 @@ static void arm(struct uring *uring)
     uring->armed = true;
 }
 
-/* Takes what has come. */
-static unsigned reap(struct uring *uring)
+/* Handles the completions that have come and returns their number. */
+static unsigned reap_completions(struct uring *uring)
 {
     struct io_uring_cqe *found;
     unsigned count = 0;
@@ -116,21 +118,21 @@ static unsigned reap(struct uring *uring)
             uring->armed = false;
             continue;
         }
-        struct slot *slot = &uring->slots[what / 2];
-        struct dl2_read_run *run = slot->run;
+        struct chain *chain = &uring->chains[what / 2];
+        struct dl2_read_request *request = chain->request;
         if (what & 1)
-            slot->read = result >= 0 && (size_t)result == run->bytes;
-        if (--slot->pending)
+            chain->read = result >= 0 && (size_t)result == request->bytes;
+        if (--chain->pending)
             continue;
-        slot->run = NULL;
-        uring->free_slots[uring->free_count++] = (unsigned)(what / 2);
-        dl2_ahead_done(uring->ahead, run, slot->read);
+        chain->request = NULL;
+        uring->free_chains[uring->free_count++] = (unsigned)(what / 2);
+        dl2_read_ahead_done(uring->ahead, request, chain->read);
     }
     return count;
 }
 
-/* Negative: the ring is of no use any more. */
-static int submit(struct uring *uring)
+/* Negative: the ring can't be used any more. */
+static int submit_operations(struct uring *uring)
 {
     const int status = io_uring_submit(&uring->ring);
     return status == -EINTR || status == -EAGAIN || status == -EBUSY ? 0 : status;
@@ -138,8 +140,8 @@ static int submit(struct uring *uring)
 
 /*
  * Until something has come, or shortly where the kernel didn't take all requests yet. By poll():
- * tools that run one thread at a time (valgrind) know that it blocks, and let others run, but take
- * io_uring_enter() for a call that doesn't.
+ * tools that request one thread at a time (valgrind) know that it blocks, and let others request,
+ * but take io_uring_enter() for a call that doesn't.
  */
 static void wait_for_completion(struct uring *uring)
 {
@@ -150,47 +152,46 @@ static void wait_for_completion(struct uring *uring)
 }
 
 /*
- * No known kernel gets here with requests that were accepted before. If one does: what was under
- * way is left to its takers, in memory that stays out of use, and the rest is read without the
- * ring.
+ * No known kernel gets here with operations that it accepted before. If one does, the requests
+ * under way count as failed and keep their memory, and the rest is read without the ring.
  */
 static void go_on_without(struct uring *uring)
 {
-    for (unsigned i = 0; i < SLOTS; i++)
-        if (uring->slots[i].run) {
-            dl2_ahead_hold(uring->ahead, uring->slots[i].run);
-            dl2_ahead_done(uring->ahead, uring->slots[i].run, false);
+    for (unsigned i = 0; i < CHAINS; i++)
+        if (uring->chains[i].request) {
+            dl2_read_ahead_hold(uring->ahead, uring->chains[i].request);
+            dl2_read_ahead_done(uring->ahead, uring->chains[i].request, false);
         }
     bool over = false;
     while (!over) {
-        struct dl2_read_run *run = dl2_ahead_next(uring->ahead, false, &over);
+        struct dl2_read_request *request = dl2_read_ahead_next(uring->ahead, false, &over);
         uint64_t ignored;
-        if (run)
-            dl2_ahead_done(uring->ahead, run, dl2_run_read(run));
+        if (request)
+            dl2_read_ahead_done(uring->ahead, request, dl2_request_read(request));
         else if (!over && read(uring->event, &ignored, sizeof ignored) < 0 && errno != EINTR)
             break;
     }
 }
 
-static void *read_runs(void *context)
+static void *uring_serve(void *context)
 {
     struct uring *uring = context;
     bool over = false;
-    while (!over || uring->free_count < SLOTS || uring->armed) {
-        struct dl2_read_run *run = NULL;
+    while (!over || uring->free_count < CHAINS || uring->armed) {
+        struct dl2_read_request *request = NULL;
         if (!uring->armed && !over)
-            arm(uring);
+            arm_wake_up(uring);
         /* A chain must be submitted in one go. */
         while (!over && uring->free_count &&
-               io_uring_sq_space_left(&uring->ring) >= MOST_REQUESTS + 1 &&
-               (run = dl2_ahead_next(uring->ahead, false, &over)))
-            issue(uring, run);
+               io_uring_sq_space_left(&uring->ring) >= MOST_OPERATIONS + 1 &&
+               (request = dl2_read_ahead_next(uring->ahead, false, &over)))
+            issue_request(uring, request);
         if (over && uring->armed)
-            wake(uring); /* so that it ends, too */
-        const int status = submit(uring);
-        if (status >= 0 && !reap(uring) && !run) {
+            uring_wake(uring); /* so that it ends, too */
+        const int status = submit_operations(uring);
+        if (status >= 0 && !reap_completions(uring) && !request) {
             wait_for_completion(uring);
-            reap(uring);
+            reap_completions(uring);
         }
         if (status < 0) {
             go_on_without(uring);
@@ -207,7 +208,7 @@ static void close_uring(struct uring *uring)
     free(uring);
 }
 
-static void stop(void *state)
+static void uring_stop(void *state)
 {
     struct uring *uring = state;
     pthread_join(uring->thread, NULL);
@@ -235,7 +236,7 @@ static int check_operations(struct io_uring *ring, struct dl2_error *error)
     return all ? DL2_OK : refused(-ENOSYS, "to open, read and close files", error);
 }
 
-static int start(struct dl2_ahead *ahead, void **state, struct dl2_error *error)
+static int uring_start(struct dl2_read_ahead *ahead, void **state, struct dl2_error *error)
 {
     struct uring *uring = dl2_calloc(1, sizeof *uring);
     if (!uring)
@@ -246,8 +247,8 @@ static int start(struct dl2_ahead *ahead, void **state, struct dl2_error *error)
         close_uring(uring);
         return dl2_error_system(error, "no eventfd for an io_uring");
     }
-    while (uring->free_count < SLOTS) {
-        uring->free_slots[uring->free_count] = uring->free_count;
+    while (uring->free_count < CHAINS) {
+        uring->free_chains[uring->free_count] = uring->free_count;
         uring->free_count++;
     }
     int status = io_uring_queue_init(ENTRIES, &uring->ring, 0);
@@ -255,11 +256,11 @@ static int start(struct dl2_ahead *ahead, void **state, struct dl2_error *error)
         close_uring(uring);
         return refused(status, "to make a ring", error);
     }
-    status = io_uring_register_files_sparse(&uring->ring, SLOTS);
+    status = io_uring_register_files_sparse(&uring->ring, CHAINS);
     status = status < 0 ? refused(status, "files of its own (Linux 5.19 has them)", error)
                         : check_operations(&uring->ring, error);
     *state = uring;
-    if (status == DL2_OK && pthread_create(&uring->thread, NULL, read_runs, uring) != 0)
+    if (status == DL2_OK && pthread_create(&uring->thread, NULL, uring_serve, uring) != 0)
         status = dl2_error_set(error, DL2_ERR_SYSTEM, "no thread to read ahead could be started");
     if (status < 0) {
         io_uring_queue_exit(&uring->ring);
@@ -268,4 +269,5 @@ static int start(struct dl2_ahead *ahead, void **state, struct dl2_error *error)
     return status;
 }
 
-const struct dl2_engine dl2_engine_uring = {DL2_IO_URING, start, wake, stop};
+const struct dl2_read_engine dl2_read_engine_uring = {DL2_IO_URING, uring_start, uring_wake,
+                                                      uring_stop};

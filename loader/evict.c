@@ -17,7 +17,7 @@ struct pages {
 };
 
 /* Only clean pages can be dropped, so what is not on the disk yet is written first. */
-static void drop(int fd, uint64_t size)
+static void evict_clean_pages(int fd, uint64_t size)
 {
     sync_file_range(fd, 0, (off_t)size,
                     SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
@@ -60,7 +60,7 @@ static int evict_file(const char *path, unsigned char *resident, struct pages *p
     if (fstat(fd, &info) != 0) {
         status = dl2_error_system(error, "%s: can't be looked at", path);
     } else if (info.st_size > 0) {
-        drop(fd, (uint64_t)info.st_size);
+        evict_clean_pages(fd, (uint64_t)info.st_size);
         status = count_pages(path, fd, (uint64_t)info.st_size, resident, pages, error);
     }
     close(fd);

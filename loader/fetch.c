@@ -14,14 +14,14 @@
 struct dl2_fetch {
     const struct dl2_dataset *dataset;
     struct dl2_fetch_config config;
-    struct dl2_cache *cache; /* of encoded bytes; NULL: none */
-    struct dl2_ahead *ahead; /* NULL: nothing is read ahead */
+    struct dl2_cache *cache;      /* of encoded bytes; NULL: none */
+    struct dl2_read_ahead *ahead; /* NULL: nothing is read ahead */
     bool advised;
     int advice; /* that shards were given */
     atomic_uint_fast64_t bytes_read, requests, taken_ahead, cache_hits, wait_ns;
 };
 
-static void count(atomic_uint_fast64_t *counter, uint64_t amount)
+static void add_to(atomic_uint_fast64_t *counter, uint64_t amount)
 {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
@@ -34,7 +34,7 @@ static void evict_behind(const struct dl2_fetch *fetch, size_t index)
     const int own = at.fd >= 0 ? -1 : open(at.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int fd = at.fd >= 0 ? at.fd : own;
     if (fd >= 0)
-        dl2_run_evict(fd, at.offset, at.bytes);
+        dl2_evict_extent(fd, at.offset, at.bytes);
     if (own >= 0)
         close(own);
 }
@@ -49,12 +49,12 @@ static int read_now(struct dl2_fetch *fetch, uint32_t index, const struct dl2_sl
                : dl2_dataset_read(fetch->dataset, index, &fetched->scratch, &fetched->data,
                                   &fetched->size, error);
     const double took = dl2_clock_wall() - start;
-    count(&fetch->requests, 1);
-    count(&fetch->wait_ns, (uint64_t)(took * 1e9));
+    add_to(&fetch->requests, 1);
+    add_to(&fetch->wait_ns, (uint64_t)(took * 1e9));
     if (status == DL2_OK) {
-        count(&fetch->bytes_read, fetched->size);
+        add_to(&fetch->bytes_read, fetched->size);
         if (fetch->config.io == DL2_IO_AUTO)
-            dl2_ahead_saw(fetch->ahead, took, fetched->size);
+            dl2_read_ahead_observe(fetch->ahead, took, fetched->size);
     }
     if (fetch->config.drop_behind)
         evict_behind(fetch, index);
@@ -69,27 +69,29 @@ static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
                        const struct dl2_slice_range *slices, struct dl2_fetched *fetched)
 {
     const double start = dl2_clock_wall();
-    struct dl2_read_run *run =
-        fetch->ahead ? dl2_ahead_take(fetch->ahead, position, index, &fetched->data, &fetched->size)
-                     : NULL;
-    if (!run)
+    struct dl2_read_request *request =
+        fetch->ahead
+            ? dl2_read_ahead_take(fetch->ahead, position, index, &fetched->data, &fetched->size)
+            : NULL;
+    if (!request)
         return false;
-    count(&fetch->wait_ns, (uint64_t)((dl2_clock_wall() - start) * 1e9));
+    add_to(&fetch->wait_ns, (uint64_t)((dl2_clock_wall() - start) * 1e9));
     const int status =
         slices ? dl2_dataset_verify_slices(fetch->dataset, index, *slices, fetched->data,
                                            fetched->size, NULL)
                : dl2_dataset_verify(fetch->dataset, index, fetched->data, fetched->size, NULL);
     if (status < 0) {
-        dl2_ahead_give(fetch->ahead, run);
+        dl2_read_ahead_give(fetch->ahead, request);
         return false;
     }
-    count(&fetch->taken_ahead, 1);
-    fetched->slot = run;
+    add_to(&fetch->taken_ahead, 1);
+    fetched->request = request;
     return true;
 }
 
 /* Keeps a copy of what was read, where there is still room for it. */
-static void keep(struct dl2_fetch *fetch, uint32_t index, const struct dl2_fetched *fetched)
+static void keep_in_cache(struct dl2_fetch *fetch, uint32_t index,
+                          const struct dl2_fetched *fetched)
 {
     struct dl2_cache_block *block =
         fetch->cache ? dl2_cache_offer(fetch->cache, index, fetched->size) : NULL;
@@ -107,7 +109,7 @@ static bool take_cached(struct dl2_fetch *fetch, uint32_t index, struct dl2_fetc
         return false;
     fetched->data = block->data;
     fetched->size = block->size;
-    count(&fetch->cache_hits, 1);
+    add_to(&fetch->cache_hits, 1);
     return true;
 }
 
@@ -117,31 +119,31 @@ int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
 {
     fetched->data = NULL;
     fetched->size = 0;
-    fetched->slot = NULL;
+    fetched->request = NULL;
     if (index >= dl2_dataset_count(fetch->dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %" PRIu32, index);
     if (take_cached(fetch, index, fetched))
         return DL2_OK;
     if (!take_ahead(fetch, position, index, slices, fetched))
         DL2_TRY(read_now(fetch, index, slices, fetched, error));
-    keep(fetch, index, fetched);
+    keep_in_cache(fetch, index, fetched);
     return DL2_OK;
 }
 
 void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched)
 {
-    if (fetched->slot)
-        dl2_ahead_give(fetch->ahead, fetched->slot);
+    if (fetched->request)
+        dl2_read_ahead_give(fetch->ahead, fetched->request);
     fetched->data = NULL;
     fetched->size = 0;
-    fetched->slot = NULL;
+    fetched->request = NULL;
 }
 
 /*
  * Shards are read piece by piece. Unless that goes from front to back, what the kernel would read
  * beyond each piece is a waste, up to several times the piece.
  */
-static void advise(struct dl2_fetch *fetch, const uint32_t *order, size_t order_count)
+static void advise_kernel(struct dl2_fetch *fetch, const uint32_t *order, size_t order_count)
 {
     size_t forward = 0, looked_at = 0;
     for (; looked_at < 256 && looked_at + 1 < order_count; looked_at++)
@@ -165,9 +167,9 @@ static void advise(struct dl2_fetch *fetch, const uint32_t *order, size_t order_
 void dl2_fetch_start(struct dl2_fetch *fetch, const uint32_t *order, size_t order_count)
 {
     if (order_count)
-        advise(fetch, order, order_count);
+        advise_kernel(fetch, order, order_count);
     if (fetch->ahead)
-        dl2_ahead_start(fetch->ahead, order, order_count);
+        dl2_read_ahead_start(fetch->ahead, order, order_count);
 }
 
 int dl2_fetch_create(const struct dl2_dataset *dataset, const struct dl2_fetch_config *config,
@@ -184,7 +186,7 @@ int dl2_fetch_create(const struct dl2_dataset *dataset, const struct dl2_fetch_c
         status =
             dl2_cache_create(dl2_dataset_count(dataset), config->cache_bytes, &fetch->cache, error);
     if (status == DL2_OK && config->io != DL2_IO_DIRECT)
-        status = dl2_ahead_create(dataset, config, fetch->cache, &fetch->ahead, error);
+        status = dl2_read_ahead_create(dataset, config, fetch->cache, &fetch->ahead, error);
     if (status < 0) {
         dl2_fetch_destroy(fetch);
         return status;
@@ -197,7 +199,7 @@ void dl2_fetch_destroy(struct dl2_fetch *fetch)
 {
     if (!fetch)
         return;
-    dl2_ahead_destroy(fetch->ahead);
+    dl2_read_ahead_destroy(fetch->ahead);
     dl2_cache_destroy(fetch->cache);
     free(fetch);
 }
@@ -205,11 +207,11 @@ void dl2_fetch_destroy(struct dl2_fetch *fetch)
 void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats)
 {
     struct dl2_cache_stats cache = {0};
-    struct dl2_ahead_stats ahead = {0};
+    struct dl2_read_ahead_stats ahead = {0};
     if (fetch->cache)
         dl2_cache_get_stats(fetch->cache, &cache);
     if (fetch->ahead)
-        dl2_ahead_get_stats(fetch->ahead, &ahead);
+        dl2_read_ahead_get_stats(fetch->ahead, &ahead);
     *stats = (struct dl2_fetch_stats){
         .bytes_read = atomic_load(&fetch->bytes_read) + ahead.bytes,
         .requests = atomic_load(&fetch->requests) + ahead.requests,

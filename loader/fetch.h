@@ -25,7 +25,8 @@ enum dl2_io {
     DL2_IO_URING,   /* read-ahead by io_uring; DL2_ERR_UNSUPPORTED where the kernel refuses */
 };
 
-struct dl2_cache; /* loader/cache.h */
+struct dl2_cache;        /* loader/cache.h */
+struct dl2_read_request; /* loader/engine.h */
 
 struct dl2_fetch_config {
     enum dl2_io io;
@@ -71,7 +72,7 @@ struct dl2_fetched {
     const uint8_t *data;
     size_t size;
     struct dl2_bytes scratch;
-    void *slot; /* private */
+    struct dl2_read_request *request; /* private: where the bytes were read ahead */
 };
 
 /*

@@ -146,7 +146,7 @@ static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
     if (!loader->delivered)
         return out_of_memory(error);
     loader->memory += (uint64_t)count * 5 + loader->sampler.positions / 8;
-    return dl2_bad_init(&loader->bad, (uint32_t)count, error);
+    return dl2_bad_samples_init(&loader->bad_samples, (uint32_t)count, error);
 }
 
 static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
@@ -173,28 +173,28 @@ static int make_side(struct dl2_loader *loader, struct dl2_error *error)
     const unsigned wanted = config->side_workers ? config->side_workers : config->workers / 2;
     loader->side_most = wanted < config->workers ? wanted : config->workers - 1;
     loader->side_now = 1;
-    loader->aside_capacity = config->workers;
-    loader->aside = dl2_calloc(loader->aside_capacity, sizeof *loader->aside);
-    if (!loader->aside)
+    loader->put_aside_capacity = config->workers;
+    loader->put_aside = dl2_calloc(loader->put_aside_capacity, sizeof *loader->put_aside);
+    if (!loader->put_aside)
         return out_of_memory(error);
     loader->memory += count;
-    return dl2_pace_init(&loader->pace, count,
-                         config->slow_percentile > 0 ? config->slow_percentile : 75, error);
+    return dl2_slow_samples_init(&loader->slow_samples, count,
+                                 config->slow_percentile > 0 ? config->slow_percentile : 75, error);
 }
 
-static int make_tasks(struct dl2_loader *loader, struct dl2_error *error)
+static int make_claims(struct dl2_loader *loader, struct dl2_error *error)
 {
-    const unsigned count = loader->config.workers + loader->aside_capacity;
-    loader->tasks = dl2_calloc(count, sizeof *loader->tasks);
-    loader->free_tasks = dl2_calloc(count, sizeof *loader->free_tasks);
-    if (!loader->tasks || !loader->free_tasks)
+    const unsigned count = loader->config.workers + loader->put_aside_capacity;
+    loader->claims = dl2_calloc(count, sizeof *loader->claims);
+    loader->free_claims = dl2_calloc(count, sizeof *loader->free_claims);
+    if (!loader->claims || !loader->free_claims)
         return out_of_memory(error);
-    for (loader->task_count = 0; loader->task_count < count; loader->task_count++) {
-        struct dl2_task *task = &loader->tasks[loader->task_count];
-        DL2_TRY(dl2_work_init(&task->work, &loader->recipe, error));
-        task->memory = dl2_work_memory(&task->work, &loader->recipe);
-        loader->memory += task->memory;
-        loader->free_tasks[loader->free_count++] = task;
+    for (loader->claim_count = 0; loader->claim_count < count; loader->claim_count++) {
+        struct dl2_claim *claim = &loader->claims[loader->claim_count];
+        DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));
+        claim->memory = dl2_job_memory(&claim->job, &loader->recipe);
+        loader->memory += claim->memory;
+        loader->free_claims[loader->free_count++] = claim;
     }
     return DL2_OK;
 }
@@ -215,7 +215,7 @@ static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int set_up(struct dl2_loader *loader, struct dl2_error *error)
+static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
 {
     DL2_TRY(check_config(&loader->config, error));
     DL2_TRY(copy_operations(loader, error));
@@ -223,9 +223,9 @@ static int set_up(struct dl2_loader *loader, struct dl2_error *error)
     DL2_TRY(make_sampler(loader, error));
     DL2_TRY(make_storage(loader, error));
     DL2_TRY(make_side(loader, error));
-    DL2_TRY(make_tasks(loader, error));
-    DL2_TRY(dl2_batcher_init(loader, error));
-    DL2_TRY(dl2_finisher_init(loader, error));
+    DL2_TRY(make_claims(loader, error));
+    DL2_TRY(dl2_slots_init(loader, error));
+    DL2_TRY(dl2_decode_queue_init(loader, error));
     loader->stats.memory = loader->memory;
     return start_threads(loader, error);
 }
@@ -258,11 +258,11 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
     loader->strict = config->batching == DL2_BATCHING_STRICT;
     loader->aware = config->batching == DL2_BATCHING_AWARE && loader->config.workers > 1;
     pthread_mutex_init(&loader->mutex, NULL);
-    pthread_cond_init(&loader->work, NULL);
-    pthread_cond_init(&loader->room, NULL);
-    pthread_cond_init(&loader->finish, NULL);
+    pthread_cond_init(&loader->work_available, NULL);
+    pthread_cond_init(&loader->place_available, NULL);
+    pthread_cond_init(&loader->batch_staged, NULL);
     init_clocked(&loader->progress);
-    const int status = set_up(loader, error);
+    const int status = set_up_loader(loader, error);
     if (status < 0) {
         dl2_loader_destroy(loader);
         return status;
@@ -272,14 +272,14 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
 }
 
 /* Held. What is under way is given up as soon as may be. */
-static void cancel(struct dl2_loader *loader)
+static void cancel_epoch(struct dl2_loader *loader)
 {
     atomic_store_explicit(&loader->canceled, true, memory_order_relaxed);
     loader->end_claim = 0;
-    dl2_worker_drop_aside(loader);
-    dl2_finisher_drop(loader);
-    pthread_cond_broadcast(&loader->work);
-    pthread_cond_broadcast(&loader->room);
+    dl2_worker_drop_put_aside(loader);
+    dl2_decode_queue_drop(loader);
+    pthread_cond_broadcast(&loader->work_available);
+    pthread_cond_broadcast(&loader->place_available);
 }
 
 void dl2_loader_destroy(struct dl2_loader *loader)
@@ -288,32 +288,32 @@ void dl2_loader_destroy(struct dl2_loader *loader)
         return;
     pthread_mutex_lock(&loader->mutex);
     loader->closing = true;
-    cancel(loader);
+    cancel_epoch(loader);
     pthread_mutex_unlock(&loader->mutex);
     for (unsigned i = 0; i < loader->thread_count; i++)
         pthread_join(loader->threads[i], NULL);
-    dl2_finisher_free(loader);
-    for (unsigned i = 0; i < loader->task_count; i++)
-        dl2_work_free(&loader->tasks[i].work, &loader->recipe);
+    dl2_decode_queue_free(loader);
+    for (unsigned i = 0; i < loader->claim_count; i++)
+        dl2_job_free(&loader->claims[i].job, &loader->recipe);
     dl2_fetch_destroy(loader->recipe.fetch);
     dl2_cache_destroy(loader->recipe.decoded);
-    dl2_batcher_free(loader);
+    dl2_slots_free(loader);
     pthread_cond_destroy(&loader->progress);
-    pthread_cond_destroy(&loader->room);
-    pthread_cond_destroy(&loader->finish);
-    pthread_cond_destroy(&loader->work);
+    pthread_cond_destroy(&loader->place_available);
+    pthread_cond_destroy(&loader->batch_staged);
+    pthread_cond_destroy(&loader->work_available);
     pthread_mutex_destroy(&loader->mutex);
     dl2_sampler_free(&loader->sampler);
-    dl2_pace_free(&loader->pace);
-    dl2_bad_free(&loader->bad);
+    dl2_slow_samples_free(&loader->slow_samples);
+    dl2_bad_samples_free(&loader->bad_samples);
     free(loader->operations);
     free(loader->delivered);
     free(loader->pending);
     free(loader->queue);
     free(loader->missing);
-    free(loader->aside);
-    free(loader->free_tasks);
-    free(loader->tasks);
+    free(loader->put_aside);
+    free(loader->free_claims);
+    free(loader->claims);
     free(loader->threads);
     free(loader);
 }
@@ -329,7 +329,7 @@ uint64_t dl2_loader_steps(const struct dl2_loader *loader)
  * those that the consumer has. */
 static void stop_epoch(struct dl2_loader *loader)
 {
-    cancel(loader);
+    cancel_epoch(loader);
     while (loader->in_flight)
         pthread_cond_wait(&loader->progress, &loader->mutex);
     atomic_store_explicit(&loader->canceled, false, memory_order_relaxed);
@@ -369,8 +369,8 @@ static const uint32_t *fill_queue(struct dl2_loader *loader)
     const uint32_t *order = loader->sampler.order;
     if (!loader->pending_count)
         return order + loader->resumed_at;
-    for (uint32_t claim = 0; claim < loader->end_claim; claim++)
-        loader->queue[claim] = order[dl2_claim_position(loader, claim)];
+    for (uint32_t number = 0; number < loader->end_claim; number++)
+        loader->queue[number] = order[dl2_claim_position(loader, number)];
     return loader->queue;
 }
 
@@ -397,7 +397,7 @@ static int start_at(struct dl2_loader *loader, const struct dl2_loader_position 
     loader->started = true;
     dl2_error_clear(&loader->error);
     dl2_fetch_start(loader->recipe.fetch, fill_queue(loader), loader->end_claim);
-    pthread_cond_broadcast(&loader->work);
+    pthread_cond_broadcast(&loader->work_available);
     return DL2_OK;
 }
 
@@ -527,7 +527,7 @@ static void make_empty(struct dl2_loader *loader, struct dl2_slot *slot)
 static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
-    struct dl2_slot *slot = *out = dl2_batcher_slot(loader, loader->next_step);
+    struct dl2_slot *slot = *out = dl2_slot_of_step(loader, loader->next_step);
     /* Batches are begun in the order of their steps, so none is of a later one. */
     if (!slot && config->wait_for_release)
         return 0;
@@ -535,7 +535,7 @@ static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struc
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "all %u batches are taken: give one back before the next",
                              config->depth);
-    if (slot->state == DL2_SLOT_FREE && dl2_batcher_size(loader, loader->next_step) == 0)
+    if (slot->state == DL2_SLOT_FREE && dl2_batch_size(loader, loader->next_step) == 0)
         make_empty(loader, slot);
     if (slot->state == DL2_SLOT_READY)
         return 1;
@@ -613,7 +613,7 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
     if (status == 1)
         *out = hand_out(loader, slot);
     /* Of a dataset: a rank whose share alone is bad leaves it to those who add up the ranks. */
-    const bool all_bad = loader->bad.count == loader->sampler.config.count;
+    const bool all_bad = loader->bad_samples.count == loader->sampler.config.count;
     pthread_mutex_unlock(&loader->mutex);
     if (status == 0 && ended && all_bad)
         return dl2_loader_nothing_can_be_read(loader, error);
@@ -625,7 +625,7 @@ void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch)
     struct dl2_slot *slot = (struct dl2_slot *)batch;
     pthread_mutex_lock(&loader->mutex);
     slot->state = DL2_SLOT_FREE;
-    pthread_cond_broadcast(loader->strict ? &loader->work : &loader->room);
+    pthread_cond_broadcast(loader->strict ? &loader->work_available : &loader->place_available);
     pthread_cond_signal(&loader->progress); /* an empty batch needs no worker */
     pthread_mutex_unlock(&loader->mutex);
 }
@@ -696,8 +696,8 @@ void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_sta
     struct dl2_loader *shared = (struct dl2_loader *)loader; /* to lock; nothing else changes */
     pthread_mutex_lock(&shared->mutex);
     *stats = shared->stats;
-    if (shared->aware && shared->pace.threshold < HUGE_VAL)
-        stats->threshold = shared->pace.threshold;
+    if (shared->aware && shared->slow_samples.threshold < HUGE_VAL)
+        stats->threshold = shared->slow_samples.threshold;
     add_storage(shared, stats);
     pthread_mutex_unlock(&shared->mutex);
 }
@@ -714,8 +714,8 @@ const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count
 {
     struct dl2_loader *shared = (struct dl2_loader *)loader; /* sorted in place, under the lock */
     pthread_mutex_lock(&shared->mutex);
-    const char *const *texts = dl2_bad_texts(&shared->bad);
-    *count = texts ? shared->bad.count : 0;
+    const char *const *texts = dl2_bad_samples_texts(&shared->bad_samples);
+    *count = texts ? shared->bad_samples.count : 0;
     pthread_mutex_unlock(&shared->mutex);
     return texts;
 }

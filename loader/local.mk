@@ -1,20 +1,20 @@
 noinst_LTLIBRARIES += libloader.la
 libloader_la_SOURCES = \
-	loader/ahead.c loader/ahead.h \
-	loader/bad.c loader/bad.h \
+	loader/bad_samples.c loader/bad_samples.h \
+	loader/batch.c \
 	loader/batch_decoder.h \
-	loader/batcher.c \
 	loader/cache.c loader/cache.h \
+	loader/claim.c \
+	loader/decode_queue.c \
 	loader/engine.h loader/engine_threads.c \
 	loader/evict.c \
 	loader/fetch.c loader/fetch.h \
-	loader/finisher.c \
 	loader/loader.c loader/loader.h \
-	loader/pace.c loader/pace.h \
 	loader/pipeline.h \
+	loader/read_ahead.c loader/read_ahead.h \
 	loader/sample.c loader/sample.h \
 	loader/sampler.c loader/sampler.h \
-	loader/task.c \
+	loader/slow_samples.c loader/slow_samples.h \
 	loader/words.c loader/words.h \
 	loader/worker.c
 libloader_la_LIBADD = libdataset.la libcodec.la libpixels.la libcommon.la $(XXHASH_LIBS)

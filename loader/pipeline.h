@@ -1,40 +1,48 @@
 /*
- * What the loader's files share; not for others. Each calls only those below it:
+ * The batch stage and the interface, private to the files of this room. The order in which files
+ * call each other; each calls only files below it:
  *
- *     loader.c     the interface, the consumer's side and the epochs
- *     worker.c     what workers do next
- *     finisher.c   what becomes of full batches that a batch decoder is to decode
- *     task.c       one sample's way to its place
- *     batcher.c    where samples go
+ *     loader.c          the interface: settings, epochs, the consumer's side
+ *     worker.c          worker threads: which sample to work on next
+ *     decode_queue.c    full batches that a batch decoder decodes, and the threads for that
+ *     claim.c           a claimed sample until it is in its place in a batch
+ *     batch.c           batch slots and the places in them
+ *     sample.c          the stages of one sample
+ *     fetch.c           reads the bytes of a sample
+ *     read_ahead.c      reads early; its engines (engine.h) call it and are started by it
+ *     sampler.c         the epoch's order
  *
- * Workers claim an epoch's samples strictly in order, and work on them in any order. Each sample
- * takes one place, and places are numbered through the epoch:
+ * and, used by several: bad_samples.c, slow_samples.c, cache.c.
  *
- *     place n  ->  step n / batch, place n % batch of its batch  ->  a slot that was free
+ * Workers claim the samples of an epoch strictly in order and work on them in any order. Each
+ * sample takes one place in a batch. Places are numbered through the epoch:
  *
- * and a slot is, by turns,
+ *     place n  ->  step n / batch, place n % batch of that step's batch  ->  a slot that was free
+ *
+ * A slot is the place in the ring for one batch. Its states, which only batch.c changes:
  *
  *     FREE --first place--> FILLING --last sample--> READY --next()--> TAKEN --release()--> FREE
  *
- * or, with a batch decoder, STAGED between FILLING and READY, until a finisher has finished it.
+ * With a batch decoder, a slot is STAGED between FILLING and READY, until the decoder is done.
  *
- * A place can be taken only while a slot is FREE or already FILLING for its step, which bounds the
- * memory; what the consumer keeps of an earlier epoch is merely missing. In strict order a sample
- * takes its place when it is claimed, so that places follow the order; else at the moment when its
- * pixels are ready to be written, so that nothing waits for it.
+ * A place can be taken only while a slot is FREE, or already FILLING for the place's step. That
+ * bounds the memory. Slots that the consumer keeps from an earlier epoch are not available. In
+ * strict order a sample takes its place when it is claimed, so that places follow the order. In the
+ * other orders it takes one when its pixels are ready to be written, so that no batch waits for it.
  *
- * One mutex guards all that is shared; samples are worked on outside it. A task belongs to one
- * worker, to the side's queue, or to the pile of free ones.
+ * One mutex guards everything that is shared; samples are worked on outside it. "Locked" in a
+ * comment means that the caller holds the mutex. A claim belongs to one worker, to the queue of
+ * samples that were put aside, or to the stack of free ones.
  */
 #ifndef DL2_LOADER_PIPELINE_H
 #define DL2_LOADER_PIPELINE_H
 
-#include "loader/bad.h"
+#include "loader/bad_samples.h"
 #include "loader/batch_decoder.h"
 #include "loader/loader.h"
-#include "loader/pace.h"
 #include "loader/sample.h"
 #include "loader/sampler.h"
+#include "loader/slow_samples.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,164 +57,170 @@ enum dl2_slot_state {
     DL2_SLOT_TAKEN
 };
 
-/* Batches that are finished at once: while one is decoded the next one is copied. */
-enum { DL2_FINISHERS = 2 };
+/* Batches that are decoded at once: while the card decodes one, the next one is copied to it. */
+enum { DL2_DECODE_THREADS = 2 };
 
 struct dl2_slot {
-    struct dl2_batch batch; /* first, so that a batch given back leads to its slot */
+    struct dl2_batch batch; /* first, so that a pointer to a batch is one to its slot */
     enum dl2_slot_state state;
-    unsigned missing;    /* samples that are not there yet */
-    uint32_t *positions; /* [batch], of the epoch's order: what dl2_loader_position speaks of */
+    unsigned missing;    /* samples that are not in their places yet */
+    uint32_t *positions; /* [batch], in the epoch's order */
 
     /* With a batch decoder. */
-    struct dl2_decode_slot *decode;
+    struct dl2_decode_slot *decode_slot;
     bool *refused;       /* [batch] */
-    unsigned by_decoder; /* samples that were given to it */
+    unsigned by_decoder; /* samples that were given to the decoder */
 };
 
 struct dl2_place {
     struct dl2_slot *slot; /* NULL: none yet */
-    unsigned number;
+    unsigned number;       /* within the batch */
 };
 
 /* A claimed sample under way. */
-struct dl2_task {
-    struct dl2_work work;
-    uint32_t claim;    /* its number among this epoch's claims */
-    uint32_t position; /* in the epoch's order */
-    uint32_t tries;    /* samples tried for it: the one at its position, then those behind */
-    bool begun;        /* `work` has a sample */
-    bool aside;        /* it comes from the side */
-    bool may_leave;    /* it may be put aside */
-    double threshold;  /* seconds above which it is slow */
+struct dl2_claim {
+    struct dl2_job job;
+    uint32_t number;    /* among this epoch's claims */
+    uint32_t position;  /* in the epoch's order */
+    uint32_t tries;     /* samples tried: the one at `position`, then those behind it */
+    bool begun;         /* `job` has a sample */
+    bool was_put_aside; /* and is finished by a side worker */
+    bool may_put_aside;
+    double threshold; /* seconds above which the sample is slow */
     struct dl2_place place;
-    size_t memory; /* bytes, as last counted */
+    size_t memory; /* bytes of `job`, as last counted */
 };
 
 /* A sample that waits for a side worker. */
-struct dl2_aside {
-    struct dl2_task *task; /* NULL: known to be slow and not begun */
-    uint32_t claim;
+struct dl2_put_aside {
+    struct dl2_claim *claim; /* NULL: known to be slow and not begun */
+    uint32_t number;         /* of the claim */
 };
 
 struct dl2_loader {
     const struct dl2_dataset *dataset;
     struct dl2_loader_config config;
     struct dl2_operation *operations;
-    struct dl2_recipe recipe; /* these two change only while nothing is in flight */
+    /* These two change only while nothing is in flight. */
+    struct dl2_recipe recipe;
     struct dl2_sampler sampler;
     bool strict, aware;
 
     pthread_mutex_t mutex;
-    pthread_cond_t work, room, progress; /* for workers, for those with a finished sample, for the
-                                          * consumer */
-    struct dl2_slot *slots;
+    pthread_cond_t work_available;  /* for workers */
+    pthread_cond_t place_available; /* for workers whose sample is finished */
+    pthread_cond_t progress;        /* for the consumer */
+    struct dl2_slot *slots;         /* [depth] */
     pthread_t *threads;
-    unsigned thread_count; /* that run */
-    struct dl2_task *tasks, **free_tasks;
-    unsigned task_count, free_count;
-    unsigned in_flight; /* samples claimed, and not finished */
+    unsigned thread_count;                   /* threads that were started */
+    struct dl2_claim *claims, **free_claims; /* [claim_count]; a stack of free_count pointers */
+    unsigned claim_count, free_count;
+    unsigned in_flight; /* samples that are claimed and not finished, and STAGED batches */
     bool started, closing;
-    uint64_t next_step;   /* of the consumer */
-    uint64_t next_place;  /* to be taken */
-    uint64_t first_place; /* of this epoch, as it was started */
+    uint64_t next_step;   /* the consumer's */
+    uint64_t next_place;  /* the first that was not taken */
+    uint64_t first_place; /* where this epoch was started */
     uint64_t next_claim, end_claim;
-    uint64_t fail_claim; /* DL2_NOWHERE, or what `error` is about */
+    uint64_t fail_claim; /* the claim that `error` is about, or DL2_NOWHERE */
     struct dl2_error error;
 
-    /* Claim c is position pending[c] first, then position resumed_at + c - pending_count. */
+    /* Claim c is at position pending[c], or behind those at resumed_at + c - pending_count. */
     uint32_t *pending;
-    uint32_t *queue; /* sample numbers by claim, where there are pending ones */
+    uint32_t *queue; /* sample numbers by claim; used only with pending positions */
     size_t pending_count;
     uint32_t resumed_at;
     uint64_t *delivered; /* a bit for each position */
-    uint32_t *missing;   /* what dl2_loader_get_position() gave last */
+    uint32_t *missing;   /* the array that dl2_loader_get_position() returned last */
     uint32_t missing_capacity;
     struct dl2_loader_order order; /* samples 0: not made yet */
 
     /* DL2_BATCHING_AWARE */
-    struct dl2_aside *aside; /* a ring */
-    unsigned aside_first, aside_count, aside_capacity;
-    unsigned side_active, side_now, side_most; /* workers on the side: are, should be, at most */
-    struct dl2_pace pace;
+    struct dl2_put_aside *put_aside; /* a ring */
+    unsigned put_aside_first, put_aside_count, put_aside_capacity;
+    unsigned side_active; /* workers that finish samples that were put aside */
+    unsigned side_now;    /* how many should, while new samples can be claimed */
+    unsigned side_most;   /* the limit of side_now */
+    struct dl2_slow_samples slow_samples;
 
-    /* With a batch decoder; finisher.c. */
-    pthread_cond_t finish; /* for finishers */
-    pthread_t finishers[DL2_FINISHERS];
-    unsigned finisher_count, finishers_begun, finishing; /* started; that run; that are at it */
-    struct dl2_task *finish_tasks; /* [DL2_FINISHERS], to decode what was refused */
-    struct dl2_slot **staged;      /* a ring of `depth` */
+    /* With a batch decoder; decode_queue.c. */
+    pthread_cond_t batch_staged; /* for decode threads */
+    pthread_t decode_threads[DL2_DECODE_THREADS];
+    unsigned decode_thread_count;    /* threads that were started */
+    unsigned decode_threads_begun;   /* threads that have their claim */
+    unsigned decoding;               /* threads that decode a batch now */
+    struct dl2_claim *decode_claims; /* [DL2_DECODE_THREADS], to decode what was refused */
+    struct dl2_slot **staged;        /* a ring of `depth` */
     unsigned staged_first, staged_count;
     struct dl2_shares {
-        double share;     /* of samples that go to the decoder */
-        double owed;      /* what that comes to, less what went */
-        double processor; /* a worker's seconds for a sample that it decodes, lately */
-        double stage;     /* the same for one that it doesn't */
-        double decoder;   /* seconds of the decoder for a sample */
+        double share;     /* of the samples, to go to the decoder */
+        double owed;      /* samples that should have gone to the decoder, less those that went */
+        double processor; /* a worker's recent seconds for a sample that it decodes */
+        double stage;     /* a worker's recent seconds for a sample that the decoder decodes */
+        double decoder;   /* the decoder's recent seconds for a sample */
     } shares;
 
     struct dl2_loader_stats stats;
     struct dl2_fetch_stats fetch_before; /* at the last reset */
-    uint64_t memory;                     /* held now, without the caches */
+    uint64_t memory;                     /* bytes held now, without the caches */
     atomic_bool canceled;                /* what is being worked on is no longer wanted */
-    struct dl2_bad_list bad;
+    struct dl2_bad_samples bad_samples;
 };
 
-/* ---- batcher.c; the mutex is held ---- */
+/* ---- batch.c; locked ---- */
 
-/* The slot of a step, else a free one for it; NULL where all are taken or of other steps. */
-struct dl2_slot *dl2_batcher_slot(const struct dl2_loader *loader, uint64_t step);
-/* Place number `number`; false while its slot isn't to be had. */
-bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place);
-bool dl2_batcher_has(const struct dl2_loader *loader, uint64_t number);
-/* The sample is in its place. True where its batch is full with it, and READY, or STAGED for a
- * finisher. */
-bool dl2_batcher_fill(const struct dl2_place *place);
-unsigned dl2_batcher_ready(const struct dl2_loader *loader);
-/* Samples of the batch of a step. */
-unsigned dl2_batcher_size(const struct dl2_loader *loader, uint64_t step);
-int dl2_batcher_init(struct dl2_loader *loader, struct dl2_error *error);
-void dl2_batcher_free(struct dl2_loader *loader);
+/* The slot of a step, else a free slot for it; NULL if all are taken or belong to other steps. */
+struct dl2_slot *dl2_slot_of_step(const struct dl2_loader *loader, uint64_t step);
+/* Takes place `number` of the epoch; false while there is no slot for it. */
+bool dl2_place_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place);
+bool dl2_place_is_free(const struct dl2_loader *loader, uint64_t number);
+/* Counts the sample of a place. True if its batch is full with it, and now READY or STAGED. */
+bool dl2_place_fill(const struct dl2_place *place);
+/* The number of READY slots. */
+unsigned dl2_slots_ready(const struct dl2_loader *loader);
+/* Samples in the batch of a step. */
+unsigned dl2_batch_size(const struct dl2_loader *loader, uint64_t step);
+int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error);
+void dl2_slots_free(struct dl2_loader *loader);
 
-/* ---- task.c ---- */
+/* ---- claim.c ---- */
 
-/* What dl2_task_run() returns for a sample that should go aside. */
-enum { DL2_TASK_SLOW = 1 };
+/* dl2_claim_run() returns this for a sample that should be put aside. */
+enum { DL2_CLAIM_SLOW = 1 };
 
-/* For the sample at a position of the epoch's order: without a place, to be worked on by the
- * processors alone and without a rest. */
-void dl2_task_reset(struct dl2_task *task, uint32_t position);
-/* Goes on until a sample is in its place; takes one where the task has none. */
-int dl2_task_run(struct dl2_loader *loader, struct dl2_task *task, struct dl2_error *error);
-/* Held. What a task did, to the loader's figures. */
-void dl2_task_add_stats(struct dl2_loader *loader, struct dl2_task *task);
-/* Held. Of what ends the epoch, the error of the earliest claim counts. */
-void dl2_task_fail(struct dl2_loader *loader, uint64_t claim, int status,
-                   const struct dl2_error *error);
+/* Starts anew for the sample at a position of the epoch's order: without a place, to be decoded by
+ * the processors and not to be put aside. */
+void dl2_claim_reset(struct dl2_claim *claim, uint32_t position);
+/* Works until a sample is in its place, and takes a place if the claim has none. */
+int dl2_claim_run(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_error *error);
+/* Locked. Adds a claim's figures to the loader's. */
+void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim);
+/* Locked. Ends the epoch with an error; of several, that of the earliest claim counts. */
+void dl2_claim_fail(struct dl2_loader *loader, uint64_t number, int status,
+                    const struct dl2_error *error);
 int dl2_loader_nothing_can_be_read(struct dl2_loader *loader, struct dl2_error *error);
 
-/* ---- finisher.c; the mutex is held but in init and free ---- */
+/* ---- decode_queue.c; locked, except init and free ---- */
 
-/* A STAGED batch is to be finished. */
-void dl2_finisher_add(struct dl2_loader *loader, struct dl2_slot *slot);
-/* Gives up the batches that nobody is at. */
-void dl2_finisher_drop(struct dl2_loader *loader);
-/* Does the next sample go to the decoder? */
-bool dl2_finisher_wants(struct dl2_loader *loader);
-/* A worker was done with its part of a sample after so many seconds. */
-void dl2_finisher_saw(struct dl2_loader *loader, const struct dl2_work *work);
-/* Starts the threads, where there is a decoder. */
-int dl2_finisher_init(struct dl2_loader *loader, struct dl2_error *error);
-/* Ends them; loader->closing is set. */
-void dl2_finisher_free(struct dl2_loader *loader);
+/* Queues a STAGED batch. */
+void dl2_decode_queue_add(struct dl2_loader *loader, struct dl2_slot *slot);
+/* Drops the batches that no thread has begun. */
+void dl2_decode_queue_drop(struct dl2_loader *loader);
+/* Should the next sample go to the decoder? */
+bool dl2_decoder_wants_next(struct dl2_loader *loader);
+/* Records how long a worker took for a sample. */
+void dl2_decoder_share_observe(struct dl2_loader *loader, const struct dl2_job *job);
+/* Starts the threads, if there is a decoder. */
+int dl2_decode_queue_init(struct dl2_loader *loader, struct dl2_error *error);
+/* Joins the threads; loader->closing is set. */
+void dl2_decode_queue_free(struct dl2_loader *loader);
 
 /* ---- worker.c ---- */
 
 /* A thread's main function. */
 void *dl2_worker_run(void *loader);
-/* Held. Gives up what waits for the side workers. */
-void dl2_worker_drop_aside(struct dl2_loader *loader);
-/* The position in the epoch's order of a claim. */
-uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t claim);
+/* Locked. Drops the samples that were put aside. */
+void dl2_worker_drop_put_aside(struct dl2_loader *loader);
+/* The position of a claim in the epoch's order. */
+uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t number);
 
 #endif

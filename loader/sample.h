@@ -1,6 +1,6 @@
 /*
  * One sample's way: bytes, header, view, pixels, transform, the caller's operations, its place in a
- * batch. A dl2_work is one sample under way with everything that it needs, its random state too, so
+ * batch. A dl2_job is one sample under way with everything that it needs, its random state too, so
  * that between two stages another thread can take it over.
  *
  *     READ -> DECODE -> TRANSFORM -> OPERATION 0, 1... -> PUT -> DONE
@@ -60,11 +60,11 @@ enum dl2_stage {
     DL2_STAGE_DECODE,
     DL2_STAGE_TRANSFORM,
     DL2_STAGE_OPERATION,
-    DL2_STAGE_PUT,
+    DL2_STAGE_STORE,
     DL2_STAGE_DONE
 };
 
-struct dl2_work {
+struct dl2_job {
     uint32_t index;
     size_t position;      /* in the order that the bytes are fetched in */
     enum dl2_stage stage; /* the next */
@@ -87,41 +87,41 @@ struct dl2_work {
     uint8_t *pixels; /* what operations work on */
 
     /* With a batch decoder. */
-    bool to_decoder;              /* let it decode this, if it takes it */
-    bool staged;                  /* it does: `encoded` is for it */
-    struct dl2_decode_slot *slot; /* where the sample's place is, once there is one */
-    unsigned number;              /* of the place */
+    bool to_decoder;                     /* let it decode this, if it takes it */
+    bool staged;                         /* it does: `encoded` is for it */
+    struct dl2_decode_slot *decode_slot; /* where the sample's place is, once there is one */
+    unsigned place_number;
     struct dl2_encoded encoded;
     struct dl2_jpeg_splice splice;
 };
 
 /* Zeroed memory becomes a work. */
-int dl2_work_init(struct dl2_work *work, const struct dl2_recipe *recipe, struct dl2_error *error);
-void dl2_work_free(struct dl2_work *work, const struct dl2_recipe *recipe);
+int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error);
+void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe);
 /* Bytes that it holds. */
-size_t dl2_work_memory(const struct dl2_work *work, const struct dl2_recipe *recipe);
+size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe);
 
-void dl2_work_begin(struct dl2_work *work, const struct dl2_recipe *recipe, uint32_t index,
-                    size_t position);
+void dl2_job_begin(struct dl2_job *job, const struct dl2_recipe *recipe, uint32_t index,
+                   size_t position);
 
 /* Will the next stage write to the sample's place? */
-bool dl2_work_needs_place(const struct dl2_work *work, const struct dl2_recipe *recipe);
+bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *recipe);
 
 /* Is there work left to be put off? Not with encoded bytes in hand, which others wait to follow. */
-static inline bool dl2_work_may_rest(const struct dl2_work *work)
+static inline bool dl2_job_may_rest(const struct dl2_job *job)
 {
-    return !work->holds_bytes &&
-           (work->stage == DL2_STAGE_TRANSFORM || work->stage == DL2_STAGE_OPERATION);
+    return !job->holds_bytes &&
+           (job->stage == DL2_STAGE_TRANSFORM || job->stage == DL2_STAGE_OPERATION);
 }
 
 /*
  * The next stage; `out` is the sample's place, recipe->sample_bytes of it, where one is needed. On
  * an error, which names the sample and the stage, the work is to begin anew with whatever sample.
  */
-int dl2_work_step(struct dl2_work *work, const struct dl2_recipe *recipe, void *out,
-                  struct dl2_error *error);
+int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
+                 struct dl2_error *error);
 
 /* Gives up what is under way. */
-void dl2_work_drop(struct dl2_work *work, const struct dl2_recipe *recipe);
+void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe);
 
 #endif

@@ -53,7 +53,7 @@ static int count_steps(struct dl2_sampler *sampler, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int allocate(struct dl2_sampler *sampler, struct dl2_error *error)
+static int allocate_order(struct dl2_sampler *sampler, struct dl2_error *error)
 {
     const struct dl2_sampler_config *config = &sampler->config;
     sampler->all = dl2_realloc(NULL, config->count, sizeof *sampler->all);
@@ -92,7 +92,7 @@ int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_sampler_confi
         sampler->config.window = 1;
     int status = count_steps(sampler, error);
     if (status == DL2_OK)
-        status = allocate(sampler, error);
+        status = allocate_order(sampler, error);
     if (status < 0)
         dl2_sampler_free(sampler);
     else

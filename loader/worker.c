@@ -3,8 +3,8 @@
  * ones are put aside (DL2_BATCHING_AWARE), one of those.
  *
  * A sample is put aside between two stages once it took longer than the threshold, with its whole
- * task: buffers, decoder, random state. The worker goes on with a free task, of which there are as
- * many as can be aside. A sample that was slow in an earlier epoch goes aside before anything is
+ * claim: buffers, decoder, random state. The worker goes on with a free claim, of which there are
+ * as many as can be aside. A sample that was slow in an earlier epoch goes aside before anything is
  * done to it, since a single long stage can't be left in the middle. While new samples can be had,
  * only `side_now` workers are on the side, so that the others keep filling batches; when there are
  * none, all are; and when no more fit aside, whoever has a slow one finishes it. So no worker idles
@@ -21,11 +21,11 @@
 
 /* All but dl2_worker_run() is called with the mutex held. */
 
-uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t claim)
+uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t number)
 {
-    return claim < loader->pending_count
-               ? loader->pending[claim]
-               : (uint32_t)(loader->resumed_at + claim - loader->pending_count);
+    return number < loader->pending_count
+               ? loader->pending[number]
+               : (uint32_t)(loader->resumed_at + number - loader->pending_count);
 }
 
 static bool can_claim(const struct dl2_loader *loader)
@@ -34,97 +34,99 @@ static bool can_claim(const struct dl2_loader *loader)
         return false;
     if (loader->strict)
         return loader->next_claim < loader->fail_claim &&
-               dl2_batcher_has(loader, loader->next_place);
+               dl2_place_is_free(loader, loader->next_place);
     return loader->fail_claim == DL2_NOWHERE;
 }
 
-static bool push_aside(struct dl2_loader *loader, struct dl2_task *task, uint32_t claim)
+static bool put_sample_aside(struct dl2_loader *loader, struct dl2_claim *claim, uint32_t number)
 {
-    if (loader->aside_count == loader->aside_capacity ||
+    if (loader->put_aside_count == loader->put_aside_capacity ||
         atomic_load_explicit(&loader->canceled, memory_order_relaxed))
         return false;
-    const unsigned end = (loader->aside_first + loader->aside_count++) % loader->aside_capacity;
-    loader->aside[end] = (struct dl2_aside){task, claim};
-    pthread_cond_signal(&loader->work);
+    const unsigned end =
+        (loader->put_aside_first + loader->put_aside_count++) % loader->put_aside_capacity;
+    loader->put_aside[end] = (struct dl2_put_aside){claim, number};
+    pthread_cond_signal(&loader->work_available);
     return true;
 }
 
-static struct dl2_task *begin_task(struct dl2_loader *loader, uint32_t claim)
+static struct dl2_claim *begin_claim(struct dl2_loader *loader, uint32_t number)
 {
-    struct dl2_task *task = loader->free_tasks[--loader->free_count];
-    dl2_task_reset(task, dl2_claim_position(loader, claim));
-    task->claim = claim;
-    task->may_leave = loader->aware;
-    task->threshold = loader->aware ? loader->pace.threshold : INFINITY;
-    task->work.to_decoder = loader->config.decoder && dl2_finisher_wants(loader);
-    return task;
+    struct dl2_claim *claim = loader->free_claims[--loader->free_count];
+    dl2_claim_reset(claim, dl2_claim_position(loader, number));
+    claim->number = number;
+    claim->may_put_aside = loader->aware;
+    claim->threshold = loader->aware ? loader->slow_samples.threshold : INFINITY;
+    claim->job.to_decoder = loader->config.decoder && dl2_decoder_wants_next(loader);
+    return claim;
 }
 
 /* NULL: the sample went aside. */
-static struct dl2_task *claim_next(struct dl2_loader *loader)
+static struct dl2_claim *claim_next(struct dl2_loader *loader)
 {
-    const uint32_t claim = (uint32_t)loader->next_claim++;
+    const uint32_t number = (uint32_t)loader->next_claim++;
     loader->in_flight++;
     if (loader->aware) {
-        const uint32_t index = loader->sampler.order[dl2_claim_position(loader, claim)];
-        if (dl2_pace_was_slow(&loader->pace, index) && push_aside(loader, NULL, claim))
+        const uint32_t index = loader->sampler.order[dl2_claim_position(loader, number)];
+        if (dl2_slow_samples_has(&loader->slow_samples, index) &&
+            put_sample_aside(loader, NULL, number))
             return NULL;
     }
-    struct dl2_task *task = begin_task(loader, claim);
+    struct dl2_claim *claim = begin_claim(loader, number);
     if (loader->strict)
-        dl2_batcher_take(loader, loader->next_place++, &task->place);
-    return task;
+        dl2_place_take(loader, loader->next_place++, &claim->place);
+    return claim;
 }
 
-static struct dl2_task *take_aside(struct dl2_loader *loader)
+static struct dl2_claim *take_put_aside(struct dl2_loader *loader)
 {
-    const struct dl2_aside aside = loader->aside[loader->aside_first];
-    loader->aside_first = (loader->aside_first + 1) % loader->aside_capacity;
-    loader->aside_count--;
+    const struct dl2_put_aside aside = loader->put_aside[loader->put_aside_first];
+    loader->put_aside_first = (loader->put_aside_first + 1) % loader->put_aside_capacity;
+    loader->put_aside_count--;
     loader->side_active++;
-    struct dl2_task *task = aside.task ? aside.task : begin_task(loader, aside.claim);
-    task->aside = true;
-    task->may_leave = false;
-    return task;
+    struct dl2_claim *claim = aside.claim ? aside.claim : begin_claim(loader, aside.number);
+    claim->was_put_aside = true;
+    claim->may_put_aside = false;
+    return claim;
 }
 
-void dl2_worker_drop_aside(struct dl2_loader *loader)
+void dl2_worker_drop_put_aside(struct dl2_loader *loader)
 {
-    while (loader->aside_count) {
-        struct dl2_task *task = take_aside(loader);
+    while (loader->put_aside_count) {
+        struct dl2_claim *claim = take_put_aside(loader);
         loader->side_active--;
-        dl2_work_drop(&task->work, &loader->recipe);
-        loader->free_tasks[loader->free_count++] = task;
+        dl2_job_drop(&claim->job, &loader->recipe);
+        loader->free_claims[loader->free_count++] = claim;
         loader->in_flight--;
     }
 }
 
 /* NULL when the loader closes. */
-static struct dl2_task *pick(struct dl2_loader *loader)
+static struct dl2_claim *next_claim_to_run(struct dl2_loader *loader)
 {
     while (!loader->closing) {
         const bool claimable = can_claim(loader);
-        if (loader->aside_count && (!claimable || loader->side_active < loader->side_now))
-            return take_aside(loader);
+        if (loader->put_aside_count && (!claimable || loader->side_active < loader->side_now))
+            return take_put_aside(loader);
         if (claimable) {
-            struct dl2_task *task = claim_next(loader);
-            if (task)
-                return task;
+            struct dl2_claim *claim = claim_next(loader);
+            if (claim)
+                return claim;
             continue;
         }
         const bool wanted = loader->strict && loader->next_claim < loader->end_claim;
         const double start = dl2_clock_wall();
-        pthread_cond_wait(&loader->work, &loader->mutex);
+        pthread_cond_wait(&loader->work_available, &loader->mutex);
         if (wanted)
             loader->stats.worker_wait += dl2_clock_wall() - start;
     }
     return NULL;
 }
 
-static void adapt(struct dl2_loader *loader)
+static void adapt_side_workers(struct dl2_loader *loader)
 {
-    const double full = (double)dl2_batcher_ready(loader) / loader->config.depth;
-    const double queue = (double)loader->aside_count / loader->aside_capacity;
+    const double full = (double)dl2_slots_ready(loader) / loader->config.depth;
+    const double queue = (double)loader->put_aside_count / loader->put_aside_capacity;
     const double change = fmax(-2, fmin(2, 2 * (full - 0.5) + 2 * (queue - 0.5)));
     const long now = (long)loader->side_now + lrint(change);
     loader->side_now = now < 1                         ? 1
@@ -132,29 +134,29 @@ static void adapt(struct dl2_loader *loader)
                                                        : (unsigned)now;
 }
 
-static void finish(struct dl2_loader *loader, struct dl2_task *task, int status,
-                   const struct dl2_error *error)
+static void finish_claim(struct dl2_loader *loader, struct dl2_claim *claim, int status,
+                         const struct dl2_error *error)
 {
-    if (loader->aware && status == DL2_OK && task->begun)
-        dl2_pace_add(&loader->pace, task->work.index, task->work.seconds,
-                     task->work.seconds > task->threshold);
-    if (loader->config.decoder && status == DL2_OK && task->begun) {
-        task->place.slot->by_decoder += task->work.staged;
-        dl2_finisher_saw(loader, &task->work);
+    if (loader->aware && status == DL2_OK && claim->begun)
+        dl2_slow_samples_add(&loader->slow_samples, claim->job.index, claim->job.seconds,
+                             claim->job.seconds > claim->threshold);
+    if (loader->config.decoder && status == DL2_OK && claim->begun) {
+        claim->place.slot->by_decoder += claim->job.staged;
+        dl2_decoder_share_observe(loader, &claim->job);
     }
-    loader->side_active -= task->aside;
-    loader->stats.aside += task->aside && status == DL2_OK;
-    if (status == DL2_OK && dl2_batcher_fill(&task->place)) {
-        if (task->place.slot->decode)
-            dl2_finisher_add(loader, task->place.slot);
+    loader->side_active -= claim->was_put_aside;
+    loader->stats.aside += claim->was_put_aside && status == DL2_OK;
+    if (status == DL2_OK && dl2_place_fill(&claim->place)) {
+        if (claim->place.slot->decode_slot)
+            dl2_decode_queue_add(loader, claim->place.slot);
         if (loader->aware)
-            adapt(loader);
+            adapt_side_workers(loader);
         pthread_cond_signal(&loader->progress);
     }
     if (status < 0)
-        dl2_task_fail(loader, task->claim, status, error);
-    dl2_task_add_stats(loader, task);
-    loader->free_tasks[loader->free_count++] = task;
+        dl2_claim_fail(loader, claim->number, status, error);
+    dl2_claim_add_stats(loader, claim);
+    loader->free_claims[loader->free_count++] = claim;
     if (--loader->in_flight == 0)
         pthread_cond_signal(&loader->progress);
 }
@@ -162,21 +164,21 @@ static void finish(struct dl2_loader *loader, struct dl2_task *task, int status,
 void *dl2_worker_run(void *context)
 {
     struct dl2_loader *loader = context;
-    struct dl2_task *task;
+    struct dl2_claim *claim;
     pthread_mutex_lock(&loader->mutex);
-    while ((task = pick(loader))) {
+    while ((claim = next_claim_to_run(loader))) {
         struct dl2_error error = DL2_ERROR_INIT;
         int status;
         do {
             pthread_mutex_unlock(&loader->mutex);
-            status = dl2_task_run(loader, task, &error);
+            status = dl2_claim_run(loader, claim, &error);
             pthread_mutex_lock(&loader->mutex);
-            if (status == DL2_TASK_SLOW && push_aside(loader, task, task->claim))
+            if (status == DL2_CLAIM_SLOW && put_sample_aside(loader, claim, claim->number))
                 break;
-            task->may_leave = false; /* no more fit aside: on with it */
-        } while (status == DL2_TASK_SLOW);
-        if (status != DL2_TASK_SLOW)
-            finish(loader, task, status, &error);
+            claim->may_put_aside = false; /* no more fit aside: on with it */
+        } while (status == DL2_CLAIM_SLOW);
+        if (status != DL2_CLAIM_SLOW)
+            finish_claim(loader, claim, status, &error);
     }
     pthread_mutex_unlock(&loader->mutex);
     return NULL;

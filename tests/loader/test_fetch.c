@@ -2,7 +2,7 @@
 #include "common/file.h"
 #include "common/random.h"
 #include "dataset/source.h"
-#include "loader/ahead.h"
+#include "loader/read_ahead.h"
 #include "loader/cache.h"
 #include "loader/fetch.h"
 
@@ -802,32 +802,32 @@ static void auto_follows_the_storage(void **state)
     dl2_fetch_destroy(fetch);
 
     /* The other way, where the clock is ours: on by 64 slow ones, off by 16 fast ones. */
-    struct dl2_ahead *ahead;
-    struct dl2_ahead_stats before, after;
+    struct dl2_read_ahead *ahead;
+    struct dl2_read_ahead_stats before, after;
     const struct timespec pause = {0, 1000000};
-    assert_int_equal(dl2_ahead_create(&packed, &config, NULL, &ahead, NULL), 0);
+    assert_int_equal(dl2_read_ahead_create(&packed, &config, NULL, &ahead, NULL), 0);
     shuffle(order, 0);
-    dl2_ahead_start(ahead, order, COUNT);
+    dl2_read_ahead_start(ahead, order, COUNT);
     for (unsigned i = 0; i < 63; i++)
-        dl2_ahead_saw(ahead, i % 25 ? 20e-6 : 10e-3, 50000); /* three that were just unlucky */
-    dl2_ahead_saw(ahead, 20e-6, 50000);
-    dl2_ahead_get_stats(ahead, &before);
+        dl2_read_ahead_observe(ahead, i % 25 ? 20e-6 : 10e-3, 50000); /* three that were just unlucky */
+    dl2_read_ahead_observe(ahead, 20e-6, 50000);
+    dl2_read_ahead_get_stats(ahead, &before);
     assert_int_equal(before.requests, 0);
     for (unsigned i = 0; i < 64; i++)
-        dl2_ahead_saw(ahead, 200e-6, 50000);
+        dl2_read_ahead_observe(ahead, 200e-6, 50000);
     for (unsigned i = 0; i < 30000 && !before.requests; i++, nanosleep(&pause, NULL))
-        dl2_ahead_get_stats(ahead, &before);
+        dl2_read_ahead_get_stats(ahead, &before);
     assert_true(before.requests > 0);
     for (unsigned i = 0; i < 16; i++)
-        dl2_ahead_saw(ahead, 20e-6, 50000);
-    dl2_ahead_start(ahead, order, COUNT);
+        dl2_read_ahead_observe(ahead, 20e-6, 50000);
+    dl2_read_ahead_start(ahead, order, COUNT);
     nanosleep(&pause, NULL);
-    dl2_ahead_get_stats(ahead, &before);
-    dl2_ahead_start(ahead, order, COUNT);
+    dl2_read_ahead_get_stats(ahead, &before);
+    dl2_read_ahead_start(ahead, order, COUNT);
     nanosleep(&pause, NULL);
-    dl2_ahead_get_stats(ahead, &after);
+    dl2_read_ahead_get_stats(ahead, &after);
     assert_int_equal(after.requests, before.requests);
-    dl2_ahead_destroy(ahead);
+    dl2_read_ahead_destroy(ahead);
     close_pack(&pack);
 }
 

@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-unsigned dl2_batcher_size(const struct dl2_loader *loader, uint64_t step)
+unsigned dl2_batch_size(const struct dl2_loader *loader, uint64_t step)
 {
     const uint64_t before = step * loader->config.batch, all = loader->sampler.positions;
     const uint64_t left = all > before ? all - before : 0;
     return left < loader->config.batch ? (unsigned)left : loader->config.batch;
 }
 
-struct dl2_slot *dl2_batcher_slot(const struct dl2_loader *loader, uint64_t step)
+struct dl2_slot *dl2_slot_of_step(const struct dl2_loader *loader, uint64_t step)
 {
     struct dl2_slot *unused = NULL;
     for (unsigned i = 0; i < loader->config.depth; i++) {
@@ -23,40 +23,40 @@ struct dl2_slot *dl2_batcher_slot(const struct dl2_loader *loader, uint64_t step
     return unused;
 }
 
-bool dl2_batcher_has(const struct dl2_loader *loader, uint64_t number)
+bool dl2_place_is_free(const struct dl2_loader *loader, uint64_t number)
 {
-    return dl2_batcher_slot(loader, number / loader->config.batch);
+    return dl2_slot_of_step(loader, number / loader->config.batch);
 }
 
-bool dl2_batcher_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place)
+bool dl2_place_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place)
 {
-    struct dl2_slot *slot = dl2_batcher_slot(loader, number / loader->config.batch);
+    struct dl2_slot *slot = dl2_slot_of_step(loader, number / loader->config.batch);
     if (!slot)
         return false;
     if (slot->state == DL2_SLOT_FREE) {
         slot->batch.epoch = loader->recipe.epoch;
         slot->batch.step = number / loader->config.batch;
-        slot->batch.count = dl2_batcher_size(loader, slot->batch.step);
+        slot->batch.count = dl2_batch_size(loader, slot->batch.step);
         slot->missing = slot->batch.count;
         slot->state = DL2_SLOT_FILLING;
         slot->by_decoder = 0;
-        if (slot->decode)
-            loader->config.decoder->ops->begin(slot->decode);
+        if (slot->decode_slot)
+            loader->config.decoder->ops->begin(slot->decode_slot);
     }
     *place = (struct dl2_place){slot, (unsigned)(number % loader->config.batch)};
     return true;
 }
 
-bool dl2_batcher_fill(const struct dl2_place *place)
+bool dl2_place_fill(const struct dl2_place *place)
 {
     struct dl2_slot *slot = place->slot;
     if (--slot->missing > 0)
         return false;
-    slot->state = slot->decode ? DL2_SLOT_STAGED : DL2_SLOT_READY;
+    slot->state = slot->decode_slot ? DL2_SLOT_STAGED : DL2_SLOT_READY;
     return true;
 }
 
-unsigned dl2_batcher_ready(const struct dl2_loader *loader)
+unsigned dl2_slots_ready(const struct dl2_loader *loader)
 {
     unsigned ready = 0;
     for (unsigned i = 0; i < loader->config.depth; i++)
@@ -72,8 +72,8 @@ static int init_images(struct dl2_loader *loader, struct dl2_slot *slot, size_t 
     if (config->decoder) {
         DL2_TRY(config->decoder->ops->slot_create(config->decoder, config->batch,
                                                   config->image_size, config->channels,
-                                                  &slot->decode, error));
-        slot->batch.images = config->decoder->ops->images(slot->decode);
+                                                  &slot->decode_slot, error));
+        slot->batch.images = config->decoder->ops->images(slot->decode_slot);
         slot->refused = dl2_calloc(config->batch, sizeof *slot->refused);
         return slot->refused ? DL2_OK
                              : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a batch");
@@ -83,7 +83,7 @@ static int init_images(struct dl2_loader *loader, struct dl2_slot *slot, size_t 
     return DL2_OK;
 }
 
-int dl2_batcher_init(struct dl2_loader *loader, struct dl2_error *error)
+int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
     size_t bytes;
@@ -105,13 +105,13 @@ int dl2_batcher_init(struct dl2_loader *loader, struct dl2_error *error)
     return DL2_OK;
 }
 
-void dl2_batcher_free(struct dl2_loader *loader)
+void dl2_slots_free(struct dl2_loader *loader)
 {
     const struct dl2_loader_config *config = &loader->config;
     for (unsigned i = 0; loader->slots && i < config->depth; i++) {
         struct dl2_slot *slot = &loader->slots[i];
         if (config->decoder)
-            config->decoder->ops->slot_free(slot->decode);
+            config->decoder->ops->slot_free(slot->decode_slot);
         else if (config->slot_free && slot->batch.images)
             config->slot_free(config->slot_context, slot->batch.images);
         else if (!config->slot_free)

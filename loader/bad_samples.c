@@ -1,32 +1,32 @@
-#include "loader/bad.h"
+#include "loader/bad_samples.h"
 
 #include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int dl2_bad_init(struct dl2_bad_list *list, uint32_t samples, struct dl2_error *error)
+int dl2_bad_samples_init(struct dl2_bad_samples *list, uint32_t samples, struct dl2_error *error)
 {
-    *list = (struct dl2_bad_list){.known = dl2_calloc(samples, sizeof *list->known)};
+    *list = (struct dl2_bad_samples){.known = dl2_calloc(samples, sizeof *list->known)};
     if (!list->known)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u samples", samples);
     return DL2_OK;
 }
 
-void dl2_bad_free(struct dl2_bad_list *list)
+void dl2_bad_samples_free(struct dl2_bad_samples *list)
 {
     for (size_t i = 0; i < list->count; i++)
         free(list->samples[i].text);
     free(list->samples);
     free(list->texts);
     free(list->known);
-    *list = (struct dl2_bad_list){0};
+    *list = (struct dl2_bad_samples){0};
 }
 
-int dl2_bad_add(struct dl2_bad_list *list, uint32_t index, const char *text,
-                struct dl2_error *error)
+int dl2_bad_samples_add(struct dl2_bad_samples *list, uint32_t index, const char *text,
+                        struct dl2_error *error)
 {
-    if (dl2_bad_is_known(list, index))
+    if (dl2_bad_samples_has(list, index))
         return 0;
     if (list->count == list->capacity) {
         const size_t capacity = list->capacity ? 2 * list->capacity : 16;
@@ -44,20 +44,20 @@ int dl2_bad_add(struct dl2_bad_list *list, uint32_t index, const char *text,
     return 1;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_indices(const void *left, const void *right)
 {
     const struct dl2_bad_sample *a = left, *b = right;
     return (a->index > b->index) - (a->index < b->index);
 }
 
-const char *const *dl2_bad_texts(struct dl2_bad_list *list)
+const char *const *dl2_bad_samples_texts(struct dl2_bad_samples *list)
 {
     const char **texts = dl2_realloc(list->texts, list->count ? list->count : 1, sizeof *texts);
     if (!texts)
         return NULL;
     list->texts = texts;
     if (list->count)
-        qsort(list->samples, list->count, sizeof *list->samples, compare);
+        qsort(list->samples, list->count, sizeof *list->samples, compare_indices);
     for (size_t i = 0; i < list->count; i++)
         texts[i] = list->samples[i].text;
     return texts;

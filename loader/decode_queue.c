@@ -2,7 +2,7 @@
  * Full batches on their way through a batch decoder, on threads of their own: a finisher waits for
  * the decoder most of the time, which no worker should.
  *
- * What the decoder refuses is filled in by the processors as any sample is (task.c), so that what
+ * What the decoder refuses is filled in by the processors as any sample is (claim.c), so that what
  * is bad, and what comes in its place, is the same with any decoder and with none.
  *
  * Shares. Where both decode, each sample goes to one of them when it is claimed. A share f of the
@@ -28,7 +28,7 @@
 
 /* ---- shares ---- */
 
-static void blend(double *kept, double seconds, double part)
+static void blend_time(double *kept, double seconds, double part)
 {
     *kept += (*kept > 0 ? part : 1) * (seconds - *kept);
 }
@@ -44,7 +44,7 @@ static void set_share(struct dl2_loader *loader)
     shares->share = fmax(LEAST_SHARE, fmin(1 - LEAST_SHARE, share));
 }
 
-bool dl2_finisher_wants(struct dl2_loader *loader)
+bool dl2_decoder_wants_next(struct dl2_loader *loader)
 {
     struct dl2_shares *shares = &loader->shares;
     if (!loader->config.decoder_shares)
@@ -55,35 +55,35 @@ bool dl2_finisher_wants(struct dl2_loader *loader)
     return wants;
 }
 
-void dl2_finisher_saw(struct dl2_loader *loader, const struct dl2_work *work)
+void dl2_decoder_share_observe(struct dl2_loader *loader, const struct dl2_job *work)
 {
     struct dl2_shares *shares = &loader->shares;
-    blend(work->staged ? &shares->stage : &shares->processor, work->seconds, SAMPLE_PART);
+    blend_time(work->staged ? &shares->stage : &shares->processor, work->seconds, SAMPLE_PART);
     set_share(loader);
 }
 
 /* ---- batches ---- */
 
-void dl2_finisher_add(struct dl2_loader *loader, struct dl2_slot *slot)
+void dl2_decode_queue_add(struct dl2_loader *loader, struct dl2_slot *slot)
 {
     const unsigned end = (loader->staged_first + loader->staged_count++) % loader->config.depth;
     loader->staged[end] = slot;
     loader->in_flight++;
-    pthread_cond_signal(&loader->finish);
+    pthread_cond_signal(&loader->batch_staged);
 }
 
-void dl2_finisher_drop(struct dl2_loader *loader)
+void dl2_decode_queue_drop(struct dl2_loader *loader)
 {
     loader->in_flight -= loader->staged_count;
     loader->staged_count = 0;
-    pthread_cond_broadcast(&loader->finish);
+    pthread_cond_broadcast(&loader->batch_staged);
 }
 
 /* Held. NULL when the loader closes. */
 static struct dl2_slot *take_staged(struct dl2_loader *loader)
 {
     while (!loader->closing && !loader->staged_count)
-        pthread_cond_wait(&loader->finish, &loader->mutex);
+        pthread_cond_wait(&loader->batch_staged, &loader->mutex);
     if (loader->closing)
         return NULL;
     struct dl2_slot *slot = loader->staged[loader->staged_first];
@@ -93,73 +93,74 @@ static struct dl2_slot *take_staged(struct dl2_loader *loader)
 }
 
 /* The sample in a place, or what comes for it if it is bad. */
-static int refill(struct dl2_loader *loader, struct dl2_task *task, struct dl2_slot *slot,
-                  unsigned number, struct dl2_error *error)
+static int refill_place(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_slot *slot,
+                        unsigned number, struct dl2_error *error)
 {
-    dl2_task_reset(task, slot->positions[number]);
-    task->claim = OUT_OF_ORDER;
-    task->place = (struct dl2_place){slot, number};
-    task->work.stats.images--; /* it was counted when it was staged; where it is bad, too early */
-    return dl2_task_run(loader, task, error);
+    dl2_claim_reset(claim, slot->positions[number]);
+    claim->number = OUT_OF_ORDER;
+    claim->place = (struct dl2_place){slot, number};
+    claim->job.stats.images--; /* it was counted when it was staged; where it is bad, too early */
+    return dl2_claim_run(loader, claim, error);
 }
 
 /* *seconds: the decoder's. */
-static int finish(struct dl2_loader *loader, struct dl2_task *task, struct dl2_slot *slot,
-                  double *seconds, struct dl2_error *error)
+static int decode_batch(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_slot *slot,
+                        double *seconds, struct dl2_error *error)
 {
     const struct dl2_batch_decoder_class *ops = loader->config.decoder->ops;
     const unsigned count = slot->batch.count;
     for (bool refused = true; refused;) {
         memset(slot->refused, 0, count * sizeof *slot->refused);
         const double start = dl2_clock_wall();
-        const int status = ops->finish(slot->decode, count, slot->refused, error);
+        const int status = ops->finish(slot->decode_slot, count, slot->refused, error);
         *seconds += dl2_clock_wall() - start;
         DL2_TRY(status);
         refused = false;
         for (unsigned i = 0; i < count; i++)
             if (slot->refused[i]) {
                 refused = true;
-                DL2_TRY(refill(loader, task, slot, i, error));
+                DL2_TRY(refill_place(loader, claim, slot, i, error));
             }
     }
     return DL2_OK;
 }
 
 /* Held. */
-static void end(struct dl2_loader *loader, struct dl2_slot *slot, int status, double seconds,
-                const struct dl2_error *error)
+static void end_batch(struct dl2_loader *loader, struct dl2_slot *slot, int status, double seconds,
+                      const struct dl2_error *error)
 {
     const uint64_t first = slot->batch.step * loader->config.batch;
-    const uint64_t claim = first > loader->first_place ? first - loader->first_place : 0;
+    const uint64_t number = first > loader->first_place ? first - loader->first_place : 0;
     if (status == DL2_OK)
         slot->state = DL2_SLOT_READY;
     else
-        dl2_task_fail(loader, claim, status, error);
+        dl2_claim_fail(loader, number, status, error);
     loader->stats.finish += seconds;
     if (status == DL2_OK && slot->by_decoder) {
-        blend(&loader->shares.decoder, seconds / slot->by_decoder / loader->finishing, BATCH_PART);
+        blend_time(&loader->shares.decoder, seconds / slot->by_decoder / loader->decoding,
+                   BATCH_PART);
         set_share(loader);
     }
     loader->in_flight--;
     pthread_cond_signal(&loader->progress);
 }
 
-static void *run(void *context)
+static void *decode_thread(void *context)
 {
     struct dl2_loader *loader = context;
     struct dl2_slot *slot;
     pthread_mutex_lock(&loader->mutex);
-    struct dl2_task *task = &loader->finish_tasks[loader->finishers_begun++];
+    struct dl2_claim *claim = &loader->decode_claims[loader->decode_threads_begun++];
     while ((slot = take_staged(loader))) {
         struct dl2_error error = DL2_ERROR_INIT;
         double seconds = 0;
-        loader->finishing++;
+        loader->decoding++;
         pthread_mutex_unlock(&loader->mutex);
-        const int status = finish(loader, task, slot, &seconds, &error);
+        const int status = decode_batch(loader, claim, slot, &seconds, &error);
         pthread_mutex_lock(&loader->mutex);
-        dl2_task_add_stats(loader, task);
-        end(loader, slot, status, seconds, &error);
-        loader->finishing--;
+        dl2_claim_add_stats(loader, claim);
+        end_batch(loader, slot, status, seconds, &error);
+        loader->decoding--;
     }
     pthread_mutex_unlock(&loader->mutex);
     return NULL;
@@ -167,37 +168,37 @@ static void *run(void *context)
 
 /* ---- making and unmaking ---- */
 
-int dl2_finisher_init(struct dl2_loader *loader, struct dl2_error *error)
+int dl2_decode_queue_init(struct dl2_loader *loader, struct dl2_error *error)
 {
     if (!loader->config.decoder)
         return DL2_OK;
     loader->shares.share = 0.5;
     loader->staged = dl2_calloc(loader->config.depth, sizeof *loader->staged);
-    loader->finish_tasks = dl2_calloc(DL2_FINISHERS, sizeof *loader->finish_tasks);
-    if (!loader->staged || !loader->finish_tasks)
+    loader->decode_claims = dl2_calloc(DL2_DECODE_THREADS, sizeof *loader->decode_claims);
+    if (!loader->staged || !loader->decode_claims)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a loader");
-    for (unsigned i = 0; i < DL2_FINISHERS; i++) {
-        struct dl2_task *task = &loader->finish_tasks[i];
-        DL2_TRY(dl2_work_init(&task->work, &loader->recipe, error));
-        task->memory = dl2_work_memory(&task->work, &loader->recipe);
-        loader->memory += task->memory;
+    for (unsigned i = 0; i < DL2_DECODE_THREADS; i++) {
+        struct dl2_claim *claim = &loader->decode_claims[i];
+        DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));
+        claim->memory = dl2_job_memory(&claim->job, &loader->recipe);
+        loader->memory += claim->memory;
     }
-    for (unsigned i = 0; i < DL2_FINISHERS; i++) {
-        const int reason = pthread_create(&loader->finishers[i], NULL, run, loader);
+    for (unsigned i = 0; i < DL2_DECODE_THREADS; i++) {
+        const int reason = pthread_create(&loader->decode_threads[i], NULL, decode_thread, loader);
         if (reason)
             return dl2_error_set(error, DL2_ERR_SYSTEM, "can't start a thread for batches: %s",
                                  strerror(reason));
-        loader->finisher_count++;
+        loader->decode_thread_count++;
     }
     return DL2_OK;
 }
 
-void dl2_finisher_free(struct dl2_loader *loader)
+void dl2_decode_queue_free(struct dl2_loader *loader)
 {
-    for (unsigned i = 0; i < loader->finisher_count; i++)
-        pthread_join(loader->finishers[i], NULL);
-    for (unsigned i = 0; loader->finish_tasks && i < DL2_FINISHERS; i++)
-        dl2_work_free(&loader->finish_tasks[i].work, &loader->recipe);
-    free(loader->finish_tasks);
+    for (unsigned i = 0; i < loader->decode_thread_count; i++)
+        pthread_join(loader->decode_threads[i], NULL);
+    for (unsigned i = 0; loader->decode_claims && i < DL2_DECODE_THREADS; i++)
+        dl2_job_free(&loader->decode_claims[i].job, &loader->recipe);
+    free(loader->decode_claims);
     free(loader->staged);
 }

@@ -1,0 +1,203 @@
+/*
+ * One claimed sample's way to its place in a batch: through its stages (sample.c), and where it is
+ * bad, on with what comes for it.
+ */
+#include "loader/pipeline.h"
+
+#include "common/clock.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- bad samples ---- */
+
+int dl2_loader_nothing_can_be_read(struct dl2_loader *loader, struct dl2_error *error)
+{
+    pthread_mutex_lock(&loader->mutex);
+    const char *const *texts = dl2_bad_samples_texts(&loader->bad_samples);
+    const int status = dl2_error_set(
+        error, DL2_ERR_FORMAT, "none of the %" PRIu32 " samples can be read; the first: %s",
+        loader->sampler.size, texts && loader->bad_samples.count ? texts[0] : "?");
+    pthread_mutex_unlock(&loader->mutex);
+    return status;
+}
+
+/* Is this the fault of the sample, rather than of the machine or of whoever stopped us? */
+static bool is_samples_fault(int status)
+{
+    return status != DL2_ERR_MEMORY && status != DL2_ERR_CANCELED;
+}
+
+static int note_bad(struct dl2_loader *loader, uint32_t index, const char *text,
+                    struct dl2_error *error)
+{
+    pthread_mutex_lock(&loader->mutex);
+    const int status = dl2_bad_samples_add(&loader->bad_samples, index, text, error);
+    if (status > 0)
+        loader->stats.bad++;
+    pthread_mutex_unlock(&loader->mutex);
+    return status < 0 ? status : DL2_OK;
+}
+
+/* ---- one sample ---- */
+
+/* The sample at the claim's position, or in training the next good one in the epoch's order. 1: it
+ * is begun; 0: there is none. */
+static int begin_sample(struct dl2_loader *loader, struct dl2_claim *claim)
+{
+    const uint32_t size = loader->sampler.size;
+    const uint32_t tries = loader->config.train ? size : 1;
+    while (claim->tries < tries) {
+        const uint64_t at = (uint64_t)claim->position + claim->tries++;
+        const uint32_t index = loader->sampler.order[at % size];
+        if (loader->config.stop_on_bad || !dl2_bad_samples_has(&loader->bad_samples, index)) {
+            dl2_job_begin(&claim->job, &loader->recipe, index, claim->number);
+            claim->begun = true;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Waits for a place in a batch. Not in strict order, where the claim has one. */
+static int wait_for_place(struct dl2_loader *loader, struct dl2_claim *claim)
+{
+    bool found = claim->place.slot;
+    if (found)
+        return DL2_OK;
+    pthread_mutex_lock(&loader->mutex);
+    while (!atomic_load_explicit(&loader->canceled, memory_order_relaxed)) {
+        found = dl2_place_take(loader, loader->next_place, &claim->place);
+        if (found || loader->fail_claim != DL2_NOWHERE)
+            break;
+        const double start = dl2_clock_wall();
+        pthread_cond_wait(&loader->place_available, &loader->mutex);
+        loader->stats.worker_wait += dl2_clock_wall() - start;
+    }
+    loader->next_place += found;
+    pthread_mutex_unlock(&loader->mutex);
+    return found ? DL2_OK : DL2_ERR_CANCELED;
+}
+
+/* Where the sample's pixels go. */
+static uint8_t *pixels_of(const struct dl2_loader *loader, const struct dl2_place *place)
+{
+    if (!place->slot)
+        return NULL;
+    return place->slot->decode_slot
+               ? loader->config.decoder->ops->pixels(place->slot->decode_slot, place->number)
+               : place->slot->batch.images + place->number * loader->recipe.sample_bytes;
+}
+
+/* Writes what stands beside the pixels. A label of -1: there is no good sample for this place. */
+static void write_label(const struct dl2_loader *loader, const struct dl2_claim *claim, bool good)
+{
+    const struct dl2_place *place = &claim->place;
+    const uint32_t index = good ? claim->job.index : loader->sampler.order[claim->position];
+    struct dl2_sample sample;
+    dl2_dataset_sample(loader->dataset, index, &sample);
+    place->slot->batch.labels[place->number] = good ? sample.label : -1;
+    place->slot->batch.indices[place->number] = index;
+    place->slot->positions[place->number] = claim->position;
+}
+
+/* Validation's bad sample. */
+static int leave_blank(struct dl2_loader *loader, struct dl2_claim *claim)
+{
+    DL2_TRY(wait_for_place(loader, claim));
+    memset(pixels_of(loader, &claim->place), 0, loader->recipe.sample_bytes);
+    write_label(loader, claim, false);
+    return DL2_OK;
+}
+
+static int take_step(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_error *error)
+{
+    uint8_t *pixels = NULL;
+    if (dl2_job_needs_place(&claim->job, &loader->recipe)) {
+        DL2_TRY(wait_for_place(loader, claim));
+        claim->job.decode_slot = claim->place.slot->decode_slot;
+        claim->job.place_number = claim->place.number;
+        if (!claim->job.staged)
+            pixels = pixels_of(loader, &claim->place);
+    }
+    struct dl2_error reason = DL2_ERROR_INIT;
+    const int status = dl2_job_step(&claim->job, &loader->recipe, pixels, &reason);
+    if (status == DL2_OK)
+        return DL2_OK;
+    claim->begun = false;
+    if (is_samples_fault(status))
+        DL2_TRY(note_bad(loader, claim->job.index, reason.message, error));
+    if (!is_samples_fault(status) || loader->config.stop_on_bad) {
+        reason.status = (enum dl2_status)status;
+        return dl2_error_copy(error, &reason);
+    }
+    return DL2_OK;
+}
+
+static int run_stages(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_error *error)
+{
+    for (;;) {
+        if (atomic_load_explicit(&loader->canceled, memory_order_relaxed))
+            return DL2_ERR_CANCELED;
+        if (!claim->begun && !begin_sample(loader, claim))
+            return loader->config.train ? dl2_loader_nothing_can_be_read(loader, error)
+                                        : leave_blank(loader, claim);
+        DL2_TRY(take_step(loader, claim, error));
+        if (claim->begun && claim->job.stage == DL2_STAGE_DONE) {
+            write_label(loader, claim, true);
+            claim->job.stats.images++;
+            return DL2_OK;
+        }
+        if (claim->may_put_aside && claim->begun && !claim->place.slot &&
+            claim->job.seconds > claim->threshold && dl2_job_may_rest(&claim->job))
+            return DL2_CLAIM_SLOW;
+    }
+}
+
+/* ---- */
+
+void dl2_claim_reset(struct dl2_claim *claim, uint32_t position)
+{
+    claim->position = position;
+    claim->tries = 0;
+    claim->begun = claim->was_put_aside = claim->may_put_aside = false;
+    claim->place = (struct dl2_place){NULL, 0};
+    claim->job.to_decoder = false;
+}
+
+int dl2_claim_run(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_error *error)
+{
+    const int status = run_stages(loader, claim, error);
+    if (status != DL2_CLAIM_SLOW)
+        dl2_job_drop(&claim->job, &loader->recipe);
+    return status;
+}
+
+void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
+{
+    struct dl2_loader_stats *sum = &loader->stats, *part = &claim->job.stats;
+    sum->read += part->read;
+    sum->decode += part->decode;
+    sum->transform += part->transform;
+    sum->operations += part->operations;
+    sum->decoder_images += part->decoder_images;
+    sum->images += part->images;
+    sum->bytes += part->bytes;
+    sum->decoded_hits += part->decoded_hits;
+    *part = (struct dl2_loader_stats){0};
+    const size_t memory = dl2_job_memory(&claim->job, &loader->recipe);
+    loader->memory += memory - claim->memory;
+    claim->memory = memory;
+    if (loader->memory > loader->stats.memory)
+        loader->stats.memory = loader->memory;
+}
+
+void dl2_claim_fail(struct dl2_loader *loader, uint64_t number, int status,
+                    const struct dl2_error *error)
+{
+    if (status == DL2_ERR_CANCELED || number >= loader->fail_claim)
+        return;
+    loader->fail_claim = number;
+    loader->error = *error;
+    pthread_cond_broadcast(&loader->place_available);
+}

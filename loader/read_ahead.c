@@ -1,0 +1,672 @@
+/*
+ * The positions of the order. A window of them is planned, being read or waiting to be taken:
+ *
+ *     0 ...... oldest ............ high ............... next ......... high + window
+ *       over     taken, or late      read ahead          is planned next
+ *
+ * `high` follows the last position that was taken. Each planned position has an entry in a ring. An
+ * entry that is still there SLACK positions behind `high` won't be taken any more and is dropped.
+ *
+ * Planning goes in batches of at least a quarter of the window. Samples of one batch that lie near
+ * each other in one file are read by one request. In a quasi-random order (loader/sampler.h)
+ * neighbours are shuffled among each other, but they are in the same batch. Requests read into an
+ * arena that is mapped once; a sample that finds no room there is left to its taker. So is a sample
+ * that is being planned when its taker comes; a request that waits in the queue is read by the
+ * taker itself. Hence nobody waits for anything but a read.
+ *
+ * One mutex guards everything; reads go on outside it.
+ */
+#include "loader/read_ahead.h"
+
+#include "config.h"
+#include "loader/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define NOWHERE       SIZE_MAX
+#define DEFAULT_AHEAD 256
+#define MAX_AHEAD     65536
+#define DEFAULT_BYTES ((size_t)64 << 20)
+#define SLACK         256 /* positions that are under way in the pipeline at once, and more */
+
+#define PAGE        ((size_t)4096) /* of the arena */
+#define MAX_REQUEST ((size_t)1 << 20)
+#define MAX_GAP     ((uint64_t)32 << 10) /* bytes that are read and thrown away to save a request */
+#define WORD_BITS   64
+
+/*
+ * DL2_IO_AUTO. A read from the page cache takes a few microseconds, and handing its bytes to
+ * another thread costs as much again, so the worker that needs them reads best itself. A read is
+ * late by the time that it took beyond what the page cache would have taken, at most LATE_MOST, so
+ * that a few reads that lost the processor for a while change nothing. Read-ahead goes on when the
+ * mean over PERIOD_ON reads passes LATE_ON, and off when the mean over PERIOD_OFF reads falls below
+ * LATE_OFF. Only direct reads count: how long a read ahead took says more about the queue than
+ * about the disk. So while read-ahead is on, one position in PROBE is left to its taker.
+ */
+#define WARM_SECONDS          40e-6
+#define WARM_BYTES_PER_SECOND 2e9
+#define LATE_MOST             1e-3
+#define LATE_ON               20e-6
+#define LATE_OFF              10e-6
+#define PERIOD_ON             64
+#define PERIOD_OFF            16
+#define PROBE                 32
+
+/* Ways to read ahead, the best first. */
+static const struct dl2_read_engine *const engines[] = {
+#ifdef HAVE_LIBURING
+    &dl2_read_engine_uring,
+#endif
+    &dl2_read_engine_threads,
+};
+
+#define ENGINE_COUNT (sizeof engines / sizeof engines[0])
+
+struct entry {
+    size_t position; /* NOWHERE: nothing is here */
+    struct dl2_read_request *request;
+    size_t offset, size; /* in the request */
+    uint32_t index;
+};
+
+/* A sample that is being planned. */
+struct candidate {
+    size_t position;
+    uint32_t index;
+    struct dl2_location at;
+    const char *shard; /* its path, one string for all in it; NULL: a file of its own */
+};
+
+struct dl2_read_ahead {
+    const struct dl2_dataset *dataset;
+    const struct dl2_cache *cached, *decoded;
+    bool (*slices)(const void *context, uint32_t index, struct dl2_slice_range *range);
+    const void *context; /* for slices() */
+    bool drop_behind;
+    bool own_files; /* each sample is a file: not a packed dataset */
+    const struct dl2_read_engine *engine;
+    void *engine_state;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t work; /* for engines that wait in dl2_read_ahead_next() */
+    bool sleeping;       /* the engine waits to be woken */
+    bool closing;
+
+    const uint32_t *order;
+    size_t count, oldest, high, next;
+    struct entry *entries;
+    size_t window, ring;          /* samples ahead; entries */
+    struct candidate *candidates; /* window of them */
+    void **sorted;                /* pointers to candidates */
+
+    struct dl2_read_request *requests;
+    void **new_requests; /* pointers to requests */
+    size_t request_count;
+    struct dl2_read_request *free_requests, *first, *last; /* the queue */
+
+    uint8_t *arena;
+    uint64_t *used; /* a bit per page */
+    size_t pages, pages_free, pages_touched;
+
+    bool is_auto, wanted;
+    double late;
+    unsigned seen;
+
+    struct dl2_read_ahead_stats stats;
+};
+
+/* ---- the arena: first fit, which reuses memory that is still in the processor's caches ---- */
+
+static bool is_used(const struct dl2_read_ahead *ahead, size_t page)
+{
+    return ahead->used[page / WORD_BITS] >> page % WORD_BITS & 1;
+}
+
+static void set_used(struct dl2_read_ahead *ahead, size_t page, size_t count, bool used)
+{
+    for (size_t i = page; i < page + count; i++) {
+        const uint64_t bit = (uint64_t)1 << i % WORD_BITS;
+        if (used)
+            ahead->used[i / WORD_BITS] |= bit;
+        else
+            ahead->used[i / WORD_BITS] &= ~bit;
+    }
+}
+
+static bool arena_take(struct dl2_read_ahead *ahead, size_t bytes, struct dl2_read_request *request)
+{
+    const size_t pages = (bytes + PAGE - 1) / PAGE;
+    size_t start = 0;
+    if (pages > ahead->pages_free)
+        return false;
+    for (size_t page = 0; page < ahead->pages;) {
+        if (page % WORD_BITS == 0 && ahead->used[page / WORD_BITS] == UINT64_MAX) {
+            start = page += WORD_BITS;
+        } else if (is_used(ahead, page)) {
+            start = ++page;
+        } else if (++page - start == pages) {
+            set_used(ahead, start, pages, true);
+            ahead->pages_free -= pages;
+            if (page > ahead->pages_touched)
+                ahead->pages_touched = page;
+            request->page = start;
+            request->pages = pages;
+            request->buffer = ahead->arena + start * PAGE;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- requests; all with the mutex held ---- */
+
+static void queue_append(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
+{
+    request->state = DL2_REQUEST_QUEUED;
+    request->after = NULL;
+    request->before = ahead->last;
+    *(ahead->last ? &ahead->last->after : &ahead->first) = request;
+    ahead->last = request;
+}
+
+static void queue_remove(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
+{
+    *(request->before ? &request->before->after : &ahead->first) = request->after;
+    *(request->after ? &request->after->before : &ahead->last) = request->before;
+    request->before = request->after = NULL;
+}
+
+static void release_request(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
+{
+    if (--request->users)
+        return;
+    if (request->state == DL2_REQUEST_QUEUED)
+        queue_remove(ahead, request);
+    set_used(ahead, request->page, request->pages, false);
+    ahead->pages_free += request->pages;
+    request->state = DL2_REQUEST_FREE;
+    request->after = ahead->free_requests;
+    ahead->free_requests = request;
+}
+
+static void begin_read(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
+{
+    queue_remove(ahead, request);
+    request->state = DL2_REQUEST_UNDER_WAY;
+    request->users++;
+    ahead->stats.requests++;
+}
+
+static void end_read(struct dl2_read_ahead *ahead, struct dl2_read_request *request, bool read)
+{
+    request->state = read ? DL2_REQUEST_READ : DL2_REQUEST_FAILED;
+    if (read)
+        ahead->stats.bytes += request->bytes;
+    if (request->users > 1)
+        pthread_cond_broadcast(&request->done);
+    release_request(ahead, request);
+}
+
+/* ---- planning; all with the mutex held ---- */
+
+static void drop_entry(struct dl2_read_ahead *ahead, struct entry *entry)
+{
+    entry->position = NOWHERE;
+    release_request(ahead, entry->request);
+}
+
+/* Moves `oldest` past positions that were taken, and past those that won't be any more. */
+static void forget_old(struct dl2_read_ahead *ahead)
+{
+    for (; ahead->oldest < ahead->next; ahead->oldest++) {
+        struct entry *entry = &ahead->entries[ahead->oldest % ahead->ring];
+        if (entry->position != ahead->oldest)
+            continue;
+        if (ahead->oldest + SLACK >= ahead->high)
+            break;
+        drop_entry(ahead, entry);
+    }
+    if (ahead->next < ahead->high) { /* takers were faster */
+        if (ahead->oldest == ahead->next)
+            ahead->oldest = ahead->high;
+        ahead->next = ahead->high;
+    }
+}
+
+/* Positions that may be planned now; 0 where it is better to wait for a larger batch. */
+static size_t room_to_plan(const struct dl2_read_ahead *ahead)
+{
+    const size_t left = ahead->count - (ahead->high < ahead->count ? ahead->high : ahead->count);
+    const size_t end = ahead->high + (left < ahead->window ? left : ahead->window);
+    const size_t next = ahead->next > ahead->high ? ahead->next : ahead->high;
+    const size_t room = end > next ? end - next : 0;
+    if (!ahead->wanted || ahead->closing)
+        return 0;
+    const bool last = end == ahead->count;
+    if ((room < ahead->window / 4 && !last) || ahead->pages_free < ahead->pages / 4)
+        return 0;
+    return room;
+}
+
+static bool is_kept(const struct dl2_cache *cache, uint32_t index)
+{
+    return cache && dl2_cache_find(cache, index);
+}
+
+/* Finds the bytes of a sample that will be needed. */
+static bool locate_candidate(const struct dl2_read_ahead *ahead, struct candidate *candidate)
+{
+    struct dl2_slice_range range;
+    if (ahead->slices && ahead->slices(ahead->context, candidate->index, &range))
+        return dl2_dataset_locate_slices(ahead->dataset, candidate->index, range, &candidate->at);
+    return dl2_dataset_locate(ahead->dataset, candidate->index, &candidate->at);
+}
+
+/* Collects the next samples that must be read, as long as there is room; moves `next` past them. */
+static size_t gather_candidates(struct dl2_read_ahead *ahead, size_t positions)
+{
+    size_t count = 0, pages = 0;
+    for (; positions; positions--, ahead->next++) {
+        struct candidate *candidate = &ahead->candidates[count];
+        candidate->position = ahead->next;
+        candidate->index = ahead->order[ahead->next];
+        if ((ahead->is_auto && candidate->position % PROBE == PROBE - 1) ||
+            is_kept(ahead->cached, candidate->index) || is_kept(ahead->decoded, candidate->index) ||
+            !locate_candidate(ahead, candidate) || candidate->at.bytes > ahead->pages * PAGE / 4)
+            continue;
+        pages += (size_t)candidate->at.bytes / PAGE + 1;
+        if (pages > ahead->pages_free)
+            break;
+        candidate->shard = ahead->own_files ? NULL : candidate->at.path;
+        ahead->sorted[count++] = candidate;
+    }
+    return count;
+}
+
+/* qsort() would allocate. */
+static void heap_sort(void **items, size_t count, bool (*is_before)(const void *, const void *))
+{
+    for (size_t heaped = count / 2, end = count; end > 1;) {
+        void *item;
+        if (heaped) {
+            item = items[--heaped];
+        } else {
+            item = items[--end];
+            items[end] = items[0];
+        }
+        size_t at = heaped;
+        for (size_t child; (child = 2 * at + 1) < end; at = child) {
+            if (child + 1 < end && is_before(items[child], items[child + 1]))
+                child++;
+            if (!is_before(item, items[child]))
+                break;
+            items[at] = items[child];
+        }
+        items[at] = item;
+    }
+}
+
+/* Sorts by offset within a shard. Files of their own stay in the order of their positions: where
+ * they lie on the disk is not known. */
+static bool candidate_is_before(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    if (a->shard != b->shard)
+        return (uintptr_t)a->shard < (uintptr_t)b->shard;
+    if (a->shard && a->at.offset != b->at.offset)
+        return a->at.offset < b->at.offset;
+    return a->position < b->position;
+}
+
+static bool request_is_before(const void *left, const void *right)
+{
+    return ((const struct dl2_read_request *)left)->first <
+           ((const struct dl2_read_request *)right)->first;
+}
+
+/* How many of `count` sorted candidates one request reads; *bytes is the request's length. */
+static size_t count_joined(void *const *candidates, size_t count, uint64_t *bytes)
+{
+    const struct candidate *first = candidates[0];
+    const uint64_t start = first->at.offset;
+    uint64_t end = start + first->at.bytes;
+    size_t joined = 1;
+    for (; first->shard && joined < count; joined++) {
+        const struct candidate *candidate = candidates[joined];
+        const uint64_t its_end = candidate->at.offset + candidate->at.bytes;
+        if (candidate->shard != first->shard || candidate->at.offset > end + MAX_GAP ||
+            its_end > start + MAX_REQUEST)
+            break;
+        if (its_end > end)
+            end = its_end;
+    }
+    *bytes = end - start;
+    return joined;
+}
+
+static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void *const *candidates,
+                                             size_t count, uint64_t bytes)
+{
+    struct dl2_read_request *request = ahead->free_requests;
+    if (!request || !arena_take(ahead, (size_t)bytes + 1, request))
+        return NULL;
+    ahead->free_requests = request->after;
+    const struct dl2_location *at = &((const struct candidate *)candidates[0])->at;
+    request->path = at->path;
+    request->fd = at->fd;
+    request->offset = at->offset;
+    request->bytes = (size_t)bytes;
+    request->whole = ahead->own_files;
+    request->evict = ahead->drop_behind;
+    request->users = (unsigned)count;
+    request->first = NOWHERE;
+    for (size_t i = 0; i < count; i++) {
+        const struct candidate *candidate = candidates[i];
+        ahead->entries[candidate->position % ahead->ring] = (struct entry){
+            candidate->position, request, (size_t)(candidate->at.offset - at->offset),
+            (size_t)candidate->at.bytes, candidate->index};
+        if (candidate->position < request->first)
+            request->first = candidate->position;
+    }
+    return request;
+}
+
+static void plan_reads(struct dl2_read_ahead *ahead)
+{
+    forget_old(ahead);
+    const size_t positions = room_to_plan(ahead);
+    if (!positions)
+        return;
+    const size_t count = gather_candidates(ahead, positions);
+    heap_sort(ahead->sorted, count, candidate_is_before);
+    size_t requests = 0;
+    for (size_t i = 0; i < count;) {
+        uint64_t bytes;
+        const size_t joined = count_joined(&ahead->sorted[i], count - i, &bytes);
+        struct dl2_read_request *request = make_request(ahead, &ahead->sorted[i], joined, bytes);
+        if (request)
+            ahead->new_requests[requests++] = request;
+        i += joined;
+    }
+    heap_sort(ahead->new_requests, requests, request_is_before);
+    for (size_t i = 0; i < requests; i++)
+        queue_append(ahead, ahead->new_requests[i]);
+}
+
+static void wake_engine(struct dl2_read_ahead *ahead)
+{
+    if (!ahead->sleeping)
+        return;
+    ahead->sleeping = false;
+    if (ahead->engine->wake)
+        ahead->engine->wake(ahead->engine_state);
+    else
+        pthread_cond_broadcast(&ahead->work);
+}
+
+static void wake_engine_if_due(struct dl2_read_ahead *ahead)
+{
+    if (ahead->sleeping && room_to_plan(ahead))
+        wake_engine(ahead);
+}
+
+/* Turns read-ahead on or off; see LATE_ON. */
+static void judge_direct_reads(struct dl2_read_ahead *ahead, double seconds, size_t bytes)
+{
+    const double late = seconds - WARM_SECONDS - (double)bytes / WARM_BYTES_PER_SECOND;
+    ahead->late += late < 0 ? 0 : late > LATE_MOST ? LATE_MOST : late;
+    if (++ahead->seen < (ahead->wanted ? PERIOD_OFF : PERIOD_ON))
+        return;
+    ahead->wanted = ahead->late > ahead->seen * (ahead->wanted ? LATE_OFF : LATE_ON);
+    ahead->seen = 0;
+    ahead->late = 0;
+    wake_engine_if_due(ahead);
+}
+
+/* ---- for engines ---- */
+
+struct dl2_read_request *dl2_read_ahead_next(struct dl2_read_ahead *ahead, bool wait, bool *over)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    for (;;) {
+        if (!ahead->first)
+            plan_reads(ahead);
+        if (ahead->first || ahead->closing)
+            break;
+        ahead->sleeping = true;
+        if (!wait)
+            break;
+        pthread_cond_wait(&ahead->work, &ahead->mutex);
+    }
+    *over = ahead->closing;
+    struct dl2_read_request *request = ahead->closing ? NULL : ahead->first;
+    if (request) {
+        begin_read(ahead, request);
+        if (ahead->first && !ahead->engine->wake)
+            wake_engine(ahead); /* there is more for the others */
+    }
+    pthread_mutex_unlock(&ahead->mutex);
+    return request;
+}
+
+void dl2_read_ahead_done(struct dl2_read_ahead *ahead, struct dl2_read_request *request, bool read)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    end_read(ahead, request, read);
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
+void dl2_read_ahead_hold(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    request->users++;
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
+/* ---- for loader/fetch.c ---- */
+
+struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_t position,
+                                             uint32_t index, const uint8_t **data, size_t *size)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    struct entry *entry = &ahead->entries[position % ahead->ring];
+    struct dl2_read_request *request = NULL;
+    if (position < ahead->count && position >= ahead->high)
+        ahead->high = position + 1;
+    if (entry->position == position && entry->index == index) {
+        entry->position = NOWHERE;
+        request = entry->request; /* the entry's use of it is the taker's now */
+        *data = request->buffer + entry->offset;
+        *size = entry->size;
+    }
+    wake_engine_if_due(ahead);
+    if (request && request->state == DL2_REQUEST_QUEUED) {
+        begin_read(ahead, request);
+        pthread_mutex_unlock(&ahead->mutex);
+        const bool read = dl2_request_read(request);
+        pthread_mutex_lock(&ahead->mutex);
+        end_read(ahead, request, read);
+    }
+    while (request && request->state == DL2_REQUEST_UNDER_WAY)
+        pthread_cond_wait(&request->done, &ahead->mutex);
+    if (request && request->state == DL2_REQUEST_FAILED) {
+        release_request(ahead, request);
+        request = NULL;
+    }
+    pthread_mutex_unlock(&ahead->mutex);
+    return request;
+}
+
+void dl2_read_ahead_give(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    release_request(ahead, request);
+    wake_engine_if_due(ahead);
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
+void dl2_read_ahead_observe(struct dl2_read_ahead *ahead, double seconds, size_t bytes)
+{
+    if (!ahead->is_auto)
+        return;
+    pthread_mutex_lock(&ahead->mutex);
+    judge_direct_reads(ahead, seconds, bytes);
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
+static void drop_all(struct dl2_read_ahead *ahead)
+{
+    for (size_t i = 0; i < ahead->ring; i++)
+        if (ahead->entries[i].position != NOWHERE)
+            drop_entry(ahead, &ahead->entries[i]);
+}
+
+void dl2_read_ahead_start(struct dl2_read_ahead *ahead, const uint32_t *order, size_t count)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    drop_all(ahead);
+    ahead->order = order;
+    ahead->count = count;
+    ahead->oldest = ahead->high = ahead->next = 0;
+    wake_engine_if_due(ahead);
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
+void dl2_read_ahead_get_stats(struct dl2_read_ahead *ahead, struct dl2_read_ahead_stats *stats)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    *stats = ahead->stats;
+    stats->memory = sizeof *ahead + ahead->ring * sizeof *ahead->entries +
+                    ahead->window * (sizeof *ahead->candidates + sizeof *ahead->sorted) +
+                    ahead->request_count * (sizeof *ahead->requests + sizeof *ahead->new_requests) +
+                    ahead->pages / 8 + ahead->pages_touched * PAGE;
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
+/* ---- making and unmaking ---- */
+
+static bool has_own_files(const struct dl2_dataset *dataset)
+{
+    struct dl2_location at;
+    struct dl2_sample sample;
+    if (!dl2_dataset_count(dataset) || !dl2_dataset_locate(dataset, 0, &at))
+        return false;
+    dl2_dataset_sample(dataset, 0, &sample);
+    return !strcmp(sample.path, at.path);
+}
+
+static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch_config *config,
+                            struct dl2_error *error)
+{
+    const uint64_t bytes = config->ahead_bytes ? config->ahead_bytes : DEFAULT_BYTES;
+    ahead->window = config->ahead ? config->ahead : DEFAULT_AHEAD;
+    if (ahead->window > MAX_AHEAD)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%zu samples can't be read ahead, %d at the most", ahead->window,
+                             MAX_AHEAD);
+    ahead->ring = ahead->window + SLACK + 1;
+    ahead->request_count = ahead->ring;
+    ahead->pages = ahead->pages_free =
+        (size_t)(bytes < SIZE_MAX / 2 ? bytes : SIZE_MAX / 2) / PAGE + (bytes < PAGE);
+    ahead->entries = dl2_calloc(ahead->ring, sizeof *ahead->entries);
+    ahead->candidates = dl2_calloc(ahead->window, sizeof *ahead->candidates);
+    ahead->sorted = dl2_calloc(ahead->window, sizeof *ahead->sorted);
+    ahead->requests = dl2_calloc(ahead->request_count, sizeof *ahead->requests);
+    ahead->new_requests = dl2_calloc(ahead->request_count, sizeof *ahead->new_requests);
+    ahead->used = dl2_calloc(ahead->pages / WORD_BITS + 1, sizeof *ahead->used);
+    ahead->arena = mmap(NULL, ahead->pages * PAGE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (ahead->arena == MAP_FAILED)
+        ahead->arena = NULL;
+    if (!ahead->entries || !ahead->candidates || !ahead->sorted || !ahead->requests ||
+        !ahead->new_requests || !ahead->used || !ahead->arena)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read %zu samples ahead",
+                             ahead->window);
+    for (size_t i = 0; i < ahead->ring; i++)
+        ahead->entries[i].position = NOWHERE;
+    for (size_t i = ahead->request_count; i-- > 0;) {
+        struct dl2_read_request *request = &ahead->requests[i];
+        pthread_cond_init(&request->done, NULL);
+        request->after = ahead->free_requests;
+        ahead->free_requests = request;
+    }
+    return DL2_OK;
+}
+
+static int start_engine(struct dl2_read_ahead *ahead, enum dl2_io io, struct dl2_error *error)
+{
+    for (size_t i = 0; i < ENGINE_COUNT; i++) {
+        const bool last = i + 1 == ENGINE_COUNT;
+        if (io != DL2_IO_AUTO && engines[i]->io != io)
+            continue;
+        ahead->engine = engines[i];
+        const int status = engines[i]->start(ahead, &ahead->engine_state,
+                                             io == DL2_IO_AUTO && !last ? NULL : error);
+        if (status == DL2_OK || io != DL2_IO_AUTO || last)
+            return status;
+    }
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "reading by io_uring: built without liburing (Debian: liburing-dev)");
+}
+
+static void free_ahead(struct dl2_read_ahead *ahead)
+{
+    for (size_t i = 0; ahead->requests && i < ahead->request_count; i++)
+        pthread_cond_destroy(&ahead->requests[i].done);
+    if (ahead->arena)
+        munmap(ahead->arena, ahead->pages * PAGE);
+    free(ahead->entries);
+    free(ahead->candidates);
+    free(ahead->sorted);
+    free(ahead->requests);
+    free(ahead->new_requests);
+    free(ahead->used);
+    pthread_cond_destroy(&ahead->work);
+    pthread_mutex_destroy(&ahead->mutex);
+    free(ahead);
+}
+
+int dl2_read_ahead_create(const struct dl2_dataset *dataset, const struct dl2_fetch_config *config,
+                          const struct dl2_cache *cached, struct dl2_read_ahead **out,
+                          struct dl2_error *error)
+{
+    *out = NULL;
+    struct dl2_read_ahead *ahead = dl2_calloc(1, sizeof *ahead);
+    if (!ahead)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read ahead");
+    pthread_mutex_init(&ahead->mutex, NULL);
+    pthread_cond_init(&ahead->work, NULL);
+    ahead->dataset = dataset;
+    ahead->cached = cached;
+    ahead->decoded = config->decoded;
+    ahead->slices = config->slices;
+    ahead->context = config->context;
+    ahead->own_files = has_own_files(dataset);
+    ahead->drop_behind = config->drop_behind;
+    ahead->is_auto = config->io == DL2_IO_AUTO;
+    ahead->wanted = !ahead->is_auto;
+    int status = allocate_buffers(ahead, config, error);
+    if (status == DL2_OK)
+        status = start_engine(ahead, config->io, error);
+    if (status < 0) {
+        free_ahead(ahead);
+        return status;
+    }
+    *out = ahead;
+    return DL2_OK;
+}
+
+void dl2_read_ahead_destroy(struct dl2_read_ahead *ahead)
+{
+    if (!ahead)
+        return;
+    pthread_mutex_lock(&ahead->mutex);
+    ahead->closing = true;
+    ahead->sleeping = true; /* whatever it does */
+    wake_engine(ahead);
+    pthread_mutex_unlock(&ahead->mutex);
+    ahead->engine->stop(ahead->engine_state);
+    free_ahead(ahead);
+}
