@@ -1,4 +1,4 @@
-/* Batches, and the places in them. */
+/* The ring of batch slots and the places in them. The only file that writes a slot's state. */
 #include "loader/pipeline.h"
 
 #include <stdlib.h>
@@ -28,21 +28,25 @@ bool dl2_place_is_free(const struct dl2_loader *loader, uint64_t number)
     return dl2_slot_of_step(loader, number / loader->config.batch);
 }
 
+void dl2_slot_begin(struct dl2_loader *loader, struct dl2_slot *slot, uint64_t step)
+{
+    slot->batch.epoch = loader->recipe.epoch;
+    slot->batch.step = step;
+    slot->batch.count = slot->missing = dl2_batch_size(loader, step);
+    slot->by_decoder = 0;
+    slot->state = slot->batch.count ? DL2_SLOT_FILLING : DL2_SLOT_READY;
+    if (slot->decode_slot)
+        loader->config.decoder->ops->begin(slot->decode_slot);
+}
+
 bool dl2_place_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place)
 {
-    struct dl2_slot *slot = dl2_slot_of_step(loader, number / loader->config.batch);
+    const uint64_t step = number / loader->config.batch;
+    struct dl2_slot *slot = dl2_slot_of_step(loader, step);
     if (!slot)
         return false;
-    if (slot->state == DL2_SLOT_FREE) {
-        slot->batch.epoch = loader->recipe.epoch;
-        slot->batch.step = number / loader->config.batch;
-        slot->batch.count = dl2_batch_size(loader, slot->batch.step);
-        slot->missing = slot->batch.count;
-        slot->state = DL2_SLOT_FILLING;
-        slot->by_decoder = 0;
-        if (slot->decode_slot)
-            loader->config.decoder->ops->begin(slot->decode_slot);
-    }
+    if (slot->state == DL2_SLOT_FREE)
+        dl2_slot_begin(loader, slot, step);
     *place = (struct dl2_place){slot, (unsigned)(number % loader->config.batch)};
     return true;
 }
@@ -56,6 +60,28 @@ bool dl2_place_fill(const struct dl2_place *place)
     return true;
 }
 
+void dl2_slot_decoded(struct dl2_slot *slot)
+{
+    slot->state = DL2_SLOT_READY;
+}
+
+void dl2_slot_take(struct dl2_slot *slot)
+{
+    slot->state = DL2_SLOT_TAKEN;
+}
+
+void dl2_slot_release(struct dl2_slot *slot)
+{
+    slot->state = DL2_SLOT_FREE;
+}
+
+void dl2_slots_reset(struct dl2_loader *loader)
+{
+    for (unsigned i = 0; i < loader->config.depth; i++)
+        if (loader->slots[i].state != DL2_SLOT_TAKEN)
+            loader->slots[i].state = DL2_SLOT_FREE;
+}
+
 unsigned dl2_slots_ready(const struct dl2_loader *loader)
 {
     unsigned ready = 0;
@@ -64,7 +90,7 @@ unsigned dl2_slots_ready(const struct dl2_loader *loader)
     return ready;
 }
 
-/* Where the batch's images are. */
+/* Allocates the memory of a batch's images, or has the decoder allocate it. */
 static int init_images(struct dl2_loader *loader, struct dl2_slot *slot, size_t bytes,
                        struct dl2_error *error)
 {

@@ -132,7 +132,7 @@ static void end_batch(struct dl2_loader *loader, struct dl2_slot *slot, int stat
     const uint64_t first = slot->batch.step * loader->config.batch;
     const uint64_t number = first > loader->first_place ? first - loader->first_place : 0;
     if (status == DL2_OK)
-        slot->state = DL2_SLOT_READY;
+        dl2_slot_decoded(slot);
     else
         dl2_claim_fail(loader, number, status, error);
     loader->stats.finish += seconds;

@@ -333,9 +333,7 @@ static void stop_epoch(struct dl2_loader *loader)
     while (loader->in_flight)
         pthread_cond_wait(&loader->progress, &loader->mutex);
     atomic_store_explicit(&loader->canceled, false, memory_order_relaxed);
-    for (unsigned i = 0; i < loader->config.depth; i++)
-        if (loader->slots[i].state != DL2_SLOT_TAKEN)
-            loader->slots[i].state = DL2_SLOT_FREE;
+    dl2_slots_reset(loader);
 }
 
 static void set_delivered(struct dl2_loader *loader, uint32_t position, bool delivered)
@@ -514,15 +512,6 @@ int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_positio
 
 /* ---- the consumer's side ---- */
 
-/* Held. A step in which this rank has nothing: an empty batch keeps it in step with the others. */
-static void make_empty(struct dl2_loader *loader, struct dl2_slot *slot)
-{
-    slot->batch.epoch = loader->recipe.epoch;
-    slot->batch.step = loader->next_step;
-    slot->batch.count = 0;
-    slot->state = DL2_SLOT_READY;
-}
-
 /* Held. 1: the next batch is there; 0: not yet; or why it never will be. */
 static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struct dl2_error *error)
 {
@@ -535,8 +524,9 @@ static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struc
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "all %u batches are taken: give one back before the next",
                              config->depth);
+    /* A step in which this rank has no sample: an empty batch keeps it in step with the others. */
     if (slot->state == DL2_SLOT_FREE && dl2_batch_size(loader, loader->next_step) == 0)
-        make_empty(loader, slot);
+        dl2_slot_begin(loader, slot, loader->next_step);
     if (slot->state == DL2_SLOT_READY)
         return 1;
     if (loader->fail_claim == DL2_NOWHERE || loader->in_flight)
@@ -568,7 +558,7 @@ static int wait_for_next(struct dl2_loader *loader, const struct timespec *deadl
 static struct dl2_batch *hand_out(struct dl2_loader *loader, struct dl2_slot *slot)
 {
     loader->next_step++;
-    slot->state = DL2_SLOT_TAKEN;
+    dl2_slot_take(slot);
     for (unsigned i = 0; i < slot->batch.count; i++)
         set_delivered(loader, slot->positions[i], true);
     loader->stats.batches++;
@@ -624,7 +614,7 @@ void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch)
 {
     struct dl2_slot *slot = (struct dl2_slot *)batch;
     pthread_mutex_lock(&loader->mutex);
-    slot->state = DL2_SLOT_FREE;
+    dl2_slot_release(slot);
     pthread_cond_broadcast(loader->strict ? &loader->work_available : &loader->place_available);
     pthread_cond_signal(&loader->progress); /* an empty batch needs no worker */
     pthread_mutex_unlock(&loader->mutex);

@@ -170,6 +170,15 @@ struct dl2_loader {
 
 /* The slot of a step, else a free slot for it; NULL if all are taken or belong to other steps. */
 struct dl2_slot *dl2_slot_of_step(const struct dl2_loader *loader, uint64_t step);
+/* FREE to FILLING for a step, or to READY if this rank has no sample in the step. */
+void dl2_slot_begin(struct dl2_loader *loader, struct dl2_slot *slot, uint64_t step);
+/* STAGED to READY. */
+void dl2_slot_decoded(struct dl2_slot *slot);
+/* READY to TAKEN, and TAKEN to FREE. */
+void dl2_slot_take(struct dl2_slot *slot);
+void dl2_slot_release(struct dl2_slot *slot);
+/* Frees all slots that are not TAKEN. */
+void dl2_slots_reset(struct dl2_loader *loader);
 /* Takes place `number` of the epoch; false while there is no slot for it. */
 bool dl2_place_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place);
 bool dl2_place_is_free(const struct dl2_loader *loader, uint64_t number);
