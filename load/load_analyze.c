@@ -11,7 +11,7 @@
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/thread.h"
-#include "loader/sample.h"
+#include "loader/fetch.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -217,10 +217,10 @@ static void close_subject(struct dl2_load_analysis_subject *subject)
 struct reading {
     const struct dl2_load_analysis_subject *subject;
     struct dl2_fetch *fetch;
-    struct dl2_fetched *held; /* a worker each */
-    double end;               /* dl2_clock_wall() */
-    size_t least, done;       /* at least so many are read; so many were */
-    struct dl2_recipe recipe; /* of the loader: it says what is needed of each sample */
+    struct dl2_fetched *held;   /* a worker each */
+    double end;                 /* dl2_clock_wall() */
+    size_t least, done;         /* at least so many are read; so many were */
+    struct dl2_planner planner; /* of the loader: which bytes of each sample are read */
     atomic_uint_fast64_t bytes;
 };
 
@@ -233,11 +233,9 @@ static int read_one(void *context, unsigned worker, size_t slot, size_t item,
         return DL2_ERR_CANCELED;
     const uint32_t index = reading->subject->sampler.order[item];
     struct dl2_fetched *held = &reading->held[worker];
-    struct dl2_slice_range slices;
-    const bool sliced =
-        reading->recipe.sliced && dl2_sample_slices(&reading->recipe, index, &slices);
+    struct dl2_sample_plan plan;
     /* A bad one is the loader's to tell. */
-    dl2_fetch_take(reading->fetch, item, index, sliced ? &slices : NULL, held, NULL);
+    dl2_fetch_take(reading->fetch, item, index, &plan, held, NULL);
     atomic_fetch_add(&reading->bytes, held->size);
     dl2_fetch_give(reading->fetch, held);
     return DL2_OK;
@@ -293,15 +291,9 @@ static int run_storage(const struct dl2_load_analysis *analysis,
     struct dl2_fetch_config how = config->fetch;
     how.cache_bytes = 0;
     struct reading reading = {.subject = subject,
-                              .recipe = {.dataset = subject->dataset,
-                                         .config = config,
-                                         .sliced = dl2_recipe_may_slice(config),
-                                         .epoch = round},
+                              .planner = dl2_planner_of(subject->dataset, config),
                               .least = (size_t)config->batch * (config->depth + 1)};
-    if (reading.recipe.sliced) {
-        how.slices = dl2_sample_slices;
-        how.context = &reading.recipe;
-    }
+    reading.planner.epoch = round;
     struct dl2_parallel loop = {.jobs = config->workers,
                                 .count = subject->sampler.positions,
                                 .work = read_one,
@@ -310,7 +302,7 @@ static int run_storage(const struct dl2_load_analysis *analysis,
     dl2_parallel_resolve(&loop);
     dl2_sampler_set_epoch(&subject->sampler, round);
     DL2_TRY(make_cold(subject, error));
-    DL2_TRY(dl2_fetch_create(subject->dataset, &how, &reading.fetch, error));
+    DL2_TRY(dl2_fetch_create(&reading.planner, &how, NULL, &reading.fetch, error));
     reading.held = dl2_calloc(loop.jobs, sizeof *reading.held);
     const int status = reading.held ? read_for(analysis, subject, round, &loop, count, error)
                                     : dl2_error_set(error, DL2_ERR_MEMORY,

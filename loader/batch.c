@@ -30,7 +30,7 @@ bool dl2_place_is_free(const struct dl2_loader *loader, uint64_t number)
 
 void dl2_slot_begin(struct dl2_loader *loader, struct dl2_slot *slot, uint64_t step)
 {
-    slot->batch.epoch = loader->recipe.epoch;
+    slot->batch.epoch = loader->recipe.planner.epoch;
     slot->batch.step = step;
     slot->batch.count = slot->missing = dl2_batch_size(loader, step);
     slot->by_decoder = 0;

@@ -51,7 +51,7 @@ static int begin_sample(struct dl2_loader *loader, struct dl2_claim *claim)
         const uint64_t at = (uint64_t)claim->position + claim->tries++;
         const uint32_t index = loader->sampler.order[at % size];
         if (loader->config.stop_on_bad || !dl2_bad_samples_has(&loader->bad_samples, index)) {
-            dl2_job_begin(&claim->job, &loader->recipe, index, claim->number);
+            dl2_job_begin(&claim->job, index, claim->number);
             claim->begun = true;
             return 1;
         }
@@ -93,7 +93,7 @@ static uint8_t *pixels_of(const struct dl2_loader *loader, const struct dl2_plac
 static void write_label(const struct dl2_loader *loader, const struct dl2_claim *claim, bool good)
 {
     const struct dl2_place *place = &claim->place;
-    const uint32_t index = good ? claim->job.index : loader->sampler.order[claim->position];
+    const uint32_t index = good ? claim->job.plan.index : loader->sampler.order[claim->position];
     struct dl2_sample sample;
     dl2_dataset_sample(loader->dataset, index, &sample);
     place->slot->batch.labels[place->number] = good ? sample.label : -1;
@@ -126,7 +126,7 @@ static int take_step(struct dl2_loader *loader, struct dl2_claim *claim, struct 
         return DL2_OK;
     claim->begun = false;
     if (is_samples_fault(status))
-        DL2_TRY(note_bad(loader, claim->job.index, reason.message, error));
+        DL2_TRY(note_bad(loader, claim->job.plan.index, reason.message, error));
     if (!is_samples_fault(status) || loader->config.stop_on_bad) {
         reason.status = (enum dl2_status)status;
         return dl2_error_copy(error, &reason);

@@ -1,4 +1,4 @@
-#include "loader/fetch.h"
+#include "loader/loader.h"
 
 #include "common/memory.h"
 

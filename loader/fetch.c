@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 struct dl2_fetch {
-    const struct dl2_dataset *dataset;
+    const struct dl2_planner *planner;
     struct dl2_fetch_config config;
     struct dl2_cache *cache;      /* of encoded bytes; NULL: none */
     struct dl2_read_ahead *ahead; /* NULL: nothing is read ahead */
     bool advised;
-    int advice; /* that shards were given */
+    int advice; /* of posix_fadvise(), if it was given */
     atomic_uint_fast64_t bytes_read, requests, taken_ahead, cache_hits, wait_ns;
 };
 
@@ -29,7 +29,7 @@ static void add_to(atomic_uint_fast64_t *counter, uint64_t amount)
 static void evict_behind(const struct dl2_fetch *fetch, size_t index)
 {
     struct dl2_location at;
-    if (!dl2_dataset_locate(fetch->dataset, index, &at))
+    if (!dl2_dataset_locate(fetch->planner->dataset, index, &at))
         return;
     const int own = at.fd >= 0 ? -1 : open(at.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int fd = at.fd >= 0 ? at.fd : own;
@@ -39,15 +39,17 @@ static void evict_behind(const struct dl2_fetch *fetch, size_t index)
         close(own);
 }
 
-static int read_now(struct dl2_fetch *fetch, uint32_t index, const struct dl2_slice_range *slices,
+static int read_now(struct dl2_fetch *fetch, const struct dl2_sample_plan *plan,
                     struct dl2_fetched *fetched, struct dl2_error *error)
 {
+    const struct dl2_dataset *dataset = fetch->planner->dataset;
     const double start = dl2_clock_wall();
     const int status =
-        slices ? dl2_dataset_read_slices(fetch->dataset, index, *slices, &fetched->scratch,
-                                         &fetched->data, &fetched->size, error)
-               : dl2_dataset_read(fetch->dataset, index, &fetched->scratch, &fetched->data,
-                                  &fetched->size, error);
+        plan->slices.count
+            ? dl2_dataset_read_slices(dataset, plan->index, plan->slices, &fetched->scratch,
+                                      &fetched->data, &fetched->size, error)
+            : dl2_dataset_read(dataset, plan->index, &fetched->scratch, &fetched->data,
+                               &fetched->size, error);
     const double took = dl2_clock_wall() - start;
     add_to(&fetch->requests, 1);
     add_to(&fetch->wait_ns, (uint64_t)(took * 1e9));
@@ -57,29 +59,32 @@ static int read_now(struct dl2_fetch *fetch, uint32_t index, const struct dl2_sl
             dl2_read_ahead_observe(fetch->ahead, took, fetched->size);
     }
     if (fetch->config.drop_behind)
-        evict_behind(fetch, index);
+        evict_behind(fetch, plan->index);
     return status;
 }
 
 /*
- * What was read ahead. Where that went wrong, or isn't what was written, it is tried once more by
- * the way that says why.
+ * Takes the plan and what was read ahead. False where nothing was, and where the bytes are wrong:
+ * reading them once more gives the reason.
  */
 static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
-                       const struct dl2_slice_range *slices, struct dl2_fetched *fetched)
+                       struct dl2_sample_plan *plan, struct dl2_fetched *fetched)
 {
+    const struct dl2_dataset *dataset = fetch->planner->dataset;
     const double start = dl2_clock_wall();
+    if (!fetch->ahead) {
+        dl2_plan_sample(fetch->planner, index, plan);
+        return false;
+    }
     struct dl2_read_request *request =
-        fetch->ahead
-            ? dl2_read_ahead_take(fetch->ahead, position, index, &fetched->data, &fetched->size)
-            : NULL;
+        dl2_read_ahead_take(fetch->ahead, position, index, plan, &fetched->data, &fetched->size);
     if (!request)
         return false;
     add_to(&fetch->wait_ns, (uint64_t)((dl2_clock_wall() - start) * 1e9));
-    const int status =
-        slices ? dl2_dataset_verify_slices(fetch->dataset, index, *slices, fetched->data,
-                                           fetched->size, NULL)
-               : dl2_dataset_verify(fetch->dataset, index, fetched->data, fetched->size, NULL);
+    const int status = plan->slices.count
+                           ? dl2_dataset_verify_slices(dataset, index, plan->slices, fetched->data,
+                                                       fetched->size, NULL)
+                           : dl2_dataset_verify(dataset, index, fetched->data, fetched->size, NULL);
     if (status < 0) {
         dl2_read_ahead_give(fetch->ahead, request);
         return false;
@@ -89,7 +94,7 @@ static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
     return true;
 }
 
-/* Keeps a copy of what was read, where there is still room for it. */
+/* Keeps a copy of what was read if the cache has room for it. */
 static void keep_in_cache(struct dl2_fetch *fetch, uint32_t index,
                           const struct dl2_fetched *fetched)
 {
@@ -114,18 +119,20 @@ static bool take_cached(struct dl2_fetch *fetch, uint32_t index, struct dl2_fetc
 }
 
 int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
-                   const struct dl2_slice_range *slices, struct dl2_fetched *fetched,
+                   struct dl2_sample_plan *plan, struct dl2_fetched *fetched,
                    struct dl2_error *error)
 {
     fetched->data = NULL;
     fetched->size = 0;
     fetched->request = NULL;
-    if (index >= dl2_dataset_count(fetch->dataset))
+    if (index >= dl2_dataset_count(fetch->planner->dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %" PRIu32, index);
-    if (take_cached(fetch, index, fetched))
+    if (take_cached(fetch, index, fetched)) {
+        dl2_plan_sample(fetch->planner, index, plan);
         return DL2_OK;
-    if (!take_ahead(fetch, position, index, slices, fetched))
-        DL2_TRY(read_now(fetch, index, slices, fetched, error));
+    }
+    if (!take_ahead(fetch, position, index, plan, fetched))
+        DL2_TRY(read_now(fetch, plan, fetched, error));
     keep_in_cache(fetch, index, fetched);
     return DL2_OK;
 }
@@ -140,8 +147,8 @@ void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched)
 }
 
 /*
- * Shards are read piece by piece. Unless that goes from front to back, what the kernel would read
- * beyond each piece is a waste, up to several times the piece.
+ * Tells the kernel how shards are read. Samples are parts of a shard: unless they are read from
+ * front to back, what the kernel would read beyond each is wasted, up to several times its size.
  */
 static void advise_kernel(struct dl2_fetch *fetch, const uint32_t *order, size_t order_count)
 {
@@ -154,9 +161,9 @@ static void advise_kernel(struct dl2_fetch *fetch, const uint32_t *order, size_t
     fetch->advised = true;
     fetch->advice = advice;
     int last = -1;
-    for (size_t i = 0; i < dl2_dataset_count(fetch->dataset); i++) {
+    for (size_t i = 0; i < dl2_dataset_count(fetch->planner->dataset); i++) {
         struct dl2_location at;
-        if (!dl2_dataset_locate(fetch->dataset, i, &at) || at.fd < 0)
+        if (!dl2_dataset_locate(fetch->planner->dataset, i, &at) || at.fd < 0)
             return;
         if (at.fd != last)
             posix_fadvise(at.fd, 0, 0, advice);
@@ -172,21 +179,23 @@ void dl2_fetch_start(struct dl2_fetch *fetch, const uint32_t *order, size_t orde
         dl2_read_ahead_start(fetch->ahead, order, order_count);
 }
 
-int dl2_fetch_create(const struct dl2_dataset *dataset, const struct dl2_fetch_config *config,
-                     struct dl2_fetch **out, struct dl2_error *error)
+int dl2_fetch_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
+                     const struct dl2_cache *decoded, struct dl2_fetch **out,
+                     struct dl2_error *error)
 {
     *out = NULL;
     struct dl2_fetch *fetch = dl2_calloc(1, sizeof *fetch);
     if (!fetch)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read samples");
-    fetch->dataset = dataset;
+    fetch->planner = planner;
     fetch->config = *config;
     int status = DL2_OK;
     if (config->cache_bytes)
-        status =
-            dl2_cache_create(dl2_dataset_count(dataset), config->cache_bytes, &fetch->cache, error);
+        status = dl2_cache_create(dl2_dataset_count(planner->dataset), config->cache_bytes,
+                                  &fetch->cache, error);
     if (status == DL2_OK && config->io != DL2_IO_DIRECT)
-        status = dl2_read_ahead_create(dataset, config, fetch->cache, &fetch->ahead, error);
+        status =
+            dl2_read_ahead_create(planner, config, fetch->cache, decoded, &fetch->ahead, error);
     if (status < 0) {
         dl2_fetch_destroy(fetch);
         return status;

@@ -114,8 +114,8 @@ static int set_sizes(struct dl2_loader *loader, struct dl2_error *error)
         !dl2_size_mul(bytes, config->channels, &bytes) ||
         !dl2_size_mul(bytes, sizes[config->dtype], &bytes))
         return out_of_memory(error);
-    loader->recipe =
-        (struct dl2_recipe){.dataset = loader->dataset, .config = config, .sample_bytes = bytes};
+    loader->recipe = (struct dl2_recipe){.planner = dl2_planner_of(loader->dataset, config),
+                                         .sample_bytes = bytes};
     return DL2_OK;
 }
 
@@ -155,12 +155,8 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
     if (config->decoded_cache_bytes)
         DL2_TRY(dl2_cache_create(loader->sampler.config.count, config->decoded_cache_bytes,
                                  &loader->recipe.decoded, error));
-    struct dl2_fetch_config fetch = config->fetch;
-    fetch.decoded = loader->recipe.decoded;
-    loader->recipe.sliced = dl2_recipe_may_slice(&loader->config);
-    fetch.slices = loader->recipe.sliced ? dl2_sample_slices : NULL;
-    fetch.context = &loader->recipe;
-    return dl2_fetch_create(loader->dataset, &fetch, &loader->recipe.fetch, error);
+    return dl2_fetch_create(&loader->recipe.planner, &config->fetch, loader->recipe.decoded,
+                            &loader->recipe.fetch, error);
 }
 
 /* What DL2_BATCHING_AWARE needs. */
@@ -385,7 +381,7 @@ static int start_at(struct dl2_loader *loader, const struct dl2_loader_position 
         set_delivered(loader, loader->pending[i], false);
     dl2_fetch_start(loader->recipe.fetch, NULL, 0); /* lets go of the order that changes now */
     dl2_sampler_set_epoch(&loader->sampler, at->epoch);
-    loader->recipe.epoch = at->epoch;
+    loader->recipe.planner.epoch = at->epoch;
     loader->resumed_at = at->next;
     loader->next_step = at->step;
     loader->first_place = loader->next_place = at->next - at->missing_count;
@@ -654,7 +650,7 @@ int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_positio
         if (is_missing(loader, i))
             loader->missing[filled++] = i;
     *position = (struct dl2_loader_position){
-        .epoch = loader->recipe.epoch,
+        .epoch = loader->recipe.planner.epoch,
         .step = loader->next_step,
         .next = next,
         .missing_count = missing,

@@ -38,7 +38,6 @@
 #include "common/error.h"
 #include "common/random.h"
 #include "dataset/dataset.h"
-#include "loader/fetch.h"
 #include "pixels/pixel_format.h"
 
 #include <stddef.h>
@@ -68,6 +67,25 @@ enum dl2_batching {
      * whatever is idle helps. With a single worker the same as DL2_BATCHING_COMPLETION.
      */
     DL2_BATCHING_AWARE
+};
+
+/* How encoded bytes are read. */
+enum dl2_io {
+    /* Workers read for themselves while that is fast; else as DL2_IO_URING, or DL2_IO_THREADS where
+     * io_uring is not available. */
+    DL2_IO_AUTO,
+    DL2_IO_DIRECT,  /* each worker reads what it needs when it needs it */
+    DL2_IO_THREADS, /* threads read ahead of the workers */
+    DL2_IO_URING,   /* one thread reads ahead by io_uring; DL2_ERR_UNSUPPORTED if it can't */
+};
+
+struct dl2_fetch_config {
+    enum dl2_io io;
+    unsigned ahead;       /* samples that are read ahead at most; 0: 256 */
+    uint64_t ahead_bytes; /* bytes that are read ahead at most; 0: 64 MiB */
+    uint64_t cache_bytes; /* limit of the cache of encoded bytes; 0: no cache */
+    bool drop_behind;     /* evict what was read from the page cache: each epoch reads from disk */
+    bool whole;           /* read samples whole where parts would do, to see what that costs */
 };
 
 /*
@@ -286,6 +304,15 @@ void dl2_loader_stats_reset(struct dl2_loader *loader);
 const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count);
 
 void dl2_loader_destroy(struct dl2_loader *loader);
+
+/*
+ * Evicts the files of a dataset from the page cache, without root, so that the next reads come from
+ * the disk. *resident is the fraction of their pages, 0 to 1, that is in the page cache afterwards,
+ * by mincore(): pages that another process maps or locks stay, and for files that the caller
+ * neither owns nor may write the kernel doesn't tell, and all pages count as resident.
+ * DL2_ERR_UNSUPPORTED if the dataset lies in memory as a whole (IDX).
+ */
+int dl2_fetch_evict(const struct dl2_dataset *dataset, double *resident, struct dl2_error *error);
 
 #ifdef __cplusplus
 }

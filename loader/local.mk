@@ -13,6 +13,7 @@ libloader_la_SOURCES = \
 	loader/pipeline.h \
 	loader/read_ahead.c loader/read_ahead.h \
 	loader/sample.c loader/sample.h \
+	loader/sample_plan.c loader/sample_plan.h \
 	loader/sampler.c loader/sampler.h \
 	loader/slow_samples.c loader/slow_samples.h \
 	loader/words.c loader/words.h \

@@ -64,26 +64,18 @@ static const struct dl2_read_engine *const engines[] = {
 
 #define ENGINE_COUNT (sizeof engines / sizeof engines[0])
 
+/* What is known of a position from when it is planned until it is taken or dropped. */
 struct entry {
-    size_t position; /* NOWHERE: nothing is here */
-    struct dl2_read_request *request;
-    size_t offset, size; /* in the request */
-    uint32_t index;
-};
-
-/* A sample that is being planned. */
-struct candidate {
-    size_t position;
-    uint32_t index;
-    struct dl2_location at;
-    const char *shard; /* its path, one string for all in it; NULL: a file of its own */
+    size_t position;                  /* NOWHERE: the entry is not in use */
+    struct dl2_read_request *request; /* NULL: the taker reads the sample itself */
+    struct dl2_location at;           /* of the bytes that are needed */
+    const char *shard; /* at.path, the same pointer for all of a shard; NULL: a file of its own */
+    struct dl2_sample_plan plan;
 };
 
 struct dl2_read_ahead {
-    const struct dl2_dataset *dataset;
+    const struct dl2_planner *planner;
     const struct dl2_cache *cached, *decoded;
-    bool (*slices)(const void *context, uint32_t index, struct dl2_slice_range *range);
-    const void *context; /* for slices() */
     bool drop_behind;
     bool own_files; /* each sample is a file: not a packed dataset */
     const struct dl2_read_engine *engine;
@@ -97,9 +89,8 @@ struct dl2_read_ahead {
     const uint32_t *order;
     size_t count, oldest, high, next;
     struct entry *entries;
-    size_t window, ring;          /* samples ahead; entries */
-    struct candidate *candidates; /* window of them */
-    void **sorted;                /* pointers to candidates */
+    size_t window, ring; /* samples ahead; entries */
+    void **sorted;       /* [window] pointers to entries */
 
     struct dl2_read_request *requests;
     void **new_requests; /* pointers to requests */
@@ -214,7 +205,8 @@ static void end_read(struct dl2_read_ahead *ahead, struct dl2_read_request *requ
 static void drop_entry(struct dl2_read_ahead *ahead, struct entry *entry)
 {
     entry->position = NOWHERE;
-    release_request(ahead, entry->request);
+    if (entry->request)
+        release_request(ahead, entry->request);
 }
 
 /* Moves `oldest` past positions that were taken, and past those that won't be any more. */
@@ -255,32 +247,49 @@ static bool is_kept(const struct dl2_cache *cache, uint32_t index)
     return cache && dl2_cache_find(cache, index);
 }
 
-/* Finds the bytes of a sample that will be needed. */
-static bool locate_candidate(const struct dl2_read_ahead *ahead, struct candidate *candidate)
+static bool must_be_read(const struct dl2_read_ahead *ahead, size_t position)
 {
-    struct dl2_slice_range range;
-    if (ahead->slices && ahead->slices(ahead->context, candidate->index, &range))
-        return dl2_dataset_locate_slices(ahead->dataset, candidate->index, range, &candidate->at);
-    return dl2_dataset_locate(ahead->dataset, candidate->index, &candidate->at);
+    const uint32_t index = ahead->order[position];
+    return !(ahead->is_auto && position % PROBE == PROBE - 1) && !is_kept(ahead->cached, index) &&
+           !is_kept(ahead->decoded, index);
+}
+
+/* The entry of a position, with the sample's plan, which may have been made in an earlier batch. */
+static struct entry *plan_entry(struct dl2_read_ahead *ahead, size_t position)
+{
+    struct entry *entry = &ahead->entries[position % ahead->ring];
+    if (entry->position != position) {
+        entry->position = position;
+        entry->request = NULL;
+        dl2_plan_sample(ahead->planner, ahead->order[position], &entry->plan);
+    }
+    return entry;
+}
+
+static bool locate_entry(const struct dl2_read_ahead *ahead, struct entry *entry)
+{
+    const struct dl2_dataset *dataset = ahead->planner->dataset;
+    const struct dl2_sample_plan *plan = &entry->plan;
+    return plan->slices.count
+               ? dl2_dataset_locate_slices(dataset, plan->index, plan->slices, &entry->at)
+               : dl2_dataset_locate(dataset, plan->index, &entry->at);
 }
 
 /* Collects the next samples that must be read, as long as there is room; moves `next` past them. */
-static size_t gather_candidates(struct dl2_read_ahead *ahead, size_t positions)
+static size_t gather_entries(struct dl2_read_ahead *ahead, size_t positions)
 {
     size_t count = 0, pages = 0;
     for (; positions; positions--, ahead->next++) {
-        struct candidate *candidate = &ahead->candidates[count];
-        candidate->position = ahead->next;
-        candidate->index = ahead->order[ahead->next];
-        if ((ahead->is_auto && candidate->position % PROBE == PROBE - 1) ||
-            is_kept(ahead->cached, candidate->index) || is_kept(ahead->decoded, candidate->index) ||
-            !locate_candidate(ahead, candidate) || candidate->at.bytes > ahead->pages * PAGE / 4)
+        if (!must_be_read(ahead, ahead->next))
             continue;
-        pages += (size_t)candidate->at.bytes / PAGE + 1;
+        struct entry *entry = plan_entry(ahead, ahead->next);
+        if (!locate_entry(ahead, entry) || entry->at.bytes > ahead->pages * PAGE / 4)
+            continue;
+        pages += (size_t)entry->at.bytes / PAGE + 1;
         if (pages > ahead->pages_free)
             break;
-        candidate->shard = ahead->own_files ? NULL : candidate->at.path;
-        ahead->sorted[count++] = candidate;
+        entry->shard = ahead->own_files ? NULL : entry->at.path;
+        ahead->sorted[count++] = entry;
     }
     return count;
 }
@@ -310,9 +319,9 @@ static void heap_sort(void **items, size_t count, bool (*is_before)(const void *
 
 /* Sorts by offset within a shard. Files of their own stay in the order of their positions: where
  * they lie on the disk is not known. */
-static bool candidate_is_before(const void *left, const void *right)
+static bool entry_is_before(const void *left, const void *right)
 {
-    const struct candidate *a = left, *b = right;
+    const struct entry *a = left, *b = right;
     if (a->shard != b->shard)
         return (uintptr_t)a->shard < (uintptr_t)b->shard;
     if (a->shard && a->at.offset != b->at.offset)
@@ -326,17 +335,17 @@ static bool request_is_before(const void *left, const void *right)
            ((const struct dl2_read_request *)right)->first;
 }
 
-/* How many of `count` sorted candidates one request reads; *bytes is the request's length. */
-static size_t count_joined(void *const *candidates, size_t count, uint64_t *bytes)
+/* How many of `count` sorted entries one request reads; *bytes is the request's length. */
+static size_t count_joined(void *const *entries, size_t count, uint64_t *bytes)
 {
-    const struct candidate *first = candidates[0];
+    const struct entry *first = entries[0];
     const uint64_t start = first->at.offset;
     uint64_t end = start + first->at.bytes;
     size_t joined = 1;
     for (; first->shard && joined < count; joined++) {
-        const struct candidate *candidate = candidates[joined];
-        const uint64_t its_end = candidate->at.offset + candidate->at.bytes;
-        if (candidate->shard != first->shard || candidate->at.offset > end + MAX_GAP ||
+        const struct entry *entry = entries[joined];
+        const uint64_t its_end = entry->at.offset + entry->at.bytes;
+        if (entry->shard != first->shard || entry->at.offset > end + MAX_GAP ||
             its_end > start + MAX_REQUEST)
             break;
         if (its_end > end)
@@ -346,14 +355,14 @@ static size_t count_joined(void *const *candidates, size_t count, uint64_t *byte
     return joined;
 }
 
-static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void *const *candidates,
+static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void *const *entries,
                                              size_t count, uint64_t bytes)
 {
     struct dl2_read_request *request = ahead->free_requests;
     if (!request || !arena_take(ahead, (size_t)bytes + 1, request))
         return NULL;
     ahead->free_requests = request->after;
-    const struct dl2_location *at = &((const struct candidate *)candidates[0])->at;
+    const struct dl2_location *at = &((const struct entry *)entries[0])->at;
     request->path = at->path;
     request->fd = at->fd;
     request->offset = at->offset;
@@ -363,12 +372,10 @@ static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void 
     request->users = (unsigned)count;
     request->first = NOWHERE;
     for (size_t i = 0; i < count; i++) {
-        const struct candidate *candidate = candidates[i];
-        ahead->entries[candidate->position % ahead->ring] = (struct entry){
-            candidate->position, request, (size_t)(candidate->at.offset - at->offset),
-            (size_t)candidate->at.bytes, candidate->index};
-        if (candidate->position < request->first)
-            request->first = candidate->position;
+        struct entry *entry = entries[i];
+        entry->request = request;
+        if (entry->position < request->first)
+            request->first = entry->position;
     }
     return request;
 }
@@ -379,8 +386,8 @@ static void plan_reads(struct dl2_read_ahead *ahead)
     const size_t positions = room_to_plan(ahead);
     if (!positions)
         return;
-    const size_t count = gather_candidates(ahead, positions);
-    heap_sort(ahead->sorted, count, candidate_is_before);
+    const size_t count = gather_entries(ahead, positions);
+    heap_sort(ahead->sorted, count, entry_is_before);
     size_t requests = 0;
     for (size_t i = 0; i < count;) {
         uint64_t bytes;
@@ -468,18 +475,23 @@ void dl2_read_ahead_hold(struct dl2_read_ahead *ahead, struct dl2_read_request *
 /* ---- for loader/fetch.c ---- */
 
 struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_t position,
-                                             uint32_t index, const uint8_t **data, size_t *size)
+                                             uint32_t index, struct dl2_sample_plan *plan,
+                                             const uint8_t **data, size_t *size)
 {
     pthread_mutex_lock(&ahead->mutex);
     struct entry *entry = &ahead->entries[position % ahead->ring];
     struct dl2_read_request *request = NULL;
     if (position < ahead->count && position >= ahead->high)
         ahead->high = position + 1;
-    if (entry->position == position && entry->index == index) {
+    const bool planned = entry->position == position && entry->plan.index == index;
+    if (planned) {
         entry->position = NOWHERE;
+        *plan = entry->plan;
         request = entry->request; /* the entry's use of it is the taker's now */
-        *data = request->buffer + entry->offset;
-        *size = entry->size;
+    }
+    if (request) {
+        *data = request->buffer + (entry->at.offset - request->offset);
+        *size = (size_t)entry->at.bytes;
     }
     wake_engine_if_due(ahead);
     if (request && request->state == DL2_REQUEST_QUEUED) {
@@ -496,6 +508,8 @@ struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_
         request = NULL;
     }
     pthread_mutex_unlock(&ahead->mutex);
+    if (!planned)
+        dl2_plan_sample(ahead->planner, index, plan);
     return request;
 }
 
@@ -539,7 +553,7 @@ void dl2_read_ahead_get_stats(struct dl2_read_ahead *ahead, struct dl2_read_ahea
     pthread_mutex_lock(&ahead->mutex);
     *stats = ahead->stats;
     stats->memory = sizeof *ahead + ahead->ring * sizeof *ahead->entries +
-                    ahead->window * (sizeof *ahead->candidates + sizeof *ahead->sorted) +
+                    ahead->window * sizeof *ahead->sorted +
                     ahead->request_count * (sizeof *ahead->requests + sizeof *ahead->new_requests) +
                     ahead->pages / 8 + ahead->pages_touched * PAGE;
     pthread_mutex_unlock(&ahead->mutex);
@@ -571,7 +585,6 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
     ahead->pages = ahead->pages_free =
         (size_t)(bytes < SIZE_MAX / 2 ? bytes : SIZE_MAX / 2) / PAGE + (bytes < PAGE);
     ahead->entries = dl2_calloc(ahead->ring, sizeof *ahead->entries);
-    ahead->candidates = dl2_calloc(ahead->window, sizeof *ahead->candidates);
     ahead->sorted = dl2_calloc(ahead->window, sizeof *ahead->sorted);
     ahead->requests = dl2_calloc(ahead->request_count, sizeof *ahead->requests);
     ahead->new_requests = dl2_calloc(ahead->request_count, sizeof *ahead->new_requests);
@@ -580,8 +593,8 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (ahead->arena == MAP_FAILED)
         ahead->arena = NULL;
-    if (!ahead->entries || !ahead->candidates || !ahead->sorted || !ahead->requests ||
-        !ahead->new_requests || !ahead->used || !ahead->arena)
+    if (!ahead->entries || !ahead->sorted || !ahead->requests || !ahead->new_requests ||
+        !ahead->used || !ahead->arena)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read %zu samples ahead",
                              ahead->window);
     for (size_t i = 0; i < ahead->ring; i++)
@@ -618,7 +631,6 @@ static void free_ahead(struct dl2_read_ahead *ahead)
     if (ahead->arena)
         munmap(ahead->arena, ahead->pages * PAGE);
     free(ahead->entries);
-    free(ahead->candidates);
     free(ahead->sorted);
     free(ahead->requests);
     free(ahead->new_requests);
@@ -628,9 +640,9 @@ static void free_ahead(struct dl2_read_ahead *ahead)
     free(ahead);
 }
 
-int dl2_read_ahead_create(const struct dl2_dataset *dataset, const struct dl2_fetch_config *config,
-                          const struct dl2_cache *cached, struct dl2_read_ahead **out,
-                          struct dl2_error *error)
+int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
+                          const struct dl2_cache *cached, const struct dl2_cache *decoded,
+                          struct dl2_read_ahead **out, struct dl2_error *error)
 {
     *out = NULL;
     struct dl2_read_ahead *ahead = dl2_calloc(1, sizeof *ahead);
@@ -638,12 +650,10 @@ int dl2_read_ahead_create(const struct dl2_dataset *dataset, const struct dl2_fe
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read ahead");
     pthread_mutex_init(&ahead->mutex, NULL);
     pthread_cond_init(&ahead->work, NULL);
-    ahead->dataset = dataset;
+    ahead->planner = planner;
     ahead->cached = cached;
-    ahead->decoded = config->decoded;
-    ahead->slices = config->slices;
-    ahead->context = config->context;
-    ahead->own_files = has_own_files(dataset);
+    ahead->decoded = decoded;
+    ahead->own_files = has_own_files(planner->dataset);
     ahead->drop_behind = config->drop_behind;
     ahead->is_auto = config->io == DL2_IO_AUTO;
     ahead->wanted = !ahead->is_auto;

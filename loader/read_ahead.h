@@ -16,30 +16,33 @@ struct dl2_read_ahead;
 struct dl2_read_request;
 
 /*
- * config->io is DL2_IO_THREADS, DL2_IO_URING, or DL2_IO_AUTO for the best of them that there is.
- * `cached`, or NULL, has encoded samples that need not be read.
+ * config->io is DL2_IO_THREADS, DL2_IO_URING, or DL2_IO_AUTO for the best one that works here.
+ * Samples in `cached` or `decoded`, either of which may be NULL, are not read. The planner must
+ * outlive it.
  */
-int dl2_read_ahead_create(const struct dl2_dataset *dataset, const struct dl2_fetch_config *config,
-                          const struct dl2_cache *cached, struct dl2_read_ahead **out,
-                          struct dl2_error *error);
-/* Waits for what is being read. All that was taken must have been given back. */
+int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
+                          const struct dl2_cache *cached, const struct dl2_cache *decoded,
+                          struct dl2_read_ahead **out, struct dl2_error *error);
+/* Waits for reads that are under way. All requests must have been given back. */
 void dl2_read_ahead_destroy(struct dl2_read_ahead *ahead);
 
-/* What comes next, as dl2_fetch_start() has it. */
+/* Sets the order of what comes next, as dl2_fetch_start() does. */
 void dl2_read_ahead_start(struct dl2_read_ahead *ahead, const uint32_t *order, size_t count);
 
 /*
- * DL2_IO_AUTO: a direct read of `bytes` took so long. Read-ahead goes on and off by this and by its
- * own reads; see loader/read_ahead.c.
+ * DL2_IO_AUTO: records how long a direct read of `bytes` took. Read-ahead goes on and off by that;
+ * see loader/read_ahead.c.
  */
 void dl2_read_ahead_observe(struct dl2_read_ahead *ahead, double seconds, size_t bytes);
 
 /*
- * The bytes of a sample, as they were on the disk (nobody compared check sums), until the run is
- * given back; NULL: read it yourself.
+ * Hands over the plan of the sample at `position`, which is made now if it wasn't before, and the
+ * bytes that were read for it. The bytes were not verified; they are valid until the request is
+ * given back. NULL: nothing was read, the caller reads.
  */
 struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_t position,
-                                             uint32_t index, const uint8_t **data, size_t *size);
+                                             uint32_t index, struct dl2_sample_plan *plan,
+                                             const uint8_t **data, size_t *size);
 void dl2_read_ahead_give(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
 
 struct dl2_read_ahead_stats {

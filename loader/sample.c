@@ -9,7 +9,7 @@
 
 int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = recipe->config;
+    const struct dl2_loader_config *config = recipe->planner.config;
     DL2_TRY(dl2_decoder_create(&job->decoder, error));
     if (!config->operation_count)
         return DL2_OK;
@@ -36,7 +36,7 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
 
 size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
-    const struct dl2_loader_config *config = recipe->config;
+    const struct dl2_loader_config *config = recipe->planner.config;
     const size_t pixels = (size_t)config->image_size * config->image_size * config->channels;
     return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity +
            job->splice.jpeg.capacity + job->splice.shift.capacity + job->splice.segments.capacity +
@@ -44,24 +44,20 @@ size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe
            dl2_resizer_memory(&job->resizer);
 }
 
-void dl2_job_begin(struct dl2_job *job, const struct dl2_recipe *recipe, uint32_t index,
-                   size_t position)
+void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position)
 {
-    job->index = index;
+    job->plan.index = index;
     job->position = position;
     job->stage = DL2_STAGE_READ;
     job->operation = 0;
     job->seconds = 0;
-    job->has_crop = false;
-    job->slices.count = 0;
     job->staged = false;
-    dl2_random_init(&job->random, recipe->config->seed, DL2_RANDOM_AUGMENT, recipe->epoch, index);
 }
 
 bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
     return job->stage == DL2_STAGE_STORE ||
-           (job->stage == DL2_STAGE_TRANSFORM && !recipe->config->operation_count);
+           (job->stage == DL2_STAGE_TRANSFORM && !recipe->planner.config->operation_count);
 }
 
 void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe)
@@ -69,19 +65,6 @@ void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe)
     if (job->holds_bytes)
         dl2_fetch_give(recipe->fetch, &job->fetched);
     job->holds_bytes = false;
-}
-
-struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *config)
-{
-    return (struct dl2_crop_config){
-        .image_size = config->image_size,
-        .resize = config->resize,
-        .area_min = config->area_min,
-        .area_max = config->area_max,
-        .aspect_min = config->aspect_min,
-        .aspect_max = config->aspect_max,
-        .flip = config->flip,
-    };
 }
 
 struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *config, void *out)
@@ -101,66 +84,16 @@ struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *confi
 
 /* ---- the stages ---- */
 
-static void choose_crop(const struct dl2_loader_config *config, struct dl2_random *random,
-                        uint32_t width, uint32_t height, struct dl2_crop *crop)
-{
-    const struct dl2_crop_config crops = dl2_loader_crop_config(config);
-    if (config->train)
-        dl2_crop_for_training(&crops, random, width, height, crop);
-    else
-        dl2_crop_for_validation(&crops, width, height, crop);
-}
-
-/* None where the crop needs about all of them: one read of what lies together is as good. */
-static struct dl2_slice_range slices_of_crop(const struct dl2_cuts *cuts,
-                                             const struct dl2_crop *crop)
-{
-    const uint32_t top = crop->y < DL2_JPEG_SLICE_MARGIN ? 0 : crop->y - DL2_JPEG_SLICE_MARGIN;
-    const uint64_t bottom = (uint64_t)crop->y + crop->height + DL2_JPEG_SLICE_MARGIN;
-    const uint64_t end = bottom < cuts->height ? (bottom - 1) / cuts->rows + 1 : cuts->count;
-    const uint32_t first = top / cuts->rows, count = (uint32_t)end - first;
-    return count < cuts->count ? (struct dl2_slice_range){first, count}
-                               : (struct dl2_slice_range){0};
-}
-
-/*
- * The crop of a sample whose size the dataset knows, before there are bytes, and the slices that it
- * needs, count 0 for all of them. False where the size isn't known, or too large: such an image is
- * read, to be refused.
- */
-static bool crop_of_cuts(const struct dl2_recipe *recipe, uint32_t index, struct dl2_random *random,
-                         struct dl2_cuts *cuts, struct dl2_crop *crop,
-                         struct dl2_slice_range *slices)
-{
-    const uint64_t most = recipe->config->max_pixels;
-    if (!dl2_dataset_cuts(recipe->dataset, index, cuts) ||
-        (uint64_t)cuts->width * cuts->height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
-        return false;
-    choose_crop(recipe->config, random, cuts->width, cuts->height, crop);
-    *slices = slices_of_crop(cuts, crop);
-    return true;
-}
-
-bool dl2_sample_slices(const void *context, uint32_t index, struct dl2_slice_range *range)
-{
-    const struct dl2_recipe *recipe = context;
-    struct dl2_cuts cuts;
-    struct dl2_random random;
-    struct dl2_crop crop;
-    dl2_random_init(&random, recipe->config->seed, DL2_RANDOM_AUGMENT, recipe->epoch, index);
-    return crop_of_cuts(recipe, index, &random, &cuts, &crop, range) && range->count;
-}
-
 static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
-    job->cached = recipe->decoded ? dl2_cache_find(recipe->decoded, job->index) : NULL;
-    if (job->cached)
+    const uint32_t index = job->plan.index;
+    job->cached = recipe->decoded ? dl2_cache_find(recipe->decoded, index) : NULL;
+    if (job->cached) {
+        dl2_plan_sample(&recipe->planner, index, &job->plan);
         return DL2_OK;
+    }
     job->holds_bytes = true; /* to be given back after an error, too */
-    job->has_crop = recipe->sliced && crop_of_cuts(recipe, job->index, &job->random, &job->cuts,
-                                                   &job->crop, &job->slices);
-    DL2_TRY(dl2_fetch_take(recipe->fetch, job->position, job->index,
-                           job->slices.count ? &job->slices : NULL, &job->fetched, error));
+    DL2_TRY(dl2_fetch_take(recipe->fetch, job->position, index, &job->plan, &job->fetched, error));
     job->stats.bytes += job->fetched.size;
     return DL2_OK;
 }
@@ -185,7 +118,7 @@ static int decode_into_cache(struct dl2_job *job, const struct dl2_recipe *recip
                              uint32_t channels, struct dl2_error *error)
 {
     const size_t row = (size_t)width * channels;
-    struct dl2_cache_block *block = dl2_cache_offer(recipe->decoded, job->index, row * height);
+    struct dl2_cache_block *block = dl2_cache_offer(recipe->decoded, job->plan.index, row * height);
     if (!block)
         return 0;
     request->x = request->y = 0;
@@ -197,7 +130,7 @@ static int decode_into_cache(struct dl2_job *job, const struct dl2_recipe *recip
         status = dl2_error_set(error, DL2_ERR_FORMAT, "%u channels where the header speaks of %u",
                                dl2_raster_channels(&job->raster), channels);
     if (status < 0) {
-        dl2_cache_withdraw(recipe->decoded, job->index, block);
+        dl2_cache_withdraw(recipe->decoded, job->plan.index, block);
         return status;
     }
     for (uint32_t y = 0; y < height; y++)
@@ -205,7 +138,7 @@ static int decode_into_cache(struct dl2_job *job, const struct dl2_recipe *recip
     block->width = width;
     block->height = height;
     block->channels = channels;
-    dl2_cache_publish(recipe->decoded, job->index, block);
+    dl2_cache_publish(recipe->decoded, job->plan.index, block);
     view_block(job, block);
     return 1;
 }
@@ -222,19 +155,19 @@ static bool lies_in_bytes(const struct dl2_job *job)
 static int join_slices(struct dl2_job *job, const struct dl2_recipe *recipe,
                        struct dl2_error *error)
 {
-    const struct dl2_cuts *cuts = &job->cuts;
+    const struct dl2_cuts *cuts = &job->plan.cuts;
     const int status = dl2_jpeg_join_slices(cuts->head, cuts->head_size, cuts->width, cuts->height,
-                                            cuts->rows, job->slices, job->fetched.data,
+                                            cuts->rows, job->plan.slices, job->fetched.data,
                                             job->fetched.size, &job->joined, error);
     dl2_job_drop(job, recipe);
-    job->crop.y -= job->slices.first * cuts->rows;
+    job->plan.crop.y -= job->plan.slices.first * cuts->rows;
     return status;
 }
 
 /* A small JPEG of the segments under the crop, if that is all that is needed. */
 static bool splice_crop(struct dl2_job *job, const uint8_t *data, size_t size)
 {
-    const struct dl2_crop *crop = &job->crop;
+    const struct dl2_crop *crop = &job->plan.crop;
     struct dl2_jpeg_splice *splice = &job->splice;
     return dl2_jpeg_splice(splice, data, size, crop->x, crop->y, crop->width, crop->height, NULL) ==
                1 &&
@@ -245,14 +178,14 @@ static bool splice_crop(struct dl2_job *job, const uint8_t *data, size_t size)
 static bool stage_encoded(struct dl2_job *job, const struct dl2_recipe *recipe,
                           const struct dl2_image_info *info, const uint8_t *data, size_t size)
 {
-    struct dl2_batch_decoder *decoder = recipe->config->decoder;
-    const struct dl2_crop *crop = &job->crop;
+    struct dl2_batch_decoder *decoder = recipe->planner.config->decoder;
+    const struct dl2_crop *crop = &job->plan.crop;
     struct dl2_encoded *encoded = &job->encoded;
     *encoded = (struct dl2_encoded){.data = data, .size = size, .flip = crop->flip};
     if (info->orientation != 1 || !dl2_jpeg_plain_read(&encoded->jpeg, data, size))
         return false;
     double x = crop->x, y = crop->y;
-    if (recipe->config->decoder_splices && splice_crop(job, data, size)) {
+    if (recipe->planner.config->decoder_splices && splice_crop(job, data, size)) {
         encoded->data = job->splice.jpeg.data;
         encoded->size = job->splice.jpeg.size;
         encoded->jpeg.width = job->splice.width;
@@ -276,27 +209,28 @@ static bool stage_encoded(struct dl2_job *job, const struct dl2_recipe *recipe,
 static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
                          struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = recipe->config;
+    const struct dl2_loader_config *config = recipe->planner.config;
+    struct dl2_sample_plan *plan = &job->plan;
     if (job->cached) {
-        choose_crop(config, &job->random, job->cached->width, job->cached->height, &job->crop);
+        dl2_plan_crop(&recipe->planner, job->cached->width, job->cached->height, plan);
         view_block(job, job->cached);
         job->stats.decoded_hits++;
         return DL2_OK;
     }
     struct dl2_image_info info;
-    if (job->slices.count)
+    if (plan->slices.count)
         DL2_TRY(join_slices(job, recipe, error));
-    const uint8_t *const data = job->slices.count ? job->joined.data : job->fetched.data;
-    const size_t size = job->slices.count ? job->joined.size : job->fetched.size;
+    const uint8_t *const data = plan->slices.count ? job->joined.data : job->fetched.data;
+    const size_t size = plan->slices.count ? job->joined.size : job->fetched.size;
     DL2_TRY(dl2_decoder_open(job->decoder, data, size, config->max_pixels, &info, error));
     const uint32_t width = dl2_upright_width(&info), height = dl2_upright_height(&info);
-    if (!job->has_crop)
-        choose_crop(config, &job->random, width, height, &job->crop);
-    else if (!job->slices.count && (width != job->cuts.width || height != job->cuts.height))
+    if (!plan->has_crop)
+        dl2_plan_crop(&recipe->planner, width, height, plan);
+    else if (!plan->slices.count && (width != plan->cuts.width || height != plan->cuts.height))
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "is of %" PRIu32 "x%" PRIu32 " where the index says %" PRIu32
                              "x%" PRIu32 ": run dl2-transcode --index",
-                             width, height, job->cuts.width, job->cuts.height);
+                             width, height, plan->cuts.width, plan->cuts.height);
     job->staged = job->to_decoder && stage_encoded(job, recipe, &info, data, size);
     if (job->staged)
         return DL2_OK;
@@ -304,16 +238,16 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     request.channels = config->channels == 1 ? 1 : 0;
     /* The cache keeps gray or RGB of full size; samples without room in it must look alike. */
     request.planes = !recipe->decoded;
-    request.reduction = recipe->decoded ? 1 : dl2_crop_reduction(&job->crop, config->image_size);
+    request.reduction = recipe->decoded ? 1 : dl2_crop_reduction(&plan->crop, config->image_size);
     int status = 0;
     if (recipe->decoded)
         status = decode_into_cache(job, recipe, &request, width, height,
                                    config->channels == 1 ? 1 : info.channels, error);
     if (status == 0) {
-        request.x = job->crop.x;
-        request.y = job->crop.y;
-        request.width = job->crop.width;
-        request.height = job->crop.height;
+        request.x = plan->crop.x;
+        request.y = plan->crop.y;
+        request.width = plan->crop.width;
+        request.height = plan->crop.height;
         status = dl2_decoder_decode(job->decoder, &request, &job->raster, error);
     }
     if (status < 0 || !lies_in_bytes(job))
@@ -325,7 +259,7 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
 static int resize_sample(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                          struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = recipe->config;
+    const struct dl2_loader_config *config = recipe->planner.config;
     if (job->staged) {
         const int added =
             config->decoder->ops->add(job->decode_slot, job->place_number, &job->encoded, error);
@@ -339,7 +273,7 @@ static int resize_sample(struct dl2_job *job, const struct dl2_recipe *recipe, v
         output.dtype = DL2_UINT8;
         output.layout = DL2_NHWC;
     }
-    const int status = dl2_crop_resize(&job->resizer, &job->raster, &job->crop, output, error);
+    const int status = dl2_crop_resize(&job->resizer, &job->raster, &job->plan.crop, output, error);
     dl2_job_drop(job, recipe);
     return status;
 }
@@ -347,10 +281,10 @@ static int resize_sample(struct dl2_job *job, const struct dl2_recipe *recipe, v
 static int run_operation(struct dl2_job *job, const struct dl2_recipe *recipe,
                          struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = recipe->config;
+    const struct dl2_loader_config *config = recipe->planner.config;
     const struct dl2_operation *operation = &config->operations[job->operation];
     const int status =
-        operation->run(operation->context, job->index, &job->random, job->pixels,
+        operation->run(operation->context, job->plan.index, &job->plan.random, job->pixels,
                        config->image_size, config->image_size, config->channels, error);
     /* Whatever the number: it is the caller's, not one that means lack of memory or a stop here. */
     if (status < 0 && error->status == DL2_OK)
@@ -361,7 +295,7 @@ static int run_operation(struct dl2_job *job, const struct dl2_recipe *recipe,
 static int store_pixels(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                         struct dl2_error *error)
 {
-    const struct dl2_resize_output output = dl2_loader_output(recipe->config, out);
+    const struct dl2_resize_output output = dl2_loader_output(recipe->planner.config, out);
     return dl2_convert_pixels(&job->resizer, job->pixels, &output, error);
 }
 
@@ -374,7 +308,7 @@ static const char *stage_name(const struct dl2_job *job, const struct dl2_recipe
     case DL2_STAGE_DECODE:
         return "decode";
     case DL2_STAGE_OPERATION:
-        return recipe->config->operations[job->operation].name;
+        return recipe->planner.config->operations[job->operation].name;
     default:
         return "resize";
     }
@@ -382,7 +316,7 @@ static const char *stage_name(const struct dl2_job *job, const struct dl2_recipe
 
 static enum dl2_stage stage_after(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
-    const unsigned operations = recipe->config->operation_count;
+    const unsigned operations = recipe->planner.config->operation_count;
     switch (job->stage) {
     case DL2_STAGE_READ:
         return DL2_STAGE_DECODE;
@@ -429,7 +363,7 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
     const char *name = stage_name(job, recipe);
     if (status < 0 && name) {
         struct dl2_sample sample;
-        dl2_dataset_sample(recipe->dataset, job->index, &sample);
+        dl2_dataset_sample(recipe->planner.dataset, job->plan.index, &sample);
         dl2_error_prefix(error, "%s: %s", sample.path, name);
     }
     if (status < 0)

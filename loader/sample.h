@@ -22,37 +22,20 @@
 #include "pixels/crop.h"
 #include "pixels/resize.h"
 
-/* What all samples have in common. */
+/* What all samples of a loader have in common. */
 struct dl2_recipe {
-    const struct dl2_dataset *dataset;
-    const struct dl2_loader_config *config;
+    struct dl2_planner planner; /* with the dataset and the loader's settings */
     struct dl2_fetch *fetch;
     /*
-     * NULL: none. Where there is one, all samples are decoded to gray or RGB at full resolution,
-     * also those that find no room in it: which do depends on who comes first, and the pixels
-     * mustn't.
+     * NULL: none. With a cache of decoded images, all samples are decoded to gray or RGB at full
+     * resolution, those without room in it too: which samples have room depends on which come
+     * first, and the pixels must not.
      */
     struct dl2_cache *decoded;
-    bool sliced; /* of samples that can be cut, only the slices of the view are read */
-    uint64_t epoch;
     size_t sample_bytes; /* in the batch */
 };
 
-/* Caches keep samples whole. */
-static inline bool dl2_recipe_may_slice(const struct dl2_loader_config *config)
-{
-    return !config->fetch.whole && !config->fetch.cache_bytes && !config->decoded_cache_bytes;
-}
-
-/*
- * Which slices this epoch's view of a sample needs; false: all of it. What struct dl2_fetch_config
- * wants; `recipe` is one of these.
- */
-bool dl2_sample_slices(const void *recipe, uint32_t index, struct dl2_slice_range *range);
-
-/* What pixels/ needs of a loader's settings: which crops are drawn, and where a sample's pixels go,
- * and as what. */
-struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *config);
+/* How a sample's pixels are stored at `out`, as the settings have it. */
 struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *config, void *out);
 
 enum dl2_stage {
@@ -65,31 +48,28 @@ enum dl2_stage {
 };
 
 struct dl2_job {
-    uint32_t index;
     size_t position;      /* in the order that the bytes are fetched in */
     enum dl2_stage stage; /* the next */
     unsigned operation;   /* the next */
     double seconds;       /* that its stages took so far */
-    struct dl2_random random;
-    struct dl2_crop crop;
+    /* `index` from the beginning, the rest from the read stage. With slices, the crop's y is
+     * relative to the first slice after they were joined. */
+    struct dl2_sample_plan plan;
     struct dl2_loader_stats stats; /* for the caller to add up and clear */
 
-    struct dl2_fetched fetched; /* encoded; given back once it is decoded, and not looked at */
+    struct dl2_fetched fetched; /* encoded bytes; given back once they are decoded */
     bool holds_bytes;
-    bool has_crop;                        /* it was chosen before there were bytes */
-    struct dl2_cuts cuts;                 /* where only slices were read */
-    struct dl2_slice_range slices;        /* count 0: all of it */
-    struct dl2_bytes joined;              /* the JPEG that they make */
-    const struct dl2_cache_block *cached; /* decoded; NULL: not */
+    struct dl2_bytes joined;              /* the JPEG made of slices */
+    const struct dl2_cache_block *cached; /* the decoded image; NULL: not in the cache */
     struct dl2_decoder *decoder;
-    struct dl2_raster raster; /* of the decoder's memory, or the cache's */
+    struct dl2_raster raster; /* in the decoder's memory, or the cache's */
     struct dl2_resizer resizer;
     uint8_t *pixels; /* what operations work on */
 
     /* With a batch decoder. */
-    bool to_decoder;                     /* let it decode this, if it takes it */
-    bool staged;                         /* it does: `encoded` is for it */
-    struct dl2_decode_slot *decode_slot; /* where the sample's place is, once there is one */
+    bool to_decoder;                     /* let the batch decoder decode the sample, if it can */
+    bool staged;                         /* it can: `encoded` is for it */
+    struct dl2_decode_slot *decode_slot; /* of the sample's place, once it has one */
     unsigned place_number;
     struct dl2_encoded encoded;
     struct dl2_jpeg_splice splice;
@@ -101,8 +81,7 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe);
 /* Bytes that it holds. */
 size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe);
 
-void dl2_job_begin(struct dl2_job *job, const struct dl2_recipe *recipe, uint32_t index,
-                   size_t position);
+void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position);
 
 /* Will the next stage write to the sample's place? */
 bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *recipe);

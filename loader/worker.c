@@ -138,7 +138,7 @@ static void finish_claim(struct dl2_loader *loader, struct dl2_claim *claim, int
                          const struct dl2_error *error)
 {
     if (loader->aware && status == DL2_OK && claim->begun)
-        dl2_slow_samples_add(&loader->slow_samples, claim->job.index, claim->job.seconds,
+        dl2_slow_samples_add(&loader->slow_samples, claim->job.plan.index, claim->job.seconds,
                              claim->job.seconds > claim->threshold);
     if (loader->config.decoder && status == DL2_OK && claim->begun) {
         claim->place.slot->by_decoder += claim->job.staged;

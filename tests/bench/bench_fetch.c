@@ -101,10 +101,13 @@ static int run(const struct dl2_dataset *dataset, const struct dl2_sampler *samp
                bool cold, double work, struct result *result, struct dl2_error *error)
 {
     const struct dl2_fetch_config config = {.io = io};
+    const struct dl2_loader_config loader = DL2_LOADER_DEFAULTS;
+    const struct dl2_planner planner = dl2_planner_of(dataset, &loader);
+    struct dl2_sample_plan plan;
     struct dl2_fetch *fetch;
     struct dl2_fetched fetched = {0};
     struct dl2_fetch_stats stats;
-    DL2_TRY(dl2_fetch_create(dataset, &config, &fetch, error));
+    DL2_TRY(dl2_fetch_create(&planner, &config, NULL, &fetch, error));
     int status = DL2_OK;
     if (cold)
         status = dl2_fetch_evict(dataset, &result->resident, error);
@@ -112,7 +115,7 @@ static int run(const struct dl2_dataset *dataset, const struct dl2_sampler *samp
     dl2_fetch_start(fetch, sampler->order, sampler->positions);
     volatile unsigned sum = 0;
     for (uint32_t i = 0; status == DL2_OK && i < sampler->positions; i++) {
-        status = dl2_fetch_take(fetch, i, sampler->order[i], NULL, &fetched, error);
+        status = dl2_fetch_take(fetch, i, sampler->order[i], &plan, &fetched, error);
         if (status == DL2_OK)
             for (size_t at = 0; at < fetched.size; at += 64)
                 sum += fetched.data[at];

@@ -2,9 +2,9 @@
 #include "common/file.h"
 #include "common/random.h"
 #include "dataset/source.h"
-#include "loader/read_ahead.h"
 #include "loader/cache.h"
 #include "loader/fetch.h"
+#include "loader/read_ahead.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -95,12 +95,17 @@ static struct dl2_dataset *open_all(void)
     return dataset;
 }
 
+static const struct dl2_loader_config loader_config = DL2_LOADER_DEFAULTS;
+static struct dl2_planner planner; /* of the fetch that a test made last; they live one at a time */
+
 static struct dl2_fetch *create(const struct dl2_dataset *dataset,
-                                const struct dl2_fetch_config *config)
+                                const struct dl2_fetch_config *config,
+                                const struct dl2_cache *decoded)
 {
+    planner = dl2_planner_of(dataset, &loader_config);
     struct dl2_fetch *fetch;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_fetch_create(dataset, config, &fetch, &error) < 0)
+    if (dl2_fetch_create(&planner, config, decoded, &fetch, &error) < 0)
         fail_msg("%s", error.message);
     return fetch;
 }
@@ -114,11 +119,20 @@ static bool is_right(unsigned number, const uint8_t *data, size_t size)
     return !size || !memcmp(data, expected, size);
 }
 
+/* Takes a sample with a plan of that sample. */
+static int take(struct dl2_fetch *fetch, size_t position, uint32_t index,
+                struct dl2_fetched *fetched, struct dl2_error *error)
+{
+    struct dl2_sample_plan plan;
+    const int status = dl2_fetch_take(fetch, position, index, &plan, fetched, error);
+    return status == DL2_OK && plan.index != index ? DL2_ERR_ARGUMENT : status;
+}
+
 static void take_and_check(struct dl2_fetch *fetch, size_t position, uint32_t index,
                            struct dl2_fetched *fetched)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_fetch_take(fetch, position, index, NULL, fetched, &error) < 0)
+    if (take(fetch, position, index, fetched, &error) < 0)
         fail_msg("%s", error.message);
     assert_true(is_right(index, fetched->data, fetched->size));
     dl2_fetch_give(fetch, fetched);
@@ -256,7 +270,7 @@ static void direct_reads_and_caches(void **state)
     for (unsigned i = 0; i < COUNT; i++)
         all += size_of(i);
     struct dl2_fetch_config config = {.io = DL2_IO_DIRECT, .cache_bytes = 300000};
-    struct dl2_fetch *fetch = create(dataset, &config);
+    struct dl2_fetch *fetch = create(dataset, &config, NULL);
     struct dl2_fetched fetched = {0};
     struct dl2_fetch_stats first, second;
     uint32_t order[COUNT];
@@ -289,17 +303,17 @@ static void errors_name_the_file(void **state)
     (void)state;
     struct dl2_dataset *dataset = open_all();
     struct dl2_fetch_config config = {.io = DL2_IO_DIRECT};
-    struct dl2_fetch *fetch = create(dataset, &config);
+    struct dl2_fetch *fetch = create(dataset, &config, NULL);
     struct dl2_fetched fetched = {0};
     struct dl2_error error = DL2_ERROR_INIT;
     char name[320];
     name_of(9, name);
     assert_int_equal(unlink(name), 0);
-    assert_int_equal(dl2_fetch_take(fetch, 0, 9, NULL, &fetched, &error), DL2_ERR_SYSTEM);
+    assert_int_equal(take(fetch, 0, 9, &fetched, &error), DL2_ERR_SYSTEM);
     assert_non_null(strstr(error.message, name));
     dl2_fetch_give(fetch, &fetched);
     dl2_error_clear(&error);
-    assert_int_equal(dl2_fetch_take(fetch, 0, COUNT, NULL, &fetched, &error), DL2_ERR_ARGUMENT);
+    assert_int_equal(take(fetch, 0, COUNT, &fetched, &error), DL2_ERR_ARGUMENT);
     dl2_fetch_give(fetch, &fetched);
     put(9, size_of(9));
     take_and_check(fetch, 0, 9, &fetched);
@@ -313,7 +327,7 @@ static void eviction_is_measured(void **state)
     (void)state;
     struct dl2_dataset *dataset = open_all();
     struct dl2_fetch_config config = {.io = DL2_IO_DIRECT, .drop_behind = true};
-    struct dl2_fetch *fetch = create(dataset, &config);
+    struct dl2_fetch *fetch = create(dataset, &config, NULL);
     struct dl2_fetched fetched = {0};
     struct dl2_error error = DL2_ERROR_INIT;
     double resident = -1;
@@ -343,7 +357,7 @@ struct pack {
     int fd;
     char path[320];
     uint64_t offsets[COUNT];
-    atomic_uint read, verified;
+    atomic_uint read, verified, planned;
     bool to_be_opened; /* there is no descriptor to share */
     unsigned delay_us;
 };
@@ -355,6 +369,15 @@ static bool locate_in_pack(const struct dl2_dataset *dataset, size_t index,
     *location = (struct dl2_location){pack->path, pack->to_be_opened ? -1 : pack->fd,
                                       pack->offsets[index], size_of((unsigned)index)};
     return true;
+}
+
+/* The planner asks for the cuts of each sample that it plans; these samples have none. */
+static bool cuts_of_pack(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts)
+{
+    struct pack *pack = dataset->state;
+    (void)index, (void)cuts;
+    atomic_fetch_add(&pack->planned, 1);
+    return false;
 }
 
 static int verify_pack(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
@@ -397,7 +420,8 @@ static const struct dl2_source pack_source = {.name = "pack",
                                               .sample = sample_of_pack,
                                               .read = read_pack,
                                               .locate = locate_in_pack,
-                                              .verify = verify_pack};
+                                              .verify = verify_pack,
+                                              .cuts = cuts_of_pack};
 
 static struct dl2_dataset open_pack(struct pack *pack, unsigned spoiled)
 {
@@ -437,7 +461,8 @@ static struct dl2_fetch *try_create(const struct dl2_dataset *dataset,
 {
     struct dl2_fetch *fetch = NULL;
     struct dl2_error error = DL2_ERROR_INIT;
-    const int status = dl2_fetch_create(dataset, config, &fetch, &error);
+    planner = dl2_planner_of(dataset, &loader_config);
+    const int status = dl2_fetch_create(&planner, config, NULL, &fetch, &error);
     if (status == DL2_ERR_UNSUPPORTED && config->io == DL2_IO_URING) {
         assert_non_null(strstr(error.message, "io_uring"));
         print_message("%s\n", error.message);
@@ -468,7 +493,7 @@ static void *take_all(void *argument)
         const uint32_t index = taker->order[position];
         struct dl2_error error = DL2_ERROR_INIT;
         dl2_fetch_give(taker->fetch, fetched);
-        if (dl2_fetch_take(taker->fetch, position, index, NULL, fetched, &error) < 0) {
+        if (take(taker->fetch, position, index, fetched, &error) < 0) {
             print_message("%s\n", error.message);
             taker->wrong++;
         } else {
@@ -588,6 +613,7 @@ static void neighbours_are_read_together(void **state)
         shuffle(order, m);
         atomic_store(&pack.read, 0);
         atomic_store(&pack.verified, 0);
+        atomic_store(&pack.planned, 0);
         dl2_fetch_start(fetch, order, COUNT);
         wait_for_requests(fetch, 1);
         take_part(fetch, order, 0, COUNT);
@@ -599,6 +625,7 @@ static void neighbours_are_read_together(void **state)
                          pack.offsets[COUNT - 1] + size_of(COUNT - 1) - pack.offsets[0]);
         assert_int_equal(pack.read, 0);
         assert_int_equal(pack.verified, COUNT);
+        assert_int_equal(pack.planned, COUNT); /* once, by who came first */
         dl2_fetch_destroy(fetch);
     }
     close_pack(&pack);
@@ -622,8 +649,7 @@ static void what_is_wrong_is_named(void **state)
             dl2_fetch_start(fetch, order, COUNT);
             for (unsigned i = 0; i < COUNT; i++) {
                 const int expected = order[i] == 77 ? DL2_ERR_FORMAT : DL2_OK;
-                assert_int_equal(dl2_fetch_take(fetch, i, order[i], NULL, &fetched, &error),
-                                 expected);
+                assert_int_equal(take(fetch, i, order[i], &fetched, &error), expected);
                 dl2_fetch_give(fetch, &fetched);
             }
             assert_non_null(strstr(error.message, "[77]: another check sum"));
@@ -633,7 +659,7 @@ static void what_is_wrong_is_named(void **state)
             for (unsigned i = 0; i < COUNT; i++) {
                 const uint32_t index = order[i];
                 const bool bad = index == 77 || (index >= 150 && size_of(index));
-                assert_int_equal(dl2_fetch_take(fetch, i, index, NULL, &fetched, &error) < 0, bad);
+                assert_int_equal(take(fetch, i, index, &fetched, &error) < 0, bad);
                 assert_true(bad || is_right(index, fetched.data, fetched.size));
                 dl2_fetch_give(fetch, &fetched);
             }
@@ -655,7 +681,7 @@ static void what_is_wrong_is_named(void **state)
             dl2_fetch_start(fetch, order, COUNT);
             for (unsigned i = 0; i < COUNT; i++) {
                 const uint32_t index = order[i];
-                const int status = dl2_fetch_take(fetch, i, index, NULL, &fetched, &error);
+                const int status = take(fetch, i, index, &fetched, &error);
                 if (index == 20) {
                     assert_int_equal(status, DL2_ERR_SYSTEM);
                 } else { /* what is there now */
@@ -734,7 +760,7 @@ static void held_samples_stay(void **state)
         dl2_fetch_start(fetch, order, COUNT);
         wait_for_requests(fetch, config.io >= DL2_IO_THREADS);
         for (unsigned i = 0; i < 20; i++)
-            assert_int_equal(dl2_fetch_take(fetch, i, order[i], NULL, &held[i], &error), 0);
+            assert_int_equal(take(fetch, i, order[i], &held[i], &error), 0);
         for (unsigned i = 20; i < COUNT; i++)
             take_and_check(fetch, i, order[i], &other);
         dl2_fetch_start(fetch, order, COUNT);
@@ -760,8 +786,8 @@ static void decoded_samples_are_not_read_ahead(void **state)
     for (unsigned i = 0; i < COUNT; i++)
         if (i != 7)
             dl2_cache_publish(decoded, i, dl2_cache_offer(decoded, i, 1));
-    struct dl2_fetch_config config = {.io = DL2_IO_THREADS, .decoded = decoded};
-    struct dl2_fetch *fetch = create(folder, &config);
+    struct dl2_fetch_config config = {.io = DL2_IO_THREADS};
+    struct dl2_fetch *fetch = create(folder, &config, decoded);
     struct dl2_fetched fetched = {0};
     struct dl2_fetch_stats stats;
     uint32_t order[COUNT];
@@ -787,7 +813,7 @@ static void auto_follows_the_storage(void **state)
     struct pack pack;
     struct dl2_dataset packed = open_pack(&pack, COUNT);
     struct dl2_fetch_config config = {.io = DL2_IO_AUTO};
-    struct dl2_fetch *fetch = create(&packed, &config);
+    struct dl2_fetch *fetch = create(&packed, &config, NULL);
     uint32_t order[COUNT];
     struct dl2_fetch_stats stats = {0};
     pack.delay_us = 2000;
@@ -805,11 +831,12 @@ static void auto_follows_the_storage(void **state)
     struct dl2_read_ahead *ahead;
     struct dl2_read_ahead_stats before, after;
     const struct timespec pause = {0, 1000000};
-    assert_int_equal(dl2_read_ahead_create(&packed, &config, NULL, &ahead, NULL), 0);
+    assert_int_equal(dl2_read_ahead_create(&planner, &config, NULL, NULL, &ahead, NULL), 0);
     shuffle(order, 0);
     dl2_read_ahead_start(ahead, order, COUNT);
     for (unsigned i = 0; i < 63; i++)
-        dl2_read_ahead_observe(ahead, i % 25 ? 20e-6 : 10e-3, 50000); /* three that were just unlucky */
+        dl2_read_ahead_observe(ahead, i % 25 ? 20e-6 : 10e-3,
+                               50000); /* three that were just unlucky */
     dl2_read_ahead_observe(ahead, 20e-6, 50000);
     dl2_read_ahead_get_stats(ahead, &before);
     assert_int_equal(before.requests, 0);
@@ -852,11 +879,12 @@ static void without_io_uring(void **state)
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
             _exit(77);
         struct dl2_dataset *folder = open_all();
-        if (dl2_fetch_create(folder, &config, &fetch, &error) != DL2_ERR_UNSUPPORTED ||
+        planner = dl2_planner_of(folder, &loader_config);
+        if (dl2_fetch_create(&planner, &config, NULL, &fetch, &error) != DL2_ERR_UNSUPPORTED ||
             !strstr(error.message, "io_uring"))
             _exit(1);
         config.io = DL2_IO_AUTO;
-        if (dl2_fetch_create(folder, &config, &fetch, NULL) != DL2_OK)
+        if (dl2_fetch_create(&planner, &config, NULL, &fetch, NULL) != DL2_OK)
             _exit(2);
         use(fetch);
         dl2_fetch_destroy(fetch);

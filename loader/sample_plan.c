@@ -1,0 +1,68 @@
+#include "loader/sample_plan.h"
+
+#include "codec/decoder.h"
+#include "codec/jpeg/jpeg_slices.h"
+
+struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
+                                  const struct dl2_loader_config *config)
+{
+    return (struct dl2_planner){
+        .dataset = dataset,
+        .config = config,
+        .sliced =
+            !config->fetch.whole && !config->fetch.cache_bytes && !config->decoded_cache_bytes,
+    };
+}
+
+struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *config)
+{
+    return (struct dl2_crop_config){
+        .image_size = config->image_size,
+        .resize = config->resize,
+        .area_min = config->area_min,
+        .area_max = config->area_max,
+        .aspect_min = config->aspect_min,
+        .aspect_max = config->aspect_max,
+        .flip = config->flip,
+    };
+}
+
+void dl2_plan_crop(const struct dl2_planner *planner, uint32_t width, uint32_t height,
+                   struct dl2_sample_plan *plan)
+{
+    const struct dl2_crop_config crops = dl2_loader_crop_config(planner->config);
+    if (planner->config->train)
+        dl2_crop_for_training(&crops, &plan->random, width, height, &plan->crop);
+    else
+        dl2_crop_for_validation(&crops, width, height, &plan->crop);
+    plan->has_crop = true;
+}
+
+/* If the crop needs about all slices, the sample is read whole: one read of it is as good. */
+static struct dl2_slice_range slices_of_crop(const struct dl2_cuts *cuts,
+                                             const struct dl2_crop *crop)
+{
+    const uint32_t top = crop->y < DL2_JPEG_SLICE_MARGIN ? 0 : crop->y - DL2_JPEG_SLICE_MARGIN;
+    const uint64_t bottom = (uint64_t)crop->y + crop->height + DL2_JPEG_SLICE_MARGIN;
+    const uint64_t end = bottom < cuts->height ? (bottom - 1) / cuts->rows + 1 : cuts->count;
+    const uint32_t first = top / cuts->rows, count = (uint32_t)end - first;
+    return count < cuts->count ? (struct dl2_slice_range){first, count}
+                               : (struct dl2_slice_range){0};
+}
+
+/* An image that is too large gets no crop: it is read whole and refused by the decoder. */
+void dl2_plan_sample(const struct dl2_planner *planner, uint32_t index,
+                     struct dl2_sample_plan *plan)
+{
+    const uint64_t most = planner->config->max_pixels;
+    plan->index = index;
+    plan->has_crop = false;
+    plan->slices = (struct dl2_slice_range){0};
+    dl2_random_init(&plan->random, planner->config->seed, DL2_RANDOM_AUGMENT, planner->epoch,
+                    index);
+    if (!planner->sliced || !dl2_dataset_cuts(planner->dataset, index, &plan->cuts) ||
+        (uint64_t)plan->cuts.width * plan->cuts.height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
+        return;
+    dl2_plan_crop(planner, plan->cuts.width, plan->cuts.height, plan);
+    plan->slices = slices_of_crop(&plan->cuts, &plan->crop);
+}

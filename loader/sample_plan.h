@@ -1,0 +1,53 @@
+/*
+ * The plan of a sample: what is known of it before any of its bytes are read. It is made once, by
+ * read-ahead or else by the worker that takes the sample, and travels with the sample to the end.
+ *
+ * The sample's random numbers are keyed by (seed, epoch, index). If the dataset knows the image's
+ * size (dl2_dataset_cuts()), the crop is drawn here, and the byte range follows from it. If not,
+ * the crop is drawn when the header is decoded, from the same random state. So the crop's numbers
+ * come first in either case, and those of the caller's operations follow.
+ *
+ * Threads: any number at once; a planner changes only between epochs.
+ */
+#ifndef DL2_LOADER_SAMPLE_PLAN_H
+#define DL2_LOADER_SAMPLE_PLAN_H
+
+#include "common/random.h"
+#include "dataset/dataset.h"
+#include "loader/loader.h"
+#include "pixels/crop.h"
+
+/* What the plans of an epoch's samples have in common. */
+struct dl2_planner {
+    const struct dl2_dataset *dataset;
+    const struct dl2_loader_config *config;
+    bool sliced; /* plan a byte range for samples that can be cut; caches keep samples whole */
+    uint64_t epoch;
+};
+
+struct dl2_sample_plan {
+    uint32_t index;
+    bool has_crop;
+    struct dl2_random
+        random; /* the next number is the first after the crop's, once that is drawn */
+    struct dl2_crop crop;
+    struct dl2_cuts cuts;          /* if the crop was drawn from them */
+    struct dl2_slice_range slices; /* the slices to read; count 0: the whole sample */
+};
+
+/* The planner of a loader with these settings, for epoch 0. Dataset and settings must outlive it.
+ */
+struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
+                                  const struct dl2_loader_config *config);
+
+void dl2_plan_sample(const struct dl2_planner *planner, uint32_t index,
+                     struct dl2_sample_plan *plan);
+
+/* Draws the crop of an image whose size was not known before, in pixels. */
+void dl2_plan_crop(const struct dl2_planner *planner, uint32_t width, uint32_t height,
+                   struct dl2_sample_plan *plan);
+
+/* The settings of pixels/ that follow from a loader's: which crops are drawn. */
+struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *config);
+
+#endif
