@@ -1,15 +1,16 @@
 /*
- * Decoding of whole batches elsewhere: on a graphics card. What the loader's workers have read and
- * looked at goes encoded into the places of a slot, or as finished pixels where the processors made
- * them; when all places are taken the slot is finished, and the batch lies in the decoder's memory,
- * uint8 NHWC, as the loader would have made it: the same rectangle, antialiased triangle filter,
- * colours and flip (pixels/resize.h); only the decoding itself may round otherwise.
+ * The seam to decoders of whole batches: a graphics card. Each batch slot of the loader has a slot
+ * of the decoder behind it. Workers put samples into its places: an encoded image, or pixels where
+ * the processors decoded it. When all places are filled the slot is finished. Then the batch lies
+ * in the decoder's memory, uint8 NHWC, as the loader would have made it: the same rectangle,
+ * antialiased triangle filter, colours and flip (pixels/resize.h). Only the decoding itself may
+ * round differently.
  *
- * A decoder is chosen by the caller of dl2_loader_create() and outlives the loader. The loader
- * takes images from it, and refused ones to the processors, whose word on what is bad is the last.
+ * The caller of dl2_loader_create() chooses a decoder, which must outlive the loader. Images that a
+ * decoder refuses are decoded by the processors, which decide whether a file is corrupt.
  *
  * Threads: begin, add and pixels while the slot is being filled, for different places at once;
- * finish alone on a slot, of different slots at once; the rest at any time.
+ * finish alone on a slot, but for different slots at once; the rest at any time.
  */
 #ifndef DL2_LOADER_BATCH_DECODER_H
 #define DL2_LOADER_BATCH_DECODER_H
@@ -24,72 +25,72 @@
 #include <stdint.h>
 
 struct dl2_batch_decoder_class;
-struct dl2_decode_slot; /* each decoder has its own struct behind this name */
+struct dl2_decode_slot; /* the decoder's part of a batch slot; each decoder defines its own */
 
 /* First member of every decoder's context. */
 struct dl2_batch_decoder {
     const struct dl2_batch_decoder_class *ops;
 };
 
-/* An image to decode. What it points at is the caller's and may go after add(). */
+/* An image to decode. The memory that it points at is the caller's and is not used after add(). */
 struct dl2_encoded {
     const uint8_t *data;
     size_t size;
     struct dl2_jpeg_plain jpeg;
-    struct dl2_box limit, box; /* as dl2_resize_raster() has them, in pixels of this JPEG */
+    struct dl2_box limit, box; /* as in dl2_resize_raster(), in pixels of this JPEG */
     bool flip;
     /*
-     * Of each row of MCUs (8 * step pixels each way), how many MCUs to the right of where limit and
-     * box have it lies (struct dl2_jpeg_splice); NULL: none do.
+     * For each row of MCUs (8 * step pixels each way): how many MCUs further to the right it lies
+     * than `limit` and `box` assume (struct dl2_jpeg_splice). NULL: 0 for all rows.
      */
     const uint32_t *shift;
 };
 
-/* Since it was opened. */
+/* Figures since the decoder was opened. */
 struct dl2_batch_decoder_stats {
-    uint64_t images, bytes; /* that it decoded, encoded */
-    uint64_t pixels;        /* of decoded images; of the regions, where only these were decoded */
-    uint64_t refused;       /* that it took and could not decode */
-    uint64_t by_engines;    /* that engines of their own decoded, not the card's cores */
-    /* Its own seconds, summed over batches that may have overlapped: decoding, and all that makes
-     * pixels of a batch out of that. */
+    uint64_t images, bytes; /* decoded images, and their encoded bytes */
+    uint64_t pixels;        /* decoded pixels: of the regions, where only regions were decoded */
+    uint64_t refused;       /* images that it took and could not decode */
+    uint64_t by_engines;    /* images decoded by the card's JPEG engines, not by its cores */
+    /* The decoder's seconds, summed over batches that may have overlapped: for decoding, and for
+     * the steps from decoded images to the pixels of a batch. */
     double decode, transform;
 };
 
 struct dl2_batch_decoder_class {
-    const char *name; /* "nvjpeg": in reports */
-    /* Slots must be gone. NULL is fine. */
+    const char *name; /* for reports: "nvjpeg" */
+    /* All slots must have been freed before. NULL is allowed. */
     void (*close)(struct dl2_batch_decoder *decoder);
-    /* What decodes there, for reports: a new object to free. */
+    /* Describes the card and its decoder for reports: a new object, which the caller frees. */
     json_t *(*describe)(const struct dl2_batch_decoder *decoder);
 
-    /* Would it decode this? */
+    /* Can it decode such a JPEG? */
     bool (*takes)(const struct dl2_batch_decoder *decoder, const struct dl2_jpeg_plain *jpeg);
 
-    /* Room for a batch of so many images of side x side x channels. */
+    /* Allocates a slot for a batch of `samples` images of side x side x channels. */
     int (*slot_create)(struct dl2_batch_decoder *decoder, unsigned samples, unsigned side,
                        unsigned channels, struct dl2_decode_slot **out, struct dl2_error *error);
-    void (*slot_free)(struct dl2_decode_slot *slot); /* NULL is fine */
-    /* The batch, when it is finished: memory of the decoder's, good until the next begin. */
+    void (*slot_free)(struct dl2_decode_slot *slot); /* NULL is allowed */
+    /* The pixels of a finished batch, in the decoder's memory, valid until the next begin. */
     uint8_t *(*images)(struct dl2_decode_slot *slot);
 
-    /* Nothing is in any place. */
+    /* Empties all places. */
     void (*begin)(struct dl2_decode_slot *slot);
-    /* Copies an image to place n. Fails for lack of memory alone. */
+    /* Copies an image to place n. The only error is lack of memory. */
     int (*add)(struct dl2_decode_slot *slot, unsigned n, const struct dl2_encoded *image,
                struct dl2_error *error);
-    /* Where the pixels of place n go that the processors made: side x side x channels bytes of this
+    /* Memory for pixels of place n that the processors decode: side x side x channels bytes of this
      * machine's memory, to be filled before finish. */
     uint8_t *(*pixels)(struct dl2_decode_slot *slot, unsigned n);
     /*
-     * Finishes what was put into places 0 .. count-1 since begin or the last finish, and waits for
-     * it. What it can't decode is refused: refused[n] becomes true (it is never made false), and
-     * the place is empty again. An error is the decoder's own: nothing more can be had of it.
+     * Decodes what was put into places 0 .. count-1 since begin or the last finish, and waits for
+     * it. If it can't decode place n, refused[n] becomes true (it is never set to false), and the
+     * place is empty again. After an error the decoder can't be used any more.
      */
     int (*finish)(struct dl2_decode_slot *slot, unsigned count, bool *refused,
                   struct dl2_error *error);
 
-    /* From a batch to this machine's memory, for who looks at pixels. Waits. */
+    /* Copies pixels of a batch to this machine's memory, and waits for it. */
     int (*download)(struct dl2_batch_decoder *decoder, void *to, const uint8_t *images,
                     size_t bytes, struct dl2_error *error);
     void (*get_stats)(const struct dl2_batch_decoder *decoder,
@@ -98,19 +99,19 @@ struct dl2_batch_decoder_class {
 
 /* Which part of the card decodes. */
 enum dl2_decode_engine {
-    DL2_DECODE_AUTO,    /* engines where the card has them and they know the image */
-    DL2_DECODE_ENGINES, /* DL2_ERR_UNSUPPORTED where there are none */
+    DL2_DECODE_AUTO,    /* the engines, if the card has some and they can decode the image */
+    DL2_DECODE_ENGINES, /* DL2_ERR_UNSUPPORTED if the card has none */
     DL2_DECODE_CORES
 };
 
-/* Who decodes: the processors alone, the decoder what it can, both by how fast they are. */
+/* Who decodes: the processors alone; the decoder, what it can; or both, by their speeds. */
 enum dl2_decode_mode { DL2_DECODE_CPU, DL2_DECODE_GPU, DL2_DECODE_HYBRID };
 
-/* What the decoder is given: files as they are, to be decoded as a whole or under the crop alone,
- * or small JPEGs that are spliced of the segments under the crop, where files have such. */
+/* The decoder's input: files, of which it decodes the whole or the region under the crop; or small
+ * JPEGs that are spliced of the segments under the crop, of files that have such segments. */
 enum dl2_decode_input { DL2_DECODE_PLAIN, DL2_DECODE_REGION, DL2_DECODE_SPLICED };
 
-/* What users say. */
+/* The choice that users make by options. */
 struct dl2_decode_choice {
     enum dl2_decode_mode mode;
     enum dl2_decode_input input;
@@ -120,23 +121,22 @@ struct dl2_decode_choice {
 struct dl2_batch_decoder_options {
     unsigned card;
     enum dl2_decode_engine engine;
-    bool regions;     /* decode what is under the limit alone, where that can be done */
-    unsigned threads; /* of this machine that may help with one batch; 0: 1 */
-    size_t memory;    /* of decoded images at once, bytes; 0: 1 GiB. One always fits */
+    bool regions;     /* decode only what is under the limit, where that is possible */
+    unsigned threads; /* of this machine that may work on one batch; 0: 1 */
+    size_t memory;    /* bytes of decoded images at once; 0: 1 GiB. One image always fits */
 };
 
-/* The best that was built: loader/batch_decoders.c. DL2_ERR_UNSUPPORTED without one, or without a
- * card. */
+/* Opens the best decoder in this build. DL2_ERR_UNSUPPORTED without a decoder or a card. */
 int dl2_batch_decoder_open(const struct dl2_batch_decoder_options *options,
                            struct dl2_batch_decoder **out, struct dl2_error *error);
-/* Is there one in this build? */
+/* Has this build a decoder? */
 bool dl2_batch_decoder_built(void);
 void dl2_batch_decoder_close(struct dl2_batch_decoder *decoder);
 
-/* Whether the choice makes sense, and this build can make it true. */
+/* DL2_ERR_ARGUMENT if the choice makes no sense, DL2_ERR_UNSUPPORTED if this build can't do it. */
 int dl2_decode_choice_check(const struct dl2_decode_choice *choice, struct dl2_error *error);
-/* Opens what the choice needs, NULL for the processors alone, and sets it in the configuration,
- * whose number of workers decides on threads. */
+/* Opens the decoder for a choice (NULL for the processors alone) and sets it in the configuration,
+ * whose number of workers decides the decoder's threads. */
 int dl2_decode_choice_open(const struct dl2_decode_choice *choice, unsigned card,
                            struct dl2_loader_config *config, struct dl2_batch_decoder **out,
                            struct dl2_error *error);

@@ -1,5 +1,5 @@
-/* The registry of batch decoders: a library of its own, for the programs that offer them, so that
- * libdl2 needs no graphics card's libraries. The only file here that asks HAVE_NVJPEG. */
+/* The registry of batch decoders. It is a library of its own for the programs that offer them, so
+ * that libdl2 needs no library of a graphics card. The only file here that tests HAVE_NVJPEG. */
 #include "config.h"
 
 #include "common/thread.h"

@@ -4,8 +4,8 @@
  *     | block pointers, one a sample | header, data | header, data | ... not touched yet ... |
  *                                                                  ^ used            limit ^
  *
- * Pages that were never written cost nothing, so there is no second level of slabs to manage, and
- * what is left at the end goes to samples that are small enough.
+ * Pages that were never written cost nothing, so no slabs are needed. What is left at the end goes
+ * to samples that are small enough.
  */
 #include "loader/cache.h"
 
@@ -21,7 +21,7 @@ struct dl2_cache {
     atomic_size_t used, published;
 };
 
-/* Stands in the table while somebody fills the block; nothing is ever read from it. */
+/* Marks in the table a block that is being filled; nothing is ever read from it. */
 static struct dl2_cache_block being_filled;
 
 static size_t round_up(size_t size)
@@ -52,7 +52,7 @@ int dl2_cache_create(size_t count, uint64_t limit, struct dl2_cache **out, struc
         return dl2_error_set(error, DL2_ERR_MEMORY,
                              "no address space for a cache of %" PRIu64 " bytes", limit);
     }
-    /* Fresh pages are zero, which is what null pointers are here. */
+    /* Fresh pages are zero, so all pointers are null. */
     cache->blocks = (_Atomic(struct dl2_cache_block *) *)(void *)cache->memory;
     atomic_init(&cache->used, round_up(table));
     *out = cache;
@@ -115,6 +115,6 @@ void dl2_cache_get_stats(const struct dl2_cache *cache, struct dl2_cache_stats *
 {
     stats->count = atomic_load_explicit(&cache->published, memory_order_relaxed);
     stats->bytes = atomic_load_explicit(&cache->used, memory_order_relaxed);
-    if (stats->bytes > cache->limit) /* the table's padding, where nothing else fits */
+    if (stats->bytes > cache->limit) /* the padding of the table may exceed the limit */
         stats->bytes = cache->limit;
 }

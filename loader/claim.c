@@ -1,6 +1,6 @@
 /*
- * One claimed sample's way to its place in a batch: through its stages (sample.c), and where it is
- * bad, on with what comes for it.
+ * Brings a claimed sample to its place in a batch: through its stages (sample.c), and if it is bad,
+ * on with the sample that replaces it.
  */
 #include "loader/pipeline.h"
 
@@ -22,7 +22,7 @@ int dl2_loader_nothing_can_be_read(struct dl2_loader *loader, struct dl2_error *
     return status;
 }
 
-/* Is this the fault of the sample, rather than of the machine or of whoever stopped us? */
+/* Lack of memory and a stop are not the fault of the sample. */
 static bool is_samples_fault(int status)
 {
     return status != DL2_ERR_MEMORY && status != DL2_ERR_CANCELED;
@@ -41,8 +41,8 @@ static int note_bad(struct dl2_loader *loader, uint32_t index, const char *text,
 
 /* ---- one sample ---- */
 
-/* The sample at the claim's position, or in training the next good one in the epoch's order. 1: it
- * is begun; 0: there is none. */
+/* Begins with the sample at the claim's position, or in training with the next good one in the
+ * epoch's order. Returns 1, or 0 if there is none. */
 static int begin_sample(struct dl2_loader *loader, struct dl2_claim *claim)
 {
     const uint32_t size = loader->sampler.size;
@@ -59,7 +59,7 @@ static int begin_sample(struct dl2_loader *loader, struct dl2_claim *claim)
     return 0;
 }
 
-/* Waits for a place in a batch. Not in strict order, where the claim has one. */
+/* Waits until the claim has a place in a batch. In strict order it always has one. */
 static int wait_for_place(struct dl2_loader *loader, struct dl2_claim *claim)
 {
     bool found = claim->place.slot;
@@ -79,7 +79,7 @@ static int wait_for_place(struct dl2_loader *loader, struct dl2_claim *claim)
     return found ? DL2_OK : DL2_ERR_CANCELED;
 }
 
-/* Where the sample's pixels go. */
+/* The memory for the pixels of a place; NULL without a place. */
 static uint8_t *pixels_of(const struct dl2_loader *loader, const struct dl2_place *place)
 {
     if (!place->slot)
@@ -89,7 +89,7 @@ static uint8_t *pixels_of(const struct dl2_loader *loader, const struct dl2_plac
                : place->slot->batch.images + place->number * loader->recipe.sample_bytes;
 }
 
-/* Writes what stands beside the pixels. A label of -1: there is no good sample for this place. */
+/* Writes label, index and position. The label is -1 if there is no good sample for this place. */
 static void write_label(const struct dl2_loader *loader, const struct dl2_claim *claim, bool good)
 {
     const struct dl2_place *place = &claim->place;
@@ -101,7 +101,7 @@ static void write_label(const struct dl2_loader *loader, const struct dl2_claim 
     place->slot->positions[place->number] = claim->position;
 }
 
-/* Validation's bad sample. */
+/* In validation, nothing replaces a bad sample. */
 static int leave_blank(struct dl2_loader *loader, struct dl2_claim *claim)
 {
     DL2_TRY(wait_for_place(loader, claim));
@@ -149,12 +149,12 @@ static int run_stages(struct dl2_loader *loader, struct dl2_claim *claim, struct
             return DL2_OK;
         }
         if (claim->may_put_aside && claim->begun && !claim->place.slot &&
-            claim->job.seconds > claim->threshold && dl2_job_may_rest(&claim->job))
+            claim->job.seconds > claim->threshold && dl2_job_may_wait(&claim->job))
             return DL2_CLAIM_SLOW;
     }
 }
 
-/* ---- */
+/* ---- for worker.c and decode_queue.c ---- */
 
 void dl2_claim_reset(struct dl2_claim *claim, uint32_t position)
 {

@@ -1,14 +1,15 @@
 /*
- * Full batches on their way through a batch decoder, on threads of their own: a finisher waits for
- * the decoder most of the time, which no worker should.
+ * Full batches that wait for the batch decoder, and the threads that have them decoded. The threads
+ * wait for the decoder most of the time, which no worker should.
  *
- * What the decoder refuses is filled in by the processors as any sample is (claim.c), so that what
- * is bad, and what comes in its place, is the same with any decoder and with none.
+ * What the decoder refuses is decoded by the processors like any other sample (claim.c). So the set
+ * of bad samples, and the samples that replace them, are the same with any decoder and with none.
  *
- * Shares. Where both decode, each sample goes to one of them when it is claimed. A share f of the
- * samples keeps W workers busy for ((1 - f) p + f s) / W a sample and the decoder for f d, where p,
- * s and d are the times that are kept here; both take as long with f = p / (W d + p - s). Neither
- * gets all, so that both go on being measured.
+ * Shares. If both processors and decoder decode, each sample is assigned to one of them when it is
+ * claimed. With a share f of the samples for the decoder, W workers are busy for ((1 - f) p + f s)
+ * / W seconds for each sample and the decoder for f d seconds, where p, s and d are the times
+ * measured here. Both are equal for f = p / (W d + p - s). Neither side gets everything, so that
+ * the times of both are still measured.
  */
 #include "loader/pipeline.h"
 
@@ -18,11 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The position of a sample that isn't read in the epoch's order. */
+/* The claim number of a refused sample, which is not read at its position in the order. */
 #define OUT_OF_ORDER UINT32_MAX
 
 #define LEAST_SHARE 0.02
-/* Of a new time, beside what was there: a few dozen samples, a few batches. */
+/* Weights of a new time in the running mean, over a few dozen samples or a few batches. */
 #define SAMPLE_PART 0.02
 #define BATCH_PART  0.25
 
@@ -79,7 +80,7 @@ void dl2_decode_queue_drop(struct dl2_loader *loader)
     pthread_cond_broadcast(&loader->batch_staged);
 }
 
-/* Held. NULL when the loader closes. */
+/* Locked. NULL when the loader closes. */
 static struct dl2_slot *take_staged(struct dl2_loader *loader)
 {
     while (!loader->closing && !loader->staged_count)
@@ -92,18 +93,18 @@ static struct dl2_slot *take_staged(struct dl2_loader *loader)
     return slot;
 }
 
-/* The sample in a place, or what comes for it if it is bad. */
+/* Prepares the refused sample of a place by the processors, or the one that replaces it. */
 static int refill_place(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_slot *slot,
                         unsigned number, struct dl2_error *error)
 {
     dl2_claim_reset(claim, slot->positions[number]);
     claim->number = OUT_OF_ORDER;
     claim->place = (struct dl2_place){slot, number};
-    claim->job.stats.images--; /* it was counted when it was staged; where it is bad, too early */
+    claim->job.stats.images--; /* it was counted when it was staged, and is counted again */
     return dl2_claim_run(loader, claim, error);
 }
 
-/* *seconds: the decoder's. */
+/* Adds the decoder's time to *seconds. */
 static int decode_batch(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_slot *slot,
                         double *seconds, struct dl2_error *error)
 {
@@ -125,7 +126,7 @@ static int decode_batch(struct dl2_loader *loader, struct dl2_claim *claim, stru
     return DL2_OK;
 }
 
-/* Held. */
+/* Locked. */
 static void end_batch(struct dl2_loader *loader, struct dl2_slot *slot, int status, double seconds,
                       const struct dl2_error *error)
 {

@@ -1,3 +1,4 @@
+/* Evicts the files of a dataset from the page cache. */
 #include "loader/loader.h"
 
 #include "common/memory.h"
@@ -9,14 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Pages that are looked at in one go, and the room for what mincore() says of them. */
+/* Pages of one mincore() call, which fills a byte for each. */
 #define PAGES_AT_ONCE 65536
 
 struct pages {
     uint64_t all, resident;
 };
 
-/* Only clean pages can be dropped, so what is not on the disk yet is written first. */
+/* Writes dirty pages to the disk first, since only clean pages can be evicted. */
 static void evict_clean_pages(int fd, uint64_t size)
 {
     sync_file_range(fd, 0, (off_t)size,
@@ -58,7 +59,7 @@ static int evict_file(const char *path, unsigned char *resident, struct pages *p
     struct stat info;
     int status = DL2_OK;
     if (fstat(fd, &info) != 0) {
-        status = dl2_error_system(error, "%s: can't be looked at", path);
+        status = dl2_error_system(error, "%s: its size can't be read", path);
     } else if (info.st_size > 0) {
         evict_clean_pages(fd, (uint64_t)info.st_size);
         status = count_pages(path, fd, (uint64_t)info.st_size, resident, pages, error);
@@ -72,7 +73,7 @@ static int compare_paths(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* The files that samples lie in; those of one shard name it one after the other, mostly. */
+/* Lists the files that samples lie in, sorted, with few duplicates: neighbours share a shard. */
 static size_t list_paths(const struct dl2_dataset *dataset, const char **paths)
 {
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* The loader as its users see it: settings, epochs, and the consumer's side. */
+/* The interface: settings, epochs, and the consumer's side. "Locked": see pipeline.h. */
 #include "loader/pipeline.h"
 
 #include "common/clock.h"
@@ -33,7 +33,7 @@ static int check_channel(const struct dl2_loader_config *config, unsigned c,
     return DL2_OK;
 }
 
-/* Settings without the one that gives them a meaning: whoever made them expects an effect. */
+/* Settings that would have no effect are errors: the caller expects one. */
 static int check_effects(const struct dl2_loader_config *config, struct dl2_error *error)
 {
     const bool aware = config->batching == DL2_BATCHING_AWARE;
@@ -159,7 +159,7 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
                             &loader->recipe.fetch, error);
 }
 
-/* What DL2_BATCHING_AWARE needs. */
+/* Sets up the queue of samples that are put aside. */
 static int make_side(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
@@ -226,7 +226,7 @@ static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
     return start_threads(loader, error);
 }
 
-/* A condition whose waits may end by CLOCK_MONOTONIC. */
+/* Makes a condition whose deadlines are times of CLOCK_MONOTONIC. */
 static void init_clocked(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -267,7 +267,7 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
     return DL2_OK;
 }
 
-/* Held. What is under way is given up as soon as may be. */
+/* Locked. Workers drop what is under way as soon as they can. */
 static void cancel_epoch(struct dl2_loader *loader)
 {
     atomic_store_explicit(&loader->canceled, true, memory_order_relaxed);
@@ -321,8 +321,8 @@ uint64_t dl2_loader_steps(const struct dl2_loader *loader)
     return loader->sampler.steps;
 }
 
-/* Held. Drops what is left of an epoch; on return nothing is in flight and all slots are free but
- * those that the consumer has. */
+/* Locked. Drops what is left of an epoch. On return nothing is in flight, and all slots are free
+ * except those that the consumer has. */
 static void stop_epoch(struct dl2_loader *loader)
 {
     cancel_epoch(loader);
@@ -357,7 +357,7 @@ static int keep_pending(struct dl2_loader *loader, const uint32_t *missing, uint
     return DL2_OK;
 }
 
-/* The epoch's samples by claim. */
+/* The sample numbers of the epoch, in the order of claims. */
 static const uint32_t *fill_queue(struct dl2_loader *loader)
 {
     const uint32_t *order = loader->sampler.order;
@@ -368,7 +368,7 @@ static const uint32_t *fill_queue(struct dl2_loader *loader)
     return loader->queue;
 }
 
-/* Held, nothing in flight. */
+/* Locked, with nothing in flight. */
 static int start_at(struct dl2_loader *loader, const struct dl2_loader_position *at,
                     struct dl2_error *error)
 {
@@ -379,7 +379,7 @@ static int start_at(struct dl2_loader *loader, const struct dl2_loader_position 
         set_delivered(loader, i, true);
     for (uint32_t i = 0; i < at->missing_count; i++)
         set_delivered(loader, loader->pending[i], false);
-    dl2_fetch_start(loader->recipe.fetch, NULL, 0); /* lets go of the order that changes now */
+    dl2_fetch_start(loader->recipe.fetch, NULL, 0); /* the order changes now */
     dl2_sampler_set_epoch(&loader->sampler, at->epoch);
     loader->recipe.planner.epoch = at->epoch;
     loader->resumed_at = at->next;
@@ -508,12 +508,12 @@ int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_positio
 
 /* ---- the consumer's side ---- */
 
-/* Held. 1: the next batch is there; 0: not yet; or why it never will be. */
+/* Locked. Returns 1 if the next batch is there, 0 if not yet, or an error if it never will be. */
 static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
     struct dl2_slot *slot = *out = dl2_slot_of_step(loader, loader->next_step);
-    /* Batches are begun in the order of their steps, so none is of a later one. */
+    /* Batches begin in the order of their steps, so no slot is FILLING for a later step. */
     if (!slot && config->wait_for_release)
         return 0;
     if (!slot)
@@ -533,7 +533,7 @@ static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struc
     return 0;
 }
 
-/* Held. look_for_next(), waiting until `deadline` (NULL: for ever) where it says 0. */
+/* Locked. As look_for_next(), but waits until `deadline` (NULL: for ever) for the next batch. */
 static int wait_for_next(struct dl2_loader *loader, const struct timespec *deadline,
                          struct dl2_slot **out, struct dl2_error *error)
 {
@@ -550,7 +550,7 @@ static int wait_for_next(struct dl2_loader *loader, const struct timespec *deadl
     return status;
 }
 
-/* Held. */
+/* Locked. */
 static struct dl2_batch *hand_out(struct dl2_loader *loader, struct dl2_slot *slot)
 {
     loader->next_step++;
@@ -598,7 +598,7 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
         status = wait_for_next(loader, NULL, &slot, error);
     if (status == 1)
         *out = hand_out(loader, slot);
-    /* Of a dataset: a rank whose share alone is bad leaves it to those who add up the ranks. */
+    /* If only this rank's share is bad, that is no error here: other ranks have good samples. */
     const bool all_bad = loader->bad_samples.count == loader->sampler.config.count;
     pthread_mutex_unlock(&loader->mutex);
     if (status == 0 && ended && all_bad)
@@ -612,11 +612,11 @@ void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch)
     pthread_mutex_lock(&loader->mutex);
     dl2_slot_release(slot);
     pthread_cond_broadcast(loader->strict ? &loader->work_available : &loader->place_available);
-    pthread_cond_signal(&loader->progress); /* an empty batch needs no worker */
+    pthread_cond_signal(&loader->progress); /* the consumer fills in empty batches */
     pthread_mutex_unlock(&loader->mutex);
 }
 
-/* Held. Is a position below the end of what was handed out among what was not? */
+/* Locked. Was the sample at a position not returned by dl2_loader_next()? */
 static bool is_missing(const struct dl2_loader *loader, uint32_t position)
 {
     return !(loader->delivered[position / 64] >> position % 64 & 1);
@@ -630,7 +630,7 @@ int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_positio
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no epoch was started");
     pthread_mutex_lock(&loader->mutex);
     const uint32_t done = samples_before(loader, loader->next_step);
-    /* `done` of them were handed out, so the last is where so many were counted. */
+    /* `next` follows the last of the `done` positions that were returned. */
     uint32_t next = 0, missing = 0;
     for (uint32_t counted = 0; counted < done; next++) {
         counted += !is_missing(loader, next);
@@ -661,7 +661,7 @@ int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_positio
     return status;
 }
 
-/* Held. What the storage below counts since it was made. */
+/* Locked. Adds the figures of the read stage and the caches. */
 static void add_storage(const struct dl2_loader *loader, struct dl2_loader_stats *stats)
 {
     struct dl2_fetch_stats fetch;
@@ -679,7 +679,7 @@ static void add_storage(const struct dl2_loader *loader, struct dl2_loader_stats
 
 void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_stats *stats)
 {
-    struct dl2_loader *shared = (struct dl2_loader *)loader; /* to lock; nothing else changes */
+    struct dl2_loader *shared = (struct dl2_loader *)loader; /* only the mutex changes */
     pthread_mutex_lock(&shared->mutex);
     *stats = shared->stats;
     if (shared->aware && shared->slow_samples.threshold < HUGE_VAL)
@@ -698,7 +698,7 @@ void dl2_loader_stats_reset(struct dl2_loader *loader)
 
 const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count)
 {
-    struct dl2_loader *shared = (struct dl2_loader *)loader; /* sorted in place, under the lock */
+    struct dl2_loader *shared = (struct dl2_loader *)loader; /* sorts in place, locked */
     pthread_mutex_lock(&shared->mutex);
     const char *const *texts = dl2_bad_samples_texts(&shared->bad_samples);
     *count = texts ? shared->bad_samples.count : 0;

@@ -1,36 +1,39 @@
 /*
- * The input pipeline: samples of a dataset, decoded, cropped, resized and flipped, in batches.
+ * The input pipeline: decodes, crops, resizes and flips the samples of a dataset, in batches.
  *
- * Order comes from (seed, epoch), each sample's random numbers from (seed, epoch, index), so in
- * strict order batches are the same bytes for any number of workers. Batch slots are a fixed ring,
- * allocated once; in steady state nothing is allocated for a JPEG.
+ * The order of an epoch depends on (seed, epoch) alone, and a sample's random numbers on (seed,
+ * epoch, index). So in strict order, batches are the same bytes for any number of workers. Batches
+ * lie in a fixed ring of slots that is allocated once. After the first batches, reading and
+ * decoding a JPEG allocates nothing.
  *
- * Training: area fraction uniform in [area_min, area_max], log aspect uniform in [log aspect_min,
- * log aspect_max], ten tries, then the central crop (Inception's rule as torchvision has it);
- * antialiased bilinear resize; flip with probability 1/2. Validation: antialiased resize of the
- * shorter side to `resize`, central crop of image_size. Only the part of an image that the crop
- * needs is decoded, at the coarsest resolution that is of use.
+ * Training: a crop whose area is uniform in [area_min, area_max] of the image, and the logarithm of
+ * whose aspect is uniform in [log aspect_min, log aspect_max]; after ten crops that don't fit, the
+ * central crop (Inception's rule, as in torchvision); an antialiased bilinear resize; a flip with
+ * probability 1/2. Validation: an antialiased resize of the shorter side to `resize`, and the
+ * central crop of image_size. Only the part of an image that the crop needs is decoded, at the
+ * lowest resolution that suffices.
  *
- * Images are turned upright as their EXIF orientation says, and those with an alpha channel are
- * laid on white, before anything else.
+ * Before all that, images are turned upright by their EXIF orientation, and images with an alpha
+ * channel are laid on white.
  *
- * A sample that can't be read or decoded is counted and named once. In training its slot is
- * refilled by the next good sample in the epoch's order (its random numbers keyed by that one's
- * index); in validation its slot is zero and its label -1. With stop_on_bad the epoch ends with the
- * error instead, after the batches before it. A dataset of which nothing can be read is an error:
- * in training at once (of a rank's share), in validation at the epoch's end (of the whole dataset).
+ * A sample that can't be read or decoded is counted and named once. In training, the next good
+ * sample in the epoch's order takes its place, with random numbers keyed by its own index. In
+ * validation, the place is zero and its label is -1. With stop_on_bad, the epoch ends with the
+ * error instead, after the batches before it. It is an error if no sample can be read: in training
+ * at once, for the samples of this rank; in validation at the epoch's end, for the whole dataset.
  *
- * Memory is bounded: `depth` batches; for each worker (with DL2_BATCHING_AWARE two for each) what
- * one image of max_pixels takes to decode and resize; about 10 bytes a sample of the dataset; and
- * the limits of what is read ahead and cached. dl2_loader_stats.memory says how much it was.
+ * Memory is bounded by the sum of `depth` batches; for each worker (two times with
+ * DL2_BATCHING_AWARE), what it takes to decode and resize one image of max_pixels; about 10 bytes
+ * for each sample of the dataset; and the limits of read-ahead and caches. See
+ * dl2_loader_stats.memory.
  *
- * Threads: one consumer thread calls everything here, but dl2_loader_release() and
- * dl2_loader_get_stats(), which any may; workers are inside.
+ * Threads: one consumer thread calls all functions, except dl2_loader_release() and
+ * dl2_loader_get_stats(), which any thread may call. The loader starts its worker threads itself.
  *
- * Installed as libdl2.so with the headers that this one includes (pkg-config: dl2). The structs
- * that callers fill in or read may grow in any release, and the library's number (libdl2.so.N) then
- * rises: a program runs with the library that it was compiled for, or not at all. Begin from
- * DL2_LOADER_DEFAULTS (C, C++20): what a release adds starts out as what was before.
+ * This header is installed with libdl2.so and the headers that it includes (pkg-config: dl2). Any
+ * release may add members to the structs that callers fill in or read. Then the library's number
+ * (libdl2.so.N) rises, so that a program runs only with the library that it was compiled for. Begin
+ * from DL2_LOADER_DEFAULTS (C, C++20): defaults of new members keep the previous behaviour.
  */
 #ifndef DL2_LOADER_LOADER_H
 #define DL2_LOADER_LOADER_H
@@ -50,21 +53,22 @@ extern "C" {
 struct dl2_batch_decoder; /* loader/batch_decoder.h */
 
 /*
- * Which finished samples make a batch. In all three each index comes once an epoch, with the same
- * pixels; but which batch it is in depends on the machine's mood in the last two.
+ * Which finished samples make a batch. In all three, each index comes once an epoch, with the same
+ * pixels. In the last two, the batch that it is in depends on timing.
  */
 enum dl2_batching {
     /* The epoch's order; a batch waits for its slowest sample. */
     DL2_BATCHING_STRICT,
-    /* Whatever is finished first, with no regard to how long anything takes. */
+    /* The samples that are finished first. */
     DL2_BATCHING_COMPLETION,
     /*
-     * Sample-aware (MinatoLoader): a sample that takes longer than a percentile of what samples
-     * lately took is put aside at its next operation (decoding and resizing are operations, too),
-     * with its buffers and random state; one that was slow in an earlier epoch at once. Some of the
-     * workers finish these on the side, how many depends on how full the ring of batches is; they
-     * join a later batch. At most as many samples as there are workers are aside at a time, and
-     * whatever is idle helps. With a single worker the same as DL2_BATCHING_COMPLETION.
+     * Sample-aware (MinatoLoader). A sample that takes longer than a percentile of the recent
+     * samples is put aside before its next operation (decoding and resizing are operations, too),
+     * with its buffers and random state. A sample that was slow in an earlier epoch is put aside at
+     * once. Some of the workers finish these samples on the side; how many depends on how full the
+     * ring of batches is. The samples join a later batch. At most as many samples as there are
+     * workers are aside at a time, and idle workers help. With one worker this is
+     * DL2_BATCHING_COMPLETION.
      */
     DL2_BATCHING_AWARE
 };
@@ -89,10 +93,10 @@ struct dl2_fetch_config {
 };
 
 /*
- * One more operation on each sample, after the resize and before the sample enters its batch, on
- * its uint8 NHWC pixels in place: an augmentation of the caller's. Runs on any worker, many at
- * once; `random` goes on where the sample's own operations left off. Any negative number: the
- * sample is bad, for the reason in `error`; with stop_on_bad the epoch ends with DL2_ERR_FORMAT.
+ * An augmentation of the caller's: one more operation on each sample, after the resize and before
+ * the sample enters its batch. It works in place on uint8 NHWC pixels. Workers run it in parallel.
+ * `random` continues the sample's random numbers. If it returns a negative number, the sample is
+ * bad for the reason in `error`; with stop_on_bad the epoch ends with DL2_ERR_FORMAT.
  */
 struct dl2_operation {
     const char *name;
@@ -102,11 +106,11 @@ struct dl2_operation {
 };
 
 struct dl2_loader_config {
-    unsigned batch;      /* samples a batch */
-    unsigned image_size; /* output is image_size x image_size */
+    unsigned batch;      /* samples in a batch */
+    unsigned image_size; /* output is image_size x image_size pixels */
     unsigned channels;   /* 1 or 3 */
     unsigned resize;     /* validation's shorter side; 0: image_size * 256 / 224, rounded */
-    bool train;          /* augment and shuffle; else in order, resize and centre crop */
+    bool train;          /* shuffle and augment; else in order, resize and central crop */
     bool drop_last;      /* leave out an epoch's last batch if it is not full */
     double area_min, area_max, aspect_min, aspect_max;
     bool flip;
@@ -114,61 +118,62 @@ struct dl2_loader_config {
     unsigned workers; /* 0: dl2_cpu_count() */
     unsigned depth;   /* batch slots in the ring, at least 2 */
     /*
-     * Another thread releases batches: where all `depth` are taken, dl2_loader_next() waits for
-     * one. Else that is DL2_ERR_ARGUMENT, since a single thread would wait for ever.
+     * Another thread releases batches: if all `depth` are taken, dl2_loader_next() waits for one.
+     * Without this it returns DL2_ERR_ARGUMENT, since a single thread would wait for ever.
      */
     bool wait_for_release;
-    uint64_t max_pixels; /* largest image decoded; 0: default */
+    uint64_t max_pixels; /* largest image decoded; 0: 2^27 */
     bool stop_on_bad;
-    /* Where batch memory comes from (pinned memory of a device); NULL: aligned heap. */
+    /* Allocates batch memory, such as pinned memory of a device; NULL: aligned heap memory. */
     void *(*slot_alloc)(void *context, size_t bytes);
     void (*slot_free)(void *context, void *slot);
     void *slot_context;
 
-    /* What comes out. Mean and std are per channel and for the float types; with DL2_UINT8 they
-     * stay 0 and 1. Std is above 0. */
+    /* The output. Mean and std are per channel, for float types; with DL2_UINT8 they stay 0 and 1.
+     * Std is above 0. */
     enum dl2_dtype dtype;
     enum dl2_layout layout;
     float mean[3], std[3];
 
     /*
-     * Order. Ranks share an epoch without overlap, and all have the same number of steps. In
-     * training all have equally many samples: count mod world of them, others in each epoch, are
-     * left out. In validation each sample is on exactly one rank, so that the last batch of some
-     * ranks may be empty (count 0).
+     * Ranks share an epoch without overlap, and all have the same number of steps. In training all
+     * ranks have equally many samples: count mod world samples, others in each epoch, are left out.
+     * In validation each sample is on exactly one rank, so the last batch of some ranks may be
+     * empty (count 0).
      */
     unsigned rank, world; /* world 0: 1 */
     /*
-     * 0: a uniform shuffle of all samples. Else quasi-random, for spinning disks: runs of
-     * shuffle_chunk neighbours in random order, shuffled among shuffle_window chunks at a time
-     * (0: 1). In training only.
+     * shuffle_chunk 0: a uniform shuffle of all samples. Else a quasi-random order for spinning
+     * disks: runs of shuffle_chunk neighbours in random order, shuffled among shuffle_window runs
+     * at a time (0: 1). In training only.
      */
     unsigned shuffle_chunk, shuffle_window;
 
     enum dl2_batching batching;
-    double slow_percentile; /* of DL2_BATCHING_AWARE; 0: 75 */
-    /* Of DL2_BATCHING_AWARE: at most so many workers are on the side while others can begin new
-     * samples; 0: half of them. */
+    double slow_percentile; /* for DL2_BATCHING_AWARE; 0: 75 */
+    /* For DL2_BATCHING_AWARE: workers on the side at most, while others can begin new samples; 0:
+     * half of them. */
     unsigned side_workers;
-    const struct dl2_operation *operations; /* copied; the contexts stay the caller's */
+    const struct dl2_operation *operations; /* copied, but the contexts stay the caller's */
     unsigned operation_count;
 
-    /* Storage: how bytes are read, and how much is kept of encoded and of decoded samples. */
+    /* Storage: how encoded bytes are read and cached, and the limit of the cache of decoded images
+     * (0: no cache). A cache fills up to its limit and then keeps what it has. */
     struct dl2_fetch_config fetch;
-    uint64_t decoded_cache_bytes; /* 0: none. Fills and stays, as the cache of encoded bytes does */
+    uint64_t decoded_cache_bytes;
 
     /*
-     * What decodes and resizes the images that it can, a graphics card; NULL: the processors do it
-     * all. dl2_batch.images is the decoder's memory then. Only with uint8, NHWC, no operations and
-     * no cache of decoded samples. It must outlive the loader.
+     * A graphics card's decoder, which decodes and resizes the images that it can; NULL: the
+     * processors do everything. dl2_batch.images is the decoder's memory then. Only with uint8,
+     * NHWC, no operations and no cache of decoded images. It must outlive the loader.
      */
     struct dl2_batch_decoder *decoder;
     /*
-     * Processors and decoder share the images by how fast each has been. Which image is decoded by
-     * whom, and so its last bit of grey, depends on the machine's mood then.
+     * Processors and decoder share the images by their speeds. Which of them decodes an image, and
+     * so the last bit of its grey levels, depends on timing then.
      */
     bool decoder_shares;
-    /* Of JPEGs with restart intervals, give it only the segments under the crop. */
+    /* Give the decoder only the segments under the crop, for JPEGs with restart intervals. */
     bool decoder_splices;
 };
 
@@ -185,7 +190,7 @@ struct dl2_loader_config {
 
 struct dl2_batch {
     /* [count][image_size][image_size][channels], or with DL2_NCHW [count][channels][image_size]
-     * [image_size]; bytes, or floats in the machine's order */
+     * [image_size]; bytes, or floats in the machine's byte order */
     uint8_t *images;
     int32_t *labels;      /* [count]; -1: not to be counted */
     uint32_t *indices;    /* [count] sample numbers in the dataset */
@@ -193,65 +198,65 @@ struct dl2_batch {
     uint64_t epoch, step; /* step within the epoch */
 };
 
-/* Since the last dl2_loader_stats_reset(), but for `memory`. Times are wall seconds. */
+/* Figures since the last dl2_loader_stats_reset(), except `memory`. Times are wall seconds. */
 struct dl2_loader_stats {
-    /* The workers' time by stage, summed over them; what is left of workers x time, they waited. */
+    /* The workers' time by stage, summed over workers; the rest of their time they waited. */
     double read, decode, transform;
-    double operations;             /* the caller's, all together */
-    double finish;                 /* batches in config.decoder; its own threads' time */
-    uint64_t decoder_images;       /* that were given to it, refused ones too */
-    double worker_wait;            /* workers without a free place in a batch, summed over them */
-    double consumer_wait;          /* dl2_loader_next() without a ready batch */
-    uint64_t images, bytes;        /* good samples; encoded bytes taken, of bad ones too */
+    double operations;             /* time in all of the caller's operations */
+    double finish;                 /* time in config.decoder, summed over its batches */
+    uint64_t decoder_images;       /* images that were given to it, refused ones too */
+    double worker_wait;            /* workers that waited for a free place in a batch, summed */
+    double consumer_wait;          /* dl2_loader_next() waiting for a batch */
+    uint64_t images, bytes;        /* good samples; encoded bytes taken, of bad samples too */
     uint64_t bad;                  /* samples found to be bad */
-    uint64_t batches;              /* handed out */
-    uint64_t bytes_read, requests; /* from the dataset, and in how many reads */
+    uint64_t batches;              /* batches that dl2_loader_next() returned */
+    uint64_t bytes_read, requests; /* bytes read from the dataset, and the number of reads */
     uint64_t encoded_hits;         /* samples whose encoded bytes were in the cache */
-    uint64_t decoded_hits;         /* samples that were there decoded */
+    uint64_t decoded_hits;         /* samples whose decoded image was in the cache */
     uint64_t aside;                /* DL2_BATCHING_AWARE: samples finished by side workers */
-    double threshold;              /* a sample is slow above it, in seconds; 0: not known yet */
-    uint64_t memory; /* bytes held at most so far: slots, buffers, decoders, caches, order */
+    double threshold;              /* seconds above which a sample is slow; 0: not known yet */
+    uint64_t memory; /* most bytes held so far: slots, buffers, decoders, caches, order */
 };
 
 struct dl2_loader;
 
 /*
- * The dataset stays the caller's and must outlive the loader. Starts the workers. DL2_ERR_ARGUMENT
+ * Starts the workers. The dataset stays the caller's and must outlive the loader. DL2_ERR_ARGUMENT
  * for a configuration that makes no sense, such as drop_last with fewer samples than a batch, and
- * for settings that would have no effect: `resize` in training, a mean with DL2_UINT8, read-ahead
- * with DL2_IO_DIRECT.
+ * for settings that would have no effect: `resize` in training, a mean with DL2_UINT8, limits of
+ * read-ahead with DL2_IO_DIRECT.
  */
 int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
                       struct dl2_loader **out, struct dl2_error *error);
 
-/* Batches in an epoch. */
+/* The number of batches in an epoch. */
 uint64_t dl2_loader_steps(const struct dl2_loader *loader);
 
 /*
- * Begins an epoch at a step; what was left of the last one is dropped. A step other than 0 means
- * that the first step * batch samples of the epoch's order are left out, which resumes a run in
- * strict order exactly; in the other orders use dl2_loader_resume(). At step dl2_loader_steps() the
- * epoch is over at once; beyond it is DL2_ERR_ARGUMENT.
+ * Begins an epoch at a step and drops what is left of the previous one. A first_step above 0 leaves
+ * out the first first_step * batch samples of the epoch's order. That resumes a run exactly in
+ * strict order; in the other orders use dl2_loader_resume(). At step dl2_loader_steps() the epoch
+ * is over at once; a step beyond it is DL2_ERR_ARGUMENT.
  */
 int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t first_step,
                            struct dl2_error *error);
 
-/* What decides the order of epochs, and so what a position belongs to. */
+/* What decides the order of epochs. A position is valid for one such order. */
 struct dl2_loader_order {
     uint64_t seed;    /* in training; else 0 */
     uint64_t dataset; /* a hash of its samples' keys */
-    uint32_t samples; /* of the dataset */
+    uint32_t samples; /* in the dataset */
     uint32_t batch, rank, world, shuffle_chunk, shuffle_window;
     bool train, drop_last;
 };
 
-/* The first call goes through the samples' keys. */
+/* The first call reads the keys of all samples. */
 void dl2_loader_get_order(struct dl2_loader *loader, struct dl2_loader_order *order);
 
 /*
- * Where an epoch stands, to go on from there: all samples at positions below `next` of the epoch's
- * order have been handed out by dl2_loader_next(), the `missing` ones aside. In strict order
- * nothing is missing, and `step` says it all.
+ * Where an epoch stands. dl2_loader_next() has returned all samples at positions below `next` of
+ * the epoch's order, except the `missing` ones. In strict order nothing is missing, and `step`
+ * alone says where the epoch stands.
  */
 struct dl2_loader_position {
     uint64_t epoch, step;
@@ -261,36 +266,37 @@ struct dl2_loader_position {
     struct dl2_loader_order order; /* samples 0: not known, and not compared */
 };
 
-/* `missing` points at memory of the loader's that is valid until the next call here. */
+/* `missing` points at memory of the loader's that is valid until the next call of this function. */
 int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_position *position,
                             struct dl2_error *error);
 
 /*
- * Goes on with an epoch: exactly the samples come that had not been handed out. Any batching may
- * go on with what another one began, as long as dataset, seed, ranks, batch and shuffle are the
- * same: DL2_ERR_ARGUMENT, naming the first that differs, where position->order is another than the
- * loader's, and for a position that is none of this loader's.
+ * Continues an epoch: exactly the samples come that dl2_loader_next() had not returned. A loader
+ * with another batching may continue an epoch if the order is the same. DL2_ERR_ARGUMENT for a
+ * position that the loader can't have, and if position->order differs from the loader's; the error
+ * names the first difference.
  */
 int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_position *position,
                       struct dl2_error *error);
 
 /*
- * 1 and the next batch, which is the caller's until dl2_loader_release() or destroy; 0 at the
- * epoch's end, then and ever after; an error otherwise. DL2_ERR_ARGUMENT where all `depth` batches
- * are taken, unless config.wait_for_release. With stop_on_bad the first bad sample's error; the
+ * Returns 1 and the next batch, which is the caller's until dl2_loader_release() or destroy; 0 at
+ * the epoch's end and after it; otherwise an error. DL2_ERR_ARGUMENT if all `depth` batches are
+ * taken, unless config.wait_for_release. With stop_on_bad, the error of the first bad sample; the
  * epoch is over then.
  */
 int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl2_error *error);
 
 /*
- * Waits at most so many seconds until dl2_loader_next() has an answer, whichever: 1, it would not
- * block now; 0, it still would. For those who have signals or other things to look after.
+ * Waits at most `seconds` until dl2_loader_next() would not block, whatever it would return.
+ * Returns 1 if it would not block now, 0 if it would. For callers that also handle signals or other
+ * events.
  */
 int dl2_loader_wait(struct dl2_loader *loader, double seconds);
 
 /*
- * Gives the slot back, which is filled anew then. In any order, on any thread, and in a later
- * epoch, too: until then there is one batch less to fill.
+ * Gives a batch back, so that its slot can be filled again. Batches may be given back in any order,
+ * on any thread, and in a later epoch; until then there is one slot less to fill.
  */
 void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch);
 
@@ -298,8 +304,8 @@ void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_sta
 void dl2_loader_stats_reset(struct dl2_loader *loader);
 
 /*
- * The bad samples so far, each once, in the dataset's order, as "path: stage: reason"; `count`
- * strings, valid until destroy; their array until the next call.
+ * The bad samples so far, each once, in the dataset's order, as `count` strings "path: stage:
+ * reason". The strings are valid until destroy, the array until the next call.
  */
 const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count);
 
@@ -309,7 +315,7 @@ void dl2_loader_destroy(struct dl2_loader *loader);
  * Evicts the files of a dataset from the page cache, without root, so that the next reads come from
  * the disk. *resident is the fraction of their pages, 0 to 1, that is in the page cache afterwards,
  * by mincore(): pages that another process maps or locks stay, and for files that the caller
- * neither owns nor may write the kernel doesn't tell, and all pages count as resident.
+ * neither owns nor may write, the kernel doesn't tell, and all pages count as resident.
  * DL2_ERR_UNSUPPORTED if the dataset lies in memory as a whole (IDX).
  */
 int dl2_fetch_evict(const struct dl2_dataset *dataset, double *resident, struct dl2_error *error);

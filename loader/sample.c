@@ -98,7 +98,7 @@ static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, stru
     return DL2_OK;
 }
 
-/* A block as a raster of one plane. */
+/* Makes the job's raster of a cached image, which is one plane. */
 static void view_block(struct dl2_job *job, const struct dl2_cache_block *block)
 {
     job->raster = (struct dl2_raster){
@@ -112,7 +112,7 @@ static void view_block(struct dl2_job *job, const struct dl2_cache_block *block)
     };
 }
 
-/* Decodes the whole image and keeps it where the cache has room: 1, or 0 where it has none. */
+/* Decodes the whole image into the cache. Returns 1, or 0 if the cache has no room for it. */
 static int decode_into_cache(struct dl2_job *job, const struct dl2_recipe *recipe,
                              struct dl2_decode_request *request, uint32_t width, uint32_t height,
                              uint32_t channels, struct dl2_error *error)
@@ -151,7 +151,7 @@ static bool lies_in_bytes(const struct dl2_job *job)
     return pixels >= bytes && pixels < bytes + job->fetched.size;
 }
 
-/* From here on the sample is an image of the rows that were read, which the crop is told in. */
+/* Makes a JPEG of the rows that were read. From here on the crop is relative to these rows. */
 static int join_slices(struct dl2_job *job, const struct dl2_recipe *recipe,
                        struct dl2_error *error)
 {
@@ -164,7 +164,7 @@ static int join_slices(struct dl2_job *job, const struct dl2_recipe *recipe,
     return status;
 }
 
-/* A small JPEG of the segments under the crop, if that is all that is needed. */
+/* Makes a small JPEG of the segments under the crop; false if that does not cover the crop. */
 static bool splice_crop(struct dl2_job *job, const uint8_t *data, size_t size)
 {
     const struct dl2_crop *crop = &job->plan.crop;
@@ -174,7 +174,7 @@ static bool splice_crop(struct dl2_job *job, const uint8_t *data, size_t size)
            splice->y + splice->height >= crop->y + crop->height;
 }
 
-/* Makes job->encoded where the batch decoder takes the image. */
+/* Fills in job->encoded if the batch decoder takes the image. */
 static bool stage_encoded(struct dl2_job *job, const struct dl2_recipe *recipe,
                           const struct dl2_image_info *info, const uint8_t *data, size_t size)
 {
@@ -205,7 +205,7 @@ static bool stage_encoded(struct dl2_job *job, const struct dl2_recipe *recipe,
     return true;
 }
 
-/* Header, crop, pixels. Gray stays gray until it is resized: that is a third of the job. */
+/* Gray images stay gray until they are resized, which is a third of the work. */
 static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
                          struct dl2_error *error)
 {
@@ -236,7 +236,7 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
         return DL2_OK;
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.channels = config->channels == 1 ? 1 : 0;
-    /* The cache keeps gray or RGB of full size; samples without room in it must look alike. */
+    /* The cache keeps gray or RGB of full size; samples without room in it are decoded alike. */
     request.planes = !recipe->decoded;
     request.reduction = recipe->decoded ? 1 : dl2_crop_reduction(&plan->crop, config->image_size);
     int status = 0;
@@ -255,7 +255,7 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     return status < 0 ? status : DL2_OK;
 }
 
-/* Where operations follow, they job on uint8 NHWC pixels. */
+/* Operations, if there are any, work on uint8 NHWC pixels. */
 static int resize_sample(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                          struct dl2_error *error)
 {
@@ -286,7 +286,7 @@ static int run_operation(struct dl2_job *job, const struct dl2_recipe *recipe,
     const int status =
         operation->run(operation->context, job->plan.index, &job->plan.random, job->pixels,
                        config->image_size, config->image_size, config->channels, error);
-    /* Whatever the number: it is the caller's, not one that means lack of memory or a stop here. */
+    /* The number is the caller's: it must not be taken for lack of memory or a stop. */
     if (status < 0 && error->status == DL2_OK)
         dl2_error_set(error, DL2_ERR_FORMAT, "failed");
     return status < 0 ? DL2_ERR_FORMAT : DL2_OK;
@@ -299,7 +299,7 @@ static int store_pixels(struct dl2_job *job, const struct dl2_recipe *recipe, vo
     return dl2_convert_pixels(&job->resizer, job->pixels, &output, error);
 }
 
-/* What the stages are called in a message; what reads already names the file. */
+/* The name of a stage in messages; NULL for READ, whose errors name the file already. */
 static const char *stage_name(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
     switch (job->stage) {

@@ -1,14 +1,17 @@
 /*
- * One sample's way: bytes, header, view, pixels, transform, the caller's operations, its place in a
- * batch. A dl2_job is one sample under way with everything that it needs, its random state too, so
- * that between two stages another thread can take it over.
+ * The sample stage: from encoded bytes to pixels in the batch. A job is one sample under way, with
+ * everything that it needs, so that another thread can take it over between two stages:
  *
- *     READ -> DECODE -> TRANSFORM -> OPERATION 0, 1... -> PUT -> DONE
+ *     READ        plan and bytes of the sample (fetch.h), or its decoded image from the cache
+ *     DECODE      header, crop, pixels of the crop; for a batch decoder the header and crop alone
+ *     TRANSFORM   resize and flip into the batch; a batch decoder gets the encoded image instead
+ *     OPERATION   the caller's operations, one after the other
+ *     STORE       the result into the batch
+ *     DONE
  *
- * Without operations TRANSFORM writes into the place itself and there is no PUT. For a batch
- * decoder DECODE looks at the headers, and TRANSFORM gives it the encoded image.
+ * Without operations, TRANSFORM writes into the batch and there is no STORE.
  *
- * Threads: one at a time per work; works share nothing but the recipe, which nobody changes.
+ * Threads: one at a time for each job. Jobs share only the recipe, which does not change meanwhile.
  */
 #ifndef DL2_LOADER_SAMPLE_H
 #define DL2_LOADER_SAMPLE_H
@@ -75,32 +78,33 @@ struct dl2_job {
     struct dl2_jpeg_splice splice;
 };
 
-/* Zeroed memory becomes a work. */
+/* Makes a job of zeroed memory. */
 int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error);
 void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe);
-/* Bytes that it holds. */
+/* The bytes that a job holds. */
 size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe);
 
+/* Begins with sample `index`, which is number `position` of the order. */
 void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position);
 
-/* Will the next stage write to the sample's place? */
+/* Does the next stage write into the batch? */
 bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *recipe);
 
-/* Is there work left to be put off? Not with encoded bytes in hand, which others wait to follow. */
-static inline bool dl2_job_may_rest(const struct dl2_job *job)
+/* Can the job be put aside? Not while it holds encoded bytes, whose memory others wait for. */
+static inline bool dl2_job_may_wait(const struct dl2_job *job)
 {
     return !job->holds_bytes &&
            (job->stage == DL2_STAGE_TRANSFORM || job->stage == DL2_STAGE_OPERATION);
 }
 
 /*
- * The next stage; `out` is the sample's place, recipe->sample_bytes of it, where one is needed. On
- * an error, which names the sample and the stage, the work is to begin anew with whatever sample.
+ * Runs the next stage. `out` is the sample's place in the batch, recipe->sample_bytes bytes, for a
+ * stage that needs one. Errors name the sample and the stage; after one, begin with another sample.
  */
 int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                  struct dl2_error *error);
 
-/* Gives up what is under way. */
+/* Gives back the encoded bytes that the job holds. */
 void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe);
 
 #endif

@@ -35,8 +35,7 @@ struct dl2_sample_plan {
     struct dl2_slice_range slices; /* the slices to read; count 0: the whole sample */
 };
 
-/* The planner of a loader with these settings, for epoch 0. Dataset and settings must outlive it.
- */
+/* The planner of a loader for epoch 0. Dataset and settings must outlive it. */
 struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
                                   const struct dl2_loader_config *config);
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The steps that are full on every rank, and what this rank has of the one behind them. */
+/* The number of steps that are full on every rank, and this rank's part of the step after them. */
 struct share {
     uint64_t full;
-    uint32_t first, count; /* within the last step's part of the epoch's order */
+    uint32_t first, count; /* within the last global batch */
 };
 
 static struct share share_of(const struct dl2_sampler_config *config)
@@ -110,7 +110,7 @@ static void shuffle(struct dl2_random *random, uint32_t *items, uint32_t count)
     }
 }
 
-/* Chunks in random order; then the samples of so many of them at a time. */
+/* Puts chunks in random order, then shuffles the samples of `window` chunks at a time. */
 static void shuffle_by_chunks(struct dl2_sampler *sampler, struct dl2_random *random)
 {
     const struct dl2_sampler_config *config = &sampler->config;

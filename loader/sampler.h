@@ -1,18 +1,18 @@
 /*
- * The order in which an epoch visits a dataset's samples, and one rank's share of it. A function of
- * the settings and the epoch's number alone.
+ * The order stage: in which order an epoch visits the samples of a dataset, and one rank's share of
+ * it. It depends on the settings and the epoch's number alone.
  *
- * Ranks take turns within a step: its global batch is the next world * batch samples of the epoch's
- * order, and rank r has the r-th `batch` of them. So the ranks' batches of a step, one behind the
- * other, are the batch of a single rank with batches of world * batch, whatever the world's size;
- * and the epoch's last global batch is cut into equal parts:
+ * Ranks take turns within a step. The global batch of a step is the next world * batch samples of
+ * the epoch's order, and rank r has the r-th `batch` of them. So for any number of ranks, the
+ * batches of a step, concatenated, are the batch that a single rank with batches of world * batch
+ * would have. The epoch's last global batch is divided into equal parts:
  *
  *     order   |  rank 0  |  rank 1  |  rank 0  |  rank 1  | 0 | 1 |.
  *             |        step 0       |        step 1       | step 2| left out in training
  *
- * In training each rank has floor(count / world) samples; what doesn't go round is left out,
- * another few each epoch. In validation nothing is: parts of the last step differ by one at most,
- * and may be empty. Every rank has the same number of steps.
+ * In training each rank has floor(count / world) samples; the few others, which differ each epoch,
+ * are left out. In validation nothing is left out: parts of the last step differ by at most one
+ * sample and may be empty. Every rank has the same number of steps.
  */
 #ifndef DL2_LOADER_SAMPLER_H
 #define DL2_LOADER_SAMPLER_H
@@ -23,32 +23,33 @@
 #include <stdint.h>
 
 struct dl2_sampler_config {
-    uint32_t count; /* samples of the dataset */
-    uint32_t batch; /* of one rank */
+    uint32_t count; /* samples in the dataset */
+    uint32_t batch; /* samples in a batch of one rank */
     bool shuffle;   /* training; else 0, 1, 2... */
-    bool drop_last; /* leave out a last step that is not full */
+    bool drop_last; /* leave out the last step if it is not full */
     uint64_t seed;
     uint32_t rank, world; /* world 0: 1 */
-    /* As in struct dl2_loader_config: runs of neighbours, shuffled so many runs at a time. */
+    /* shuffle_chunk and shuffle_window of struct dl2_loader_config */
     uint32_t chunk, window;
 };
 
 struct dl2_sampler {
     struct dl2_sampler_config config;
-    uint64_t steps;     /* of every rank */
-    uint32_t positions; /* of this rank, in those steps */
-    uint32_t size;   /* this rank's share of the epoch, with what drop_last leaves out at its end */
-    uint32_t *order; /* [size]: sample number at each position */
-    uint32_t *all;   /* [count]: of all ranks; the same as order where there is one */
+    uint64_t steps;     /* in an epoch, the same on every rank */
+    uint32_t positions; /* samples of this rank in those steps */
+    uint32_t size;      /* samples of this rank, with those that drop_last leaves out */
+    uint32_t *order;    /* [size]: sample number at each position */
+    uint32_t
+        *all; /* [count]: the order of all ranks; the same array as `order` if there is one rank */
     uint32_t *chunks; /* scratch of the quasi-random order */
 };
 
-/* What a loader of `count` samples wants. */
+/* The sampler's settings that follow from a loader's, for a dataset of `count` samples. */
 struct dl2_sampler_config dl2_sampler_config_of(const struct dl2_loader_config *config,
                                                 uint32_t count);
 
-/* DL2_ERR_ARGUMENT where a rank would have nothing: fewer samples than ranks, or than a full step
- * with drop_last. */
+/* DL2_ERR_ARGUMENT if a rank would have no sample: if there are fewer samples than ranks, or with
+ * drop_last fewer than in a full step. */
 int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_sampler_config *config,
                      struct dl2_error *error);
 void dl2_sampler_set_epoch(struct dl2_sampler *sampler, uint64_t epoch);

@@ -1,17 +1,18 @@
 /*
- * What workers do. All are alike: each takes what is most wanted now, a new sample or, where slow
- * ones are put aside (DL2_BATCHING_AWARE), one of those.
+ * Worker threads. All are alike: each takes a new sample or, with DL2_BATCHING_AWARE, one that was
+ * put aside, whichever is needed more.
  *
- * A sample is put aside between two stages once it took longer than the threshold, with its whole
- * claim: buffers, decoder, random state. The worker goes on with a free claim, of which there are
- * as many as can be aside. A sample that was slow in an earlier epoch goes aside before anything is
- * done to it, since a single long stage can't be left in the middle. While new samples can be had,
- * only `side_now` workers are on the side, so that the others keep filling batches; when there are
- * none, all are; and when no more fit aside, whoever has a slow one finishes it. So no worker idles
- * while there is anything to do.
+ * A sample that took longer than the threshold is put aside between two stages, with its whole
+ * claim: buffers, decoder, random state. The worker goes on with a free claim; there are as many
+ * spare claims as samples can be aside. A sample that was slow in an earlier epoch is put aside
+ * before its first stage, since a long stage can't be left in the middle. While new samples can be
+ * claimed, only `side_now` workers finish samples that were put aside, so that the others keep
+ * filling batches. When no new samples can be claimed, all workers do. When no more samples fit
+ * aside, a worker finishes its slow sample itself. So no worker is idle while there is work.
  *
- * side_now moves by up to two with each full batch, like MinatoLoader's number of workers, from how
- * full the batches' ring and the side are: many batches ready leave time for slow samples.
+ * side_now changes by up to two with each full batch, like MinatoLoader's number of workers. It
+ * rises with the number of batches that are ready, which leave time for slow samples, and with the
+ * number of samples that are aside.
  */
 #include "loader/pipeline.h"
 
@@ -19,7 +20,7 @@
 
 #include <math.h>
 
-/* All but dl2_worker_run() is called with the mutex held. */
+/* All functions except dl2_worker_run() are called locked. */
 
 uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t number)
 {
@@ -61,7 +62,7 @@ static struct dl2_claim *begin_claim(struct dl2_loader *loader, uint32_t number)
     return claim;
 }
 
-/* NULL: the sample went aside. */
+/* NULL: the sample was put aside. */
 static struct dl2_claim *claim_next(struct dl2_loader *loader)
 {
     const uint32_t number = (uint32_t)loader->next_claim++;
@@ -101,7 +102,7 @@ void dl2_worker_drop_put_aside(struct dl2_loader *loader)
     }
 }
 
-/* NULL when the loader closes. */
+/* Waits for work. NULL when the loader closes. */
 static struct dl2_claim *next_claim_to_run(struct dl2_loader *loader)
 {
     while (!loader->closing) {
@@ -175,7 +176,7 @@ void *dl2_worker_run(void *context)
             pthread_mutex_lock(&loader->mutex);
             if (status == DL2_CLAIM_SLOW && put_sample_aside(loader, claim, claim->number))
                 break;
-            claim->may_put_aside = false; /* no more fit aside: on with it */
+            claim->may_put_aside = false; /* no more samples fit aside: finish this one */
         } while (status == DL2_CLAIM_SLOW);
         if (status != DL2_CLAIM_SLOW)
             finish_claim(loader, claim, status, &error);
