@@ -197,9 +197,7 @@ static int open_subject(struct dl2_load_analysis *analysis,
     subject->quality = find_quality(analysis, subject->name);
     const double memory = (double)analysis->memory / (double)(subject->bytes + 1);
     subject->cached = memory < 1 ? memory : 1;
-    const struct dl2_sampler_config order =
-        dl2_sampler_config_of(config, (uint32_t)subject->images);
-    DL2_TRY(dl2_sampler_init(&subject->sampler, &order, error));
+    DL2_TRY(dl2_sampler_init(&subject->sampler, config, (uint32_t)subject->images, error));
     return dl2_loader_create(subject->dataset, config, &subject->loader, error);
 }
 

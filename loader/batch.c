@@ -23,11 +23,6 @@ struct dl2_slot *dl2_slot_of_step(const struct dl2_loader *loader, uint64_t step
     return unused;
 }
 
-bool dl2_place_is_free(const struct dl2_loader *loader, uint64_t number)
-{
-    return dl2_slot_of_step(loader, number / loader->config.batch);
-}
-
 void dl2_slot_begin(struct dl2_loader *loader, struct dl2_slot *slot, uint64_t step)
 {
     slot->batch.epoch = loader->recipe.planner.epoch;

@@ -95,7 +95,7 @@ static void write_label(const struct dl2_loader *loader, const struct dl2_claim 
     const struct dl2_place *place = &claim->place;
     const uint32_t index = good ? claim->job.plan.index : loader->sampler.order[claim->position];
     struct dl2_sample sample;
-    dl2_dataset_sample(loader->dataset, index, &sample);
+    dl2_dataset_sample(loader->recipe.planner.dataset, index, &sample);
     place->slot->batch.labels[place->number] = good ? sample.label : -1;
     place->slot->batch.indices[place->number] = index;
     place->slot->positions[place->number] = claim->position;

@@ -49,11 +49,6 @@ static void uring_wake(void *state)
         return;
 }
 
-static struct io_uring_sqe *next_entry(struct uring *uring)
-{
-    return io_uring_get_sqe(&uring->ring);
-}
-
 /* Adds an operation to a chain. The operations after it run even if it fails or reads too little,
  * since files must be closed. */
 static void add_operation(struct uring *uring, struct io_uring_sqe *entry, unsigned number,
@@ -73,25 +68,25 @@ static void issue_request(struct uring *uring, struct dl2_read_request *request)
     struct io_uring_sqe *entry;
     uring->chains[number] = (struct chain){.request = request};
     if (opens) {
-        entry = next_entry(uring);
+        entry = io_uring_get_sqe(&uring->ring);
         io_uring_prep_openat_direct(entry, AT_FDCWD, request->path, O_RDONLY | O_NONBLOCK, 0,
                                     number);
         add_operation(uring, entry, number, false, false);
     }
-    entry = next_entry(uring);
+    entry = io_uring_get_sqe(&uring->ring);
     io_uring_prep_read(entry, fd, request->buffer, (unsigned)(request->bytes + request->whole),
                        request->offset);
     entry->flags |= flags;
     add_operation(uring, entry, number, true, !opens && !request->evict);
     if (request->evict) {
         const struct dl2_extent pages = dl2_extent_of_pages(request->offset, request->bytes);
-        entry = next_entry(uring);
+        entry = io_uring_get_sqe(&uring->ring);
         io_uring_prep_fadvise(entry, fd, pages.start, (off_t)pages.bytes, POSIX_FADV_DONTNEED);
         entry->flags |= flags;
         add_operation(uring, entry, number, false, !opens);
     }
     if (opens) {
-        entry = next_entry(uring);
+        entry = io_uring_get_sqe(&uring->ring);
         io_uring_prep_close_direct(entry, number);
         add_operation(uring, entry, number, false, true);
     }
@@ -99,7 +94,7 @@ static void issue_request(struct uring *uring, struct dl2_read_request *request)
 
 static void arm_wake_up(struct uring *uring)
 {
-    struct io_uring_sqe *entry = next_entry(uring);
+    struct io_uring_sqe *entry = io_uring_get_sqe(&uring->ring);
     io_uring_prep_read(entry, uring->event, &uring->event_count, sizeof uring->event_count, 0);
     io_uring_sqe_set_data64(entry, WAKE);
     uring->armed = true;

@@ -55,7 +55,7 @@ static int read_now(struct dl2_fetch *fetch, const struct dl2_sample_plan *plan,
     add_to(&fetch->wait_ns, (uint64_t)(took * 1e9));
     if (status == DL2_OK) {
         add_to(&fetch->bytes_read, fetched->size);
-        if (fetch->config.io == DL2_IO_AUTO)
+        if (fetch->ahead)
             dl2_read_ahead_observe(fetch->ahead, took, fetched->size);
     }
     if (fetch->config.drop_behind)
@@ -216,13 +216,13 @@ void dl2_fetch_destroy(struct dl2_fetch *fetch)
 void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats)
 {
     struct dl2_cache_stats cache = {0};
-    struct dl2_read_ahead_stats ahead = {0};
+    struct dl2_fetch_stats ahead = {0};
     if (fetch->cache)
         dl2_cache_get_stats(fetch->cache, &cache);
     if (fetch->ahead)
         dl2_read_ahead_get_stats(fetch->ahead, &ahead);
     *stats = (struct dl2_fetch_stats){
-        .bytes_read = atomic_load(&fetch->bytes_read) + ahead.bytes,
+        .bytes_read = atomic_load(&fetch->bytes_read) + ahead.bytes_read,
         .requests = atomic_load(&fetch->requests) + ahead.requests,
         .ahead = atomic_load(&fetch->taken_ahead),
         .cache_hits = atomic_load(&fetch->cache_hits),

@@ -114,8 +114,7 @@ static int set_sizes(struct dl2_loader *loader, struct dl2_error *error)
         !dl2_size_mul(bytes, config->channels, &bytes) ||
         !dl2_size_mul(bytes, sizes[config->dtype], &bytes))
         return out_of_memory(error);
-    loader->recipe = (struct dl2_recipe){.planner = dl2_planner_of(loader->dataset, config),
-                                         .sample_bytes = bytes};
+    loader->recipe.sample_bytes = bytes;
     return DL2_OK;
 }
 
@@ -136,12 +135,11 @@ static int copy_operations(struct dl2_loader *loader, struct dl2_error *error)
 static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
-    const size_t count = dl2_dataset_count(loader->dataset);
+    const size_t count = dl2_dataset_count(loader->recipe.planner.dataset);
     if (count > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples are more than a loader can count",
                              count);
-    const struct dl2_sampler_config order = dl2_sampler_config_of(config, (uint32_t)count);
-    DL2_TRY(dl2_sampler_init(&loader->sampler, &order, error));
+    DL2_TRY(dl2_sampler_init(&loader->sampler, config, (uint32_t)count, error));
     loader->delivered = dl2_calloc(loader->sampler.positions / 64 + 1, sizeof *loader->delivered);
     if (!loader->delivered)
         return out_of_memory(error);
@@ -153,7 +151,7 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
     if (config->decoded_cache_bytes)
-        DL2_TRY(dl2_cache_create(loader->sampler.config.count, config->decoded_cache_bytes,
+        DL2_TRY(dl2_cache_create(loader->sampler.count, config->decoded_cache_bytes,
                                  &loader->recipe.decoded, error));
     return dl2_fetch_create(&loader->recipe.planner, &config->fetch, loader->recipe.decoded,
                             &loader->recipe.fetch, error);
@@ -163,7 +161,7 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
 static int make_side(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
-    const uint32_t count = loader->sampler.config.count;
+    const uint32_t count = loader->sampler.count;
     if (!loader->aware)
         return DL2_OK;
     const unsigned wanted = config->side_workers ? config->side_workers : config->workers / 2;
@@ -244,13 +242,13 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
     struct dl2_loader *loader = dl2_calloc(1, sizeof *loader);
     if (!loader)
         return out_of_memory(error);
-    loader->dataset = dataset;
     loader->config = *config;
     loader->fail_claim = DL2_NOWHERE;
     if (!config->resize)
         loader->config.resize = (unsigned)(((uint64_t)config->image_size * 256 + 112) / 224);
     if (!config->workers)
         loader->config.workers = dl2_cpu_count();
+    loader->recipe.planner = dl2_planner_of(dataset, &loader->config);
     loader->strict = config->batching == DL2_BATCHING_STRICT;
     loader->aware = config->batching == DL2_BATCHING_AWARE && loader->config.workers > 1;
     pthread_mutex_init(&loader->mutex, NULL);
@@ -434,18 +432,19 @@ static uint64_t hash_of_keys(const struct dl2_dataset *dataset)
 
 void dl2_loader_get_order(struct dl2_loader *loader, struct dl2_loader_order *order)
 {
-    const struct dl2_sampler_config *config = &loader->sampler.config;
+    const struct dl2_loader_config *config = &loader->sampler.config;
     if (!loader->order.samples)
-        loader->order = (struct dl2_loader_order){.seed = config->shuffle ? config->seed : 0,
-                                                  .dataset = hash_of_keys(loader->dataset),
-                                                  .samples = config->count,
-                                                  .batch = config->batch,
-                                                  .rank = config->rank,
-                                                  .world = config->world,
-                                                  .shuffle_chunk = config->chunk,
-                                                  .shuffle_window = config->window,
-                                                  .train = config->shuffle,
-                                                  .drop_last = config->drop_last};
+        loader->order =
+            (struct dl2_loader_order){.seed = config->train ? config->seed : 0,
+                                      .dataset = hash_of_keys(loader->recipe.planner.dataset),
+                                      .samples = loader->sampler.count,
+                                      .batch = config->batch,
+                                      .rank = config->rank,
+                                      .world = config->world,
+                                      .shuffle_chunk = config->shuffle_chunk,
+                                      .shuffle_window = config->shuffle_window,
+                                      .train = config->train,
+                                      .drop_last = config->drop_last};
     *order = loader->order;
 }
 
@@ -599,7 +598,7 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
     if (status == 1)
         *out = hand_out(loader, slot);
     /* If only this rank's share is bad, that is no error here: other ranks have good samples. */
-    const bool all_bad = loader->bad_samples.count == loader->sampler.config.count;
+    const bool all_bad = loader->bad_samples.count == loader->sampler.count;
     pthread_mutex_unlock(&loader->mutex);
     if (status == 0 && ended && all_bad)
         return dl2_loader_nothing_can_be_read(loader, error);

@@ -91,14 +91,7 @@ struct dl2_claim {
     size_t memory; /* bytes of `job`, as last counted */
 };
 
-/* A sample that waits for a side worker. */
-struct dl2_put_aside {
-    struct dl2_claim *claim; /* NULL: known to be slow and not begun */
-    uint32_t number;         /* of the claim */
-};
-
 struct dl2_loader {
-    const struct dl2_dataset *dataset;
     struct dl2_loader_config config;
     struct dl2_operation *operations;
     /* These two change only while nothing is in flight. */
@@ -135,7 +128,7 @@ struct dl2_loader {
     struct dl2_loader_order order; /* samples 0: not made yet */
 
     /* DL2_BATCHING_AWARE */
-    struct dl2_put_aside *put_aside; /* a ring */
+    struct dl2_claim **put_aside; /* a ring of samples that wait for a side worker */
     unsigned put_aside_first, put_aside_count, put_aside_capacity;
     unsigned side_active; /* workers that finish samples that were put aside */
     unsigned side_now;    /* how many should, while new samples can be claimed */
@@ -181,7 +174,6 @@ void dl2_slot_release(struct dl2_slot *slot);
 void dl2_slots_reset(struct dl2_loader *loader);
 /* Takes place `number` of the epoch; false while there is no slot for it. */
 bool dl2_place_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place);
-bool dl2_place_is_free(const struct dl2_loader *loader, uint64_t number);
 /* Counts the sample of a place. True if its batch is full with it, and now READY or STAGED. */
 bool dl2_place_fill(const struct dl2_place *place);
 /* The number of READY slots. */

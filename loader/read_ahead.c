@@ -105,7 +105,7 @@ struct dl2_read_ahead {
     double late;
     unsigned seen;
 
-    struct dl2_read_ahead_stats stats;
+    struct dl2_fetch_stats stats; /* bytes_read and requests */
 };
 
 /* ---- the arena: first fit, which reuses memory that is still in the processor's caches ---- */
@@ -194,7 +194,7 @@ static void end_read(struct dl2_read_ahead *ahead, struct dl2_read_request *requ
 {
     request->state = read ? DL2_REQUEST_READ : DL2_REQUEST_FAILED;
     if (read)
-        ahead->stats.bytes += request->bytes;
+        ahead->stats.bytes_read += request->bytes;
     if (request->users > 1)
         pthread_cond_broadcast(&request->done);
     release_request(ahead, request);
@@ -419,19 +419,6 @@ static void wake_engine_if_due(struct dl2_read_ahead *ahead)
         wake_engine(ahead);
 }
 
-/* Turns read-ahead on or off; see LATE_ON. */
-static void judge_direct_reads(struct dl2_read_ahead *ahead, double seconds, size_t bytes)
-{
-    const double late = seconds - WARM_SECONDS - (double)bytes / WARM_BYTES_PER_SECOND;
-    ahead->late += late < 0 ? 0 : late > LATE_MOST ? LATE_MOST : late;
-    if (++ahead->seen < (ahead->wanted ? PERIOD_OFF : PERIOD_ON))
-        return;
-    ahead->wanted = ahead->late > ahead->seen * (ahead->wanted ? LATE_OFF : LATE_ON);
-    ahead->seen = 0;
-    ahead->late = 0;
-    wake_engine_if_due(ahead);
-}
-
 /* ---- for engines ---- */
 
 struct dl2_read_request *dl2_read_ahead_next(struct dl2_read_ahead *ahead, bool wait, bool *over)
@@ -521,26 +508,29 @@ void dl2_read_ahead_give(struct dl2_read_ahead *ahead, struct dl2_read_request *
     pthread_mutex_unlock(&ahead->mutex);
 }
 
+/* Turns read-ahead on or off; see LATE_ON. */
 void dl2_read_ahead_observe(struct dl2_read_ahead *ahead, double seconds, size_t bytes)
 {
+    const double late = seconds - WARM_SECONDS - (double)bytes / WARM_BYTES_PER_SECOND;
     if (!ahead->is_auto)
         return;
     pthread_mutex_lock(&ahead->mutex);
-    judge_direct_reads(ahead, seconds, bytes);
+    ahead->late += late < 0 ? 0 : late > LATE_MOST ? LATE_MOST : late;
+    if (++ahead->seen >= (ahead->wanted ? PERIOD_OFF : PERIOD_ON)) {
+        ahead->wanted = ahead->late > ahead->seen * (ahead->wanted ? LATE_OFF : LATE_ON);
+        ahead->seen = 0;
+        ahead->late = 0;
+        wake_engine_if_due(ahead);
+    }
     pthread_mutex_unlock(&ahead->mutex);
-}
-
-static void drop_all(struct dl2_read_ahead *ahead)
-{
-    for (size_t i = 0; i < ahead->ring; i++)
-        if (ahead->entries[i].position != NOWHERE)
-            drop_entry(ahead, &ahead->entries[i]);
 }
 
 void dl2_read_ahead_start(struct dl2_read_ahead *ahead, const uint32_t *order, size_t count)
 {
     pthread_mutex_lock(&ahead->mutex);
-    drop_all(ahead);
+    for (size_t i = 0; i < ahead->ring; i++)
+        if (ahead->entries[i].position != NOWHERE)
+            drop_entry(ahead, &ahead->entries[i]);
     ahead->order = order;
     ahead->count = count;
     ahead->oldest = ahead->high = ahead->next = 0;
@@ -548,7 +538,7 @@ void dl2_read_ahead_start(struct dl2_read_ahead *ahead, const uint32_t *order, s
     pthread_mutex_unlock(&ahead->mutex);
 }
 
-void dl2_read_ahead_get_stats(struct dl2_read_ahead *ahead, struct dl2_read_ahead_stats *stats)
+void dl2_read_ahead_get_stats(struct dl2_read_ahead *ahead, struct dl2_fetch_stats *stats)
 {
     pthread_mutex_lock(&ahead->mutex);
     *stats = ahead->stats;

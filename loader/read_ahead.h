@@ -45,10 +45,7 @@ struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_
                                              const uint8_t **data, size_t *size);
 void dl2_read_ahead_give(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
 
-struct dl2_read_ahead_stats {
-    uint64_t bytes, requests;
-    size_t memory;
-};
-void dl2_read_ahead_get_stats(struct dl2_read_ahead *ahead, struct dl2_read_ahead_stats *stats);
+/* Sets bytes_read, requests and memory. */
+void dl2_read_ahead_get_stats(struct dl2_read_ahead *ahead, struct dl2_fetch_stats *stats);
 
 #endif

@@ -299,59 +299,39 @@ static int store_pixels(struct dl2_job *job, const struct dl2_recipe *recipe, vo
     return dl2_convert_pixels(&job->resizer, job->pixels, &output, error);
 }
 
-/* The name of a stage in messages; NULL for READ, whose errors name the file already. */
-static const char *stage_name(const struct dl2_job *job, const struct dl2_recipe *recipe)
-{
-    switch (job->stage) {
-    case DL2_STAGE_READ:
-        return NULL;
-    case DL2_STAGE_DECODE:
-        return "decode";
-    case DL2_STAGE_OPERATION:
-        return recipe->planner.config->operations[job->operation].name;
-    default:
-        return "resize";
-    }
-}
-
-static enum dl2_stage stage_after(const struct dl2_job *job, const struct dl2_recipe *recipe)
-{
-    const unsigned operations = recipe->planner.config->operation_count;
-    switch (job->stage) {
-    case DL2_STAGE_READ:
-        return DL2_STAGE_DECODE;
-    case DL2_STAGE_DECODE:
-        return DL2_STAGE_TRANSFORM;
-    case DL2_STAGE_TRANSFORM:
-        return operations ? DL2_STAGE_OPERATION : DL2_STAGE_DONE;
-    case DL2_STAGE_OPERATION:
-        return job->operation < operations ? DL2_STAGE_OPERATION : DL2_STAGE_STORE;
-    default:
-        return DL2_STAGE_DONE;
-    }
-}
-
 int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                  struct dl2_error *error)
 {
+    const struct dl2_loader_config *config = recipe->planner.config;
+    const unsigned operations = config->operation_count;
+    const char *name = "resize"; /* of the stage, in messages */
+    enum dl2_stage next = DL2_STAGE_DONE;
     int status = DL2_OK;
     double *sum = &job->stats.transform;
     const double start = dl2_clock_wall();
     switch (job->stage) {
     case DL2_STAGE_READ:
+        name = NULL; /* its errors name the file already */
         sum = &job->stats.read;
+        next = DL2_STAGE_DECODE;
         status = read_bytes(job, recipe, error);
         break;
     case DL2_STAGE_DECODE:
+        name = "decode";
         sum = &job->stats.decode;
+        next = DL2_STAGE_TRANSFORM;
         status = decode_sample(job, recipe, error);
         break;
     case DL2_STAGE_TRANSFORM:
+        next = operations ? DL2_STAGE_OPERATION : DL2_STAGE_DONE;
         status = resize_sample(job, recipe, out, error);
         break;
     case DL2_STAGE_OPERATION:
+        name = config->operations[job->operation].name;
         sum = &job->stats.operations;
+        next = job->operation + 1 < operations ? DL2_STAGE_OPERATION : DL2_STAGE_STORE;
         status = run_operation(job, recipe, error);
+        job->operation++;
         break;
     default:
         status = store_pixels(job, recipe, out, error);
@@ -360,7 +340,6 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
     const double seconds = dl2_clock_wall() - start;
     *sum += seconds;
     job->seconds += seconds;
-    const char *name = stage_name(job, recipe);
     if (status < 0 && name) {
         struct dl2_sample sample;
         dl2_dataset_sample(recipe->planner.dataset, job->plan.index, &sample);
@@ -368,8 +347,6 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
     }
     if (status < 0)
         dl2_job_drop(job, recipe);
-    if (job->stage == DL2_STAGE_OPERATION)
-        job->operation++;
-    job->stage = stage_after(job, recipe);
+    job->stage = next;
     return status;
 }

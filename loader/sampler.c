@@ -12,12 +12,13 @@ struct share {
     uint32_t first, count; /* within the last global batch */
 };
 
-static struct share share_of(const struct dl2_sampler_config *config)
+static struct share share_of(const struct dl2_sampler *sampler)
 {
+    const struct dl2_loader_config *config = &sampler->config;
     const uint64_t global = (uint64_t)config->batch * config->world;
-    struct share share = {.full = config->count / global};
-    const uint64_t rest = config->count % global;
-    if (config->shuffle) { /* equal parts */
+    struct share share = {.full = sampler->count / global};
+    const uint64_t rest = sampler->count % global;
+    if (config->train) { /* equal parts */
         share.count = (uint32_t)(rest / config->world);
         share.first = config->rank * share.count;
     } else {
@@ -29,67 +30,54 @@ static struct share share_of(const struct dl2_sampler_config *config)
 
 static int count_steps(struct dl2_sampler *sampler, struct dl2_error *error)
 {
-    const struct dl2_sampler_config *config = &sampler->config;
+    const struct dl2_loader_config *config = &sampler->config;
     if (config->rank >= config->world)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "there is no rank %u among %u: they count from 0", config->rank,
                              config->world);
-    if (config->count == 0)
+    if (sampler->count == 0)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the dataset is empty");
-    if (config->shuffle && config->count < config->world)
+    if (config->train && sampler->count < config->world)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%u samples are too few for %u ranks",
-                             config->count, config->world);
-    const struct share share = share_of(config);
+                             sampler->count, config->world);
+    const struct share share = share_of(sampler);
     const uint64_t global = (uint64_t)config->batch * config->world;
-    const bool part = config->shuffle ? share.count > 0 : config->count % global > 0;
+    const bool part = config->train ? share.count > 0 : sampler->count % global > 0;
     sampler->steps = share.full + (part && !config->drop_last);
     sampler->size = (uint32_t)(share.full * config->batch) + share.count;
     sampler->positions = config->drop_last ? sampler->size - share.count : sampler->size;
     if (sampler->steps == 0)
         return dl2_error_set(
             error, DL2_ERR_ARGUMENT,
-            "%u samples make no full batch of %u%s, and the last is to be left out", config->count,
+            "%u samples make no full batch of %u%s, and the last is to be left out", sampler->count,
             config->batch, config->world > 1 ? " on every rank" : "");
     return DL2_OK;
 }
 
 static int allocate_order(struct dl2_sampler *sampler, struct dl2_error *error)
 {
-    const struct dl2_sampler_config *config = &sampler->config;
-    sampler->all = dl2_realloc(NULL, config->count, sizeof *sampler->all);
+    const struct dl2_loader_config *config = &sampler->config;
+    sampler->all = dl2_realloc(NULL, sampler->count, sizeof *sampler->all);
     sampler->order = config->world == 1
                          ? sampler->all
                          : dl2_calloc(sampler->size ? sampler->size : 1, sizeof *sampler->order);
-    if (config->shuffle && config->chunk)
+    if (config->train && config->shuffle_chunk)
         sampler->chunks =
-            dl2_calloc((config->count - 1) / config->chunk + 1, sizeof *sampler->chunks);
-    if (!sampler->all || !sampler->order || (config->shuffle && config->chunk && !sampler->chunks))
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u samples", config->count);
+            dl2_calloc((sampler->count - 1) / config->shuffle_chunk + 1, sizeof *sampler->chunks);
+    if (!sampler->all || !sampler->order ||
+        (config->train && config->shuffle_chunk && !sampler->chunks))
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u samples", sampler->count);
     return DL2_OK;
 }
 
-struct dl2_sampler_config dl2_sampler_config_of(const struct dl2_loader_config *config,
-                                                uint32_t count)
+int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
+                     uint32_t count, struct dl2_error *error)
 {
-    return (struct dl2_sampler_config){.count = count,
-                                       .batch = config->batch,
-                                       .shuffle = config->train,
-                                       .drop_last = config->drop_last,
-                                       .seed = config->seed,
-                                       .rank = config->rank,
-                                       .world = config->world,
-                                       .chunk = config->shuffle_chunk,
-                                       .window = config->shuffle_window};
-}
-
-int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_sampler_config *config,
-                     struct dl2_error *error)
-{
-    *sampler = (struct dl2_sampler){.config = *config};
-    if (!sampler->config.world)
+    *sampler = (struct dl2_sampler){.config = *config, .count = count};
+    if (!config->world)
         sampler->config.world = 1;
-    if (!sampler->config.window)
-        sampler->config.window = 1;
+    if (!config->shuffle_window)
+        sampler->config.shuffle_window = 1;
     int status = count_steps(sampler, error);
     if (status == DL2_OK)
         status = allocate_order(sampler, error);
@@ -113,17 +101,17 @@ static void shuffle(struct dl2_random *random, uint32_t *items, uint32_t count)
 /* Puts chunks in random order, then shuffles the samples of `window` chunks at a time. */
 static void shuffle_by_chunks(struct dl2_sampler *sampler, struct dl2_random *random)
 {
-    const struct dl2_sampler_config *config = &sampler->config;
-    const uint32_t chunks = (config->count - 1) / config->chunk + 1;
+    const struct dl2_loader_config *config = &sampler->config;
+    const uint32_t chunks = (sampler->count - 1) / config->shuffle_chunk + 1;
     dl2_random_permutation(random, sampler->chunks, chunks);
     uint32_t done = 0, window_start = 0;
     for (uint32_t i = 0; i < chunks; i++) {
-        const uint32_t first = sampler->chunks[i] * config->chunk;
-        const uint32_t left = config->count - first;
-        const uint32_t length = left < config->chunk ? left : config->chunk;
+        const uint32_t first = sampler->chunks[i] * config->shuffle_chunk;
+        const uint32_t left = sampler->count - first;
+        const uint32_t length = left < config->shuffle_chunk ? left : config->shuffle_chunk;
         for (uint32_t k = 0; k < length; k++)
             sampler->all[done++] = first + k;
-        if ((i + 1) % config->window == 0 || i + 1 == chunks) {
+        if ((i + 1) % config->shuffle_window == 0 || i + 1 == chunks) {
             shuffle(random, sampler->all + window_start, done - window_start);
             window_start = done;
         }
@@ -132,8 +120,8 @@ static void shuffle_by_chunks(struct dl2_sampler *sampler, struct dl2_random *ra
 
 static void take_share(struct dl2_sampler *sampler)
 {
-    const struct dl2_sampler_config *config = &sampler->config;
-    const struct share share = share_of(config);
+    const struct dl2_loader_config *config = &sampler->config;
+    const struct share share = share_of(sampler);
     const uint64_t global = (uint64_t)config->batch * config->world;
     uint32_t *to = sampler->order;
     for (uint64_t step = 0; step < share.full; step++, to += config->batch)
@@ -145,16 +133,16 @@ static void take_share(struct dl2_sampler *sampler)
 
 void dl2_sampler_set_epoch(struct dl2_sampler *sampler, uint64_t epoch)
 {
-    const struct dl2_sampler_config *config = &sampler->config;
+    const struct dl2_loader_config *config = &sampler->config;
     struct dl2_random random;
     dl2_random_init(&random, config->seed, DL2_RANDOM_SHUFFLE, epoch, 0);
-    if (!config->shuffle)
-        for (uint32_t i = 0; i < config->count; i++)
+    if (!config->train)
+        for (uint32_t i = 0; i < sampler->count; i++)
             sampler->all[i] = i;
-    else if (config->chunk)
+    else if (config->shuffle_chunk)
         shuffle_by_chunks(sampler, &random);
     else
-        dl2_random_permutation(&random, sampler->all, config->count);
+        dl2_random_permutation(&random, sampler->all, sampler->count);
     if (config->world > 1)
         take_share(sampler);
 }

@@ -22,36 +22,25 @@
 
 #include <stdint.h>
 
-struct dl2_sampler_config {
-    uint32_t count; /* samples in the dataset */
-    uint32_t batch; /* samples in a batch of one rank */
-    bool shuffle;   /* training; else 0, 1, 2... */
-    bool drop_last; /* leave out the last step if it is not full */
-    uint64_t seed;
-    uint32_t rank, world; /* world 0: 1 */
-    /* shuffle_chunk and shuffle_window of struct dl2_loader_config */
-    uint32_t chunk, window;
-};
-
 struct dl2_sampler {
-    struct dl2_sampler_config config;
-    uint64_t steps;     /* in an epoch, the same on every rank */
-    uint32_t positions; /* samples of this rank in those steps */
-    uint32_t size;      /* samples of this rank, with those that drop_last leaves out */
-    uint32_t *order;    /* [size]: sample number at each position */
+    struct dl2_loader_config config; /* with world and shuffle_window at least 1 */
+    uint32_t count;                  /* samples in the dataset */
+    uint64_t steps;                  /* in an epoch, the same on every rank */
+    uint32_t positions;              /* samples of this rank in those steps */
+    uint32_t size;   /* samples of this rank, with those that drop_last leaves out */
+    uint32_t *order; /* [size]: sample number at each position */
     uint32_t
         *all; /* [count]: the order of all ranks; the same array as `order` if there is one rank */
     uint32_t *chunks; /* scratch of the quasi-random order */
 };
 
-/* The sampler's settings that follow from a loader's, for a dataset of `count` samples. */
-struct dl2_sampler_config dl2_sampler_config_of(const struct dl2_loader_config *config,
-                                                uint32_t count);
-
-/* DL2_ERR_ARGUMENT if a rank would have no sample: if there are fewer samples than ranks, or with
- * drop_last fewer than in a full step. */
-int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_sampler_config *config,
-                     struct dl2_error *error);
+/*
+ * For a dataset of `count` samples. Uses the settings batch, train (which shuffles), drop_last,
+ * seed, rank, world, shuffle_chunk and shuffle_window. DL2_ERR_ARGUMENT if a rank would have no
+ * sample: if there are fewer samples than ranks, or with drop_last fewer than in a full step.
+ */
+int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
+                     uint32_t count, struct dl2_error *error);
 void dl2_sampler_set_epoch(struct dl2_sampler *sampler, uint64_t epoch);
 void dl2_sampler_free(struct dl2_sampler *sampler);
 

@@ -35,45 +35,36 @@ static bool can_claim(const struct dl2_loader *loader)
         return false;
     if (loader->strict)
         return loader->next_claim < loader->fail_claim &&
-               dl2_place_is_free(loader, loader->next_place);
+               dl2_slot_of_step(loader, loader->next_place / loader->config.batch);
     return loader->fail_claim == DL2_NOWHERE;
 }
 
-static bool put_sample_aside(struct dl2_loader *loader, struct dl2_claim *claim, uint32_t number)
+static bool put_aside(struct dl2_loader *loader, struct dl2_claim *claim)
 {
     if (loader->put_aside_count == loader->put_aside_capacity ||
         atomic_load_explicit(&loader->canceled, memory_order_relaxed))
         return false;
     const unsigned end =
         (loader->put_aside_first + loader->put_aside_count++) % loader->put_aside_capacity;
-    loader->put_aside[end] = (struct dl2_put_aside){claim, number};
+    loader->put_aside[end] = claim;
     pthread_cond_signal(&loader->work_available);
     return true;
-}
-
-static struct dl2_claim *begin_claim(struct dl2_loader *loader, uint32_t number)
-{
-    struct dl2_claim *claim = loader->free_claims[--loader->free_count];
-    dl2_claim_reset(claim, dl2_claim_position(loader, number));
-    claim->number = number;
-    claim->may_put_aside = loader->aware;
-    claim->threshold = loader->aware ? loader->slow_samples.threshold : INFINITY;
-    claim->job.to_decoder = loader->config.decoder && dl2_decoder_wants_next(loader);
-    return claim;
 }
 
 /* NULL: the sample was put aside. */
 static struct dl2_claim *claim_next(struct dl2_loader *loader)
 {
-    const uint32_t number = (uint32_t)loader->next_claim++;
+    struct dl2_claim *claim = loader->free_claims[--loader->free_count];
+    claim->number = (uint32_t)loader->next_claim++;
+    dl2_claim_reset(claim, dl2_claim_position(loader, claim->number));
+    claim->may_put_aside = loader->aware;
+    claim->threshold = loader->aware ? loader->slow_samples.threshold : INFINITY;
+    claim->job.to_decoder = loader->config.decoder && dl2_decoder_wants_next(loader);
     loader->in_flight++;
-    if (loader->aware) {
-        const uint32_t index = loader->sampler.order[dl2_claim_position(loader, number)];
-        if (dl2_slow_samples_has(&loader->slow_samples, index) &&
-            put_sample_aside(loader, NULL, number))
-            return NULL;
-    }
-    struct dl2_claim *claim = begin_claim(loader, number);
+    if (loader->aware &&
+        dl2_slow_samples_has(&loader->slow_samples, loader->sampler.order[claim->position]) &&
+        put_aside(loader, claim))
+        return NULL;
     if (loader->strict)
         dl2_place_take(loader, loader->next_place++, &claim->place);
     return claim;
@@ -81,11 +72,10 @@ static struct dl2_claim *claim_next(struct dl2_loader *loader)
 
 static struct dl2_claim *take_put_aside(struct dl2_loader *loader)
 {
-    const struct dl2_put_aside aside = loader->put_aside[loader->put_aside_first];
+    struct dl2_claim *claim = loader->put_aside[loader->put_aside_first];
     loader->put_aside_first = (loader->put_aside_first + 1) % loader->put_aside_capacity;
     loader->put_aside_count--;
     loader->side_active++;
-    struct dl2_claim *claim = aside.claim ? aside.claim : begin_claim(loader, aside.number);
     claim->was_put_aside = true;
     claim->may_put_aside = false;
     return claim;
@@ -174,7 +164,7 @@ void *dl2_worker_run(void *context)
             pthread_mutex_unlock(&loader->mutex);
             status = dl2_claim_run(loader, claim, &error);
             pthread_mutex_lock(&loader->mutex);
-            if (status == DL2_CLAIM_SLOW && put_sample_aside(loader, claim, claim->number))
+            if (status == DL2_CLAIM_SLOW && put_aside(loader, claim))
                 break;
             claim->may_put_aside = false; /* no more samples fit aside: finish this one */
         } while (status == DL2_CLAIM_SLOW);

@@ -138,18 +138,17 @@ static int compare_ways(const struct dl2_dataset *dataset, const char *container
     struct dl2_sampler sampler;
     struct result results[WAYS][ROUNDS] = {{{0}}};
     uint64_t bytes = 0;
-    const struct dl2_sampler_config order = {.count = (uint32_t)dl2_dataset_count(dataset),
-                                             .batch = 1,
-                                             .shuffle = true,
-                                             .world = 1,
-                                             .chunk = quasi ? 16 : 0,
-                                             .window = quasi ? 16 : 0};
-    for (uint32_t i = 0; i < order.count; i++) {
+    const uint32_t count = (uint32_t)dl2_dataset_count(dataset);
+    const struct dl2_loader_config order = {.batch = 1,
+                                            .train = true,
+                                            .shuffle_chunk = quasi ? 16 : 0,
+                                            .shuffle_window = quasi ? 16 : 0};
+    for (uint32_t i = 0; i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(dataset, i, &sample);
         bytes += sample.bytes;
     }
-    DL2_TRY(dl2_sampler_init(&sampler, &order, error));
+    DL2_TRY(dl2_sampler_init(&sampler, &order, count, error));
     int status = DL2_OK;
     for (unsigned round = 0; status == DL2_OK && round < ROUNDS; round++)
         for (unsigned w = 0; status == DL2_OK && w < WAYS; w++) {
@@ -173,8 +172,8 @@ static int compare_ways(const struct dl2_dataset *dataset, const char *container
                 resident = results[w][i].resident;
         printf("| %s | %s | %s | %s | %.0f | %.0f | %.1f | %.1f | %.0f%% |", container,
                quasi ? "quasi" : "shuffled", cold ? "cold" : "warm", ways[w].name,
-               order.count / result->seconds, (double)bytes * 1e-6 / result->seconds,
-               result->cpu / order.count * 1e6, result->per_request, result->ahead * 100);
+               count / result->seconds, (double)bytes * 1e-6 / result->seconds,
+               result->cpu / count * 1e6, result->per_request, result->ahead * 100);
         if (resident > 0.001)
             printf(" %.1f%% of it was still in the page cache", resident * 100);
         printf("\n");

@@ -829,7 +829,7 @@ static void auto_follows_the_storage(void **state)
 
     /* The other way, where the clock is ours: on by 64 slow ones, off by 16 fast ones. */
     struct dl2_read_ahead *ahead;
-    struct dl2_read_ahead_stats before, after;
+    struct dl2_fetch_stats before, after;
     const struct timespec pause = {0, 1000000};
     assert_int_equal(dl2_read_ahead_create(&planner, &config, NULL, NULL, &ahead, NULL), 0);
     shuffle(order, 0);

@@ -9,10 +9,11 @@
 
 #include <cmocka.h>
 
-static void init(struct dl2_sampler *sampler, const struct dl2_sampler_config *config)
+static void init(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
+                 uint32_t count)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_sampler_init(sampler, config, &error) < 0)
+    if (dl2_sampler_init(sampler, config, count, &error) < 0)
         fail_msg("%s", error.message);
 }
 
@@ -21,9 +22,9 @@ static void test_epoch_alone_matters(void **state)
     (void)state;
     for (uint32_t chunk = 0; chunk < 10; chunk += 9) {
         struct dl2_sampler sampler;
-        const struct dl2_sampler_config config = {
-            .count = 100, .batch = 7, .shuffle = true, .seed = 1, .chunk = chunk, .window = 2};
-        init(&sampler, &config);
+        const struct dl2_loader_config config = {
+            .batch = 7, .train = true, .seed = 1, .shuffle_chunk = chunk, .shuffle_window = 2};
+        init(&sampler, &config, 100);
         uint32_t first[100];
         dl2_sampler_set_epoch(&sampler, 3);
         memcpy(first, sampler.order, sizeof first);
@@ -36,22 +37,23 @@ static void test_epoch_alone_matters(void **state)
 }
 
 /* How often each sample comes over all ranks; checks that all ranks have the same steps. */
-static void count_all(struct dl2_sampler_config config, uint64_t epoch, unsigned *seen)
+static void count_all(struct dl2_loader_config config, uint32_t count, uint64_t epoch,
+                      unsigned *seen)
 {
-    memset(seen, 0, config.count * sizeof *seen);
+    memset(seen, 0, count * sizeof *seen);
     uint64_t steps = 0;
     for (config.rank = 0; config.rank < config.world; config.rank++) {
         struct dl2_sampler sampler;
-        init(&sampler, &config);
+        init(&sampler, &config, count);
         dl2_sampler_set_epoch(&sampler, epoch);
         if (config.rank == 0)
             steps = sampler.steps;
         assert_int_equal(sampler.steps, steps);
         assert_true(sampler.positions <= steps * config.batch);
-        if (config.shuffle && !config.drop_last)
-            assert_int_equal(sampler.size, config.count / config.world);
+        if (config.train && !config.drop_last)
+            assert_int_equal(sampler.size, count / config.world);
         for (uint32_t i = 0; i < sampler.positions; i++) {
-            assert_true(sampler.order[i] < config.count);
+            assert_true(sampler.order[i] < count);
             seen[sampler.order[i]]++;
         }
         dl2_sampler_free(&sampler);
@@ -67,27 +69,26 @@ static void test_once_over_ranks(void **state)
         for (uint32_t world = 1; world <= 9; world++)
             for (uint32_t batch = 1; batch <= 33; batch += 4)
                 for (int mode = 0; mode < 6; mode++) {
-                    struct dl2_sampler_config config = {
-                        .count = counts[c],
+                    const uint32_t count = counts[c];
+                    const struct dl2_loader_config config = {
                         .batch = batch,
                         .world = world,
-                        .shuffle = mode % 2,
+                        .train = mode % 2,
                         .seed = 9,
-                        .chunk = mode < 2   ? 0
-                                 : mode < 4 ? 5
-                                            : 300,
-                        .window = 3,
+                        .shuffle_chunk = mode < 2   ? 0
+                                         : mode < 4 ? 5
+                                                    : 300,
+                        .shuffle_window = 3,
                     };
-                    if (config.shuffle && config.count < world)
+                    if (config.train && count < world)
                         continue;
-                    count_all(config, 2, seen);
+                    count_all(config, count, 2, seen);
                     uint32_t once = 0;
-                    for (uint32_t i = 0; i < config.count; i++) {
+                    for (uint32_t i = 0; i < count; i++) {
                         assert_true(seen[i] <= 1);
                         once += seen[i];
                     }
-                    assert_int_equal(once, config.shuffle ? config.count - config.count % world
-                                                          : config.count);
+                    assert_int_equal(once, config.train ? count - count % world : count);
                 }
 }
 
@@ -96,10 +97,9 @@ static void test_remainder_changes(void **state)
 {
     (void)state;
     static unsigned first[61], second[61];
-    const struct dl2_sampler_config config = {
-        .count = 61, .batch = 4, .world = 7, .shuffle = true, .seed = 3};
-    count_all(config, 0, first);
-    count_all(config, 1, second);
+    const struct dl2_loader_config config = {.batch = 4, .world = 7, .train = true, .seed = 3};
+    count_all(config, 61, 0, first);
+    count_all(config, 61, 1, second);
     assert_memory_not_equal(first, second, sizeof first);
 }
 
@@ -109,18 +109,17 @@ static void test_same_steps_for_any_world(void **state)
     (void)state;
     enum { COUNT = 240, GLOBAL = 24 };
     struct dl2_sampler one;
-    const struct dl2_sampler_config whole = {
-        .count = COUNT, .batch = GLOBAL, .shuffle = true, .seed = 4};
-    init(&one, &whole);
+    const struct dl2_loader_config whole = {.batch = GLOBAL, .train = true, .seed = 4};
+    init(&one, &whole, COUNT);
     dl2_sampler_set_epoch(&one, 5);
     for (uint32_t world = 2; world <= 8; world += world == 4 ? 2 : world == 6 ? 2 : 1)
         for (uint32_t rank = 0; rank < world; rank++) {
             struct dl2_sampler part;
-            struct dl2_sampler_config config = whole;
+            struct dl2_loader_config config = whole;
             config.world = world;
             config.rank = rank;
             config.batch = GLOBAL / world;
-            init(&part, &config);
+            init(&part, &config, COUNT);
             dl2_sampler_set_epoch(&part, 5);
             assert_int_equal(part.steps, one.steps);
             for (uint64_t step = 0; step < one.steps; step++)
@@ -139,9 +138,9 @@ static void test_quasi_random(void **state)
     (void)state;
     enum { COUNT = 1000, CHUNK = 10, WINDOW = 4 };
     struct dl2_sampler sampler;
-    const struct dl2_sampler_config config = {
-        .count = COUNT, .batch = 8, .shuffle = true, .seed = 6, .chunk = CHUNK, .window = WINDOW};
-    init(&sampler, &config);
+    const struct dl2_loader_config config = {
+        .batch = 8, .train = true, .seed = 6, .shuffle_chunk = CHUNK, .shuffle_window = WINDOW};
+    init(&sampler, &config, COUNT);
     unsigned in_order = 0, chunk_order = 0;
     for (uint32_t start = 0; start < COUNT; start += CHUNK * WINDOW) {
         unsigned chunks[COUNT / CHUNK] = {0}, different = 0;
@@ -161,15 +160,15 @@ static void test_drop_last(void **state)
 {
     (void)state;
     struct dl2_sampler sampler;
-    struct dl2_sampler_config config = {
-        .count = 61, .batch = 8, .world = 2, .rank = 1, .shuffle = true, .drop_last = true};
-    init(&sampler, &config);
+    struct dl2_loader_config config = {
+        .batch = 8, .world = 2, .rank = 1, .train = true, .drop_last = true};
+    init(&sampler, &config, 61);
     assert_int_equal(sampler.steps, 3);
     assert_int_equal(sampler.positions, 24);
     assert_int_equal(sampler.size, 30); /* those left out may still stand in for bad ones */
     dl2_sampler_free(&sampler);
-    config.shuffle = false;
-    init(&sampler, &config);
+    config.train = false;
+    init(&sampler, &config, 61);
     assert_int_equal(sampler.steps, 3);
     assert_int_equal(sampler.positions, 24);
     dl2_sampler_free(&sampler);
@@ -178,17 +177,21 @@ static void test_drop_last(void **state)
 static void test_misuse_is_an_error(void **state)
 {
     (void)state;
-    static const struct dl2_sampler_config wrong[] = {
-        {.count = 10, .batch = 2, .rank = 2, .world = 2},
-        {.count = 10, .batch = 2, .rank = 1},
-        {.count = 3, .batch = 2, .world = 4, .shuffle = true},
-        {.count = 7, .batch = 2, .world = 4, .drop_last = true},
-        {.count = 7, .batch = 8, .drop_last = true, .shuffle = true},
+    static const struct {
+        uint32_t count;
+        struct dl2_loader_config config;
+    } wrong[] = {
+        {10, {.batch = 2, .rank = 2, .world = 2}},
+        {10, {.batch = 2, .rank = 1}},
+        {3, {.batch = 2, .world = 4, .train = true}},
+        {7, {.batch = 2, .world = 4, .drop_last = true}},
+        {7, {.batch = 8, .drop_last = true, .train = true}},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct dl2_sampler sampler;
         struct dl2_error error = DL2_ERROR_INIT;
-        assert_int_equal(dl2_sampler_init(&sampler, &wrong[i], &error), DL2_ERR_ARGUMENT);
+        assert_int_equal(dl2_sampler_init(&sampler, &wrong[i].config, wrong[i].count, &error),
+                         DL2_ERR_ARGUMENT);
         assert_true(error.message[0]);
     }
 }
