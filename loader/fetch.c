@@ -18,7 +18,7 @@ struct dl2_fetch {
     struct dl2_read_ahead *ahead; /* NULL: nothing is read ahead */
     bool advised;
     int advice; /* of posix_fadvise(), if it was given */
-    atomic_uint_fast64_t bytes_read, requests, taken_ahead, cache_hits, wait_ns;
+    atomic_uint_fast64_t bytes_read, requests, taken_ahead, cache_hits;
 };
 
 static void add_to(atomic_uint_fast64_t *counter, uint64_t amount)
@@ -52,7 +52,6 @@ static int read_now(struct dl2_fetch *fetch, const struct dl2_sample_plan *plan,
                                &fetched->size, error);
     const double took = dl2_clock_wall() - start;
     add_to(&fetch->requests, 1);
-    add_to(&fetch->wait_ns, (uint64_t)(took * 1e9));
     if (status == DL2_OK) {
         add_to(&fetch->bytes_read, fetched->size);
         if (fetch->ahead)
@@ -71,7 +70,6 @@ static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
                        struct dl2_sample_plan *plan, struct dl2_fetched *fetched)
 {
     const struct dl2_dataset *dataset = fetch->planner->dataset;
-    const double start = dl2_clock_wall();
     if (!fetch->ahead) {
         dl2_plan_sample(fetch->planner, index, plan);
         return false;
@@ -80,7 +78,6 @@ static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
         dl2_read_ahead_take(fetch->ahead, position, index, plan, &fetched->data, &fetched->size);
     if (!request)
         return false;
-    add_to(&fetch->wait_ns, (uint64_t)((dl2_clock_wall() - start) * 1e9));
     const int status = plan->slices.count
                            ? dl2_dataset_verify_slices(dataset, index, plan->slices, fetched->data,
                                                        fetched->size, NULL)
@@ -229,6 +226,5 @@ void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats)
         .cached = cache.count,
         .cached_bytes = cache.bytes,
         .memory = sizeof *fetch + cache.bytes + ahead.memory,
-        .wait = (double)atomic_load(&fetch->wait_ns) * 1e-9,
     };
 }

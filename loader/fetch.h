@@ -23,7 +23,6 @@ struct dl2_fetch_stats {
     uint64_t cache_hits, cached;
     uint64_t cached_bytes; /* bytes of the cache's limit that are used */
     uint64_t memory;       /* bytes held: buffers, tables, and the filled part of the cache */
-    double wait;           /* wall seconds that takes read or waited, summed over threads */
 };
 
 struct dl2_fetch;

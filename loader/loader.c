@@ -569,14 +569,10 @@ int dl2_loader_wait(struct dl2_loader *loader, double seconds)
 {
     struct timespec deadline;
     struct dl2_slot *slot;
-    const double wait = fmax(0, fmin(seconds, 1e9)), whole = floor(wait);
     clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += (time_t)whole;
-    deadline.tv_nsec += (long)((wait - whole) * 1e9);
-    if (deadline.tv_nsec >= 1000000000) {
-        deadline.tv_sec++;
-        deadline.tv_nsec -= 1000000000;
-    }
+    const uint64_t ns = (uint64_t)deadline.tv_nsec + (uint64_t)(fmax(0, fmin(seconds, 1e9)) * 1e9);
+    deadline.tv_sec += (time_t)(ns / 1000000000);
+    deadline.tv_nsec = (long)(ns % 1000000000);
     pthread_mutex_lock(&loader->mutex);
     const bool ready =
         !loader->started || has_ended(loader) || wait_for_next(loader, &deadline, &slot, NULL) != 0;
