@@ -1,6 +1,7 @@
 noinst_LTLIBRARIES += libcommon.la
 libcommon_la_SOURCES = \
 	common/clock.c common/clock.h \
+	common/device_name.c common/device_name.h \
 	common/error.c common/error.h \
 	common/file.c common/file.h \
 	common/json.c common/json.h \

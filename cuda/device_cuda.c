@@ -560,6 +560,7 @@ const struct dl2_device_class dl2_device_cuda = {
     .name = "cuda",
     .summary = "cuDNN, cuBLAS and kernels of our own on an NVIDIA card",
     .version = cuda_version,
+    .is_card = true,
     .open = cuda_open,
     .close = cuda_close,
     .present = dl2_gpu_present,

@@ -11,7 +11,6 @@
 #endif
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 extern const struct dl2_device_class dl2_device_ref;
@@ -50,7 +49,7 @@ const struct dl2_device_class *dl2_device_at(size_t index)
 const struct dl2_device_class *dl2_device_find(const char *name)
 {
     for (size_t i = 0; i < DEVICES; i++)
-        if (!strcmp(devices[i]->name, name))
+        if (strcmp(devices[i]->name, name) == 0)
             return devices[i];
     return NULL;
 }
@@ -63,42 +62,50 @@ const struct dl2_device_class *dl2_device_default(void)
     return devices[0];
 }
 
-/* "NAME" or "NAME:NUMBER" */
-static bool is_named(const char *text, const char *name, unsigned *number)
+const struct dl2_device_class *dl2_device_card(void)
 {
-    size_t length = strlen(name);
-    *number = 0;
-    if (strncmp(text, name, length) != 0)
-        return false;
-    if (!text[length])
-        return true;
-    const char *digits = text + length + 1;
-    size_t count = strspn(digits, "0123456789");
-    if (text[length] != ':' || !count || count > 4 || digits[count])
-        return false;
-    *number = (unsigned)strtoul(digits, NULL, 10);
-    return true;
+    for (size_t i = DEVICES; i-- > 0;)
+        if (devices[i]->is_card)
+            return devices[i];
+    return NULL;
 }
 
-int dl2_device_parse(const char *name, const struct dl2_device_class **ops, unsigned *number,
-                     struct dl2_error *error)
+static const char *device_name_at(size_t index)
 {
-    *number = 0;
-    if (!name || !strcmp(name, "auto")) {
-        *ops = dl2_device_default();
-        return DL2_OK;
-    }
-    char known[128] = "";
-    for (size_t i = 0; i < DEVICES; i++) {
-        *ops = devices[i];
-        if (is_named(name, devices[i]->name, number))
-            return DL2_OK;
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", devices[i]->name);
-    }
-    return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "there is no training device '%s' in this build; there are: %s", name,
-                         known);
+    return index < DEVICES ? devices[index]->name : NULL;
+}
+
+int dl2_device_parse(const char *text, struct dl2_device_name *name, struct dl2_error *error)
+{
+    return dl2_device_name_parse(text, device_name_at, name, error);
+}
+
+const struct dl2_device_class *dl2_device_named(const struct dl2_device_name *name)
+{
+    return name->automatic ? dl2_device_default() : devices[name->kind];
+}
+
+/* Only opening a device tells whether it can be used. */
+static void list_device(const char *name, const struct dl2_device_class *ops, unsigned number,
+                        const struct dl2_device_options *options, FILE *out)
+{
+    struct dl2_device_options own = *options;
+    struct dl2_device *device = NULL;
+    struct dl2_error error = DL2_ERROR_INIT;
+    own.number = number;
+    const bool usable = ops->open(&own, &device, &error) == DL2_OK;
+    dl2_device_close(device);
+    fprintf(out, "%s\t%s\t%s\n", name, ops->version(), usable ? "usable" : error.message);
+}
+
+void dl2_device_list(const char *text, const struct dl2_device_options *options, FILE *out)
+{
+    struct dl2_device_name name;
+    const bool one = dl2_device_parse(text, &name, NULL) == DL2_OK && !name.automatic;
+    for (size_t i = 0; i < DEVICES; i++)
+        if (!one || i == name.kind)
+            list_device(one ? text : devices[i]->name, devices[i], one ? name.number : 0, options,
+                        out);
 }
 
 const char *dl2_precision_name(enum dl2_precision precision)
@@ -117,9 +124,9 @@ int dl2_device_check_plain(const struct dl2_device_class *ops,
         return DL2_OK;
     if (options->precision != DL2_PRECISION_FP32)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "device %s has no %s; device cuda has it%s", ops->name,
+                             "device %s has no %s: a card has it (--device cuda%s)", ops->name,
                              dl2_precision_name(options->precision),
-                             dl2_device_find("cuda") ? "" : ", but is not in this build");
+                             dl2_device_card() ? "" : ", which is not in this build");
     if (options->number)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is one device %s, no number %u",
                              ops->name, options->number);
@@ -129,18 +136,15 @@ int dl2_device_check_plain(const struct dl2_device_class *ops,
     return DL2_OK;
 }
 
-int dl2_device_open(const char *name, const struct dl2_device_options *options,
+int dl2_device_open(const char *text, const struct dl2_device_options *options,
                     struct dl2_device **out, struct dl2_error *error)
 {
-    const struct dl2_device_class *ops;
-    struct dl2_device_options own = {0};
-    unsigned number;
-    DL2_TRY(dl2_device_parse(name, &ops, &number, error));
-    if (options)
-        own = *options;
-    if (number)
-        own.number = number;
-    return ops->open(&own, out, error);
+    struct dl2_device_options own = options ? *options : (struct dl2_device_options){0};
+    struct dl2_device_name name;
+    DL2_TRY(dl2_device_parse(text, &name, error));
+    if (name.numbered)
+        own.number = name.number;
+    return dl2_device_named(&name)->open(&own, out, error);
 }
 
 void dl2_device_close(struct dl2_device *device)

@@ -32,11 +32,13 @@
 #ifndef DL2_DEVICE_DEVICE_H
 #define DL2_DEVICE_DEVICE_H
 
+#include "common/device_name.h"
 #include "common/error.h"
 
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct dl2_device_class;
 
@@ -206,6 +208,8 @@ struct dl2_device_class {
     const char *name;             /* "cpu": on command lines and in reports */
     const char *summary;          /* "oneDNN on this machine's processors" */
     const char *(*version)(void); /* "oneDNN 2.6.3"; for --version and reports */
+    bool is_card;                 /* on a graphics card: one per rank, with memory of its own */
+    bool rounds_by_threads;       /* results depend, in their last bits, on options.threads */
 
     int (*open)(const struct dl2_device_options *options, struct dl2_device **out,
                 struct dl2_error *error);
@@ -465,19 +469,24 @@ unsigned dl2_adaptive_end(unsigned i, unsigned in, unsigned out);
 int dl2_device_check_plain(const struct dl2_device_class *ops,
                            const struct dl2_device_options *options, struct dl2_error *error);
 
-/* The registry, best last; NULL at the end, or for a name that is not there. */
+/* The registry, best last. NULL at the end, or for a name that is not there. */
 const struct dl2_device_class *dl2_device_at(size_t index);
 const struct dl2_device_class *dl2_device_find(const char *name);
-/* The best that is present. */
+/* The best device that is present. */
 const struct dl2_device_class *dl2_device_default(void);
-/* "cuda:1" is number 1 of cuda; NULL or "auto" is the best, and only for that are drivers asked:
- * what a process has asked CUDA, its forks can't ask again. DL2_ERR_ARGUMENT for a name that is not
- * there; the message lists those there are. */
-int dl2_device_parse(const char *name, const struct dl2_device_class **ops, unsigned *number,
-                     struct dl2_error *error);
-/* By such a name; a number in it goes before that of the options. */
-int dl2_device_open(const char *name, const struct dl2_device_options *options,
+/* The device that is a graphics card; NULL: this build has none. */
+const struct dl2_device_class *dl2_device_card(void);
+/* Parses a name (common/device_name.h) of a device of this build. Asks no driver: after a process
+ * has asked CUDA, its forks cannot. DL2_ERR_ARGUMENT for an unknown name. */
+int dl2_device_parse(const char *text, struct dl2_device_name *name, struct dl2_error *error);
+/* The device of a parsed name; for "auto", the best one that is present. */
+const struct dl2_device_class *dl2_device_named(const struct dl2_device_name *name);
+/* Opens the device that `text` names. A number in the name overrides options->number. */
+int dl2_device_open(const char *text, const struct dl2_device_options *options,
                     struct dl2_device **out, struct dl2_error *error);
+/* Prints a line for the device that `text` names, or for each where that is "auto": its name, its
+ * version, and "usable" or why it cannot be opened with these options, separated by tabs. */
+void dl2_device_list(const char *text, const struct dl2_device_options *options, FILE *out);
 void dl2_device_close(struct dl2_device *device);
 
 #endif

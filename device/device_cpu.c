@@ -406,6 +406,7 @@ const struct dl2_device_class dl2_device_cpu = {
     .name = "cpu",
     .summary = "oneDNN on this machine's processors",
     .version = cpu_version,
+    .rounds_by_threads = true,
     .open = cpu_open,
     .close = cpu_close,
     .alloc = cpu_alloc,

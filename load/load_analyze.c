@@ -80,13 +80,10 @@ static int read_device_report(struct dl2_load_analysis *analysis, struct dl2_err
     device->rate = reported_rate(json_object_get(device->report, "epochs"));
     if (!(device->rate.middle > 0))
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no epoch has images_per_second", path);
-    const char *name = dl2_json_get_text(device->report, "device", "");
-    device->shared = !strcmp(name, "cpu") || !strcmp(name, "ref");
+    device->shared = !json_object_get(device->report, "card");
     const long long threads = dl2_json_get_integer(arguments, "threads", 0);
     if (threads > 0 && threads < device->cores)
         device->threads = (unsigned)threads;
-    if (!strcmp(name, "ref"))
-        device->threads = 1;
     const int status = adopt_arguments(arguments, &analysis->config, error);
     dl2_error_prefix(error, "%s", path);
     return status;

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 /* -- plain -- */
 
@@ -291,26 +292,47 @@ static int vit_b_16(struct dl2_graph *g, int v, unsigned classes)
 }
 
 static const struct dl2_arch archs[] = {
-    {"convnet", "six 3x3 convolutions with batch norm: the quickest", DL2_SGD, convnet},
-    {"resnet10", "a small ResNet for 64 to 128 pixels: 4 blocks, to 256 channels", DL2_SGD,
-     resnet10},
-    {"resnet20", "the CIFAR ResNet for 32 pixels: 9 blocks, 16-32-64 channels", DL2_SGD, resnet20},
-    {"alexnet", "as in torchvision; from 63 pixels on", DL2_SGD, alexnet},
-    {"resnet18", "as in torchvision", DL2_SGD, resnet18},
-    {"resnet34", "as in torchvision", DL2_SGD, resnet34},
-    {"resnet50", "as in torchvision", DL2_SGD, resnet50},
-    {"resnet101", "as in torchvision", DL2_SGD, resnet101},
-    {"resnet152", "as in torchvision", DL2_SGD, resnet152},
-    {"vgg16", "as in torchvision; from 32 pixels on", DL2_SGD, vgg16},
-    {"vgg16_bn", "as in torchvision; from 32 pixels on", DL2_SGD, vgg16_bn},
-    {"mobilenet_v2", "as in torchvision", DL2_SGD, mobilenet_v2},
-    {"vit_tiny", "a small vision transformer for 64 to 128 pixels: patches of 8", DL2_ADAMW,
-     vit_tiny},
-    {"vit_s_16", "DeiT's small vision transformer: patches of 16", DL2_ADAMW, vit_s_16},
-    {"vit_b_16", "as in torchvision", DL2_ADAMW, vit_b_16},
+    {"convnet", 64, DL2_SGD, convnet, "six 3x3 convolutions with batch norm; the fastest"},
+    {"resnet10", 64, DL2_SGD, resnet10, "small ResNet for 64 to 128 pixels: 4 blocks"},
+    {"resnet20", 64, DL2_SGD, resnet20, "the CIFAR ResNet, made for 32 pixels: 9 blocks"},
+    {"alexnet", 224, DL2_SGD, alexnet, "as in torchvision; at least 63 pixels"},
+    {"resnet18", 224, DL2_SGD, resnet18, "as in torchvision"},
+    {"resnet34", 224, DL2_SGD, resnet34, "as in torchvision"},
+    {"resnet50", 224, DL2_SGD, resnet50, "as in torchvision"},
+    {"resnet101", 224, DL2_SGD, resnet101, "as in torchvision"},
+    {"resnet152", 224, DL2_SGD, resnet152, "as in torchvision"},
+    {"vgg16", 224, DL2_SGD, vgg16, "as in torchvision; at least 32 pixels"},
+    {"vgg16_bn", 224, DL2_SGD, vgg16_bn, "as in torchvision; at least 32 pixels"},
+    {"mobilenet_v2", 224, DL2_SGD, mobilenet_v2, "as in torchvision"},
+    {"vit_tiny", 64, DL2_ADAMW, vit_tiny, "vision transformer for 64 to 128 pixels: patches of 8"},
+    {"vit_s_16", 224, DL2_ADAMW, vit_s_16, "DeiT's small vision transformer: patches of 16"},
+    {"vit_b_16", 224, DL2_ADAMW, vit_b_16, "vision transformer as in torchvision: patches of 16"},
 };
 
 const struct dl2_arch *dl2_arch_at(size_t index)
 {
     return index < sizeof archs / sizeof archs[0] ? &archs[index] : NULL;
+}
+
+const struct dl2_arch *dl2_arch_find(const char *name, struct dl2_error *error)
+{
+    char known[256] = "";
+    const struct dl2_arch *arch;
+    for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
+        if (strcmp(arch->name, name) == 0)
+            return arch;
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", arch->name);
+    }
+    dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no architecture '%s'; there are: %s", name,
+                  known);
+    return NULL;
+}
+
+void dl2_arch_list(FILE *out)
+{
+    const struct dl2_arch *arch;
+    for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
+        fprintf(out, "%s\t%u\t%s\t%s\n", arch->name, arch->image_size,
+                dl2_optimizer_words[arch->optimizer], arch->summary);
 }

@@ -1,21 +1,32 @@
-/* The architectures: arch.c has a recipe for each, of what graph.h offers. Internal to train/. */
+/*
+ * The architectures. A row of arch.c's table is all that an architecture is: a new one needs no
+ * other file.
+ */
 #ifndef DL2_NETWORK_ARCH_H
 #define DL2_NETWORK_ARCH_H
 
 #include "network/network.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 struct dl2_graph;
 
 struct dl2_arch {
-    const char *name, *summary;
-    enum dl2_optimizer optimizer; /* that it learns best with */
-    /* Adds the layers from `value` (the images) on; returns the value of the logits. */
+    const char *name;
+    unsigned image_size; /* pixels: the side of its input where nothing else is asked for */
+    enum dl2_optimizer optimizer; /* the one that it learns best with */
+    /* Adds the layers to the graph, from `value` (the images) on. Returns the value of the logits.
+     */
     int (*build)(struct dl2_graph *graph, int value, unsigned classes);
+    const char *summary; /* for --help and --list: one line */
 };
 
 /* NULL at the end. */
 const struct dl2_arch *dl2_arch_at(size_t index);
+/* NULL for an unknown name; the error (DL2_ERR_ARGUMENT) lists the known ones. */
+const struct dl2_arch *dl2_arch_find(const char *name, struct dl2_error *error);
+/* Prints a line for each: name, image size, optimizer and summary, separated by tabs. */
+void dl2_arch_list(FILE *out);
 
 #endif

@@ -805,34 +805,6 @@ int dl2_network_set(struct dl2_network *net, size_t index, enum dl2_network_part
 
 /* -- making and unmaking -- */
 
-const char *dl2_network_arch_at(size_t index, const char **summary)
-{
-    const struct dl2_arch *arch = dl2_arch_at(index);
-    if (arch && summary)
-        *summary = arch->summary;
-    return arch ? arch->name : NULL;
-}
-
-enum dl2_optimizer dl2_network_arch_optimizer(size_t index)
-{
-    return dl2_arch_at(index)->optimizer;
-}
-
-static const struct dl2_arch *find_arch(const char *name, struct dl2_error *error)
-{
-    char known[256] = "";
-    const struct dl2_arch *arch;
-    for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
-        if (!strcmp(arch->name, name))
-            return arch;
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", arch->name);
-    }
-    dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no architecture '%s'; there are: %s", name,
-                  known);
-    return NULL;
-}
-
 static int fresh_weights(struct dl2_network *net, struct dl2_error *error)
 {
     for (size_t i = 0; i < net->graph.tensor_count; i++) {
@@ -916,7 +888,7 @@ static int build(struct dl2_network *net, struct dl2_error *error)
 {
     const struct dl2_network_config *config = &net->config;
     struct dl2_device *device = net->device;
-    const struct dl2_arch *arch = find_arch(config->arch, error);
+    const struct dl2_arch *arch = dl2_arch_find(config->arch, error);
     if (!arch)
         return DL2_ERR_ARGUMENT;
     net->config.arch = arch->name;

@@ -12,15 +12,7 @@
  * kept (a few of them), so that batch norm sees real samples only. Samples with label -1 go
  * through the network but count for nothing; a training batch should have none where batch norm is.
  *
- * Architectures (dl2_network_arch_at() lists them with a line each):
- *   convnet    three stages of two 3x3 convolutions with batch norm and max pooling, 32-64-128
- *   resnet10   one basic block a stage, 32-64-128-256, stride-2 stem; for 64 to 128 pixels
- *   resnet20   He et al. 2015, section 4.2 (CIFAR), projection shortcuts; for 32 pixels
- *   alexnet, vgg16, vgg16_bn, resnet18, resnet34, resnet50, resnet101, resnet152, mobilenet_v2
- *              as in torchvision, with its parameter names
- *   vit_tiny   vision transformer (Dosovitskiy et al. 2021), patches of 8, 6 blocks, 192 channels,
- * 3 heads; for 64 to 128 pixels vit_s_16   the same with patches of 16, 12 blocks, 384 channels, 6
- * heads vit_b_16   as in torchvision, with its parameter names, which the other two share
+ * arch.h has the architectures.
  *
  * Threads: one at a time, the device's.
  */
@@ -60,12 +52,6 @@ struct dl2_network_config {
         .arch = "resnet10", .batch = 64, .height = 64, .width = 64, .channels = 3, .classes = 10,  \
         .mean = {122.655f, 116.535f, 104.04f}, .std = {59.415f, 58.395f, 58.65f}, .train = true    \
     }
-
-/* The architectures, in a fixed order; NULL at the end. *summary (may be NULL) is a line for
- * --help. */
-const char *dl2_network_arch_at(size_t index, const char **summary);
-/* Which optimizer the one at that index learns best with. */
-enum dl2_optimizer dl2_network_arch_optimizer(size_t index);
 
 struct dl2_network;
 

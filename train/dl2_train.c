@@ -10,6 +10,7 @@
 #include "common/quote.h"
 #include "device/device.h"
 #include "loader/words.h"
+#include "network/arch.h"
 #include "network/network.h"
 #include "ranks/world.h"
 #include "train/trainer.h"
@@ -28,14 +29,14 @@ enum list { LIST_ARCHS, LIST_DEVICES, LIST_NOTHING };
 
 /* What the command line says, before it is put together. */
 static struct {
-    const char *data, *stages, *device, *mean, *std, *area, *aspect, *budget;
+    const char *data, *stages, *mean, *std, *area, *aspect, *budget;
     const char *world;
     unsigned synthetic, on_bad, optimizer, ranks, gpus, list;
     char **val;
     size_t val_count;
     double epochs, lr, beta2, weight_decay;
-} given = {.device = "auto",
-           .optimizer = BY_ARCH,
+    struct dl2_device_name device;
+} given = {.optimizer = BY_ARCH,
            .list = LIST_NOTHING,
            .epochs = NAN,
            .lr = NAN,
@@ -46,7 +47,6 @@ static struct dl2_train_config config = {
     .val_split = DL2_SPLIT_VAL,
     .val_fraction = 0.2,
     .synthetic_classes = 0,
-    .image_size = 64,
     .area_min = 0.08,
     .area_max = 1,
     .aspect_min = 3.0 / 4,
@@ -120,7 +120,8 @@ static const struct dl2_option options[] = {
      .value = &config.val_fraction, .min = 0.001, .max = 0.9},
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Which part that is (default: 0)",
      .value = &config.split_seed},
-    {DL2_OPTION_UINT, "image-size", 0, "PIXELS", "Side of the network's input (default: 64)",
+    {DL2_OPTION_UINT, "image-size", 0, "PIXELS",
+     "Side of the network's input (default: what the list of architectures below says)",
      .value = &config.image_size, .min = 8, .max = 4096},
     {DL2_OPTION_UINT, "channels", 0, "N",
      "1 for gray, 3 for colour (default: 1 where the training images are gray)",
@@ -202,9 +203,9 @@ static const struct dl2_option options[] = {
      "Write the weights alone when the run ends or stops, as torchvision's models load them",
      .value = &config.export},
     {DL2_OPTION_TEXT, "device", 0, "NAME",
-     "auto, cuda (cuda:1 is the second card), cpu or ref, as far as --version lists them (default: "
-     "auto, the fastest that is there)",
-     .value = &given.device},
+     "auto (the fastest that is there), cuda (cuda:1 is the second card), cpu or ref, as far as "
+     "--list devices names them (default: auto)",
+     .value = &config.device},
     {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
      "What layers compute in: bf16 or fp16 (half as wide, with weights kept in float32 too), tf32 "
      "(products of shorter numbers), or off (float32); on the cards of device cuda, bf16 and fp16 "
@@ -370,10 +371,10 @@ static char *describe(void)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    fprintf(out, "Architectures:\n");
-    const char *name, *summary;
-    for (size_t i = 0; (name = dl2_network_arch_at(i, &summary)); i++)
-        fprintf(out, "  %-12s %s\n", name, summary);
+    fprintf(out, "Architectures, with the default of --image-size:\n");
+    const struct dl2_arch *arch;
+    for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
+        fprintf(out, "  %-12s %3u  %s\n", arch->name, arch->image_size, arch->summary);
     fprintf(out, "\n%s", details);
     if (fclose(out) != 0) {
         free(text);
@@ -463,21 +464,15 @@ static int parse_stages(char *text)
 static int check_texts(void)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (strcmp(given.device, "auto") != 0) {
-        const struct dl2_device_class *ops;
-        unsigned number;
-        config.device = given.device;
-        if (dl2_device_parse(given.device, &ops, &number, &error) < 0)
-            return dl2_program_usage_error(&program, "--device: %s", error.message);
-    }
-    size_t arch = 0;
-    while (dl2_network_arch_at(arch, NULL) &&
-           strcmp(config.arch, dl2_network_arch_at(arch, NULL)) != 0)
-        arch++;
-    if (!dl2_network_arch_at(arch, NULL))
-        return dl2_program_usage_error(&program, "--arch: there is no '%s'", config.arch);
-    config.optimizer = given.optimizer == BY_ARCH ? dl2_network_arch_optimizer(arch)
-                                                  : (enum dl2_optimizer)given.optimizer;
+    if (dl2_device_parse(config.device, &given.device, &error) < 0)
+        return dl2_program_usage_error(&program, "--device: %s", error.message);
+    const struct dl2_arch *arch = dl2_arch_find(config.arch, &error);
+    if (!arch)
+        return dl2_program_usage_error(&program, "--arch: %s", error.message);
+    config.optimizer =
+        given.optimizer == BY_ARCH ? arch->optimizer : (enum dl2_optimizer)given.optimizer;
+    if (!config.image_size)
+        config.image_size = arch->image_size;
     if (given.budget && !parse_time(given.budget, &config.time_budget))
         return dl2_program_usage_error(&program, "--time-budget: '%s' is no time like 10m or 1h30m",
                                        given.budget);
@@ -627,12 +622,14 @@ static int check_ranks(void)
                                        given.world);
     if (!given.gpus)
         return 0;
-    if (strcmp(given.device, "auto") != 0 && strcmp(given.device, "cuda") != 0)
-        return dl2_program_usage_error(&program, "--gpus is for --device cuda, not '%s'",
-                                       given.device);
-    if (!dl2_device_find("cuda"))
+    const struct dl2_device_class *card = dl2_device_card();
+    if (!card)
         return dl2_program_usage_error(&program, "--gpus: this build has no device cuda");
-    config.device = "cuda";
+    if (!given.device.automatic &&
+        (given.device.numbered || dl2_device_named(&given.device) != card))
+        return dl2_program_usage_error(&program, "--gpus is for --device %s, not '%s'", card->name,
+                                       config.device);
+    config.device = card->name;
     return 0;
 }
 
@@ -649,38 +646,13 @@ static int check_options(const struct dl2_common_options *common, char **own_sta
     return status;
 }
 
-/* -- lists -- */
-
-static void list_archs(void)
+static void list_devices(void)
 {
-    const char *name, *summary;
-    for (size_t i = 0; (name = dl2_network_arch_at(i, &summary)); i++)
-        printf("%s\t%s\n", name, summary);
-}
-
-/* Only opening a device tells whether it can be used. */
-static void list_device(const char *name, const struct dl2_device_class *ops)
-{
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_device *device = NULL;
     const struct dl2_device_options how = {.threads = config.threads,
                                            .precision = config.precision,
                                            .loss_scale = config.loss_scale,
                                            .deterministic = config.deterministic};
-    const bool usable = dl2_device_open(name, &how, &device, &error) == DL2_OK;
-    dl2_device_close(device);
-    printf("%s\t%s\t%s\n", name, ops->version(), usable ? "usable" : error.message);
-}
-
-static void list_devices(void)
-{
-    const struct dl2_device_class *ops;
-    unsigned number;
-    if (!strcmp(given.device, "auto"))
-        for (size_t i = 0; (ops = dl2_device_at(i)); i++)
-            list_device(ops->name, ops);
-    else if (dl2_device_parse(given.device, &ops, &number, NULL) == DL2_OK)
-        list_device(given.device, ops);
+    dl2_device_list(config.device, &how, stdout);
 }
 
 /* -- what it shows -- */
@@ -934,7 +906,7 @@ int main(int argc, char **argv)
     if (status == 0 && to_train)
         status = train_in_world();
     else if (status == 0 && given.list == LIST_ARCHS)
-        list_archs();
+        dl2_arch_list(stdout);
     else if (status == 0)
         list_devices();
     if (config.stages != &only_stage)

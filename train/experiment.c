@@ -91,7 +91,7 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "loss-scale", json_real(c->loss_scale));
     json_object_set_new(a, "deterministic", json_boolean(c->deterministic));
     json_object_set_new(a, "ranks", json_integer(dl2_world_size(c->world)));
-    const bool cards = c->world && strcmp(run->device->ops->name, "cuda") == 0;
+    const bool cards = c->world && run->device->ops->is_card;
     json_object_set_new(a, "gpus", json_integer(cards ? c->world->local_size : 0));
     json_object_set_new(a, "world", c->world ? json_string(c->world->ops->name) : json_null());
     json_object_set_new(a, "sync-bn", json_boolean(c->sync_norm));
@@ -190,8 +190,7 @@ json_t *dl2_run_part(const struct dl2_run *run)
     json_t *part = json_object();
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         json_object_set(part, settings[i], json_object_get(run->arguments, settings[i]));
-    const char *device = run->device->ops->name;
-    if (strcmp(device, "cpu") == 0) /* the others round alike with any number of them */
+    if (run->device->ops->rounds_by_threads)
         json_object_set_new(
             part, "threads",
             json_integer(run->config->threads ? run->config->threads : dl2_run_processors(run)));

@@ -268,52 +268,42 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
     return run->report_path && run->checkpoint ? DL2_OK : no_memory(error);
 }
 
-/* One card a rank, unless the device's name has a number. */
-static unsigned own_card(const struct dl2_run *run)
-{
-    const struct dl2_device_class *ops;
-    unsigned number;
-    if (!run->config->world || dl2_device_parse(run->config->device, &ops, &number, NULL) < 0)
-        return 0;
-    return strcmp(ops->name, "cuda") == 0 ? run->config->world->local_rank : 0;
-}
-
-/* On the device's own card, so that batches are where they are trained on. */
-static int open_decoder(struct dl2_run *run, struct dl2_error *error)
+/* Opens the decoder on the card that the network is on, so that batches are decoded in place. */
+static int open_decoder(struct dl2_run *run, unsigned card, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const struct dl2_device_class *ops;
     struct dl2_loader_config loader = {.workers = config->workers};
-    unsigned number = 0;
     if (config->loader.decode.mode == DL2_DECODE_CPU || config->synthetic)
         return DL2_OK;
-    if (strcmp(run->device->ops->name, "cuda") != 0)
+    if (!run->device->ops->is_card)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--decode %s leaves images in a card's memory, so it needs --device "
                              "cuda, not %s",
                              dl2_decode_mode_words[config->loader.decode.mode],
                              run->device->ops->name);
-    DL2_TRY(dl2_device_parse(config->device, &ops, &number, error));
-    const bool named = config->device && strchr(config->device, ':');
     if (!loader.workers)
         loader.workers = dl2_run_processors(run);
-    return dl2_decode_choice_open(&config->loader.decode, named ? number : own_card(run), &loader,
-                                  &run->decoder, error);
+    return dl2_decode_choice_open(&config->loader.decode, card, &loader, &run->decoder, error);
 }
 
 static int open_network(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
+    struct dl2_device_name name;
+    DL2_TRY(dl2_device_parse(config->device, &name, error));
+    const struct dl2_device_class *ops = dl2_device_named(&name);
+    if (ops->is_card && !name.numbered && config->world) /* a card for each rank */
+        name.number = config->world->local_rank;
     const struct dl2_device_options options = {
         .threads = config->threads ? config->threads : dl2_run_processors(run),
-        .number = own_card(run),
+        .number = name.number,
         .precision = config->precision,
         .loss_scale = config->loss_scale,
         .deterministic = config->deterministic,
         .world = config->world,
     };
-    DL2_TRY(dl2_device_open(config->device, &options, &run->device, error));
-    DL2_TRY(open_decoder(run, error));
+    DL2_TRY(ops->open(&options, &run->device, error));
+    DL2_TRY(open_decoder(run, name.number, error));
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;
     network.batch = config->batch;

@@ -113,11 +113,9 @@ int main(int argc, char **argv)
                               {.name = "layer norm"},   {.name = "pooling"},
                               {.name = "elementwise"},  {.name = "update"}};
     struct dl2_error error = DL2_ERROR_INIT;
-    const struct dl2_arch *arch = NULL;
     if (argc != 6)
         return 2;
-    for (size_t i = 0; (arch = dl2_arch_at(i)) && strcmp(arch->name, argv[1]) != 0; i++)
-        ;
+    const struct dl2_arch *arch = dl2_arch_find(argv[1], &error);
     struct dl2_graph g = {.arch = argv[1],
                           .batch = (unsigned)strtoul(argv[2], NULL, 10),
                           .train = true,

@@ -151,9 +151,7 @@ static void every_network_has_plans(void **state)
     (void)state;
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
-        bool small = !strcmp(arch->name, "convnet") || !strcmp(arch->name, "resnet10") ||
-                     !strcmp(arch->name, "resnet20");
-        ask_network(arch, small ? 128 : 256, small ? 64 : 224);
+        ask_network(arch, arch->image_size == 64 ? 128 : 256, arch->image_size);
     }
     /* Odd sizes, too. */
     ask_all(&(struct dl2_conv_shape){.batch = 3,

@@ -132,14 +132,14 @@ static void find_subjects(const char *name, const char *precision, bool cpu_only
     const struct dl2_device_class *ops;
     subject_count = 0;
     for (size_t i = 0; (ops = dl2_device_at(i)); i++) {
-        bool is_cpu = !strcmp(ops->name, "cpu"), is_ref = !strcmp(ops->name, "ref");
-        if ((name && strcmp(name, ops->name) != 0) || (cpu_only && !is_cpu))
+        const bool is_ref = ops == dl2_device_find("ref");
+        if ((name && strcmp(name, ops->name) != 0) || (cpu_only && !ops->rounds_by_threads))
             continue;
         for (int p = DL2_PRECISION_FP32; p <= DL2_PRECISION_FP16; p++) {
             if ((precision && strcmp(precision, dl2_precision_name(p)) != 0) ||
                 (is_ref && p == DL2_PRECISION_FP32))
                 continue;
-            for (unsigned threads = 1; threads <= (is_cpu ? 3 : 1); threads += 2) {
+            for (unsigned threads = 1; threads <= (ops->rounds_by_threads ? 3 : 1); threads += 2) {
                 struct dl2_error error = DL2_ERROR_INIT;
                 struct dl2_device *device;
                 struct subject *subject = &subjects[subject_count];
@@ -170,8 +170,7 @@ static double tolerance_of(const struct subject *subject, double plain)
                                     [DL2_PRECISION_TF32] = 5e-3,
                                     [DL2_PRECISION_BF16] = 2e-2,
                                     [DL2_PRECISION_FP16] = 5e-3};
-    bool on_cpu = !strcmp(subject->ops->name, "cpu");
-    double least = on_cpu ? 0 : within[subject->precision];
+    double least = subject->ops->rounds_by_threads ? 0 : within[subject->precision];
     return least > plain ? least : plain;
 }
 
@@ -1692,10 +1691,16 @@ static void shapes_that_make_no_sense(void **state)
     dl2_error_clear(&error);
     static const char *const wrong[] = {"ref:", "ref:x", "ref:1x", "ref:99999", "re", ""};
     for (int i = 0; i < 6; i++) {
-        unsigned number;
-        assert_int_equal(dl2_device_parse(wrong[i], &ops, &number, &error), DL2_ERR_ARGUMENT);
+        struct dl2_device_name name;
+        assert_int_equal(dl2_device_parse(wrong[i], &name, &error), DL2_ERR_ARGUMENT);
         dl2_error_clear(&error);
     }
+    struct dl2_device_name name;
+    assert_int_equal(dl2_device_parse("ref:12", &name, &error), DL2_OK);
+    assert_true(name.numbered && name.number == 12 && !name.automatic);
+    assert_ptr_equal(dl2_device_named(&name), dl2_device_find("ref"));
+    assert_int_equal(dl2_device_parse(NULL, &name, &error), DL2_OK);
+    assert_true(name.automatic && dl2_device_named(&name) == dl2_device_default());
 }
 
 /* binary16 and bfloat16 by hand, and every value of theirs there and back. */

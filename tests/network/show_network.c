@@ -23,11 +23,9 @@ enum { STEPS = 10 };
 static int show_tensors(const char *name, unsigned classes, struct dl2_error *error)
 {
     struct dl2_graph graph = {.arch = name, .batch = 1, .train = true, .error = error};
-    const struct dl2_arch *arch = dl2_arch_at(0);
-    for (size_t i = 0; arch && strcmp(arch->name, name) != 0; i++)
-        arch = dl2_arch_at(i);
+    const struct dl2_arch *arch = dl2_arch_find(name, error);
     if (!arch)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no %s", name);
+        return error->status;
     int first = dl2_graph_images(&graph, 224, 224, 3);
     graph.logits = arch->build(&graph, first, classes);
     int status = dl2_graph_plan(&graph, sizeof(float));

@@ -688,9 +688,7 @@ static void architectures(void **state)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_graph graph = {.arch = known[i].arch, .batch = 1, .train = true};
-        const struct dl2_arch *arch = dl2_arch_at(0);
-        for (size_t a = 0; arch && strcmp(arch->name, known[i].arch) != 0; a++)
-            arch = dl2_arch_at(a);
+        const struct dl2_arch *arch = dl2_arch_find(known[i].arch, &error);
         assert_non_null(arch);
         graph.error = &error;
         int first = dl2_graph_images(&graph, known[i].pixels, known[i].pixels, 3);

@@ -32,7 +32,7 @@ refused 'CODECS is empty' CODECS=
 refused 'QUALITIES is "0": 0 is not between' QUALITIES=0
 refused 'QUALITIES is "10 101": 101 is not between' QUALITIES='10 101'
 refused 'QUALITIES is "05": 05 is not a whole number' QUALITIES=05
-refused "DEVICE is \"none\": there is no training device 'none'" DEVICE=none
+refused "DEVICE is \"none\": there is no device 'none'" DEVICE=none
 refused 'DEVICE is "ref:1": there is one device ref' DEVICE=ref:1
 refused "ARCHS names resnet51, which is none of what 'dl2-train --list archs' names" ARCHS='convnet resnet51'
 for flags in TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS; do

@@ -144,11 +144,11 @@ grep -q 'lower --lr' "$work/err" || fail "no advice on a run that diverged"
 expect 0 run --list archs
 cut -f 1 "$work/out" >archs
 grep -qx vit_tiny archs || fail "--list archs without vit_tiny"
-[ "$(awk -F '\t' 'NF == 2 && $2 != ""' "$work/out" | wc -l)" -eq "$(wc -l <archs)" ] || fail "--list archs: not two columns"
+[ "$(awk -F '\t' 'NF == 4 && $4 != ""' "$work/out" | wc -l)" -eq "$(wc -l <archs)" ] || fail "--list archs: not four columns"
 expect 0 run --help
 cp "$work/out" help
 while read -r arch; do
-    sed -n '/^Architectures:/,/^$/p' help | grep -q "^  $arch " || fail "--help says nothing of $arch"
+    sed -n '/^Architectures/,/^$/p' help | grep -q "^  $arch " || fail "--help says nothing of $arch"
     expect 0 run --arch "$arch" --device ref --list devices
 done <archs
 [ "$(awk -F '\t' '{ print NF, $1, $3 }' "$work/out")" = "3 ref usable" ] || fail "--list devices: $(cat "$work/out")"
