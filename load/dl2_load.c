@@ -177,8 +177,9 @@ static const struct dl2_option options[] = {
      "What of the card decodes: engines (its JPEG decoders), cores, or auto: engines where there "
      "are some and they know the image (default: auto)",
      .value = &settings.decode.engine, .words = dl2_decode_engine_words},
-    {DL2_OPTION_UINT, "card", 0, "N", "With --decode gpu or hybrid: which card (default: 0)",
-     .value = &settings.card, .max = 255},
+    {DL2_OPTION_PARSE, "device", 0, "NAME",
+     "With --decode gpu or hybrid: the card, auto, cuda or cuda:1 (default: auto, the first)",
+     .value = &settings.card, .parse = dl2_batch_decoder_card},
 
     {DL2_OPTION_GROUP, .help = "Of analyze:"},
     {DL2_OPTION_REAL, "device-rate", 0, "IMAGES/S",
@@ -188,7 +189,7 @@ static const struct dl2_option options[] = {
      "The same from an experiment_report.json of dl2-train --loader synthetic; its image size, "
      "batch, channels and crops hold here, too",
      .value = &settings.device_report},
-    {DL2_OPTION_CHOICE, "device", 0, "KIND",
+    {DL2_OPTION_CHOICE, "device-kind", 0, "KIND",
      "separate: the loader has the processors for itself, as beside a GPU; shared: training runs "
      "on them, too; auto: what the report's device is, else separate (default: auto)",
      .value = &settings.device, .words = devices},
@@ -289,9 +290,10 @@ static bool is_given(const char *option)
 static int check_effects(enum command command)
 {
     static const char *const of_bench[] = {"epochs",    "cold",       "scaling", "digest", "decode",
-                                           "gpu-input", "gpu-engine", "card",    "name",   NULL};
-    static const char *const of_analyze[] = {"device-rate", "device-report", "device",  "seconds",
-                                             "within",      "memory",        "quality", NULL};
+                                           "gpu-input", "gpu-engine", "device",  "name",   NULL};
+    static const char *const of_analyze[] = {
+        "device-rate", "device-report", "device-kind", "seconds",
+        "within",      "memory",        "quality",     NULL};
     static const char *const of_loading[] = {
         "train",          "val",   "image-size",    "crop-area", "resize",
         "gray",           "dtype", "layout",        "batch",     "drop-last",
@@ -352,8 +354,8 @@ static int check_usage(int command, size_t paths)
         return dl2_program_usage_error(
             &program, "with --decode gpu or hybrid images come out as uint8 nhwc, without "
                       "--cache-decoded");
-    if (!decodes && is_given("card"))
-        return dl2_program_usage_error(&program, "--card goes with --decode gpu or hybrid");
+    if (!decodes && is_given("device"))
+        return dl2_program_usage_error(&program, "--device goes with --decode gpu or hybrid");
     if (command != ANALYZE)
         return 0;
     if (!settings.device_rate == !settings.device_report)

@@ -2,6 +2,7 @@
  * that libdl2 needs no library of a graphics card. The only file here that tests HAVE_NVJPEG. */
 #include "config.h"
 
+#include "common/device_name.h"
 #include "common/thread.h"
 #include "loader/batch_decoder.h"
 
@@ -11,6 +12,19 @@
 #ifdef HAVE_NVJPEG
 #include "cuda/decode.h"
 #endif
+
+static const char *decoder_card_at(size_t index)
+{
+    return index == 0 ? "cuda" : NULL;
+}
+
+int dl2_batch_decoder_card(const char *text, void *card, struct dl2_error *error)
+{
+    struct dl2_device_name name;
+    DL2_TRY(dl2_device_name_parse(text, decoder_card_at, &name, error));
+    *(unsigned *)card = name.number;
+    return DL2_OK;
+}
 
 bool dl2_batch_decoder_built(void)
 {

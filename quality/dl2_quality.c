@@ -240,7 +240,7 @@ int main(int argc, char **argv)
         {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse larger images [134217728]",
          &arguments.max_pixels, 1, 4294967295.0, NULL},
         {DL2_OPTION_PARSE, "device", 0, "NAME",
-         "Device that scores: cpu, or cuda (cuda:1 is the second card). Values differ by at most "
+         "Device that scores: auto, cpu, or cuda (cuda:1 is the second card). Values differ by at most "
          "1e-5. The processors decode in any case, because a card's decoder rounds differently, "
          "and score the metrics that the device lacks (see --list devices) [cpu]",
          &arguments.device, 0, 0, keep_device},

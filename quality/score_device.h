@@ -45,12 +45,13 @@ struct dl2_score_device_class {
  * at the end. */
 const struct dl2_score_device_class *dl2_score_device_at(unsigned index);
 /*
- * "cuda" or "cuda:1"; "cpu" gives NULL. DL2_ERR_ARGUMENT for another name, DL2_ERR_UNSUPPORTED
- * where this build has no such device or the machine no such card.
+ * quality/score_devices.c, for programs: opens the device that `text` names (common/device_name.h).
+ * For "cpu" *out is NULL: the processors need none. DL2_ERR_ARGUMENT for a name that this build
+ * does not have, DL2_ERR_UNSUPPORTED where there is no such card.
  */
-int dl2_score_device_open(const char *name, struct dl2_score_device **out, struct dl2_error *error);
-/* Can a name be right in this build? The error says why not. */
-int dl2_score_device_check(const char *name, struct dl2_error *error);
+int dl2_score_device_open(const char *text, struct dl2_score_device **out, struct dl2_error *error);
+/* Checks the name alone. */
+int dl2_score_device_check(const char *text, struct dl2_error *error);
 void dl2_score_device_close(struct dl2_score_device *device);
 
 #endif

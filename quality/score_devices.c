@@ -2,10 +2,8 @@
  * room tests HAVE_CUDA. */
 #include "config.h"
 
+#include "common/device_name.h"
 #include "quality/score_device.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #ifdef HAVE_CUDA
 #include "cuda/score_device_cuda.h"
@@ -23,48 +21,38 @@ static const struct dl2_score_device_class *const devices[] = {
     &dl2_score_cuda,
 #endif
 };
+enum { DEVICES = sizeof devices / sizeof *devices };
 
 const struct dl2_score_device_class *dl2_score_device_at(unsigned index)
 {
-    return index < sizeof devices / sizeof *devices ? devices[index] : NULL;
+    return index < DEVICES ? devices[index] : NULL;
 }
 
-/* "cuda" and "cuda:N"; false for other names. */
-static bool parse_card(const char *name, unsigned *number)
+static const char *score_device_name_at(size_t index)
 {
-    char rest;
-    *number = 0;
-    return !strcmp(name, "cuda") ||
-           (sscanf(name, "cuda:%3u%c", number, &rest) == 1 && name[5] >= '0' && name[5] <= '9');
+    return index < DEVICES ? devices[index]->name : NULL;
 }
 
-int dl2_score_device_check(const char *name, struct dl2_error *error)
+int dl2_score_device_check(const char *text, struct dl2_error *error)
 {
-    unsigned number;
-    if (!strcmp(name, "cpu"))
-        return DL2_OK;
-    if (!parse_card(name, &number))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of cpu, cuda, cuda:N", name);
-#ifdef HAVE_CUDA
-    return DL2_OK;
-#else
-    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                         "this build scores on no card: it needs CUDA (configure --with-cuda)");
-#endif
+    struct dl2_device_name name;
+    return dl2_device_name_parse(text, score_device_name_at, &name, error);
 }
 
-int dl2_score_device_open(const char *name, struct dl2_score_device **out, struct dl2_error *error)
+int dl2_score_device_open(const char *text, struct dl2_score_device **out, struct dl2_error *error)
 {
+    struct dl2_device_name name;
     *out = NULL;
-    DL2_TRY(dl2_score_device_check(name, error));
-    unsigned number;
-    if (!parse_card(name, &number))
-        return DL2_OK;
-#ifdef HAVE_CUDA
-    return dl2_score_cuda.open(number, out, error);
-#else
-    return DL2_ERR_UNSUPPORTED;
-#endif
+    DL2_TRY(dl2_device_name_parse(text, score_device_name_at, &name, error));
+    for (size_t i = DEVICES; name.automatic && i-- > 0;) /* the best that can be opened */
+        if (!devices[i]->open || devices[i]->open(0, out, NULL) == DL2_OK)
+            return DL2_OK;
+    if (devices[name.kind]->open)
+        return devices[name.kind]->open(name.number, out, error);
+    if (name.number)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is one device %s, no number %u",
+                             devices[name.kind]->name, name.number);
+    return DL2_OK;
 }
 
 void dl2_score_device_close(struct dl2_score_device *device)

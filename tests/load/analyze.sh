@@ -42,7 +42,7 @@ grep -q '^large: the device waits [0-9]*% of an epoch, mostly for decoding and c
 grep -q 'What would help most: ' "$work/out" || fail "no advice"
 
 # On the same processors the device and the loader add up: n / (t / device + the loader's seconds).
-expect 0 analyze "$work/large" --device-rate 300 $shape --device shared
+expect 0 analyze "$work/large" --device-rate 300 $shape --device-kind shared
 [ "$(value kind)" = shared ] || fail "kind"
 awk -F'[:,]' '
     /"threads"/ { t = $2 } /"cores"/ && !n { n = $2 } /"processor_seconds_per_image"/ { c = $2 }
@@ -67,7 +67,7 @@ grep -q 'The device trains 7 images/s (resnet10, cpu)' "$work/out" || fail "$(ca
 for field in '"image_size": 24' '"batch": 3' '"channels": 1' '"kind": "shared"'; do
     grep -q "$field" "$work/a.json" || fail "no $field in $(cat "$work/a.json")"
 done
-expect 0 analyze "$work/small" --device-report "$work/device.json" --device separate
+expect 0 analyze "$work/small" --device-report "$work/device.json" --device-kind separate
 [ "$(value kind)" = separate ] || fail "--device is not heard"
 sed 's/synthetic/real/' "$work/device.json" >"$work/real.json"
 expect 1 analyze "$work/small" --device-report "$work/real.json"

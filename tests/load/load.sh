@@ -139,13 +139,13 @@ expect 2 dl2-load bench "$work/flowers" --split trial
 expect 2 dl2-load bench "$work/flowers" --batch 0
 for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching random" "--on-bad ask" \
     "--crop-area 0.5" "--crop-area 0.5,0.4" "--scaling 1,x" "--rank 1" "--shuffle-window 4" "--device gpu" \
-    "--decode tpu" "--gpu-input raw" "--gpu-input spliced" "--gpu-engine cores" "--card 1"; do
+    "--decode tpu" "--gpu-input raw" "--gpu-input spliced" "--gpu-engine cores" "--device cuda:1"; do
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "${wrong%% *}" "$work/err" || fail "$wrong: $(cat "$work/err")"
 done
 # options that would have no effect
-for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--resize 80" "--ahead 4 --io direct" "--card 0" \
-    "--seconds 2" "--memory 1G" "--device separate" "--quality x" "--within 3"; do
+for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--resize 80" "--ahead 4 --io direct" "--device cuda" \
+    "--seconds 2" "--memory 1G" "--device-kind separate" "--quality x" "--within 3"; do
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "bench $wrong: $(cat "$work/err")"
 done

@@ -144,7 +144,7 @@ dl2-quality --quiet --device cuda --json "$work/card.json" "$work/fine/a" "$work
 case $? in
 0) grep -q '"scored_on": "cuda"' "$work/card.json" || fail 'the report does not say what scored' ;;
 1) said 'cudaGetDeviceCount' ;;
-2) said 'configure --with-cuda' ;;
+2) said 'there are: auto, cpu' ;;
 *) fail "--device cuda: $(cat "$work/err")" ;;
 esac
 run 2 --device cuda:x "$work/fine/a" "$work/fine/a"
