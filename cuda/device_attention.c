@@ -29,7 +29,7 @@
 /* Products of a head. Backward has the gradients of what forward has. */
 enum { SCORES, OUTPUT, DVALUES, DSOFTMAX, DQUERIES, DKEYS, PRODUCTS };
 
-struct dl2_attention {
+struct dl2_cuda_attention {
     struct cuda *cuda;
     struct dl2_attention_shape s;
     unsigned size, step; /* of a head's token, and from row to row of the scores: elements */
@@ -39,8 +39,9 @@ struct dl2_attention {
     struct dl2_product *products[PRODUCTS];
 };
 
-void dl2_cuda_attention_free(struct dl2_attention *attention)
+void dl2_cuda_attention_free(struct dl2_attention *plan)
 {
+    struct dl2_cuda_attention *attention = (struct dl2_cuda_attention *)plan;
     if (!attention)
         return;
     struct cuda *cuda = attention->cuda;
@@ -52,19 +53,20 @@ void dl2_cuda_attention_free(struct dl2_attention *attention)
 }
 
 /* The largest power of two, 16 at most, that divides it. */
-static uint32_t alignment_of(size_t bytes)
+static uint32_t cuda_alignment_of(size_t bytes)
 {
     return (uint32_t)(bytes % 16 ? bytes & -bytes : 16);
 }
 
-static int plan_products(struct dl2_attention *attention, struct dl2_error *error)
+static int cuda_attention_plan_products(struct dl2_cuda_attention *attention,
+                                        struct dl2_error *error)
 {
     struct cuda *cuda = attention->cuda;
     const struct dl2_attention_shape *s = &attention->s;
     const unsigned tokens = s->tokens, size = attention->size;
     const size_t channels = s->channels, step = attention->step;
     /* Heads begin at multiples of their size, which decides how they are aligned. */
-    const uint32_t alignment = alignment_of(size * dl2_element_size(cuda->base.element));
+    const uint32_t alignment = cuda_alignment_of(size * dl2_element_size(cuda->base.element));
     const struct dl2_product_matrix inputs = {3 * channels, tokens * 3 * channels, alignment};
     const struct dl2_product_matrix outputs = {channels, tokens * channels, alignment};
     const struct dl2_product_matrix scores = {step, tokens * step, 16};
@@ -138,20 +140,20 @@ static int plan_products(struct dl2_attention *attention, struct dl2_error *erro
 
 /* For the scores of a head; behind these for their gradients, which take the place of the
  * softmax's where they are as large. */
-static size_t scratch_size(const struct dl2_attention *attention)
+static size_t cuda_attention_scratch_size(const struct dl2_cuda_attention *attention)
 {
     const size_t element = dl2_element_size(attention->cuda->base.element);
     return attention->scores * (sizeof(float) + (element < sizeof(float) ? element : 0));
 }
 
-static int plan_attention(struct dl2_attention *attention, struct dl2_error *error)
+static int cuda_attention_plan(struct dl2_cuda_attention *attention, struct dl2_error *error)
 {
     struct cuda *cuda = attention->cuda;
     const size_t bytes =
         attention->s.heads * attention->scores * dl2_element_size(cuda->base.element);
-    DL2_TRY(plan_products(attention, error));
-    DL2_TRY(
-        dl2_cuda_grow(cuda, &cuda->scores, scratch_size(attention), "attention's scores", error));
+    DL2_TRY(cuda_attention_plan_products(attention, error));
+    DL2_TRY(dl2_cuda_grow(cuda, &cuda->scores, cuda_attention_scratch_size(attention),
+                          "attention's scores", error));
     DL2_TRY(dl2_cuda_take(cuda, bytes, "attention's softmax", &attention->softmax, error));
     attention->softmax_bytes = bytes;
     cuda->allocated += bytes;
@@ -163,7 +165,7 @@ int dl2_cuda_attention_create(struct dl2_device *device, const struct dl2_attent
 {
     size_t scores;
     DL2_TRY(dl2_attention_shape_check(shape, &scores, error));
-    struct dl2_attention *attention = dl2_calloc(1, sizeof *attention);
+    struct dl2_cuda_attention *attention = dl2_calloc(1, sizeof *attention);
     if (!attention)
         return dl2_cuda_out_of_memory(error, "attention");
     attention->cuda = (struct cuda *)device;
@@ -172,32 +174,32 @@ int dl2_cuda_attention_create(struct dl2_device *device, const struct dl2_attent
     attention->step = (shape->tokens + 7) / 8 * 8;
     attention->rows = (size_t)shape->batch * shape->tokens;
     attention->scores = attention->rows * attention->step;
-    int status = plan_attention(attention, error);
+    int status = cuda_attention_plan(attention, error);
     if (status < 0) {
-        dl2_cuda_attention_free(attention);
+        dl2_cuda_attention_free((struct dl2_attention *)attention);
         return status;
     }
-    *out = attention;
+    *out = (struct dl2_attention *)attention;
     return DL2_OK;
 }
 
 /* Tokens of a head, of outputs or of part `part` of inputs. */
-static char *tokens_of(const struct dl2_attention *attention, const void *tensor, unsigned part,
-                       unsigned head)
+static char *cuda_attention_tokens_of(const struct dl2_cuda_attention *attention,
+                                      const void *tensor, unsigned part, unsigned head)
 {
     const size_t at = (size_t)part * attention->s.channels + (size_t)head * attention->size;
     return (char *)(uintptr_t)tensor + at * dl2_element_size(attention->cuda->base.element);
 }
 
-static char *softmax_of(const struct dl2_attention *attention, unsigned head)
+static char *cuda_attention_softmax_of(const struct dl2_cuda_attention *attention, unsigned head)
 {
     return (char *)attention->softmax +
            head * attention->scores * dl2_element_size(attention->cuda->base.element);
 }
 
 /* d = a * b, of a head. */
-static void multiply(struct dl2_attention *attention, int product, const void *a, const void *b,
-                     void *d)
+static void cuda_attention_multiply(struct dl2_cuda_attention *attention, int product,
+                                    const void *a, const void *b, void *d)
 {
     struct cuda *cuda = attention->cuda;
     if (well(cuda))
@@ -206,46 +208,54 @@ static void multiply(struct dl2_attention *attention, int product, const void *a
                                 cuda->workspace.memory, cuda->stream, &cuda->base.failure));
 }
 
-void dl2_cuda_attention_forward(struct dl2_attention *attention, const void *qkv, void *y)
+void dl2_cuda_attention_forward(struct dl2_attention *plan, const void *qkv, void *y)
 {
+    struct dl2_cuda_attention *attention = (struct dl2_cuda_attention *)plan;
     struct cuda *cuda = attention->cuda;
     float *scores = cuda->scores.memory;
     for (unsigned h = 0; h < attention->s.heads; h++) {
-        void *softmax = softmax_of(attention, h);
-        multiply(attention, SCORES, tokens_of(attention, qkv, 0, h),
-                 tokens_of(attention, qkv, 1, h), scores);
+        void *softmax = cuda_attention_softmax_of(attention, h);
+        cuda_attention_multiply(attention, SCORES, cuda_attention_tokens_of(attention, qkv, 0, h),
+                                cuda_attention_tokens_of(attention, qkv, 1, h), scores);
         if (well(cuda))
             launched(cuda,
                      dl2_gpu_softmax(cuda->base.element, scores, attention->rows,
                                      attention->s.tokens, attention->step, softmax, cuda->stream),
                      "attention");
-        multiply(attention, OUTPUT, softmax, tokens_of(attention, qkv, 2, h),
-                 tokens_of(attention, y, 0, h));
+        cuda_attention_multiply(attention, OUTPUT, softmax,
+                                cuda_attention_tokens_of(attention, qkv, 2, h),
+                                cuda_attention_tokens_of(attention, y, 0, h));
     }
 }
 
-void dl2_cuda_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
+void dl2_cuda_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
                                  void *dqkv)
 {
+    struct dl2_cuda_attention *attention = (struct dl2_cuda_attention *)plan;
     struct cuda *cuda = attention->cuda;
     const enum dl2_element element = cuda->base.element;
     const float scale = (float)(1 / sqrt(attention->size));
     float *dsoftmax = cuda->scores.memory;
-    /* See scratch_size(). */
+    /* See cuda_attention_scratch_size(). */
     void *dscores = element == DL2_ELEMENT_F32 ? dsoftmax : dsoftmax + attention->scores;
     for (unsigned h = 0; h < attention->s.heads; h++) {
-        const void *softmax = softmax_of(attention, h), *g = tokens_of(attention, dy, 0, h);
-        multiply(attention, DVALUES, softmax, g, tokens_of(attention, dqkv, 2, h));
-        multiply(attention, DSOFTMAX, g, tokens_of(attention, qkv, 2, h), dsoftmax);
+        const void *softmax = cuda_attention_softmax_of(attention, h),
+                   *g = cuda_attention_tokens_of(attention, dy, 0, h);
+        cuda_attention_multiply(attention, DVALUES, softmax, g,
+                                cuda_attention_tokens_of(attention, dqkv, 2, h));
+        cuda_attention_multiply(attention, DSOFTMAX, g,
+                                cuda_attention_tokens_of(attention, qkv, 2, h), dsoftmax);
         if (well(cuda))
             launched(cuda,
                      dl2_gpu_softmax_backward(element, softmax, dsoftmax, attention->rows,
                                               attention->s.tokens, attention->step, scale, dscores,
                                               cuda->stream),
                      "gradient of attention");
-        multiply(attention, DQUERIES, dscores, tokens_of(attention, qkv, 1, h),
-                 tokens_of(attention, dqkv, 0, h));
-        multiply(attention, DKEYS, dscores, tokens_of(attention, qkv, 0, h),
-                 tokens_of(attention, dqkv, 1, h));
+        cuda_attention_multiply(attention, DQUERIES, dscores,
+                                cuda_attention_tokens_of(attention, qkv, 1, h),
+                                cuda_attention_tokens_of(attention, dqkv, 0, h));
+        cuda_attention_multiply(attention, DKEYS, dscores,
+                                cuda_attention_tokens_of(attention, qkv, 0, h),
+                                cuda_attention_tokens_of(attention, dqkv, 1, h));
     }
 }

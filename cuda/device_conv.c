@@ -21,7 +21,7 @@ struct choice {
     struct choice *next;
 };
 
-struct dl2_conv {
+struct dl2_cuda_conv {
     struct cuda *cuda;
     struct dl2_conv_shape s;
     size_t out_pixels, weights;
@@ -30,7 +30,7 @@ struct dl2_conv {
 };
 
 /* But for the batch. */
-static bool alike(const struct dl2_conv_request *a, const struct dl2_conv_request *b)
+static bool cuda_conv_alike(const struct dl2_conv_request *a, const struct dl2_conv_request *b)
 {
     const struct dl2_conv_shape *s = &a->shape, *t = &b->shape;
     return a->pass == b->pass && s->in_height == t->in_height && s->in_width == t->in_width &&
@@ -40,18 +40,18 @@ static bool alike(const struct dl2_conv_request *a, const struct dl2_conv_reques
            s->pad_height == t->pad_height && s->pad_width == t->pad_width && s->groups == t->groups;
 }
 
-static size_t input_count(const struct dl2_conv_shape *s)
+static size_t cuda_conv_input_count(const struct dl2_conv_shape *s)
 {
     return (size_t)s->batch * s->in_height * s->in_width * s->in_channels;
 }
 
-static size_t weight_count(const struct dl2_conv_shape *s)
+static size_t cuda_conv_weight_count(const struct dl2_conv_shape *s)
 {
     return (size_t)s->out_channels * s->kernel_height * s->kernel_width *
            (s->in_channels / s->groups);
 }
 
-static size_t output_pixels(const struct dl2_conv_shape *s)
+static size_t cuda_conv_output_pixels(const struct dl2_conv_shape *s)
 {
     return (size_t)s->batch *
            dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height) *
@@ -59,8 +59,8 @@ static size_t output_pixels(const struct dl2_conv_shape *s)
 }
 
 /* Milliseconds of a few runs; infinite where it fails. */
-static float time_plan(struct cuda *cuda, const struct dl2_conv_plan *plan, void *const memory[4],
-                       cudaEvent_t begin, cudaEvent_t end)
+static float cuda_conv_time_plan(struct cuda *cuda, const struct dl2_conv_plan *plan,
+                                 void *const memory[4], cudaEvent_t begin, cudaEvent_t end)
 {
     enum { RUNS = 3 };
     struct dl2_error ignored = DL2_ERROR_INIT;
@@ -82,12 +82,13 @@ static float time_plan(struct cuda *cuda, const struct dl2_conv_plan *plan, void
 
 /* The fastest of the plans, or the first that runs, on tensors of their own full of noise; the
  * first of all where these can't be had. */
-static unsigned measure(struct cuda *cuda, const struct dl2_conv_request *request,
-                        const struct dl2_conv_plan *plans, unsigned count, bool fastest)
+static unsigned cuda_conv_measure(struct cuda *cuda, const struct dl2_conv_request *request,
+                                  const struct dl2_conv_plan *plans, unsigned count, bool fastest)
 {
     size_t size = dl2_element_size(cuda->base.element), workspace = 0;
-    size_t counts[3] = {input_count(&request->shape), weight_count(&request->shape),
-                        output_pixels(&request->shape) * request->shape.out_channels};
+    size_t counts[3] = {cuda_conv_input_count(&request->shape),
+                        cuda_conv_weight_count(&request->shape),
+                        cuda_conv_output_pixels(&request->shape) * request->shape.out_channels};
     void *memory[4] = {NULL};
     cudaEvent_t begin = NULL, end = NULL;
     unsigned best = 0;
@@ -100,7 +101,7 @@ static unsigned measure(struct cuda *cuda, const struct dl2_conv_request *reques
                dl2_gpu_noise(cuda->base.element, memory[i], counts[i], cuda->stream) == cudaSuccess;
     float least = 1e30f;
     for (unsigned i = 0; i < count && good; i++) {
-        float time = time_plan(cuda, &plans[i], memory, begin, end);
+        float time = cuda_conv_time_plan(cuda, &plans[i], memory, begin, end);
         if (time < least) {
             least = time;
             best = i;
@@ -119,8 +120,9 @@ static unsigned measure(struct cuda *cuda, const struct dl2_conv_request *reques
     return best;
 }
 
-static int choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum dl2_conv_pass pass,
-                  const struct choice **out, struct dl2_error *error)
+static int cuda_conv_choose(struct cuda *cuda, const struct dl2_conv_shape *shape,
+                            enum dl2_conv_pass pass, const struct choice **out,
+                            struct dl2_error *error)
 {
     enum { TRIALS = 10 };
     struct dl2_conv_request request = {.shape = *shape,
@@ -130,7 +132,7 @@ static int choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum dl
                                        .workspace = cuda->workspace_limit};
     bool fastest = !cuda->deterministic;
     for (const struct choice *c = cuda->choices; c; c = c->next)
-        if (alike(&c->request, &request)) {
+        if (cuda_conv_alike(&c->request, &request)) {
             *out = c;
             if (c->request.shape.batch == shape->batch)
                 return DL2_OK;
@@ -144,7 +146,7 @@ static int choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum dl
     int status = dl2_conv_plans_find(&request, cuda->cudnn, NULL, plans, TRIALS, &count, error);
     if (status == DL2_OK) {
         if (count > 1)
-            best = measure(cuda, &request, plans, count, fastest);
+            best = cuda_conv_measure(cuda, &request, plans, count, fastest);
         choice->plan = plans[best];
         for (unsigned i = 0; i < count; i++)
             if (i != best)
@@ -171,18 +173,20 @@ void dl2_cuda_forget_choices(struct cuda *cuda)
     }
 }
 
-void dl2_cuda_conv_free(struct dl2_conv *conv)
+void dl2_cuda_conv_free(struct dl2_conv *plan)
 {
+    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
     free(conv); /* what was chosen stays for others of its shape */
 }
 
-static int plan_conv(struct cuda *cuda, struct dl2_conv *conv, struct dl2_error *error)
+static int cuda_conv_plan(struct cuda *cuda, struct dl2_cuda_conv *conv, struct dl2_error *error)
 {
     size_t size = dl2_element_size(cuda->base.element);
     conv->depthwise = dl2_gpu_depthwise(&conv->s);
     if (!conv->depthwise) {
         for (int pass = DL2_CONV_FORWARD; pass <= DL2_CONV_WEIGHTS; pass++)
-            DL2_TRY(choose(cuda, &conv->s, (enum dl2_conv_pass)pass, &conv->choices[pass], error));
+            DL2_TRY(cuda_conv_choose(cuda, &conv->s, (enum dl2_conv_pass)pass, &conv->choices[pass],
+                                     error));
         DL2_TRY(dl2_cuda_grow(cuda, &cuda->gradient, conv->weights * size, "gradients of weights",
                               error));
     }
@@ -196,24 +200,24 @@ int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape 
 {
     struct cuda *cuda = (struct cuda *)device;
     DL2_TRY(dl2_conv_shape_check(shape, error));
-    struct dl2_conv *conv = dl2_calloc(1, sizeof *conv);
+    struct dl2_cuda_conv *conv = dl2_calloc(1, sizeof *conv);
     if (!conv)
         return dl2_cuda_out_of_memory(error, "a convolution");
     conv->cuda = cuda;
     conv->s = *shape;
-    conv->out_pixels = output_pixels(shape);
-    conv->weights = weight_count(shape);
-    int status = plan_conv(cuda, conv, error);
+    conv->out_pixels = cuda_conv_output_pixels(shape);
+    conv->weights = cuda_conv_weight_count(shape);
+    int status = cuda_conv_plan(cuda, conv, error);
     if (status < 0) {
-        dl2_cuda_conv_free(conv);
+        dl2_cuda_conv_free((struct dl2_conv *)conv);
         return status;
     }
-    *out = conv;
+    *out = (struct dl2_conv *)conv;
     return DL2_OK;
 }
 
 /* Names the layer in a failure that has just come up. */
-static void name_conv(struct dl2_conv *conv, enum dl2_conv_pass pass, bool was_well)
+static void cuda_conv_name(struct dl2_cuda_conv *conv, enum dl2_conv_pass pass, bool was_well)
 {
     if (!was_well || well(conv->cuda))
         return;
@@ -223,8 +227,8 @@ static void name_conv(struct dl2_conv *conv, enum dl2_conv_pass pass, bool was_w
     dl2_error_prefix(&conv->cuda->base.failure, "%s", text);
 }
 
-static void run_conv(struct dl2_conv *conv, enum dl2_conv_pass pass, const void *x, const void *w,
-                     const void *y)
+static void cuda_conv_run(struct dl2_cuda_conv *conv, enum dl2_conv_pass pass, const void *x,
+                          const void *w, const void *y)
 {
     struct cuda *cuda = conv->cuda;
     if (((uintptr_t)x | (uintptr_t)w | (uintptr_t)y) % 16 != 0)
@@ -235,9 +239,10 @@ static void run_conv(struct dl2_conv *conv, enum dl2_conv_pass pass, const void 
                                         cuda->workspace.memory, &cuda->base.failure));
 }
 
-void dl2_cuda_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
+void dl2_cuda_conv_forward(struct dl2_conv *plan, const void *x, const void *weights,
                            const float *bias, void *y)
 {
+    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
     struct cuda *cuda = conv->cuda;
     enum dl2_element element = cuda->base.element;
     bool was_well = well(cuda);
@@ -247,18 +252,19 @@ void dl2_cuda_conv_forward(struct dl2_conv *conv, const void *x, const void *wei
         launched(cuda, dl2_gpu_depthwise_forward(element, &conv->s, x, weights, y, cuda->stream),
                  NULL);
     else
-        run_conv(conv, DL2_CONV_FORWARD, x, weights, y);
+        cuda_conv_run(conv, DL2_CONV_FORWARD, x, weights, y);
     if (bias && well(cuda))
         launched(cuda,
                  dl2_gpu_add_bias(element, bias, y, conv->out_pixels, conv->s.out_channels,
                                   cuda->stream),
                  NULL);
-    name_conv(conv, DL2_CONV_FORWARD, was_well);
+    cuda_conv_name(conv, DL2_CONV_FORWARD, was_well);
 }
 
-void dl2_cuda_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
+void dl2_cuda_conv_backward_data(struct dl2_conv *plan, const void *dy, const void *weights,
                                  void *dx)
 {
+    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
     struct cuda *cuda = conv->cuda;
     bool was_well = well(cuda);
     if (!was_well)
@@ -269,13 +275,14 @@ void dl2_cuda_conv_backward_data(struct dl2_conv *conv, const void *dy, const vo
                                                  cuda->stream),
                  NULL);
     else
-        run_conv(conv, DL2_CONV_DATA, dx, weights, dy);
-    name_conv(conv, DL2_CONV_DATA, was_well);
+        cuda_conv_run(conv, DL2_CONV_DATA, dx, weights, dy);
+    cuda_conv_name(conv, DL2_CONV_DATA, was_well);
 }
 
-void dl2_cuda_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
+void dl2_cuda_conv_backward_weights(struct dl2_conv *plan, const void *x, const void *dy,
                                     float *dweights, float *dbias, bool accumulate)
 {
+    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
     struct cuda *cuda = conv->cuda;
     enum dl2_element element = cuda->base.element;
     float *partials = cuda->partials.memory;
@@ -288,9 +295,9 @@ void dl2_cuda_conv_backward_weights(struct dl2_conv *conv, const void *x, const 
                                                     accumulate, cuda->stream),
                  NULL);
     } else if (element == DL2_ELEMENT_F32 && !accumulate) {
-        run_conv(conv, DL2_CONV_WEIGHTS, x, dweights, dy);
+        cuda_conv_run(conv, DL2_CONV_WEIGHTS, x, dweights, dy);
     } else { /* cuDNN makes gradients of the element that it is given */
-        run_conv(conv, DL2_CONV_WEIGHTS, x, cuda->gradient.memory, dy);
+        cuda_conv_run(conv, DL2_CONV_WEIGHTS, x, cuda->gradient.memory, dy);
         if (well(cuda))
             launched(cuda,
                      dl2_gpu_widen(element, cuda->gradient.memory, dweights, conv->weights,
@@ -302,5 +309,5 @@ void dl2_cuda_conv_backward_weights(struct dl2_conv *conv, const void *x, const 
                  dl2_gpu_column_sums(element, dy, conv->out_pixels, conv->s.out_channels, partials,
                                      dbias, accumulate, cuda->stream),
                  NULL);
-    name_conv(conv, DL2_CONV_WEIGHTS, was_well);
+    cuda_conv_name(conv, DL2_CONV_WEIGHTS, was_well);
 }

@@ -39,12 +39,12 @@ struct retired {
     struct retired *next;
 };
 
-struct dl2_ingest {
+struct dl2_cuda_ingest {
     struct cuda *cuda;
     struct dl2_ingest_shape s;
 };
 
-struct dl2_recording {
+struct dl2_cuda_recording {
     struct cuda *cuda;
     cudaGraphExec_t graph;
     unsigned ingests;
@@ -71,7 +71,8 @@ int dl2_cuda_out_of_memory(struct dl2_error *error, const char *what)
 /* -- memory of the card -- */
 
 /* Activations, which grow with the batch, are nearly all there is. */
-static int card_is_full(struct cuda *cuda, size_t bytes, const char *what, struct dl2_error *error)
+static int cuda_card_is_full(struct cuda *cuda, size_t bytes, const char *what,
+                             struct dl2_error *error)
 {
     size_t available = 0, total = 0;
     if (cudaMemGetInfo(&available, &total) != cudaSuccess)
@@ -96,7 +97,7 @@ int dl2_cuda_take(struct cuda *cuda, size_t bytes, const char *what, void *out,
     cudaError_t status = cudaMalloc(&memory, bytes ? bytes : 1);
     if (status == cudaErrorMemoryAllocation) {
         cudaGetLastError();
-        return card_is_full(cuda, bytes, what, error);
+        return cuda_card_is_full(cuda, bytes, what, error);
     }
     DL2_TRY(dl2_gpu_check(status, "device cuda: cudaMalloc", error));
     memcpy(out, &memory, sizeof memory);
@@ -288,18 +289,17 @@ static json_t *cuda_describe(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
     struct cudaDeviceProp card;
-    char pci[32] = "";
     int driver = 0;
     if (cudaGetDeviceProperties(&card, (int)cuda->number) != cudaSuccess ||
-        cudaDeviceGetPCIBusId(pci, sizeof pci, (int)cuda->number) != cudaSuccess ||
         cudaDriverGetVersion(&driver) != cudaSuccess) {
         cudaGetLastError();
         return json_object();
     }
-    return json_pack("{s:s, s:s, s:I, s:i, s:f, s:f, s:s, s:b}", "name", card.name, "pci", pci,
-                     "memory_bytes", (json_int_t)card.totalGlobalMem, "multiprocessors",
-                     card.multiProcessorCount, "compute_capability", card.major + 0.1 * card.minor,
-                     "driver_cuda", driver / 1000 + 0.1 * (driver % 1000 / 10), "precision",
+    return json_pack("{s:s, s:s, s:I, s:i, s:f, s:f, s:s, s:b}", "name", card.name, "pci",
+                     cuda->base.pci, "memory_bytes", (json_int_t)card.totalGlobalMem,
+                     "multiprocessors", card.multiProcessorCount, "compute_capability",
+                     card.major + 0.1 * card.minor, "driver_cuda",
+                     driver / 1000 + 0.1 * (driver % 1000 / 10), "precision",
                      dl2_precision_name(cuda->precision), "deterministic", cuda->deterministic);
 }
 
@@ -347,7 +347,7 @@ static void cuda_close(struct dl2_device *device)
 /* PyTorch's GradScaler begins there, too. */
 #define FIRST_DYNAMIC_SCALE 65536.0
 
-static int start_state(struct cuda *cuda, double loss_scale, struct dl2_error *error)
+static int cuda_start_state(struct cuda *cuda, double loss_scale, struct dl2_error *error)
 {
     bool scales = cuda->precision == DL2_PRECISION_FP16;
     struct dl2_gpu_state state = {.dynamic = scales && !(loss_scale > 0)};
@@ -359,13 +359,18 @@ static int start_state(struct cuda *cuda, double loss_scale, struct dl2_error *e
     return dl2_gpu_check(cudaStreamSynchronize(cuda->stream), "cudaStreamSynchronize", error);
 }
 
-static int start(struct cuda *cuda, const struct dl2_device_options *options,
-                 struct dl2_error *error)
+static int cuda_start(struct cuda *cuda, const struct dl2_device_options *options,
+                      struct dl2_error *error)
 {
     DL2_TRY(dl2_gpu_use(cuda->number, error));
     struct cudaDeviceProp card;
     DL2_TRY(dl2_gpu_check(cudaGetDeviceProperties(&card, (int)cuda->number),
                           "cudaGetDeviceProperties", error));
+    if (cudaDeviceGetPCIBusId(cuda->base.pci, sizeof cuda->base.pci, (int)cuda->number) !=
+        cudaSuccess) {
+        cuda->base.pci[0] = '\0';
+        cudaGetLastError();
+    }
     if (card.major < 8 &&
         (cuda->precision == DL2_PRECISION_BF16 || cuda->precision == DL2_PRECISION_TF32))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -390,7 +395,7 @@ static int start(struct cuda *cuda, const struct dl2_device_options *options,
     DL2_TRY(dl2_cublas_check(cublasLtCreate(&cuda->blas), "cublasLtCreate", NULL, error));
     if (cuda->base.world)
         DL2_TRY(dl2_gpu_reducer_open(cuda->base.world, &cuda->reducer, error));
-    return start_state(cuda, options ? options->loss_scale : 0, error);
+    return cuda_start_state(cuda, options ? options->loss_scale : 0, error);
 }
 
 extern const struct dl2_device_class dl2_device_cuda;
@@ -418,7 +423,7 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
     cuda->base.element = cuda->precision == DL2_PRECISION_BF16   ? DL2_ELEMENT_BF16
                          : cuda->precision == DL2_PRECISION_FP16 ? DL2_ELEMENT_F16
                                                                  : DL2_ELEMENT_F32;
-    int status = start(cuda, options, error);
+    int status = cuda_start(cuda, options, error);
     if (status < 0) {
         dl2_error_prefix(error, "device cuda:%u", cuda->number);
         cuda_close(&cuda->base);
@@ -438,7 +443,7 @@ static void cuda_record_begin(struct dl2_device *device)
     struct cuda *cuda = (struct cuda *)device;
     if (!cuda->graphs || !well(cuda))
         return;
-    struct dl2_recording *recording = dl2_calloc(1, sizeof *recording);
+    struct dl2_cuda_recording *recording = dl2_calloc(1, sizeof *recording);
     if (!recording)
         return; /* then it is only done, not recorded */
     recording->cuda = cuda;
@@ -451,8 +456,9 @@ static void cuda_record_begin(struct dl2_device *device)
         free(recording);
 }
 
-static void cuda_replay(struct dl2_recording *recording)
+static void cuda_replay(struct dl2_recording *made)
 {
+    struct dl2_cuda_recording *recording = (struct dl2_cuda_recording *)made;
     struct cuda *cuda = recording->cuda;
     if (!well(cuda))
         return;
@@ -467,7 +473,7 @@ static void cuda_replay(struct dl2_recording *recording)
 static struct dl2_recording *cuda_record_end(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
-    struct dl2_recording *recording = cuda->recording;
+    struct dl2_cuda_recording *recording = cuda->recording;
     if (!recording)
         return NULL;
     cuda->recording = NULL;
@@ -484,12 +490,13 @@ static struct dl2_recording *cuda_record_end(struct dl2_device *device)
         return NULL;
     }
     cuda->recordings++;
-    cuda_replay(recording);
-    return recording;
+    cuda_replay((struct dl2_recording *)recording);
+    return (struct dl2_recording *)recording;
 }
 
-static void cuda_recording_free(struct dl2_recording *recording)
+static void cuda_recording_free(struct dl2_recording *made)
 {
+    struct dl2_cuda_recording *recording = (struct dl2_cuda_recording *)made;
     if (!recording)
         return;
     struct cuda *cuda = recording->cuda;
@@ -521,23 +528,25 @@ void dl2_cuda_all_reduce_wait(struct dl2_device *device)
 static int cuda_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                               struct dl2_ingest **out, struct dl2_error *error)
 {
-    struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
+    struct dl2_cuda_ingest *ingest = dl2_calloc(1, sizeof *ingest);
     if (!ingest)
         return dl2_cuda_out_of_memory(error, "ingest");
     ingest->cuda = (struct cuda *)device;
     ingest->s = *shape;
-    *out = ingest;
+    *out = (struct dl2_ingest *)ingest;
     return DL2_OK;
 }
 
-static void cuda_ingest_free(struct dl2_ingest *ingest)
+static void cuda_ingest_free(struct dl2_ingest *plan)
 {
+    struct dl2_cuda_ingest *ingest = (struct dl2_cuda_ingest *)plan;
     free(ingest);
 }
 
-static void cuda_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
-                            const uint32_t *partner, void *y)
+static void cuda_ingest_run(struct dl2_ingest *plan, const uint8_t *images, const uint32_t *partner,
+                            void *y)
 {
+    struct dl2_cuda_ingest *ingest = (struct dl2_cuda_ingest *)plan;
     struct cuda *cuda = ingest->cuda;
     if (!well(cuda))
         return;

@@ -36,8 +36,8 @@ struct cuda {
     struct area workspace, partials, gradient, scores;
     struct choice *choices; /* how to do convolutions */
     struct retired *retired;
-    struct dl2_recording *recording; /* being made */
-    unsigned recordings;             /* there are */
+    struct dl2_cuda_recording *recording; /* being made */
+    unsigned recordings;                  /* there are */
     struct block *blocks;
     size_t allocated; /* bytes of the blocks, and what plans keep that is as large as tensors */
 };
@@ -92,31 +92,31 @@ void dl2_cuda_all_reduce_wait(struct dl2_device *device);
 /* -- methods of layers -- */
 
 /* device_attention.c */
-void dl2_cuda_attention_free(struct dl2_attention *attention);
+void dl2_cuda_attention_free(struct dl2_attention *plan);
 int dl2_cuda_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
                               struct dl2_attention **out, struct dl2_error *error);
-void dl2_cuda_attention_forward(struct dl2_attention *attention, const void *qkv, void *y);
-void dl2_cuda_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
+void dl2_cuda_attention_forward(struct dl2_attention *plan, const void *qkv, void *y);
+void dl2_cuda_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
                                  void *dqkv);
 
 /* device_conv.c */
 void dl2_cuda_forget_choices(struct cuda *cuda);
-void dl2_cuda_conv_free(struct dl2_conv *conv);
+void dl2_cuda_conv_free(struct dl2_conv *plan);
 int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
                          struct dl2_conv **out, struct dl2_error *error);
-void dl2_cuda_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
+void dl2_cuda_conv_forward(struct dl2_conv *plan, const void *x, const void *weights,
                            const float *bias, void *y);
-void dl2_cuda_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
+void dl2_cuda_conv_backward_data(struct dl2_conv *plan, const void *dy, const void *weights,
                                  void *dx);
-void dl2_cuda_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
+void dl2_cuda_conv_backward_weights(struct dl2_conv *plan, const void *x, const void *dy,
                                     float *dweights, float *dbias, bool accumulate);
 
 /* device_kernels.c */
-void dl2_cuda_pool_free(struct dl2_pool *pool);
+void dl2_cuda_pool_free(struct dl2_pool *plan);
 int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
                          struct dl2_pool **out, struct dl2_error *error);
-void dl2_cuda_pool_forward(struct dl2_pool *pool, const void *x, void *y);
-void dl2_cuda_pool_backward(struct dl2_pool *pool, const void *dy, void *dx);
+void dl2_cuda_pool_forward(struct dl2_pool *plan, const void *x, void *y);
+void dl2_cuda_pool_backward(struct dl2_pool *plan, const void *dy, void *dx);
 void dl2_cuda_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
                              const void *x, const float *class_token, const float *positions,
                              void *y);
@@ -133,10 +133,10 @@ void dl2_cuda_gelu_backward(struct dl2_device *device, const void *x, const void
 void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
 void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
                       uint64_t seed, uint64_t layer);
-void dl2_cuda_loss_free(struct dl2_loss *loss);
+void dl2_cuda_loss_free(struct dl2_loss *plan);
 int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
                          struct dl2_loss **out, struct dl2_error *error);
-void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
+void dl2_cuda_loss_run(struct dl2_loss *plan, const void *logits, const int32_t *labels,
                        const uint32_t *partner, float *losses, void *dlogits,
                        struct dl2_loss_sums *sums);
 void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, size_t count);
@@ -156,35 +156,35 @@ int dl2_cuda_set_loss_scale(struct dl2_device *device, const struct dl2_loss_sca
                             struct dl2_error *error);
 
 /* device_linear.c */
-void dl2_cuda_linear_free(struct dl2_linear *linear);
+void dl2_cuda_linear_free(struct dl2_linear *plan);
 int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                            struct dl2_linear **out, struct dl2_error *error);
-void dl2_cuda_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
+void dl2_cuda_linear_forward(struct dl2_linear *plan, const void *x, const void *weights,
                              const float *bias, void *y);
-void dl2_cuda_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
+void dl2_cuda_linear_backward_data(struct dl2_linear *plan, const void *dy, const void *weights,
                                    void *dx);
-void dl2_cuda_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
+void dl2_cuda_linear_backward_weights(struct dl2_linear *plan, const void *x, const void *dy,
                                       float *dweights, float *dbias, bool accumulate);
 
 /* device_norm.c */
-void dl2_cuda_norm_free(struct dl2_norm *norm);
+void dl2_cuda_norm_free(struct dl2_norm *plan);
 int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
                          struct dl2_norm **out, struct dl2_error *error);
-void dl2_cuda_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
+void dl2_cuda_norm_train(struct dl2_norm *plan, const void *x, const void *residual,
                          const float *gamma, const float *beta, float *running_mean,
                          float *running_var, void *y);
-void dl2_cuda_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
+void dl2_cuda_norm_eval(struct dl2_norm *plan, const void *x, const void *residual,
                         const float *gamma, const float *beta, const float *running_mean,
                         const float *running_var, void *y);
-void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+void dl2_cuda_norm_backward(struct dl2_norm *plan, const void *x, const void *y, const void *dy,
                             const void *dy2, const float *gamma, const float *beta, void *dx,
                             void *dresidual, float *dgamma, float *dbeta, bool accumulate);
-void dl2_cuda_layer_norm_free(struct dl2_layer_norm *norm);
+void dl2_cuda_layer_norm_free(struct dl2_layer_norm *plan);
 int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
                                struct dl2_layer_norm **out, struct dl2_error *error);
-void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, const float *gamma,
                                  const float *beta, void *y);
-void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
+void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, const void *dy,
                                   const float *gamma, void *dx, float *dgamma, float *dbeta,
                                   bool accumulate);
 

@@ -8,15 +8,16 @@
 
 #include <stdlib.h>
 
-struct dl2_linear {
+struct dl2_cuda_linear {
     struct cuda *cuda;
     struct dl2_linear_shape s;
     struct dl2_product *forward, *data, *weights;
     void *bias; /* as an element; NULL where the caller's will do */
 };
 
-void dl2_cuda_linear_free(struct dl2_linear *linear)
+void dl2_cuda_linear_free(struct dl2_linear *plan)
 {
+    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
     if (!linear)
         return;
     dl2_product_free(linear->forward);
@@ -26,7 +27,7 @@ void dl2_cuda_linear_free(struct dl2_linear *linear)
     free(linear);
 }
 
-static int plan_linear(struct dl2_linear *linear, struct dl2_error *error)
+static int cuda_linear_plan(struct dl2_cuda_linear *linear, struct dl2_error *error)
 {
     struct cuda *cuda = linear->cuda;
     const struct dl2_linear_shape *s = &linear->s;
@@ -69,24 +70,25 @@ static int plan_linear(struct dl2_linear *linear, struct dl2_error *error)
 int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                            struct dl2_linear **out, struct dl2_error *error)
 {
-    struct dl2_linear *linear = dl2_calloc(1, sizeof *linear);
+    struct dl2_cuda_linear *linear = dl2_calloc(1, sizeof *linear);
     if (!linear)
         return dl2_cuda_out_of_memory(error, "a linear layer");
     linear->cuda = (struct cuda *)device;
     linear->s = *shape;
-    int status = plan_linear(linear, error);
+    int status = cuda_linear_plan(linear, error);
     if (status < 0) {
         dl2_error_prefix(error, "device cuda");
-        dl2_cuda_linear_free(linear);
+        dl2_cuda_linear_free((struct dl2_linear *)linear);
         return status;
     }
-    *out = linear;
+    *out = (struct dl2_linear *)linear;
     return DL2_OK;
 }
 
-void dl2_cuda_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
+void dl2_cuda_linear_forward(struct dl2_linear *plan, const void *x, const void *weights,
                              const float *bias, void *y)
 {
+    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
     struct cuda *cuda = linear->cuda;
     if (!well(cuda))
         return;
@@ -101,18 +103,20 @@ void dl2_cuda_linear_forward(struct dl2_linear *linear, const void *x, const voi
                                       cuda->workspace.memory, cuda->stream, &cuda->base.failure));
 }
 
-void dl2_cuda_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
+void dl2_cuda_linear_backward_data(struct dl2_linear *plan, const void *dy, const void *weights,
                                    void *dx)
 {
+    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
     struct cuda *cuda = linear->cuda;
     if (well(cuda))
         library(cuda, dl2_product_run(linear->data, cuda->blas, dy, weights, NULL, dx, false,
                                       cuda->workspace.memory, cuda->stream, &cuda->base.failure));
 }
 
-void dl2_cuda_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
+void dl2_cuda_linear_backward_weights(struct dl2_linear *plan, const void *x, const void *dy,
                                       float *dweights, float *dbias, bool accumulate)
 {
+    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
     struct cuda *cuda = linear->cuda;
     if (!well(cuda))
         return;

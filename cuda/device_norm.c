@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-struct dl2_norm {
+struct dl2_cuda_norm {
     struct cuda *cuda;
     struct dl2_norm_shape s;
     float *moments, *kept, *sums, *shared; /* [2][channels] each */
 };
 
-struct dl2_layer_norm {
+struct dl2_cuda_layer_norm {
     struct cuda *cuda;
     struct dl2_layer_norm_shape s;
     float *kept; /* [2][rows] */
@@ -20,8 +20,9 @@ struct dl2_layer_norm {
 
 /* -- batch norm -- */
 
-void dl2_cuda_norm_free(struct dl2_norm *norm)
+void dl2_cuda_norm_free(struct dl2_norm *plan)
 {
+    struct dl2_cuda_norm *norm = (struct dl2_cuda_norm *)plan;
     if (norm)
         dl2_cuda_give(norm->cuda, norm->moments);
     free(norm);
@@ -31,7 +32,7 @@ int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape 
                          struct dl2_norm **out, struct dl2_error *error)
 {
     struct cuda *cuda = (struct cuda *)device;
-    struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_cuda_norm *norm = dl2_calloc(1, sizeof *norm);
     if (!norm)
         return dl2_cuda_out_of_memory(error, "batch norm");
     /* Each of the four begins at a multiple of 16 floats. */
@@ -48,24 +49,24 @@ int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape 
     norm->kept = norm->moments + each;
     norm->sums = norm->kept + each;
     norm->shared = norm->sums + each;
-    *out = norm;
+    *out = (struct dl2_norm *)norm;
     return DL2_OK;
 }
 
-static bool is_shared(const struct dl2_norm *norm)
+static bool cuda_norm_is_shared(const struct dl2_cuda_norm *norm)
 {
     return norm->s.synchronized && norm->cuda->ranks > 1;
 }
 
 /* Rows of all that the statistics are of. */
-static size_t all_rows(const struct dl2_norm *norm)
+static size_t cuda_norm_all_rows(const struct dl2_cuda_norm *norm)
 {
-    return norm->s.rows * (is_shared(norm) ? norm->cuda->ranks : 1);
+    return norm->s.rows * (cuda_norm_is_shared(norm) ? norm->cuda->ranks : 1);
 }
 
 /* Moments of the world's batch from those of the ranks: the mean of the means, and squared
  * differences that were moved there before they are added up. */
-static void share_moments(struct dl2_norm *norm)
+static void cuda_norm_share_moments(struct dl2_cuda_norm *norm)
 {
     struct cuda *cuda = norm->cuda;
     struct dl2_device *device = &cuda->base;
@@ -86,8 +87,8 @@ static void share_moments(struct dl2_norm *norm)
     dl2_cuda_all_reduce_wait(device);
 }
 
-static void apply_norm(struct dl2_norm *norm, const void *x, const void *residual,
-                       const float *gamma, const float *beta, void *y)
+static void cuda_norm_apply(struct dl2_cuda_norm *norm, const void *x, const void *residual,
+                            const float *gamma, const float *beta, void *y)
 {
     struct cuda *cuda = norm->cuda;
     if (well(cuda))
@@ -97,10 +98,11 @@ static void apply_norm(struct dl2_norm *norm, const void *x, const void *residua
                  "batch norm");
 }
 
-void dl2_cuda_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
+void dl2_cuda_norm_train(struct dl2_norm *plan, const void *x, const void *residual,
                          const float *gamma, const float *beta, float *running_mean,
                          float *running_var, void *y)
 {
+    struct dl2_cuda_norm *norm = (struct dl2_cuda_norm *)plan;
     struct cuda *cuda = norm->cuda;
     if (!well(cuda))
         return;
@@ -108,33 +110,35 @@ void dl2_cuda_norm_train(struct dl2_norm *norm, const void *x, const void *resid
              dl2_gpu_norm_moments(cuda->base.element, x, norm->s.rows, norm->s.channels,
                                   cuda->partials.memory, norm->moments, cuda->stream),
              "batch norm");
-    if (is_shared(norm))
-        share_moments(norm);
+    if (cuda_norm_is_shared(norm))
+        cuda_norm_share_moments(norm);
     if (well(cuda))
         launched(cuda,
-                 dl2_gpu_norm_keep(norm->moments, all_rows(norm), &norm->s, running_mean,
+                 dl2_gpu_norm_keep(norm->moments, cuda_norm_all_rows(norm), &norm->s, running_mean,
                                    running_var, norm->kept, cuda->stream),
                  "batch norm");
-    apply_norm(norm, x, residual, gamma, beta, y);
+    cuda_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-void dl2_cuda_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
+void dl2_cuda_norm_eval(struct dl2_norm *plan, const void *x, const void *residual,
                         const float *gamma, const float *beta, const float *running_mean,
                         const float *running_var, void *y)
 {
+    struct dl2_cuda_norm *norm = (struct dl2_cuda_norm *)plan;
     struct cuda *cuda = norm->cuda;
     if (well(cuda))
         launched(cuda,
                  dl2_gpu_norm_keep_running(running_mean, running_var, &norm->s, norm->kept,
                                            cuda->stream),
                  "batch norm");
-    apply_norm(norm, x, residual, gamma, beta, y);
+    cuda_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+void dl2_cuda_norm_backward(struct dl2_norm *plan, const void *x, const void *y, const void *dy,
                             const void *dy2, const float *gamma, const float *beta, void *dx,
                             void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
+    struct dl2_cuda_norm *norm = (struct dl2_cuda_norm *)plan;
     struct cuda *cuda = norm->cuda;
     enum dl2_element element = cuda->base.element;
     if (!well(cuda))
@@ -144,22 +148,23 @@ void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y,
                                         cuda->partials.memory, norm->sums, dresidual, dgamma, dbeta,
                                         accumulate, cuda->stream),
              "gradient of batch norm");
-    if (is_shared(norm)) {
+    if (cuda_norm_is_shared(norm)) {
         dl2_cuda_all_reduce(&cuda->base, norm->sums, 2 * (size_t)norm->s.channels);
         dl2_cuda_all_reduce_wait(&cuda->base);
     }
     if (well(cuda))
         launched(cuda,
                  dl2_gpu_norm_backward_data(element, &norm->s, x, y, dy, dy2, gamma, beta,
-                                            norm->kept, norm->sums, all_rows(norm), dresidual, dx,
-                                            cuda->stream),
+                                            norm->kept, norm->sums, cuda_norm_all_rows(norm),
+                                            dresidual, dx, cuda->stream),
                  "gradient of batch norm");
 }
 
 /* -- layer norm -- */
 
-void dl2_cuda_layer_norm_free(struct dl2_layer_norm *norm)
+void dl2_cuda_layer_norm_free(struct dl2_layer_norm *plan)
 {
+    struct dl2_cuda_layer_norm *norm = (struct dl2_cuda_layer_norm *)plan;
     if (norm)
         dl2_cuda_give(norm->cuda, norm->kept);
     free(norm);
@@ -169,7 +174,7 @@ int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer
                                struct dl2_layer_norm **out, struct dl2_error *error)
 {
     struct cuda *cuda = (struct cuda *)device;
-    struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_cuda_layer_norm *norm = dl2_calloc(1, sizeof *norm);
     if (!norm)
         return dl2_cuda_out_of_memory(error, "a layer norm");
     norm->cuda = cuda;
@@ -182,13 +187,14 @@ int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer
         free(norm);
         return status;
     }
-    *out = norm;
+    *out = (struct dl2_layer_norm *)norm;
     return DL2_OK;
 }
 
-void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, const float *gamma,
                                  const float *beta, void *y)
 {
+    struct dl2_cuda_layer_norm *norm = (struct dl2_cuda_layer_norm *)plan;
     struct cuda *cuda = norm->cuda;
     if (well(cuda))
         launched(cuda,
@@ -197,10 +203,11 @@ void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, con
                  "layer norm");
 }
 
-void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
+void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, const void *dy,
                                   const float *gamma, void *dx, float *dgamma, float *dbeta,
                                   bool accumulate)
 {
+    struct dl2_cuda_layer_norm *norm = (struct dl2_cuda_layer_norm *)plan;
     struct cuda *cuda = norm->cuda;
     enum dl2_element element = cuda->base.element;
     if (!well(cuda))

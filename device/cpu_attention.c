@@ -14,7 +14,7 @@ struct part {
     dnnl_status_t status;
 };
 
-struct dl2_attention {
+struct dl2_cpu_attention {
     struct dl2_cpu *cpu;
     struct dl2_attention_shape s;
     float *softmax; /* [batch][heads][tokens][tokens] of the last forward */
@@ -25,8 +25,9 @@ struct dl2_attention {
     float *y, *dqkv;
 };
 
-void dl2_cpu_attention_free(struct dl2_attention *attention)
+void dl2_cpu_attention_free(struct dl2_attention *plan)
 {
+    struct dl2_cpu_attention *attention = (struct dl2_cpu_attention *)plan;
     if (!attention)
         return;
     free(attention->softmax);
@@ -42,7 +43,7 @@ int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attenti
     const size_t size = (size_t)shape->tokens * shape->tokens;
     size_t scores, all;
     DL2_TRY(dl2_attention_shape_check(shape, &scores, error));
-    struct dl2_attention *attention = dl2_calloc(1, sizeof *attention);
+    struct dl2_cpu_attention *attention = dl2_calloc(1, sizeof *attention);
     if (!attention)
         return dl2_cpu_out_of_memory(error, "attention");
     attention->cpu = cpu;
@@ -52,12 +53,12 @@ int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attenti
         attention->gradients = dl2_alloc_aligned(all, sizeof *attention->gradients);
     attention->parts = dl2_calloc(cpu->threads, sizeof *attention->parts);
     if (!attention->softmax || !attention->gradients || !attention->parts) {
-        dl2_cpu_attention_free(attention);
+        dl2_cpu_attention_free((struct dl2_attention *)attention);
         return dl2_cpu_out_of_memory(error, "attention");
     }
     for (unsigned p = 0; p < cpu->threads; p++)
         attention->parts[p].gradient = attention->gradients + p * size;
-    *out = attention;
+    *out = (struct dl2_attention *)attention;
     return DL2_OK;
 }
 
@@ -67,7 +68,7 @@ struct head {
     float *softmax;
 };
 
-static struct head head_at(const struct dl2_attention *attention, size_t index)
+static struct head cpu_attention_head(const struct dl2_cpu_attention *attention, size_t index)
 {
     const struct dl2_attention_shape *s = &attention->s;
     const size_t tokens = s->tokens, channels = s->channels;
@@ -89,8 +90,9 @@ struct matrix {
 };
 
 /* c = scale * a * b, [rows][columns], summed over `depth`; unless a product before has failed. */
-static void multiply(struct part *part, size_t rows, size_t columns, size_t depth, float scale,
-                     struct matrix a, struct matrix b, float *c, size_t step)
+static void cpu_attention_multiply(struct part *part, size_t rows, size_t columns, size_t depth,
+                                   float scale, struct matrix a, struct matrix b, float *c,
+                                   size_t step)
 {
     if (part->status == dnnl_success)
         part->status = dnnl_sgemm(a.transposed, b.transposed, (dnnl_dim_t)rows, (dnnl_dim_t)columns,
@@ -98,53 +100,56 @@ static void multiply(struct part *part, size_t rows, size_t columns, size_t dept
                                   (dnnl_dim_t)b.step, 0, c, (dnnl_dim_t)step);
 }
 
-static float score_scale(const struct dl2_attention *attention)
+static float cpu_attention_scale(const struct dl2_cpu_attention *attention)
 {
     return 1 / sqrtf((float)(attention->s.channels / attention->s.heads));
 }
 
-static void forward_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_attention_forward_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_attention *attention = context;
+    const struct dl2_cpu_attention *attention = context;
     const size_t tokens = attention->s.tokens, channels = attention->s.channels;
     const size_t size = channels / attention->s.heads, step = 3 * channels;
     const float *qkv = attention->qkv;
     struct part *own = &attention->parts[part];
     for (size_t index = begin; index < end; index++) {
-        const struct head h = head_at(attention, index);
-        multiply(own, tokens, tokens, size, score_scale(attention),
-                 (struct matrix){qkv + h.q, step, 'N'}, (struct matrix){qkv + h.k, step, 'T'},
-                 h.softmax, tokens);
+        const struct head h = cpu_attention_head(attention, index);
+        cpu_attention_multiply(own, tokens, tokens, size, cpu_attention_scale(attention),
+                               (struct matrix){qkv + h.q, step, 'N'},
+                               (struct matrix){qkv + h.k, step, 'T'}, h.softmax, tokens);
         attention->cpu->kernels->softmax(h.softmax, tokens, tokens);
-        multiply(own, tokens, size, tokens, 1, (struct matrix){h.softmax, tokens, 'N'},
-                 (struct matrix){qkv + h.v, step, 'N'}, attention->y + h.y, channels);
+        cpu_attention_multiply(own, tokens, size, tokens, 1,
+                               (struct matrix){h.softmax, tokens, 'N'},
+                               (struct matrix){qkv + h.v, step, 'N'}, attention->y + h.y, channels);
     }
 }
 
-static void backward_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_attention_backward_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_attention *attention = context;
+    const struct dl2_cpu_attention *attention = context;
     const size_t tokens = attention->s.tokens, channels = attention->s.channels;
     const size_t size = channels / attention->s.heads, step = 3 * channels;
     const float *qkv = attention->qkv;
     float *dqkv = attention->dqkv;
     struct part *own = &attention->parts[part];
     for (size_t index = begin; index < end; index++) {
-        const struct head h = head_at(attention, index);
+        const struct head h = cpu_attention_head(attention, index);
         const struct matrix dy = {attention->dy + h.y, channels, 'N'};
-        multiply(own, tokens, size, tokens, 1, (struct matrix){h.softmax, tokens, 'T'}, dy,
-                 dqkv + h.v, step);
-        multiply(own, tokens, tokens, size, score_scale(attention), dy,
-                 (struct matrix){qkv + h.v, step, 'T'}, own->gradient, tokens);
+        cpu_attention_multiply(own, tokens, size, tokens, 1,
+                               (struct matrix){h.softmax, tokens, 'T'}, dy, dqkv + h.v, step);
+        cpu_attention_multiply(own, tokens, tokens, size, cpu_attention_scale(attention), dy,
+                               (struct matrix){qkv + h.v, step, 'T'}, own->gradient, tokens);
         attention->cpu->kernels->softmax_backward(h.softmax, own->gradient, tokens, tokens);
-        multiply(own, tokens, size, tokens, 1, (struct matrix){own->gradient, tokens, 'N'},
-                 (struct matrix){qkv + h.k, step, 'N'}, dqkv + h.q, step);
-        multiply(own, tokens, size, tokens, 1, (struct matrix){own->gradient, tokens, 'T'},
-                 (struct matrix){qkv + h.q, step, 'N'}, dqkv + h.k, step);
+        cpu_attention_multiply(own, tokens, size, tokens, 1,
+                               (struct matrix){own->gradient, tokens, 'N'},
+                               (struct matrix){qkv + h.k, step, 'N'}, dqkv + h.q, step);
+        cpu_attention_multiply(own, tokens, size, tokens, 1,
+                               (struct matrix){own->gradient, tokens, 'T'},
+                               (struct matrix){qkv + h.q, step, 'N'}, dqkv + h.k, step);
     }
 }
 
-static void each_head(struct dl2_attention *attention, dl2_cpu_work_fn *work)
+static void cpu_attention_each_head(struct dl2_cpu_attention *attention, dl2_cpu_work_fn *work)
 {
     struct dl2_cpu *cpu = attention->cpu;
     if (cpu->base.failure.status)
@@ -159,18 +164,20 @@ static void each_head(struct dl2_attention *attention, dl2_cpu_work_fn *work)
     }
 }
 
-void dl2_cpu_attention_forward(struct dl2_attention *attention, const void *qkv, void *y)
+void dl2_cpu_attention_forward(struct dl2_attention *plan, const void *qkv, void *y)
 {
+    struct dl2_cpu_attention *attention = (struct dl2_cpu_attention *)plan;
     attention->qkv = qkv;
     attention->y = y;
-    each_head(attention, forward_part);
+    cpu_attention_each_head(attention, cpu_attention_forward_part);
 }
 
-void dl2_cpu_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
+void dl2_cpu_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
                                 void *dqkv)
 {
+    struct dl2_cpu_attention *attention = (struct dl2_cpu_attention *)plan;
     attention->qkv = qkv;
     attention->dy = dy;
     attention->dqkv = dqkv;
-    each_head(attention, backward_part);
+    cpu_attention_each_head(attention, cpu_attention_backward_part);
 }

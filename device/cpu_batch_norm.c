@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dl2_norm {
+struct dl2_cpu_norm {
     struct dl2_cpu *cpu;
     struct dl2_norm_shape s;
     float limit; /* of its activation */
@@ -25,8 +25,9 @@ struct dl2_norm {
     float *y, *dx, *dresidual;
 };
 
-void dl2_cpu_norm_free(struct dl2_norm *norm)
+void dl2_cpu_norm_free(struct dl2_norm *plan)
 {
+    struct dl2_cpu_norm *norm = (struct dl2_cpu_norm *)plan;
     if (norm) {
         free(norm->a);
         free(norm->inverse);
@@ -42,7 +43,7 @@ int dl2_cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shape *
     if (!channels || !shape->rows)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no batch norm over nothing");
     size_t period = channels * (channels < 256 ? 256 / channels : 1);
-    struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_cpu_norm *norm = dl2_calloc(1, sizeof *norm);
     float *vectors = dl2_alloc_aligned(6 * period, sizeof *vectors);
     double *inverse = dl2_calloc(channels, 3 * sizeof *inverse);
     bool good = norm && vectors && inverse && dl2_cpu_reserve_partials(cpu, period);
@@ -64,20 +65,20 @@ int dl2_cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shape *
     norm->r = vectors + 5 * period;
     norm->inverse = inverse;
     norm->sums = inverse + channels;
-    *out = norm;
+    *out = (struct dl2_norm *)norm;
     return DL2_OK;
 }
 
 /* Fills what per-channel vectors have beyond the channels. */
-static void repeat(const struct dl2_norm *norm, float *vector)
+static void cpu_norm_repeat(const struct dl2_cpu_norm *norm, float *vector)
 {
     for (size_t i = norm->s.channels; i < norm->period; i++)
         vector[i] = vector[i - norm->s.channels];
 }
 
 /* Adds up the parts for channel `c`, always in the same order. */
-static void total(const struct dl2_norm *norm, unsigned parts, size_t c, double *first,
-                  double *second)
+static void cpu_norm_total(const struct dl2_cpu_norm *norm, unsigned parts, size_t c, double *first,
+                           double *second)
 {
     *first = *second = 0;
     for (unsigned part = 0; part < parts; part++) {
@@ -89,18 +90,18 @@ static void total(const struct dl2_norm *norm, unsigned parts, size_t c, double 
     }
 }
 
-static void norm_sums_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_norm_sums_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_norm *norm = context;
+    const struct dl2_cpu_norm *norm = context;
     size_t channels = norm->s.channels;
     double *sums = dl2_cpu_begin_sums(norm->cpu, part, norm->period);
     norm->cpu->kernels->norm_sums(norm->x + begin * channels, (end - begin) * channels, norm->mean,
                                   norm->period, sums, sums + norm->period);
 }
 
-static void norm_apply_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_norm_apply_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_norm *norm = context;
+    const struct dl2_cpu_norm *norm = context;
     size_t at = begin * norm->s.channels;
     (void)part;
     norm->cpu->kernels->norm_apply(norm->x + at, norm->residual ? norm->residual + at : NULL,
@@ -108,40 +109,41 @@ static void norm_apply_part(void *context, unsigned part, size_t begin, size_t e
                                    norm->period, norm->limit, norm->y + at);
 }
 
-static void norm_apply(struct dl2_norm *norm, const float *x, const float *residual,
-                       const float *gamma, const float *beta, float *y)
+static void cpu_norm_apply(struct dl2_cpu_norm *norm, const float *x, const float *residual,
+                           const float *gamma, const float *beta, float *y)
 {
     for (size_t c = 0; c < norm->s.channels; c++) {
         norm->a[c] = (float)(gamma[c] * norm->inverse[c]);
         norm->b[c] = beta[c];
     }
-    repeat(norm, norm->mean);
-    repeat(norm, norm->a);
-    repeat(norm, norm->b);
+    cpu_norm_repeat(norm, norm->mean);
+    cpu_norm_repeat(norm, norm->a);
+    cpu_norm_repeat(norm, norm->b);
     norm->x = x;
     norm->residual = residual;
     norm->y = y;
-    dl2_cpu_share_out(norm->cpu, norm->s.rows, dl2_cpu_row_grain(norm->s.channels), norm_apply_part,
-                      norm);
+    dl2_cpu_share_out(norm->cpu, norm->s.rows, dl2_cpu_row_grain(norm->s.channels),
+                      cpu_norm_apply_part, norm);
 }
 
-void dl2_cpu_norm_train(struct dl2_norm *norm, const void *from, const void *residual,
+void dl2_cpu_norm_train(struct dl2_norm *plan, const void *from, const void *residual,
                         const float *gamma, const float *beta, float *running_mean,
                         float *running_var, void *y)
 {
+    struct dl2_cpu_norm *norm = (struct dl2_cpu_norm *)plan;
     const struct dl2_norm_shape *s = &norm->s;
     const float *x = from;
     double rows = (double)s->rows, momentum = s->momentum;
     double *means = norm->sums, *variances = norm->sums + s->channels;
     /* One pass, with the first row taken off so that the squares do not cancel. */
     memcpy(norm->mean, x, s->channels * sizeof *x);
-    repeat(norm, norm->mean);
+    cpu_norm_repeat(norm, norm->mean);
     norm->x = x;
-    unsigned parts =
-        dl2_cpu_share_out(norm->cpu, s->rows, dl2_cpu_row_grain(s->channels), norm_sums_part, norm);
+    unsigned parts = dl2_cpu_share_out(norm->cpu, s->rows, dl2_cpu_row_grain(s->channels),
+                                       cpu_norm_sums_part, norm);
     for (size_t c = 0; c < s->channels; c++) {
         double sum, squares;
-        total(norm, parts, c, &sum, &squares);
+        cpu_norm_total(norm, parts, c, &sum, &squares);
         double var = squares / rows - sum / rows * (sum / rows);
         means[c] = x[c] + sum / rows;
         variances[c] = var > 0 ? var : 0;
@@ -158,22 +160,23 @@ void dl2_cpu_norm_train(struct dl2_norm *norm, const void *from, const void *res
         running_mean[c] = (float)((1 - momentum) * running_mean[c] + momentum * means[c]);
         running_var[c] = (float)((1 - momentum) * running_var[c] + momentum * unbiased);
     }
-    norm_apply(norm, x, residual, gamma, beta, y);
+    cpu_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-void dl2_cpu_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
+void dl2_cpu_norm_eval(struct dl2_norm *plan, const void *x, const void *residual,
                        const float *gamma, const float *beta, const float *running_mean,
                        const float *running_var, void *y)
 {
+    struct dl2_cpu_norm *norm = (struct dl2_cpu_norm *)plan;
     for (size_t c = 0; c < norm->s.channels; c++) {
         norm->mean[c] = running_mean[c];
         norm->inverse[c] = 1 / sqrt((double)running_var[c] + norm->s.epsilon);
     }
-    norm_apply(norm, x, residual, gamma, beta, y);
+    cpu_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
 /* The gradient from element `at` on. */
-static struct dl2_masked masked_from(const struct dl2_masked *gradient, size_t at)
+static struct dl2_masked cpu_norm_masked_from(const struct dl2_masked *gradient, size_t at)
 {
     struct dl2_masked g = *gradient;
     g.dy += at;
@@ -183,31 +186,32 @@ static struct dl2_masked masked_from(const struct dl2_masked *gradient, size_t a
     return g;
 }
 
-static void norm_backward_sums_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_norm_backward_sums_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_norm *norm = context;
+    const struct dl2_cpu_norm *norm = context;
     size_t channels = norm->s.channels, at = begin * channels;
-    struct dl2_masked gradient = masked_from(&norm->gradient, at);
+    struct dl2_masked gradient = cpu_norm_masked_from(&norm->gradient, at);
     double *sums = dl2_cpu_begin_sums(norm->cpu, part, norm->period);
     norm->cpu->kernels->norm_backward_sums(&gradient, (end - begin) * channels, norm->period, sums,
                                            sums + norm->period,
                                            norm->dresidual ? norm->dresidual + at : NULL);
 }
 
-static void norm_backward_data_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_norm_backward_data_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_norm *norm = context;
+    const struct dl2_cpu_norm *norm = context;
     size_t channels = norm->s.channels, at = begin * channels;
-    struct dl2_masked gradient = masked_from(&norm->gradient, at);
+    struct dl2_masked gradient = cpu_norm_masked_from(&norm->gradient, at);
     (void)part;
     norm->cpu->kernels->norm_backward_data(&gradient, (end - begin) * channels, norm->p, norm->q,
                                            norm->r, norm->period, norm->dx + at);
 }
 
-void dl2_cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+void dl2_cpu_norm_backward(struct dl2_norm *plan, const void *x, const void *y, const void *dy,
                            const void *dy2, const float *gamma, const float *beta, void *dx,
                            void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
+    struct dl2_cpu_norm *norm = (struct dl2_cpu_norm *)plan;
     const struct dl2_norm_shape *s = &norm->s;
     double rows = (double)s->rows, *sums = norm->sums, *products = norm->sums + s->channels;
     (void)beta;
@@ -228,9 +232,9 @@ void dl2_cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *y, 
         .limit = norm->limit,
     };
     unsigned parts = dl2_cpu_share_out(norm->cpu, s->rows, dl2_cpu_row_grain(s->channels),
-                                       norm_backward_sums_part, norm);
+                                       cpu_norm_backward_sums_part, norm);
     for (size_t c = 0; c < s->channels; c++) {
-        total(norm, parts, c, &sums[c], &products[c]);
+        cpu_norm_total(norm, parts, c, &sums[c], &products[c]);
         dgamma[c] = (float)(products[c] * norm->inverse[c] + (accumulate ? dgamma[c] : 0));
         dbeta[c] = (float)(sums[c] + (accumulate ? dbeta[c] : 0));
     }
@@ -245,11 +249,11 @@ void dl2_cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *y, 
         norm->q[c] = (float)(-gamma[c] * inverse * inverse * inverse * products[c] / rows);
         norm->r[c] = (float)(-gamma[c] * inverse * sums[c] / rows);
     }
-    repeat(norm, norm->p);
-    repeat(norm, norm->q);
-    repeat(norm, norm->r);
+    cpu_norm_repeat(norm, norm->p);
+    cpu_norm_repeat(norm, norm->q);
+    cpu_norm_repeat(norm, norm->r);
     if (dresidual) /* holds the masked gradient by now */
         norm->gradient = (struct dl2_masked){.dy = dresidual, .x = x, .y = y, .mean = norm->mean};
-    dl2_cpu_share_out(norm->cpu, s->rows, dl2_cpu_row_grain(s->channels), norm_backward_data_part,
-                      norm);
+    dl2_cpu_share_out(norm->cpu, s->rows, dl2_cpu_row_grain(s->channels),
+                      cpu_norm_backward_data_part, norm);
 }

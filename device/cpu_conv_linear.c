@@ -36,14 +36,14 @@ struct product_shape {
     struct dl2_window window; /* of a convolution */
 };
 
-static void free_shape(struct product_shape *s)
+static void cpu_free_shape(struct product_shape *s)
 {
     dl2_layout layouts[] = {s->ours.in, s->ours.out, s->ours.weights, s->ours.bias, s->wanted};
     for (int i = 0; i < 5; i++)
         dl2_layout_free(layouts[i]);
 }
 
-static void free_packing(struct packing *pack)
+static void cpu_free_packing(struct packing *pack)
 {
     if (pack->memory)
         dnnl_memory_destroy(pack->memory);
@@ -52,7 +52,7 @@ static void free_packing(struct packing *pack)
     free(pack->block);
 }
 
-static void free_product(struct product *p)
+static void cpu_free_product(struct product *p)
 {
     if (!p)
         return;
@@ -64,15 +64,15 @@ static void free_product(struct product *p)
     for (int i = 0; i < 4; i++)
         if (memories[i])
             dnnl_memory_destroy(memories[i]);
-    free_packing(&p->forward_pack);
-    free_packing(&p->data_pack);
-    free_packing(&p->weights_pack);
+    cpu_free_packing(&p->forward_pack);
+    cpu_free_packing(&p->data_pack);
+    cpu_free_packing(&p->weights_pack);
     free(p);
 }
 
 /* A memory of the layout that the primitive wants, and the reorder between it and ours. */
-static int make_packing(struct product *p, dl2_const_layout ours, dl2_const_layout wanted,
-                        bool unpacks, struct packing *pack, struct dl2_error *error)
+static int cpu_make_packing(struct product *p, dl2_const_layout ours, dl2_const_layout wanted,
+                            bool unpacks, struct packing *pack, struct dl2_error *error)
 {
     dnnl_engine_t engine = p->cpu->engine;
     if (dnnl_memory_desc_equal(ours, wanted))
@@ -94,9 +94,9 @@ static int make_packing(struct product *p, dl2_const_layout ours, dl2_const_layo
 
 /* The primitive of a pass, and the packing of its weights argument. *hint is the description of the
  * forward pass: made by that, asked for by the others, the caller's. */
-static int make_primitive(struct product *p, const struct product_shape *s, enum dl2_pass pass,
-                          dnnl_primitive_desc_t *hint, dnnl_primitive_t *primitive,
-                          struct packing *pack, struct dl2_error *error)
+static int cpu_make_primitive(struct product *p, const struct product_shape *s, enum dl2_pass pass,
+                              dnnl_primitive_desc_t *hint, dnnl_primitive_t *primitive,
+                              struct packing *pack, struct dl2_error *error)
 {
     const char *what = s->conv ? "plan a convolution" : "plan a linear layer";
     dnnl_query_t query =
@@ -114,8 +114,8 @@ static int make_primitive(struct product *p, const struct product_shape *s, enum
                           what, error));
     int status = dl2_cpu_check(dnnl_primitive_create(primitive, desc), what, error);
     if (status == DL2_OK)
-        status = make_packing(p, s->ours.weights, dnnl_primitive_desc_query_md(desc, query, 0),
-                              pass == DL2_BACKWARD_WEIGHTS, pack, error);
+        status = cpu_make_packing(p, s->ours.weights, dnnl_primitive_desc_query_md(desc, query, 0),
+                                  pass == DL2_BACKWARD_WEIGHTS, pack, error);
     if (pass == DL2_FORWARD)
         *hint = desc;
     else
@@ -123,7 +123,8 @@ static int make_primitive(struct product *p, const struct product_shape *s, enum
     return status;
 }
 
-static int fill_product(struct product *p, const struct product_shape *s, struct dl2_error *error)
+static int cpu_fill_product(struct product *p, const struct product_shape *s,
+                            struct dl2_error *error)
 {
     struct dl2_cpu *cpu = p->cpu;
     const struct {
@@ -139,13 +140,13 @@ static int fill_product(struct product *p, const struct product_shape *s, struct
             "describe a tensor", error));
     dl2_cpu_claim_threads(cpu);
     dnnl_primitive_desc_t hint = NULL;
-    int status = make_primitive(p, s, DL2_FORWARD, &hint, &p->forward, &p->forward_pack, error);
+    int status = cpu_make_primitive(p, s, DL2_FORWARD, &hint, &p->forward, &p->forward_pack, error);
     if (status == DL2_OK)
-        status =
-            make_primitive(p, s, DL2_BACKWARD_DATA, &hint, &p->backward_data, &p->data_pack, error);
+        status = cpu_make_primitive(p, s, DL2_BACKWARD_DATA, &hint, &p->backward_data,
+                                    &p->data_pack, error);
     if (status == DL2_OK)
-        status = make_primitive(p, s, DL2_BACKWARD_WEIGHTS, &hint, &p->backward_weights,
-                                &p->weights_pack, error);
+        status = cpu_make_primitive(p, s, DL2_BACKWARD_WEIGHTS, &hint, &p->backward_weights,
+                                    &p->weights_pack, error);
     if (hint)
         dnnl_primitive_desc_destroy(hint);
     DL2_TRY(status);
@@ -161,8 +162,8 @@ static int fill_product(struct product *p, const struct product_shape *s, struct
     return DL2_OK;
 }
 
-static int make_product(struct dl2_device *device, const struct product_shape *shape,
-                        struct product **out, struct dl2_error *error)
+static int cpu_make_product(struct dl2_device *device, const struct product_shape *shape,
+                            struct product **out, struct dl2_error *error)
 {
     struct product *p = dl2_calloc(1, sizeof *p);
     if (!p)
@@ -170,9 +171,9 @@ static int make_product(struct dl2_device *device, const struct product_shape *s
     p->cpu = (struct dl2_cpu *)device;
     p->weight_count = shape->weight_count;
     p->outs = shape->outs;
-    int status = fill_product(p, shape, error);
+    int status = cpu_fill_product(p, shape, error);
     if (status < 0) {
-        free_product(p);
+        cpu_free_product(p);
         return status;
     }
     *out = p;
@@ -180,7 +181,7 @@ static int make_product(struct dl2_device *device, const struct product_shape *s
 }
 
 /* The weights as the primitive wants them. */
-static dnnl_memory_t packed(struct product *p, struct packing *pack, const float *weights)
+static dnnl_memory_t cpu_packed(struct product *p, struct packing *pack, const float *weights)
 {
     if (!pack->block) {
         dl2_cpu_point(pack->memory, weights);
@@ -194,31 +195,32 @@ static dnnl_memory_t packed(struct product *p, struct packing *pack, const float
     return pack->memory;
 }
 
-static void product_forward(struct product *p, const void *x, const void *weights,
-                            const float *bias, void *y)
+static void cpu_product_forward(struct product *p, const void *x, const void *weights,
+                                const float *bias, void *y)
 {
     dl2_cpu_point(p->in, x);
     dl2_cpu_point(p->out, y);
     dl2_cpu_point(p->bias, bias);
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, p->in},
-                                    {DNNL_ARG_WEIGHTS, packed(p, &p->forward_pack, weights)},
+                                    {DNNL_ARG_WEIGHTS, cpu_packed(p, &p->forward_pack, weights)},
                                     {DNNL_ARG_DST, p->out},
                                     {DNNL_ARG_BIAS, p->bias}};
     dl2_cpu_execute(p->cpu, p->forward, bias ? 4 : 3, args, "run a layer");
 }
 
-static void product_backward_data(struct product *p, const void *dy, const void *weights, void *dx)
+static void cpu_product_backward_data(struct product *p, const void *dy, const void *weights,
+                                      void *dx)
 {
     dl2_cpu_point(p->in, dx);
     dl2_cpu_point(p->out, dy);
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_DST, p->out},
-                                    {DNNL_ARG_WEIGHTS, packed(p, &p->data_pack, weights)},
+                                    {DNNL_ARG_WEIGHTS, cpu_packed(p, &p->data_pack, weights)},
                                     {DNNL_ARG_DIFF_SRC, p->in}};
     dl2_cpu_execute(p->cpu, p->backward_data, 3, args, "run a layer's backward pass");
 }
 
-static void product_backward_weights(struct product *p, const void *x, const void *dy,
-                                     float *dweights, float *dbias, bool accumulate)
+static void cpu_product_backward_weights(struct product *p, const void *x, const void *dy,
+                                         float *dweights, float *dbias, bool accumulate)
 {
     struct dl2_cpu *cpu = p->cpu;
     struct packing *pack = &p->weights_pack;
@@ -253,29 +255,29 @@ static void product_backward_weights(struct product *p, const void *x, const voi
     };                                                                                             \
     void dl2_cpu_##name##_free(struct dl2_##name *layer)                                           \
     {                                                                                              \
-        free_product((struct product *)layer);                                                     \
+        cpu_free_product((struct product *)layer);                                                 \
     }                                                                                              \
     void dl2_cpu_##name##_forward(struct dl2_##name *layer, const void *x, const void *weights,    \
                                   const float *bias, void *y)                                      \
     {                                                                                              \
-        product_forward(&layer->product, x, weights, bias, y);                                     \
+        cpu_product_forward(&layer->product, x, weights, bias, y);                                 \
     }                                                                                              \
     void dl2_cpu_##name##_backward_data(struct dl2_##name *layer, const void *dy,                  \
                                         const void *weights, void *dx)                             \
     {                                                                                              \
-        product_backward_data(&layer->product, dy, weights, dx);                                   \
+        cpu_product_backward_data(&layer->product, dy, weights, dx);                               \
     }                                                                                              \
     void dl2_cpu_##name##_backward_weights(struct dl2_##name *layer, const void *x,                \
                                            const void *dy, float *dweights, float *dbias,          \
                                            bool accumulate)                                        \
     {                                                                                              \
-        product_backward_weights(&layer->product, x, dy, dweights, dbias, accumulate);             \
+        cpu_product_backward_weights(&layer->product, x, dy, dweights, dbias, accumulate);         \
     }
 PRODUCT_METHODS(conv)
 PRODUCT_METHODS(linear)
 
-static int conv_layouts(const struct dl2_conv_shape *shape, struct product_shape *s,
-                        struct dl2_error *error)
+static int cpu_conv_layouts(const struct dl2_conv_shape *shape, struct product_shape *s,
+                            struct dl2_error *error)
 {
     unsigned height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
                                      shape->pad_height);
@@ -313,17 +315,17 @@ int dl2_cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *
                    .far_pad = {shape->pad_height, shape->pad_width}},
     };
     struct product *product;
-    int status = conv_layouts(shape, &s, error);
+    int status = cpu_conv_layouts(shape, &s, error);
     if (status == DL2_OK)
-        status = make_product(device, &s, &product, error);
-    free_shape(&s);
+        status = cpu_make_product(device, &s, &product, error);
+    cpu_free_shape(&s);
     if (status == DL2_OK)
         *out = (struct dl2_conv *)product;
     return status;
 }
 
-static int linear_layouts(const struct dl2_linear_shape *shape, struct product_shape *s,
-                          struct dl2_error *error)
+static int cpu_linear_layouts(const struct dl2_linear_shape *shape, struct product_shape *s,
+                              struct dl2_error *error)
 {
     dnnl_dims_t in = {shape->batch, shape->in}, out = {shape->batch, shape->out};
     dnnl_dims_t weights = {shape->out, shape->in}, bias = {shape->out};
@@ -341,10 +343,10 @@ int dl2_cpu_linear_create(struct dl2_device *device, const struct dl2_linear_sha
                               .outs = shape->out,
                               .weight_count = (size_t)shape->out * shape->in};
     struct product *product;
-    int status = linear_layouts(shape, &s, error);
+    int status = cpu_linear_layouts(shape, &s, error);
     if (status == DL2_OK)
-        status = make_product(device, &s, &product, error);
-    free_shape(&s);
+        status = cpu_make_product(device, &s, &product, error);
+    cpu_free_shape(&s);
     if (status == DL2_OK)
         *out = (struct dl2_linear *)product;
     return status;

@@ -17,7 +17,7 @@ struct elementwise {
     const struct dl2_adamw *adamw;
 };
 
-static void activate_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_activate_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
@@ -30,12 +30,12 @@ void dl2_cpu_activate(struct dl2_device *device, enum dl2_activation activation,
     struct elementwise e = {
         .cpu = (struct dl2_cpu *)device, .a = x, .y = y, .limit = dl2_cpu_limit(activation)};
     if (activation != DL2_IDENTITY)
-        dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, activate_part, &e);
+        dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_activate_part, &e);
     else if (x != y)
         memcpy(y, x, count * sizeof(float));
 }
 
-static void activate_backward_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_activate_backward_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
@@ -52,12 +52,12 @@ void dl2_cpu_activate_backward(struct dl2_device *device, enum dl2_activation ac
                             .y = dx,
                             .limit = dl2_cpu_limit(activation)};
     if (activation != DL2_IDENTITY)
-        dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, activate_backward_part, &e);
+        dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_activate_backward_part, &e);
     else if (dx != dy)
         memcpy(dx, dy, count * sizeof(float));
 }
 
-static void gelu_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_gelu_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
@@ -67,10 +67,10 @@ static void gelu_part(void *context, unsigned part, size_t begin, size_t end)
 void dl2_cpu_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
 {
     struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = x, .y = y};
-    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, gelu_part, &e);
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_gelu_part, &e);
 }
 
-static void gelu_backward_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_gelu_backward_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
@@ -81,10 +81,10 @@ void dl2_cpu_gelu_backward(struct dl2_device *device, const void *x, const void 
                            size_t count)
 {
     struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = x, .b = dy, .y = dx};
-    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, gelu_backward_part, &e);
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_gelu_backward_part, &e);
 }
 
-static void add_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_add_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
@@ -94,11 +94,11 @@ static void add_part(void *context, unsigned part, size_t begin, size_t end)
 void dl2_cpu_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
 {
     struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = a, .b = b, .y = y};
-    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, add_part, &e);
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_add_part, &e);
 }
 
 /* Numbers begin .. end-1 of the blocks of 4096 that streams are made for. */
-static void dropout_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_dropout_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     float scale = 1 / (1 - e->rate);
@@ -123,10 +123,10 @@ void dl2_cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t c
                             .seed = seed,
                             .layer = layer,
                             .count = count};
-    dl2_cpu_share_out(e.cpu, (count + 4095) / 4096, 2, dropout_part, &e);
+    dl2_cpu_share_out(e.cpu, (count + 4095) / 4096, 2, cpu_dropout_part, &e);
 }
 
-static void sgd_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_sgd_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     const struct dl2_step_numbers *numbers = &e->cpu->base.numbers;
@@ -149,10 +149,10 @@ void dl2_cpu_sgd_step(struct dl2_device *device, float *weights, void *lowered,
                             .nesterov = nesterov};
     (void)lowered;
     cpu->version++;
-    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, sgd_part, &e);
+    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_sgd_part, &e);
 }
 
-static void adamw_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_adamw_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
@@ -180,10 +180,10 @@ void dl2_cpu_adamw_step(struct dl2_device *device, float *weights, void *lowered
         .cpu = cpu, .a = gradient, .y = weights, .z = first, .second = second, .adamw = &adamw};
     (void)lowered;
     cpu->version++;
-    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, adamw_part, &e);
+    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_adamw_part, &e);
 }
 
-static void move_average_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_move_average_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
@@ -195,7 +195,7 @@ void dl2_cpu_move_average(struct dl2_device *device, float *average, const float
                           size_t count)
 {
     struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = values, .y = average};
-    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, move_average_part, &e);
+    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_move_average_part, &e);
 }
 
 /* -- tokens -- */
@@ -209,7 +209,7 @@ struct tokens {
 };
 
 /* Samples begin .. end-1. */
-static void tokens_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_tokens_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct tokens *t = context;
     const size_t channels = t->s->channels, size = t->s->tokens * channels;
@@ -232,10 +232,10 @@ void dl2_cpu_tokens_forward(struct dl2_device *device, const struct dl2_tokens_s
                        .class_token = class_token,
                        .positions = positions,
                        .to = y};
-    dl2_cpu_share_out(t.cpu, shape->batch, 1, tokens_part, &t);
+    dl2_cpu_share_out(t.cpu, shape->batch, 1, cpu_tokens_part, &t);
 }
 
-static void tokens_gradient_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_tokens_gradient_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct tokens *t = context;
     const size_t channels = t->s->channels, size = t->s->tokens * channels;
@@ -247,7 +247,7 @@ static void tokens_gradient_part(void *context, unsigned part, size_t begin, siz
 
 /* Elements begin .. end-1 of a sample's, over the batch: the order of the sum is always the same.
  */
-static void tokens_sums_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_tokens_sums_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct tokens *t = context;
     (void)part;
@@ -266,8 +266,8 @@ void dl2_cpu_tokens_backward(struct dl2_device *device, const struct dl2_tokens_
                        .to = dx,
                        .sums = dclass_token,
                        .accumulate = accumulate};
-    dl2_cpu_share_out(t.cpu, shape->batch, 1, tokens_gradient_part, &t);
-    dl2_cpu_share_out(t.cpu, channels, grain, tokens_sums_part, &t);
+    dl2_cpu_share_out(t.cpu, shape->batch, 1, cpu_tokens_gradient_part, &t);
+    dl2_cpu_share_out(t.cpu, channels, grain, cpu_tokens_sums_part, &t);
     t.sums = dpositions;
-    dl2_cpu_share_out(t.cpu, shape->tokens * channels, grain, tokens_sums_part, &t);
+    dl2_cpu_share_out(t.cpu, shape->tokens * channels, grain, cpu_tokens_sums_part, &t);
 }

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-struct dl2_layer_norm {
+struct dl2_cpu_layer_norm {
     struct dl2_cpu *cpu;
     struct dl2_layer_norm_shape s;
     float *mean, *inverse; /* [rows] of the last forward; inverse is 1 / sqrt(var + epsilon) */
@@ -13,8 +13,9 @@ struct dl2_layer_norm {
     float *y, *dx;
 };
 
-void dl2_cpu_layer_norm_free(struct dl2_layer_norm *norm)
+void dl2_cpu_layer_norm_free(struct dl2_layer_norm *plan)
 {
+    struct dl2_cpu_layer_norm *norm = (struct dl2_cpu_layer_norm *)plan;
     if (norm) {
         free(norm->mean);
         free(norm->inverse);
@@ -27,7 +28,7 @@ int dl2_cpu_layer_norm_create(struct dl2_device *device, const struct dl2_layer_
 {
     if (!shape->channels || !shape->rows)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no layer norm over nothing");
-    struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_cpu_layer_norm *norm = dl2_calloc(1, sizeof *norm);
     if (!norm)
         return dl2_cpu_out_of_memory(error, "layer norm");
     norm->cpu = (struct dl2_cpu *)device;
@@ -35,16 +36,16 @@ int dl2_cpu_layer_norm_create(struct dl2_device *device, const struct dl2_layer_
     norm->mean = dl2_alloc_aligned(shape->rows, sizeof *norm->mean);
     norm->inverse = dl2_alloc_aligned(shape->rows, sizeof *norm->inverse);
     if (!norm->mean || !norm->inverse || !dl2_cpu_reserve_partials(norm->cpu, shape->channels)) {
-        dl2_cpu_layer_norm_free(norm);
+        dl2_cpu_layer_norm_free((struct dl2_layer_norm *)norm);
         return dl2_cpu_out_of_memory(error, "layer norm");
     }
-    *out = norm;
+    *out = (struct dl2_layer_norm *)norm;
     return DL2_OK;
 }
 
-static void forward_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_layer_norm_forward_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_layer_norm *norm = context;
+    const struct dl2_cpu_layer_norm *norm = context;
     const size_t at = begin * norm->s.channels;
     (void)part;
     norm->cpu->kernels->layer_norm(norm->x + at, end - begin, norm->s.channels, norm->s.epsilon,
@@ -52,20 +53,21 @@ static void forward_part(void *context, unsigned part, size_t begin, size_t end)
                                    norm->inverse + begin, norm->y + at);
 }
 
-void dl2_cpu_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+void dl2_cpu_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, const float *gamma,
                                 const float *beta, void *y)
 {
+    struct dl2_cpu_layer_norm *norm = (struct dl2_cpu_layer_norm *)plan;
     norm->x = x;
     norm->gamma = gamma;
     norm->beta = beta;
     norm->y = y;
-    dl2_cpu_share_out(norm->cpu, norm->s.rows, dl2_cpu_row_grain(norm->s.channels), forward_part,
-                      norm);
+    dl2_cpu_share_out(norm->cpu, norm->s.rows, dl2_cpu_row_grain(norm->s.channels),
+                      cpu_layer_norm_forward_part, norm);
 }
 
-static void backward_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_layer_norm_backward_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_layer_norm *norm = context;
+    const struct dl2_cpu_layer_norm *norm = context;
     const size_t channels = norm->s.channels, at = begin * channels;
     double *sums = dl2_cpu_begin_sums(norm->cpu, part, channels);
     norm->cpu->kernels->layer_norm_backward(norm->x + at, norm->dy + at, end - begin, channels,
@@ -73,18 +75,19 @@ static void backward_part(void *context, unsigned part, size_t begin, size_t end
                                             norm->dx + at, sums, sums + channels);
 }
 
-void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
+void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, const void *dy,
                                  const float *gamma, void *dx, float *dgamma, float *dbeta,
                                  bool accumulate)
 {
+    struct dl2_cpu_layer_norm *norm = (struct dl2_cpu_layer_norm *)plan;
     const size_t channels = norm->s.channels;
     const struct dl2_cpu *cpu = norm->cpu;
     norm->x = x;
     norm->dy = dy;
     norm->gamma = gamma;
     norm->dx = dx;
-    const unsigned parts =
-        dl2_cpu_share_out(cpu, norm->s.rows, dl2_cpu_row_grain(channels), backward_part, norm);
+    const unsigned parts = dl2_cpu_share_out(cpu, norm->s.rows, dl2_cpu_row_grain(channels),
+                                             cpu_layer_norm_backward_part, norm);
     for (size_t c = 0; c < channels; c++) {
         double of_gamma = accumulate ? dgamma[c] : 0, of_beta = accumulate ? dbeta[c] : 0;
         for (unsigned part = 0; part < parts; part++) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dl2_pool {
+struct dl2_cpu_pool {
     struct dl2_cpu *cpu;
     struct dl2_pool_shape s;
     dnnl_primitive_t forward, backward; /* DL2_POOL_MAX; the rest too */
@@ -15,8 +15,9 @@ struct dl2_pool {
     float *to;
 };
 
-void dl2_cpu_pool_free(struct dl2_pool *pool)
+void dl2_cpu_pool_free(struct dl2_pool *plan)
 {
+    struct dl2_cpu_pool *pool = (struct dl2_cpu_pool *)plan;
     if (!pool)
         return;
     if (pool->forward)
@@ -32,8 +33,8 @@ void dl2_cpu_pool_free(struct dl2_pool *pool)
 }
 
 /* Where each window's largest element was, which the forward pass tells the backward pass. */
-static int make_winners(struct dl2_pool *pool, const_dnnl_primitive_desc_t forward,
-                        const char *what, struct dl2_error *error)
+static int cpu_make_winners(struct dl2_cpu_pool *pool, const_dnnl_primitive_desc_t forward,
+                            const char *what, struct dl2_error *error)
 {
     dl2_const_layout winners = dnnl_primitive_desc_query_md(forward, dnnl_query_workspace_md, 0);
     pool->winners_block = dl2_alloc_aligned(dnnl_memory_desc_get_size(winners), 1);
@@ -44,7 +45,8 @@ static int make_winners(struct dl2_pool *pool, const_dnnl_primitive_desc_t forwa
         error);
 }
 
-static int fill_max_pool(struct dl2_pool *pool, struct dl2_operands *ours, struct dl2_error *error)
+static int cpu_fill_max_pool(struct dl2_cpu_pool *pool, struct dl2_operands *ours,
+                             struct dl2_error *error)
 {
     const struct dl2_pool_shape *s = &pool->s;
     dnnl_engine_t engine = pool->cpu->engine;
@@ -73,7 +75,7 @@ static int fill_max_pool(struct dl2_pool *pool, struct dl2_operands *ours, struc
                           what, error));
     int status = dl2_cpu_check(dnnl_primitive_create(&pool->forward, forward), what, error);
     if (status == DL2_OK)
-        status = make_winners(pool, forward, what, error);
+        status = cpu_make_winners(pool, forward, what, error);
     if (status == DL2_OK)
         status = dl2_cpu_check(
             dl2_describe_max_pool(&backward, engine, DL2_BACKWARD_DATA, ours, &window, forward),
@@ -86,10 +88,10 @@ static int fill_max_pool(struct dl2_pool *pool, struct dl2_operands *ours, struc
     return status;
 }
 
-static int make_max_pool(struct dl2_pool *pool, struct dl2_error *error)
+static int cpu_make_max_pool(struct dl2_cpu_pool *pool, struct dl2_error *error)
 {
     struct dl2_operands ours = {NULL};
-    int status = fill_max_pool(pool, &ours, error);
+    int status = cpu_fill_max_pool(pool, &ours, error);
     dl2_layout_free(ours.in);
     dl2_layout_free(ours.out);
     return status;
@@ -99,24 +101,24 @@ int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *
                         struct dl2_pool **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_pool_shape_check(shape, error));
-    struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
+    struct dl2_cpu_pool *pool = dl2_calloc(1, sizeof *pool);
     if (!pool)
         return dl2_cpu_out_of_memory(error, "pooling");
     pool->cpu = (struct dl2_cpu *)device;
     pool->s = *shape;
-    int status = shape->kind == DL2_POOL_MAX ? make_max_pool(pool, error) : DL2_OK;
+    int status = shape->kind == DL2_POOL_MAX ? cpu_make_max_pool(pool, error) : DL2_OK;
     if (status < 0) {
-        dl2_cpu_pool_free(pool);
+        dl2_cpu_pool_free((struct dl2_pool *)pool);
         return status;
     }
-    *out = pool;
+    *out = (struct dl2_pool *)pool;
     return DL2_OK;
 }
 
 /* The mean of each window; images begin .. end-1. */
-static void average_forward(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_average_pool_forward(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_pool *pool = context;
+    const struct dl2_cpu_pool *pool = context;
     const struct dl2_pool_shape *s = &pool->s;
     size_t channels = s->channels;
     (void)part;
@@ -142,9 +144,9 @@ static void average_forward(void *context, unsigned part, size_t begin, size_t e
             }
 }
 
-static void average_backward(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_average_pool_backward(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_pool *pool = context;
+    const struct dl2_cpu_pool *pool = context;
     const struct dl2_pool_shape *s = &pool->s;
     size_t channels = s->channels, size = channels * s->in_height * s->in_width;
     (void)part;
@@ -169,8 +171,9 @@ static void average_backward(void *context, unsigned part, size_t begin, size_t 
     }
 }
 
-void dl2_cpu_pool_forward(struct dl2_pool *pool, const void *x, void *y)
+void dl2_cpu_pool_forward(struct dl2_pool *plan, const void *x, void *y)
 {
+    struct dl2_cpu_pool *pool = (struct dl2_cpu_pool *)plan;
     if (pool->s.kind == DL2_POOL_MAX) {
         dl2_cpu_point(pool->in, x);
         dl2_cpu_point(pool->out, y);
@@ -182,11 +185,12 @@ void dl2_cpu_pool_forward(struct dl2_pool *pool, const void *x, void *y)
     }
     pool->from = x;
     pool->to = y;
-    dl2_cpu_share_out(pool->cpu, pool->s.batch, 1, average_forward, pool);
+    dl2_cpu_share_out(pool->cpu, pool->s.batch, 1, cpu_average_pool_forward, pool);
 }
 
-void dl2_cpu_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
+void dl2_cpu_pool_backward(struct dl2_pool *plan, const void *dy, void *dx)
 {
+    struct dl2_cpu_pool *pool = (struct dl2_cpu_pool *)plan;
     if (pool->s.kind == DL2_POOL_MAX) {
         dl2_cpu_point(pool->in, dx);
         dl2_cpu_point(pool->out, dy);
@@ -198,5 +202,5 @@ void dl2_cpu_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
     }
     pool->from = dy;
     pool->to = dx;
-    dl2_cpu_share_out(pool->cpu, pool->s.batch, 1, average_backward, pool);
+    dl2_cpu_share_out(pool->cpu, pool->s.batch, 1, cpu_average_pool_backward, pool);
 }

@@ -63,6 +63,7 @@ struct dl2_device {
     enum dl2_element element;
     /* Batches that are worth having on the device at once: 2 where uploads overlap computing. */
     unsigned staging;
+    char pci[32];                  /* the address of its card; "": it is not on one */
     const struct dl2_world *world; /* NULL: alone */
     struct dl2_step_numbers numbers;
     struct dl2_error failure; /* the first, until sync() gives it out */
@@ -192,7 +193,8 @@ struct dl2_loss_scale {
     uint64_t skipped; /* updates that were left out, in all */
 };
 
-/* Plans: each device has its own struct behind these names. */
+/* Plans. These structs are never defined: each device casts the pointer to its own struct, as
+ * struct dl2_cpu_conv. */
 struct dl2_conv;
 struct dl2_pool;
 struct dl2_linear;

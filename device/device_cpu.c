@@ -230,7 +230,7 @@ static void cpu_all_reduce_wait(struct dl2_device *device)
 
 enum { INGEST_PERIOD = 192 }; /* a multiple of 1 and 3, and of the vectors */
 
-struct dl2_ingest {
+struct dl2_cpu_ingest {
     struct dl2_cpu *cpu;
     struct dl2_ingest_shape s;
     float a[INGEST_PERIOD], b[INGEST_PERIOD]; /* y = a * x + b */
@@ -243,7 +243,7 @@ struct dl2_ingest {
 static int cpu_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                              struct dl2_ingest **out, struct dl2_error *error)
 {
-    struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
+    struct dl2_cpu_ingest *ingest = dl2_calloc(1, sizeof *ingest);
     if (!ingest)
         return dl2_cpu_out_of_memory(error, "ingest");
     ingest->cpu = (struct dl2_cpu *)device;
@@ -253,18 +253,19 @@ static int cpu_ingest_create(struct dl2_device *device, const struct dl2_ingest_
         ingest->a[i] = 1 / shape->std[c];
         ingest->b[i] = -shape->mean[c] / shape->std[c];
     }
-    *out = ingest;
+    *out = (struct dl2_ingest *)ingest;
     return DL2_OK;
 }
 
-static void cpu_ingest_free(struct dl2_ingest *ingest)
+static void cpu_ingest_free(struct dl2_ingest *plan)
 {
+    struct dl2_cpu_ingest *ingest = (struct dl2_cpu_ingest *)plan;
     free(ingest);
 }
 
-static void ingest_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_ingest_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_ingest *in = context;
+    const struct dl2_cpu_ingest *in = context;
     const struct dl2_cpu_kernels *kernels = in->cpu->kernels;
     size_t size = (size_t)in->s.height * in->s.width * in->s.channels;
     float lambda = in->cpu->base.numbers.lambda;
@@ -279,18 +280,19 @@ static void ingest_part(void *context, unsigned part, size_t begin, size_t end)
     }
 }
 
-static void cpu_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
-                           const uint32_t *partner, void *y)
+static void cpu_ingest_run(struct dl2_ingest *plan, const uint8_t *images, const uint32_t *partner,
+                           void *y)
 {
+    struct dl2_cpu_ingest *ingest = (struct dl2_cpu_ingest *)plan;
     ingest->images = images;
     ingest->partner = partner;
     ingest->y = y;
-    dl2_cpu_share_out(ingest->cpu, ingest->s.batch, 1, ingest_part, ingest);
+    dl2_cpu_share_out(ingest->cpu, ingest->s.batch, 1, cpu_ingest_part, ingest);
 }
 
 /* -- loss -- */
 
-struct dl2_loss {
+struct dl2_cpu_loss {
     struct dl2_cpu *cpu;
     struct dl2_loss_shape s;
     double *values;  /* [batch] */
@@ -303,8 +305,9 @@ struct dl2_loss {
     float *dlogits;
 };
 
-static void cpu_loss_free(struct dl2_loss *loss)
+static void cpu_loss_free(struct dl2_loss *plan)
 {
+    struct dl2_cpu_loss *loss = (struct dl2_cpu_loss *)plan;
     if (loss) {
         free(loss->values);
         free(loss->ranks);
@@ -315,7 +318,7 @@ static void cpu_loss_free(struct dl2_loss *loss)
 static int cpu_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
                            struct dl2_loss **out, struct dl2_error *error)
 {
-    struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
+    struct dl2_cpu_loss *loss = dl2_calloc(1, sizeof *loss);
     if (!loss)
         return dl2_cpu_out_of_memory(error, "the loss");
     loss->cpu = (struct dl2_cpu *)device;
@@ -323,22 +326,22 @@ static int cpu_loss_create(struct dl2_device *device, const struct dl2_loss_shap
     loss->values = dl2_calloc(shape->batch, sizeof *loss->values);
     loss->ranks = dl2_calloc(shape->batch, sizeof *loss->ranks);
     if (!loss->values || !loss->ranks) {
-        cpu_loss_free(loss);
+        cpu_loss_free((struct dl2_loss *)loss);
         return dl2_cpu_out_of_memory(error, "the loss");
     }
-    *out = loss;
+    *out = (struct dl2_loss *)loss;
     return DL2_OK;
 }
 
-static bool counts(const struct dl2_loss *loss, size_t n)
+static bool cpu_counts(const struct dl2_cpu_loss *loss, size_t n)
 {
     return loss->labels[n] >= 0 && (!loss->partner || loss->labels[loss->partner[n]] >= 0);
 }
 
 /* Samples begin .. end-1; in double, as classes are few and losses are added up. */
-static void loss_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_loss_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    struct dl2_loss *loss = context;
+    struct dl2_cpu_loss *loss = context;
     size_t classes = loss->s.classes;
     const struct dl2_step_numbers *numbers = &loss->cpu->base.numbers;
     double smoothing = loss->s.smoothing, own = loss->partner ? numbers->lambda : 1;
@@ -347,7 +350,7 @@ static void loss_part(void *context, unsigned part, size_t begin, size_t end)
         const float *logits = loss->logits + n * classes;
         float *dlogits = loss->dlogits ? loss->dlogits + n * classes : NULL;
         loss->values[n] = 0;
-        if (!counts(loss, n)) {
+        if (!cpu_counts(loss, n)) {
             if (dlogits)
                 memset(dlogits, 0, classes * sizeof *dlogits);
             continue;
@@ -378,22 +381,23 @@ static void loss_part(void *context, unsigned part, size_t begin, size_t end)
     }
 }
 
-static void cpu_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
+static void cpu_loss_run(struct dl2_loss *plan, const void *logits, const int32_t *labels,
                          const uint32_t *partner, float *losses, void *dlogits,
                          struct dl2_loss_sums *sums)
 {
+    struct dl2_cpu_loss *loss = (struct dl2_cpu_loss *)plan;
     loss->logits = logits;
     loss->labels = labels;
     loss->partner = partner;
     loss->dlogits = dlogits;
     loss->counted = 0;
     for (size_t n = 0; n < loss->s.batch; n++)
-        loss->counted += counts(loss, n);
-    dl2_cpu_share_out(loss->cpu, loss->s.batch, 256 / loss->s.classes + 1, loss_part, loss);
+        loss->counted += cpu_counts(loss, n);
+    dl2_cpu_share_out(loss->cpu, loss->s.batch, 256 / loss->s.classes + 1, cpu_loss_part, loss);
     for (size_t n = 0; n < loss->s.batch; n++) {
         if (losses)
             losses[n] = (float)loss->values[n];
-        if (!counts(loss, n))
+        if (!cpu_counts(loss, n))
             continue;
         sums->loss += loss->values[n];
         sums->counted++;

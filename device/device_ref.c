@@ -21,26 +21,26 @@ struct ref {
     bool dynamic, finite; /* finite: so are the gradients of this update */
 };
 
-struct dl2_conv {
+struct dl2_ref_conv {
     enum dl2_element element;
     struct dl2_conv_shape s;
     unsigned out_height, out_width;
     double *sums; /* in_channels */
 };
 
-struct dl2_pool {
+struct dl2_ref_pool {
     enum dl2_element element;
     struct dl2_pool_shape s;
     float *sums;      /* of gradients, as large as x */
     uint32_t *winner; /* DL2_POOL_MAX: element of x that each element of y came from */
 };
 
-struct dl2_linear {
+struct dl2_ref_linear {
     enum dl2_element element;
     struct dl2_linear_shape s;
 };
 
-struct dl2_norm {
+struct dl2_ref_norm {
     struct dl2_device *device;
     enum dl2_element element;
     struct dl2_norm_shape s;
@@ -48,33 +48,33 @@ struct dl2_norm {
     double *sum, *product; /* of backward's gradients, over what mean is over */
 };
 
-struct dl2_layer_norm {
+struct dl2_ref_layer_norm {
     enum dl2_element element;
     struct dl2_layer_norm_shape s;
     double *mean, *scale;   /* [rows], of the last forward; scale is 1 / sqrt(var + epsilon) */
     double *dgamma, *dbeta; /* [channels] */
 };
 
-struct dl2_attention {
+struct dl2_ref_attention {
     enum dl2_element element;
     struct dl2_attention_shape s;
     double *softmax; /* [batch][heads][tokens][tokens] of the last forward */
     double *row;     /* [tokens] */
 };
 
-struct dl2_ingest {
+struct dl2_ref_ingest {
     struct dl2_device *device;
     struct dl2_ingest_shape s;
 };
 
-struct dl2_loss {
+struct dl2_ref_loss {
     struct dl2_device *device;
     struct dl2_loss_shape s;
     double *logits; /* classes */
 };
 
 /* Element i of a tensor. */
-static inline double get(enum dl2_element element, const void *tensor, size_t i)
+static inline double ref_get(enum dl2_element element, const void *tensor, size_t i)
 {
     if (element == DL2_ELEMENT_F32)
         return ((const float *)tensor)[i];
@@ -83,7 +83,7 @@ static inline double get(enum dl2_element element, const void *tensor, size_t i)
     return value;
 }
 
-static inline void set(enum dl2_element element, void *tensor, size_t i, double value)
+static inline void ref_set(enum dl2_element element, void *tensor, size_t i, double value)
 {
     const float rounded = (float)value;
     if (element == DL2_ELEMENT_F32)
@@ -92,7 +92,7 @@ static inline void set(enum dl2_element element, void *tensor, size_t i, double 
         dl2_elements_from_floats(element, &rounded, (uint16_t *)tensor + i, 1);
 }
 
-static int out_of_memory(struct dl2_error *error, const char *what)
+static int ref_out_of_memory(struct dl2_error *error, const char *what)
 {
     return dl2_error_set(error, DL2_ERR_MEMORY, "device ref: out of memory for %s", what);
 }
@@ -187,12 +187,12 @@ static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shap
                            struct dl2_conv **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_conv_shape_check(shape, error));
-    struct dl2_conv *conv = dl2_calloc(1, sizeof *conv);
+    struct dl2_ref_conv *conv = dl2_calloc(1, sizeof *conv);
     double *sums = dl2_calloc(shape->in_channels, sizeof *sums);
     if (!conv || !sums) {
         free(conv);
         free(sums);
-        return out_of_memory(error, "a convolution");
+        return ref_out_of_memory(error, "a convolution");
     }
     conv->element = device->element;
     conv->s = *shape;
@@ -201,27 +201,29 @@ static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shap
                                       shape->pad_height);
     conv->out_width =
         dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
-    *out = conv;
+    *out = (struct dl2_conv *)conv;
     return DL2_OK;
 }
 
-static void ref_conv_free(struct dl2_conv *conv)
+static void ref_conv_free(struct dl2_conv *plan)
 {
+    struct dl2_ref_conv *conv = (struct dl2_ref_conv *)plan;
     if (conv)
         free(conv->sums);
     free(conv);
 }
 
 /* Input coordinate that kernel tap `k` of output `o` sees; false in the padding. */
-static bool tap(unsigned o, unsigned k, unsigned stride, unsigned pad, unsigned in, unsigned *i)
+static bool ref_tap(unsigned o, unsigned k, unsigned stride, unsigned pad, unsigned in, unsigned *i)
 {
     *i = o * stride + k - pad; /* wraps below zero, so one comparison does */
     return *i < in;
 }
 
-static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
+static void ref_conv_forward(struct dl2_conv *plan, const void *x, const void *weights,
                              const float *bias, void *y)
 {
+    struct dl2_ref_conv *conv = (struct dl2_ref_conv *)plan;
     const struct dl2_conv_shape *s = &conv->s;
     enum dl2_element e = conv->element;
     size_t at = 0;
@@ -234,23 +236,25 @@ static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *w
                     size_t first = o / (s->out_channels / s->groups) * ins;
                     for (size_t k = 0; k < kernel; k++) {
                         unsigned h, w;
-                        if (!tap(oh, (unsigned)(k / s->kernel_width), s->stride_height,
-                                 s->pad_height, s->in_height, &h) ||
-                            !tap(ow, (unsigned)(k % s->kernel_width), s->stride_width, s->pad_width,
-                                 s->in_width, &w))
+                        if (!ref_tap(oh, (unsigned)(k / s->kernel_width), s->stride_height,
+                                     s->pad_height, s->in_height, &h) ||
+                            !ref_tap(ow, (unsigned)(k % s->kernel_width), s->stride_width,
+                                     s->pad_width, s->in_width, &w))
                             continue;
                         size_t pixel = ((size_t)n * s->in_height + h) * s->in_width + w;
                         size_t in = pixel * s->in_channels + first;
                         for (size_t c = 0; c < ins; c++)
-                            sum += get(e, x, in + c) * get(e, weights, (o * kernel + k) * ins + c);
+                            sum += ref_get(e, x, in + c) *
+                                   ref_get(e, weights, (o * kernel + k) * ins + c);
                     }
-                    set(e, y, at++, sum);
+                    ref_set(e, y, at++, sum);
                 }
 }
 
-static void ref_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
+static void ref_conv_backward_data(struct dl2_conv *plan, const void *dy, const void *weights,
                                    void *dx)
 {
+    struct dl2_ref_conv *conv = (struct dl2_ref_conv *)plan;
     const struct dl2_conv_shape *s = &conv->s;
     enum dl2_element e = conv->element;
     size_t at = 0;
@@ -275,24 +279,25 @@ static void ref_conv_backward_data(struct dl2_conv *conv, const void *dy, const 
                         for (unsigned o = 0; o < s->out_channels; o++) {
                             size_t tapped =
                                 (((size_t)o * s->kernel_height + r) * s->kernel_width + q) * ins;
-                            double *sums = conv->sums + o / outs * ins, g = get(e, dy, out + o);
+                            double *sums = conv->sums + o / outs * ins, g = ref_get(e, dy, out + o);
                             for (size_t c = 0; c < ins; c++)
-                                sums[c] += g * get(e, weights, tapped + c);
+                                sums[c] += g * ref_get(e, weights, tapped + c);
                         }
                     }
                 for (size_t c = 0; c < s->in_channels; c++)
-                    set(e, dx, at++, conv->sums[c]);
+                    ref_set(e, dx, at++, conv->sums[c]);
             }
 }
 
-static void put(float *to, double value, bool accumulate)
+static void ref_put(float *to, double value, bool accumulate)
 {
     *to = accumulate ? (float)(*to + value) : (float)value;
 }
 
-static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
+static void ref_conv_backward_weights(struct dl2_conv *plan, const void *x, const void *dy,
                                       float *dweights, float *dbias, bool accumulate)
 {
+    struct dl2_ref_conv *conv = (struct dl2_ref_conv *)plan;
     const struct dl2_conv_shape *s = &conv->s;
     enum dl2_element e = conv->element;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels;
@@ -306,22 +311,22 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, cons
                     unsigned ow = (unsigned)(p % conv->out_width), h, w;
                     unsigned oh = (unsigned)(p / conv->out_width % conv->out_height);
                     size_t n = p / conv->out_width / conv->out_height;
-                    if (!tap(oh, r, s->stride_height, s->pad_height, s->in_height, &h) ||
-                        !tap(ow, q, s->stride_width, s->pad_width, s->in_width, &w))
+                    if (!ref_tap(oh, r, s->stride_height, s->pad_height, s->in_height, &h) ||
+                        !ref_tap(ow, q, s->stride_width, s->pad_width, s->in_width, &w))
                         continue;
                     size_t in = ((n * s->in_height + h) * s->in_width + w) * s->in_channels + first;
-                    double g = get(e, dy, p * outs + o);
+                    double g = ref_get(e, dy, p * outs + o);
                     for (size_t c = 0; c < ins; c++)
-                        conv->sums[c] += g * get(e, x, in + c);
+                        conv->sums[c] += g * ref_get(e, x, in + c);
                 }
                 for (size_t c = 0; c < ins; c++)
-                    put(dweights++, conv->sums[c], accumulate);
+                    ref_put(dweights++, conv->sums[c], accumulate);
             }
     for (size_t o = 0; dbias && o < outs; o++) {
         double sum = 0;
         for (size_t p = 0; p < pixels; p++)
-            sum += get(e, dy, p * outs + o);
-        put(dbias + o, sum, accumulate);
+            sum += ref_get(e, dy, p * outs + o);
+        ref_put(dbias + o, sum, accumulate);
     }
 }
 
@@ -330,72 +335,77 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, cons
 static int ref_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                              struct dl2_linear **out, struct dl2_error *error)
 {
-    struct dl2_linear *linear = dl2_calloc(1, sizeof *linear);
+    struct dl2_ref_linear *linear = dl2_calloc(1, sizeof *linear);
     if (!linear)
-        return out_of_memory(error, "a linear layer");
+        return ref_out_of_memory(error, "a linear layer");
     linear->element = device->element;
     linear->s = *shape;
-    *out = linear;
+    *out = (struct dl2_linear *)linear;
     return DL2_OK;
 }
 
-static void ref_linear_free(struct dl2_linear *linear)
+static void ref_linear_free(struct dl2_linear *plan)
 {
+    struct dl2_ref_linear *linear = (struct dl2_ref_linear *)plan;
     free(linear);
 }
 
-static void ref_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
+static void ref_linear_forward(struct dl2_linear *plan, const void *x, const void *weights,
                                const float *bias, void *y)
 {
+    struct dl2_ref_linear *linear = (struct dl2_ref_linear *)plan;
     enum dl2_element e = linear->element;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t n = 0; n < batch; n++)
         for (size_t o = 0; o < out; o++) {
             double sum = bias ? bias[o] : 0;
             for (size_t i = 0; i < in; i++)
-                sum += get(e, x, n * in + i) * get(e, weights, o * in + i);
-            set(e, y, n * out + o, sum);
+                sum += ref_get(e, x, n * in + i) * ref_get(e, weights, o * in + i);
+            ref_set(e, y, n * out + o, sum);
         }
 }
 
-static void ref_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
+static void ref_linear_backward_data(struct dl2_linear *plan, const void *dy, const void *weights,
                                      void *dx)
 {
+    struct dl2_ref_linear *linear = (struct dl2_ref_linear *)plan;
     enum dl2_element e = linear->element;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t n = 0; n < batch; n++)
         for (size_t i = 0; i < in; i++) {
             double sum = 0;
             for (size_t o = 0; o < out; o++)
-                sum += get(e, dy, n * out + o) * get(e, weights, o * in + i);
-            set(e, dx, n * in + i, sum);
+                sum += ref_get(e, dy, n * out + o) * ref_get(e, weights, o * in + i);
+            ref_set(e, dx, n * in + i, sum);
         }
 }
 
-static void ref_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
+static void ref_linear_backward_weights(struct dl2_linear *plan, const void *x, const void *dy,
                                         float *dweights, float *dbias, bool accumulate)
 {
+    struct dl2_ref_linear *linear = (struct dl2_ref_linear *)plan;
     enum dl2_element e = linear->element;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t o = 0; o < out; o++) {
         for (size_t i = 0; i < in; i++) {
             double sum = 0;
             for (size_t n = 0; n < batch; n++)
-                sum += get(e, dy, n * out + o) * get(e, x, n * in + i);
-            put(dweights + o * in + i, sum, accumulate);
+                sum += ref_get(e, dy, n * out + o) * ref_get(e, x, n * in + i);
+            ref_put(dweights + o * in + i, sum, accumulate);
         }
         double sum = 0;
         for (size_t n = 0; n < batch; n++)
-            sum += get(e, dy, n * out + o);
+            sum += ref_get(e, dy, n * out + o);
         if (dbias)
-            put(dbias + o, sum, accumulate);
+            ref_put(dbias + o, sum, accumulate);
     }
 }
 
 /* -- pooling -- */
 
-static void ref_pool_free(struct dl2_pool *pool)
+static void ref_pool_free(struct dl2_pool *plan)
 {
+    struct dl2_ref_pool *pool = (struct dl2_ref_pool *)plan;
     if (pool) {
         free(pool->sums);
         free(pool->winner);
@@ -409,18 +419,18 @@ static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shap
     DL2_TRY(dl2_pool_shape_check(shape, error));
     size_t ins = (size_t)shape->batch * shape->in_height * shape->in_width * shape->channels;
     size_t outs = (size_t)shape->batch * shape->out_height * shape->out_width * shape->channels;
-    struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
+    struct dl2_ref_pool *pool = dl2_calloc(1, sizeof *pool);
     if (!pool)
-        return out_of_memory(error, "pooling");
+        return ref_out_of_memory(error, "pooling");
     pool->element = device->element;
     pool->s = *shape;
     pool->sums = dl2_calloc(ins, sizeof *pool->sums);
     pool->winner = dl2_calloc(shape->kind == DL2_POOL_MAX ? outs : 1, sizeof *pool->winner);
     if (!pool->sums || !pool->winner) {
-        ref_pool_free(pool);
-        return out_of_memory(error, "pooling");
+        ref_pool_free((struct dl2_pool *)pool);
+        return ref_out_of_memory(error, "pooling");
     }
-    *out = pool;
+    *out = (struct dl2_pool *)pool;
     return DL2_OK;
 }
 
@@ -429,20 +439,20 @@ struct window {
     unsigned h0, h1, w0, w1;
 };
 
-static void clip(unsigned o, unsigned kernel, unsigned stride, unsigned pad, unsigned in,
-                 unsigned *begin, unsigned *end)
+static void ref_clip(unsigned o, unsigned kernel, unsigned stride, unsigned pad, unsigned in,
+                     unsigned *begin, unsigned *end)
 {
     unsigned first = o * stride;
     *begin = first > pad ? first - pad : 0;
     *end = first + kernel - pad < in ? first + kernel - pad : in;
 }
 
-static struct window pool_window(const struct dl2_pool_shape *s, unsigned oh, unsigned ow)
+static struct window ref_pool_window(const struct dl2_pool_shape *s, unsigned oh, unsigned ow)
 {
     struct window v;
     if (s->kind == DL2_POOL_MAX) {
-        clip(oh, s->kernel_height, s->stride_height, s->pad_height, s->in_height, &v.h0, &v.h1);
-        clip(ow, s->kernel_width, s->stride_width, s->pad_width, s->in_width, &v.w0, &v.w1);
+        ref_clip(oh, s->kernel_height, s->stride_height, s->pad_height, s->in_height, &v.h0, &v.h1);
+        ref_clip(ow, s->kernel_width, s->stride_width, s->pad_width, s->in_width, &v.w0, &v.w1);
     } else {
         v.h0 = dl2_adaptive_begin(oh, s->in_height, s->out_height);
         v.h1 = dl2_adaptive_end(oh, s->in_height, s->out_height);
@@ -452,8 +462,9 @@ static struct window pool_window(const struct dl2_pool_shape *s, unsigned oh, un
     return v;
 }
 
-static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
+static void ref_pool_forward(struct dl2_pool *plan, const void *x, void *y)
 {
+    struct dl2_ref_pool *pool = (struct dl2_ref_pool *)plan;
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
     size_t i = 0;
@@ -461,7 +472,7 @@ static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
         for (unsigned oh = 0; oh < s->out_height; oh++)
             for (unsigned ow = 0; ow < s->out_width; ow++)
                 for (unsigned c = 0; c < s->channels; c++, i++) {
-                    struct window v = pool_window(s, oh, ow);
+                    struct window v = ref_pool_window(s, oh, ow);
                     double sum = 0, most = 0;
                     size_t best = SIZE_MAX;
                     for (unsigned h = v.h0; h < v.h1; h++)
@@ -469,7 +480,7 @@ static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
                             size_t at =
                                 (((size_t)n * s->in_height + h) * s->in_width + w) * s->channels +
                                 c;
-                            double value = get(e, x, at);
+                            double value = ref_get(e, x, at);
                             sum += value;
                             if (best == SIZE_MAX || value > most) {
                                 best = at;
@@ -477,16 +488,17 @@ static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
                             }
                         }
                     if (s->kind == DL2_POOL_MAX) {
-                        set(e, y, i, most);
+                        ref_set(e, y, i, most);
                         pool->winner[i] = (uint32_t)best;
                     } else {
-                        set(e, y, i, sum / ((double)(v.h1 - v.h0) * (v.w1 - v.w0)));
+                        ref_set(e, y, i, sum / ((double)(v.h1 - v.h0) * (v.w1 - v.w0)));
                     }
                 }
 }
 
-static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
+static void ref_pool_backward(struct dl2_pool *plan, const void *dy, void *dx)
 {
+    struct dl2_ref_pool *pool = (struct dl2_ref_pool *)plan;
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
     size_t count = (size_t)s->batch * s->in_height * s->in_width * s->channels, i = 0;
@@ -495,12 +507,12 @@ static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
         for (unsigned oh = 0; oh < s->out_height; oh++)
             for (unsigned ow = 0; ow < s->out_width; ow++)
                 for (unsigned c = 0; c < s->channels; c++, i++) {
-                    float g = (float)get(e, dy, i);
+                    float g = (float)ref_get(e, dy, i);
                     if (s->kind == DL2_POOL_MAX) {
                         pool->sums[pool->winner[i]] += g;
                         continue;
                     }
-                    struct window v = pool_window(s, oh, ow);
+                    struct window v = ref_pool_window(s, oh, ow);
                     float share = g / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
                     for (unsigned h = v.h0; h < v.h1; h++)
                         for (unsigned w = v.w0; w < v.w1; w++)
@@ -509,7 +521,7 @@ static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
                                        c] += share;
                 }
     for (i = 0; i < count; i++)
-        set(e, dx, i, pool->sums[i]);
+        ref_set(e, dx, i, pool->sums[i]);
 }
 
 /* -- batch norm -- */
@@ -517,12 +529,12 @@ static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
                            struct dl2_norm **out, struct dl2_error *error)
 {
-    struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_ref_norm *norm = dl2_calloc(1, sizeof *norm);
     double *kept = dl2_calloc(shape->channels, 4 * sizeof *kept);
     if (!norm || !kept) {
         free(norm);
         free(kept);
-        return out_of_memory(error, "batch norm");
+        return ref_out_of_memory(error, "batch norm");
     }
     norm->device = device;
     norm->element = device->element;
@@ -531,18 +543,19 @@ static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shap
     norm->scale = kept + shape->channels;
     norm->sum = kept + 2 * (size_t)shape->channels;
     norm->product = kept + 3 * (size_t)shape->channels;
-    *out = norm;
+    *out = (struct dl2_norm *)norm;
     return DL2_OK;
 }
 
-static void ref_norm_free(struct dl2_norm *norm)
+static void ref_norm_free(struct dl2_norm *plan)
 {
+    struct dl2_ref_norm *norm = (struct dl2_ref_norm *)plan;
     if (norm)
         free(norm->mean);
     free(norm);
 }
 
-static double activated(enum dl2_activation activation, double value)
+static double ref_activated(enum dl2_activation activation, double value)
 {
     if (activation != DL2_IDENTITY && !(value > 0))
         return 0;
@@ -550,39 +563,40 @@ static double activated(enum dl2_activation activation, double value)
 }
 
 /* Does a gradient pass, by the output of the activation? */
-static bool passes(enum dl2_activation activation, double y)
+static bool ref_passes(enum dl2_activation activation, double y)
 {
     return activation == DL2_IDENTITY || (y > 0 && !(activation == DL2_RELU6 && y >= 6));
 }
 
-static void norm_apply(const struct dl2_norm *norm, const void *x, const void *residual,
-                       const float *gamma, const float *beta, void *y)
+static void ref_norm_apply(const struct dl2_ref_norm *norm, const void *x, const void *residual,
+                           const float *gamma, const float *beta, void *y)
 {
     const struct dl2_norm_shape *s = &norm->s;
     enum dl2_element e = norm->element;
     for (size_t i = 0; i < s->rows * s->channels; i++) {
         size_t c = i % s->channels;
-        double value = gamma[c] * (get(e, x, i) - norm->mean[c]) * norm->scale[c] + beta[c];
+        double value = gamma[c] * (ref_get(e, x, i) - norm->mean[c]) * norm->scale[c] + beta[c];
         if (residual)
-            value += get(e, residual, i);
-        set(e, y, i, activated(s->activation, value));
+            value += ref_get(e, residual, i);
+        ref_set(e, y, i, ref_activated(s->activation, value));
     }
 }
 
-static void ref_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
+static void ref_norm_train(struct dl2_norm *plan, const void *x, const void *residual,
                            const float *gamma, const float *beta, float *running_mean,
                            float *running_var, void *y)
 {
+    struct dl2_ref_norm *norm = (struct dl2_ref_norm *)plan;
     const struct dl2_norm_shape *s = &norm->s;
     enum dl2_element e = norm->element;
     double rows = (double)s->rows;
     for (size_t c = 0; c < s->channels; c++) {
         double sum = 0, squares = 0;
         for (size_t r = 0; r < s->rows; r++)
-            sum += get(e, x, r * s->channels + c);
+            sum += ref_get(e, x, r * s->channels + c);
         double mean = sum / rows;
         for (size_t r = 0; r < s->rows; r++) {
-            double d = get(e, x, r * s->channels + c) - mean;
+            double d = ref_get(e, x, r * s->channels + c) - mean;
             squares += d * d;
         }
         norm->mean[c] = mean;
@@ -600,24 +614,26 @@ static void ref_norm_train(struct dl2_norm *norm, const void *x, const void *res
         running_mean[c] = (float)((1 - s->momentum) * running_mean[c] + s->momentum * mean);
         running_var[c] = (float)((1 - s->momentum) * running_var[c] + s->momentum * unbiased);
     }
-    norm_apply(norm, x, residual, gamma, beta, y);
+    ref_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-static void ref_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
+static void ref_norm_eval(struct dl2_norm *plan, const void *x, const void *residual,
                           const float *gamma, const float *beta, const float *running_mean,
                           const float *running_var, void *y)
 {
+    struct dl2_ref_norm *norm = (struct dl2_ref_norm *)plan;
     for (size_t c = 0; c < norm->s.channels; c++) {
         norm->mean[c] = running_mean[c];
         norm->scale[c] = 1 / sqrt((double)running_var[c] + norm->s.epsilon);
     }
-    norm_apply(norm, x, residual, gamma, beta, y);
+    ref_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+static void ref_norm_backward(struct dl2_norm *plan, const void *x, const void *y, const void *dy,
                               const void *dy2, const float *gamma, const float *beta, void *dx,
                               void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
+    struct dl2_ref_norm *norm = (struct dl2_ref_norm *)plan;
     const struct dl2_norm_shape *s = &norm->s;
     enum dl2_element e = norm->element;
     double rows = (double)s->rows;
@@ -627,9 +643,9 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *
             double mean = norm->mean[c], scale = norm->scale[c], sum = 0, product = 0;
             for (size_t r = 0; r < s->rows; r++) {
                 size_t i = r * s->channels + c;
-                double g = get(e, dy, i) + (dy2 ? get(e, dy2, i) : 0);
-                g = passes(s->activation, get(e, y, i)) ? g : 0;
-                double normal = (get(e, x, i) - mean) * scale;
+                double g = ref_get(e, dy, i) + (dy2 ? ref_get(e, dy2, i) : 0);
+                g = ref_passes(s->activation, ref_get(e, y, i)) ? g : 0;
+                double normal = (ref_get(e, x, i) - mean) * scale;
                 if (!pass) {
                     sum += g;
                     product += g * normal;
@@ -637,17 +653,17 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *
                 }
                 /* dx last: it may lie where dy or x do. */
                 if (dresidual)
-                    set(e, dresidual, i, g);
-                set(e, dx, i,
-                    gamma[c] * scale *
-                        (g - norm->sum[c] / rows - normal * norm->product[c] / rows));
+                    ref_set(e, dresidual, i, g);
+                ref_set(e, dx, i,
+                        gamma[c] * scale *
+                            (g - norm->sum[c] / rows - normal * norm->product[c] / rows));
             }
             if (pass)
                 continue;
             norm->sum[c] = sum;
             norm->product[c] = product;
-            put(dgamma + c, product, accumulate);
-            put(dbeta + c, sum, accumulate);
+            ref_put(dgamma + c, product, accumulate);
+            ref_put(dbeta + c, sum, accumulate);
         }
         if (!pass && s->synchronized) {
             struct dl2_device *device = norm->device;
@@ -659,8 +675,9 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *
 
 /* -- layer norm -- */
 
-static void ref_layer_norm_free(struct dl2_layer_norm *norm)
+static void ref_layer_norm_free(struct dl2_layer_norm *plan)
 {
+    struct dl2_ref_layer_norm *norm = (struct dl2_ref_layer_norm *)plan;
     if (!norm)
         return;
     free(norm->mean);
@@ -674,9 +691,9 @@ static int ref_layer_norm_create(struct dl2_device *device,
                                  const struct dl2_layer_norm_shape *shape,
                                  struct dl2_layer_norm **out, struct dl2_error *error)
 {
-    struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_ref_layer_norm *norm = dl2_calloc(1, sizeof *norm);
     if (!norm)
-        return out_of_memory(error, "a layer norm");
+        return ref_out_of_memory(error, "a layer norm");
     norm->element = device->element;
     norm->s = *shape;
     norm->mean = dl2_calloc(shape->rows, sizeof *norm->mean);
@@ -684,38 +701,41 @@ static int ref_layer_norm_create(struct dl2_device *device,
     norm->dgamma = dl2_calloc(shape->channels, sizeof *norm->dgamma);
     norm->dbeta = dl2_calloc(shape->channels, sizeof *norm->dbeta);
     if (!norm->mean || !norm->scale || !norm->dgamma || !norm->dbeta) {
-        ref_layer_norm_free(norm);
-        return out_of_memory(error, "a layer norm");
+        ref_layer_norm_free((struct dl2_layer_norm *)norm);
+        return ref_out_of_memory(error, "a layer norm");
     }
-    *out = norm;
+    *out = (struct dl2_layer_norm *)norm;
     return DL2_OK;
 }
 
-static void ref_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
+static void ref_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, const float *gamma,
                                    const float *beta, void *y)
 {
+    struct dl2_ref_layer_norm *norm = (struct dl2_ref_layer_norm *)plan;
     const enum dl2_element e = norm->element;
     const size_t channels = norm->s.channels;
     for (size_t r = 0; r < norm->s.rows; r++) {
         const size_t at = r * channels;
         double mean = 0, var = 0;
         for (size_t c = 0; c < channels; c++)
-            mean += get(e, x, at + c);
+            mean += ref_get(e, x, at + c);
         mean /= (double)channels;
         for (size_t c = 0; c < channels; c++)
-            var += pow(get(e, x, at + c) - mean, 2) / (double)channels;
+            var += pow(ref_get(e, x, at + c) - mean, 2) / (double)channels;
         norm->mean[r] = mean;
         norm->scale[r] = 1 / sqrt(var + norm->s.epsilon);
         for (size_t c = 0; c < channels; c++)
-            set(e, y, at + c, gamma[c] * (get(e, x, at + c) - mean) * norm->scale[r] + beta[c]);
+            ref_set(e, y, at + c,
+                    gamma[c] * (ref_get(e, x, at + c) - mean) * norm->scale[r] + beta[c]);
     }
 }
 
 /* With n = (x - mean) * scale and g = gamma * dy: dx = scale * (g - mean(g) - n * mean(g * n)). */
-static void ref_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
+static void ref_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, const void *dy,
                                     const float *gamma, void *dx, float *dgamma, float *dbeta,
                                     bool accumulate)
 {
+    struct dl2_ref_layer_norm *norm = (struct dl2_ref_layer_norm *)plan;
     const enum dl2_element e = norm->element;
     const size_t channels = norm->s.channels;
     memset(norm->dgamma, 0, channels * sizeof *norm->dgamma);
@@ -725,27 +745,28 @@ static void ref_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, 
         const double mean = norm->mean[r], scale = norm->scale[r];
         double sum = 0, product = 0;
         for (size_t c = 0; c < channels; c++) {
-            const double n = (get(e, x, at + c) - mean) * scale, d = get(e, dy, at + c);
+            const double n = (ref_get(e, x, at + c) - mean) * scale, d = ref_get(e, dy, at + c);
             sum += gamma[c] * d / (double)channels;
             product += gamma[c] * d * n / (double)channels;
             norm->dgamma[c] += d * n;
             norm->dbeta[c] += d;
         }
         for (size_t c = 0; c < channels; c++) {
-            const double n = (get(e, x, at + c) - mean) * scale;
-            set(e, dx, at + c, scale * (gamma[c] * get(e, dy, at + c) - sum - n * product));
+            const double n = (ref_get(e, x, at + c) - mean) * scale;
+            ref_set(e, dx, at + c, scale * (gamma[c] * ref_get(e, dy, at + c) - sum - n * product));
         }
     }
     for (size_t c = 0; c < channels; c++) {
-        put(dgamma + c, norm->dgamma[c], accumulate);
-        put(dbeta + c, norm->dbeta[c], accumulate);
+        ref_put(dgamma + c, norm->dgamma[c], accumulate);
+        ref_put(dbeta + c, norm->dbeta[c], accumulate);
     }
 }
 
 /* -- attention -- */
 
-static void ref_attention_free(struct dl2_attention *attention)
+static void ref_attention_free(struct dl2_attention *plan)
 {
+    struct dl2_ref_attention *attention = (struct dl2_ref_attention *)plan;
     if (!attention)
         return;
     free(attention->softmax);
@@ -758,18 +779,18 @@ static int ref_attention_create(struct dl2_device *device, const struct dl2_atte
 {
     size_t scores;
     DL2_TRY(dl2_attention_shape_check(shape, &scores, error));
-    struct dl2_attention *attention = dl2_calloc(1, sizeof *attention);
+    struct dl2_ref_attention *attention = dl2_calloc(1, sizeof *attention);
     if (!attention)
-        return out_of_memory(error, "attention");
+        return ref_out_of_memory(error, "attention");
     attention->element = device->element;
     attention->s = *shape;
     attention->softmax = dl2_calloc(scores, sizeof *attention->softmax);
     attention->row = dl2_calloc(shape->tokens, sizeof *attention->row);
     if (!attention->softmax || !attention->row) {
-        ref_attention_free(attention);
-        return out_of_memory(error, "attention");
+        ref_attention_free((struct dl2_attention *)attention);
+        return ref_out_of_memory(error, "attention");
     }
-    *out = attention;
+    *out = (struct dl2_attention *)attention;
     return DL2_OK;
 }
 
@@ -780,7 +801,8 @@ struct head {
     double *softmax;   /* [tokens][tokens] */
 };
 
-static struct head head_of(const struct dl2_attention *attention, unsigned sample, unsigned number)
+static struct head ref_head_of(const struct dl2_ref_attention *attention, unsigned sample,
+                               unsigned number)
 {
     const struct dl2_attention_shape *s = &attention->s;
     const size_t tokens = s->tokens, channels = s->channels, size = channels / s->heads;
@@ -796,8 +818,8 @@ static struct head head_of(const struct dl2_attention *attention, unsigned sampl
     };
 }
 
-static void head_forward(struct dl2_attention *attention, const struct head *h, const void *qkv,
-                         void *y)
+static void ref_head_forward(struct dl2_ref_attention *attention, const struct head *h,
+                             const void *qkv, void *y)
 {
     const enum dl2_element e = attention->element;
     const size_t tokens = attention->s.tokens;
@@ -806,7 +828,8 @@ static void head_forward(struct dl2_attention *attention, const struct head *h, 
         for (size_t j = 0; j < tokens; j++) {
             p[j] = 0;
             for (size_t c = 0; c < h->size; c++)
-                p[j] += get(e, qkv, h->q + i * h->step + c) * get(e, qkv, h->k + j * h->step + c);
+                p[j] += ref_get(e, qkv, h->q + i * h->step + c) *
+                        ref_get(e, qkv, h->k + j * h->step + c);
             p[j] /= sqrt((double)h->size);
             most = fmax(most, p[j]);
         }
@@ -817,24 +840,25 @@ static void head_forward(struct dl2_attention *attention, const struct head *h, 
         for (size_t c = 0; c < h->size; c++) {
             double value = 0;
             for (size_t j = 0; j < tokens; j++)
-                value += p[j] * get(e, qkv, h->v + j * h->step + c);
-            set(e, y, h->y + i * attention->s.channels + c, value);
+                value += p[j] * ref_get(e, qkv, h->v + j * h->step + c);
+            ref_set(e, y, h->y + i * attention->s.channels + c, value);
         }
     }
 }
 
-static void ref_attention_forward(struct dl2_attention *attention, const void *qkv, void *y)
+static void ref_attention_forward(struct dl2_attention *plan, const void *qkv, void *y)
 {
+    struct dl2_ref_attention *attention = (struct dl2_ref_attention *)plan;
     for (unsigned b = 0; b < attention->s.batch; b++)
         for (unsigned n = 0; n < attention->s.heads; n++) {
-            const struct head h = head_of(attention, b, n);
-            head_forward(attention, &h, qkv, y);
+            const struct head h = ref_head_of(attention, b, n);
+            ref_head_forward(attention, &h, qkv, y);
         }
 }
 
 /* The softmax is turned into the gradient of the scores, in place. */
-static void head_backward(struct dl2_attention *attention, const struct head *h, const void *qkv,
-                          const void *dy, void *dqkv)
+static void ref_head_backward(struct dl2_ref_attention *attention, const struct head *h,
+                              const void *qkv, const void *dy, void *dqkv)
 {
     const enum dl2_element e = attention->element;
     const size_t tokens = attention->s.tokens, channels = attention->s.channels;
@@ -843,15 +867,16 @@ static void head_backward(struct dl2_attention *attention, const struct head *h,
         for (size_t c = 0; c < h->size; c++) {
             double dv = 0;
             for (size_t i = 0; i < tokens; i++)
-                dv += p[i * tokens + j] * get(e, dy, h->y + i * channels + c);
-            set(e, dqkv, h->v + j * h->step + c, dv);
+                dv += p[i * tokens + j] * ref_get(e, dy, h->y + i * channels + c);
+            ref_set(e, dqkv, h->v + j * h->step + c, dv);
         }
     for (size_t i = 0; i < tokens; i++) {
         double sum = 0;
         for (size_t j = 0; j < tokens; j++) {
             double dp = 0;
             for (size_t c = 0; c < h->size; c++)
-                dp += get(e, dy, h->y + i * channels + c) * get(e, qkv, h->v + j * h->step + c);
+                dp += ref_get(e, dy, h->y + i * channels + c) *
+                      ref_get(e, qkv, h->v + j * h->step + c);
             attention->row[j] = dp;
             sum += dp * p[i * tokens + j];
         }
@@ -862,21 +887,22 @@ static void head_backward(struct dl2_attention *attention, const struct head *h,
         for (size_t c = 0; c < h->size; c++) {
             double dq = 0, dk = 0;
             for (size_t j = 0; j < tokens; j++) {
-                dq += p[i * tokens + j] * get(e, qkv, h->k + j * h->step + c);
-                dk += p[j * tokens + i] * get(e, qkv, h->q + j * h->step + c);
+                dq += p[i * tokens + j] * ref_get(e, qkv, h->k + j * h->step + c);
+                dk += p[j * tokens + i] * ref_get(e, qkv, h->q + j * h->step + c);
             }
-            set(e, dqkv, h->q + i * h->step + c, dq);
-            set(e, dqkv, h->k + i * h->step + c, dk);
+            ref_set(e, dqkv, h->q + i * h->step + c, dq);
+            ref_set(e, dqkv, h->k + i * h->step + c, dk);
         }
 }
 
-static void ref_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
+static void ref_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
                                    void *dqkv)
 {
+    struct dl2_ref_attention *attention = (struct dl2_ref_attention *)plan;
     for (unsigned b = 0; b < attention->s.batch; b++)
         for (unsigned n = 0; n < attention->s.heads; n++) {
-            const struct head h = head_of(attention, b, n);
-            head_backward(attention, &h, qkv, dy, dqkv);
+            const struct head h = ref_head_of(attention, b, n);
+            ref_head_backward(attention, &h, qkv, dy, dqkv);
         }
 }
 
@@ -891,8 +917,8 @@ static void ref_tokens_forward(struct dl2_device *device, const struct dl2_token
     for (size_t b = 0, from = 0, to = 0; b < shape->batch; b++)
         for (size_t t = 0; t < shape->tokens; t++)
             for (size_t c = 0; c < channels; c++)
-                set(e, y, to++,
-                    (t ? get(e, x, from++) : class_token[c]) + positions[t * channels + c]);
+                ref_set(e, y, to++,
+                        (t ? ref_get(e, x, from++) : class_token[c]) + positions[t * channels + c]);
 }
 
 static void ref_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
@@ -904,14 +930,14 @@ static void ref_tokens_backward(struct dl2_device *device, const struct dl2_toke
     for (size_t i = 0; i < size; i++) {
         double sum = 0;
         for (size_t b = 0; b < shape->batch; b++) {
-            const double d = get(e, dy, b * size + i);
+            const double d = ref_get(e, dy, b * size + i);
             sum += d;
             if (i >= channels)
-                set(e, dx, b * (size - channels) + i - channels, d);
+                ref_set(e, dx, b * (size - channels) + i - channels, d);
         }
-        put(dpositions + i, sum, accumulate);
+        ref_put(dpositions + i, sum, accumulate);
         if (i < channels)
-            put(dclass_token + i, sum, accumulate);
+            ref_put(dclass_token + i, sum, accumulate);
     }
 }
 
@@ -922,7 +948,7 @@ static void ref_activate(struct dl2_device *device, enum dl2_activation activati
 {
     enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++)
-        set(e, y, i, activated(activation, get(e, x, i)));
+        ref_set(e, y, i, ref_activated(activation, ref_get(e, x, i)));
 }
 
 static void ref_activate_backward(struct dl2_device *device, enum dl2_activation activation,
@@ -930,15 +956,15 @@ static void ref_activate_backward(struct dl2_device *device, enum dl2_activation
 {
     enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++)
-        set(e, dx, i, passes(activation, get(e, y, i)) ? get(e, dy, i) : 0);
+        ref_set(e, dx, i, ref_passes(activation, ref_get(e, y, i)) ? ref_get(e, dy, i) : 0);
 }
 
 static void ref_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
 {
     const enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++) {
-        const double v = get(e, x, i);
-        set(e, y, i, v / 2 * (1 + erf(v / sqrt(2))));
+        const double v = ref_get(e, x, i);
+        ref_set(e, y, i, v / 2 * (1 + erf(v / sqrt(2))));
     }
 }
 
@@ -947,8 +973,8 @@ static void ref_gelu_backward(struct dl2_device *device, const void *x, const vo
 {
     const enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++) {
-        const double v = get(e, x, i), density = exp(-v * v / 2) / sqrt(2 * M_PI);
-        set(e, dx, i, get(e, dy, i) * ((1 + erf(v / sqrt(2))) / 2 + v * density));
+        const double v = ref_get(e, x, i), density = exp(-v * v / 2) / sqrt(2 * M_PI);
+        ref_set(e, dx, i, ref_get(e, dy, i) * ((1 + erf(v / sqrt(2))) / 2 + v * density));
     }
 }
 
@@ -956,7 +982,7 @@ static void ref_add(struct dl2_device *device, const void *a, const void *b, voi
 {
     enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++)
-        set(e, y, i, get(e, a, i) + get(e, b, i));
+        ref_set(e, y, i, ref_get(e, a, i) + ref_get(e, b, i));
 }
 
 static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
@@ -970,7 +996,7 @@ static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_
             dl2_random_init(&random, seed, DL2_RANDOM_DROPOUT, device->numbers.step,
                             (layer << 24) + i / 4096);
         bool kept = dl2_random_u32(&random) >= rate * 4294967296.0;
-        set(e, y, i, kept ? (float)get(e, x, i) * scale : 0);
+        ref_set(e, y, i, kept ? (float)ref_get(e, x, i) * scale : 0);
     }
 }
 
@@ -979,23 +1005,25 @@ static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_
 static int ref_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                              struct dl2_ingest **out, struct dl2_error *error)
 {
-    struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
+    struct dl2_ref_ingest *ingest = dl2_calloc(1, sizeof *ingest);
     if (!ingest)
-        return out_of_memory(error, "ingest");
+        return ref_out_of_memory(error, "ingest");
     ingest->device = device;
     ingest->s = *shape;
-    *out = ingest;
+    *out = (struct dl2_ingest *)ingest;
     return DL2_OK;
 }
 
-static void ref_ingest_free(struct dl2_ingest *ingest)
+static void ref_ingest_free(struct dl2_ingest *plan)
 {
+    struct dl2_ref_ingest *ingest = (struct dl2_ref_ingest *)plan;
     free(ingest);
 }
 
-static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
-                           const uint32_t *partner, void *y)
+static void ref_ingest_run(struct dl2_ingest *plan, const uint8_t *images, const uint32_t *partner,
+                           void *y)
 {
+    struct dl2_ref_ingest *ingest = (struct dl2_ref_ingest *)plan;
     const struct dl2_ingest_shape *s = &ingest->s;
     float lambda = ingest->device->numbers.lambda;
     size_t size = (size_t)s->height * s->width * s->channels;
@@ -1005,7 +1033,7 @@ static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
             double value = images[n * size + i];
             if (partner)
                 value = lambda * value + (1 - lambda) * (double)images[partner[n] * size + i];
-            set(ingest->device->element, y, n * size + i, (value - s->mean[c]) / s->std[c]);
+            ref_set(ingest->device->element, y, n * size + i, (value - s->mean[c]) / s->std[c]);
         }
 }
 
@@ -1014,51 +1042,53 @@ static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
 static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
                            struct dl2_loss **out, struct dl2_error *error)
 {
-    struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
+    struct dl2_ref_loss *loss = dl2_calloc(1, sizeof *loss);
     double *logits = dl2_calloc(shape->classes, sizeof *logits);
     if (!loss || !logits) {
         free(loss);
         free(logits);
-        return out_of_memory(error, "the loss");
+        return ref_out_of_memory(error, "the loss");
     }
     loss->device = device;
     loss->s = *shape;
     loss->logits = logits;
-    *out = loss;
+    *out = (struct dl2_loss *)loss;
     return DL2_OK;
 }
 
-static void ref_loss_free(struct dl2_loss *loss)
+static void ref_loss_free(struct dl2_loss *plan)
 {
+    struct dl2_ref_loss *loss = (struct dl2_ref_loss *)plan;
     if (loss)
         free(loss->logits);
     free(loss);
 }
 
-static bool counts(const int32_t *labels, const uint32_t *partner, size_t n)
+static bool ref_counts(const int32_t *labels, const uint32_t *partner, size_t n)
 {
     return labels[n] >= 0 && (!partner || labels[partner[n]] >= 0);
 }
 
-static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t *labels,
+static void ref_loss_run(struct dl2_loss *plan, const void *from, const int32_t *labels,
                          const uint32_t *partner, float *losses, void *dlogits,
                          struct dl2_loss_sums *sums)
 {
+    struct dl2_ref_loss *loss = (struct dl2_ref_loss *)plan;
     const struct dl2_step_numbers *numbers = &loss->device->numbers;
     enum dl2_element e = loss->device->element;
     double scale = numbers->scale * ((struct ref *)loss->device)->scale.scale;
     size_t batch = loss->s.batch, classes = loss->s.classes, counted = 0;
     double smoothing = loss->s.smoothing, own = partner ? numbers->lambda : 1;
     for (size_t n = 0; n < batch; n++)
-        counted += counts(labels, partner, n);
+        counted += ref_counts(labels, partner, n);
     for (size_t n = 0; n < batch; n++) {
-        bool count = counts(labels, partner, n);
+        bool count = ref_counts(labels, partner, n);
         double *logits = loss->logits, value = 0, total = 0;
         int32_t label = count ? labels[n] : 0,
                 other = count && partner ? labels[partner[n]] : label;
         size_t rank = 0;
         for (size_t k = 0; k < classes; k++)
-            logits[k] = get(e, from, n * classes + k);
+            logits[k] = ref_get(e, from, n * classes + k);
         double highest = logits[0];
         for (size_t k = 0; k < classes; k++) {
             highest = logits[k] > highest ? logits[k] : highest;
@@ -1073,8 +1103,8 @@ static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t 
             target += (1 - smoothing) * (1 - own) * (k == (size_t)other);
             value -= target * log_p;
             if (dlogits)
-                set(e, dlogits, n * classes + k,
-                    count ? scale / (double)counted * (exp(log_p) - target) : 0);
+                ref_set(e, dlogits, n * classes + k,
+                        count ? scale / (double)counted * (exp(log_p) - target) : 0);
         }
         if (losses)
             losses[n] = count ? (float)value : 0;
@@ -1111,7 +1141,7 @@ static void ref_sgd_step(struct dl2_device *device, float *weights, void *lowere
         weights[i] -=
             numbers->rate * (nesterov ? g + numbers->momentum * momentum[i] : momentum[i]);
         if (lowered)
-            set(device->element, lowered, i, weights[i]);
+            ref_set(device->element, lowered, i, weights[i]);
     }
 }
 
@@ -1134,7 +1164,7 @@ static void ref_adamw_step(struct dl2_device *device, float *weights, void *lowe
         const float scale = sqrtf(second[i] / correction2) + numbers->epsilon;
         weights[i] -= numbers->rate * (decay * weights[i] + step / scale);
         if (lowered)
-            set(device->element, lowered, i, weights[i]);
+            ref_set(device->element, lowered, i, weights[i]);
     }
 }
 
@@ -1270,7 +1300,7 @@ static int ref_open(const struct dl2_device_options *options, struct dl2_device 
     }
     struct ref *ref = dl2_calloc(1, sizeof *ref);
     if (!ref)
-        return out_of_memory(error, "itself");
+        return ref_out_of_memory(error, "itself");
     ref->base.ops = &dl2_device_ref;
     ref->base.element = bf16 ? DL2_ELEMENT_BF16 : fp16 ? DL2_ELEMENT_F16 : DL2_ELEMENT_F32;
     ref->base.staging = 1;

@@ -10,7 +10,7 @@
 /* -- the builder -- */
 
 /* Room for one more item in a list; NULL, and the builder fails, when there is none. */
-static void *grow(struct dl2_graph *g, void *list, size_t *count, size_t size)
+static void *graph_grow(struct dl2_graph *g, void *list, size_t *count, size_t size)
 {
     char **items = list;
     void *grown = g->status ? NULL : dl2_realloc(*items, *count + 1, size);
@@ -25,9 +25,9 @@ static void *grow(struct dl2_graph *g, void *list, size_t *count, size_t size)
     return item;
 }
 
-static int add_value(struct dl2_graph *g, unsigned height, unsigned width, unsigned channels)
+static int graph_add_value(struct dl2_graph *g, unsigned height, unsigned width, unsigned channels)
 {
-    struct dl2_value *v = grow(g, &g->values, &g->value_count, sizeof *v);
+    struct dl2_value *v = graph_grow(g, &g->values, &g->value_count, sizeof *v);
     if (!v)
         return -1;
     *v = (struct dl2_value){.height = height, .width = width, .channels = channels};
@@ -42,7 +42,7 @@ static int add_value(struct dl2_graph *g, unsigned height, unsigned width, unsig
     return (int)g->value_count - 1;
 }
 
-static int use(struct dl2_graph *g, int value)
+static int graph_use(struct dl2_graph *g, int value)
 {
     struct dl2_value *v = &g->values[value];
     if (v->uses == DL2_GRAPH_USES)
@@ -52,28 +52,29 @@ static int use(struct dl2_graph *g, int value)
 }
 
 /* A layer from `in` to a new value of that size; *out is the value, -1 on failure. */
-static struct dl2_layer *add_layer(struct dl2_graph *g, enum dl2_layer_kind kind, int in,
-                                   unsigned height, unsigned width, unsigned channels, int *out)
+static struct dl2_layer *graph_add_layer(struct dl2_graph *g, enum dl2_layer_kind kind, int in,
+                                         unsigned height, unsigned width, unsigned channels,
+                                         int *out)
 {
     *out = -1;
     if (g->status)
         return NULL;
-    struct dl2_layer *layer = grow(g, &g->layers, &g->layer_count, sizeof *layer);
+    struct dl2_layer *layer = graph_grow(g, &g->layers, &g->layer_count, sizeof *layer);
     if (!layer)
         return NULL;
     layer->kind = kind;
     layer->in = in;
-    layer->in_use = use(g, in);
+    layer->in_use = graph_use(g, in);
     layer->residual = -1;
     layer->tensor = -1;
-    layer->out = *out = add_value(g, height, width, channels);
+    layer->out = *out = graph_add_value(g, height, width, channels);
     return g->status ? NULL : layer;
 }
 
-static int add_tensor(struct dl2_graph *g, const char *layer, const char *part,
-                      const struct dl2_tensor *model)
+static int graph_add_tensor(struct dl2_graph *g, const char *layer, const char *part,
+                            const struct dl2_tensor *model)
 {
-    struct dl2_tensor *t = grow(g, &g->tensors, &g->tensor_count, sizeof *t);
+    struct dl2_tensor *t = graph_grow(g, &g->tensors, &g->tensor_count, sizeof *t);
     if (!t)
         return -1;
     *t = *model;
@@ -92,8 +93,8 @@ static int add_tensor(struct dl2_graph *g, const char *layer, const char *part,
 }
 
 /* A number for each channel. */
-static struct dl2_tensor channel_tensor(unsigned channels, bool parameter, enum dl2_init init,
-                                        float limit)
+static struct dl2_tensor graph_channel_tensor(unsigned channels, bool parameter, enum dl2_init init,
+                                              float limit)
 {
     return (struct dl2_tensor){.dims = {channels},
                                .rank = 1,
@@ -107,7 +108,7 @@ static struct dl2_tensor channel_tensor(unsigned channels, bool parameter, enum 
 }
 
 /* Of a weight's fresh values. */
-static float limit_of(const struct dl2_tensor *t)
+static float graph_limit_of(const struct dl2_tensor *t)
 {
     const double fan_in = (double)t->in * t->height * t->width;
     const double fan_out = (double)t->out * t->height * t->width;
@@ -130,8 +131,8 @@ static float limit_of(const struct dl2_tensor *t)
 
 /* A weight and its bias where it has one, by the weight's dimensions as kept; the index of the
  * first. */
-static int add_weights(struct dl2_graph *g, const char *name, struct dl2_tensor t, bool flat,
-                       bool bias)
+static int graph_add_weights(struct dl2_graph *g, const char *name, struct dl2_tensor t, bool flat,
+                             bool bias)
 {
     t.parameter = t.decays = true;
     t.rank = flat ? 2 : 4;
@@ -139,17 +140,18 @@ static int add_weights(struct dl2_graph *g, const char *name, struct dl2_tensor 
     t.dims[1] = flat ? (size_t)t.height * t.width * t.in : t.in;
     t.dims[2] = flat ? 0 : t.height;
     t.dims[3] = flat ? 0 : t.width;
-    t.limit = limit_of(&t);
-    int first = add_tensor(g, name, "weight", &t);
+    t.limit = graph_limit_of(&t);
+    int first = graph_add_tensor(g, name, "weight", &t);
     if (bias) {
         bool drawn = t.init == DL2_INIT_UNIFORM_FAN_IN;
-        t = channel_tensor(t.out, true, drawn ? t.init : DL2_INIT_CONSTANT, drawn ? t.limit : 0);
-        add_tensor(g, name, "bias", &t);
+        t = graph_channel_tensor(t.out, true, drawn ? t.init : DL2_INIT_CONSTANT,
+                                 drawn ? t.limit : 0);
+        graph_add_tensor(g, name, "bias", &t);
     }
     return first;
 }
 
-static void too_small(struct dl2_graph *g, const char *layer)
+static void graph_too_small(struct dl2_graph *g, const char *layer)
 {
     g->status = dl2_error_set(g->error, DL2_ERR_ARGUMENT,
                               "images of %ux%u are too small for %s: nothing is left for %s",
@@ -157,19 +159,19 @@ static void too_small(struct dl2_graph *g, const char *layer)
 }
 
 /* A layer that moves a window over `in`. */
-static struct dl2_layer *add_window(struct dl2_graph *g, enum dl2_layer_kind kind, const char *name,
-                                    int in, unsigned channels, unsigned kernel, unsigned stride,
-                                    unsigned pad, int *out)
+static struct dl2_layer *graph_add_window(struct dl2_graph *g, enum dl2_layer_kind kind,
+                                          const char *name, int in, unsigned channels,
+                                          unsigned kernel, unsigned stride, unsigned pad, int *out)
 {
     struct dl2_value v = g->values[in];
     unsigned height = dl2_window_out(v.height, kernel, stride, pad);
     unsigned width = dl2_window_out(v.width, kernel, stride, pad);
     *out = -1;
     if (!height || !width) {
-        too_small(g, name);
+        graph_too_small(g, name);
         return NULL;
     }
-    struct dl2_layer *layer = add_layer(g, kind, in, height, width, channels, out);
+    struct dl2_layer *layer = graph_add_layer(g, kind, in, height, width, channels, out);
     if (layer) {
         layer->kernel = kernel;
         layer->stride = stride;
@@ -178,22 +180,22 @@ static struct dl2_layer *add_window(struct dl2_graph *g, enum dl2_layer_kind kin
     return layer;
 }
 
-static int add_conv(struct dl2_graph *g, const char *name, int in, unsigned channels,
-                    unsigned kernel, unsigned stride, unsigned pad, unsigned groups, bool bias,
-                    enum dl2_init init)
+static int graph_add_conv(struct dl2_graph *g, const char *name, int in, unsigned channels,
+                          unsigned kernel, unsigned stride, unsigned pad, unsigned groups,
+                          bool bias, enum dl2_init init)
 {
     if (g->status)
         return -1;
     int out;
     unsigned ins = g->values[in].channels / groups;
     struct dl2_layer *layer =
-        add_window(g, DL2_LAYER_CONV, name, in, channels, kernel, stride, pad, &out);
+        graph_add_window(g, DL2_LAYER_CONV, name, in, channels, kernel, stride, pad, &out);
     if (layer) {
         const struct dl2_tensor t = {
             .out = channels, .height = kernel, .width = kernel, .in = ins, .init = init};
         layer->groups = groups;
         layer->bias = bias;
-        layer->tensor = add_weights(g, name, t, false, bias);
+        layer->tensor = graph_add_weights(g, name, t, false, bias);
     }
     return out;
 }
@@ -201,20 +203,20 @@ static int add_conv(struct dl2_graph *g, const char *name, int in, unsigned chan
 int dl2_graph_conv(struct dl2_graph *g, const char *name, int in, unsigned channels,
                    unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init)
 {
-    return add_conv(g, name, in, channels, kernel, stride, pad, 1, false, init);
+    return graph_add_conv(g, name, in, channels, kernel, stride, pad, 1, false, init);
 }
 
 int dl2_graph_conv_bias(struct dl2_graph *g, const char *name, int in, unsigned channels,
                         unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init)
 {
-    return add_conv(g, name, in, channels, kernel, stride, pad, 1, true, init);
+    return graph_add_conv(g, name, in, channels, kernel, stride, pad, 1, true, init);
 }
 
 int dl2_graph_depthwise(struct dl2_graph *g, const char *name, int in, unsigned kernel,
                         unsigned stride, unsigned pad, enum dl2_init init)
 {
     unsigned channels = dl2_graph_channels(g, in);
-    return add_conv(g, name, in, channels, kernel, stride, pad, channels, false, init);
+    return graph_add_conv(g, name, in, channels, kernel, stride, pad, channels, false, init);
 }
 
 int dl2_graph_norm_parameters(struct dl2_graph *g, const char *name, unsigned channels)
@@ -230,8 +232,8 @@ int dl2_graph_norm_parameters(struct dl2_graph *g, const char *name, unsigned ch
     int first = -1;
     for (int i = 0; i < 4; i++) {
         const struct dl2_tensor t =
-            channel_tensor(channels, parts[i].parameter, DL2_INIT_CONSTANT, parts[i].start);
-        int index = add_tensor(g, name, parts[i].part, &t);
+            graph_channel_tensor(channels, parts[i].parameter, DL2_INIT_CONSTANT, parts[i].start);
+        int index = graph_add_tensor(g, name, parts[i].part, &t);
         first = i ? first : index;
     }
     return first;
@@ -244,12 +246,13 @@ int dl2_graph_norm_layer(struct dl2_graph *g, int parameters, int in, int residu
         return -1;
     struct dl2_value v = g->values[in];
     int out;
-    struct dl2_layer *layer = add_layer(g, DL2_LAYER_NORM, in, v.height, v.width, v.channels, &out);
+    struct dl2_layer *layer =
+        graph_add_layer(g, DL2_LAYER_NORM, in, v.height, v.width, v.channels, &out);
     if (layer) {
         layer->tensor = parameters;
         layer->activation = activation;
         layer->residual = residual;
-        layer->residual_use = residual < 0 ? 0 : use(g, residual);
+        layer->residual_use = residual < 0 ? 0 : graph_use(g, residual);
     }
     return out;
 }
@@ -269,7 +272,7 @@ int dl2_graph_activation(struct dl2_graph *g, int in, enum dl2_activation activa
     struct dl2_value v = g->values[in];
     int out;
     struct dl2_layer *layer =
-        add_layer(g, DL2_LAYER_ACTIVATION, in, v.height, v.width, v.channels, &out);
+        graph_add_layer(g, DL2_LAYER_ACTIVATION, in, v.height, v.width, v.channels, &out);
     if (layer)
         layer->activation = activation;
     return out;
@@ -280,8 +283,8 @@ int dl2_graph_max_pool(struct dl2_graph *g, int in, unsigned kernel, unsigned st
     if (g->status)
         return -1;
     int out;
-    add_window(g, DL2_LAYER_MAX_POOL, "a max pooling", in, g->values[in].channels, kernel, stride,
-               pad, &out);
+    graph_add_window(g, DL2_LAYER_MAX_POOL, "a max pooling", in, g->values[in].channels, kernel,
+                     stride, pad, &out);
     return out;
 }
 
@@ -290,7 +293,7 @@ int dl2_graph_average_pool(struct dl2_graph *g, int in, unsigned height, unsigne
     if (g->status)
         return -1;
     int out;
-    add_layer(g, DL2_LAYER_AVERAGE_POOL, in, height, width, g->values[in].channels, &out);
+    graph_add_layer(g, DL2_LAYER_AVERAGE_POOL, in, height, width, g->values[in].channels, &out);
     return out;
 }
 
@@ -301,7 +304,7 @@ int dl2_graph_dropout(struct dl2_graph *g, int in, float rate)
     struct dl2_value v = g->values[in];
     int out;
     struct dl2_layer *layer =
-        add_layer(g, DL2_LAYER_DROPOUT, in, v.height, v.width, v.channels, &out);
+        graph_add_layer(g, DL2_LAYER_DROPOUT, in, v.height, v.width, v.channels, &out);
     if (layer) {
         layer->rate = rate;
         layer->number = g->dropouts++;
@@ -310,14 +313,14 @@ int dl2_graph_dropout(struct dl2_graph *g, int in, float rate)
 }
 
 /* Of each of `rows` equal parts of a sample. */
-static int add_linear(struct dl2_graph *g, const char *name, int in, unsigned rows,
-                      unsigned out_features, enum dl2_init init)
+static int graph_add_linear(struct dl2_graph *g, const char *name, int in, unsigned rows,
+                            unsigned out_features, enum dl2_init init)
 {
     if (g->status)
         return -1;
     struct dl2_value v = g->values[in];
     int out;
-    struct dl2_layer *layer = add_layer(g, DL2_LAYER_LINEAR, in, rows, 1, out_features, &out);
+    struct dl2_layer *layer = graph_add_layer(g, DL2_LAYER_LINEAR, in, rows, 1, out_features, &out);
     if (layer) {
         const struct dl2_tensor t = {.out = out_features,
                                      .height = v.height / rows,
@@ -326,7 +329,7 @@ static int add_linear(struct dl2_graph *g, const char *name, int in, unsigned ro
                                      .init = init};
         layer->rows = rows;
         layer->bias = true;
-        layer->tensor = add_weights(g, name, t, true, true);
+        layer->tensor = graph_add_weights(g, name, t, true, true);
     }
     return out;
 }
@@ -334,13 +337,13 @@ static int add_linear(struct dl2_graph *g, const char *name, int in, unsigned ro
 int dl2_graph_linear(struct dl2_graph *g, const char *name, int in, unsigned out_features,
                      enum dl2_init init)
 {
-    return add_linear(g, name, in, 1, out_features, init);
+    return graph_add_linear(g, name, in, 1, out_features, init);
 }
 
 /* -- tokens -- */
 
-static struct dl2_tensor plain_tensor(unsigned rows, unsigned channels, enum dl2_init init,
-                                      float limit)
+static struct dl2_tensor graph_plain_tensor(unsigned rows, unsigned channels, enum dl2_init init,
+                                            float limit)
 {
     return (struct dl2_tensor){.dims = {1, rows, channels},
                                .rank = 3,
@@ -355,8 +358,8 @@ static struct dl2_tensor plain_tensor(unsigned rows, unsigned channels, enum dl2
 
 int dl2_graph_class_token(struct dl2_graph *g, const char *name, unsigned channels)
 {
-    const struct dl2_tensor t = plain_tensor(1, channels, DL2_INIT_CONSTANT, 0);
-    return add_tensor(g, name, "", &t);
+    const struct dl2_tensor t = graph_plain_tensor(1, channels, DL2_INIT_CONSTANT, 0);
+    return graph_add_tensor(g, name, "", &t);
 }
 
 int dl2_graph_tokens(struct dl2_graph *g, const char *name, int in, int class_token)
@@ -366,11 +369,11 @@ int dl2_graph_tokens(struct dl2_graph *g, const char *name, int in, int class_to
     struct dl2_value v = g->values[in];
     int out;
     const unsigned tokens = v.height * v.width + 1;
-    struct dl2_layer *layer = add_layer(g, DL2_LAYER_TOKENS, in, tokens, 1, v.channels, &out);
+    struct dl2_layer *layer = graph_add_layer(g, DL2_LAYER_TOKENS, in, tokens, 1, v.channels, &out);
     if (layer) {
-        struct dl2_tensor t = plain_tensor(tokens, v.channels, DL2_INIT_NORMAL, 0.02f);
+        struct dl2_tensor t = graph_plain_tensor(tokens, v.channels, DL2_INIT_NORMAL, 0.02f);
         layer->class_token = class_token;
-        layer->tensor = add_tensor(g, name, "", &t);
+        layer->tensor = graph_add_tensor(g, name, "", &t);
     }
     return out;
 }
@@ -378,7 +381,7 @@ int dl2_graph_tokens(struct dl2_graph *g, const char *name, int in, int class_to
 int dl2_graph_token_linear(struct dl2_graph *g, const char *name, int in, unsigned out_features,
                            enum dl2_init init)
 {
-    return g->status ? -1 : add_linear(g, name, in, g->values[in].height, out_features, init);
+    return g->status ? -1 : graph_add_linear(g, name, in, g->values[in].height, out_features, init);
 }
 
 int dl2_graph_layer_norm(struct dl2_graph *g, const char *name, int in, float epsilon)
@@ -388,13 +391,14 @@ int dl2_graph_layer_norm(struct dl2_graph *g, const char *name, int in, float ep
     struct dl2_value v = g->values[in];
     int out;
     struct dl2_layer *layer =
-        add_layer(g, DL2_LAYER_LAYER_NORM, in, v.height, v.width, v.channels, &out);
+        graph_add_layer(g, DL2_LAYER_LAYER_NORM, in, v.height, v.width, v.channels, &out);
     if (layer) {
         layer->epsilon = epsilon;
-        const struct dl2_tensor gamma = channel_tensor(v.channels, true, DL2_INIT_CONSTANT, 1);
-        const struct dl2_tensor beta = channel_tensor(v.channels, true, DL2_INIT_CONSTANT, 0);
-        layer->tensor = add_tensor(g, name, "weight", &gamma);
-        add_tensor(g, name, "bias", &beta);
+        const struct dl2_tensor gamma =
+            graph_channel_tensor(v.channels, true, DL2_INIT_CONSTANT, 1);
+        const struct dl2_tensor beta = graph_channel_tensor(v.channels, true, DL2_INIT_CONSTANT, 0);
+        layer->tensor = graph_add_tensor(g, name, "weight", &gamma);
+        graph_add_tensor(g, name, "bias", &beta);
     }
     return out;
 }
@@ -406,7 +410,7 @@ int dl2_graph_attention(struct dl2_graph *g, int in, unsigned heads)
     struct dl2_value v = g->values[in];
     int out;
     struct dl2_layer *layer =
-        add_layer(g, DL2_LAYER_ATTENTION, in, v.height, v.width, v.channels / 3, &out);
+        graph_add_layer(g, DL2_LAYER_ATTENTION, in, v.height, v.width, v.channels / 3, &out);
     if (layer)
         layer->heads = heads;
     return out;
@@ -418,7 +422,7 @@ int dl2_graph_gelu(struct dl2_graph *g, int in)
         return -1;
     struct dl2_value v = g->values[in];
     int out;
-    add_layer(g, DL2_LAYER_GELU, in, v.height, v.width, v.channels, &out);
+    graph_add_layer(g, DL2_LAYER_GELU, in, v.height, v.width, v.channels, &out);
     return out;
 }
 
@@ -428,10 +432,11 @@ int dl2_graph_add(struct dl2_graph *g, int a, int b)
         return -1;
     struct dl2_value v = g->values[a];
     int out;
-    struct dl2_layer *layer = add_layer(g, DL2_LAYER_ADD, a, v.height, v.width, v.channels, &out);
+    struct dl2_layer *layer =
+        graph_add_layer(g, DL2_LAYER_ADD, a, v.height, v.width, v.channels, &out);
     if (layer) {
         layer->residual = b;
-        layer->residual_use = use(g, b);
+        layer->residual_use = graph_use(g, b);
     }
     return out;
 }
@@ -451,9 +456,9 @@ unsigned dl2_graph_channels(const struct dl2_graph *g, int value)
 
 /* -- memory, planned once -- */
 
-static int add_buffer(struct dl2_graph *g, size_t sample_size, size_t element_size, int step)
+static int graph_add_buffer(struct dl2_graph *g, size_t sample_size, size_t element_size, int step)
 {
-    struct dl2_buffer *buffer = grow(g, &g->buffers, &g->buffer_count, sizeof *buffer);
+    struct dl2_buffer *buffer = graph_grow(g, &g->buffers, &g->buffer_count, sizeof *buffer);
     if (!buffer)
         return -1;
     size_t size;
@@ -470,7 +475,7 @@ static int add_buffer(struct dl2_graph *g, size_t sample_size, size_t element_si
     return (int)g->buffer_count - 1;
 }
 
-static void live_until(struct dl2_graph *g, int buffer, int step)
+static void graph_live_until(struct dl2_graph *g, int buffer, int step)
 {
     if (buffer >= 0 && g->buffers[buffer].last < step)
         g->buffers[buffer].last = step;
@@ -482,10 +487,10 @@ bool dl2_graph_wants_gradient(int value)
     return value > 0;
 }
 
-static void plan_forward(struct dl2_graph *g, size_t element_size, bool train)
+static void graph_plan_forward(struct dl2_graph *g, size_t element_size, bool train)
 {
     for (size_t v = 0; v < g->value_count && !g->status; v++) {
-        int buffer = add_buffer(g, g->values[v].size, element_size, 0);
+        int buffer = graph_add_buffer(g, g->values[v].size, element_size, 0);
         *(train ? &g->values[v].buffer_train : &g->values[v].buffer_eval) = buffer;
     }
     for (size_t i = 0; i < g->layer_count && !g->status; i++) {
@@ -494,52 +499,53 @@ static void plan_forward(struct dl2_graph *g, size_t element_size, bool train)
         int step = (int)i;
         int in = train ? values[layer->in].buffer_train : values[layer->in].buffer_eval;
         int out = train ? values[layer->out].buffer_train : values[layer->out].buffer_eval;
-        live_until(g, in, step);
+        graph_live_until(g, in, step);
         if (layer->residual >= 0)
-            live_until(g,
-                       train ? values[layer->residual].buffer_train
-                             : values[layer->residual].buffer_eval,
-                       step);
+            graph_live_until(g,
+                             train ? values[layer->residual].buffer_train
+                                   : values[layer->residual].buffer_eval,
+                             step);
         g->buffers[out].first = g->buffers[out].last = step;
     }
     if (!g->status) {
         const struct dl2_value *logits = &g->values[g->logits];
         /* Logits can be asked for when all is done. */
-        live_until(g, train ? logits->buffer_train : logits->buffer_eval, 2 * (int)g->layer_count);
+        graph_live_until(g, train ? logits->buffer_train : logits->buffer_eval,
+                         2 * (int)g->layer_count);
     }
 }
 
 /* Each layer backward: what it reads must live, and where it leaves its input's gradient. */
-static void plan_backward(struct dl2_graph *g, size_t element_size)
+static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
 {
     int layers = (int)g->layer_count;
     if (g->status)
         return;
     g->values[g->logits].gradient[0] =
-        add_buffer(g, g->values[g->logits].size, element_size, layers);
+        graph_add_buffer(g, g->values[g->logits].size, element_size, layers);
     for (int i = layers - 1; i >= 0 && !g->status; i--) {
         struct dl2_layer *layer = &g->layers[i];
         struct dl2_value *in = &g->values[layer->in], *out = &g->values[layer->out];
         int step = 2 * layers - i;
         for (unsigned u = 0; u < out->uses || !u; u++)
-            live_until(g, out->gradient[u], step);
+            graph_live_until(g, out->gradient[u], step);
 
         switch (layer->kind) {
         case DL2_LAYER_CONV:
         case DL2_LAYER_LINEAR:
-            live_until(g, in->buffer_train, step);
+            graph_live_until(g, in->buffer_train, step);
             break;
         case DL2_LAYER_NORM:
-            live_until(g, in->buffer_train, step);
-            live_until(g, out->buffer_train, step);
+            graph_live_until(g, in->buffer_train, step);
+            graph_live_until(g, out->buffer_train, step);
             break;
         case DL2_LAYER_ACTIVATION:
-            live_until(g, out->buffer_train, step);
+            graph_live_until(g, out->buffer_train, step);
             break;
         case DL2_LAYER_GELU:
         case DL2_LAYER_LAYER_NORM:
         case DL2_LAYER_ATTENTION:
-            live_until(g, in->buffer_train, step);
+            graph_live_until(g, in->buffer_train, step);
             break;
         case DL2_LAYER_MAX_POOL:
         case DL2_LAYER_AVERAGE_POOL:
@@ -559,18 +565,19 @@ static void plan_backward(struct dl2_graph *g, size_t element_size)
         } else if (layer->residual >= 0) {
             /* The residual's gradient takes dy's place, dx that of dy2. */
             g->values[layer->residual].gradient[layer->residual_use] = out->gradient[0];
-            *dx = out->uses == 2 ? out->gradient[1] : add_buffer(g, in->size, element_size, step);
+            *dx = out->uses == 2 ? out->gradient[1]
+                                 : graph_add_buffer(g, in->size, element_size, step);
         } else if (layer->kind == DL2_LAYER_NORM || layer->kind == DL2_LAYER_ACTIVATION ||
                    layer->kind == DL2_LAYER_DROPOUT || layer->kind == DL2_LAYER_GELU ||
                    layer->kind == DL2_LAYER_LAYER_NORM) {
             *dx = out->gradient[0];
         } else {
-            *dx = add_buffer(g, in->size, element_size, step);
+            *dx = graph_add_buffer(g, in->size, element_size, step);
         }
     }
 }
 
-static int by_size(const void *left, const void *right)
+static int graph_by_size(const void *left, const void *right)
 {
     const struct dl2_buffer *a = *(struct dl2_buffer *const *)left;
     const struct dl2_buffer *b = *(struct dl2_buffer *const *)right;
@@ -581,7 +588,7 @@ static int by_size(const void *left, const void *right)
 
 /* Largest first, each at the lowest place that is free for its lifetime. Returns the bytes in all.
  */
-static size_t place_buffers(struct dl2_graph *g, size_t from, size_t to)
+static size_t graph_place_buffers(struct dl2_graph *g, size_t from, size_t to)
 {
     size_t count = to - from, total = 0;
     struct dl2_buffer **order = dl2_calloc(count, sizeof *order);
@@ -591,7 +598,7 @@ static size_t place_buffers(struct dl2_graph *g, size_t from, size_t to)
     }
     for (size_t i = 0; i < count; i++)
         order[i] = &g->buffers[from + i];
-    qsort(order, count, sizeof *order, by_size);
+    qsort(order, count, sizeof *order, graph_by_size);
     for (size_t i = 0; i < count; i++) {
         struct dl2_buffer *buffer = order[i];
         buffer->offset = 0;
@@ -615,7 +622,7 @@ static size_t place_buffers(struct dl2_graph *g, size_t from, size_t to)
 }
 
 /* Decayed parameters first, so that an update is two runs over memory. */
-static void place_tensors(struct dl2_graph *g)
+static void graph_place_tensors(struct dl2_graph *g)
 {
     const size_t align = DL2_ALIGNMENT / sizeof(float);
     size_t *const ends[] = {&g->decayed, &g->parameters, &g->elements};
@@ -637,21 +644,21 @@ int dl2_graph_plan(struct dl2_graph *g, size_t element_size)
     if (g->status)
         return g->status;
     if (g->train) {
-        plan_forward(g, element_size, true);
-        plan_backward(g, element_size);
-        g->arena = g->status ? 0 : place_buffers(g, 0, g->buffer_count);
+        graph_plan_forward(g, element_size, true);
+        graph_plan_backward(g, element_size);
+        g->arena = g->status ? 0 : graph_place_buffers(g, 0, g->buffer_count);
     }
     size_t from = g->buffer_count;
-    plan_forward(g, element_size, false);
-    size_t evaluated = g->status ? 0 : place_buffers(g, from, g->buffer_count);
+    graph_plan_forward(g, element_size, false);
+    size_t evaluated = g->status ? 0 : graph_place_buffers(g, from, g->buffer_count);
     g->arena = g->arena > evaluated ? g->arena : evaluated;
-    place_tensors(g);
+    graph_place_tensors(g);
     return g->status;
 }
 
 int dl2_graph_images(struct dl2_graph *g, unsigned height, unsigned width, unsigned channels)
 {
-    return add_value(g, height, width, channels);
+    return graph_add_value(g, height, width, channels);
 }
 
 void dl2_graph_free(struct dl2_graph *g)

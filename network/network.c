@@ -19,7 +19,7 @@
 enum {
     PLAN_SETS = 4,   /* batch sizes that plans are kept for */
     MOST_STAGED = 4, /* batches on the device at once */
-    BUCKETS = 32,    /* of gradients, see plan_buckets() */
+    BUCKETS = 32,    /* of gradients, see network_plan_buckets() */
 };
 
 /* Elements in a bucket: a few of them in a small network, 16 MiB each in a large one. */
@@ -103,7 +103,7 @@ struct dl2_network {
 
 /* -- plans for a batch size -- */
 
-static void free_plans(struct dl2_network *net, struct plan_set *set)
+static void network_free_plans(struct dl2_network *net, struct plan_set *set)
 {
     const struct dl2_device_class *ops = net->device->ops;
     for (size_t i = 0; set->layers && i < net->graph.layer_count; i++)
@@ -144,8 +144,8 @@ static void free_plans(struct dl2_network *net, struct plan_set *set)
     *set = (struct plan_set){0};
 }
 
-static int plan_layer(struct dl2_network *net, const struct dl2_layer *layer, unsigned count,
-                      union plan *plan, struct dl2_error *error)
+static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *layer,
+                              unsigned count, union plan *plan, struct dl2_error *error)
 {
     struct dl2_device *device = net->device;
     const struct dl2_value *in = &net->graph.values[layer->in],
@@ -224,8 +224,8 @@ static int plan_layer(struct dl2_network *net, const struct dl2_layer *layer, un
     return DL2_OK;
 }
 
-static int fill_plans(struct dl2_network *net, struct plan_set *set, unsigned count,
-                      struct dl2_error *error)
+static int network_fill_plans(struct dl2_network *net, struct plan_set *set, unsigned count,
+                              struct dl2_error *error)
 {
     struct dl2_device *device = net->device;
     const struct dl2_network_config *config = &net->config;
@@ -243,7 +243,7 @@ static int fill_plans(struct dl2_network *net, struct plan_set *set, unsigned co
     DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_eval, error));
     for (size_t i = 0; i < net->graph.layer_count; i++) {
         const struct dl2_layer *layer = &net->graph.layers[i];
-        int status = plan_layer(net, layer, count, &set->layers[i], error);
+        int status = network_plan_layer(net, layer, count, &set->layers[i], error);
         if (status < 0) {
             const char *name =
                 layer->tensor < 0 ? "a pooling layer" : net->graph.tensors[layer->tensor].name;
@@ -256,8 +256,8 @@ static int fill_plans(struct dl2_network *net, struct plan_set *set, unsigned co
 }
 
 /* The plans for `count` samples, made if need be in the place of those unused for longest. */
-static int find_plans(struct dl2_network *net, unsigned count, struct plan_set **out,
-                      struct dl2_error *error)
+static int network_find_plans(struct dl2_network *net, unsigned count, struct plan_set **out,
+                              struct dl2_error *error)
 {
     struct plan_set *oldest = &net->sets[0];
     for (int i = 0; i < PLAN_SETS; i++) {
@@ -272,11 +272,11 @@ static int find_plans(struct dl2_network *net, unsigned count, struct plan_set *
     }
     if (oldest->count) {
         DL2_TRY(net->device->ops->sync(net->device, error));
-        free_plans(net, oldest);
+        network_free_plans(net, oldest);
     }
-    int status = fill_plans(net, oldest, count, error);
+    int status = network_fill_plans(net, oldest, count, error);
     if (status < 0) {
-        free_plans(net, oldest);
+        network_free_plans(net, oldest);
         return status;
     }
     oldest->used = ++net->clock;
@@ -286,71 +286,72 @@ static int find_plans(struct dl2_network *net, unsigned count, struct plan_set *
 
 /* -- running -- */
 
-static void *at(const struct dl2_network *net, int buffer)
+static void *network_buffer_at(const struct dl2_network *net, int buffer)
 {
     return net->arena + net->graph.buffers[buffer].offset;
 }
 
-static void *value_at(const struct dl2_network *net, int value, bool train)
+static void *network_value_at(const struct dl2_network *net, int value, bool train)
 {
     const struct dl2_value *v = &net->graph.values[value];
-    return at(net, train ? v->buffer_train : v->buffer_eval);
+    return network_buffer_at(net, train ? v->buffer_train : v->buffer_eval);
 }
 
-static float *tensor_at(const struct dl2_network *net, int index)
+static float *network_tensor_at(const struct dl2_network *net, int index)
 {
     return net->weights + net->graph.tensors[index].offset;
 }
 
-static float *gradient_at(const struct dl2_network *net, int index)
+static float *network_gradient_at(const struct dl2_network *net, int index)
 {
     return net->gradient + net->graph.tensors[index].offset;
 }
 
-static void *lowered_at(const struct dl2_network *net, size_t offset)
+static void *network_lowered_at(const struct dl2_network *net, size_t offset)
 {
     return net->lowered ? net->lowered + offset * dl2_element_size(net->device->element) : NULL;
 }
 
 /* Weights as convolutions and linear layers read them. */
-static const void *weights_at(const struct dl2_network *net, int index)
+static const void *network_weights_at(const struct dl2_network *net, int index)
 {
-    void *lowered = lowered_at(net, net->graph.tensors[index].offset);
-    return lowered ? lowered : tensor_at(net, index);
+    void *lowered = network_lowered_at(net, net->graph.tensors[index].offset);
+    return lowered ? lowered : network_tensor_at(net, index);
 }
 
-static struct dl2_tokens_shape tokens_shape(const struct dl2_network *net,
-                                            const struct plan_set *set,
-                                            const struct dl2_layer *layer)
+static struct dl2_tokens_shape network_tokens_shape(const struct dl2_network *net,
+                                                    const struct plan_set *set,
+                                                    const struct dl2_layer *layer)
 {
     const struct dl2_value *out = &net->graph.values[layer->out];
     return (struct dl2_tokens_shape){set->count, out->height, out->channels};
 }
 
-static void forward(struct dl2_network *net, const struct plan_set *set, bool train)
+static void network_forward(struct dl2_network *net, const struct plan_set *set, bool train)
 {
     struct dl2_device *device = net->device;
     const struct dl2_device_class *ops = device->ops;
     for (size_t i = 0; i < net->graph.layer_count; i++) {
         const struct dl2_layer *layer = &net->graph.layers[i];
         const union plan *plan = &set->layers[i];
-        const void *x = value_at(net, layer->in, train);
-        void *y = value_at(net, layer->out, train);
+        const void *x = network_value_at(net, layer->in, train);
+        void *y = network_value_at(net, layer->out, train);
         size_t count = net->graph.values[layer->out].size * set->count;
         int t = layer->tensor;
         switch (layer->kind) {
         case DL2_LAYER_CONV:
-            ops->conv_forward(plan->conv, x, weights_at(net, t),
-                              layer->bias ? tensor_at(net, t + 1) : NULL, y);
+            ops->conv_forward(plan->conv, x, network_weights_at(net, t),
+                              layer->bias ? network_tensor_at(net, t + 1) : NULL, y);
             break;
         case DL2_LAYER_LINEAR:
-            ops->linear_forward(plan->linear, x, weights_at(net, t), tensor_at(net, t + 1), y);
+            ops->linear_forward(plan->linear, x, network_weights_at(net, t),
+                                network_tensor_at(net, t + 1), y);
             break;
         case DL2_LAYER_NORM: {
             const void *residual =
-                layer->residual >= 0 ? value_at(net, layer->residual, train) : NULL;
-            float *gamma = tensor_at(net, t), *beta = tensor_at(net, t + 1);
-            float *mean = tensor_at(net, t + 2), *var = tensor_at(net, t + 3);
+                layer->residual >= 0 ? network_value_at(net, layer->residual, train) : NULL;
+            float *gamma = network_tensor_at(net, t), *beta = network_tensor_at(net, t + 1);
+            float *mean = network_tensor_at(net, t + 2), *var = network_tensor_at(net, t + 3);
             if (train)
                 ops->norm_train(plan->norm, x, residual, gamma, beta, mean, var, y);
             else
@@ -365,22 +366,22 @@ static void forward(struct dl2_network *net, const struct plan_set *set, bool tr
             ops->pool_forward(plan->pool, x, y);
             break;
         case DL2_LAYER_ADD:
-            ops->add(device, x, value_at(net, layer->residual, train), y, count);
+            ops->add(device, x, network_value_at(net, layer->residual, train), y, count);
             break;
         case DL2_LAYER_GELU:
             ops->gelu(device, x, y, count);
             break;
         case DL2_LAYER_LAYER_NORM:
-            ops->layer_norm_forward(plan->layer_norm, x, tensor_at(net, t), tensor_at(net, t + 1),
-                                    y);
+            ops->layer_norm_forward(plan->layer_norm, x, network_tensor_at(net, t),
+                                    network_tensor_at(net, t + 1), y);
             break;
         case DL2_LAYER_ATTENTION:
             ops->attention_forward(plan->attention, x, y);
             break;
         case DL2_LAYER_TOKENS: {
-            const struct dl2_tokens_shape shape = tokens_shape(net, set, layer);
-            ops->tokens_forward(device, &shape, x, tensor_at(net, layer->class_token),
-                                tensor_at(net, t), y);
+            const struct dl2_tokens_shape shape = network_tokens_shape(net, set, layer);
+            ops->tokens_forward(device, &shape, x, network_tensor_at(net, layer->class_token),
+                                network_tensor_at(net, t), y);
             break;
         }
         case DL2_LAYER_DROPOUT:
@@ -395,8 +396,8 @@ static void forward(struct dl2_network *net, const struct plan_set *set, bool tr
 
 /* `reduce`: the gradients are this update's last, and go to the other ranks while the layers before
  * are still at work. */
-static void backward(struct dl2_network *net, const struct plan_set *set, bool accumulate,
-                     bool reduce)
+static void network_backward(struct dl2_network *net, const struct plan_set *set, bool accumulate,
+                             bool reduce)
 {
     struct dl2_device *device = net->device;
     const struct dl2_device_class *ops = device->ops;
@@ -406,32 +407,36 @@ static void backward(struct dl2_network *net, const struct plan_set *set, bool a
         const union plan *plan = &set->layers[i];
         const struct dl2_value *in = &net->graph.values[layer->in];
         const struct dl2_value *out = &net->graph.values[layer->out];
-        const void *x = value_at(net, layer->in, true), *y = value_at(net, layer->out, true);
-        void *dy = at(net, out->gradient[0]);
-        void *dy2 = out->uses == 2 ? at(net, out->gradient[1]) : NULL;
-        void *dx =
-            dl2_graph_wants_gradient(layer->in) ? at(net, in->gradient[layer->in_use]) : NULL;
+        const void *x = network_value_at(net, layer->in, true),
+                   *y = network_value_at(net, layer->out, true);
+        void *dy = network_buffer_at(net, out->gradient[0]);
+        void *dy2 = out->uses == 2 ? network_buffer_at(net, out->gradient[1]) : NULL;
+        void *dx = dl2_graph_wants_gradient(layer->in)
+                       ? network_buffer_at(net, in->gradient[layer->in_use])
+                       : NULL;
         size_t count = out->size * set->count;
         int t = layer->tensor;
         if (dy2 && layer->kind != DL2_LAYER_NORM)
             ops->add(device, dy, dy2, dy, count);
         switch (layer->kind) {
         case DL2_LAYER_CONV:
-            ops->conv_backward_weights(plan->conv, x, dy, gradient_at(net, t),
-                                       layer->bias ? gradient_at(net, t + 1) : NULL, accumulate);
+            ops->conv_backward_weights(plan->conv, x, dy, network_gradient_at(net, t),
+                                       layer->bias ? network_gradient_at(net, t + 1) : NULL,
+                                       accumulate);
             if (dx)
-                ops->conv_backward_data(plan->conv, dy, weights_at(net, t), dx);
+                ops->conv_backward_data(plan->conv, dy, network_weights_at(net, t), dx);
             break;
         case DL2_LAYER_LINEAR:
-            ops->linear_backward_weights(plan->linear, x, dy, gradient_at(net, t),
-                                         gradient_at(net, t + 1), accumulate);
+            ops->linear_backward_weights(plan->linear, x, dy, network_gradient_at(net, t),
+                                         network_gradient_at(net, t + 1), accumulate);
             if (dx)
-                ops->linear_backward_data(plan->linear, dy, weights_at(net, t), dx);
+                ops->linear_backward_data(plan->linear, dy, network_weights_at(net, t), dx);
             break;
         case DL2_LAYER_NORM:
-            ops->norm_backward(plan->norm, x, y, dy, dy2, tensor_at(net, t), tensor_at(net, t + 1),
-                               dx, layer->residual >= 0 ? dy : NULL, gradient_at(net, t),
-                               gradient_at(net, t + 1), accumulate);
+            ops->norm_backward(plan->norm, x, y, dy, dy2, network_tensor_at(net, t),
+                               network_tensor_at(net, t + 1), dx, layer->residual >= 0 ? dy : NULL,
+                               network_gradient_at(net, t), network_gradient_at(net, t + 1),
+                               accumulate);
             break;
         case DL2_LAYER_ACTIVATION:
             ops->activate_backward(device, layer->activation, y, dy, dx, count);
@@ -446,16 +451,18 @@ static void backward(struct dl2_network *net, const struct plan_set *set, bool a
             ops->gelu_backward(device, x, dy, dx, count);
             break;
         case DL2_LAYER_LAYER_NORM:
-            ops->layer_norm_backward(plan->layer_norm, x, dy, tensor_at(net, t), dx,
-                                     gradient_at(net, t), gradient_at(net, t + 1), accumulate);
+            ops->layer_norm_backward(plan->layer_norm, x, dy, network_tensor_at(net, t), dx,
+                                     network_gradient_at(net, t), network_gradient_at(net, t + 1),
+                                     accumulate);
             break;
         case DL2_LAYER_ATTENTION:
             ops->attention_backward(plan->attention, x, dy, dx);
             break;
         case DL2_LAYER_TOKENS: {
-            const struct dl2_tokens_shape shape = tokens_shape(net, set, layer);
-            ops->tokens_backward(device, &shape, dy, dx, gradient_at(net, layer->class_token),
-                                 gradient_at(net, t), accumulate);
+            const struct dl2_tokens_shape shape = network_tokens_shape(net, set, layer);
+            ops->tokens_backward(device, &shape, dy, dx,
+                                 network_gradient_at(net, layer->class_token),
+                                 network_gradient_at(net, t), accumulate);
             break;
         }
         case DL2_LAYER_DROPOUT:
@@ -471,21 +478,22 @@ static void backward(struct dl2_network *net, const struct plan_set *set, bool a
 }
 
 /* All of a run but its input. */
-static void compute(struct dl2_network *net, const struct plan_set *set, unsigned kind)
+static void network_compute(struct dl2_network *net, const struct plan_set *set, unsigned kind)
 {
     const struct dl2_device_class *ops = net->device->ops;
     bool train = kind & RUN_TRAIN;
-    forward(net, set, train);
-    ops->loss_run(train ? set->loss_train : set->loss_eval, value_at(net, net->graph.logits, train),
-                  net->labels, kind & RUN_MIXED ? net->partner : NULL, net->losses,
-                  train ? at(net, net->graph.values[net->graph.logits].gradient[0]) : NULL,
-                  net->sums);
+    network_forward(net, set, train);
+    ops->loss_run(
+        train ? set->loss_train : set->loss_eval, network_value_at(net, net->graph.logits, train),
+        net->labels, kind & RUN_MIXED ? net->partner : NULL, net->losses,
+        train ? network_buffer_at(net, net->graph.values[net->graph.logits].gradient[0]) : NULL,
+        net->sums);
     if (train)
-        backward(net, set, kind & RUN_ACCUMULATE, net->device->world && !(kind & RUN_MORE));
+        network_backward(net, set, kind & RUN_ACCUMULATE, net->device->world && !(kind & RUN_MORE));
 }
 
 /* The first time plainly, as libraries settle things then; then recorded, then replayed. */
-static void compute_or_replay(struct dl2_network *net, struct plan_set *set, unsigned kind)
+static void network_compute_or_replay(struct dl2_network *net, struct plan_set *set, unsigned kind)
 {
     const struct dl2_device_class *ops = net->device->ops;
     unsigned runs = set->kinds[kind].runs;
@@ -494,15 +502,15 @@ static void compute_or_replay(struct dl2_network *net, struct plan_set *set, uns
         ops->replay(set->kinds[kind].recording);
     } else if (runs == 1 && ops->record_begin) {
         ops->record_begin(net->device);
-        compute(net, set, kind);
+        network_compute(net, set, kind);
         set->kinds[kind].recording = ops->record_end(net->device);
     } else {
-        compute(net, set, kind);
+        network_compute(net, set, kind);
     }
 }
 
-static int check_input(const struct dl2_network *net, const struct dl2_network_input *input,
-                       bool mixup, struct dl2_error *error)
+static int network_check_input(const struct dl2_network *net, const struct dl2_network_input *input,
+                               bool mixup, struct dl2_error *error)
 {
     if (!input->count || input->count > net->config.batch)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -521,8 +529,8 @@ static int check_input(const struct dl2_network *net, const struct dl2_network_i
     return DL2_OK;
 }
 
-static int run(struct dl2_network *net, const struct dl2_network_input *input, unsigned kind,
-               struct dl2_error *error)
+static int network_run(struct dl2_network *net, const struct dl2_network_input *input,
+                       unsigned kind, struct dl2_error *error)
 {
     struct dl2_device *device = net->device;
     const struct dl2_device_class *ops = device->ops;
@@ -531,8 +539,8 @@ static int run(struct dl2_network *net, const struct dl2_network_input *input, u
     if (train && input->partner)
         kind |= RUN_MIXED;
     struct plan_set *set;
-    DL2_TRY(check_input(net, input, train, error));
-    DL2_TRY(find_plans(net, input->count, &set, error));
+    DL2_TRY(network_check_input(net, input, train, error));
+    DL2_TRY(network_find_plans(net, input->count, &set, error));
     size_t size = (size_t)config->height * config->width * config->channels;
     size_t labels = input->count * sizeof *net->labels, partners = input->count * sizeof(uint32_t);
     struct staged *staged = &net->staged[net->next_staged++ % net->staging];
@@ -545,14 +553,14 @@ static int run(struct dl2_network *net, const struct dl2_network_input *input, u
     if (kind & RUN_MIXED)
         ops->copy(device, net->partner, staged->partner, partners);
     ops->ingest_run(set->ingest, staged->images, kind & RUN_MIXED ? net->partner : NULL,
-                    value_at(net, 0, train));
-    compute_or_replay(net, set, kind);
+                    network_value_at(net, 0, train));
+    network_compute_or_replay(net, set, kind);
     net->last_count = input->count;
     net->last_train = train;
     return DL2_OK;
 }
 
-static int check_trains(const struct dl2_network *net, struct dl2_error *error)
+static int network_check_trains(const struct dl2_network *net, struct dl2_error *error)
 {
     if (!net->config.train)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -565,13 +573,13 @@ static int check_trains(const struct dl2_network *net, struct dl2_error *error)
 int dl2_network_train(struct dl2_network *net, const struct dl2_network_input *input,
                       const struct dl2_network_step *step, struct dl2_error *error)
 {
-    DL2_TRY(check_trains(net, error));
+    DL2_TRY(network_check_trains(net, error));
     net->numbers.step = step->step;
     net->numbers.lambda = input->lambda;
     net->numbers.scale = step->scale;
-    return run(net, input,
-               RUN_TRAIN | (step->accumulate ? RUN_ACCUMULATE : 0) | (step->more ? RUN_MORE : 0),
-               error);
+    return network_run(
+        net, input,
+        RUN_TRAIN | (step->accumulate ? RUN_ACCUMULATE : 0) | (step->more ? RUN_MORE : 0), error);
 }
 
 int dl2_network_evaluate(struct dl2_network *net, const struct dl2_network_input *input,
@@ -580,7 +588,7 @@ int dl2_network_evaluate(struct dl2_network *net, const struct dl2_network_input
     net->numbers.step = 0;
     net->numbers.lambda = 1;
     net->numbers.scale = 1;
-    return run(net, input, 0, error);
+    return network_run(net, input, 0, error);
 }
 
 void dl2_network_wait_input(struct dl2_network *net)
@@ -591,17 +599,18 @@ void dl2_network_wait_input(struct dl2_network *net)
 const char *const dl2_optimizer_words[] = {[DL2_SGD] = "sgd", [DL2_ADAMW] = "adamw", NULL};
 
 /* The optimizer's step over `count` parameters from `first` on. */
-static void step(struct dl2_network *net, size_t first, size_t count, bool decays, bool nesterov)
+static void network_step(struct dl2_network *net, size_t first, size_t count, bool decays,
+                         bool nesterov)
 {
     const struct dl2_device_class *ops = net->device->ops;
     float *weights = net->weights + first, *momentum = net->momentum + first;
     const float *gradient = net->gradient + first;
     if (net->config.optimizer == DL2_ADAMW)
-        ops->adamw_step(net->device, weights, lowered_at(net, first), gradient, momentum,
+        ops->adamw_step(net->device, weights, network_lowered_at(net, first), gradient, momentum,
                         net->second_moment + first, count, decays);
     else
-        ops->sgd_step(net->device, weights, lowered_at(net, first), gradient, momentum, count,
-                      decays, nesterov);
+        ops->sgd_step(net->device, weights, network_lowered_at(net, first), gradient, momentum,
+                      count, decays, nesterov);
 }
 
 int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
@@ -610,7 +619,7 @@ int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
     struct dl2_device *device = net->device;
     const struct dl2_device_class *ops = device->ops;
     size_t decayed = net->graph.decayed, rest = net->graph.parameters - decayed;
-    DL2_TRY(check_trains(net, error));
+    DL2_TRY(network_check_trains(net, error));
     net->numbers.rate = update->rate;
     net->numbers.momentum = update->momentum;
     net->numbers.weight_decay = update->weight_decay;
@@ -621,9 +630,9 @@ int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
     ops->set_numbers(device, &net->numbers);
     if (ops->check_gradients)
         ops->check_gradients(device, net->gradient, net->graph.parameters);
-    step(net, 0, decayed, true, update->nesterov);
+    network_step(net, 0, decayed, true, update->nesterov);
     if (rest)
-        step(net, decayed, rest, false, update->nesterov);
+        network_step(net, decayed, rest, false, update->nesterov);
     if (ops->end_update)
         ops->end_update(device);
     if (net->average)
@@ -671,7 +680,7 @@ int dl2_network_last(struct dl2_network *net, float *losses, float *logits, stru
     if (!kept)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for logits");
     int status = device->ops->download(
-        device, kept, value_at(net, net->graph.logits, net->last_train), bytes, error);
+        device, kept, network_value_at(net, net->graph.logits, net->last_train), bytes, error);
     if (status == DL2_OK)
         dl2_elements_to_floats(device->element, kept, logits, values);
     free(kept);
@@ -711,7 +720,7 @@ size_t dl2_network_parameter_count(const struct dl2_network *net)
 }
 
 /* NULL where the network has none. */
-static float *part_base(const struct dl2_network *net, enum dl2_network_part part)
+static float *network_part_base(const struct dl2_network *net, enum dl2_network_part part)
 {
     switch (part) {
     case DL2_NETWORK_GRADIENT:
@@ -732,11 +741,11 @@ bool dl2_network_has(const struct dl2_network *net, size_t index, enum dl2_netwo
 {
     bool learned = part == DL2_NETWORK_GRADIENT || part == DL2_NETWORK_MOMENTUM ||
                    part == DL2_NETWORK_SECOND_MOMENT;
-    return part_base(net, part) && (net->graph.tensors[index].parameter || !learned);
+    return network_part_base(net, part) && (net->graph.tensors[index].parameter || !learned);
 }
 
-static int part_at(struct dl2_network *net, size_t index, enum dl2_network_part part, float **out,
-                   struct dl2_error *error)
+static int network_part_at(struct dl2_network *net, size_t index, enum dl2_network_part part,
+                           float **out, struct dl2_error *error)
 {
     static const char *const names[] = {[DL2_NETWORK_VALUE] = "value",
                                         [DL2_NETWORK_GRADIENT] = "gradient",
@@ -746,12 +755,13 @@ static int part_at(struct dl2_network *net, size_t index, enum dl2_network_part 
     const struct dl2_tensor *t = &net->graph.tensors[index];
     if (!dl2_network_has(net, index, part))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no %s here", t->name, names[part]);
-    *out = part_base(net, part) + t->offset;
+    *out = network_part_base(net, part) + t->offset;
     return DL2_OK;
 }
 
 /* OHWI <-> OIHW. */
-static void permute(const struct dl2_tensor *t, const float *from, float *to, bool to_pytorch)
+static void network_permute(const struct dl2_tensor *t, const float *from, float *to,
+                            bool to_pytorch)
 {
     size_t taps = (size_t)t->height * t->width;
     for (size_t o = 0; o < t->out; o++, from += taps * t->in, to += taps * t->in)
@@ -769,13 +779,13 @@ int dl2_network_get(struct dl2_network *net, size_t index, enum dl2_network_part
     const struct dl2_tensor *t = &net->graph.tensors[index];
     size_t bytes = t->count * sizeof(float);
     float *from;
-    DL2_TRY(part_at(net, index, part, &from, error));
+    DL2_TRY(network_part_at(net, index, part, &from, error));
     float *kept = malloc(bytes);
     if (!kept)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", t->name);
     int status = net->device->ops->download(net->device, kept, from, bytes, error);
     if (status == DL2_OK)
-        permute(t, kept, values, true);
+        network_permute(t, kept, values, true);
     free(kept);
     return status;
 }
@@ -786,17 +796,17 @@ int dl2_network_set(struct dl2_network *net, size_t index, enum dl2_network_part
     const struct dl2_tensor *t = &net->graph.tensors[index];
     size_t bytes = t->count * sizeof(float);
     float *to;
-    DL2_TRY(part_at(net, index, part, &to, error));
+    DL2_TRY(network_part_at(net, index, part, &to, error));
     float *kept = malloc(bytes);
     if (!kept)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", t->name);
-    permute(t, values, kept, false);
+    network_permute(t, values, kept, false);
     const struct dl2_device_class *ops = net->device->ops;
     int status = ops->sync(net->device, error); /* an upload may overtake what reads the place */
     if (status == DL2_OK) {
         ops->upload(net->device, to, kept, bytes);
         if (part == DL2_NETWORK_VALUE && t->parameter && net->lowered)
-            ops->lower(net->device, to, lowered_at(net, t->offset), t->count);
+            ops->lower(net->device, to, network_lowered_at(net, t->offset), t->count);
         ops->wait_uploads(net->device);
     }
     free(kept);
@@ -805,7 +815,7 @@ int dl2_network_set(struct dl2_network *net, size_t index, enum dl2_network_part
 
 /* -- making and unmaking -- */
 
-static int fresh_weights(struct dl2_network *net, struct dl2_error *error)
+static int network_fresh_weights(struct dl2_network *net, struct dl2_error *error)
 {
     for (size_t i = 0; i < net->graph.tensor_count; i++) {
         const struct dl2_tensor *t = &net->graph.tensors[i];
@@ -821,7 +831,7 @@ static int fresh_weights(struct dl2_network *net, struct dl2_error *error)
 }
 
 /* The layer that a tensor belongs to. */
-static size_t layer_of(const struct dl2_graph *g, size_t tensor)
+static size_t network_layer_of(const struct dl2_graph *g, size_t tensor)
 {
     size_t layer = 0;
     int nearest = -1;
@@ -833,7 +843,7 @@ static size_t layer_of(const struct dl2_graph *g, size_t tensor)
     return layer;
 }
 
-static int by_layer(const void *left, const void *right)
+static int network_by_layer(const void *left, const void *right)
 {
     const struct bucket *a = left, *b = right;
     if (a->layer != b->layer)
@@ -846,7 +856,7 @@ static int by_layer(const void *left, const void *right)
  * finishes them about from the end, in both groups (decayed and not), so runs are cut from the
  * ends; they are kept in the order in which they will be ready.
  */
-static void plan_buckets(struct dl2_network *net)
+static void network_plan_buckets(struct dl2_network *net)
 {
     const struct dl2_graph *g = &net->graph;
     const size_t ends[] = {g->decayed, g->parameters}, begins[] = {0, g->decayed};
@@ -859,7 +869,7 @@ static void plan_buckets(struct dl2_network *net)
             const struct dl2_tensor *t = &g->tensors[i];
             if (t->offset < begins[group] || t->offset >= ends[group])
                 continue;
-            size_t layer = layer_of(g, i);
+            size_t layer = network_layer_of(g, i);
             open.count += open.begin - t->offset;
             open.begin = t->offset;
             open.layer = layer < open.layer ? layer : open.layer;
@@ -869,11 +879,11 @@ static void plan_buckets(struct dl2_network *net)
             open = (struct bucket){open.begin, 0, g->layer_count};
         }
     }
-    qsort(net->buckets, net->bucket_count, sizeof *net->buckets, by_layer);
+    qsort(net->buckets, net->bucket_count, sizeof *net->buckets, network_by_layer);
 }
 
-static int alloc(struct dl2_network *net, size_t count, size_t size, void *out,
-                 struct dl2_error *error)
+static int network_alloc(struct dl2_network *net, size_t count, size_t size, void *out,
+                         struct dl2_error *error)
 {
     size_t bytes;
     void *memory;
@@ -884,7 +894,7 @@ static int alloc(struct dl2_network *net, size_t count, size_t size, void *out,
     return DL2_OK;
 }
 
-static int build(struct dl2_network *net, struct dl2_error *error)
+static int network_build(struct dl2_network *net, struct dl2_error *error)
 {
     const struct dl2_network_config *config = &net->config;
     struct dl2_device *device = net->device;
@@ -908,49 +918,51 @@ static int build(struct dl2_network *net, struct dl2_error *error)
     int images = dl2_graph_images(graph, config->height, config->width, config->channels);
     graph->logits = arch->build(graph, images, config->classes);
     DL2_TRY(dl2_graph_plan(graph, element_size));
-    plan_buckets(net);
+    network_plan_buckets(net);
 
-    DL2_TRY(alloc(net, graph->arena, 1, &net->arena, error));
-    DL2_TRY(alloc(net, graph->elements, sizeof *net->weights, &net->weights, error));
+    DL2_TRY(network_alloc(net, graph->arena, 1, &net->arena, error));
+    DL2_TRY(network_alloc(net, graph->elements, sizeof *net->weights, &net->weights, error));
     if (device->element != DL2_ELEMENT_F32)
-        DL2_TRY(alloc(net, graph->parameters, element_size, &net->lowered, error));
+        DL2_TRY(network_alloc(net, graph->parameters, element_size, &net->lowered, error));
     if (config->train) {
-        DL2_TRY(alloc(net, graph->parameters, sizeof *net->gradient, &net->gradient, error));
-        DL2_TRY(alloc(net, graph->parameters, sizeof *net->momentum, &net->momentum, error));
+        DL2_TRY(
+            network_alloc(net, graph->parameters, sizeof *net->gradient, &net->gradient, error));
+        DL2_TRY(
+            network_alloc(net, graph->parameters, sizeof *net->momentum, &net->momentum, error));
     }
     if (config->train && config->optimizer == DL2_ADAMW)
-        DL2_TRY(
-            alloc(net, graph->parameters, sizeof *net->second_moment, &net->second_moment, error));
+        DL2_TRY(network_alloc(net, graph->parameters, sizeof *net->second_moment,
+                              &net->second_moment, error));
     if (config->train && config->average) {
-        DL2_TRY(alloc(net, graph->elements, sizeof *net->average, &net->average, error));
-        DL2_TRY(alloc(net, graph->elements, sizeof *net->kept, &net->kept, error));
+        DL2_TRY(network_alloc(net, graph->elements, sizeof *net->average, &net->average, error));
+        DL2_TRY(network_alloc(net, graph->elements, sizeof *net->kept, &net->kept, error));
     }
     size_t batch = config->batch;
     net->staging = device->staging < MOST_STAGED ? device->staging : MOST_STAGED;
     for (unsigned i = 0; i < net->staging; i++) {
         struct staged *staged = &net->staged[i];
-        DL2_TRY(alloc(net, batch, graph->values[images].size, &staged->images, error));
-        DL2_TRY(alloc(net, batch, sizeof *staged->labels, &staged->labels, error));
-        DL2_TRY(alloc(net, batch, sizeof *staged->partner, &staged->partner, error));
+        DL2_TRY(network_alloc(net, batch, graph->values[images].size, &staged->images, error));
+        DL2_TRY(network_alloc(net, batch, sizeof *staged->labels, &staged->labels, error));
+        DL2_TRY(network_alloc(net, batch, sizeof *staged->partner, &staged->partner, error));
     }
-    DL2_TRY(alloc(net, batch, sizeof *net->labels, &net->labels, error));
-    DL2_TRY(alloc(net, batch, sizeof *net->partner, &net->partner, error));
-    DL2_TRY(alloc(net, batch, sizeof *net->losses, &net->losses, error));
-    DL2_TRY(alloc(net, 1, sizeof *net->sums, &net->sums, error));
-    DL2_TRY(fresh_weights(net, error));
+    DL2_TRY(network_alloc(net, batch, sizeof *net->labels, &net->labels, error));
+    DL2_TRY(network_alloc(net, batch, sizeof *net->partner, &net->partner, error));
+    DL2_TRY(network_alloc(net, batch, sizeof *net->losses, &net->losses, error));
+    DL2_TRY(network_alloc(net, 1, sizeof *net->sums, &net->sums, error));
+    DL2_TRY(network_fresh_weights(net, error));
     struct plan_set *set;
-    return find_plans(net, config->batch, &set, error);
+    return network_find_plans(net, config->batch, &set, error);
 }
 
-static int create(struct dl2_device *device, const struct dl2_network_config *config,
-                  struct dl2_network **out, struct dl2_error *error)
+static int network_create(struct dl2_device *device, const struct dl2_network_config *config,
+                          struct dl2_network **out, struct dl2_error *error)
 {
     struct dl2_network *net = dl2_calloc(1, sizeof *net);
     if (!net)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a network");
     net->device = device;
     net->config = *config;
-    int status = build(net, error);
+    int status = network_build(net, error);
     if (status < 0) {
         dl2_network_destroy(net);
         return status;
@@ -962,7 +974,7 @@ static int create(struct dl2_device *device, const struct dl2_network_config *co
 int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
                        struct dl2_network **out, struct dl2_error *error)
 {
-    int status = create(device, config, out, error);
+    int status = network_create(device, config, out, error);
     if (status != DL2_ERR_MEMORY)
         return status;
     /* Say what would do, by trying. */
@@ -970,7 +982,7 @@ int dl2_network_create(struct dl2_device *device, const struct dl2_network_confi
     while (smaller.batch > 1 && status == DL2_ERR_MEMORY) {
         struct dl2_network *tried = NULL;
         smaller.batch /= 2;
-        status = create(device, &smaller, &tried, NULL);
+        status = network_create(device, &smaller, &tried, NULL);
         if (status == DL2_OK)
             dl2_network_destroy(tried);
     }
@@ -988,7 +1000,7 @@ void dl2_network_destroy(struct dl2_network *net)
     device->ops->sync(device, NULL);
     for (int i = 0; i < PLAN_SETS; i++)
         if (net->sets[i].count)
-            free_plans(net, &net->sets[i]);
+            network_free_plans(net, &net->sets[i]);
     void *memory[] = {net->arena,    net->weights,       net->lowered, net->gradient,
                       net->momentum, net->second_moment, net->average, net->kept,
                       net->labels,   net->partner,       net->losses,  net->sums};
