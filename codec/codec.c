@@ -125,8 +125,8 @@ static const char *foreign_format(const uint8_t *data, size_t size)
     return NULL;
 }
 
-static int sniff_or_say_why(const uint8_t *data, size_t size, const struct dl2_codec **out,
-                            struct dl2_error *error)
+int dl2_codec_recognise(const uint8_t *data, size_t size, const struct dl2_codec **out,
+                        struct dl2_error *error)
 {
     *out = dl2_codec_sniff(data, size);
     if (*out)
@@ -140,77 +140,19 @@ static int sniff_or_say_why(const uint8_t *data, size_t size, const struct dl2_c
                          "not an image of a known kind (it starts with no known signature)");
 }
 
-static int read_info(const struct dl2_codec *codec, const uint8_t *data, size_t size,
-                     struct dl2_image_info *info, struct dl2_error *error)
+void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channels,
+                 const uint8_t background[3])
 {
-    *info = (struct dl2_image_info){.orientation = 1};
-    return codec->read_info(data, size, info, error);
-}
-
-int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
-                        struct dl2_error *error)
-{
-    const struct dl2_codec *codec;
-    DL2_TRY(sniff_or_say_why(data, size, &codec, error));
-    return read_info(codec, data, size, info, error);
-}
-
-/* BT.601 luma, in place: a gray pixel never lies behind the colour pixel that it comes from. */
-int dl2_image_to_gray(struct dl2_image *image, struct dl2_error *error)
-{
-    if (image->channels == 1)
-        return DL2_OK;
-    size_t pixels = (size_t)image->width * image->height;
-    const uint8_t *in = image->data;
-    uint8_t *out = image->data;
-    for (size_t i = 0; i < pixels; i++, in += 3)
-        out[i] = dl2_luma(in[0], in[1], in[2]);
-    return dl2_image_reshape(image, image->width, image->height, 1, error);
-}
-
-static int convert_to_rgb(struct dl2_image *image, struct dl2_image *scratch,
-                          struct dl2_error *error)
-{
-    DL2_TRY(dl2_image_reshape(scratch, image->width, image->height, 3, error));
-    size_t pixels = (size_t)image->width * image->height;
-    const uint8_t *in = image->data;
-    uint8_t *out = scratch->data;
-    for (size_t i = 0; i < pixels; i++, out += 3)
-        out[0] = out[1] = out[2] = in[i];
-    struct dl2_image swapped = *scratch;
-    *scratch = *image;
-    *image = swapped;
-    return DL2_OK;
-}
-
-static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
-                  struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
-{
-    const struct dl2_codec *codec;
-    struct dl2_image_info info;
-    DL2_TRY(sniff_or_say_why(data, size, &codec, error));
-    DL2_TRY(read_info(codec, data, size, &info, error));
-    DL2_TRY(dl2_image_check_size(info.width, info.height, options->max_pixels, error));
-    DL2_TRY(codec->decode(data, size, options, image, error));
-    if (options->channels == 1)
-        DL2_TRY(dl2_image_to_gray(image, error));
-    if (!options->keep_orientation)
-        DL2_TRY(dl2_image_orient(image, info.orientation, scratch, error));
-    if (options->channels == 3 && image->channels == 1)
-        DL2_TRY(convert_to_rgb(image, scratch, error));
-    return DL2_OK;
-}
-
-int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
-                     struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
-{
-    struct dl2_decode_options resolved = *options;
-    if (!resolved.max_pixels)
-        resolved.max_pixels = DL2_DEFAULT_MAX_PIXELS;
-    if (resolved.channels != 0 && resolved.channels != 1 && resolved.channels != 3)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "an image can't have %u channels",
-                             (unsigned)resolved.channels);
-    return decode(data, size, &resolved, image, scratch, error);
+    const uint8_t gray = dl2_luma(background[0], background[1], background[2]);
+    for (; pixels; pixels--, in += channels + 1, out += channels) {
+        const uint8_t alpha = in[channels];
+        if (channels == 1) {
+            out[0] = dl2_blend(in[0], alpha, gray);
+        } else {
+            for (int c = 0; c < 3; c++)
+                out[c] = dl2_blend(in[c], alpha, background[c]);
+        }
+    }
 }
 
 int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *image,
@@ -251,7 +193,9 @@ json_t *dl2_codec_versions(void)
 {
     json_t *versions = json_object();
     for (size_t i = 0; versions && codecs[i]; i++) {
-        if (json_object_set_new(versions, codecs[i]->name, json_string(codecs[i]->version())) < 0) {
+        char version[DL2_CODEC_VERSION_SIZE];
+        codecs[i]->version(version);
+        if (json_object_set_new(versions, codecs[i]->name, json_string(version)) < 0) {
             json_decref(versions);
             return NULL;
         }
@@ -261,8 +205,19 @@ json_t *dl2_codec_versions(void)
 
 void dl2_codec_print_versions(FILE *out)
 {
+    for (size_t i = 0; codecs[i]; i++) {
+        char version[DL2_CODEC_VERSION_SIZE];
+        codecs[i]->version(version);
+        fprintf(out, "  %s: %s\n", codecs[i]->name, version);
+    }
+}
+
+void dl2_codec_list(FILE *out)
+{
     for (size_t i = 0; codecs[i]; i++)
-        fprintf(out, "  %s: %s\n", codecs[i]->name, codecs[i]->version());
+        if (codecs[i]->encode)
+            fprintf(out, "%s\t%s\t%s\n", codecs[i]->name, codecs[i]->lossy ? "lossy" : "lossless",
+                    codecs[i]->extension);
 }
 
 /* The first for NULL. */

@@ -1,8 +1,10 @@
 /*
- * The registry of image codecs: one table, one file a codec, each library's header seen only by
- * its own file. A codec whose library was absent at configure time is absent here.
+ * The registry of image codecs: one table, one file for each codec. Only that file includes the
+ * codec's library. A codec whose library was absent at configure time is absent here.
  *
- * Threads: every function may run on many threads at once; nothing is shared but constant tables.
+ * To decode, use codec/decoder.h, or dl2_image_decode() below for one whole image.
+ *
+ * Threads: every function may run on many threads at once; only constant tables are shared.
  */
 #ifndef DL2_CODEC_CODEC_H
 #define DL2_CODEC_CODEC_H
@@ -11,6 +13,7 @@
 #include "common/error.h"
 #include "common/memory.h"
 #include "pixels/image.h"
+#include "pixels/raster.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -22,10 +25,10 @@ struct dl2_image_info {
     uint32_t channels; /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */
     uint32_t bits;     /* per sample as coded; decoding always gives 8 */
     bool alpha;
-    int orientation; /* EXIF, 1 to 8; irot/imir of AVIF are expressed this way */
+    int orientation; /* EXIF, 1 to 8; irot and imir of AVIF are expressed this way */
 };
 
-/* Of the upright image. */
+/* The size of the upright image. */
 static inline uint32_t dl2_upright_width(const struct dl2_image_info *info)
 {
     return info->orientation >= 5 ? info->height : info->width;
@@ -50,6 +53,24 @@ struct dl2_decode_options {
         0, 0, {255, 255, 255}, false                                                               \
     }
 
+/* The part of an image to decode, and how finely. */
+struct dl2_decode_request {
+    uint32_t x, y, width, height; /* the rectangle, in pixels */
+    /*
+     * 1, 2, 4 or 8: at most so much coarser. The result may be finer (where a codec can't reduce,
+     * or a reduction doesn't pay), never coarser.
+     */
+    uint32_t reduction;
+    uint32_t channels;     /* 0: as coded; 1: gray; 3: colour, or gray where the image is gray */
+    bool planes;           /* allows YCbCr planes; false: gray or RGB, chroma at full resolution */
+    uint8_t background[3]; /* R, G, B under alpha */
+};
+
+#define DL2_DECODE_REQUEST_DEFAULTS                                                                \
+    {                                                                                              \
+        .reduction = 1, .planes = true, .background = { 255, 255, 255 }                            \
+    }
+
 struct dl2_encode_options {
     int quality; /* 1 to 100, higher is better; ignored by lossless codecs */
     /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the default, 420. Others ignore it. */
@@ -65,31 +86,7 @@ struct dl2_encode_options {
         75, NULL, -1, NULL                                                                         \
     }
 
-struct dl2_decode_request;
-struct dl2_raster;
-
-/*
- * What a codec has that can decode part of an image; codec/decoder.h is how it is used. The state
- * is one thread's and keeps its memory from image to image. Coordinates here are pixels as coded:
- * the decoder deals with orientation.
- */
-struct dl2_region_codec {
-    size_t state_size;
-    /* Makes zeroed memory a state; NULL: it is one. After an error there is nothing to destroy. */
-    int (*init)(void *state, struct dl2_error *error);
-    /* Frees what the state holds, not its own memory. */
-    void (*destroy)(void *state);
-    /* Reads the header; `info` comes with orientation 1. The bytes stay where they are until
-     * decode(). After an error the state is as good as new. */
-    int (*open)(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
-                struct dl2_error *error);
-    /* What open() opened, once: the checked rectangle, or more, in memory of the state. Colour
-     * planes only where the request welcomes them; gray alone where it has one channel. */
-    int (*decode)(void *state, const struct dl2_decode_request *request, struct dl2_raster *raster,
-                  struct dl2_error *error);
-    /* Bytes that the state holds from image to image. */
-    size_t (*memory)(const void *state);
-};
+enum { DL2_CODEC_VERSION_SIZE = 320 };
 
 struct dl2_codec {
     const char *name;      /* "jpeg": on command lines and in variant names */
@@ -99,27 +96,46 @@ struct dl2_codec {
     bool lossy;
     uint32_t max_side;       /* of what it can encode, pixels */
     bool has_subsampling;    /* is there a choice? */
-    bool has_restart;        /* the same of restart intervals */
+    bool has_restart;        /* is there a choice of restart intervals? */
     int max_effort;          /* -1: there is no choice */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
     unsigned pixel_bytes;    /* roughly what encoding or decoding takes, with the image itself */
 
-    /* Library and version for --version and reports: "libjpeg-turbo 2.1.5". */
-    const char *(*version)(void);
+    /* Writes library and version for --version and reports: "libjpeg-turbo 2.1.5". */
+    void (*version)(char out[DL2_CODEC_VERSION_SIZE]);
     /* Does `data` start like a file of this codec? Reads only the first 64 bytes or fewer. */
     bool (*sniff)(const uint8_t *data, size_t size);
-    int (*read_info)(const uint8_t *data, size_t size, struct dl2_image_info *info,
-                     struct dl2_error *error);
-    /* The whole first image as coded: no orientation, channels as dl2_image_info says, alpha
-     * flattened. */
-    int (*decode)(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
-                  struct dl2_image *image, struct dl2_error *error);
-    /* Decoding of a part; NULL: only as a whole. */
-    const struct dl2_region_codec *region;
-    /* Replaces out's contents. The same input gives the same bytes, always. NULL: decode only. */
+
+    /*
+     * Decoding, as codec/decoder.c calls it: open() and read() for each image, close() once at the
+     * end. A state of zeroed bytes is ready for open(). It keeps its memory from image to image and
+     * may be opened again at any time, also after an error. Coordinates are pixels as coded:
+     * decoder.c deals with orientation, with the limit on pixels and with gray from colour.
+     */
+    size_t state_size;
+    /* Parses the header; `info` comes zeroed, with orientation 1. The bytes stay where they are
+     * until the raster is no longer used. A library that can be given a limit of its own gets
+     * max_pixels; the caller checks info. */
+    int (*open)(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
+                struct dl2_image_info *info, struct dl2_error *error);
+    /*
+     * Decodes what open() opened, once: the rectangle, which lies within the image, or more (a
+     * codec that decodes only whole images gives the whole). The raster's samples are in `image`,
+     * in the state or in the file's bytes. Interleaved pixels that need memory are made in `image`,
+     * so that a whole image needs no copy. Alpha is laid over the background. RGB may come where
+     * gray is requested. Damage outside the rectangle need not be noticed.
+     */
+    int (*read)(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
+                struct dl2_raster *raster, struct dl2_error *error);
+    /* Frees what the state holds, not the state itself; NULL: nothing. */
+    void (*close)(void *state);
+    /* Bytes that the state holds from image to image, without state_size; NULL: none. */
+    size_t (*memory)(const void *state);
+
+    /* Replaces out's contents. The same input always gives the same bytes. NULL: decode only. */
     int (*encode)(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error);
-    /* The library's own knobs that `options` comes to, for the record. A new object. */
+    /* The library's own settings that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
 };
 
@@ -129,13 +145,13 @@ const struct dl2_codec *dl2_codec_at(size_t index);
 const struct dl2_codec *dl2_codec_find(const char *name);
 /* By the first bytes, whatever the file's name says; NULL if none knows it. */
 const struct dl2_codec *dl2_codec_sniff(const uint8_t *data, size_t size);
-/* Sniffs, then reads the header. DL2_ERR_UNSUPPORTED when no codec knows the bytes. */
+/* Sniffs, then parses the header. DL2_ERR_UNSUPPORTED when no codec knows the bytes. */
 int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
                         struct dl2_error *error);
 /*
- * Sniffs, checks the size against the limit, decodes, turns upright, converts channels. `scratch`
- * is reused memory for turning and may be any image struct. A truncated or corrupt file is
- * DL2_ERR_FORMAT; `image` holds nothing of use then.
+ * Decodes a whole image: sniffs, checks the size against the limit, reads, turns upright, converts
+ * channels. `scratch` is reused memory for turning and may be any image struct. A truncated or
+ * corrupt file is DL2_ERR_FORMAT; the contents of `image` are undefined then.
  */
 int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
                      struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error);
@@ -147,5 +163,8 @@ int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *imag
 /* Every codec's name and version as a JSON object, and as lines for --version. */
 json_t *dl2_codec_versions(void);
 void dl2_codec_print_versions(FILE *out);
+/* For --list codecs: a line for each codec that encodes; name, lossy or lossless, extension,
+ * separated by tabs. */
+void dl2_codec_list(FILE *out);
 
 #endif

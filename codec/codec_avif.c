@@ -13,7 +13,6 @@
  */
 #include "codec/codecs.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,17 +20,12 @@
 
 enum { DEFAULT_SPEED = 6, MAX_SPEED = 10, WORST_CQ_LEVEL = 63 };
 
-static uint32_t read_u32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* An ftyp box whose major brand, or one of the first compatible ones, is AVIF's. */
-static bool sniff(const uint8_t *data, size_t size)
+static bool avif_sniff(const uint8_t *data, size_t size)
 {
     if (size < 16 || memcmp(data + 4, "ftyp", 4) != 0)
         return false;
-    size_t end = read_u32(data);
+    size_t end = dl2_read_u32(data);
     if (end > 64)
         end = 64;
     if (end > size)
@@ -43,7 +37,7 @@ static bool sniff(const uint8_t *data, size_t size)
     return false;
 }
 
-static int fail(avifResult result, const avifDiagnostics *diagnostics, struct dl2_error *error)
+static int avif_fail(avifResult result, const avifDiagnostics *diagnostics, struct dl2_error *error)
 {
     int status = DL2_ERR_FORMAT;
     if (result == AVIF_RESULT_OUT_OF_MEMORY)
@@ -58,7 +52,7 @@ static int fail(avifResult result, const avifDiagnostics *diagnostics, struct dl
 
 /* 0: top and bottom are exchanged; 1: left and right. libavif 1.0 gave it its name in the standard.
  */
-static int mirror_axis(const avifImage *image)
+static int avif_mirror_axis(const avifImage *image)
 {
 #if AVIF_VERSION_MAJOR >= 1
     return image->imir.axis & 1;
@@ -68,84 +62,78 @@ static int mirror_axis(const avifImage *image)
 }
 
 /* irot turns anticlockwise by quarters, then imir mirrors: top to bottom (0) or left to right. */
-static int orientation_of(const avifImage *image)
+static int avif_orientation(const avifImage *image)
 {
     static const int turned[4] = {1, 8, 3, 6};
     static const int mirrored[4][2] = {{4, 2}, {5, 7}, {2, 4}, {7, 5}};
     int angle = image->transformFlags & AVIF_TRANSFORM_IROT ? image->irot.angle & 3 : 0;
     if (image->transformFlags & AVIF_TRANSFORM_IMIR)
-        return mirrored[angle][mirror_axis(image)];
+        return mirrored[angle][avif_mirror_axis(image)];
     return turned[angle];
 }
 
-/* *out is a decoder that has read the header. Destroy it with avifDecoderDestroy(). */
-static int open_decoder(const uint8_t *data, size_t size, uint64_t max_pixels, avifDecoder **out,
-                        struct dl2_error *error)
+static uint32_t avif_channels(const avifImage *image)
 {
-    avifDecoder *decoder = avifDecoderCreate();
+    return image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400 ? 1 : 3;
+}
+
+/* libavif decodes whole images; of these only the rectangle is converted, or nothing. */
+struct avif_state {
+    avifDecoder *decoder; /* of the open file; owns the planes */
+    avifImage *view;      /* of a rectangle of them */
+    struct dl2_bytes block;
+};
+
+static int avif_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
+                     struct dl2_image_info *info, struct dl2_error *error)
+{
+    struct avif_state *avif = state;
+    if (avif->decoder)
+        avifDecoderDestroy(avif->decoder);
+    if (!avif->view)
+        avif->view = avifImageCreateEmpty();
+    avifDecoder *decoder = avif->decoder = avif->view ? avifDecoderCreate() : NULL;
     if (!decoder)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libavif");
     decoder->maxThreads = 1;
     decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
     /* Files of older encoders lack what this asks for; browsers read them all the same. */
     decoder->strictFlags = AVIF_STRICT_DISABLED;
-    if (max_pixels < decoder->imageSizeLimit)
-        decoder->imageSizeLimit = (uint32_t)max_pixels;
     avifResult result = avifDecoderSetIOMemory(decoder, data, size);
     if (result == AVIF_RESULT_OK)
         result = avifDecoderParse(decoder);
-    if (result == AVIF_RESULT_OK) {
-        *out = decoder;
-        return DL2_OK;
-    }
-    int status = fail(result, &decoder->diag, error);
-    avifDecoderDestroy(decoder);
-    return status;
-}
-
-static uint32_t channels_of(const avifImage *image)
-{
-    return image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400 ? 1 : 3;
-}
-
-static void fill_info(const avifDecoder *decoder, struct dl2_image_info *info)
-{
+    if (result != AVIF_RESULT_OK)
+        return avif_fail(result, &decoder->diag, error);
+    /* Of the header, decoder.c will say that it passes the limit. This is for what it belies. */
+    if (max_pixels < decoder->imageSizeLimit)
+        decoder->imageSizeLimit = (uint32_t)max_pixels;
     const avifImage *image = decoder->image;
-    *info = (struct dl2_image_info){.width = image->width,
-                                    .height = image->height,
-                                    .channels = channels_of(image),
-                                    .bits = image->depth,
-                                    .alpha = decoder->alphaPresent,
-                                    .orientation = orientation_of(image)};
-}
-
-static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
-                     struct dl2_error *error)
-{
-    avifDecoder *decoder;
-    DL2_TRY(open_decoder(data, size, UINT64_MAX, &decoder, error));
-    fill_info(decoder, info);
-    avifDecoderDestroy(decoder);
+    info->width = image->width;
+    info->height = image->height;
+    info->channels = avif_channels(image);
+    info->bits = image->depth;
+    info->alpha = decoder->alphaPresent;
+    info->orientation = avif_orientation(image);
     return DL2_OK;
 }
 
-/* The first image, which must be what the header announced. */
-static int next_image(avifDecoder *decoder, struct dl2_error *error)
+/* Decodes the first image, which must be what the header announced. */
+static int avif_next_image(avifDecoder *decoder, struct dl2_error *error)
 {
     const avifImage *yuv = decoder->image;
-    const uint32_t width = yuv->width, height = yuv->height, channels = channels_of(yuv);
+    const uint32_t width = yuv->width, height = yuv->height, channels = avif_channels(yuv);
     avifResult result = avifDecoderNextImage(decoder);
     if (result != AVIF_RESULT_OK)
-        return fail(result, &decoder->diag, error);
-    if (yuv->width != width || yuv->height != height || channels_of(yuv) != channels)
+        return avif_fail(result, &decoder->diag, error);
+    if (yuv->width != width || yuv->height != height || avif_channels(yuv) != channels)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "AVIF: the image is not what the file's header says");
     return DL2_OK;
 }
 
 /* From libavif's interleaved output, RGB or RGBA, to an image of one or three channels. */
-static void take_pixels(const uint8_t *in, bool alpha, const uint8_t background[3],
-                        struct dl2_image *image)
+static void avif_take_pixels(const uint8_t *in, bool alpha, const uint8_t background[3],
+                             struct dl2_image *image)
 {
     uint8_t *out = image->data;
     uint8_t under = dl2_luma(background[0], background[1], background[2]);
@@ -161,24 +149,18 @@ static void take_pixels(const uint8_t *in, bool alpha, const uint8_t background[
     }
 }
 
-static bool is_plain_gray(const avifImage *yuv)
+static bool avif_is_plain_gray(const avifImage *yuv)
 {
-    return channels_of(yuv) == 1 && !yuv->alphaPlane && yuv->depth == 8 &&
+    return avif_channels(yuv) == 1 && !yuv->alphaPlane && yuv->depth == 8 &&
            yuv->yuvRange == AVIF_RANGE_FULL;
 }
 
 /* `block` is memory for what libavif can't write into `image` itself. */
-static int convert(const avifImage *yuv, const uint8_t background[3], struct dl2_bytes *block,
-                   struct dl2_image *image, struct dl2_error *error)
+static int avif_convert(const avifImage *yuv, const uint8_t background[3], struct dl2_bytes *block,
+                        struct dl2_image *image, struct dl2_error *error)
 {
     bool alpha = yuv->alphaPlane;
-    DL2_TRY(dl2_image_reshape(image, yuv->width, yuv->height, channels_of(yuv), error));
-    if (is_plain_gray(yuv)) {
-        for (uint32_t y = 0; y < image->height; y++)
-            memcpy(image->data + y * image->stride,
-                   yuv->yuvPlanes[0] + (size_t)y * yuv->yuvRowBytes[0], image->width);
-        return DL2_OK;
-    }
+    DL2_TRY(dl2_image_reshape(image, yuv->width, yuv->height, avif_channels(yuv), error));
     bool direct = image->channels == 3 && !alpha;
     size_t row = direct ? image->stride : (size_t)image->width * (alpha ? 4 : 3);
     if (row > UINT32_MAX)
@@ -193,85 +175,27 @@ static int convert(const avifImage *yuv, const uint8_t background[3], struct dl2
     rgb.rowBytes = (uint32_t)row;
     avifResult result = avifImageYUVToRGB(yuv, &rgb);
     if (result != AVIF_RESULT_OK)
-        return fail(result, NULL, error);
+        return avif_fail(result, NULL, error);
     if (!direct)
-        take_pixels(block->data, alpha, background, image);
-    return DL2_OK;
-}
-
-static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
-                  struct dl2_image *image, struct dl2_error *error)
-{
-    uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
-    struct dl2_bytes block = DL2_BYTES_INIT;
-    avifDecoder *decoder;
-    DL2_TRY(open_decoder(data, size, max_pixels, &decoder, error));
-    int status =
-        dl2_image_check_size(decoder->image->width, decoder->image->height, max_pixels, error);
-    if (status == DL2_OK)
-        status = next_image(decoder, error);
-    if (status == DL2_OK)
-        status = convert(decoder->image, options->background, &block, image, error);
-    avifDecoderDestroy(decoder);
-    dl2_bytes_free(&block);
-    return status;
-}
-
-/* ---- A part: libavif decodes the whole, but only what is asked for is converted, or nothing */
-
-struct region {
-    avifDecoder *decoder; /* of the open file; owns the planes */
-    avifImage *view;      /* of a part of them */
-    struct dl2_image image;
-    struct dl2_bytes block;
-};
-
-static void region_destroy(void *state)
-{
-    struct region *region = state;
-    if (region->decoder)
-        avifDecoderDestroy(region->decoder);
-    if (region->view)
-        avifImageDestroy(region->view);
-    dl2_image_free(&region->image);
-    dl2_bytes_free(&region->block);
-}
-
-static int region_init(void *state, struct dl2_error *error)
-{
-    struct region *region = state;
-    region->view = avifImageCreateEmpty();
-    return region->view ? DL2_OK
-                        : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libavif");
-}
-
-static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
-                       struct dl2_error *error)
-{
-    struct region *region = state;
-    if (region->decoder)
-        avifDecoderDestroy(region->decoder);
-    region->decoder = NULL;
-    DL2_TRY(open_decoder(data, size, UINT64_MAX, &region->decoder, error));
-    fill_info(region->decoder, info);
+        avif_take_pixels(block->data, alpha, background, image);
     return DL2_OK;
 }
 
 /* Are these planes that a raster can be: 8 bits, opaque, BT.601 (which is also what libavif takes
  * an unnamed matrix for)? */
-static bool is_plain_ycbcr(const avifImage *yuv)
+static bool avif_is_plain_ycbcr(const avifImage *yuv)
 {
-    return channels_of(yuv) == 3 && !yuv->alphaPlane && yuv->depth == 8 &&
+    return avif_channels(yuv) == 3 && !yuv->alphaPlane && yuv->depth == 8 &&
            (yuv->matrixCoefficients == AVIF_MATRIX_COEFFICIENTS_BT601 ||
             yuv->matrixCoefficients == AVIF_MATRIX_COEFFICIENTS_BT470BG ||
             yuv->matrixCoefficients == AVIF_MATRIX_COEFFICIENTS_UNSPECIFIED);
 }
 
-static void set_planes(const avifImage *yuv, struct dl2_raster *raster)
+static void avif_set_planes(const avifImage *yuv, struct dl2_raster *raster)
 {
     avifPixelFormatInfo format;
     avifGetPixelFormatInfo(yuv->yuvFormat, &format);
-    raster->color = channels_of(yuv) == 1              ? DL2_COLOR_GRAY
+    raster->color = avif_channels(yuv) == 1            ? DL2_COLOR_GRAY
                     : yuv->yuvRange == AVIF_RANGE_FULL ? DL2_COLOR_YCBCR
                                                        : DL2_COLOR_YCBCR_LIMITED;
     for (unsigned i = 0; i < dl2_raster_planes(raster); i++) {
@@ -289,7 +213,7 @@ static void set_planes(const avifImage *yuv, struct dl2_raster *raster)
 /* Chroma is upsampled from its neighbours: a margin makes the rectangle's the whole image's. */
 enum { MARGIN = 2 };
 
-static avifCropRect with_margin(const avifImage *yuv, const struct dl2_decode_request *request)
+static avifCropRect avif_with_margin(const avifImage *yuv, const struct dl2_decode_request *request)
 {
     avifCropRect rect = {.x = request->x > MARGIN ? (request->x - MARGIN) & ~1u : 0,
                          .y = request->y > MARGIN ? (request->y - MARGIN) & ~1u : 0};
@@ -300,54 +224,53 @@ static avifCropRect with_margin(const avifImage *yuv, const struct dl2_decode_re
     return rect;
 }
 
-static int region_decode(void *state, const struct dl2_decode_request *request,
-                         struct dl2_raster *raster, struct dl2_error *error)
+static int avif_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
+                     struct dl2_raster *raster, struct dl2_error *error)
 {
-    struct region *region = state;
-    DL2_TRY(next_image(region->decoder, error));
-    const avifImage *yuv = region->decoder->image;
-    if (is_plain_gray(yuv) || (request->planes && request->channels != 1 && is_plain_ycbcr(yuv))) {
-        set_planes(yuv, raster);
+    struct avif_state *avif = state;
+    DL2_TRY(avif_next_image(avif->decoder, error));
+    const avifImage *yuv = avif->decoder->image;
+    if (avif_is_plain_gray(yuv) ||
+        (request->planes && request->channels != 1 && avif_is_plain_ycbcr(yuv))) {
+        avif_set_planes(yuv, raster);
         return DL2_OK;
     }
-    const avifCropRect rect = with_margin(yuv, request);
-    avifResult result = avifImageSetViewRect(region->view, yuv, &rect);
+    const avifCropRect rect = avif_with_margin(yuv, request);
+    avifResult result = avifImageSetViewRect(avif->view, yuv, &rect);
     if (result != AVIF_RESULT_OK)
-        return fail(result, NULL, error);
-    DL2_TRY(convert(region->view, request->background, &region->block, &region->image, error));
-    if (request->channels == 1)
-        DL2_TRY(dl2_image_to_gray(&region->image, error));
-    *raster = dl2_raster_of(&region->image, rect.x, rect.y);
-    dl2_raster_narrow(raster, request);
+        return avif_fail(result, NULL, error);
+    DL2_TRY(avif_convert(avif->view, request->background, &avif->block, image, error));
+    *raster = dl2_raster_of(image, rect.x, rect.y);
     return DL2_OK;
 }
 
-static size_t region_memory(const void *state)
+static void avif_close(void *state)
 {
-    const struct region *region = state;
-    return sizeof *region + region->image.capacity + region->block.capacity;
+    struct avif_state *avif = state;
+    if (avif->decoder)
+        avifDecoderDestroy(avif->decoder);
+    if (avif->view)
+        avifImageDestroy(avif->view);
+    dl2_bytes_free(&avif->block);
 }
 
-static const struct dl2_region_codec region_codec = {
-    .state_size = sizeof(struct region),
-    .init = region_init,
-    .destroy = region_destroy,
-    .open = region_open,
-    .decode = region_decode,
-    .memory = region_memory,
-};
+static size_t avif_memory(const void *state)
+{
+    const struct avif_state *avif = state;
+    return avif->block.capacity;
+}
 
-static int cq_level_of(const struct dl2_encode_options *options)
+static int avif_cq_level(const struct dl2_encode_options *options)
 {
     return ((100 - options->quality) * WORST_CQ_LEVEL + 50) / 100;
 }
 
-static int speed_of(const struct dl2_encode_options *options)
+static int avif_speed(const struct dl2_encode_options *options)
 {
     return options->effort < 0 ? DEFAULT_SPEED : options->effort;
 }
 
-static avifPixelFormat format_of(const struct dl2_image *image, const char *subsampling)
+static avifPixelFormat avif_format(const struct dl2_image *image, const char *subsampling)
 {
     if (image->channels == 1)
         return AVIF_PIXEL_FORMAT_YUV400;
@@ -356,7 +279,7 @@ static avifPixelFormat format_of(const struct dl2_image *image, const char *subs
     return !strcmp(subsampling, "422") ? AVIF_PIXEL_FORMAT_YUV422 : AVIF_PIXEL_FORMAT_YUV420;
 }
 
-static avifResult fill_yuv(avifImage *yuv, const struct dl2_image *image)
+static avifResult avif_fill_yuv(avifImage *yuv, const struct dl2_image *image)
 {
     yuv->colorPrimaries = AVIF_COLOR_PRIMARIES_BT709;
     yuv->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_SRGB;
@@ -378,11 +301,12 @@ static avifResult fill_yuv(avifImage *yuv, const struct dl2_image *image)
     return avifImageRGBToYUV(yuv, &rgb);
 }
 
-static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
-                  struct dl2_bytes *out, struct dl2_error *error)
+static int avif_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                       struct dl2_bytes *out, struct dl2_error *error)
 {
-    avifImage *yuv = avifImageCreate((int)image->width, (int)image->height, 8,
-                                     format_of(image, dl2_subsampling_find(options->subsampling)));
+    avifImage *yuv =
+        avifImageCreate((int)image->width, (int)image->height, 8,
+                        avif_format(image, dl2_subsampling_find(options->subsampling)));
     avifEncoder *encoder = avifEncoderCreate();
     avifRWData written = AVIF_DATA_EMPTY;
     int status;
@@ -391,19 +315,19 @@ static int encode(const struct dl2_image *image, const struct dl2_encode_options
         goto done;
     }
     char cq_level[16];
-    snprintf(cq_level, sizeof cq_level, "%d", cq_level_of(options));
+    snprintf(cq_level, sizeof cq_level, "%d", avif_cq_level(options));
     encoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
     encoder->maxThreads = 1;
-    encoder->speed = speed_of(options);
+    encoder->speed = avif_speed(options);
     encoder->minQuantizer = AVIF_QUANTIZER_BEST_QUALITY;
     encoder->maxQuantizer = AVIF_QUANTIZER_WORST_QUALITY;
     avifEncoderSetCodecSpecificOption(encoder, "end-usage", "q");
     avifEncoderSetCodecSpecificOption(encoder, "cq-level", cq_level);
-    avifResult result = fill_yuv(yuv, image);
+    avifResult result = avif_fill_yuv(yuv, image);
     if (result == AVIF_RESULT_OK)
         result = avifEncoderWrite(encoder, yuv, &written);
     status = result == AVIF_RESULT_OK ? dl2_bytes_append(out, written.data, written.size, error)
-                                      : fail(result, &encoder->diag, error);
+                                      : avif_fail(result, &encoder->diag, error);
 done:
     avifRWDataFree(&written);
     if (encoder)
@@ -413,47 +337,40 @@ done:
     return status;
 }
 
-static json_t *encoder_parameters(const struct dl2_encode_options *options)
+static json_t *avif_parameters(const struct dl2_encode_options *options)
 {
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "encoder", "aom", "end-usage",
-                     "q", "cq-level", cq_level_of(options), "min_quantizer", 0, "max_quantizer",
-                     WORST_CQ_LEVEL, "speed", speed_of(options), "max_threads", 1, "subsampling",
+                     "q", "cq-level", avif_cq_level(options), "min_quantizer", 0, "max_quantizer",
+                     WORST_CQ_LEVEL, "speed", avif_speed(options), "max_threads", 1, "subsampling",
                      dl2_subsampling_find(options->subsampling), "matrix", "bt601-full");
 }
 
-static char version_text[320];
-static pthread_once_t version_once = PTHREAD_ONCE_INIT;
-
-static void make_version(void)
+static void avif_version(char out[DL2_CODEC_VERSION_SIZE])
 {
     char codecs[256];
     avifCodecVersions(codecs);
-    snprintf(version_text, sizeof version_text, "libavif %s (%s)", avifVersion(), codecs);
+    snprintf(out, DL2_CODEC_VERSION_SIZE, "libavif %s (%s)", avifVersion(), codecs);
 }
 
-static const char *version(void)
-{
-    pthread_once(&version_once, make_version);
-    return version_text;
-}
-
-static const char *const extensions[] = {"avif", NULL};
+static const char *const avif_extensions[] = {"avif", NULL};
 
 const struct dl2_codec dl2_codec_avif = {
     .name = "avif",
     .extension = "avif",
-    .extensions = extensions,
+    .extensions = avif_extensions,
     .lossy = true,
     .max_side = 32768,
     .has_subsampling = true,
     .max_effort = MAX_SPEED,
     .effort_help = "the speed, higher is faster and larger, default 6",
     .pixel_bytes = 40,
-    .version = version,
-    .sniff = sniff,
-    .read_info = read_info,
-    .decode = decode,
-    .region = &region_codec,
-    .encode = encode,
-    .encoder_parameters = encoder_parameters,
+    .version = avif_version,
+    .sniff = avif_sniff,
+    .state_size = sizeof(struct avif_state),
+    .open = avif_open,
+    .read = avif_read,
+    .close = avif_close,
+    .memory = avif_memory,
+    .encode = avif_encode,
+    .encoder_parameters = avif_parameters,
 };

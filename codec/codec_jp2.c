@@ -21,7 +21,6 @@
 #include "codec/codecs.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,34 +38,29 @@ enum {
 static const uint8_t jp2_signature[12] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', '\r', '\n', 0x87, '\n'};
 static const uint8_t codestream_signature[4] = {0xff, 0x4f, 0xff, 0x51}; /* SOC, SIZ */
 
-static bool is_codestream(const uint8_t *data, size_t size)
+static bool jp2_is_codestream(const uint8_t *data, size_t size)
 {
     return size >= sizeof codestream_signature &&
            !memcmp(data, codestream_signature, sizeof codestream_signature);
 }
 
-static bool is_jp2(const uint8_t *data, size_t size)
+static bool jp2_is_boxes(const uint8_t *data, size_t size)
 {
     return size >= sizeof jp2_signature && !memcmp(data, jp2_signature, sizeof jp2_signature);
 }
 
-static bool sniff(const uint8_t *data, size_t size)
+static bool jp2_sniff(const uint8_t *data, size_t size)
 {
-    return is_codestream(data, size) || is_jp2(data, size);
+    return jp2_is_codestream(data, size) || jp2_is_boxes(data, size);
 }
 
-static uint32_t read_u32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static uint32_t read_u16(const uint8_t *p)
+static uint32_t jp2_read_u16(const uint8_t *p)
 {
     return (uint32_t)p[0] << 8 | p[1];
 }
 
 /* Each has its row in `spaces`. */
-enum space {
+enum jp2_space {
     SPACE_UNNAMED, /* what the number of components suggests */
     SPACE_RGB,     /* or gray */
     SPACE_SYCC,
@@ -78,7 +72,7 @@ enum space {
 static const struct {
     uint32_t number;   /* EnumCS; 0 where a profile alone has it */
     char signature[5]; /* of a profile's data; empty where a number alone has it */
-    enum space space;
+    enum jp2_space space;
     const char *name;
 } spaces[] = {
     {16, "RGB ", SPACE_RGB, "sRGB"},
@@ -105,20 +99,20 @@ static const struct {
 };
 
 /* How samples, in parts of their maximum, become L*, a* and b*: times `range`, and `zero` is 0. */
-struct lab {
+struct jp2_lab {
     uint32_t range[3], zero[3];
     bool has_zero; /* else `zero` is that of the bits of a sample */
     bool d65;      /* the illuminant; false: D50 */
 };
 
 /* What the boxes and the main header say. */
-struct header {
-    uint64_t width, height;
+struct jp2_header {
+    uint32_t width, height;
     uint32_t components; /* after the palette, where there is one */
     uint32_t bits;
-    enum space space;
+    enum jp2_space space;
     char foreign[48]; /* the name, or number, of a colour space that can't be converted */
-    struct lab lab;
+    struct jp2_lab lab;
     bool palette;
     bool high_throughput;
     bool is_signed;
@@ -126,19 +120,19 @@ struct header {
 };
 
 /* The box at *at, which moves behind it; false at the end or where it is damaged. */
-static bool next_box(const uint8_t *data, size_t size, size_t *at, const uint8_t **type,
-                     const uint8_t **content, size_t *length)
+static bool jp2_next_box(const uint8_t *data, size_t size, size_t *at, const uint8_t **type,
+                         const uint8_t **content, size_t *length)
 {
     size_t left = size - *at, header = 8;
     if (left < header)
         return false;
     const uint8_t *box = data + *at;
-    uint64_t whole = read_u32(box);
+    uint64_t whole = dl2_read_u32(box);
     if (whole == 1) {
         header = 16;
         if (left < header)
             return false;
-        whole = (uint64_t)read_u32(box + 8) << 32 | read_u32(box + 12);
+        whole = (uint64_t)dl2_read_u32(box + 8) << 32 | dl2_read_u32(box + 12);
     } else if (whole == 0) {
         whole = left;
     }
@@ -153,52 +147,52 @@ static bool next_box(const uint8_t *data, size_t size, size_t *at, const uint8_t
     return true;
 }
 
-static void set_foreign(struct header *header, const char *name)
+static void jp2_set_foreign(struct jp2_header *header, const char *name)
 {
     header->space = SPACE_FOREIGN;
     snprintf(header->foreign, sizeof header->foreign, "%s", name);
 }
 
-static void set_space(struct header *header, size_t row)
+static void jp2_set_space(struct jp2_header *header, size_t row)
 {
     header->space = spaces[row].space;
     if (header->space == SPACE_FOREIGN)
-        set_foreign(header, spaces[row].name);
+        jp2_set_foreign(header, spaces[row].name);
 }
 
 /* Ranges, offsets and illuminant of CIELab; none: those of the standard. */
-static void read_lab(const uint8_t *parameters, size_t length, struct header *header)
+static void jp2_read_lab(const uint8_t *parameters, size_t length, struct jp2_header *header)
 {
     enum { D50 = 0x00443530, D65 = 0x00443635 };
-    struct lab *lab = &header->lab;
-    *lab = (struct lab){.range = {100, 170, 200}};
+    struct jp2_lab *lab = &header->lab;
+    *lab = (struct jp2_lab){.range = {100, 170, 200}};
     if (length < 4 * (size_t)LAB_PARAMETERS)
         return;
     lab->has_zero = true;
     for (size_t i = 0; i < 3; i++) {
-        lab->range[i] = read_u32(parameters + 8 * i);
-        lab->zero[i] = read_u32(parameters + 8 * i + 4);
+        lab->range[i] = dl2_read_u32(parameters + 8 * i);
+        lab->zero[i] = dl2_read_u32(parameters + 8 * i + 4);
     }
-    const uint32_t illuminant = read_u32(parameters + 24);
+    const uint32_t illuminant = dl2_read_u32(parameters + 24);
     lab->d65 = illuminant == D65;
     if (illuminant != D50 && illuminant != D65)
-        set_foreign(header, "CIELab under another light than D50 and D65");
+        jp2_set_foreign(header, "CIELab under another light than D50 and D65");
 }
 
 /* By a colour specification box; false for one of a method that says nothing here. */
-static bool read_colour(const uint8_t *content, size_t length, struct header *header)
+static bool jp2_read_colour(const uint8_t *content, size_t length, struct jp2_header *header)
 {
     enum { ENUMERATED = 1, RESTRICTED = 2, ANY = 3, START = 3, SIGNATURE = START + 16 };
     const size_t count = sizeof spaces / sizeof *spaces;
     size_t row = 0;
     char name[48];
     if (length >= START + 4 && content[0] == ENUMERATED) {
-        const uint32_t number = read_u32(content + START);
+        const uint32_t number = dl2_read_u32(content + START);
         while (row < count && !(spaces[row].number == number && number))
             row++;
         snprintf(name, sizeof name, "number %u", (unsigned)number);
         if (row < count && spaces[row].space == SPACE_LAB)
-            read_lab(content + START + 4, length - START - 4, header);
+            jp2_read_lab(content + START + 4, length - START - 4, header);
     } else if (length >= SIGNATURE + 4 && (content[0] == RESTRICTED || content[0] == ANY)) {
         const char *signature = (const char *)content + SIGNATURE;
         for (int i = 0; i < 4; i++)
@@ -211,9 +205,9 @@ static bool read_colour(const uint8_t *content, size_t length, struct header *he
         return false;
     }
     if (row == count)
-        set_foreign(header, name);
+        jp2_set_foreign(header, name);
     else if (header->space != SPACE_FOREIGN)
-        set_space(header, row);
+        jp2_set_space(header, row);
     return true;
 }
 
@@ -221,18 +215,18 @@ static bool read_colour(const uint8_t *content, size_t length, struct header *he
  * The first colour specification of methods that every reader knows counts, as it does with
  * OpenJPEG; where there is none, the first of any profile.
  */
-static void read_jp2_header(const uint8_t *data, size_t size, struct header *header)
+static void jp2_read_image_header(const uint8_t *data, size_t size, struct jp2_header *header)
 {
     const uint8_t *type, *content;
     size_t at = 0, length;
     bool known = false, any = false;
-    while (next_box(data, size, &at, &type, &content, &length)) {
+    while (jp2_next_box(data, size, &at, &type, &content, &length)) {
         if (!memcmp(type, "colr", 4) && length && !known) {
             const bool other = content[0] != 1 && content[0] != 2;
             if (other && any)
                 continue;
-            struct header tried = {0};
-            if (!read_colour(content, length, &tried))
+            struct jp2_header tried = {0};
+            if (!jp2_read_colour(content, length, &tried))
                 continue;
             header->space = tried.space;
             header->lab = tried.lab;
@@ -250,20 +244,20 @@ static void read_jp2_header(const uint8_t *data, size_t size, struct header *hea
  * Do the codestream's capabilities, or the code blocks' style, say that it is HTJ2K? In the main
  * header, which ends where the first tile begins.
  */
-static bool is_high_throughput(const uint8_t *data, size_t size)
+static bool jp2_is_high_throughput(const uint8_t *data, size_t size)
 {
     enum { SIZ = 0xff51, CAP = 0xff50, COD = 0xff52, COC = 0xff53, SOT = 0xff90 };
     enum { HIGH_THROUGHPUT = 0x40, MANY_COMPONENTS = 257 };
     uint32_t components = 0;
     for (size_t at = 2; size - at >= 4;) {
-        const uint32_t marker = read_u16(data + at);
-        const size_t length = read_u16(data + at + 2);
+        const uint32_t marker = jp2_read_u16(data + at);
+        const size_t length = jp2_read_u16(data + at + 2);
         const uint8_t *segment = data + at + 4;
         at += 2;
         if (marker == SOT || marker >> 8 != 0xff || length < 2 || length > size - at)
             return false;
         if (marker == SIZ && length >= 40)
-            components = read_u16(segment + 34);
+            components = jp2_read_u16(segment + 34);
         /* Of SPcod and SPcoc, behind what precedes them, the fourth. */
         const size_t style = marker == COD   ? 5 + 3
                              : marker == COC ? (components < MANY_COMPONENTS ? 2u : 3u) + 3
@@ -276,7 +270,7 @@ static bool is_high_throughput(const uint8_t *data, size_t size)
 }
 
 /* Is the colour one that can be converted, and are there components enough for it? */
-static int check_colour(const struct header *header, struct dl2_error *error)
+static int jp2_check_colour(const struct jp2_header *header, struct dl2_error *error)
 {
     if (header->space == SPACE_FOREIGN)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -292,17 +286,17 @@ static int check_colour(const struct header *header, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int read_siz(const uint8_t *data, size_t size, struct header *header,
-                    struct dl2_error *error)
+static int jp2_read_siz(const uint8_t *data, size_t size, struct jp2_header *header,
+                        struct dl2_error *error)
 {
-    if (!is_codestream(data, size) || size < 45)
+    if (!jp2_is_codestream(data, size) || size < 45)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "JPEG 2000: the codestream's header is damaged or cut short");
-    uint32_t right = read_u32(data + 8), bottom = read_u32(data + 12);
-    uint32_t left = read_u32(data + 16), top = read_u32(data + 20);
-    uint32_t tile_width = read_u32(data + 24), tile_height = read_u32(data + 28);
-    uint32_t tile_left = read_u32(data + 32), tile_top = read_u32(data + 36);
-    uint32_t components = read_u16(data + 40);
+    uint32_t right = dl2_read_u32(data + 8), bottom = dl2_read_u32(data + 12);
+    uint32_t left = dl2_read_u32(data + 16), top = dl2_read_u32(data + 20);
+    uint32_t tile_width = dl2_read_u32(data + 24), tile_height = dl2_read_u32(data + 28);
+    uint32_t tile_left = dl2_read_u32(data + 32), tile_top = dl2_read_u32(data + 36);
+    uint32_t components = jp2_read_u16(data + 40);
     uint32_t dx = data[43], dy = data[44];
     if (left >= right || top >= bottom || !tile_width || !tile_height || tile_left > left ||
         tile_top > top || !components || !dx || !dy)
@@ -319,82 +313,61 @@ static int read_siz(const uint8_t *data, size_t size, struct header *header,
     header->height = dl2_divide_up(bottom, dy) - dl2_divide_up(top, dy);
     header->bits = (data[42] & 0x7fu) + 1;
     header->is_signed = data[42] >> 7;
-    header->high_throughput = is_high_throughput(data, size);
+    header->high_throughput = jp2_is_high_throughput(data, size);
     header->plain = !left && !top && size >= 42 + 3 * (size_t)components;
     for (uint32_t c = 0; header->plain && c < components; c++)
         header->plain = data[43 + 3 * c] == 1 && data[44 + 3 * c] == 1;
     if (!header->components)
         header->components = components;
-    return check_colour(header, error);
+    return jp2_check_colour(header, error);
 }
 
-static int read_header(const uint8_t *data, size_t size, struct header *header,
-                       struct dl2_error *error)
+static int jp2_parse_header(const uint8_t *data, size_t size, struct jp2_header *header,
+                            struct dl2_error *error)
 {
-    *header = (struct header){0};
-    if (is_codestream(data, size))
-        return read_siz(data, size, header, error);
+    *header = (struct jp2_header){0};
+    if (jp2_is_codestream(data, size))
+        return jp2_read_siz(data, size, header, error);
     const uint8_t *type, *content;
     size_t at = 0, length;
-    while (next_box(data, size, &at, &type, &content, &length)) {
+    while (jp2_next_box(data, size, &at, &type, &content, &length)) {
         if (!memcmp(type, "jp2h", 4))
-            read_jp2_header(content, length, header);
+            jp2_read_image_header(content, length, header);
         else if (!memcmp(type, "jp2c", 4))
-            return read_siz(content, length, header, error);
+            return jp2_read_siz(content, length, header, error);
     }
     return dl2_error_set(error, DL2_ERR_FORMAT, "JPEG 2000: the file is cut short or has no image");
 }
 
-static bool has_alpha(const struct header *header)
+static bool jp2_has_alpha(const struct jp2_header *header)
 {
     return header->components == 2 || (header->components == 4 && header->space != SPACE_CMYK);
 }
 
-static uint32_t channels_of(const struct header *header)
+static uint32_t jp2_channels(const struct jp2_header *header)
 {
     return header->components >= 3 ? 3 : 1;
 }
 
-static int open_header(const uint8_t *data, size_t size, struct header *header,
-                       struct dl2_image_info *info, struct dl2_error *error)
-{
-    DL2_TRY(read_header(data, size, header, error));
-    DL2_TRY(dl2_image_check_size(header->width, header->height, UINT64_MAX, error));
-    *info = (struct dl2_image_info){.width = (uint32_t)header->width,
-                                    .height = (uint32_t)header->height,
-                                    .channels = channels_of(header),
-                                    .bits = header->bits,
-                                    .alpha = has_alpha(header),
-                                    .orientation = 1};
-    return DL2_OK;
-}
-
-static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
-                     struct dl2_error *error)
-{
-    struct header header;
-    return open_header(data, size, &header, info, error);
-}
-
-static void on_error(const char *message, void *error)
+static void jp2_on_error(const char *message, void *error)
 {
     dl2_error_set(error, DL2_ERR_FORMAT, "JPEG 2000: %.*s", (int)strcspn(message, "\n"), message);
 }
 
-static void on_message(const char *message, void *error)
+static void jp2_on_message(const char *message, void *error)
 {
     (void)message;
     (void)error;
 }
 
-struct source {
+struct jp2_source {
     const uint8_t *data;
     size_t size, at;
 };
 
-static OPJ_SIZE_T source_read(void *out, OPJ_SIZE_T count, void *user)
+static OPJ_SIZE_T jp2_source_read(void *out, OPJ_SIZE_T count, void *user)
 {
-    struct source *source = user;
+    struct jp2_source *source = user;
     size_t left = source->size - source->at;
     if (!left)
         return (OPJ_SIZE_T)-1;
@@ -405,18 +378,18 @@ static OPJ_SIZE_T source_read(void *out, OPJ_SIZE_T count, void *user)
     return count;
 }
 
-static OPJ_BOOL source_seek(OPJ_OFF_T position, void *user)
+static OPJ_BOOL jp2_source_seek(OPJ_OFF_T position, void *user)
 {
-    struct source *source = user;
+    struct jp2_source *source = user;
     if (position < 0 || (uint64_t)position > source->size)
         return OPJ_FALSE;
     source->at = (size_t)position;
     return OPJ_TRUE;
 }
 
-static OPJ_OFF_T source_skip(OPJ_OFF_T count, void *user)
+static OPJ_OFF_T jp2_source_skip(OPJ_OFF_T count, void *user)
 {
-    struct source *source = user;
+    struct jp2_source *source = user;
     if (count < 0)
         return -1;
     if ((uint64_t)count > source->size - source->at)
@@ -425,14 +398,14 @@ static OPJ_OFF_T source_skip(OPJ_OFF_T count, void *user)
     return count;
 }
 
-static uint8_t clamp(int value)
+static uint8_t jp2_clamp(int value)
 {
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
 /* A component as 8-bit samples of the image's size, rows of `stride`, every `step` bytes. */
-static int take_component(const opj_image_comp_t *component, uint32_t width, uint32_t height,
-                          uint8_t *out, size_t step, struct dl2_error *error)
+static int jp2_take_component(const opj_image_comp_t *component, uint32_t width, uint32_t height,
+                              uint8_t *out, size_t step, struct dl2_error *error)
 {
     if (!component->data || !component->w || !component->h || component->w > width ||
         component->h > height)
@@ -445,7 +418,7 @@ static int take_component(const opj_image_comp_t *component, uint32_t width, uin
     if (same && component->prec == 8 && !component->sgnd) {
         const OPJ_INT32 *in = component->data;
         for (size_t left = (size_t)width * height; left; left--, in++, out += step)
-            *out = clamp(*in);
+            *out = jp2_clamp(*in);
         return DL2_OK;
     }
     int64_t maximum = ((int64_t)1 << component->prec) - 1;
@@ -463,19 +436,19 @@ static int take_component(const opj_image_comp_t *component, uint32_t width, uin
 }
 
 /* BT.601, full range, in place. */
-static void ycc_to_rgb(uint8_t *pixel, size_t pixels)
+static void jp2_ycc_to_rgb(uint8_t *pixel, size_t pixels)
 {
     for (; pixels; pixels--, pixel += 3) {
         int y = pixel[0] * 65536 + 32768, cb = pixel[1] - 128, cr = pixel[2] - 128;
-        pixel[0] = clamp((y + 91881 * cr) >> 16);
-        pixel[1] = clamp((y - 22554 * cb - 46802 * cr) >> 16);
-        pixel[2] = clamp((y + 116130 * cb) >> 16);
+        pixel[0] = jp2_clamp((y + 91881 * cr) >> 16);
+        pixel[1] = jp2_clamp((y - 22554 * cb - 46802 * cr) >> 16);
+        pixel[2] = jp2_clamp((y + 116130 * cb) >> 16);
     }
 }
 
 /* Lays what has the opacities, or inks of black, of `last` over the background, in place. */
-static void apply_last_component(struct dl2_image *image, const uint8_t *last, bool cmyk,
-                                 const uint8_t background[3])
+static void jp2_apply_last_component(struct dl2_image *image, const uint8_t *last, bool cmyk,
+                                     const uint8_t background[3])
 {
     size_t pixels = (size_t)image->width * image->height;
     uint8_t *out = image->data;
@@ -491,12 +464,12 @@ static void apply_last_component(struct dl2_image *image, const uint8_t *last, b
 }
 
 /* Of linear light to the sRGB curve. */
-static double srgb_curve(double light)
+static double jp2_srgb_curve(double light)
 {
     return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
 }
 
-static double lab_inverse(double value)
+static double jp2_lab_inverse(double value)
 {
     return value > 6.0 / 29 ? value * value * value : 108.0 / 841 * (value - 4.0 / 29);
 }
@@ -505,7 +478,7 @@ static double lab_inverse(double value)
  * CIELab to sRGB, in place. XYZ under D50 is adapted to D65, sRGB's white, by Bradford's transform,
  * which the first matrix has in it.
  */
-static void lab_to_rgb(const struct lab *lab, uint32_t bits, uint8_t *pixel, size_t pixels)
+static void jp2_lab_to_rgb(const struct jp2_lab *lab, uint32_t bits, uint8_t *pixel, size_t pixels)
 {
     static const double whites[2][3] = {{0.9642, 1, 0.8251}, {0.9505, 1, 1.0891}};
     static const double matrices[2][3][3] = {
@@ -525,19 +498,19 @@ static void lab_to_rgb(const struct lab *lab, uint32_t bits, uint8_t *pixel, siz
             value[c] = lab->range[c] *
                        (pixel[c] / 255.0 - (lab->has_zero ? lab->zero[c] : standard[c]) / maximum);
         const double y = (value[0] + 16) / 116;
-        const double xyz[3] = {white[0] * lab_inverse(y + value[1] / 500),
-                               white[1] * lab_inverse(y),
-                               white[2] * lab_inverse(y - value[2] / 200)};
+        const double xyz[3] = {white[0] * jp2_lab_inverse(y + value[1] / 500),
+                               white[1] * jp2_lab_inverse(y),
+                               white[2] * jp2_lab_inverse(y - value[2] / 200)};
         for (int c = 0; c < 3; c++) {
             const double *row = matrices[lab->d65][c];
             const double light = row[0] * xyz[0] + row[1] * xyz[1] + row[2] * xyz[2];
-            const double curved = srgb_curve(light < 0 ? 0 : light > 1 ? 1 : light);
+            const double curved = jp2_srgb_curve(light < 0 ? 0 : light > 1 ? 1 : light);
             pixel[c] = (uint8_t)(255 * curved + 0.5);
         }
     }
 }
 
-static bool is_ycc(const opj_image_t *decoded, const struct header *header)
+static bool jp2_is_ycc(const opj_image_t *decoded, const struct jp2_header *header)
 {
     if (decoded->numcomps < 3 || header->space == SPACE_CMYK || header->space == SPACE_LAB)
         return false;
@@ -547,9 +520,9 @@ static bool is_ycc(const opj_image_t *decoded, const struct header *header)
 }
 
 /* `last` is memory for opacities or black. */
-static int take_image(const opj_image_t *decoded, const struct header *header, uint32_t width,
-                      uint32_t height, const uint8_t background[3], struct dl2_bytes *last,
-                      struct dl2_image *image, struct dl2_error *error)
+static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *header,
+                          uint32_t width, uint32_t height, const uint8_t background[3],
+                          struct dl2_bytes *last, struct dl2_image *image, struct dl2_error *error)
 {
     if (decoded->numcomps != header->components)
         return dl2_error_set(error, DL2_ERR_FORMAT,
@@ -558,29 +531,38 @@ static int take_image(const opj_image_t *decoded, const struct header *header, u
     if (decoded->color_space == OPJ_CLRSPC_EYCC)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "JPEG 2000: e-YCC colour is not supported");
-    DL2_TRY(dl2_image_reshape(image, width, height, channels_of(header), error));
+    DL2_TRY(dl2_image_reshape(image, width, height, jp2_channels(header), error));
     for (uint32_t c = 0; c < image->channels; c++)
-        DL2_TRY(take_component(&decoded->comps[c], width, height, image->data + c, image->channels,
-                               error));
-    if (is_ycc(decoded, header))
-        ycc_to_rgb(image->data, (size_t)width * height);
+        DL2_TRY(jp2_take_component(&decoded->comps[c], width, height, image->data + c,
+                                   image->channels, error));
+    if (jp2_is_ycc(decoded, header))
+        jp2_ycc_to_rgb(image->data, (size_t)width * height);
     else if (header->space == SPACE_LAB)
-        lab_to_rgb(&header->lab, decoded->comps[0].prec, image->data, (size_t)width * height);
+        jp2_lab_to_rgb(&header->lab, decoded->comps[0].prec, image->data, (size_t)width * height);
     if (decoded->numcomps == image->channels)
         return DL2_OK;
     DL2_TRY(dl2_bytes_resize(last, (size_t)width * height, error));
-    DL2_TRY(take_component(&decoded->comps[image->channels], width, height, last->data, 1, error));
-    apply_last_component(image, last->data, header->space == SPACE_CMYK, background);
+    DL2_TRY(
+        jp2_take_component(&decoded->comps[image->channels], width, height, last->data, 1, error));
+    jp2_apply_last_component(image, last->data, header->space == SPACE_CMYK, background);
     return DL2_OK;
 }
 
 /* What OpenJPEG decodes: pixels [left, right) x [top, bottom), 2^reduction times coarser. */
-struct part {
+struct jp2_area {
     uint32_t left, top, right, bottom, reduction;
+    bool whole; /* all of it, without telling OpenJPEG, which then checks the file's end */
+};
+
+struct jp2_state {
+    const uint8_t *data;
+    size_t size;
+    struct jp2_header header;
+    struct dl2_bytes last; /* opacities or black */
 };
 
 /* The levels of resolution that every component has. */
-static uint32_t resolutions(opj_codec_t *codec, uint32_t components)
+static uint32_t jp2_resolutions(opj_codec_t *codec, uint32_t components)
 {
     opj_codestream_info_v2_t *info = opj_get_cstr_info(codec);
     uint32_t least = info && info->m_default_tile_info.tccp_info ? UINT32_MAX : 1;
@@ -594,57 +576,53 @@ static uint32_t resolutions(opj_codec_t *codec, uint32_t components)
 }
 
 /* Tells OpenJPEG what is wanted; lowers the reduction to what the file has. */
-static bool choose_part(opj_codec_t *codec, opj_image_t *image, const struct header *header,
-                        struct part *part)
+static bool jp2_choose_area(opj_codec_t *codec, opj_image_t *image, const struct jp2_header *header,
+                            struct jp2_area *area)
 {
-    const uint32_t levels = resolutions(codec, header->components);
-    if (part->reduction >= levels)
-        part->reduction = levels ? levels - 1 : 0;
-    if (part->reduction && !opj_set_decoded_resolution_factor(codec, part->reduction))
+    const uint32_t levels = jp2_resolutions(codec, header->components);
+    if (area->reduction >= levels)
+        area->reduction = levels ? levels - 1 : 0;
+    if (area->reduction && !opj_set_decoded_resolution_factor(codec, area->reduction))
         return false;
-    return opj_set_decode_area(codec, image, (OPJ_INT32)part->left, (OPJ_INT32)part->top,
-                               (OPJ_INT32)part->right, (OPJ_INT32)part->bottom);
+    return opj_set_decode_area(codec, image, (OPJ_INT32)area->left, (OPJ_INT32)area->top,
+                               (OPJ_INT32)area->right, (OPJ_INT32)area->bottom);
 }
 
-/* `part` NULL: the whole image. */
-static int run(const uint8_t *data, size_t size, const struct header *header, struct part *part,
-               const uint8_t background[3], struct dl2_bytes *last, struct dl2_image *image,
-               struct dl2_error *error)
+static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t background[3],
+                   struct dl2_image *image, struct dl2_error *error)
 {
-    struct source source = {data, size, 0};
+    struct jp2_source source = {jp2->data, jp2->size, 0};
     struct dl2_error own =
         DL2_ERROR_INIT; /* so that a message of OpenJPEG's counts even if error is NULL */
     opj_dparameters_t parameters;
     opj_set_default_decoder_parameters(&parameters);
     opj_image_t *decoded = NULL;
-    opj_codec_t *codec =
-        opj_create_decompress(is_codestream(data, size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
+    opj_codec_t *codec = opj_create_decompress(
+        jp2_is_codestream(jp2->data, jp2->size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
     opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_TRUE);
     if (!codec || !stream) {
         dl2_error_set(&own, DL2_ERR_MEMORY, "out of memory for OpenJPEG");
         goto done;
     }
-    opj_set_error_handler(codec, on_error, &own);
-    opj_set_warning_handler(codec, on_message, NULL);
-    opj_set_info_handler(codec, on_message, NULL);
+    opj_set_error_handler(codec, jp2_on_error, &own);
+    opj_set_warning_handler(codec, jp2_on_message, NULL);
+    opj_set_info_handler(codec, jp2_on_message, NULL);
     opj_stream_set_user_data(stream, &source, NULL);
-    opj_stream_set_user_data_length(stream, size);
-    opj_stream_set_read_function(stream, source_read);
-    opj_stream_set_seek_function(stream, source_seek);
-    opj_stream_set_skip_function(stream, source_skip);
+    opj_stream_set_user_data_length(stream, jp2->size);
+    opj_stream_set_read_function(stream, jp2_source_read);
+    opj_stream_set_seek_function(stream, jp2_source_seek);
+    opj_stream_set_skip_function(stream, jp2_source_skip);
     if (!opj_setup_decoder(codec, &parameters) || !opj_read_header(stream, codec, &decoded) ||
-        (part && !choose_part(codec, decoded, header, part)) ||
-        !opj_decode(codec, stream, decoded) || (!part && !opj_end_decompress(codec, stream))) {
+        (!area->whole && !jp2_choose_area(codec, decoded, &jp2->header, area)) ||
+        !opj_decode(codec, stream, decoded) ||
+        (area->whole && !opj_end_decompress(codec, stream))) {
         dl2_error_set(&own, DL2_ERR_FORMAT, "JPEG 2000: OpenJPEG can't decode it");
-    } else if (part) {
-        const uint32_t up = (1u << part->reduction) - 1;
-        take_image(decoded, header,
-                   ((part->right + up) >> part->reduction) - (part->left >> part->reduction),
-                   ((part->bottom + up) >> part->reduction) - (part->top >> part->reduction),
-                   background, last, image, &own);
     } else {
-        take_image(decoded, header, (uint32_t)header->width, (uint32_t)header->height, background,
-                   last, image, &own);
+        const uint32_t up = (1u << area->reduction) - 1;
+        jp2_take_image(decoded, &jp2->header,
+                       ((area->right + up) >> area->reduction) - (area->left >> area->reduction),
+                       ((area->bottom + up) >> area->reduction) - (area->top >> area->reduction),
+                       background, &jp2->last, image, &own);
     }
 done:
     opj_image_destroy(decoded);
@@ -656,122 +634,95 @@ done:
     return own.status;
 }
 
-static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
-                  struct dl2_image *image, struct dl2_error *error)
+static int jp2_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
+                    struct dl2_image_info *info, struct dl2_error *error)
 {
-    uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
-    struct header header;
-    DL2_TRY(read_header(data, size, &header, error));
-    DL2_TRY(dl2_image_check_size(header.width, header.height, max_pixels, error));
-    struct dl2_bytes last = DL2_BYTES_INIT;
-    int status = run(data, size, &header, NULL, options->background, &last, image, error);
-    dl2_bytes_free(&last);
-    return status;
-}
-
-/* ---- A part, perhaps reduced */
-
-struct region {
-    const uint8_t *data;
-    size_t size;
-    struct header header;
-    struct dl2_image image;
-    struct dl2_bytes last;
-};
-
-static void region_destroy(void *state)
-{
-    struct region *region = state;
-    dl2_image_free(&region->image);
-    dl2_bytes_free(&region->last);
-}
-
-static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
-                       struct dl2_error *error)
-{
-    struct region *region = state;
-    region->data = data;
-    region->size = size;
-    return open_header(data, size, &region->header, info, error);
+    struct jp2_state *jp2 = state;
+    const struct jp2_header *header = &jp2->header;
+    (void)max_pixels;
+    jp2->data = data;
+    jp2->size = size;
+    DL2_TRY(jp2_parse_header(data, size, &jp2->header, error));
+    info->width = header->width;
+    info->height = header->height;
+    info->channels = jp2_channels(header);
+    info->bits = header->bits;
+    info->alpha = jp2_has_alpha(header);
+    return DL2_OK;
 }
 
 /* See the top of the file. */
-static bool may_reduce(const struct header *header)
+static bool jp2_may_reduce(const struct jp2_header *header)
 {
-    return !header->palette && !has_alpha(header) && header->space != SPACE_CMYK &&
+    return !header->palette && !jp2_has_alpha(header) && header->space != SPACE_CMYK &&
            header->space != SPACE_LAB;
 }
 
 /* Samples at the edges of what OpenJPEG decodes may be rounded otherwise than in the whole. */
 enum { MARGIN = 2 };
 
-static int decode_part(struct region *region, const struct dl2_decode_request *request,
-                       struct part *part, struct dl2_error *error)
+/* The rectangle with its margin, or all of a high-throughput file. */
+static struct jp2_area jp2_area_of(const struct jp2_header *header,
+                                   const struct dl2_decode_request *request)
 {
-    const struct header *header = &region->header;
-    if (header->high_throughput) {
-        part->right = (uint32_t)header->width;
-        part->bottom = (uint32_t)header->height;
-    } else {
-        const uint32_t step = 1u << part->reduction, margin = MARGIN * step;
-        const uint64_t right = (uint64_t)request->x + request->width + margin,
-                       bottom = (uint64_t)request->y + request->height + margin;
-        part->left = request->x > margin ? (request->x - margin) & ~(step - 1) : 0;
-        part->top = request->y > margin ? (request->y - margin) & ~(step - 1) : 0;
-        part->right = (uint32_t)(right < header->width ? right : header->width);
-        part->bottom = (uint32_t)(bottom < header->height ? bottom : header->height);
-    }
-    return run(region->data, region->size, &region->header, part, request->background,
-               &region->last, &region->image, error);
+    struct jp2_area area = {.right = header->width, .bottom = header->height};
+    const bool reduce = jp2_may_reduce(header);
+    while (reduce && area.reduction < 3 && 2u << area.reduction <= request->reduction)
+        area.reduction++;
+    if (header->high_throughput)
+        return area;
+    const uint32_t step = 1u << area.reduction, margin = MARGIN * step;
+    const uint64_t right = (uint64_t)request->x + request->width + margin,
+                   bottom = (uint64_t)request->y + request->height + margin;
+    area.left = request->x > margin ? (request->x - margin) & ~(step - 1) : 0;
+    area.top = request->y > margin ? (request->y - margin) & ~(step - 1) : 0;
+    area.right = right < header->width ? (uint32_t)right : header->width;
+    area.bottom = bottom < header->height ? (uint32_t)bottom : header->height;
+    return area;
 }
 
-static int region_decode(void *state, const struct dl2_decode_request *request,
-                         struct dl2_raster *raster, struct dl2_error *error)
+static int jp2_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
+                    struct dl2_raster *raster, struct dl2_error *error)
 {
-    struct region *region = state;
-    struct part part = {0};
-    const bool reduce = may_reduce(&region->header);
-    while (reduce && part.reduction < 3 && 2u << part.reduction <= request->reduction)
-        part.reduction++;
+    struct jp2_state *jp2 = state;
+    const struct jp2_header *header = &jp2->header;
+    struct jp2_area area = jp2_area_of(header, request);
+    area.whole = !header->plain || (!area.reduction && request->width == header->width &&
+                                    request->height == header->height);
     /* What the library refuses to decode in part, for a tile with fewer resolutions, say, it may
      * decode as a whole. */
-    if (!region->header.plain || decode_part(region, request, &part, NULL) < 0) {
-        part = (struct part){0};
-        DL2_TRY(run(region->data, region->size, &region->header, NULL, request->background,
-                    &region->last, &region->image, error));
+    if (area.whole || jp2_run(jp2, &area, request->background, image, NULL) < 0) {
+        area = (struct jp2_area){.right = header->width, .bottom = header->height, .whole = true};
+        DL2_TRY(jp2_run(jp2, &area, request->background, image, error));
     }
-    if (request->channels == 1)
-        DL2_TRY(dl2_image_to_gray(&region->image, error));
-    *raster = dl2_raster_of(&region->image, part.left, part.top);
-    const uint32_t step = 1u << part.reduction;
+    *raster = dl2_raster_of(image, area.left, area.top);
+    const uint32_t step = 1u << area.reduction;
     raster->planes[0].step_x = raster->planes[0].step_y = step;
     raster->planes[0].shift_x = raster->planes[0].shift_y = (1 - (float)step) / 2;
     return DL2_OK;
 }
 
-static size_t region_memory(const void *state)
+static void jp2_close(void *state)
 {
-    const struct region *region = state;
-    return sizeof *region + region->image.capacity + region->last.capacity;
+    struct jp2_state *jp2 = state;
+    dl2_bytes_free(&jp2->last);
 }
 
-static const struct dl2_region_codec region_codec = {
-    .state_size = sizeof(struct region),
-    .destroy = region_destroy,
-    .open = region_open,
-    .decode = region_decode,
-    .memory = region_memory,
-};
+static size_t jp2_memory(const void *state)
+{
+    const struct jp2_state *jp2 = state;
+    return jp2->last.capacity;
+}
 
 /* OpenJPEG goes back to fill in lengths, so this is a file in memory, with a position. */
-struct sink {
+struct jp2_sink {
     struct dl2_bytes *out;
     size_t at;
     struct dl2_error *error;
 };
 
 /* Makes the file at least `end` bytes long. */
-static bool sink_reach(struct sink *sink, size_t end)
+static bool jp2_sink_reach(struct jp2_sink *sink, size_t end)
 {
     static const uint8_t zeros[256];
     while (sink->out->size < end) {
@@ -783,9 +734,9 @@ static bool sink_reach(struct sink *sink, size_t end)
     return true;
 }
 
-static OPJ_SIZE_T sink_write(void *data, OPJ_SIZE_T count, void *user)
+static OPJ_SIZE_T jp2_sink_write(void *data, OPJ_SIZE_T count, void *user)
 {
-    struct sink *sink = user;
+    struct jp2_sink *sink = user;
     size_t inside = sink->out->size - sink->at;
     if (inside > count)
         inside = count;
@@ -798,27 +749,27 @@ static OPJ_SIZE_T sink_write(void *data, OPJ_SIZE_T count, void *user)
     return count;
 }
 
-static OPJ_BOOL sink_seek(OPJ_OFF_T position, void *user)
+static OPJ_BOOL jp2_sink_seek(OPJ_OFF_T position, void *user)
 {
-    struct sink *sink = user;
-    if (position < 0 || !sink_reach(sink, (size_t)position))
+    struct jp2_sink *sink = user;
+    if (position < 0 || !jp2_sink_reach(sink, (size_t)position))
         return OPJ_FALSE;
     sink->at = (size_t)position;
     return OPJ_TRUE;
 }
 
-static OPJ_OFF_T sink_skip(OPJ_OFF_T count, void *user)
+static OPJ_OFF_T jp2_sink_skip(OPJ_OFF_T count, void *user)
 {
-    struct sink *sink = user;
-    return sink_seek((OPJ_OFF_T)sink->at + count, user) ? count : -1;
+    struct jp2_sink *sink = user;
+    return jp2_sink_seek((OPJ_OFF_T)sink->at + count, user) ? count : -1;
 }
 
-static double psnr_of(const struct dl2_encode_options *options)
+static double jp2_psnr(const struct dl2_encode_options *options)
 {
     return 22 + options->quality / 5.0;
 }
 
-static opj_image_t *make_planes(const struct dl2_image *image)
+static opj_image_t *jp2_make_planes(const struct dl2_image *image)
 {
     opj_image_cmptparm_t planes[3];
     memset(planes, 0, sizeof planes);
@@ -843,14 +794,15 @@ static opj_image_t *make_planes(const struct dl2_image *image)
     return made;
 }
 
-static void set_parameters(const struct dl2_image *image, const struct dl2_encode_options *options,
-                           opj_cparameters_t *parameters)
+static void jp2_set_parameters(const struct dl2_image *image,
+                               const struct dl2_encode_options *options,
+                               opj_cparameters_t *parameters)
 {
     uint32_t side = image->width < image->height ? image->width : image->height;
     opj_set_default_encoder_parameters(parameters);
     parameters->tcp_numlayers = 1;
     parameters->cp_fixed_quality = 1;
-    parameters->tcp_distoratio[0] = (float)psnr_of(options);
+    parameters->tcp_distoratio[0] = (float)jp2_psnr(options);
     parameters->irreversible = 1;
     parameters->tcp_mct = image->channels == 3;
     parameters->numresolution = 1;
@@ -858,14 +810,14 @@ static void set_parameters(const struct dl2_image *image, const struct dl2_encod
         parameters->numresolution++;
 }
 
-static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
-                  struct dl2_bytes *out, struct dl2_error *error)
+static int jp2_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                      struct dl2_bytes *out, struct dl2_error *error)
 {
     struct dl2_error own = DL2_ERROR_INIT;
-    struct sink sink = {out, 0, &own};
+    struct jp2_sink sink = {out, 0, &own};
     opj_cparameters_t parameters;
-    set_parameters(image, options, &parameters);
-    opj_image_t *planes = make_planes(image);
+    jp2_set_parameters(image, options, &parameters);
+    opj_image_t *planes = jp2_make_planes(image);
     opj_codec_t *codec = opj_create_compress(OPJ_CODEC_JP2);
     opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_FALSE);
     if (!planes || !codec || !stream) {
@@ -873,13 +825,13 @@ static int encode(const struct dl2_image *image, const struct dl2_encode_options
                       (unsigned)image->width, (unsigned)image->height);
         goto done;
     }
-    opj_set_error_handler(codec, on_error, &own);
-    opj_set_warning_handler(codec, on_message, NULL);
-    opj_set_info_handler(codec, on_message, NULL);
+    opj_set_error_handler(codec, jp2_on_error, &own);
+    opj_set_warning_handler(codec, jp2_on_message, NULL);
+    opj_set_info_handler(codec, jp2_on_message, NULL);
     opj_stream_set_user_data(stream, &sink, NULL);
-    opj_stream_set_write_function(stream, sink_write);
-    opj_stream_set_seek_function(stream, sink_seek);
-    opj_stream_set_skip_function(stream, sink_skip);
+    opj_stream_set_write_function(stream, jp2_sink_write);
+    opj_stream_set_seek_function(stream, jp2_sink_seek);
+    opj_stream_set_skip_function(stream, jp2_sink_skip);
     if (!opj_setup_encoder(codec, &parameters, planes) ||
         !opj_start_compress(codec, planes, stream) || !opj_encode(codec, stream) ||
         !opj_end_compress(codec, stream))
@@ -894,43 +846,36 @@ done:
     return own.status;
 }
 
-static json_t *encoder_parameters(const struct dl2_encode_options *options)
+static json_t *jp2_parameters(const struct dl2_encode_options *options)
 {
-    return json_pack("{s:f, s:b, s:s, s:i, s:s, s:s}", "tcp_distoratio", psnr_of(options),
+    return json_pack("{s:f, s:b, s:s, s:i, s:s, s:s}", "tcp_distoratio", jp2_psnr(options),
                      "irreversible", 1, "wavelet", "9/7", "tcp_numlayers", 1, "tcp_mct",
                      "1 for colour, 0 for gray", "numresolution",
                      "6, or as many as the shorter side has bits");
 }
 
-static char version_text[64];
-static pthread_once_t version_once = PTHREAD_ONCE_INIT;
-
-static void make_version(void)
+static void jp2_version(char out[DL2_CODEC_VERSION_SIZE])
 {
-    snprintf(version_text, sizeof version_text, "OpenJPEG %s", opj_version());
+    snprintf(out, DL2_CODEC_VERSION_SIZE, "OpenJPEG %s", opj_version());
 }
 
-static const char *version(void)
-{
-    pthread_once(&version_once, make_version);
-    return version_text;
-}
-
-static const char *const extensions[] = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc", NULL};
+static const char *const jp2_extensions[] = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc", NULL};
 
 const struct dl2_codec dl2_codec_jp2 = {
     .name = "jp2",
     .extension = "jp2",
-    .extensions = extensions,
+    .extensions = jp2_extensions,
     .lossy = true,
     .max_side = 65535,
     .max_effort = -1,
     .pixel_bytes = 40,
-    .version = version,
-    .sniff = sniff,
-    .read_info = read_info,
-    .decode = decode,
-    .region = &region_codec,
-    .encode = encode,
-    .encoder_parameters = encoder_parameters,
+    .version = jp2_version,
+    .sniff = jp2_sniff,
+    .state_size = sizeof(struct jp2_state),
+    .open = jp2_open,
+    .read = jp2_read,
+    .close = jp2_close,
+    .memory = jp2_memory,
+    .encode = jp2_encode,
+    .encoder_parameters = jp2_parameters,
 };

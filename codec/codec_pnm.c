@@ -9,27 +9,27 @@
 #include <stdio.h>
 #include <string.h>
 
-struct header {
+struct pnm_header {
     uint32_t width, height, channels, maximum;
     size_t pixels_at;
 };
 
-static bool is_space(uint8_t byte)
+static bool pnm_is_space(uint8_t byte)
 {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-static bool sniff(const uint8_t *data, size_t size)
+static bool pnm_sniff(const uint8_t *data, size_t size)
 {
     return size >= 3 && data[0] == 'P' && (data[1] == '5' || data[1] == '6') &&
-           (is_space(data[2]) || data[2] == '#');
+           (pnm_is_space(data[2]) || data[2] == '#');
 }
 
 /* The next number of the header, behind white space and comments; false where there is none. */
-static bool read_number(const uint8_t *data, size_t size, size_t *at, uint32_t *out)
+static bool pnm_read_number(const uint8_t *data, size_t size, size_t *at, uint32_t *out)
 {
     size_t i = *at;
-    while (i < size && (is_space(data[i]) || data[i] == '#')) {
+    while (i < size && (pnm_is_space(data[i]) || data[i] == '#')) {
         if (data[i] == '#') {
             while (i < size && data[i] != '\n' && data[i] != '\r')
                 i++;
@@ -49,14 +49,15 @@ static bool read_number(const uint8_t *data, size_t size, size_t *at, uint32_t *
     return i > start;
 }
 
-static int read_header(const uint8_t *data, size_t size, struct header *header,
-                       struct dl2_error *error)
+static int pnm_parse_header(const uint8_t *data, size_t size, struct pnm_header *header,
+                            struct dl2_error *error)
 {
     size_t at = 2;
     header->channels = data[1] == '6' ? 3 : 1;
-    if (!read_number(data, size, &at, &header->width) ||
-        !read_number(data, size, &at, &header->height) ||
-        !read_number(data, size, &at, &header->maximum) || at == size || !is_space(data[at]))
+    if (!pnm_read_number(data, size, &at, &header->width) ||
+        !pnm_read_number(data, size, &at, &header->height) ||
+        !pnm_read_number(data, size, &at, &header->maximum) || at == size ||
+        !pnm_is_space(data[at]))
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNM: the header is damaged or cut short");
     if (!header->width || !header->height || !header->maximum || header->maximum > 65535)
         return dl2_error_set(
@@ -66,52 +67,30 @@ static int read_header(const uint8_t *data, size_t size, struct header *header,
     return DL2_OK;
 }
 
-static void fill_info(const struct header *header, struct dl2_image_info *info)
-{
-    *info = (struct dl2_image_info){.width = header->width,
-                                    .height = header->height,
-                                    .channels = header->channels,
-                                    .bits = header->maximum > 255 ? 16 : 8,
-                                    .orientation = 1};
-}
-
-static int read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
-                     struct dl2_error *error)
-{
-    struct header header;
-    DL2_TRY(read_header(data, size, &header, error));
-    fill_info(&header, info);
-    return DL2_OK;
-}
-
-static size_t sample_bytes(const struct header *header)
+static size_t pnm_sample_bytes(const struct pnm_header *header)
 {
     return header->maximum > 255 ? 2 : 1;
 }
 
 /* For a size within the limit, so that nothing overflows: at most 2^32 pixels. */
-static int check_length(const struct header *header, size_t size, struct dl2_error *error)
+static int pnm_check_length(const struct pnm_header *header, size_t size, struct dl2_error *error)
 {
     uint64_t samples = (uint64_t)header->width * header->height * header->channels;
-    if (samples > (size - header->pixels_at) / sample_bytes(header))
+    if (samples > (size - header->pixels_at) / pnm_sample_bytes(header))
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNM: the file is cut short");
     return DL2_OK;
 }
 
-/* The part at (x, y) that fills `image`. */
-static int read_pixels(const struct header *header, const uint8_t *data, uint32_t x, uint32_t y,
-                       struct dl2_image *image, struct dl2_error *error)
+/* The rectangle at (x, y) that fills `image`, scaled to a maximum of 255. */
+static int pnm_scale_samples(const struct pnm_header *header, const uint8_t *data, uint32_t x,
+                             uint32_t y, struct dl2_image *image, struct dl2_error *error)
 {
     const uint32_t maximum = header->maximum;
-    const size_t step = sample_bytes(header), pixel = step * header->channels;
+    const size_t step = pnm_sample_bytes(header), pixel = step * header->channels;
     for (uint32_t row = 0; row < image->height; row++) {
         const uint8_t *in =
             data + header->pixels_at + ((uint64_t)(y + row) * header->width + x) * pixel;
         uint8_t *out = image->data + row * image->stride;
-        if (maximum == 255) {
-            memcpy(out, in, image->stride);
-            continue;
-        }
         for (size_t i = 0; i < image->stride; i++, in += step) {
             uint32_t value = step == 2 ? (uint32_t)in[0] << 8 | in[1] : in[0];
             if (value > maximum)
@@ -124,88 +103,54 @@ static int read_pixels(const struct header *header, const uint8_t *data, uint32_
     return DL2_OK;
 }
 
-static int decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
-                  struct dl2_image *image, struct dl2_error *error)
-{
-    struct header header;
-    uint64_t max_pixels = options->max_pixels ? options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
-    DL2_TRY(read_header(data, size, &header, error));
-    DL2_TRY(dl2_image_check_size(header.width, header.height, max_pixels, error));
-    DL2_TRY(check_length(&header, size, error));
-    DL2_TRY(dl2_image_reshape(image, header.width, header.height, header.channels, error));
-    return read_pixels(&header, data, 0, 0, image, error);
-}
-
-/* ---- A part */
-
-struct region {
+struct pnm_state {
     const uint8_t *data;
     size_t size;
-    struct header header;
-    struct dl2_image image; /* where the file's own bytes won't do */
+    struct pnm_header header;
 };
 
-static void region_destroy(void *state)
+static int pnm_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
+                    struct dl2_image_info *info, struct dl2_error *error)
 {
-    struct region *region = state;
-    dl2_image_free(&region->image);
-}
-
-static int region_open(void *state, const uint8_t *data, size_t size, struct dl2_image_info *info,
-                       struct dl2_error *error)
-{
-    struct region *region = state;
-    region->data = data;
-    region->size = size;
-    DL2_TRY(read_header(data, size, &region->header, error));
-    fill_info(&region->header, info);
+    struct pnm_state *pnm = state;
+    const struct pnm_header *header = &pnm->header;
+    (void)max_pixels;
+    pnm->data = data;
+    pnm->size = size;
+    DL2_TRY(pnm_parse_header(data, size, &pnm->header, error));
+    info->width = header->width;
+    info->height = header->height;
+    info->channels = header->channels;
+    info->bits = header->maximum > 255 ? 16 : 8;
     return DL2_OK;
 }
 
-static int region_decode(void *state, const struct dl2_decode_request *request,
-                         struct dl2_raster *raster, struct dl2_error *error)
+static int pnm_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
+                    struct dl2_raster *raster, struct dl2_error *error)
 {
-    struct region *region = state;
-    const struct header *header = &region->header;
-    DL2_TRY(check_length(header, region->size, error));
-    if (header->maximum == 255 && (header->channels == 1 || request->channels != 1)) {
+    struct pnm_state *pnm = state;
+    const struct pnm_header *header = &pnm->header;
+    DL2_TRY(pnm_check_length(header, pnm->size, error));
+    if (header->maximum == 255) { /* the file's own bytes */
         *raster = (struct dl2_raster){
             .color = header->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
-            .planes[0] = {.data = region->data + header->pixels_at,
+            .planes[0] = {.data = pnm->data + header->pixels_at,
                           .stride = (size_t)header->width * header->channels,
                           .width = header->width,
                           .height = header->height,
                           .step_x = 1,
                           .step_y = 1},
         };
-        dl2_raster_narrow(raster, request);
         return DL2_OK;
     }
-    DL2_TRY(dl2_image_reshape(&region->image, request->width, request->height, header->channels,
-                              error));
-    DL2_TRY(read_pixels(header, region->data, request->x, request->y, &region->image, error));
-    if (request->channels == 1)
-        DL2_TRY(dl2_image_to_gray(&region->image, error));
-    *raster = dl2_raster_of(&region->image, request->x, request->y);
+    DL2_TRY(dl2_image_reshape(image, request->width, request->height, header->channels, error));
+    DL2_TRY(pnm_scale_samples(header, pnm->data, request->x, request->y, image, error));
+    *raster = dl2_raster_of(image, request->x, request->y);
     return DL2_OK;
 }
 
-static size_t region_memory(const void *state)
-{
-    const struct region *region = state;
-    return sizeof *region + region->image.capacity;
-}
-
-static const struct dl2_region_codec region_codec = {
-    .state_size = sizeof(struct region),
-    .destroy = region_destroy,
-    .open = region_open,
-    .decode = region_decode,
-    .memory = region_memory,
-};
-
-static int encode(const struct dl2_image *image, const struct dl2_encode_options *options,
-                  struct dl2_bytes *out, struct dl2_error *error)
+static int pnm_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                      struct dl2_bytes *out, struct dl2_error *error)
 {
     (void)options;
     char header[64];
@@ -219,32 +164,32 @@ static int encode(const struct dl2_image *image, const struct dl2_encode_options
     return DL2_OK;
 }
 
-static json_t *encoder_parameters(const struct dl2_encode_options *options)
+static json_t *pnm_parameters(const struct dl2_encode_options *options)
 {
     (void)options;
     return json_pack("{s:i}", "maxval", 255);
 }
 
-static const char *version(void)
+static void pnm_version(char out[DL2_CODEC_VERSION_SIZE])
 {
-    return "built in";
+    strcpy(out, "built in");
 }
 
-static const char *const extensions[] = {"ppm", "pgm", "pnm", NULL};
+static const char *const pnm_extensions[] = {"ppm", "pgm", "pnm", NULL};
 
 const struct dl2_codec dl2_codec_ppm = {
     .name = "ppm",
     .extension = "ppm",
-    .extensions = extensions,
+    .extensions = pnm_extensions,
     .lossy = false,
     .max_side = UINT32_MAX,
     .max_effort = -1,
     .pixel_bytes = 3,
-    .version = version,
-    .sniff = sniff,
-    .read_info = read_info,
-    .decode = decode,
-    .region = &region_codec,
-    .encode = encode,
-    .encoder_parameters = encoder_parameters,
+    .version = pnm_version,
+    .sniff = pnm_sniff,
+    .state_size = sizeof(struct pnm_state),
+    .open = pnm_open,
+    .read = pnm_read,
+    .encode = pnm_encode,
+    .encoder_parameters = pnm_parameters,
 };

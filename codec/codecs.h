@@ -3,15 +3,29 @@
 #define DL2_CODEC_CODECS_H
 
 #include "codec/codec.h"
-#include "codec/decoder.h"
 
-/* One a file; only codec.c, which knows which of them were built, names them. */
+/* One for each file; only codec.c, which knows which of them were built, names them. */
 extern const struct dl2_codec dl2_codec_jpeg, dl2_codec_webp, dl2_codec_avif, dl2_codec_jp2,
     dl2_codec_png, dl2_codec_ppm;
+
+/* dl2_codec_sniff(), with an error that says why there is none. */
+int dl2_codec_recognise(const uint8_t *data, size_t size, const struct dl2_codec **out,
+                        struct dl2_error *error);
 
 static inline uint32_t dl2_divide_up(uint32_t a, uint32_t b)
 {
     return a / b + (a % b != 0);
+}
+
+static inline uint32_t dl2_smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Big-endian. */
+static inline uint32_t dl2_read_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 /* BT.601 luma, full range, rounded. */
@@ -26,8 +40,12 @@ static inline uint8_t dl2_blend(unsigned value, unsigned alpha, unsigned backgro
     return (uint8_t)((value * alpha + background * (255 - alpha) + 127) / 255);
 }
 
-/* Turns colour into luma, in place; leaves gray as it is. */
-int dl2_image_to_gray(struct dl2_image *image, struct dl2_error *error);
+/*
+ * Lays `pixels` pixels of `channels` (1 or 3) and an opacity, interleaved, over the background, or
+ * its luma under gray. `out` may be `in`.
+ */
+void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channels,
+                 const uint8_t background[3]);
 
 /* One interleaved plane whose first sample is the pixel (x, y). */
 static inline struct dl2_raster dl2_raster_of(const struct dl2_image *image, uint32_t x, uint32_t y)
@@ -43,19 +61,6 @@ static inline struct dl2_raster dl2_raster_of(const struct dl2_image *image, uin
                       .step_x = 1,
                       .step_y = 1},
     };
-}
-
-/* Leaves of one interleaved plane at full resolution only what was asked for. */
-static inline void dl2_raster_narrow(struct dl2_raster *raster,
-                                     const struct dl2_decode_request *request)
-{
-    struct dl2_plane *plane = &raster->planes[0];
-    plane->data += (request->y - plane->y) * plane->stride +
-                   (size_t)(request->x - plane->x) * dl2_raster_channels(raster);
-    plane->x = request->x;
-    plane->y = request->y;
-    plane->width = request->width;
-    plane->height = request->height;
 }
 
 /* "420", "422" or "444", the first for NULL; NULL where `wanted` is none of them. */

@@ -5,23 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More codecs than any build has; a decoder keeps one state for each that it meets. */
-#define MAX_CODECS 16
-
 struct dl2_decoder {
-    void *states[MAX_CODECS];      /* by the codec's place in the registry; NULL until it is met */
-    const struct dl2_codec *codec; /* of what is open; NULL: nothing is */
-    void *state;                   /* the codec's; NULL where it decodes only as a whole */
-    const uint8_t *data;
-    size_t size;
-    uint64_t max_pixels;
+    const struct dl2_codec *codec; /* of the open image; NULL: none is open */
+    void *state;                   /* the codec's, one of `states` */
     struct dl2_image_info info;
     struct dl2_image image, scratch;
+    void *states[]; /* by the codec's place in the registry; NULL until its first image */
 };
 
 int dl2_decoder_create(struct dl2_decoder **out, struct dl2_error *error)
 {
-    *out = dl2_calloc(1, sizeof **out);
+    size_t codecs = 0;
+    while (dl2_codec_at(codecs))
+        codecs++;
+    *out = dl2_calloc(1, sizeof **out + codecs * sizeof(void *));
     return *out ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a decoder");
 }
 
@@ -29,9 +26,9 @@ void dl2_decoder_destroy(struct dl2_decoder *decoder)
 {
     if (!decoder)
         return;
-    for (size_t i = 0; i < MAX_CODECS; i++) {
-        if (decoder->states[i])
-            dl2_codec_at(i)->region->destroy(decoder->states[i]);
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        if (decoder->states[i] && dl2_codec_at(i)->close)
+            dl2_codec_at(i)->close(decoder->states[i]);
         free(decoder->states[i]);
     }
     dl2_image_free(&decoder->image);
@@ -42,141 +39,146 @@ void dl2_decoder_destroy(struct dl2_decoder *decoder)
 size_t dl2_decoder_memory(const struct dl2_decoder *decoder)
 {
     size_t memory = sizeof *decoder + decoder->image.capacity + decoder->scratch.capacity;
-    for (size_t i = 0; i < MAX_CODECS; i++)
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *codec = dl2_codec_at(i);
         if (decoder->states[i])
-            memory += dl2_codec_at(i)->region->memory(decoder->states[i]);
+            memory += codec->state_size + (codec->memory ? codec->memory(decoder->states[i]) : 0);
+    }
     return memory;
 }
 
-static int make_state(const struct dl2_region_codec *region, void **out, struct dl2_error *error)
+/* Finds the state that this decoder keeps for a codec; makes it for the codec's first image. */
+static int decoder_find_state(struct dl2_decoder *decoder, const struct dl2_codec *codec,
+                              struct dl2_error *error)
 {
-    void *state = dl2_calloc(1, region->state_size);
-    if (!state)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a decoder");
-    const int status = region->init ? region->init(state, error) : DL2_OK;
-    if (status < 0)
-        free(state);
-    else
-        *out = state;
-    return status;
-}
-
-/* The state that the open file's codec keeps in this decoder, made when it is first met. */
-static int find_state(struct dl2_decoder *decoder, struct dl2_error *error)
-{
-    decoder->state = NULL;
-    if (!decoder->codec->region)
-        return DL2_OK;
     size_t i = 0;
-    while (dl2_codec_at(i) != decoder->codec)
+    while (dl2_codec_at(i) != codec)
         i++;
-    if (i >= MAX_CODECS)
-        return DL2_OK;
     if (!decoder->states[i])
-        DL2_TRY(make_state(decoder->codec->region, &decoder->states[i], error));
+        decoder->states[i] = dl2_calloc(1, codec->state_size);
     decoder->state = decoder->states[i];
-    return DL2_OK;
-}
-
-static int open_it(struct dl2_decoder *decoder, struct dl2_error *error)
-{
-    decoder->codec = dl2_codec_sniff(decoder->data, decoder->size);
-    if (!decoder->codec) /* which says why */
-        return dl2_image_read_info(decoder->data, decoder->size, &decoder->info, error);
-    DL2_TRY(find_state(decoder, error));
-    decoder->info = (struct dl2_image_info){.orientation = 1};
-    if (decoder->state)
-        DL2_TRY(decoder->codec->region->open(decoder->state, decoder->data, decoder->size,
-                                             &decoder->info, error));
-    else
-        DL2_TRY(decoder->codec->read_info(decoder->data, decoder->size, &decoder->info, error));
-    return dl2_image_check_size(decoder->info.width, decoder->info.height, decoder->max_pixels,
-                                error);
+    return decoder->state ? DL2_OK
+                          : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a decoder");
 }
 
 int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
                      uint64_t max_pixels, struct dl2_image_info *info, struct dl2_error *error)
 {
-    decoder->data = data;
-    decoder->size = size;
-    decoder->max_pixels = max_pixels ? max_pixels : DL2_DEFAULT_MAX_PIXELS;
-    const int status = open_it(decoder, error);
-    if (status < 0)
-        decoder->codec = NULL;
-    else
-        *info = decoder->info;
-    return status;
-}
-
-static int decode_whole(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
-                        struct dl2_raster *raster, struct dl2_error *error)
-{
-    const struct dl2_image_info *info = &decoder->info;
-    const struct dl2_decode_options options = {
-        .max_pixels = decoder->max_pixels,
-        .channels = request->channels == 1 ? 1 : 0,
-        .background = {request->background[0], request->background[1], request->background[2]},
-    };
-    DL2_TRY(dl2_image_decode(decoder->data, decoder->size, &options, &decoder->image,
-                             &decoder->scratch, error));
-    const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
-    if (decoder->image.width != width || decoder->image.height != height)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%ux%u pixels where the header speaks of %ux%u",
-                             (unsigned)decoder->image.width, (unsigned)decoder->image.height,
-                             (unsigned)width, (unsigned)height);
-    *raster = dl2_raster_of(&decoder->image, 0, 0);
+    const uint64_t limit = max_pixels ? max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    const struct dl2_codec *codec;
+    decoder->codec = NULL;
+    DL2_TRY(dl2_codec_recognise(data, size, &codec, error));
+    DL2_TRY(decoder_find_state(decoder, codec, error));
+    decoder->info = (struct dl2_image_info){.orientation = 1};
+    DL2_TRY(codec->open(decoder->state, data, size, limit, &decoder->info, error));
+    DL2_TRY(dl2_image_check_size(decoder->info.width, decoder->info.height, limit, error));
+    decoder->codec = codec;
+    *info = decoder->info;
     return DL2_OK;
 }
 
-/* The part of an axis of `size` pixels that [start, start + length) is once it runs backwards. */
-static uint32_t mirrored(uint32_t size, uint32_t start, uint32_t length)
+/* The start of [start, start + length) once an axis of `size` pixels runs backwards. */
+static uint32_t decoder_mirror(uint32_t size, uint32_t start, uint32_t length)
 {
     return size - start - length;
 }
 
 /* The rectangle in pixels as coded; dl2_image_orient() says which way they run. */
-static void unturn(const struct dl2_image_info *info, const struct dl2_decode_request *upright,
-                   struct dl2_decode_request *coded)
+static struct dl2_decode_request decoder_unturn(const struct dl2_image_info *info,
+                                                const struct dl2_decode_request *upright)
 {
     const int orientation = info->orientation;
-    *coded = *upright;
+    struct dl2_decode_request coded = *upright;
     if (orientation >= 5) {
-        coded->x = upright->y;
-        coded->width = upright->height;
-        coded->y = upright->x;
-        coded->height = upright->width;
+        coded.x = upright->y;
+        coded.width = upright->height;
+        coded.y = upright->x;
+        coded.height = upright->width;
     }
     if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
-        coded->x = mirrored(info->width, coded->x, coded->width);
+        coded.x = decoder_mirror(info->width, coded.x, coded.width);
     if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)
-        coded->y = mirrored(info->height, coded->y, coded->height);
+        coded.y = decoder_mirror(info->height, coded.y, coded.height);
+    return coded;
 }
 
-/* Rare, so plain: interleaved pixels at full resolution, the rectangle copied out and turned. */
-static int decode_turned(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
-                         struct dl2_raster *raster, struct dl2_error *error)
+/* Leaves only the rectangle, of one interleaved plane at full resolution. */
+static void decoder_narrow(struct dl2_raster *raster, const struct dl2_decode_request *request)
 {
-    struct dl2_decode_request coded;
-    struct dl2_raster found;
-    unturn(&decoder->info, request, &coded);
-    coded.planes = false;
-    coded.reduction = 1;
-    DL2_TRY(decoder->codec->region->decode(decoder->state, &coded, &found, error));
-    const struct dl2_plane *plane = &found.planes[0];
-    const uint32_t channels = dl2_raster_channels(&found);
-    DL2_TRY(dl2_image_reshape(&decoder->image, coded.width, coded.height, channels, error));
-    for (uint32_t row = 0; row < coded.height; row++)
-        memcpy(decoder->image.data + row * decoder->image.stride,
-               plane->data + (coded.y - plane->y + row) * plane->stride +
-                   (size_t)(coded.x - plane->x) * channels,
-               (size_t)coded.width * channels);
-    DL2_TRY(dl2_image_orient(&decoder->image, decoder->info.orientation, &decoder->scratch, error));
-    *raster = dl2_raster_of(&decoder->image, request->x, request->y);
+    struct dl2_plane *plane = &raster->planes[0];
+    plane->data += (request->y - plane->y) * plane->stride +
+                   (size_t)(request->x - plane->x) * dl2_raster_channels(raster);
+    plane->x = request->x;
+    plane->y = request->y;
+    plane->width = request->width;
+    plane->height = request->height;
+}
+
+/*
+ * Moves one interleaved plane into `image`, without gaps; RGB becomes luma where `channels` is 1.
+ * The plane may lie in `image` itself: a row never begins before the place that it is moved to.
+ */
+static int decoder_gather(struct dl2_plane *plane, uint32_t plane_channels, uint32_t channels,
+                          struct dl2_image *image, struct dl2_error *error)
+{
+    const uint8_t *in = plane->data;
+    DL2_TRY(dl2_image_reshape(image, plane->width, plane->height, channels, error));
+    if (in == image->data && plane->stride == image->stride)
+        return DL2_OK;
+    uint8_t *out = image->data;
+    for (uint32_t y = 0; y < plane->height; y++, in += plane->stride, out += image->stride) {
+        if (plane_channels == channels)
+            memmove(out, in, image->stride);
+        else
+            for (uint32_t x = 0; x < plane->width; x++)
+                out[x] = dl2_luma(in[3 * x], in[3 * x + 1], in[3 * x + 2]);
+    }
+    plane->data = image->data;
+    plane->stride = image->stride;
     return DL2_OK;
 }
 
-static int check_request(const struct dl2_image_info *info,
-                         const struct dl2_decode_request *request, struct dl2_error *error)
+/* Reads pixels as coded; those that need memory lie in `image`. */
+static int decoder_read_coded(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
+                              struct dl2_image *image, struct dl2_raster *raster,
+                              struct dl2_error *error)
+{
+    DL2_TRY(decoder->codec->read(decoder->state, request, image, raster, error));
+    struct dl2_plane *plane = &raster->planes[0];
+    if (dl2_raster_planes(raster) == 1 && plane->step_x == 1 && plane->step_y == 1)
+        decoder_narrow(raster, request);
+    if (raster->color == DL2_COLOR_RGB && request->channels == 1) {
+        DL2_TRY(decoder_gather(plane, 3, 1, image, error));
+        raster->color = DL2_COLOR_GRAY;
+    }
+    return DL2_OK;
+}
+
+/* Makes `image` the upright rectangle at full resolution. */
+static int decoder_read_image(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
+                              struct dl2_image *image, struct dl2_image *scratch,
+                              struct dl2_error *error)
+{
+    struct dl2_decode_request coded = decoder_unturn(&decoder->info, request);
+    struct dl2_raster raster;
+    coded.planes = false;
+    coded.reduction = 1;
+    DL2_TRY(decoder_read_coded(decoder, &coded, image, &raster, error));
+    const uint32_t channels = dl2_raster_channels(&raster);
+    DL2_TRY(decoder_gather(&raster.planes[0], channels, channels, image, error));
+    return dl2_image_orient(image, decoder->info.orientation, scratch, error);
+}
+
+static int decoder_check_channels(uint32_t channels, struct dl2_error *error)
+{
+    if (channels == 0 || channels == 1 || channels == 3)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "an image can't have %u channels",
+                         (unsigned)channels);
+}
+
+static int decoder_check_request(const struct dl2_image_info *info,
+                                 const struct dl2_decode_request *request, struct dl2_error *error)
 {
     const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
     if (!request->width || !request->height || request->x >= width || request->y >= height ||
@@ -185,10 +187,7 @@ static int check_request(const struct dl2_image_info *info,
             error, DL2_ERR_ARGUMENT, "a rectangle of %ux%u at %u,%u is not within %ux%u pixels",
             (unsigned)request->width, (unsigned)request->height, (unsigned)request->x,
             (unsigned)request->y, (unsigned)width, (unsigned)height);
-    if (request->channels != 0 && request->channels != 1 && request->channels != 3)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "an image can't have %u channels",
-                             (unsigned)request->channels);
-    return DL2_OK;
+    return decoder_check_channels(request->channels, error);
 }
 
 int dl2_decoder_decode(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
@@ -196,10 +195,66 @@ int dl2_decoder_decode(struct dl2_decoder *decoder, const struct dl2_decode_requ
 {
     if (!decoder->codec)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no image is open");
-    DL2_TRY(check_request(&decoder->info, request, error));
-    if (!decoder->state)
-        return decode_whole(decoder, request, raster, error);
-    if (decoder->info.orientation > 1 && decoder->info.orientation <= 8)
-        return decode_turned(decoder, request, raster, error);
-    return decoder->codec->region->decode(decoder->state, request, raster, error);
+    DL2_TRY(decoder_check_request(&decoder->info, request, error));
+    if (decoder->info.orientation == 1)
+        return decoder_read_coded(decoder, request, &decoder->image, raster, error);
+    /* Rare, so simple: at full resolution, in interleaved pixels. */
+    DL2_TRY(decoder_read_image(decoder, request, &decoder->image, &decoder->scratch, error));
+    *raster = dl2_raster_of(&decoder->image, request->x, request->y);
+    return DL2_OK;
+}
+
+int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
+                        struct dl2_error *error)
+{
+    struct dl2_decoder *decoder;
+    DL2_TRY(dl2_decoder_create(&decoder, error));
+    const int status = dl2_decoder_open(decoder, data, size, UINT64_MAX, info, error);
+    dl2_decoder_destroy(decoder);
+    return status;
+}
+
+static int gray_to_rgb(struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
+{
+    DL2_TRY(dl2_image_reshape(scratch, image->width, image->height, 3, error));
+    size_t pixels = (size_t)image->width * image->height;
+    const uint8_t *in = image->data;
+    uint8_t *out = scratch->data;
+    for (size_t i = 0; i < pixels; i++, out += 3)
+        out[0] = out[1] = out[2] = in[i];
+    struct dl2_image swapped = *scratch;
+    *scratch = *image;
+    *image = swapped;
+    return DL2_OK;
+}
+
+static int decoder_read_whole(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
+                              const struct dl2_decode_options *options, struct dl2_image *image,
+                              struct dl2_image *scratch, struct dl2_error *error)
+{
+    struct dl2_image_info info;
+    DL2_TRY(dl2_decoder_open(decoder, data, size, options->max_pixels, &info, error));
+    if (options->keep_orientation)
+        decoder->info.orientation = 1;
+    const struct dl2_decode_request request = {
+        .width = dl2_upright_width(&decoder->info),
+        .height = dl2_upright_height(&decoder->info),
+        .channels = options->channels,
+        .background = {options->background[0], options->background[1], options->background[2]},
+    };
+    DL2_TRY(decoder_read_image(decoder, &request, image, scratch, error));
+    if (options->channels == 3 && image->channels == 1)
+        DL2_TRY(gray_to_rgb(image, scratch, error));
+    return DL2_OK;
+}
+
+int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
+                     struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
+{
+    struct dl2_decoder *decoder;
+    DL2_TRY(decoder_check_channels(options->channels, error));
+    DL2_TRY(dl2_decoder_create(&decoder, error));
+    const int status = decoder_read_whole(decoder, data, size, options, image, scratch, error);
+    dl2_decoder_destroy(decoder);
+    return status;
 }

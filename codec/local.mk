@@ -16,7 +16,7 @@ if HAVE_JPEG
 noinst_LTLIBRARIES += libcodec_jpeg.la
 libcodec_jpeg_la_SOURCES = \
 	codec/codec_jpeg.c codec/jpeg/jpeg_arena.c codec/jpeg/jpeg_arena.h \
-	codec/jpeg/jpeg_common.c codec/jpeg/jpeg_common.h codec/jpeg/jpeg_region.c
+	codec/jpeg/jpeg_decode.c codec/jpeg/jpeg_decode.h codec/jpeg/jpeg_trap.c codec/jpeg/jpeg_trap.h
 libcodec_jpeg_la_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 libcodec_jpeg_la_LIBADD = $(JPEG_LIBS)
 libcodec_la_LIBADD += libcodec_jpeg.la

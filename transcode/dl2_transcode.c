@@ -339,10 +339,7 @@ static int list_codecs(const struct arguments *arguments, const struct dl2_progr
     free(targets);
     if (status < 0)
         return dl2_program_usage_error(program, "%s", error.message);
-    for (size_t i = 0; dl2_codec_at(i); i++)
-        if (dl2_codec_at(i)->encode)
-            printf("%s\t%s\t%s\n", dl2_codec_at(i)->name,
-                   dl2_codec_at(i)->lossy ? "lossy" : "lossless", dl2_codec_at(i)->extension);
+    dl2_codec_list(stdout);
     return DL2_EXIT_OK;
 }
 

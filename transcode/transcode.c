@@ -348,7 +348,7 @@ static uint64_t estimate(const struct run *run, size_t index, const uint8_t *dat
 {
     struct dl2_image_info info;
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
-    if (!codec || codec->read_info(data, size, &info, NULL) < 0 || !info.width ||
+    if (!codec || dl2_image_read_info(data, size, &info, NULL) < 0 || !info.width ||
         info.height > run->options->decode.max_pixels / info.width)
         return 0;
     unsigned pixel_bytes = codec->pixel_bytes;

@@ -76,8 +76,9 @@ static void the_table_is_consistent(void **state)
         const struct dl2_codec *codec = dl2_codec_at(i);
         assert_ptr_equal(dl2_codec_find(codec->name), codec);
         assert_true(dl2_codec_is_image_extension(codec->extension));
-        assert_string_equal(json_string_value(json_object_get(versions, codec->name)),
-                            codec->version());
+        char version[DL2_CODEC_VERSION_SIZE];
+        codec->version(version);
+        assert_string_equal(json_string_value(json_object_get(versions, codec->name)), version);
         assert_true((codec->max_effort >= 0) == (codec->effort_help != NULL));
     }
     json_decref(versions);

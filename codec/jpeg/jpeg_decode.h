@@ -1,0 +1,32 @@
+/* Decoding of JPEG: what the codec's row (codec/codec_jpeg.c) needs. */
+#ifndef DL2_CODEC_JPEG_JPEG_DECODE_H
+#define DL2_CODEC_JPEG_JPEG_DECODE_H
+
+#include "codec/codec.h"
+#include "codec/jpeg/jpeg_arena.h"
+#include "codec/jpeg/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_trap.h"
+
+enum { DL2_JPEG_PLANES = 3 };
+
+/* The codec's state. */
+struct dl2_jpeg_decoder {
+    struct dl2_jpeg_arena arena;
+    bool has_arena; /* made for the first image */
+    struct dl2_jpeg_trap trap;
+    struct jpeg_progress_mgr progress;
+    struct dl2_jpeg_splice splice;
+    const uint8_t *data; /* the open file */
+    size_t size;
+    struct dl2_bytes planes[DL2_JPEG_PLANES];
+};
+
+/* As in struct dl2_codec; the state is a struct dl2_jpeg_decoder. */
+int dl2_jpeg_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
+                  struct dl2_image_info *info, struct dl2_error *error);
+int dl2_jpeg_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
+                  struct dl2_raster *raster, struct dl2_error *error);
+void dl2_jpeg_close(void *state);
+size_t dl2_jpeg_memory(const void *state);
+
+#endif
