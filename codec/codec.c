@@ -9,6 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+extern const struct dl2_codec dl2_codec_jpeg, dl2_codec_webp, dl2_codec_avif, dl2_codec_jp2,
+    dl2_codec_png, dl2_codec_ppm;
+
 /*
  * The one table, in the order in which files are sniffed and --help names them. What a build lacks
  * is missing here and nowhere else.
@@ -32,7 +35,8 @@ static const struct dl2_codec *const codecs[] = {
     &dl2_codec_ppm,  NULL,
 };
 
-/* Images that this build, or any build, can't read are still images, and a reader says so. */
+/* Images that this build, or any build, can't read are listed too: reading them is an error, which
+ * names the format. */
 static const char *const other_extensions[] = {
     "jpg", "jpeg", "jpe",  "jfif", "png",  "apng", "webp", "avif", "jp2", "j2k",
     "jpf", "jpx",  "j2c",  "jpc",  "ppm",  "pgm",  "pnm",  "pbm",  "pam", "gif",
@@ -91,8 +95,8 @@ bool dl2_codec_is_image_file(const char *path)
     return dl2_codec_sniff(start, size) != NULL;
 }
 
-/* What bytes that no codec here knows are, so that the message can name it. */
-static const char *foreign_format(const uint8_t *data, size_t size)
+/* The name of a format that no codec here knows, for the message. */
+static const char *codec_foreign_format(const uint8_t *data, size_t size)
 {
     static const struct {
         size_t at, length;
@@ -133,7 +137,7 @@ int dl2_codec_recognise(const uint8_t *data, size_t size, const struct dl2_codec
         return DL2_OK;
     if (!size)
         return dl2_error_set(error, DL2_ERR_FORMAT, "an empty file");
-    const char *name = foreign_format(data, size);
+    const char *name = codec_foreign_format(data, size);
     if (name)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "this build can't read %s", name);
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -221,7 +225,7 @@ void dl2_codec_list(FILE *out)
 }
 
 /* The first for NULL. */
-static const char *find_word(const char *wanted, const char *const *known, size_t count)
+static const char *codec_find_word(const char *wanted, const char *const *known, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (!wanted || !strcmp(wanted, known[i]))
@@ -233,11 +237,11 @@ static const char *find_word(const char *wanted, const char *const *known, size_
 const char *dl2_subsampling_find(const char *wanted)
 {
     static const char *const known[] = {"420", "422", "444"};
-    return find_word(wanted, known, sizeof known / sizeof *known);
+    return codec_find_word(wanted, known, sizeof known / sizeof *known);
 }
 
 const char *dl2_restart_find(const char *wanted)
 {
     static const char *const known[] = {"tiles", "none"};
-    return find_word(wanted, known, sizeof known / sizeof *known);
+    return codec_find_word(wanted, known, sizeof known / sizeof *known);
 }

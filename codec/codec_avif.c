@@ -4,12 +4,12 @@
  * Quality is mapped to libaom's cq-level (constant quality, 0 best to 63 worst) as libavif 1.0 and
  * later map theirs: cq-level = floor(((100 - quality) * 63 + 50) / 100), so quality 50 is 32, 100
  * is 0, and figures compare with `avifenc -q`. (libavif 0.11 has no quality field, and its default
- * is lossless.) The quantizers of other AV1 encoders mean something else, so no other is used. One
- * thread an encode: more would change the bytes. Effort is libavif's speed, 0 to 10, 6 by default;
- * here alone, higher is faster.
+ * is lossless.) The quantizers of other AV1 encoders mean something else, so no other is used.
+ * Encoding uses one thread: more would change the bytes. Effort is libavif's speed, 0 to 10, 6 by
+ * default. With this codec alone, a higher effort is faster.
  *
  * YCbCr by BT.601, full range, tagged sRGB. Gray stays gray (4:0:0). irot and imir are given as an
- * EXIF orientation; a clean aperture (clap) is not cut out. Of sequences the first image is taken.
+ * EXIF orientation; a clean aperture (clap) is not cut out. The first image of a sequence is read.
  */
 #include "codec/codecs.h"
 
@@ -104,7 +104,7 @@ static int avif_open(void *state, const uint8_t *data, size_t size, uint64_t max
         result = avifDecoderParse(decoder);
     if (result != AVIF_RESULT_OK)
         return avif_fail(result, &decoder->diag, error);
-    /* Of the header, decoder.c will say that it passes the limit. This is for what it belies. */
+    /* decoder.c checks the header's size; the frames inside may be of another size. */
     if (max_pixels < decoder->imageSizeLimit)
         decoder->imageSizeLimit = (uint32_t)max_pixels;
     const avifImage *image = decoder->image;

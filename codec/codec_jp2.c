@@ -14,9 +14,10 @@
  * Colour: gray, sRGB, sYCC, CMYK and CIELab are converted, e-sRGB, ROMM RGB and what a profile says
  * of RGB or gray are taken for sRGB or gray, and every other colour space is refused by its name.
  *
- * Parts: OpenJPEG (2.5.0 at least) decodes rectangles of high-throughput (HTJ2K) files wrongly, and
- * reduces what isn't colours yet: numbers of a palette's entries, inks, CIELab, and colours under
- * an alpha of zero. Of such files more than was asked for is decoded.
+ * Rectangles: OpenJPEG (2.5.0 at least) decodes rectangles of high-throughput (HTJ2K) files
+ * wrongly. It also reduces samples that aren't colours yet: numbers of a palette's entries, inks,
+ * CIELab, and colours under an alpha of zero. More than the rectangle is decoded of such files, and
+ * at full resolution.
  */
 #include "codec/codecs.h"
 
@@ -52,11 +53,6 @@ static bool jp2_is_boxes(const uint8_t *data, size_t size)
 static bool jp2_sniff(const uint8_t *data, size_t size)
 {
     return jp2_is_codestream(data, size) || jp2_is_boxes(data, size);
-}
-
-static uint32_t jp2_read_u16(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 8 | p[1];
 }
 
 /* Each has its row in `spaces`. */
@@ -250,15 +246,15 @@ static bool jp2_is_high_throughput(const uint8_t *data, size_t size)
     enum { HIGH_THROUGHPUT = 0x40, MANY_COMPONENTS = 257 };
     uint32_t components = 0;
     for (size_t at = 2; size - at >= 4;) {
-        const uint32_t marker = jp2_read_u16(data + at);
-        const size_t length = jp2_read_u16(data + at + 2);
+        const uint32_t marker = dl2_read_u16(data + at);
+        const size_t length = dl2_read_u16(data + at + 2);
         const uint8_t *segment = data + at + 4;
         at += 2;
         if (marker == SOT || marker >> 8 != 0xff || length < 2 || length > size - at)
             return false;
         if (marker == SIZ && length >= 40)
-            components = jp2_read_u16(segment + 34);
-        /* Of SPcod and SPcoc, behind what precedes them, the fourth. */
+            components = dl2_read_u16(segment + 34);
+        /* The style of code blocks: the fourth byte of SPcod and SPcoc. */
         const size_t style = marker == COD   ? 5 + 3
                              : marker == COC ? (components < MANY_COMPONENTS ? 2u : 3u) + 3
                                              : 0;
@@ -296,7 +292,7 @@ static int jp2_read_siz(const uint8_t *data, size_t size, struct jp2_header *hea
     uint32_t left = dl2_read_u32(data + 16), top = dl2_read_u32(data + 20);
     uint32_t tile_width = dl2_read_u32(data + 24), tile_height = dl2_read_u32(data + 28);
     uint32_t tile_left = dl2_read_u32(data + 32), tile_top = dl2_read_u32(data + 36);
-    uint32_t components = jp2_read_u16(data + 40);
+    uint32_t components = dl2_read_u16(data + 40);
     uint32_t dx = data[43], dy = data[44];
     if (left >= right || top >= bottom || !tile_width || !tile_height || tile_left > left ||
         tile_top > top || !components || !dx || !dy)
@@ -463,7 +459,7 @@ static void jp2_apply_last_component(struct dl2_image *image, const uint8_t *las
     }
 }
 
-/* Of linear light to the sRGB curve. */
+/* From linear light to the sRGB curve. */
 static double jp2_srgb_curve(double light)
 {
     return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
@@ -551,7 +547,7 @@ static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *h
 /* What OpenJPEG decodes: pixels [left, right) x [top, bottom), 2^reduction times coarser. */
 struct jp2_area {
     uint32_t left, top, right, bottom, reduction;
-    bool whole; /* all of it, without telling OpenJPEG, which then checks the file's end */
+    bool whole; /* no area is set, and OpenJPEG reads the file to its end */
 };
 
 struct jp2_state {

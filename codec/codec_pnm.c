@@ -1,8 +1,8 @@
 /*
- * PGM and PPM, binary (P5 and P6), as the netpbm manual has them: no library needed, so every build
- * has at least this. Samples of another maximum than 255 are scaled to it. Of several images in a
- * file the first is taken. A gray image is written as P5, also under the extension .ppm; readers go
- * by the first two bytes.
+ * PGM and PPM, binary (P5 and P6), as in the netpbm manual. They need no library, so every build
+ * has this codec. Samples of another maximum than 255 are scaled to it. The first of several images
+ * in a file is read. A gray image is written as P5, also under the extension .ppm: readers look at
+ * the first two bytes.
  */
 #include "codec/codecs.h"
 

@@ -2,9 +2,8 @@
  * WebP through libwebp: lossy, always 4:2:0.
  *
  * Quality is libwebp's own quality factor, method 4 its default (effort is the method), so figures
- * compare with cwebp's. There is no gray WebP: gray images are stored as colour. Both lossy and
- * lossless files are read; of animations nothing is, since a first frame need not be a whole
- * picture.
+ * compare with cwebp's. There is no gray WebP: gray images are stored as colour. Lossy and lossless
+ * files are read. Animations are not: their first frame need not be a whole picture.
  */
 #include "codec/codecs.h"
 #include "codec/exif.h"
@@ -171,9 +170,9 @@ static uint32_t webp_even_start(uint32_t start, uint32_t margin)
 }
 
 /*
- * The rectangle and `margin` pixels around it. From the first row on where opacities are filtered:
- * libwebp (1.2.4 at least) takes those above the window for zero, although the first one of each
- * row is predicted from the row above.
+ * The rectangle and `margin` pixels around it. It begins at the first row where opacities are
+ * filtered: libwebp (1.2.4 at least) takes those above the window for zero, although the first one
+ * of each row is predicted from the row above.
  */
 static struct webp_window webp_window_of(const struct webp_state *webp,
                                          const struct dl2_decode_request *request, uint32_t margin)
@@ -206,7 +205,7 @@ static int webp_read_planes(struct webp_state *webp, const struct dl2_decode_req
     planes->u_stride = planes->v_stride = (int)half_width;
     planes->y_size = luma;
     planes->u_size = planes->v_size = chroma;
-    /* libwebp may change what it is told. */
+    /* Made before decoding: libwebp may change `planes`. */
     const struct dl2_plane y = {.data = planes->y,
                                 .stride = window.width,
                                 .width = window.width,
@@ -231,7 +230,7 @@ static int webp_read_planes(struct webp_state *webp, const struct dl2_decode_req
 
 /*
  * libwebp's chroma upsampling takes the window's edge for the image's: two pixels more on each
- * side, one sample of chroma, make what was asked for the same as in the whole image.
+ * side, one sample of chroma, make the rectangle the same as in the whole image.
  */
 enum { LOSSY = 1, MARGIN = 2 };
 

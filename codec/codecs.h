@@ -4,10 +4,6 @@
 
 #include "codec/codec.h"
 
-/* One for each file; only codec.c, which knows which of them were built, names them. */
-extern const struct dl2_codec dl2_codec_jpeg, dl2_codec_webp, dl2_codec_avif, dl2_codec_jp2,
-    dl2_codec_png, dl2_codec_ppm;
-
 /* dl2_codec_sniff(), with an error that says why there is none. */
 int dl2_codec_recognise(const uint8_t *data, size_t size, const struct dl2_codec **out,
                         struct dl2_error *error);
@@ -23,6 +19,11 @@ static inline uint32_t dl2_smaller(uint32_t a, uint32_t b)
 }
 
 /* Big-endian. */
+static inline uint32_t dl2_read_u16(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 8 | p[1];
+}
+
 static inline uint32_t dl2_read_u32(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];

@@ -1,4 +1,4 @@
-/* The one thing wanted of an EXIF block (CIPA DC-008, a TIFF file in small): its orientation. */
+/* The orientation in an EXIF block (CIPA DC-008), which is a small TIFF file. */
 #ifndef DL2_CODEC_EXIF_H
 #define DL2_CODEC_EXIF_H
 

@@ -12,8 +12,7 @@
 extern "C" {
 #endif
 
-/* Is this (without dot, any case) a usual extension of an image file, of the codecs here or others?
- */
+/* Is this (without dot, any case) a usual extension of an image file, also of other codecs? */
 bool dl2_codec_is_image_extension(const char *extension);
 
 /*

@@ -18,12 +18,12 @@ struct dl2_jpeg_block {
     _Alignas(DL2_ALIGNMENT) uint8_t data[];
 };
 
-static struct dl2_jpeg_arena *arena_of(j_common_ptr cinfo)
+static struct dl2_jpeg_arena *arena_from(j_common_ptr cinfo)
 {
     return (struct dl2_jpeg_arena *)cinfo;
 }
 
-static _Noreturn void out_of_memory(j_common_ptr cinfo)
+static _Noreturn void arena_out_of_memory(j_common_ptr cinfo)
 {
     cinfo->err->msg_code = JERR_OUT_OF_MEMORY;
     cinfo->err->msg_parm.i[0] = 0;
@@ -31,7 +31,7 @@ static _Noreturn void out_of_memory(j_common_ptr cinfo)
     abort(); /* error_exit never returns */
 }
 
-static bool add_block(struct dl2_jpeg_arena *arena, size_t size)
+static bool arena_add_block(struct dl2_jpeg_arena *arena, size_t size)
 {
     struct dl2_jpeg_block *block = NULL;
     size_t bytes;
@@ -48,61 +48,63 @@ static bool add_block(struct dl2_jpeg_arena *arena, size_t size)
     return true;
 }
 
-static void *take(j_common_ptr cinfo, size_t size)
+static void *arena_take(j_common_ptr cinfo, size_t size)
 {
-    struct dl2_jpeg_arena *arena = arena_of(cinfo);
+    struct dl2_jpeg_arena *arena = arena_from(cinfo);
     if (!dl2_size_add(size, DL2_ALIGNMENT - 1, &size))
-        out_of_memory(cinfo);
+        arena_out_of_memory(cinfo);
     size = size / DL2_ALIGNMENT * DL2_ALIGNMENT;
     if (size > arena->left &&
-        !add_block(arena, size > FIRST_BLOCK / 2 ? size + FIRST_BLOCK : FIRST_BLOCK))
-        out_of_memory(cinfo);
+        !arena_add_block(arena, size > FIRST_BLOCK / 2 ? size + FIRST_BLOCK : FIRST_BLOCK))
+        arena_out_of_memory(cinfo);
     void *found = arena->next;
     arena->next += size;
     arena->left -= size;
     return found;
 }
 
-static void *alloc(j_common_ptr cinfo, int pool, size_t size)
+static void *arena_alloc(j_common_ptr cinfo, int pool, size_t size)
 {
     (void)pool;
-    return take(cinfo, size);
+    return arena_take(cinfo, size);
 }
 
 /* `rows` pointers and what they point to. */
-static void *take_rows(j_common_ptr cinfo, size_t row_bytes, size_t rows)
+static void *arena_take_rows(j_common_ptr cinfo, size_t row_bytes, size_t rows)
 {
     size_t bytes;
     if (!dl2_size_add(row_bytes, ROW - 1, &row_bytes) ||
         !dl2_size_mul(row_bytes / ROW * ROW, rows, &bytes))
-        out_of_memory(cinfo);
+        arena_out_of_memory(cinfo);
     row_bytes = row_bytes / ROW * ROW;
-    uint8_t **pointers = take(cinfo, rows * sizeof *pointers);
-    uint8_t *data = take(cinfo, bytes);
+    uint8_t **pointers = arena_take(cinfo, rows * sizeof *pointers);
+    uint8_t *data = arena_take(cinfo, bytes);
     for (size_t i = 0; i < rows; i++)
         pointers[i] = data + i * row_bytes;
     return pointers;
 }
 
-static JSAMPARRAY alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples, JDIMENSION rows)
+static JSAMPARRAY arena_alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples,
+                                     JDIMENSION rows)
 {
     (void)pool;
-    return take_rows(cinfo, (size_t)samples * sizeof(JSAMPLE), rows);
+    return arena_take_rows(cinfo, (size_t)samples * sizeof(JSAMPLE), rows);
 }
 
-static JBLOCKARRAY alloc_barray(j_common_ptr cinfo, int pool, JDIMENSION blocks, JDIMENSION rows)
+static JBLOCKARRAY arena_alloc_barray(j_common_ptr cinfo, int pool, JDIMENSION blocks,
+                                      JDIMENSION rows)
 {
     (void)pool;
-    return take_rows(cinfo, (size_t)blocks * sizeof(JBLOCK), rows);
+    return arena_take_rows(cinfo, (size_t)blocks * sizeof(JBLOCK), rows);
 }
 
 /* Only virtual arrays are in libjpeg's own pools; the arena's memory goes at once, by reset(). */
-static void free_pool(j_common_ptr cinfo, int pool)
+static void arena_free_pool(j_common_ptr cinfo, int pool)
 {
-    arena_of(cinfo)->free_pool(cinfo, pool);
+    arena_from(cinfo)->free_pool(cinfo, pool);
 }
 
-static void free_blocks(struct dl2_jpeg_arena *arena)
+static void arena_free_blocks(struct dl2_jpeg_arena *arena)
 {
     while (arena->blocks) {
         struct dl2_jpeg_block *block = arena->blocks;
@@ -121,11 +123,11 @@ void dl2_jpeg_arena_create(struct dl2_jpeg_arena *arena)
     static const unsigned char nothing[1];
     jpeg_mem_src(cinfo, nothing, sizeof nothing);
     arena->free_pool = cinfo->mem->free_pool;
-    cinfo->mem->alloc_small = alloc;
-    cinfo->mem->alloc_large = alloc;
-    cinfo->mem->alloc_sarray = alloc_sarray;
-    cinfo->mem->alloc_barray = alloc_barray;
-    cinfo->mem->free_pool = free_pool;
+    cinfo->mem->alloc_small = arena_alloc;
+    cinfo->mem->alloc_large = arena_alloc;
+    cinfo->mem->alloc_sarray = arena_alloc_sarray;
+    cinfo->mem->alloc_barray = arena_alloc_barray;
+    cinfo->mem->free_pool = arena_free_pool;
 }
 
 void dl2_jpeg_arena_reset(struct dl2_jpeg_arena *arena)
@@ -140,8 +142,8 @@ void dl2_jpeg_arena_reset(struct dl2_jpeg_arena *arena)
 
     if (arena->blocks && arena->blocks->older) { /* one block that would have held it all */
         const size_t total = arena->total;
-        free_blocks(arena);
-        add_block(arena, total); /* where that fails, take() tries again */
+        arena_free_blocks(arena);
+        arena_add_block(arena, total); /* where that fails, arena_take() tries again */
     } else if (arena->blocks) {
         arena->next = arena->blocks->data;
         arena->left = arena->blocks->size;
@@ -151,5 +153,5 @@ void dl2_jpeg_arena_reset(struct dl2_jpeg_arena *arena)
 void dl2_jpeg_arena_destroy(struct dl2_jpeg_arena *arena)
 {
     jpeg_destroy_decompress(&arena->cinfo);
-    free_blocks(arena);
+    arena_free_blocks(arena);
 }

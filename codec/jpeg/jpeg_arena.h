@@ -1,6 +1,6 @@
 /*
- * A libjpeg decompressor that is used for image after image: libjpeg's own memory manager goes to
- * the heap for every image, this one keeps its blocks.
+ * A libjpeg decompressor that is used for image after image. libjpeg's own memory manager allocates
+ * from the heap for every image; this one keeps its blocks.
  *
  * Everything that libjpeg asks for after creation belongs to one image, and
  * dl2_jpeg_arena_reset() takes it back. The virtual arrays (coefficients of progressive files) stay
@@ -30,7 +30,7 @@ struct dl2_jpeg_arena {
  */
 void dl2_jpeg_arena_create(struct dl2_jpeg_arena *arena);
 
-/* Ends what cinfo was at (jpeg_abort) and forgets its tables; all memory is free again. */
+/* Stops decoding (jpeg_abort) and forgets the tables; all memory is free again. */
 void dl2_jpeg_arena_reset(struct dl2_jpeg_arena *arena);
 
 void dl2_jpeg_arena_destroy(struct dl2_jpeg_arena *arena);

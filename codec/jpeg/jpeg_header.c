@@ -18,19 +18,14 @@ enum {
     BLOCK = 8,
 };
 
-static unsigned read_16(const uint8_t *data)
-{
-    return (unsigned)(data[0] << 8 | data[1]);
-}
-
-static void write_16(uint8_t *data, uint32_t value)
+static void jpeg_write_u16(uint8_t *data, uint32_t value)
 {
     data[0] = (uint8_t)(value >> 8);
     data[1] = (uint8_t)value;
 }
 
 /* A marker that has a length, with what it says. */
-struct marker {
+struct jpeg_marker {
     size_t at, end;
     unsigned code;
     const uint8_t *body;
@@ -38,21 +33,21 @@ struct marker {
 };
 
 /* The one behind marker->end; false where none lies within `size`. */
-static bool next_marker(struct marker *marker, const uint8_t *data, size_t size)
+static bool jpeg_next_marker(struct jpeg_marker *marker, const uint8_t *data, size_t size)
 {
     size_t at = marker->end;
     while (size - at >= 4 && data[at] == 0xff && data[at + 1] == 0xff) /* fill */
         at++;
     if (size - at < 4 || data[at] != 0xff)
         return false;
-    const size_t length = read_16(data + at + 2);
+    const size_t length = dl2_read_u16(data + at + 2);
     if (length < 2 || length > size - at - 2)
         return false;
-    *marker = (struct marker){.at = at,
-                              .end = at + 2 + length,
-                              .code = data[at + 1],
-                              .body = data + at + 4,
-                              .size = length - 2};
+    *marker = (struct jpeg_marker){.at = at,
+                                   .end = at + 2 + length,
+                                   .code = data[at + 1],
+                                   .body = data + at + 4,
+                                   .size = length - 2};
     return true;
 }
 
@@ -64,12 +59,12 @@ void dl2_jpeg_header_resize(struct dl2_jpeg_header *header, uint32_t width, uint
     header->mcus_y = dl2_divide_up(height, header->mcu_height);
 }
 
-static bool read_frame(struct dl2_jpeg_header *header, const struct marker *marker)
+static bool jpeg_read_frame(struct dl2_jpeg_header *header, const struct jpeg_marker *marker)
 {
     const uint8_t *const body = marker->body;
     if (header->sof || marker->size < 6 || body[0] != 8)
         return false;
-    const uint32_t height = read_16(body + 1), width = read_16(body + 3);
+    const uint32_t height = dl2_read_u16(body + 1), width = dl2_read_u16(body + 3);
     header->sof = marker->at;
     header->components = body[5];
     if (!width || !height || header->components < 1 || header->components > 4 ||
@@ -96,19 +91,19 @@ bool dl2_jpeg_header_read(struct dl2_jpeg_header *header, const uint8_t *data, s
     *header = (struct dl2_jpeg_header){0};
     if (size < 4 || data[0] != 0xff || data[1] != SOI)
         return false;
-    struct marker marker = {.end = 2};
-    while (next_marker(&marker, data, size)) {
+    struct jpeg_marker marker = {.end = 2};
+    while (jpeg_next_marker(&marker, data, size)) {
         const uint8_t *const body = marker.body;
         switch (marker.code) {
         case DL2_JPEG_SOF0:
         case SOF1:
-            if (!read_frame(header, &marker))
+            if (!jpeg_read_frame(header, &marker))
                 return false;
             break;
         case DRI:
             if (marker.size != 2)
                 return false;
-            header->interval = read_16(body);
+            header->interval = dl2_read_u16(body);
             break;
         case APP0:
             header->jfif = header->jfif || (marker.size >= 14 && !memcmp(body, "JFIF", 5));
@@ -179,7 +174,7 @@ int dl2_jpeg_find_segments(struct dl2_bytes *out, const struct dl2_jpeg_header *
     }
 }
 
-static uint8_t *copy(uint8_t *out, const uint8_t *data, size_t size)
+static uint8_t *jpeg_copy(uint8_t *out, const uint8_t *data, size_t size)
 {
     memcpy(out, data, size);
     return out + size;
@@ -188,25 +183,25 @@ static uint8_t *copy(uint8_t *out, const uint8_t *data, size_t size)
 uint8_t *dl2_jpeg_header_write(const struct dl2_jpeg_header *header, const uint8_t *data,
                                uint32_t width, uint32_t height, uint8_t *out)
 {
-    out = copy(out, data, 2);
-    struct marker marker = {.end = 2};
-    while (next_marker(&marker, data, header->sos)) {
+    out = jpeg_copy(out, data, 2);
+    struct jpeg_marker marker = {.end = 2};
+    while (jpeg_next_marker(&marker, data, header->sos)) {
         const uint8_t *const from = data + marker.at;
         const size_t bytes = marker.end - marker.at;
         if (marker.code == DL2_JPEG_SOF0 || marker.code == SOF1) {
             uint8_t *const frame = out;
-            out = copy(out, from, bytes);
-            write_16(frame + 5, height);
-            write_16(frame + 7, width);
+            out = jpeg_copy(out, from, bytes);
+            jpeg_write_u16(frame + 5, height);
+            jpeg_write_u16(frame + 7, width);
             if (header->components == 1)
                 frame[11] = 0x11;
         } else if (marker.code == DHT || marker.code == DQT || marker.code == APP14 ||
                    (marker.code == APP0 && bytes >= 9 && !memcmp(marker.body, "JFIF", 5))) {
-            out = copy(out, from, bytes);
+            out = jpeg_copy(out, from, bytes);
         }
     }
     static const uint8_t restart[] = {0xff, DRI, 0, 4};
-    out = copy(out, restart, sizeof restart);
-    write_16(out, header->interval);
-    return copy(out + 2, data + header->sos, header->scan - header->sos);
+    out = jpeg_copy(out, restart, sizeof restart);
+    jpeg_write_u16(out, header->interval);
+    return jpeg_copy(out + 2, data + header->sos, header->scan - header->sos);
 }

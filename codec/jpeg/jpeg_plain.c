@@ -6,7 +6,7 @@
 enum { MOST_PADDING = 1024 };
 
 /* Three components, by libjpeg's rules. */
-static bool is_ycbcr(const struct dl2_jpeg_header *header, const uint8_t *frame)
+static bool plain_is_ycbcr(const struct dl2_jpeg_header *header, const uint8_t *frame)
 {
     if (header->jfif)
         return true;
@@ -15,7 +15,7 @@ static bool is_ycbcr(const struct dl2_jpeg_header *header, const uint8_t *frame)
     return !(frame[6] == 'R' && frame[9] == 'G' && frame[12] == 'B');
 }
 
-static bool ends(const uint8_t *data, size_t scan, size_t size)
+static bool plain_has_end(const uint8_t *data, size_t scan, size_t size)
 {
     const size_t from = size - scan > MOST_PADDING ? size - MOST_PADDING : scan;
     for (size_t at = size; at >= from + 2; at--)
@@ -28,7 +28,8 @@ bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size
 {
     struct dl2_jpeg_header header;
     if (!dl2_jpeg_header_read(&header, data, size) || data[header.sof + 1] != DL2_JPEG_SOF0 ||
-        (header.components != 1 && header.components != 3) || !ends(data, header.scan, size))
+        (header.components != 1 && header.components != 3) ||
+        !plain_has_end(data, header.scan, size))
         return false;
     /* Precision, height, width, number; then of each component: its name, sampling, table. */
     const uint8_t *const frame = data + header.sof + 4;
@@ -41,5 +42,5 @@ bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size
         return false;
     if (plain->components == 1)
         return plain->step_x == 1 && plain->step_y == 1;
-    return frame[10] == 0x11 && frame[13] == 0x11 && is_ycbcr(&header, frame);
+    return frame[10] == 0x11 && frame[13] == 0x11 && plain_is_ycbcr(&header, frame);
 }

@@ -1,7 +1,7 @@
 /*
  * The JPEG that decoders in hardware know: baseline (SOF0), 8 bits, one scan, gray or YCbCr with
- * chroma of half or full resolution, and all there. Whatever else there is (progressive, RGB, CMYK,
- * damaged) is for codec/decoder.h.
+ * chroma of half or full resolution, and complete. All others (progressive, RGB, CMYK, damaged) are
+ * for codec/decoder.h.
  */
 #ifndef DL2_CODEC_JPEG_JPEG_PLAIN_H
 #define DL2_CODEC_JPEG_JPEG_PLAIN_H

@@ -10,7 +10,7 @@ enum {
     MIN_SLICES = 4      /* fewer save too little */
 };
 
-static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
+static uint32_t slice_common_divisor(uint32_t a, uint32_t b)
 {
     while (b) {
         const uint32_t rest = a % b;
@@ -23,8 +23,7 @@ static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
 /* MCU rows of a slice, so that each begins with a segment of its own; 0: not to be cut. */
 static uint32_t slice_mcus(const struct dl2_jpeg_header *header, size_t size)
 {
-    const uint64_t step =
-        header->interval / greatest_common_divisor(header->interval, header->mcus_x);
+    const uint64_t step = header->interval / slice_common_divisor(header->interval, header->mcus_x);
     const size_t most = size / SLICE_BYTES;
     if (most < MIN_SLICES)
         return 0;
@@ -33,14 +32,15 @@ static uint32_t slice_mcus(const struct dl2_jpeg_header *header, size_t size)
     return mcus <= header->mcus_y / MIN_SLICES ? (uint32_t)mcus : 0;
 }
 
-static uint64_t first_segment(const struct dl2_jpeg_header *header, uint64_t mcu_row)
+static uint64_t slice_first_segment(const struct dl2_jpeg_header *header, uint64_t mcu_row)
 {
     return mcu_row * header->mcus_x / header->interval;
 }
 
 /* Writes down the cuts of an image whose segments begin at `starts`. 1, or out of memory. */
-static int cut(struct dl2_slicing *slicing, const struct dl2_jpeg_header *header, uint32_t mcus,
-               const uint8_t *data, const size_t *starts, struct dl2_error *error)
+static int slice_write_cuts(struct dl2_slicing *slicing, const struct dl2_jpeg_header *header,
+                            uint32_t mcus, const uint8_t *data, const size_t *starts,
+                            struct dl2_error *error)
 {
     slicing->width = header->width;
     slicing->height = header->height;
@@ -51,7 +51,7 @@ static int cut(struct dl2_slicing *slicing, const struct dl2_jpeg_header *header
                              error));
     uint32_t *offsets = (uint32_t *)(void *)slicing->offsets.data;
     for (uint32_t i = 0; i < slicing->count; i++)
-        offsets[i] = (uint32_t)starts[first_segment(header, (uint64_t)i * mcus)];
+        offsets[i] = (uint32_t)starts[slice_first_segment(header, (uint64_t)i * mcus)];
     offsets[slicing->count] = (uint32_t)starts[dl2_jpeg_segment_count(header)];
     /* One pixel: images of any size share it. */
     const uint8_t *end = dl2_jpeg_header_write(header, data, 1, 1, slicing->head.data);
@@ -72,19 +72,20 @@ int dl2_jpeg_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing
     struct dl2_bytes starts = DL2_BYTES_INIT;
     int status = dl2_jpeg_find_segments(&starts, &header, data, size, error);
     if (status == 1)
-        status =
-            cut(slicing, &header, mcus, data, (const size_t *)(const void *)starts.data, error);
+        status = slice_write_cuts(slicing, &header, mcus, data,
+                                  (const size_t *)(const void *)starts.data, error);
     dl2_bytes_free(&starts);
     return status;
 }
 
-static int not_slices(struct dl2_error *error)
+static int slice_fail(struct dl2_error *error)
 {
     return dl2_error_set(error, DL2_ERR_FORMAT, "its slices are not what the index says they are");
 }
 
 /* Numbers the restart markers anew; false where they are not those of segments first .. end - 1. */
-static bool renumber(uint8_t *data, size_t size, uint64_t first, uint64_t end, uint64_t segments)
+static bool slice_renumber(uint8_t *data, size_t size, uint64_t first, uint64_t end,
+                           uint64_t segments)
 {
     uint8_t *at = data, *const stop = data + size;
     for (uint64_t number = first; number < end;) {
@@ -115,20 +116,20 @@ int dl2_jpeg_join_slices(const uint8_t *head, size_t head_size, uint32_t width, 
         width > UINT16_MAX || height > UINT16_MAX || !rows || rows % header.mcu_height ||
         !range.count || (uint64_t)range.first * rows >= height ||
         (uint64_t)(range.first + (uint64_t)range.count - 1) * rows >= height)
-        return not_slices(error);
+        return slice_fail(error);
     dl2_jpeg_header_resize(&header, width, height);
     const uint64_t mcus = rows / header.mcu_height;
     const uint64_t top = range.first * mcus, bottom = top + range.count * mcus;
     const uint64_t segments = dl2_jpeg_segment_count(&header);
-    const uint64_t first = first_segment(&header, top);
-    const uint64_t end = bottom < header.mcus_y ? first_segment(&header, bottom) : segments;
+    const uint64_t first = slice_first_segment(&header, top);
+    const uint64_t end = bottom < header.mcus_y ? slice_first_segment(&header, bottom) : segments;
     if (top * header.mcus_x % header.interval)
-        return not_slices(error);
+        return slice_fail(error);
     DL2_TRY(dl2_jpeg_reserve(out, header.scan + 6 + size, error));
     const uint32_t y = range.first * rows;
     const uint32_t shown = bottom < header.mcus_y ? range.count * rows : height - y;
     uint8_t *scan = dl2_jpeg_header_write(&header, head, width, shown, out->data);
     memcpy(scan, data, size);
     out->size = (size_t)(scan - out->data) + size;
-    return renumber(scan, size, first, end, segments) ? DL2_OK : not_slices(error);
+    return slice_renumber(scan, size, first, end, segments) ? DL2_OK : slice_fail(error);
 }

@@ -1,7 +1,7 @@
 /*
- * JPEG in slices (common/slices.h): a file whose restart intervals make its rows addressable is cut
- * at MCU rows, so that a reader who knows where the cuts are, and the header, needs to read only
- * the rows of its crop. Slices are at least some pages of a disk long; smaller ones save nothing.
+ * JPEG in slices (common/slices.h). A file whose restart intervals make its rows addressable is cut
+ * at MCU rows. A reader that knows the header and the cuts needs to read only the rows of its crop.
+ * A slice is at least some pages of a disk long; smaller ones save nothing.
  */
 #ifndef DL2_CODEC_JPEG_JPEG_SLICES_H
 #define DL2_CODEC_JPEG_JPEG_SLICES_H

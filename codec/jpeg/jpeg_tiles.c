@@ -7,8 +7,8 @@
 
 enum { MAX_SIDE = 65500 }; /* libjpeg's */
 
-/* Which MCUs, and in segments of which rows. */
-struct layout {
+/* The MCUs of the small JPEG, and the segments that its rows are made of. */
+struct splice_layout {
     uint32_t left, right, top, bottom; /* MCUs that are needed */
     uint32_t per_row;                  /* segments of each row of the small JPEG */
     uint32_t mcus_x;                   /* MCUs of each row */
@@ -16,15 +16,15 @@ struct layout {
 };
 
 /* The first of the segments of an MCU row. */
-static uint64_t first_segment(const struct layout *layout, const struct dl2_jpeg_header *header,
-                              uint32_t row)
+static uint64_t splice_first_segment(const struct splice_layout *layout,
+                                     const struct dl2_jpeg_header *header, uint32_t row)
 {
     const uint64_t first = ((uint64_t)row * header->mcus_x + layout->left) / header->interval;
     /* At the end of the image a row that needs one less takes it on its left. */
     return first + layout->per_row > layout->usable ? layout->usable - layout->per_row : first;
 }
 
-static bool plan(struct layout *layout, const struct dl2_jpeg_header *header)
+static bool splice_plan(struct splice_layout *layout, const struct dl2_jpeg_header *header)
 {
     const uint64_t interval = header->interval, across = header->mcus_x;
     const uint64_t segments = dl2_jpeg_segment_count(header);
@@ -56,30 +56,32 @@ static bool plan(struct layout *layout, const struct dl2_jpeg_header *header)
 }
 
 /* Is the small JPEG less work than the large one up to its last row, which is all that is read? */
-static bool saves(const struct layout *layout, const struct dl2_jpeg_header *header)
+static bool splice_saves(const struct splice_layout *layout, const struct dl2_jpeg_header *header)
 {
     const uint64_t small = (uint64_t)layout->mcus_x * (layout->bottom - layout->top);
     const uint64_t large = (uint64_t)header->mcus_x * layout->bottom;
     return small * 16 <= large * 15;
 }
 
-/* Where rows begin, and with it the small image's place. */
-static int place(struct dl2_jpeg_splice *splice, const struct layout *layout,
-                 const struct dl2_jpeg_header *header, struct dl2_error *error)
+/* Finds where rows begin, and so where the small image lies in the whole one. */
+static int splice_place(struct dl2_jpeg_splice *splice, const struct splice_layout *layout,
+                        const struct dl2_jpeg_header *header, struct dl2_error *error)
 {
     splice->rows = layout->bottom - layout->top;
     DL2_TRY(dl2_jpeg_reserve(&splice->shift, splice->rows * sizeof(uint32_t), error));
     int64_t furthest = 0; /* MCU column */
     for (uint32_t row = layout->top; row < layout->bottom; row++) {
-        const int64_t begin = (int64_t)(first_segment(layout, header, row) * header->interval) -
-                              (int64_t)row * header->mcus_x;
+        const int64_t begin =
+            (int64_t)(splice_first_segment(layout, header, row) * header->interval) -
+            (int64_t)row * header->mcus_x;
         furthest = begin > furthest ? begin : furthest;
     }
     uint32_t *const shift = (uint32_t *)(void *)splice->shift.data;
     splice->shifted = furthest + layout->mcus_x > header->mcus_x;
     for (uint32_t row = layout->top; row < layout->bottom; row++) {
-        const int64_t begin = (int64_t)(first_segment(layout, header, row) * header->interval) -
-                              (int64_t)row * header->mcus_x;
+        const int64_t begin =
+            (int64_t)(splice_first_segment(layout, header, row) * header->interval) -
+            (int64_t)row * header->mcus_x;
         shift[row - layout->top] = (uint32_t)(furthest - begin);
         splice->shifted = splice->shifted || begin != furthest;
     }
@@ -97,14 +99,14 @@ static int place(struct dl2_jpeg_splice *splice, const struct layout *layout,
     return DL2_OK;
 }
 
-static int write_small(struct dl2_jpeg_splice *splice, const struct layout *layout,
-                       const struct dl2_jpeg_header *header, const uint8_t *data,
-                       struct dl2_error *error)
+static int splice_write(struct dl2_jpeg_splice *splice, const struct splice_layout *layout,
+                        const struct dl2_jpeg_header *header, const uint8_t *data,
+                        struct dl2_error *error)
 {
     const size_t *const starts = (const size_t *)(const void *)splice->segments.data;
     size_t size = header->scan + 6;
     for (uint32_t row = layout->top; row < layout->bottom; row++) {
-        const uint64_t first = first_segment(layout, header, row);
+        const uint64_t first = splice_first_segment(layout, header, row);
         size += starts[first + layout->per_row] - starts[first];
     }
     DL2_TRY(dl2_jpeg_reserve(&splice->jpeg, size, error));
@@ -112,7 +114,7 @@ static int write_small(struct dl2_jpeg_splice *splice, const struct layout *layo
         dl2_jpeg_header_write(header, data, splice->width, splice->height, splice->jpeg.data);
     unsigned count = 0;
     for (uint32_t row = layout->top; row < layout->bottom; row++) {
-        const size_t *const start = starts + first_segment(layout, header, row);
+        const size_t *const start = starts + splice_first_segment(layout, header, row);
         uint8_t *const copied = out;
         memcpy(out, data + start[0], start[layout->per_row] - start[0]);
         out += start[layout->per_row] - start[0];
@@ -135,19 +137,19 @@ int dl2_jpeg_splice(struct dl2_jpeg_splice *splice, const uint8_t *data, size_t 
     if (!width || !height || x >= header.width || y >= header.height || width > header.width - x ||
         height > header.height - y)
         return 0;
-    struct layout layout = {
+    struct splice_layout layout = {
         .left = x / header.mcu_width,
         .right = dl2_divide_up(x + width, header.mcu_width),
         .top = y / header.mcu_height,
         .bottom = dl2_divide_up(y + height, header.mcu_height),
     };
-    if (!plan(&layout, &header) || !saves(&layout, &header))
+    if (!splice_plan(&layout, &header) || !splice_saves(&layout, &header))
         return 0;
     const int found = dl2_jpeg_find_segments(&splice->segments, &header, data, size, error);
     if (found <= 0)
         return found;
-    DL2_TRY(place(splice, &layout, &header, error));
-    return write_small(splice, &layout, &header, data, error);
+    DL2_TRY(splice_place(splice, &layout, &header, error));
+    return splice_write(splice, &layout, &header, data, error);
 }
 
 void dl2_jpeg_splice_free(struct dl2_jpeg_splice *splice)

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 /*
- * The interval, in MCUs, to write an image of this width and quality with, whose MCUs are so large
- * (pixels, at most 16x16); 0: it is so narrow that none pays.
+ * The interval, in MCUs, to write an image of this width and quality with; MCUs are of at most
+ * 16x16 pixels. 0: it is so narrow that none pays.
  */
 unsigned dl2_jpeg_tile_interval(uint32_t width, uint32_t mcu_width, uint32_t mcu_height,
                                 int quality);
@@ -33,8 +33,8 @@ struct dl2_jpeg_splice {
     uint32_t mcu_width, mcu_height; /* pixels */
     uint32_t mcus_x;                /* MCUs of each row */
     /*
-     * Of each MCU row: how many MCUs left of `x` it begins, uint32_t. What lies left of the image
-     * then is the end of the row above, what lies right of it the beginning of the row below.
+     * For each MCU row, how many MCUs left of `x` it begins, uint32_t. What then lies left of the
+     * image is the end of the row above, what lies right of it the beginning of the row below.
      */
     struct dl2_bytes shift;
     uint32_t rows;

@@ -29,15 +29,15 @@ check_PROGRAMS += tests/codec/test_codec
 tests_codec_test_codec_SOURCES = tests/codec/test_codec.c tests/codec/sample_files.c tests/codec/sample_files.h
 tests_codec_test_codec_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_codec_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
-check_PROGRAMS += tests/codec/test_region
-tests_codec_test_region_SOURCES = tests/codec/test_region.c tests/codec/ht_golden.h tests/codec/sample_files.c tests/codec/sample_files.h
-tests_codec_test_region_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
-tests_codec_test_region_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/codec/test_rectangles
+tests_codec_test_rectangles_SOURCES = tests/codec/test_rectangles.c tests/codec/ht_golden.h tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_rectangles_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
+tests_codec_test_rectangles_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
 check_PROGRAMS += tests/codec/test_decoder
 tests_codec_test_decoder_SOURCES = tests/codec/test_decoder.c load/load_heap.c load/load.h tests/codec/sample_files.c tests/codec/sample_files.h
 tests_codec_test_decoder_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_decoder_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
-TESTS += tests/codec/test_codec tests/codec/test_region tests/codec/test_decoder
+TESTS += tests/codec/test_codec tests/codec/test_rectangles tests/codec/test_decoder
 endif
 
 # Not a test: `make tests/bench/bench_decode && ./tests/bench/bench_decode jpeg-90 5 IMAGE...`.
