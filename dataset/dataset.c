@@ -1,44 +1,30 @@
-#include "dataset/source.h"
+#include "dataset/container.h"
 
 #include "common/file.h"
 #include "common/json.h"
-#include "dataset/index.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* The first whose probe() says yes is asked; a folder of anything comes last. */
-static const struct dl2_source *const sources[] = {
-    &dl2_source_idx,
-    &dl2_source_packed,
-    &dl2_source_folder,
-};
-
-#define SOURCE_COUNT (sizeof sources / sizeof sources[0])
-
-static const struct dl2_source *find_source(const char *path)
+int dl2_dataset_no_memory(struct dl2_error *error)
 {
-    for (size_t i = 0; i < SOURCE_COUNT; i++)
-        if (sources[i]->probe(path))
-            return sources[i];
-    return NULL;
+    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a dataset");
 }
 
 static int unknown_path(const char *path, struct dl2_error *error)
 {
     struct stat status;
+    char known[512] = "";
     if (stat(path, &status) < 0)
         return dl2_error_system(error, "%s", path);
-    int result = dl2_error_set(error, DL2_ERR_FORMAT, "%s: no dataset; looked for", path);
-    for (size_t i = 0; error && i < SOURCE_COUNT; i++) {
-        strncat(error->message, i ? ", " : " ", sizeof error->message - strlen(error->message) - 1);
-        strncat(error->message, sources[i]->looks_for,
-                sizeof error->message - strlen(error->message) - 1);
+    const struct dl2_container *container;
+    for (size_t i = 0; (container = dl2_container_at(i)); i++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", container->looks_for);
     }
-    return result;
+    return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no dataset; looked for %s", path, known);
 }
 
 static int no_samples(const struct dl2_dataset *dataset, const char *path, enum dl2_split split,
@@ -55,184 +41,139 @@ static int no_samples(const struct dl2_dataset *dataset, const char *path, enum 
         there += dataset->part_counts[p];
     if (!there)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no %s; looked for %s", path, whats[split],
-                             dataset->source->looks_for);
+                             dataset->container->looks_for);
     return dl2_error_set(error, DL2_ERR_FORMAT,
                          "%s: no %s, but %s; name another split or another folder", path,
                          whats[split], dl2_dataset_layout(dataset));
 }
 
-/* ---- Splits, and what people are told of them */
+/* ---- Splits */
 
-void dl2_dataset_note(struct dl2_dataset *dataset, enum dl2_part part, int label, const char *name)
+static struct dl2_entry describe(const struct dl2_dataset *dataset, size_t number)
 {
-    if (!dataset->part_counts[part]++)
-        dataset->part_folders[part] = name;
-    dataset->unlabelled[part] += label < 0;
+    struct dl2_entry entry = {.part = DL2_PART_NONE};
+    dataset->container->reader->describe(dataset, number, &entry);
+    return entry;
 }
 
-/* A folder of images in a split's folder is of that split; one with classes is a dataset. */
-static bool is_own_part(const struct dl2_dataset *dataset)
+/* The seeded rule splits items, not samples, so that frames of one item stay together. */
+static int split_by_rule(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                         uint8_t *parts, struct dl2_error *error)
 {
-    return !dataset->has_parts && dataset->own_part &&
-           (dataset->own_depth == 0 || !dataset->class_count);
-}
-
-int dl2_dataset_assign_parts(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                             const char *const *keys, const int *labels, size_t count,
-                             uint8_t *parts, struct dl2_error *error)
-{
-    if (is_own_part(dataset)) {
-        memset(parts, dataset->own_part, count);
-        return DL2_OK;
+    const char **keys = dl2_calloc(dataset->count, sizeof *keys);
+    int *labels = dl2_calloc(dataset->count, sizeof *labels);
+    uint32_t *item_of = dl2_calloc(dataset->count, sizeof *item_of);
+    uint8_t *part_of_item = dl2_calloc(dataset->count, 1);
+    size_t items = 0;
+    int status = keys && labels && item_of && part_of_item ? DL2_OK : dl2_dataset_no_memory(error);
+    for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
+        const struct dl2_entry entry = describe(dataset, i);
+        if (!entry.is_further || !items) {
+            keys[items] = entry.key;
+            labels[items++] = entry.label;
+        }
+        item_of[i] = (uint32_t)items - 1;
     }
+    if (status == DL2_OK)
+        status = dl2_split_by_rule(options, keys, labels, items, part_of_item, error);
+    for (size_t i = 0; status == DL2_OK && i < dataset->count; i++)
+        parts[i] = part_of_item[item_of[i]];
     dataset->by_rule = true;
-    return dl2_split_by_rule(options, keys, labels, count, parts, error);
+    free(keys);
+    free(labels);
+    free(item_of);
+    free(part_of_item);
+    return status;
 }
 
-bool dl2_dataset_wants(const struct dl2_dataset *dataset, enum dl2_split split, enum dl2_part part,
-                       int label)
+/* The split of each sample of a dataset that has no splits of its own. */
+static int assign_parts(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                        uint8_t *parts, struct dl2_error *error)
 {
-    if (split == DL2_SPLIT_ALL)
-        return true;
-    const bool named = split == DL2_SPLIT_VAL && part == DL2_PART_TEST && is_own_part(dataset);
-    return ((int)part == (int)split || named) && (label >= 0 || !dataset->class_count);
-}
-
-/* "9,025" */
-static const char *grouped(size_t number, char text[32])
-{
-    char digits[24];
-    const int length = snprintf(digits, sizeof digits, "%zu", number);
-    char *out = text;
-    for (int i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0)
-            *out++ = ',';
-        *out++ = digits[i];
-    }
-    *out = '\0';
-    return text;
-}
-
-DL2_PRINTF(2, 3) static int append(struct dl2_bytes *out, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return dl2_bytes_append(out, text, strlen(text), NULL);
-}
-
-/* "9,025 images in 10 classes" */
-static int append_images(const struct dl2_dataset *dataset, size_t count, struct dl2_bytes *out)
-{
-    char images[32], classes[32];
-    DL2_TRY(append(out, "%s image%s", grouped(count, images), count == 1 ? "" : "s"));
-    return dataset->class_count
-               ? append(out, " in %s class%s", grouped(dataset->class_count, classes),
-                        dataset->class_count == 1 ? "" : "es")
-               : DL2_OK;
-}
-
-/* "train 9,025 images in 10 classes, val 3,929 (valid/)" */
-static int append_parts(const struct dl2_dataset *dataset, struct dl2_bytes *out)
-{
-    bool first = true;
-    for (int p = DL2_PART_TRAIN; p < DL2_PARTS; p++) {
-        const size_t count = dataset->part_counts[p];
-        char number[32];
-        if (!count)
-            continue;
-        const char *name = dl2_part_name(p), *folder = dataset->part_folders[p];
-        const int length = (int)strcspn(folder, "/");
-        DL2_TRY(append(out, "%s%s ", first ? "" : ", ", name));
-        DL2_TRY(first ? append_images(dataset, count, out)
-                      : append(out, "%s", grouped(count, number)));
-        if (strncmp(folder, name, (size_t)length) != 0 || name[length])
-            DL2_TRY(append(out, " (%.*s/)", length, folder));
-        first = false;
-    }
-    char number[32];
-    return dataset->part_counts[DL2_PART_NONE]
-               ? append(out, "; %s elsewhere", grouped(dataset->part_counts[DL2_PART_NONE], number))
-               : DL2_OK;
-}
-
-static int append_layout(const struct dl2_dataset *dataset,
-                         const struct dl2_dataset_options *options, struct dl2_bytes *out)
-{
-    size_t all = 0;
-    char train[32], val[32];
-    for (int p = 0; p < DL2_PARTS; p++)
-        all += dataset->part_counts[p];
-    if (dataset->has_parts)
-        return append_parts(dataset, out);
-    DL2_TRY(append_images(dataset, all, out));
-    if (is_own_part(dataset))
-        return append(out, ", all of them in the %s split", dl2_part_name(dataset->own_part));
-    if (!dataset->by_rule)
-        return DL2_OK;
-    return append(out,
-                  ", without folders for splits: %s for training and %s for validation, chosen by "
-                  "a hash of their names (fraction %g, seed %llu)",
-                  grouped(dataset->part_counts[DL2_PART_TRAIN], train),
-                  grouped(dataset->part_counts[DL2_PART_VAL], val), options->val_fraction,
-                  (unsigned long long)options->split_seed);
-}
-
-DL2_PRINTF(2, 3) static int warn(struct dl2_dataset *dataset, const char *format, ...)
-{
-    char **grown = dl2_realloc(dataset->warnings, dataset->warning_count + 1, sizeof *grown);
-    if (!grown)
-        return DL2_ERR_MEMORY;
-    dataset->warnings = grown;
-    va_list args;
-    va_start(args, format);
-    const int length = vasprintf(&grown[dataset->warning_count], format, args);
-    va_end(args);
-    if (length < 0)
-        return DL2_ERR_MEMORY;
-    dataset->warning_count++;
+    if (!dataset->own_part)
+        return split_by_rule(dataset, options, parts, error);
+    memset(parts, dataset->own_part, dataset->count);
     return DL2_OK;
 }
 
-static int find_warnings(struct dl2_dataset *dataset)
+/* Is a sample in the split that was asked for? If there are classes, it must have one. */
+static bool is_wanted(const struct dl2_dataset *dataset, enum dl2_split split,
+                      const struct dl2_entry *entry)
 {
-    for (unsigned i = 0; i < dataset->class_count; i++)
-        if (dl2_part_of_folder(dataset->classes[i], strlen(dataset->classes[i])))
-            DL2_TRY(warn(dataset,
-                         "the folder '%s' is read as a class, and its name as a split's; where it "
-                         "is a split, put every folder of images into one, as in "
-                         "train/CLASS/IMAGE",
-                         dataset->classes[i]));
-    size_t unlabelled = 0;
-    char number[32];
-    for (int p = DL2_PART_NONE; p < DL2_PARTS; p++)
-        unlabelled += p || !dataset->has_parts ? dataset->unlabelled[p] : 0;
-    if (unlabelled && dataset->class_count)
-        DL2_TRY(warn(dataset, "%s image%s outside every class: no split has %s",
-                     grouped(unlabelled, number), unlabelled == 1 ? " is" : "s are",
-                     unlabelled == 1 ? "it" : "them"));
-    if (dataset->notes & DL2_NOTE_JSON_LABELS)
-        DL2_TRY(warn(dataset, "samples have a .json beside them and no .cls: labels are read from "
-                              ".cls alone, so these samples have none"));
-    if (dataset->notes & DL2_NOTE_SYMBOLIC_LINKS)
-        DL2_TRY(warn(dataset, "symbolic links in tar files are left out: pack the files "
-                              "themselves (tar --dereference)"));
-    return DL2_OK;
+    /* A path that lies in a test split may be used for validation: it was named. */
+    const bool named = split == DL2_SPLIT_VAL && entry->part == DL2_PART_TEST && dataset->own_part;
+    return ((int)entry->part == (int)split || named) &&
+           (entry->label >= 0 || !dataset->class_count);
 }
 
-static int tell_layout(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                       struct dl2_error *error)
+/* Counts the samples of each part, and chooses those of the split that was asked for. */
+static int choose(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                  struct dl2_error *error)
 {
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = append_layout(dataset, options, &text);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&text, "", 1, NULL);
-    dataset->layout = (char *)text.data;
-    if (status == DL2_OK)
-        status = find_warnings(dataset);
-    return status < 0 ? dl2_error_set(error, status, "out of memory for a dataset") : DL2_OK;
+    const bool all = options->split == DL2_SPLIT_ALL;
+    uint8_t *parts = NULL;
+    int status = DL2_OK;
+    if (!all) {
+        dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen);
+        parts = dataset->has_parts ? NULL : dl2_calloc(dataset->count, 1);
+        if (!dataset->chosen || (!parts && !dataset->has_parts))
+            status = dl2_dataset_no_memory(error);
+        else if (parts)
+            status = assign_parts(dataset, options, parts, error);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
+        struct dl2_entry entry = describe(dataset, i);
+        if (parts)
+            entry.part = parts[i];
+        if (!dataset->part_counts[entry.part]++)
+            dataset->part_names[entry.part] = entry.name;
+        dataset->unlabelled[entry.part] += entry.label < 0;
+        if (!all && is_wanted(dataset, options->split, &entry))
+            dataset->chosen[kept++] = (uint32_t)i;
+    }
+    if (!all)
+        dataset->count = kept;
+    free(parts);
+    return status;
+}
+
+static size_t number_of(const struct dl2_dataset *dataset, size_t index)
+{
+    return dataset->chosen ? dataset->chosen[index] : index;
+}
+
+/* The index of sample `number` in the split, SIZE_MAX if the split lacks it. */
+static size_t index_of(const struct dl2_dataset *dataset, size_t number)
+{
+    size_t low = 0, high = dataset->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (number_of(dataset, middle) < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < dataset->count && number_of(dataset, low) == number ? low : SIZE_MAX;
+}
+
+/* ---- Opening */
+
+static int open_dataset(struct dl2_dataset *dataset, const char *path,
+                        const struct dl2_dataset_options *options, struct dl2_error *error)
+{
+    unsigned depth;
+    const enum dl2_part own_part = dl2_part_of_path(path, &depth);
+    DL2_TRY(dataset->container->reader->open(dataset, path, options, error));
+    if (dataset->count > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu samples pass the limit of 2^32", path,
+                             dataset->count);
+    /* A folder of images in a split's folder is of that split; one with classes is a dataset. */
+    if (!dataset->has_parts && (depth == 0 || !dataset->class_count))
+        dataset->own_part = own_part;
+    DL2_TRY(choose(dataset, options, error));
+    DL2_TRY(dl2_dataset_describe(dataset, options, error));
+    return dataset->count ? DL2_OK : no_samples(dataset, path, options->split, error);
 }
 
 int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options,
@@ -243,42 +184,36 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "a validation part of %g is not within 0 and 1",
                              options->val_fraction);
-    const struct dl2_source *source = find_source(path);
-    if (!source)
+    const struct dl2_container *container = dl2_container_probe(path);
+    if (!container)
         return unknown_path(path, error);
     struct dl2_dataset *dataset = dl2_calloc(1, sizeof *dataset);
     if (!dataset)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a dataset");
-    dataset->source = source;
-    dataset->own_part = dl2_part_of_path(path, &dataset->own_depth);
-    int status = source->open(dataset, path, options, error);
-    if (status == DL2_OK)
-        status = tell_layout(dataset, options, error);
-    if (status == DL2_OK && !dataset->count)
-        status = no_samples(dataset, path, options->split, error);
-    if (status == DL2_OK && dataset->count > UINT32_MAX)
-        status = dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu samples pass the limit of 2^32", path,
-                               dataset->count);
-    if (status < 0) {
+        return dl2_dataset_no_memory(error);
+    dataset->container = container;
+    const int status = open_dataset(dataset, path, options, error);
+    if (status < 0)
         dl2_dataset_close(dataset);
-        return status;
-    }
-    *out = dataset;
-    return DL2_OK;
+    else
+        *out = dataset;
+    return status;
 }
 
 void dl2_dataset_close(struct dl2_dataset *dataset)
 {
     if (!dataset)
         return;
-    dataset->source->close(dataset);
-    for (size_t i = 0; i < dataset->warning_count; i++)
-        free(dataset->warnings[i]);
-    free(dataset->warnings);
-    free(dataset->layout);
+    if (dataset->state)
+        dataset->container->reader->close(dataset);
+    for (size_t i = 0; i < dataset->message_count; i++)
+        free(dataset->messages[i]);
+    free(dataset->messages);
+    free(dataset->chosen);
     free(dataset->classes);
     free(dataset);
 }
+
+/* ---- What is in it */
 
 size_t dl2_dataset_count(const struct dl2_dataset *dataset)
 {
@@ -297,7 +232,7 @@ const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned l
 
 const char *dl2_dataset_container(const struct dl2_dataset *dataset)
 {
-    return dataset->container ? dataset->container : dataset->source->name;
+    return dataset->container->name;
 }
 
 bool dl2_dataset_has_parts(const struct dl2_dataset *dataset)
@@ -310,83 +245,100 @@ bool dl2_dataset_is_split_by_rule(const struct dl2_dataset *dataset)
     return dataset->by_rule;
 }
 
-const char *dl2_dataset_layout(const struct dl2_dataset *dataset)
-{
-    return dataset->layout;
-}
-
-const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters)
-{
-    *matters = number || dataset->by_rule;
-    return number == 0                        ? dataset->layout
-           : number <= dataset->warning_count ? dataset->warnings[number - 1]
-                                              : NULL;
-}
-
 void dl2_dataset_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample)
 {
-    dataset->source->sample(dataset, index, sample);
+    dataset->container->reader->sample(dataset, number_of(dataset, index), sample);
+}
+
+static int read_bytes(const struct dl2_dataset *dataset, size_t index,
+                      const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
+                      const uint8_t **data, size_t *size, struct dl2_error *error)
+{
+    return dataset->container->reader->read(dataset, number_of(dataset, index), slices, scratch,
+                                            data, size, error);
+}
+
+static bool locate(const struct dl2_dataset *dataset, size_t index,
+                   const struct dl2_slice_range *slices, struct dl2_location *location)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->locate && reader->locate(dataset, number_of(dataset, index), slices, location);
+}
+
+static int verify(const struct dl2_dataset *dataset, size_t index,
+                  const struct dl2_slice_range *slices, const uint8_t *data, size_t size,
+                  struct dl2_error *error)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->verify
+               ? reader->verify(dataset, number_of(dataset, index), slices, data, size, error)
+               : DL2_OK;
 }
 
 int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
                      const uint8_t **data, size_t *size, struct dl2_error *error)
 {
-    return dataset->source->read(dataset, index, scratch, data, size, error);
+    return read_bytes(dataset, index, NULL, scratch, data, size, error);
 }
 
 bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
                         struct dl2_location *location)
 {
-    return dataset->source->locate && dataset->source->locate(dataset, index, location);
+    return locate(dataset, index, NULL, location);
 }
 
 int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
                        size_t size, struct dl2_error *error)
 {
-    return dataset->source->verify ? dataset->source->verify(dataset, index, data, size, error)
-                                   : DL2_OK;
+    return verify(dataset, index, NULL, data, size, error);
 }
 
 bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts)
 {
-    return dataset->source->cuts && dataset->source->cuts(dataset, index, cuts);
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->cuts && reader->cuts(dataset, number_of(dataset, index), cuts);
 }
 
 int dl2_dataset_read_slices(const struct dl2_dataset *dataset, size_t index,
                             struct dl2_slice_range range, struct dl2_bytes *scratch,
                             const uint8_t **data, size_t *size, struct dl2_error *error)
 {
-    return dataset->source->read_slices(dataset, index, range, scratch, data, size, error);
+    return read_bytes(dataset, index, &range, scratch, data, size, error);
 }
 
 bool dl2_dataset_locate_slices(const struct dl2_dataset *dataset, size_t index,
                                struct dl2_slice_range range, struct dl2_location *location)
 {
-    return dataset->source->locate_slices(dataset, index, range, location);
+    return locate(dataset, index, &range, location);
 }
 
 int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
                               struct dl2_slice_range range, const uint8_t *data, size_t size,
                               struct dl2_error *error)
 {
-    return dataset->source->verify_slices(dataset, index, range, data, size, error);
+    return verify(dataset, index, &range, data, size, error);
 }
 
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
                       size_t *count)
 {
-    if (dataset->source->find)
-        return dataset->source->find(dataset, id, first, count);
-    for (size_t i = 0; i < dataset->count; i++) {
-        struct dl2_sample sample;
-        dataset->source->sample(dataset, i, &sample);
-        if (strcmp(sample.key, id) != 0)
-            continue;
-        *first = i;
-        *count = 1;
-        return true;
-    }
-    return false;
+    const struct dl2_reader *reader = dataset->container->reader;
+    size_t index = 0;
+    if (reader->find)
+        index = index_of(dataset, reader->find(dataset, id));
+    else
+        while (index < dataset->count &&
+               strcmp(describe(dataset, number_of(dataset, index)).key, id) != 0)
+            index++;
+    if (index >= dataset->count)
+        return false;
+    *first = index;
+    const size_t number = number_of(dataset, index);
+    for (*count = 1; index + *count < dataset->count &&
+                     number_of(dataset, index + *count) == number + *count &&
+                     describe(dataset, number + *count).is_further;)
+        ++*count;
+    return true;
 }
 
 int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,
@@ -397,7 +349,7 @@ int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *name
         size += strlen(names[i]) + 1;
     char **classes = dl2_calloc(1, size);
     if (!classes)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u classes", count);
+        return dl2_dataset_no_memory(error);
     char *text = (char *)(classes + count);
     for (unsigned i = 0; i < count; i++) {
         classes[i] = strcpy(text, names[i]);
@@ -408,7 +360,7 @@ int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *name
     return DL2_OK;
 }
 
-/* The last part of a path as it was given; "." and ".." are looked up first. */
+/* The last part of a path as it was given; "." and ".." are resolved first. */
 static char *last_part(const char *path)
 {
     size_t end = strlen(path);

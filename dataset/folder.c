@@ -1,11 +1,11 @@
 /*
- * A tree of files. All strings lie in one block, one after the other:
+ * Folders of image files. dl2-transcode writes each file by itself, so there is no writer here.
  *
- *   path "ROOT/train/rose/0017.jpg"   name: behind "ROOT/"   key "train/rose/0017"
+ * All strings lie in one block, so that opening takes a few allocations for any number of files:
  *
- * so opening costs a few allocations however many files there are.
+ *   path "ROOT/train/rose/0017.jpg", with the name behind "ROOT/"; then key "train/rose/0017"
  */
-#include "dataset/source.h"
+#include "dataset/container.h"
 
 #include "common/file.h"
 #include "dataset/tree.h"
@@ -25,16 +25,11 @@ struct entry {
 };
 
 struct folder {
-    struct entry *entries; /* while opening: of all splits */
+    struct entry *entries;
     size_t count;
     char *strings;
     size_t name_offset; /* strlen("ROOT/") */
 };
-
-static bool probe(const char *path)
-{
-    return dl2_is_folder(path);
-}
 
 static bool is_sample(const char *path, const struct dl2_dataset_options *options)
 {
@@ -49,7 +44,7 @@ static const char *name_of(const struct folder *folder, const struct entry *entr
     return entry->path + folder->name_offset;
 }
 
-/* Fills in folder->entries but for part and label. */
+/* Fills in folder->entries, all but part and label. */
 static int collect(struct folder *folder, const char *root, const struct dl2_file_list *list,
                    const struct dl2_dataset_options *options, struct dl2_error *error)
 {
@@ -64,7 +59,7 @@ static int collect(struct folder *folder, const char *root, const struct dl2_fil
     folder->strings = dl2_realloc(NULL, size, 1);
     folder->entries = dl2_realloc(NULL, list->count, sizeof *folder->entries);
     if (!folder->strings || !folder->entries)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu files", list->count);
+        return dl2_dataset_no_memory(error);
     char *at = folder->strings;
     for (size_t i = 0; i < list->count; i++) {
         const size_t length = strlen(list->paths[i]);
@@ -86,12 +81,12 @@ static int collect(struct folder *folder, const char *root, const struct dl2_fil
     return DL2_OK;
 }
 
-/* Parts and labels, and the dataset's classes. */
-static int describe(struct dl2_dataset *dataset, struct folder *folder, struct dl2_error *error)
+/* Sets parts and labels of all entries, and the dataset's classes. */
+static int read_names(struct dl2_dataset *dataset, struct folder *folder, struct dl2_error *error)
 {
     const char **names = dl2_calloc(folder->count, sizeof *names);
     if (!names)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for classes");
+        return dl2_dataset_no_memory(error);
     for (size_t i = 0; i < folder->count; i++)
         names[i] = name_of(folder, &folder->entries[i]);
     struct dl2_tree tree;
@@ -111,84 +106,44 @@ static int describe(struct dl2_dataset *dataset, struct folder *folder, struct d
     return DL2_OK;
 }
 
-static int split_entries(struct dl2_dataset *dataset, struct folder *folder,
-                         const struct dl2_dataset_options *options, struct dl2_error *error)
-{
-    const char **keys = dl2_realloc(NULL, folder->count, sizeof *keys);
-    int *labels = dl2_realloc(NULL, folder->count, sizeof *labels);
-    uint8_t *parts = dl2_calloc(folder->count, sizeof *parts);
-    int status = DL2_OK;
-    if (!keys || !labels || !parts)
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a split");
-    for (size_t i = 0; status == DL2_OK && i < folder->count; i++) {
-        keys[i] = folder->entries[i].key;
-        labels[i] = folder->entries[i].label;
-    }
-    if (status == DL2_OK)
-        status =
-            dl2_dataset_assign_parts(dataset, options, keys, labels, folder->count, parts, error);
-    for (size_t i = 0; status == DL2_OK && i < folder->count; i++)
-        folder->entries[i].part = parts[i];
-    free(keys);
-    free(labels);
-    free(parts);
-    return status;
-}
-
-static void keep_split(struct dl2_dataset *dataset, struct folder *folder, enum dl2_split split)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < folder->count; i++) {
-        const struct entry *entry = &folder->entries[i];
-        dl2_dataset_note(dataset, entry->part, entry->label, name_of(folder, entry));
-        if (dl2_dataset_wants(dataset, split, entry->part, entry->label))
-            folder->entries[kept++] = *entry;
-    }
-    folder->count = kept;
-}
-
-static int open_list(struct dl2_dataset *dataset, const char *path,
-                     const struct dl2_dataset_options *options, const struct dl2_file_list *list,
-                     struct dl2_error *error)
+static int folder_open(struct dl2_dataset *dataset, const char *path,
+                       const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     struct folder *folder = dl2_calloc(1, sizeof *folder);
     if (!folder)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a dataset");
+        return dl2_dataset_no_memory(error);
     dataset->state = folder;
-    DL2_TRY(collect(folder, path, list, options, error));
-    DL2_TRY(describe(dataset, folder, error));
-    if (options->split != DL2_SPLIT_ALL && !dataset->has_parts)
-        DL2_TRY(split_entries(dataset, folder, options, error));
-    keep_split(dataset, folder, options->split);
-    dataset->count = folder->count;
-    return DL2_OK;
-}
-
-static int open_folder(struct dl2_dataset *dataset, const char *path,
-                       const struct dl2_dataset_options *options, struct dl2_error *error)
-{
     struct dl2_file_list list;
     DL2_TRY(dl2_list_files(path, &list, error));
-    int status = open_list(dataset, path, options, &list, error);
+    int status = collect(folder, path, &list, options, error);
     dl2_file_list_free(&list);
-    return status;
+    dataset->count = folder->count;
+    return status < 0 ? status : read_names(dataset, folder, error);
 }
 
-static void close_folder(struct dl2_dataset *dataset)
+static void folder_close(struct dl2_dataset *dataset)
 {
     struct folder *folder = dataset->state;
-    if (!folder)
-        return;
     free(folder->entries);
     free(folder->strings);
     free(folder);
 }
 
-static void sample_of_folder(const struct dl2_dataset *dataset, size_t index,
-                             struct dl2_sample *sample)
+static void folder_describe(const struct dl2_dataset *dataset, size_t number, struct dl2_entry *out)
 {
     const struct folder *folder = dataset->state;
-    const struct entry *entry = &folder->entries[index];
+    const struct entry *entry = &folder->entries[number];
+    *out = (struct dl2_entry){.key = entry->key,
+                              .name = name_of(folder, entry),
+                              .label = entry->label,
+                              .part = entry->part};
+}
+
+static void folder_sample(const struct dl2_dataset *dataset, size_t number,
+                          struct dl2_sample *sample)
+{
+    const struct folder *folder = dataset->state;
+    const struct entry *entry = &folder->entries[number];
     *sample = (struct dl2_sample){
         .key = entry->key,
         .path = entry->path,
@@ -200,33 +155,43 @@ static void sample_of_folder(const struct dl2_dataset *dataset, size_t index,
     };
 }
 
-static int read_from_folder(const struct dl2_dataset *dataset, size_t index,
-                            struct dl2_bytes *scratch, const uint8_t **data, size_t *size,
-                            struct dl2_error *error)
+static int folder_read(const struct dl2_dataset *dataset, size_t number,
+                       const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
+                       const uint8_t **data, size_t *size, struct dl2_error *error)
 {
+    (void)slices; /* files are not cut */
     const struct folder *folder = dataset->state;
-    DL2_TRY(dl2_file_read(folder->entries[index].path, MAX_SAMPLE_BYTES, scratch, error));
+    DL2_TRY(dl2_file_read(folder->entries[number].path, MAX_SAMPLE_BYTES, scratch, error));
     *data = scratch->data;
     *size = scratch->size;
     return DL2_OK;
 }
 
-static bool locate_in_folder(const struct dl2_dataset *dataset, size_t index,
-                             struct dl2_location *location)
+static bool folder_locate(const struct dl2_dataset *dataset, size_t number,
+                          const struct dl2_slice_range *slices, struct dl2_location *location)
 {
+    (void)slices;
     const struct folder *folder = dataset->state;
-    const struct entry *entry = &folder->entries[index];
+    const struct entry *entry = &folder->entries[number];
     *location = (struct dl2_location){entry->path, -1, 0, entry->bytes};
     return true;
 }
 
-const struct dl2_source dl2_source_folder = {
+static const struct dl2_reader folder_reader = {
+    .open = folder_open,
+    .close = folder_close,
+    .describe = folder_describe,
+    .sample = folder_sample,
+    .read = folder_read,
+    .locate = folder_locate,
+};
+
+const struct dl2_container dl2_container_folder = {
     .name = "folder",
+    .extensions = "-",
+    .summary = "class folders of image files",
     .looks_for = "a folder of images, CLASS/FILE or {train,val,test}/CLASS/FILE",
-    .probe = probe,
-    .open = open_folder,
-    .close = close_folder,
-    .sample = sample_of_folder,
-    .read = read_from_folder,
-    .locate = locate_in_folder,
+    .can_write = true,
+    .reader = &folder_reader,
+    .probe = dl2_is_folder,
 };

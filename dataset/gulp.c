@@ -1,6 +1,6 @@
 /*
- * GulpIO's chunks (TwentyBN, github.com/TwentyBN/GulpIO): data_N.gulp is frames one after the
- * other, each filled up with zeros to a multiple of four bytes; meta_N.gmeta says where they are:
+ * GulpIO's chunks (TwentyBN, github.com/TwentyBN/GulpIO). data_N.gulp holds frames, each padded
+ * with zeros to a multiple of four bytes; meta_N.gmeta has their places, as JSON:
  *
  *   {"ID": {"frame_info": [[offset, fill, length with fill], ...], "meta_data": [{"label": ...}]}}
  */
@@ -13,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILL = 3 };
+enum { ALIGNMENT = 4, DEFAULT_CHUNK_SAMPLES = 10000 };
 
-/* The first object's "label", as text; NULL where it has none. `number` is room for one. */
+/* ---- Reading */
+
+/* The "label" of the first meta_data, as text; NULL if there is none. `number` is scratch. */
 static const char *label_of(const json_t *item, char number[24])
 {
     const json_t *meta = json_array_get(json_object_get(item, "meta_data"), 0);
@@ -28,8 +30,8 @@ static const char *label_of(const json_t *item, char number[24])
     return number;
 }
 
-static int read_frame(const json_t *frame, uint64_t data_bytes, struct dl2_index_entry *entry,
-                      uint64_t *end, struct dl2_error *error)
+static int gulp_read_frame(const json_t *frame, uint64_t data_bytes, struct dl2_index_entry *entry,
+                           uint64_t *end, struct dl2_error *error)
 {
     int64_t numbers[3];
     for (size_t i = 0; i < 3; i++) {
@@ -47,9 +49,9 @@ static int read_frame(const json_t *frame, uint64_t data_bytes, struct dl2_index
                              "a frame of %" PRIu64 " bytes at %" PRIu64
                              " is not within the data file's %" PRIu64 ": cut short?",
                              length, offset, data_bytes);
-    if (fill > MAX_FILL || fill >= length)
+    if (fill >= ALIGNMENT || fill >= length)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%" PRIu64 " of a frame's %" PRIu64 " bytes can't be fill", fill,
+                             "%" PRIu64 " of a frame's %" PRIu64 " bytes cannot be fill", fill,
                              length);
     if (length - fill > DL2_MAX_SAMPLE_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "a frame of %" PRIu64 " bytes passes 2 GiB",
@@ -61,18 +63,19 @@ static int read_frame(const json_t *frame, uint64_t data_bytes, struct dl2_index
     return DL2_OK;
 }
 
-static int read_item(struct dl2_scan *scan, const char *id, const json_t *item, uint64_t data_bytes,
-                     const char *key_part, uint64_t *end, struct dl2_error *error)
+static int gulp_read_item(struct dl2_scan *scan, const char *id, const json_t *item,
+                          const struct dl2_shard_input *input, uint64_t *end,
+                          struct dl2_error *error)
 {
     const json_t *frames = json_object_get(item, "frame_info");
-    const size_t count = json_array_size(frames), room = strlen(key_part) + strlen(id) + 24;
+    const size_t count = json_array_size(frames), room = strlen(input->key_start) + strlen(id) + 24;
     if (!count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "it has no frames");
     if (!dl2_index_is_key(id))
         return dl2_error_set(error, DL2_ERR_FORMAT, "an id must not have empty, . or .. parts");
     char number[24], *key = dl2_calloc(room, 1);
     if (!key)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_dataset_no_memory(error);
     const char *label = label_of(item, number);
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
@@ -81,10 +84,10 @@ static int read_item(struct dl2_scan *scan, const char *id, const json_t *item, 
                                         .key = key,
                                         .extension = ""};
         if (count > 1)
-            snprintf(key, room, "%s%s/%05zu", key_part, id, i);
+            snprintf(key, room, "%s%s/%05zu", input->key_start, id, i);
         else
-            snprintf(key, room, "%s%s", key_part, id);
-        status = read_frame(json_array_get(frames, i), data_bytes, &entry, end, error);
+            snprintf(key, room, "%s%s", input->key_start, id);
+        status = gulp_read_frame(json_array_get(frames, i), input->bytes, &entry, end, error);
         if (status == DL2_OK)
             status = dl2_scan_add(scan, &entry, label, error);
     }
@@ -92,13 +95,14 @@ static int read_item(struct dl2_scan *scan, const char *id, const json_t *item, 
     return status;
 }
 
-int dl2_gulp_parse(struct dl2_scan *scan, const void *text, size_t size, uint64_t data_bytes,
-                   const char *key_part, struct dl2_error *error)
+static int gulp_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
+                     struct dl2_error *error)
 {
-    if (!size)
+    const struct dl2_bytes *text = &input->companion;
+    if (!text->size)
         return dl2_error_set(error, DL2_ERR_FORMAT, "empty: its chunk was never closed");
     json_error_t why;
-    json_t *meta = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
+    json_t *meta = json_loadb((const char *)text->data, text->size, JSON_REJECT_DUPLICATES, &why);
     if (!meta)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%d:%d: %s", why.line, why.column, why.text);
     int status = DL2_OK;
@@ -109,69 +113,197 @@ int dl2_gulp_parse(struct dl2_scan *scan, const void *text, size_t size, uint64_
     json_t *item;
     json_object_foreach(meta, id, item)
     {
-        status = read_item(scan, id, item, data_bytes, key_part, &end, error);
+        status = gulp_read_item(scan, id, item, input, &end, error);
         if (status < 0) {
             dl2_error_prefix(error, "item \"%.200s\"", id);
             break;
         }
     }
-    if (status == DL2_OK && end != data_bytes)
+    if (status == DL2_OK && end != input->bytes)
         status = dl2_error_set(error, DL2_ERR_FORMAT,
                                "its frames end at %" PRIu64 ", the data file at %" PRIu64, end,
-                               data_bytes);
+                               input->bytes);
     json_decref(meta);
     return status;
 }
 
-int dl2_gulp_scan(struct dl2_scan *scan, const struct dl2_shard_files *list,
-                  const struct dl2_shard_file *file, uint64_t bytes, struct dl2_error *error)
+/* {"rose": 0, "tulip": 1} has an order if its numbers are 0, 1, 2... */
+static int gulp_read_classes(const struct dl2_bytes *text, char ***out, uint32_t *count,
+                             struct dl2_error *error)
 {
-    char *path = dl2_path_join(list->root, file->meta);
-    if (!path)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = dl2_file_read(path, DL2_JSON_MAX_BYTES, &text, error);
-    if (status == DL2_OK) {
-        status = dl2_gulp_parse(scan, text.data, text.size, bytes, file->key_part, error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", path);
-    }
-    dl2_bytes_free(&text);
-    free(path);
-    return status;
-}
-
-/* {"rose": 0, "tulip": 1} as a list, where its numbers are 0, 1, 2...; else names without order. */
-int dl2_gulp_read_classes(struct dl2_scan *scan, const char *root, const char *folder,
-                          struct dl2_error *error)
-{
-    char name[32];
-    snprintf(name, sizeof name, "%slabel2idx.json", folder);
-    char *path = dl2_path_join(root, name);
-    if (!path)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
-    json_t *json = NULL;
-    int status = dl2_is_file(path) ? dl2_json_load(path, NULL, &json, error) : DL2_OK;
-    free(path);
+    json_error_t why;
+    json_t *json = json_loadb((const char *)text->data, text->size, JSON_REJECT_DUPLICATES, &why);
     if (!json)
-        return status;
-    const size_t count = json_object_size(json);
-    char **names = dl2_calloc(count, sizeof *names);
-    bool ordered = names && count;
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%d:%d: %s", why.line, why.column, why.text);
+    *count = (uint32_t)json_object_size(json);
+    char **names = dl2_calloc(*count, sizeof *names);
+    bool ordered = names && *count;
     const char *class;
     json_t *number;
     json_object_foreach(json, class, number)
     {
         const json_int_t i = json_is_integer(number) ? json_integer_value(number) : -1;
         ordered =
-            ordered && i >= 0 && (uint64_t)i < count && !names[i] && (names[i] = strdup(class));
+            ordered && i >= 0 && (uint64_t)i < *count && !names[i] && (names[i] = strdup(class));
     }
     json_decref(json);
-    for (size_t i = 0; !ordered && names && i < count; i++)
-        free(names[i]);
     if (!ordered) {
+        for (uint32_t i = 0; names && i < *count; i++)
+            free(names[i]);
         free(names);
         names = NULL;
     }
-    return dl2_scan_add_classes(scan, folder, names, (uint32_t)count, error);
+    *out = names;
+    return 1;
 }
+
+/* ---- Writing */
+
+static int gulp_append(struct dl2_bytes *out, const char *text, struct dl2_error *error)
+{
+    return dl2_bytes_append(out, text, strlen(text), error);
+}
+
+/* The next code point of UTF-8 that is known to be valid. */
+static uint32_t next_code(const char **text)
+{
+    const unsigned char *p = (const unsigned char *)*text;
+    const int more = p[0] < 0x80 ? 0 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : 3;
+    static const uint32_t masks[] = {0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t code = p[0] & masks[more];
+    for (int i = 1; i <= more; i++)
+        code = code << 6 | (p[i] & 0x3f);
+    *text += more + 1;
+    return code;
+}
+
+/* Appends a JSON string in ASCII, as Python's json.dump() writes it, which GulpIO uses. */
+static int gulp_append_json(struct dl2_bytes *out, const char *text, struct dl2_error *error)
+{
+    DL2_TRY(gulp_append(out, "\"", error));
+    while (*text) {
+        static const char specials[] = "\"\\\n\r\t\f\b", names[] = "\"\\nrtfb";
+        const char *special = strchr(specials, *text);
+        char escape[16];
+        if (special) {
+            snprintf(escape, sizeof escape, "\\%c", names[special - specials]);
+            text++;
+        } else {
+            const uint32_t code = next_code(&text);
+            if (code >= ' ' && code <= '~')
+                snprintf(escape, sizeof escape, "%c", (char)code);
+            else if (code < 0x10000)
+                snprintf(escape, sizeof escape, "\\u%04" PRIx32, code);
+            else
+                snprintf(escape, sizeof escape, "\\u%04" PRIx32 "\\u%04" PRIx32,
+                         0xd800 + ((code - 0x10000) >> 10), 0xdc00 + (code & 0x3ff));
+        }
+        DL2_TRY(gulp_append(out, escape, error));
+    }
+    return gulp_append(out, "\"", error);
+}
+
+static bool is_utf8(const char *text)
+{
+    json_t *json = json_string(text);
+    json_decref(json);
+    return json;
+}
+
+static int gulp_check(const struct dl2_shard_sample *sample, struct dl2_error *error)
+{
+    if (!sample->size)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "GulpIO has no empty samples");
+    if (is_utf8(sample->id) && (!sample->class || is_utf8(sample->class)))
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "the name is not UTF-8, as names in GulpIO must be; pack it as tar, or "
+                         "rename it");
+}
+
+static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
+                          uint64_t *offset, struct dl2_error *error)
+{
+    const size_t fill = -sample->size % ALIGNMENT;
+    struct dl2_bytes *meta = &output->companion;
+    char numbers[96];
+    *offset = output->bytes;
+    snprintf(numbers, sizeof numbers,
+             ": {\"frame_info\": [[%" PRIu64 ", %zu, %zu]], \"meta_data\": ", output->bytes, fill,
+             sample->size + fill);
+    DL2_TRY(dl2_shard_put(output, sample->data, sample->size, error));
+    DL2_TRY(dl2_shard_put_zeros(output, fill, error));
+    DL2_TRY(gulp_append(meta, output->samples ? ", " : "{", error));
+    DL2_TRY(gulp_append_json(meta, sample->id, error));
+    DL2_TRY(gulp_append(meta, numbers, error));
+    DL2_TRY(gulp_append(meta, "[{\"id\": ", error));
+    DL2_TRY(gulp_append_json(meta, sample->id, error));
+    if (sample->class) {
+        DL2_TRY(gulp_append(meta, ", \"label\": ", error));
+        DL2_TRY(gulp_append_json(meta, sample->class, error));
+        snprintf(numbers, sizeof numbers, ", \"idx\": %d", sample->label);
+        DL2_TRY(gulp_append(meta, numbers, error));
+    }
+    return gulp_append(meta, "}]}", error);
+}
+
+static int gulp_write_end(struct dl2_shard_output *output, struct dl2_error *error)
+{
+    return gulp_append(&output->companion, "}", error);
+}
+
+/* {"rose": 0, "tulip": 1} */
+static int gulp_write_classes(const char *const *names, uint32_t count, struct dl2_bytes *out,
+                              struct dl2_error *error)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        char number[24];
+        snprintf(number, sizeof number, ": %" PRIu32, i);
+        DL2_TRY(gulp_append(out, i ? ", " : "{", error));
+        DL2_TRY(gulp_append_json(out, names[i], error));
+        DL2_TRY(gulp_append(out, number, error));
+    }
+    return gulp_append(out, "}", error);
+}
+
+/* ---- The row */
+
+static bool gulp_is_name(const char *name, const char *start, const char *end)
+{
+    const size_t length = strlen(name), tail = strlen(end);
+    return !strncmp(name, start, strlen(start)) && length > tail &&
+           !strcmp(name + length - tail, end);
+}
+
+static enum dl2_file_role gulp_role(const char *name)
+{
+    return gulp_is_name(name, "data", ".gulp")    ? DL2_FILE_SHARD
+           : gulp_is_name(name, "meta", ".gmeta") ? DL2_FILE_COMPANION
+                                                  : DL2_FILE_OTHER;
+}
+
+static const struct dl2_shard_format gulp_format = {
+    .index_kind = 1,
+    .max_samples = DEFAULT_CHUNK_SAMPLES,
+    .among_folders = true,
+    .shard = {"data_", ".gulp", 1, "data file (.gulp)"},
+    .companion = {"meta_", ".gmeta", 1, "meta file (.gmeta)"},
+    .classes_name = "label2idx.json",
+    .role = gulp_role,
+    .scan = gulp_scan,
+    .read_classes = gulp_read_classes,
+    .check = gulp_check,
+    .write_add = gulp_write_add,
+    .write_end = gulp_write_end,
+    .write_classes = gulp_write_classes,
+};
+
+const struct dl2_container dl2_container_gulp = {
+    .name = "gulp",
+    .extensions = "gulp,gmeta",
+    .summary = "GulpIO's chunks",
+    .looks_for = "GulpIO chunks data_N.gulp",
+    .can_write = true,
+    .reader = &dl2_packed_reader,
+    .shards = &gulp_format,
+};

@@ -1,11 +1,12 @@
 /*
- * MNIST's layout. Both parts are kept unpacked in memory; samples are numbered in the order of
- * their keys (class by class), so that a folder that they are copied to has the same numbers.
+ * IDX files as MNIST has them. Both parts are kept in memory, uncompressed. Samples are numbered in
+ * the order of their keys, class by class, so that a folder with copies of them has the same order.
+ * There is no writer.
  */
 #include "dataset/idx.h"
 
 #include "common/file.h"
-#include "dataset/source.h"
+#include "dataset/container.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,43 +17,43 @@
 
 #define MAX_FILE_BYTES ((uint64_t)1 << 31)
 #define MAX_ITEM_BYTES ((uint64_t)1 << 32)
-/* Deflate's limit: 258 bytes from two bits, and some. */
+/* Deflate cannot shrink data further: 258 bytes take two bits at least. */
 #define MAX_RATIO 1032
 
-/* A file's bytes from front to back, unpacked on the way where they are compressed. */
-struct reader {
+/* Reads a file's bytes from front to back, and decompresses them if they are compressed. */
+struct gzip_reader {
     z_stream stream; /* next_in and avail_in are used for plain files too */
     bool packed;
-    bool ended; /* the last gzip member's check sum was seen */
+    bool ended; /* the last gzip member was read to its end */
 };
 
-static int reader_init(struct reader *reader, const uint8_t *data, size_t size,
-                       struct dl2_error *error)
+static int gzip_init(struct gzip_reader *reader, const uint8_t *data, size_t size,
+                     struct dl2_error *error)
 {
     memset(reader, 0, sizeof *reader);
     reader->packed = size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
     if (reader->packed && inflateInit2(&reader->stream, 15 + 16) != Z_OK)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to unpack");
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to decompress a file");
     reader->stream.next_in = (Bytef *)data;
     reader->stream.avail_in = (uInt)size;
     return DL2_OK;
 }
 
-static void reader_end(struct reader *reader)
+static void gzip_end(struct gzip_reader *reader)
 {
     if (reader->packed)
         inflateEnd(&reader->stream);
 }
 
-static int reader_corrupt(const struct reader *reader, struct dl2_error *error)
+static int gzip_corrupt(const struct gzip_reader *reader, struct dl2_error *error)
 {
     return dl2_error_set(error, DL2_ERR_FORMAT, "corrupt gzip data: %s",
                          reader->stream.msg ? reader->stream.msg : "no reason known");
 }
 
 /* Fills `out` with up to `size` bytes; *got is less only at the end of the file. */
-static int reader_take(struct reader *reader, uint8_t *out, uint64_t size, uint64_t *got,
-                       struct dl2_error *error)
+static int gzip_take(struct gzip_reader *reader, uint8_t *out, uint64_t size, uint64_t *got,
+                     struct dl2_error *error)
 {
     z_stream *stream = &reader->stream;
     *got = 0;
@@ -71,7 +72,7 @@ static int reader_take(struct reader *reader, uint8_t *out, uint64_t size, uint6
             if (!stream->avail_in)
                 return DL2_OK;
             if (inflateReset(stream) != Z_OK)
-                return reader_corrupt(reader, error);
+                return gzip_corrupt(reader, error);
             reader->ended = false;
         }
         const uInt room = size - *got > 1 << 30 ? 1 << 30 : (uInt)(size - *got);
@@ -85,7 +86,7 @@ static int reader_take(struct reader *reader, uint8_t *out, uint64_t size, uint6
                  (status == Z_OK && stream->avail_out && !stream->avail_in))
             return dl2_error_set(error, DL2_ERR_FORMAT, "the gzip data end too early");
         else if (status != Z_OK)
-            return reader_corrupt(reader, error);
+            return gzip_corrupt(reader, error);
     }
     return DL2_OK;
 }
@@ -95,13 +96,13 @@ static uint32_t big_endian(const uint8_t *data)
     return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
 }
 
-static int parse_header(struct reader *reader, unsigned rank, struct dl2_idx *idx,
+static int parse_header(struct gzip_reader *reader, unsigned rank, struct dl2_idx *idx,
                         struct dl2_error *error)
 {
     uint8_t header[4 + 4 * DL2_IDX_MAX_RANK];
     const size_t size = 4 + 4 * rank;
     uint64_t got;
-    DL2_TRY(reader_take(reader, header, size, &got, error));
+    DL2_TRY(gzip_take(reader, header, size, &got, error));
     if (got < 4 || header[0] || header[1])
         return dl2_error_set(error, DL2_ERR_FORMAT, "not an IDX file");
     if (header[2] != 8)
@@ -121,7 +122,7 @@ static int parse_header(struct reader *reader, unsigned rank, struct dl2_idx *id
     return DL2_OK;
 }
 
-static int parse_items(struct reader *reader, size_t file_size, struct dl2_idx *idx,
+static int parse_items(struct gzip_reader *reader, size_t file_size, struct dl2_idx *idx,
                        struct dl2_error *error)
 {
     /* Two 32-bit factors can't overflow 64 bits; the third is checked by division. */
@@ -143,13 +144,13 @@ static int parse_items(struct reader *reader, size_t file_size, struct dl2_idx *
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
     uint64_t got, more;
     uint8_t beyond;
-    DL2_TRY(reader_take(reader, idx->items, size, &got, error));
+    DL2_TRY(gzip_take(reader, idx->items, size, &got, error));
     if (got < size)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "the header speaks of %" PRIu64 " bytes, but only %" PRIu64 " follow",
                              size, got);
-    /* Asking for one more also makes zlib compare the check sum. */
-    DL2_TRY(reader_take(reader, &beyond, 1, &more, error));
+    /* To read one more byte also makes zlib compare the check sum. */
+    DL2_TRY(gzip_take(reader, &beyond, 1, &more, error));
     if (more)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "more bytes follow than the %" PRIu64 " that the header speaks of",
@@ -163,13 +164,13 @@ int dl2_idx_parse(const uint8_t *data, size_t size, unsigned rank, struct dl2_id
     *idx = (struct dl2_idx){0};
     if (size > MAX_FILE_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%zu bytes pass the limit of 2 GiB", size);
-    struct reader reader;
-    int status = reader_init(&reader, data, size, error);
+    struct gzip_reader reader;
+    int status = gzip_init(&reader, data, size, error);
     if (status == DL2_OK) {
         status = parse_header(&reader, rank, idx, error);
         if (status == DL2_OK)
             status = parse_items(&reader, size, idx, error);
-        reader_end(&reader);
+        gzip_end(&reader);
     }
     if (status < 0)
         dl2_idx_free(idx);
@@ -185,16 +186,16 @@ void dl2_idx_free(struct dl2_idx *idx)
 struct entry {
     const char *path, *key;
     const uint8_t *pixels;
-    uint8_t part;
+    uint8_t part; /* of struct idx_dataset */
     uint8_t label;
 };
 
-/* One pair of files. */
+/* A pair of files, images and labels. */
 struct part {
     char *images_path; /* NULL: not there */
     int64_t mtime_ns;
     struct dl2_idx images, labels;
-    char header[48]; /* of every sample as PGM */
+    char header[48]; /* what makes the pixels of a sample a PGM file */
     size_t header_size, pixel_bytes;
 };
 
@@ -207,7 +208,7 @@ struct idx_dataset {
 static const char *const prefixes[2] = {"train", "t10k"};
 static const char *const folders[2] = {"train", "val"};
 
-/* FOLDER/PREFIX-WHAT or the same with .gz; NULL where neither is there. */
+/* FOLDER/PREFIX-WHAT or the same with .gz; NULL if neither is there. */
 static char *find_file(const char *folder, const char *prefix, const char *what)
 {
     for (int packed = 0; packed < 2; packed++) {
@@ -221,7 +222,7 @@ static char *find_file(const char *folder, const char *prefix, const char *what)
     return NULL;
 }
 
-static bool probe(const char *path)
+static bool idx_probe(const char *path)
 {
     for (int i = 0; i < 2; i++) {
         char *images = find_file(path, prefixes[i], "images-idx3-ubyte");
@@ -281,7 +282,8 @@ static int load_part(const char *folder, const char *prefix, struct part *part,
     return DL2_OK;
 }
 
-/* ranks[label] is the class of a label that occurs; names have as many digits as the largest. */
+/* Sets ranks[label] to the class of each label that occurs; names have the digits of the largest.
+ */
 static int make_classes(struct dl2_dataset *dataset, const struct idx_dataset *idx,
                         uint8_t ranks[256], int *digits, struct dl2_error *error)
 {
@@ -305,7 +307,7 @@ static int make_classes(struct dl2_dataset *dataset, const struct idx_dataset *i
     return dl2_dataset_set_classes(dataset, names, count, error);
 }
 
-/* Digits of a sample's number: five as most datasets of this kind have, more where needed. */
+/* Digits of a sample's number: five, as most datasets of this kind have, or more. */
 static int number_digits(uint32_t count)
 {
     int digits = 5;
@@ -319,11 +321,6 @@ static int number_digits(uint32_t count)
 static size_t strings_size(const struct part *part)
 {
     return 6 + 3 + 1 + 10 + 1 + strlen(part->images_path) + 12 + 1;
-}
-
-static bool wanted(enum dl2_split split, int p)
-{
-    return split == DL2_SPLIT_ALL || split == (p == 0 ? DL2_SPLIT_TRAIN : DL2_SPLIT_VAL);
 }
 
 /* Adds a part's samples, class by class, at *at in the block of strings. */
@@ -351,12 +348,13 @@ static void add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks[256
         }
 }
 
-static int open_idx(struct dl2_dataset *dataset, const char *path,
+static int idx_open(struct dl2_dataset *dataset, const char *path,
                     const struct dl2_dataset_options *options, struct dl2_error *error)
 {
+    (void)options; /* there are no files to be left out */
     struct idx_dataset *idx = dl2_calloc(1, sizeof *idx);
     if (!idx)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a dataset");
+        return dl2_dataset_no_memory(error);
     dataset->state = idx;
     dataset->has_parts = true;
     for (int p = 0; p < 2; p++)
@@ -366,29 +364,24 @@ static int open_idx(struct dl2_dataset *dataset, const char *path,
     DL2_TRY(make_classes(dataset, idx, ranks, &digits, error));
     size_t count = 0, size = 0;
     for (int p = 0; p < 2; p++)
-        for (uint32_t i = 0; idx->parts[p].images_path && i < idx->parts[p].images.dims[0]; i++)
-            dl2_dataset_note(dataset, p ? DL2_PART_VAL : DL2_PART_TRAIN, 0, folders[p]);
-    for (int p = 0; p < 2; p++)
-        if (idx->parts[p].images_path && wanted(options->split, p)) {
+        if (idx->parts[p].images_path) {
             count += idx->parts[p].images.dims[0];
             size += strings_size(&idx->parts[p]) * idx->parts[p].images.dims[0];
         }
     idx->entries = dl2_calloc(count, sizeof *idx->entries);
     idx->strings = dl2_calloc(size, 1);
     if (!idx->entries || !idx->strings)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu samples", count);
+        return dl2_dataset_no_memory(error);
     char *at = idx->strings;
     for (int p = 0; p < 2; p++)
-        if (idx->parts[p].images_path && wanted(options->split, p))
+        if (idx->parts[p].images_path)
             add_part(dataset, p, ranks, &at);
     return DL2_OK;
 }
 
-static void close_idx(struct dl2_dataset *dataset)
+static void idx_close(struct dl2_dataset *dataset)
 {
     struct idx_dataset *idx = dataset->state;
-    if (!idx)
-        return;
     for (int p = 0; p < 2; p++) {
         free(idx->parts[p].images_path);
         dl2_idx_free(&idx->parts[p].images);
@@ -399,11 +392,20 @@ static void close_idx(struct dl2_dataset *dataset)
     free(idx);
 }
 
-static void sample_of_idx(const struct dl2_dataset *dataset, size_t index,
-                          struct dl2_sample *sample)
+static void idx_describe(const struct dl2_dataset *dataset, size_t number, struct dl2_entry *out)
 {
     const struct idx_dataset *idx = dataset->state;
-    const struct entry *entry = &idx->entries[index];
+    const struct entry *entry = &idx->entries[number];
+    *out = (struct dl2_entry){.key = entry->key,
+                              .name = entry->key,
+                              .label = entry->label,
+                              .part = entry->part ? DL2_PART_VAL : DL2_PART_TRAIN};
+}
+
+static void idx_sample(const struct dl2_dataset *dataset, size_t number, struct dl2_sample *sample)
+{
+    const struct idx_dataset *idx = dataset->state;
+    const struct entry *entry = &idx->entries[number];
     const struct part *part = &idx->parts[entry->part];
     *sample = (struct dl2_sample){
         .key = entry->key,
@@ -416,11 +418,13 @@ static void sample_of_idx(const struct dl2_dataset *dataset, size_t index,
     };
 }
 
-static int read_from_idx(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
-                         const uint8_t **data, size_t *size, struct dl2_error *error)
+static int idx_read(const struct dl2_dataset *dataset, size_t number,
+                    const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
+                    const uint8_t **data, size_t *size, struct dl2_error *error)
 {
+    (void)slices; /* samples are not cut */
     const struct idx_dataset *idx = dataset->state;
-    const struct entry *entry = &idx->entries[index];
+    const struct entry *entry = &idx->entries[number];
     const struct part *part = &idx->parts[entry->part];
     DL2_TRY(dl2_bytes_resize(scratch, part->header_size + part->pixel_bytes, error));
     memcpy(scratch->data, part->header, part->header_size);
@@ -430,12 +434,19 @@ static int read_from_idx(const struct dl2_dataset *dataset, size_t index, struct
     return DL2_OK;
 }
 
-const struct dl2_source dl2_source_idx = {
+static const struct dl2_reader idx_reader = {
+    .open = idx_open,
+    .close = idx_close,
+    .describe = idx_describe,
+    .sample = idx_sample,
+    .read = idx_read,
+};
+
+const struct dl2_container dl2_container_idx = {
     .name = "idx",
+    .extensions = "-",
+    .summary = "IDX files as MNIST has them",
     .looks_for = "{train,t10k}-images-idx3-ubyte[.gz]",
-    .probe = probe,
-    .open = open_idx,
-    .close = close_idx,
-    .sample = sample_of_idx,
-    .read = read_from_idx,
+    .reader = &idx_reader,
+    .probe = idx_probe,
 };

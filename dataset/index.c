@@ -1,11 +1,16 @@
 #include "dataset/index.h"
 
-#include "dataset/tree.h"
+#include "common/file.h"
+#include "dataset/packed.h"
 
 #include <endian.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #define MAGIC   "DL2INDEX"
@@ -51,8 +56,11 @@ _Static_assert(sizeof(struct header) == 64 && sizeof(struct shard) == 24 &&
  */
 enum { SLICING_HEAD, SLICING_WIDTH, SLICING_HEIGHT, SLICING_ROWS, SLICING_COUNT, SLICING_NUMBERS };
 
-/* Samples with yet other heads aren't cut: these would weigh more than cuts save. */
+/* After so many different heads, samples with another are not cut: heads would cost more bytes
+ * than cuts save. */
 #define MAX_HEADS 512
+
+#define MAX_INDEX_BYTES ((uint64_t)1 << 40)
 
 /* ---- The parts of a block */
 
@@ -293,8 +301,8 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "an index of version %" PRIu32 ", and this program knows version %d",
                              version, VERSION);
-    const uint32_t kind = le32toh(header.kind);
-    if (kind != DL2_INDEX_GULP && kind != DL2_INDEX_TAR)
+    const struct dl2_container *container = dl2_container_of_index(le32toh(header.kind));
+    if (!container)
         return dl2_error_set(error, DL2_ERR_FORMAT, "an index of no known kind");
     struct layout layout;
     if (!lay_out(&header, &layout) || layout.end != size || le64toh(header.count) > UINT32_MAX ||
@@ -303,7 +311,7 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
                              "%zu bytes are not what its header speaks of: cut short?", size);
     DL2_TRY(check_sum(data, size, le64toh(header.sum), error));
     const uint8_t *bytes = data;
-    *index = (struct dl2_index){.kind = kind,
+    *index = (struct dl2_index){.container = container,
                                 .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
                                 .is_own = le32toh(header.flags) & HEADER_IS_OWN,
                                 .is_outdated = version != VERSION,
@@ -330,12 +338,42 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
     return status;
 }
 
-/* ---- Making one */
-
-static int no_memory(struct dl2_error *error)
+int dl2_index_map(const char *path, struct dl2_index *index, struct dl2_error *error)
 {
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for an index");
+    struct stat status;
+    void *map = MAP_FAILED;
+    int fd = open(path, O_RDONLY | O_CLOEXEC), result = DL2_OK;
+    *index = (struct dl2_index){0};
+    if (fd < 0 || fstat(fd, &status) != 0)
+        result = dl2_error_system(error, "%s: cannot be read", path);
+    else if (!S_ISREG(status.st_mode) || status.st_size == 0 ||
+             (uint64_t)status.st_size > MAX_INDEX_BYTES)
+        result = dl2_error_set(error, DL2_ERR_FORMAT, "%s: not an index", path);
+    else if ((map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
+                         0)) == MAP_FAILED)
+        result = dl2_error_system(error, "%s: cannot be read", path);
+    if (fd >= 0)
+        close(fd);
+    DL2_TRY(result);
+    result = dl2_index_open(map, (size_t)status.st_size, index, error);
+    if (result < 0) {
+        dl2_error_prefix(error, "%s (remove it to read the dataset without)", path);
+        munmap(map, (size_t)status.st_size);
+        return result;
+    }
+    index->map = map;
+    index->map_size = (size_t)status.st_size;
+    return DL2_OK;
 }
+
+void dl2_index_unmap(struct dl2_index *index)
+{
+    if (index->map)
+        munmap(index->map, index->map_size);
+    *index = (struct dl2_index){0};
+}
+
+/* ---- Making one */
 
 int dl2_index_draft_add_shard(struct dl2_index_draft *draft, const char *name, uint64_t bytes,
                               int64_t mtime_ns, struct dl2_error *error)
@@ -343,11 +381,11 @@ int dl2_index_draft_add_shard(struct dl2_index_draft *draft, const char *name, u
     struct dl2_index_draft_shard *grown =
         dl2_realloc(draft->shards, (size_t)draft->shard_count + 1, sizeof *grown);
     if (!grown)
-        return no_memory(error);
+        return dl2_dataset_no_memory(error);
     draft->shards = grown;
     grown[draft->shard_count] = (struct dl2_index_draft_shard){strdup(name), bytes, mtime_ns};
     if (!grown[draft->shard_count].name)
-        return no_memory(error);
+        return dl2_dataset_no_memory(error);
     draft->shard_count++;
     return DL2_OK;
 }
@@ -454,11 +492,11 @@ int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const
 {
     draft->classes = dl2_calloc(count, sizeof *draft->classes);
     if (!draft->classes)
-        return no_memory(error);
+        return dl2_dataset_no_memory(error);
     draft->class_count = count;
     for (uint32_t i = 0; i < count; i++)
         if (!(draft->classes[i] = strdup(names[i])))
-            return no_memory(error);
+            return dl2_dataset_no_memory(error);
     return DL2_OK;
 }
 
@@ -554,7 +592,7 @@ static int fill_in(const struct dl2_index_draft *draft, struct header *header,
     put_records(draft, block + layout->records);
     uint32_t *by_key = dl2_realloc(NULL, draft->count, sizeof *by_key);
     if (!by_key)
-        return no_memory(error);
+        return dl2_dataset_no_memory(error);
     int status = sort_keys(draft, by_key, error);
     for (size_t i = 0; status == DL2_OK && i < draft->count; i++) {
         const uint32_t number = htole32(by_key[i]);
@@ -565,7 +603,7 @@ static int fill_in(const struct dl2_index_draft *draft, struct header *header,
     memcpy(block, header, sizeof *header);
     XXH3_state_t *state = XXH3_createState();
     if (!state)
-        return no_memory(error);
+        return dl2_dataset_no_memory(error);
     header->sum = htole64(sum_of(block, layout->end, state));
     XXH3_freeState(state);
     memcpy(block, header, sizeof *header);
@@ -577,7 +615,7 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
 {
     struct header header = {.magic = MAGIC,
                             .version = htole32(VERSION),
-                            .kind = htole32(draft->kind),
+                            .kind = htole32(draft->container->shards->index_kind),
                             .flags = htole32((draft->has_parts ? HEADER_HAS_PARTS : 0u) |
                                              (draft->is_own ? HEADER_IS_OWN : 0u) |
                                              draft->notes * HEADER_NOTES),
@@ -591,6 +629,19 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
         return dl2_error_set(error, DL2_ERR_LIMIT, "the index would pass the address space");
     DL2_TRY(dl2_bytes_resize(out, layout.end, error));
     return fill_in(draft, &header, &layout, out->data, error);
+}
+
+int dl2_index_draft_save(const struct dl2_index_draft *draft, const char *root,
+                         struct dl2_error *error)
+{
+    struct dl2_bytes block = DL2_BYTES_INIT;
+    char *path = dl2_path_join(root, DL2_INDEX_NAME);
+    int status = path ? dl2_index_draft_finish(draft, &block, error) : dl2_dataset_no_memory(error);
+    if (status == DL2_OK)
+        status = dl2_file_write(path, block.data, block.size, error);
+    free(path);
+    dl2_bytes_free(&block);
+    return status;
 }
 
 void dl2_index_draft_free(struct dl2_index_draft *draft)

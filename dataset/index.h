@@ -21,13 +21,7 @@
 
 #define DL2_INDEX_NAME "dl2-index.bin"
 
-enum dl2_index_kind { DL2_INDEX_GULP = 1, DL2_INDEX_TAR = 2 };
-
-/* What was found in shards and could not be made use of: dl2_dataset_message(). */
-enum dl2_index_notes {
-    DL2_NOTE_JSON_LABELS = 1,   /* samples have .json, and no .cls, beside them */
-    DL2_NOTE_SYMBOLIC_LINKS = 2 /* members of tar files that are symbolic links */
-};
+struct dl2_container;
 
 enum dl2_entry_flags {
     DL2_ENTRY_FURTHER = 1, /* a further frame of the item that the entry before belongs to */
@@ -54,16 +48,18 @@ struct dl2_index_shard {
 
 /* Views into a block that was checked: every offset and string lies within it. */
 struct dl2_index {
-    enum dl2_index_kind kind;
+    const struct dl2_container *container;
     bool has_parts;
     bool is_own;      /* writer.c made the container, so it may overwrite it */
     bool is_outdated; /* of a version that knew fewer splits; to be made anew */
-    unsigned notes;   /* enum dl2_index_notes */
+    unsigned notes;   /* as in struct dl2_index_draft */
     size_t count;     /* of entries */
     uint32_t shard_count, class_count;
     size_t strings_size, slices_size; /* the latter in numbers of 32 bits */
     const uint8_t *shards, *records, *classes, *by_key, *slices;
     const char *strings;
+    void *map; /* of dl2_index_map() */
+    size_t map_size;
 };
 
 /*
@@ -72,6 +68,11 @@ struct dl2_index {
  * the one before this is_outdated.
  */
 int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struct dl2_error *error);
+
+/* The same for a file, which stays mapped until dl2_index_unmap(). */
+int dl2_index_map(const char *path, struct dl2_index *index, struct dl2_error *error);
+/* Does nothing to an index that is not mapped but to zero it. */
+void dl2_index_unmap(struct dl2_index *index);
 
 struct dl2_index_entry dl2_index_entry(const struct dl2_index *index, size_t number);
 struct dl2_index_shard dl2_index_shard(const struct dl2_index *index, uint32_t number);
@@ -96,9 +97,9 @@ bool dl2_index_is_key(const char *key);
 
 /* An index being made. Zeroed at first. */
 struct dl2_index_draft {
-    enum dl2_index_kind kind;
+    const struct dl2_container *container;
     bool has_parts, is_own;
-    unsigned notes;
+    unsigned notes; /* bits: what a scan found and could not use (struct dl2_shard_format) */
     struct dl2_bytes entries; /* struct dl2_index_draft_entry */
     size_t count;
     struct dl2_bytes strings; /* "KEY\0EXTENSION\0" an entry */
@@ -144,6 +145,9 @@ int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const
  * twice. */
 int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes *out,
                            struct dl2_error *error);
+/* Writes the finished block to ROOT/dl2-index.bin. */
+int dl2_index_draft_save(const struct dl2_index_draft *draft, const char *root,
+                         struct dl2_error *error);
 void dl2_index_draft_free(struct dl2_index_draft *draft);
 
 #endif

@@ -1,7 +1,9 @@
 noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
-	dataset/dataset.c dataset/dataset.h dataset/source.h \
+	dataset/dataset.c dataset/dataset.h \
+	dataset/container.c dataset/container.h \
 	dataset/folder.c \
+	dataset/layout.c \
 	dataset/idx.c dataset/idx.h \
 	dataset/packed.c dataset/packed.h \
 	dataset/index.c dataset/index.h \

@@ -1,8 +1,9 @@
+/* The reader of packed datasets, by their index; and making an index for what others have packed.
+ */
 #include "dataset/packed.h"
 
 #include "common/file.h"
 #include "common/thread.h"
-#include "dataset/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,24 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 enum {
-    /* Shards that are kept open, the first that are read; the others are opened for every read. */
+    /* So many shards are kept open, the first that are read; others are opened for every read. */
     MAX_OPEN_SHARDS = 256,
-    /* Names of samples for messages are made this many at a time, once one of them is asked for. */
+    /* Names of samples for messages are made for so many at once, when one of them is needed. */
     NAMES_AT_ONCE = 256,
 };
-
-#define MAX_INDEX_BYTES ((uint64_t)1 << 40)
-
-static int no_memory(struct dl2_error *error)
-{
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a packed dataset");
-}
 
 struct shard {
     char *path;
@@ -36,50 +28,12 @@ struct shard {
 
 struct packed {
     struct dl2_index index;
-    void *map; /* the index file, or NULL where there is none: */
-    size_t map_size;
-    struct dl2_bytes block;
-    uint32_t *chosen; /* numbers of the split's entries; NULL: all */
+    struct dl2_bytes block; /* the index, if it was made here and not mapped */
     struct shard *shards;
     atomic_uint open_shards;
-    _Atomic(char **) *names; /* NAMES_AT_ONCE strings each, made when asked for */
+    _Atomic(char **) *names; /* NAMES_AT_ONCE strings each, NULL until one is needed */
     size_t name_blocks;
 };
-
-static int map_index(struct packed *packed, const char *path, struct dl2_error *error)
-{
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), result = DL2_OK;
-    if (fd < 0 || fstat(fd, &status) != 0)
-        result = dl2_error_system(error, "%s: can't be read", path);
-    else if (!S_ISREG(status.st_mode) || status.st_size == 0 ||
-             (uint64_t)status.st_size > MAX_INDEX_BYTES)
-        result = dl2_error_set(error, DL2_ERR_FORMAT, "%s: not an index", path);
-    if (result == DL2_OK) {
-        packed->map_size = (size_t)status.st_size;
-        packed->map = mmap(NULL, packed->map_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-        if (packed->map == MAP_FAILED) {
-            packed->map = NULL;
-            result = dl2_error_system(error, "%s: can't be read", path);
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    if (result == DL2_OK) {
-        result = dl2_index_open(packed->map, packed->map_size, &packed->index, error);
-        if (result < 0)
-            dl2_error_prefix(error, "%s (remove it to do without)", path);
-    }
-    return result;
-}
-
-static void unmap_index(struct packed *packed)
-{
-    if (packed->map)
-        munmap(packed->map, packed->map_size);
-    packed->map = NULL;
-    packed->index = (struct dl2_index){0};
-}
 
 static int compare_names(const void *left, const void *right)
 {
@@ -87,10 +41,11 @@ static int compare_names(const void *left, const void *right)
                   ((const struct dl2_shard_file *)right)->name);
 }
 
-/* Does the index speak of the shards that are there, with their sizes and times? */
+/* Does the index list the shards that are there, with their sizes and times? */
 static bool is_current(const struct dl2_index *index, const struct dl2_shard_files *list)
 {
-    if (index->is_outdated || index->shard_count != list->count || index->kind != list->kind)
+    if (index->is_outdated || index->shard_count != list->count ||
+        index->container != list->container)
         return false;
     struct dl2_shard_file *sorted = dl2_calloc(list->count, sizeof *sorted);
     bool same = sorted;
@@ -105,15 +60,15 @@ static bool is_current(const struct dl2_index *index, const struct dl2_shard_fil
             bsearch(&wanted, sorted, list->count, sizeof *sorted, compare_names);
         uint64_t bytes;
         int64_t mtime_ns;
-        /* To the second: not every file system, and not every copy, keeps more. */
-        same = found && dl2_shard_file_stat(list, found, &bytes, &mtime_ns, NULL) == DL2_OK &&
+        /* Times count to the second: not every file system and not every copy keeps more. */
+        same = found && dl2_shard_stat(list, found, &bytes, &mtime_ns, NULL) == DL2_OK &&
                bytes == shard.bytes && mtime_ns / 1000000000 == shard.mtime_ns / 1000000000;
     }
     free(sorted);
     return same;
 }
 
-/* What an index that is out of date says of samples that still lie where they lay. */
+/* Takes check sums from an index that is out of date, for samples that still lie where they lay. */
 static void adopt_sums(struct dl2_index_draft *draft, const struct dl2_index *old)
 {
     for (size_t i = 0; i < draft->count; i++) {
@@ -131,14 +86,15 @@ static void adopt_sums(struct dl2_index_draft *draft, const struct dl2_index *ol
     }
 }
 
+/* Makes the index out of the shards; one that is mapped but out of date gives check sums. */
 static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
                      struct dl2_error *error)
 {
     struct dl2_scan scan = {0};
-    int status = dl2_shard_files_scan(list, &scan, error);
-    if (status == DL2_OK && packed->map)
+    int status = dl2_shards_scan(list, &scan, error);
+    if (status == DL2_OK && packed->index.map)
         adopt_sums(&scan.draft, &packed->index);
-    unmap_index(packed);
+    dl2_index_unmap(&packed->index);
     if (status == DL2_OK) {
         status = dl2_index_draft_finish(&scan.draft, &packed->block, error);
         if (status < 0)
@@ -150,92 +106,25 @@ static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
     return status;
 }
 
-static char *inside(const char *path, const char *name)
-{
-    return dl2_is_folder(path) ? dl2_path_join(path, name) : NULL;
-}
-
 static int read_index(struct packed *packed, const char *path, const struct dl2_shard_files *list,
                       struct dl2_error *error)
 {
-    char *unfinished = inside(path, DL2_UNFINISHED_NAME), *file = inside(path, DL2_INDEX_NAME);
-    int status = DL2_OK;
-    if (unfinished && dl2_is_file(unfinished))
+    char *unfinished = dl2_path_join(path, DL2_UNFINISHED_NAME);
+    char *file = dl2_path_join(path, DL2_INDEX_NAME);
+    int status = unfinished && file ? DL2_OK : dl2_dataset_no_memory(error);
+    if (status == DL2_OK && dl2_is_file(unfinished))
         status = dl2_error_set(error, DL2_ERR_FORMAT,
-                               "%s: this dataset was not written to its end; run the "
-                               "dl2-transcode that was to make it again",
+                               "%s: this dataset was not written to its end; run the dl2-transcode "
+                               "command that was to make it again",
                                path);
-    if (status == DL2_OK && file && dl2_is_file(file))
-        status = map_index(packed, file, error);
+    if (status == DL2_OK && dl2_is_file(file))
+        status = dl2_index_map(file, &packed->index, error);
     free(unfinished);
     free(file);
     DL2_TRY(status);
-    if (packed->map && is_current(&packed->index, list))
+    if (packed->index.map && is_current(&packed->index, list))
         return DL2_OK;
     return scan_into(packed, list, error);
-}
-
-/* By the rule of dataset.h, items as a whole: frames of one film don't part. */
-static int split_items(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                       uint8_t *part, struct dl2_error *error)
-{
-    const struct packed *packed = dataset->state;
-    const struct dl2_index *index = &packed->index;
-    const char **keys = dl2_calloc(index->count, sizeof *keys);
-    int *labels = dl2_calloc(index->count, sizeof *labels);
-    uint8_t *part_of_item = dl2_calloc(index->count, 1);
-    size_t items = 0;
-    int status = keys && labels && part_of_item ? DL2_OK : no_memory(error);
-    for (size_t i = 0; status == DL2_OK && i < index->count; i++) {
-        const struct dl2_index_entry entry = dl2_index_entry(index, i);
-        if (entry.flags & DL2_ENTRY_FURTHER && items)
-            continue;
-        keys[items] = entry.key;
-        labels[items++] = entry.label;
-    }
-    if (status == DL2_OK)
-        status =
-            dl2_dataset_assign_parts(dataset, options, keys, labels, items, part_of_item, error);
-    for (size_t i = 0, item = 0; status == DL2_OK && i < index->count; i++) {
-        if (!(dl2_index_entry(index, i).flags & DL2_ENTRY_FURTHER) || !item)
-            item++;
-        part[i] = part_of_item[item - 1];
-    }
-    free(keys);
-    free(labels);
-    free(part_of_item);
-    return status;
-}
-
-static int choose(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                  struct dl2_error *error)
-{
-    struct packed *packed = dataset->state;
-    const struct dl2_index *index = &packed->index;
-    dataset->count = index->count;
-    dataset->has_parts = index->has_parts;
-    dataset->container = index->kind == DL2_INDEX_GULP ? "gulp" : "tar";
-    dataset->notes = index->notes;
-    const bool all = options->split == DL2_SPLIT_ALL;
-    uint8_t *part = dl2_calloc(index->count, 1);
-    packed->chosen = all ? NULL : dl2_calloc(index->count, sizeof *packed->chosen);
-    int status = part && (all || packed->chosen) ? DL2_OK : no_memory(error);
-    if (status == DL2_OK && !all && !index->has_parts)
-        status = split_items(dataset, options, part, error);
-    dataset->count = 0;
-    for (size_t i = 0; status == DL2_OK && i < index->count; i++) {
-        struct dl2_index_entry entry = dl2_index_entry(index, i);
-        if (!index->has_parts)
-            entry.part = part[i];
-        dl2_dataset_note(dataset, entry.part, entry.label, entry.key);
-        if (!dl2_dataset_wants(dataset, options->split, entry.part, entry.label))
-            continue;
-        if (packed->chosen)
-            packed->chosen[dataset->count] = (uint32_t)i;
-        dataset->count++;
-    }
-    free(part);
-    return status;
 }
 
 static int set_classes(struct dl2_dataset *dataset, const struct dl2_index *index,
@@ -243,7 +132,7 @@ static int set_classes(struct dl2_dataset *dataset, const struct dl2_index *inde
 {
     const char **names = dl2_calloc(index->class_count, sizeof *names);
     if (!names)
-        return no_memory(error);
+        return dl2_dataset_no_memory(error);
     for (uint32_t i = 0; i < index->class_count; i++)
         names[i] = dl2_index_class(index, i);
     int status = dl2_dataset_set_classes(dataset, names, index->class_count, error);
@@ -256,40 +145,40 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_er
     const struct dl2_index *index = &packed->index;
     packed->shards = dl2_calloc(index->shard_count, sizeof *packed->shards);
     if (!packed->shards)
-        return no_memory(error);
+        return dl2_dataset_no_memory(error);
     for (uint32_t i = 0; i < index->shard_count; i++)
         atomic_init(&packed->shards[i].fd, -1);
     for (uint32_t i = 0; i < index->shard_count; i++)
         if (!(packed->shards[i].path = dl2_path_join(root, dl2_index_shard(index, i).name)))
-            return no_memory(error);
+            return dl2_dataset_no_memory(error);
     packed->name_blocks = (index->count + NAMES_AT_ONCE - 1) / NAMES_AT_ONCE;
     packed->names = dl2_calloc(packed->name_blocks, sizeof *packed->names);
-    return packed->names ? DL2_OK : no_memory(error);
+    return packed->names ? DL2_OK : dl2_dataset_no_memory(error);
 }
 
-static int open_packed(struct dl2_dataset *dataset, const char *path,
+static int packed_open(struct dl2_dataset *dataset, const char *path,
                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
+    (void)options; /* a shard has no files to be left out */
     struct packed *packed = dl2_calloc(1, sizeof *packed);
     if (!packed)
-        return no_memory(error);
+        return dl2_dataset_no_memory(error);
     dataset->state = packed;
     struct dl2_shard_files list;
-    DL2_TRY(dl2_shard_files_list(path, &list, error));
+    DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
     int status = read_index(packed, path, &list, error);
     if (status == DL2_OK)
         status = prepare_shards(packed, list.root, error);
-    dl2_shard_files_free(&list);
+    dl2_shards_free(&list);
     DL2_TRY(status);
-    DL2_TRY(set_classes(dataset, &packed->index, error));
-    return choose(dataset, options, error);
+    dataset->count = packed->index.count;
+    dataset->has_parts = packed->index.has_parts;
+    dataset->notes = packed->index.notes;
+    return set_classes(dataset, &packed->index, error);
 }
 
-static void close_packed(struct dl2_dataset *dataset)
+static void free_packed(struct packed *packed)
 {
-    struct packed *packed = dataset->state;
-    if (!packed)
-        return;
     for (uint32_t i = 0; packed->shards && i < packed->index.shard_count; i++) {
         if (atomic_load(&packed->shards[i].fd) >= 0)
             close(atomic_load(&packed->shards[i].fd));
@@ -299,15 +188,26 @@ static void close_packed(struct dl2_dataset *dataset)
         free(atomic_load(&packed->names[i]));
     free(packed->names);
     free(packed->shards);
-    free(packed->chosen);
-    unmap_index(packed);
+    dl2_index_unmap(&packed->index);
     dl2_bytes_free(&packed->block);
     free(packed);
 }
 
-static size_t number_of(const struct packed *packed, size_t index)
+static void packed_close(struct dl2_dataset *dataset)
 {
-    return packed->chosen ? packed->chosen[index] : index;
+    free_packed(dataset->state);
+}
+
+static void packed_describe(const struct dl2_dataset *dataset, size_t number,
+                            struct dl2_entry *entry)
+{
+    const struct packed *packed = dataset->state;
+    const struct dl2_index_entry from = dl2_index_entry(&packed->index, number);
+    *entry = (struct dl2_entry){.key = from.key,
+                                .name = from.key,
+                                .label = from.label,
+                                .part = packed->index.has_parts ? from.part : DL2_PART_NONE,
+                                .is_further = from.flags & DL2_ENTRY_FURTHER};
 }
 
 /* "SHARD[KEY]" for the samples of one block, in one allocation. */
@@ -350,11 +250,10 @@ static const char *name_for_messages(const struct packed *packed, size_t number)
     return names[number % NAMES_AT_ONCE];
 }
 
-static void sample_of_packed(const struct dl2_dataset *dataset, size_t index,
-                             struct dl2_sample *sample)
+static void packed_sample(const struct dl2_dataset *dataset, size_t number,
+                          struct dl2_sample *sample)
 {
     const struct packed *packed = dataset->state;
-    const size_t number = number_of(packed, index);
     const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
     *sample = (struct dl2_sample){
         .key = entry.key,
@@ -367,7 +266,36 @@ static void sample_of_packed(const struct dl2_dataset *dataset, size_t index,
     };
 }
 
-/* A shard's descriptor: its own, or a new one to be closed (*once) where enough are open. */
+/* ---- Reading */
+
+static uint32_t number_in(const uint8_t *numbers, size_t at)
+{
+    uint32_t value;
+    memcpy(&value, numbers + at * sizeof value, sizeof value);
+    return le32toh(value);
+}
+
+/*
+ * The entry of a sample, with the offset and size of its slices where these are given; false if
+ * the sample has no such slices. `slicing` is filled in only with slices.
+ */
+static bool find_bytes(const struct packed *packed, size_t number,
+                       const struct dl2_slice_range *slices, struct dl2_index_slicing *slicing,
+                       struct dl2_index_entry *entry)
+{
+    *entry = dl2_index_entry(&packed->index, number);
+    if (!slices)
+        return true;
+    if (!dl2_index_slicing(&packed->index, number, slicing) || !slices->count ||
+        slices->first >= slicing->count || slices->count > slicing->count - slices->first)
+        return false;
+    const uint32_t begin = number_in(slicing->offsets, slices->first);
+    entry->bytes = number_in(slicing->offsets, slices->first + slices->count) - begin;
+    entry->offset += begin;
+    return true;
+}
+
+/* The shard's descriptor; a new one, to be closed by the caller (*once), if enough are open. */
 static int open_shard(const struct packed *packed, uint32_t number, bool *once)
 {
     struct shard *shard = &packed->shards[number];
@@ -398,29 +326,18 @@ static int read_fully(int fd, const struct dl2_index_entry *entry, const char *p
     for (size_t got = 0; got < entry->bytes;) {
         ssize_t count = pread(fd, out + got, entry->bytes - got, (off_t)(entry->offset + got));
         if (count == 0)
-            return dl2_error_set(error, DL2_ERR_FORMAT,
-                                 "%s: its shard ends before it does; was it cut since?", path);
+            return dl2_error_set(
+                error, DL2_ERR_FORMAT,
+                "%s: the shard ends before the sample does; it was cut since it was opened", path);
         if (count > 0)
             got += (size_t)count;
         else if (errno != EINTR)
-            return dl2_error_system(error, "%s: can't be read", path);
+            return dl2_error_system(error, "%s: cannot be read", path);
     }
     return DL2_OK;
 }
 
-static int verify(const struct packed *packed, size_t number, const uint8_t *data, size_t size,
-                  struct dl2_error *error)
-{
-    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
-    if (size == entry.bytes &&
-        (!(entry.flags & DL2_ENTRY_SUMMED) || XXH3_64bits(data, size) == entry.sum))
-        return DL2_OK;
-    return dl2_error_set(error, DL2_ERR_FORMAT,
-                         "%s: damaged: its check sum is not the one in " DL2_INDEX_NAME,
-                         name_for_messages(packed, number));
-}
-
-/* The bytes of an entry, or of a part that has its offset and size. */
+/* Reads `bytes` of an entry from its offset on, which may be those of slices. */
 static int read_entry(const struct packed *packed, const struct dl2_index_entry *entry,
                       struct dl2_bytes *scratch, struct dl2_error *error)
 {
@@ -428,37 +345,63 @@ static int read_entry(const struct packed *packed, const struct dl2_index_entry 
     bool once;
     int fd = open_shard(packed, entry->shard, &once);
     if (fd < 0)
-        return dl2_error_system(error, "%s: can't be opened", packed->shards[entry->shard].path);
+        return dl2_error_system(error, "%s: cannot be opened", packed->shards[entry->shard].path);
     int status = read_fully(fd, entry, packed->shards[entry->shard].path, scratch->data, error);
     if (once)
         close(fd);
     return status;
 }
 
-static int read_from_packed(const struct dl2_dataset *dataset, size_t index,
-                            struct dl2_bytes *scratch, const uint8_t **data, size_t *size,
-                            struct dl2_error *error)
+static int packed_verify(const struct dl2_dataset *dataset, size_t number,
+                         const struct dl2_slice_range *slices, const uint8_t *data, size_t size,
+                         struct dl2_error *error)
 {
     const struct packed *packed = dataset->state;
-    const size_t number = number_of(packed, index);
-    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
-    int status = read_entry(packed, &entry, scratch, error);
-    if (status == DL2_OK)
-        status = verify(packed, number, scratch->data, scratch->size, error);
-    *data = scratch->data;
-    *size = scratch->size;
-    return status;
+    struct dl2_index_slicing slicing;
+    struct dl2_index_entry entry;
+    bool good = find_bytes(packed, number, slices, &slicing, &entry) && size == entry.bytes;
+    if (!slices)
+        good = good && (!(entry.flags & DL2_ENTRY_SUMMED) || XXH3_64bits(data, size) == entry.sum);
+    for (uint32_t n = 0; slices && good && n < slices->count; n++) {
+        const uint32_t i = slices->first + n;
+        const uint32_t bytes = number_in(slicing.offsets, i + 1) - number_in(slicing.offsets, i);
+        good = (uint32_t)XXH3_64bits(data, bytes) == number_in(slicing.sums, i);
+        data += bytes;
+    }
+    return good ? DL2_OK
+                : dl2_error_set(error, DL2_ERR_FORMAT,
+                                "%s: damaged: the check sum%s is not the one in " DL2_INDEX_NAME,
+                                name_for_messages(packed, number), slices ? " of a part of it" : "");
 }
 
-static bool locate_in_packed(const struct dl2_dataset *dataset, size_t index,
-                             struct dl2_location *location)
+static int packed_read(const struct dl2_dataset *dataset, size_t number,
+                       const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
+                       const uint8_t **data, size_t *size, struct dl2_error *error)
 {
     const struct packed *packed = dataset->state;
-    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number_of(packed, index));
+    struct dl2_index_slicing slicing;
+    struct dl2_index_entry entry;
+    if (!find_bytes(packed, number, slices, &slicing, &entry))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no such slices",
+                             name_for_messages(packed, number));
+    DL2_TRY(read_entry(packed, &entry, scratch, error));
+    *data = scratch->data;
+    *size = scratch->size;
+    return packed_verify(dataset, number, slices, *data, *size, error);
+}
+
+static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
+                          const struct dl2_slice_range *slices, struct dl2_location *location)
+{
+    const struct packed *packed = dataset->state;
+    struct dl2_index_slicing slicing;
+    struct dl2_index_entry entry;
+    if (!find_bytes(packed, number, slices, &slicing, &entry))
+        return false;
     const struct shard *shard = &packed->shards[entry.shard];
     int fd = atomic_load_explicit(&shard->fd, memory_order_acquire);
     bool once = false;
-    /* Not one that would be closed again at once. */
+    /* A descriptor that would be closed again at once is of no use to the caller. */
     if (fd < 0 && atomic_load(&packed->open_shards) < MAX_OPEN_SHARDS)
         fd = open_shard(packed, entry.shard, &once);
     if (once) {
@@ -469,20 +412,11 @@ static bool locate_in_packed(const struct dl2_dataset *dataset, size_t index,
     return true;
 }
 
-static int verify_packed(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
-                         size_t size, struct dl2_error *error)
-{
-    const struct packed *packed = dataset->state;
-    return verify(packed, number_of(packed, index), data, size, error);
-}
-
-/* ---- Slices */
-
-static bool cuts_of_packed(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts)
+static bool packed_cuts(const struct dl2_dataset *dataset, size_t number, struct dl2_cuts *cuts)
 {
     const struct packed *packed = dataset->state;
     struct dl2_index_slicing slicing;
-    if (!dl2_index_slicing(&packed->index, number_of(packed, index), &slicing))
+    if (!dl2_index_slicing(&packed->index, number, &slicing))
         return false;
     *cuts = (struct dl2_cuts){.width = slicing.width,
                               .height = slicing.height,
@@ -493,137 +427,36 @@ static bool cuts_of_packed(const struct dl2_dataset *dataset, size_t index, stru
     return true;
 }
 
-static uint32_t number_in(const uint8_t *numbers, size_t at)
-{
-    uint32_t value;
-    memcpy(&value, numbers + at * sizeof value, sizeof value);
-    return le32toh(value);
-}
-
-/* The entry with the offset and size of its slices; false where there aren't such. */
-static bool find_slices(const struct packed *packed, size_t number, struct dl2_slice_range range,
-                        struct dl2_index_slicing *slicing, struct dl2_index_entry *entry)
-{
-    if (!dl2_index_slicing(&packed->index, number, slicing) || !range.count ||
-        range.first >= slicing->count || range.count > slicing->count - range.first)
-        return false;
-    const uint32_t begin = number_in(slicing->offsets, range.first);
-    *entry = dl2_index_entry(&packed->index, number);
-    entry->bytes = number_in(slicing->offsets, range.first + range.count) - begin;
-    entry->offset += begin;
-    return true;
-}
-
-static int verify_slices_of_packed(const struct dl2_dataset *dataset, size_t index,
-                                   struct dl2_slice_range range, const uint8_t *data, size_t size,
-                                   struct dl2_error *error)
+/* The id of an item is its key; with several frames it is what stands before "/00000". */
+static size_t packed_find(const struct dl2_dataset *dataset, const char *id)
 {
     const struct packed *packed = dataset->state;
-    const size_t number = number_of(packed, index);
-    struct dl2_index_slicing slicing;
-    struct dl2_index_entry entry;
-    bool good = find_slices(packed, number, range, &slicing, &entry) && size == entry.bytes;
-    for (uint32_t i = range.first; good && i < range.first + range.count; i++) {
-        const uint32_t bytes = number_in(slicing.offsets, i + 1) - number_in(slicing.offsets, i);
-        good = (uint32_t)XXH3_64bits(data, bytes) == number_in(slicing.sums, i);
-        data += bytes;
-    }
-    return good ? DL2_OK
-                : dl2_error_set(error, DL2_ERR_FORMAT,
-                                "%s: damaged: the check sum of a part of it is not the one "
-                                "in " DL2_INDEX_NAME,
-                                name_for_messages(packed, number));
+    const size_t number = dl2_index_find(&packed->index, id);
+    char *key;
+    if (number != SIZE_MAX || asprintf(&key, "%s/00000", id) < 0)
+        return number;
+    const size_t first = dl2_index_find(&packed->index, key);
+    free(key);
+    const bool has_frames = first != SIZE_MAX && first + 1 < packed->index.count &&
+                            dl2_index_entry(&packed->index, first + 1).flags & DL2_ENTRY_FURTHER;
+    return has_frames ? first : SIZE_MAX;
 }
 
-static int read_slices_from_packed(const struct dl2_dataset *dataset, size_t index,
-                                   struct dl2_slice_range range, struct dl2_bytes *scratch,
-                                   const uint8_t **data, size_t *size, struct dl2_error *error)
-{
-    const struct packed *packed = dataset->state;
-    const size_t number = number_of(packed, index);
-    struct dl2_index_slicing slicing;
-    struct dl2_index_entry entry;
-    if (!find_slices(packed, number, range, &slicing, &entry))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no such slices",
-                             name_for_messages(packed, number));
-    DL2_TRY(read_entry(packed, &entry, scratch, error));
-    *data = scratch->data;
-    *size = scratch->size;
-    return verify_slices_of_packed(dataset, index, range, *data, *size, error);
-}
-
-static bool locate_slices_in_packed(const struct dl2_dataset *dataset, size_t index,
-                                    struct dl2_slice_range range, struct dl2_location *location)
-{
-    const struct packed *packed = dataset->state;
-    struct dl2_index_slicing slicing;
-    struct dl2_index_entry entry;
-    if (!find_slices(packed, number_of(packed, index), range, &slicing, &entry) ||
-        !locate_in_packed(dataset, index, location))
-        return false;
-    location->offset = entry.offset;
-    location->bytes = entry.bytes;
-    return true;
-}
-
-/* An item is called KEY, or, where it has several frames, what is before the "/00000" of the first.
- */
-static bool find_in_packed(const struct dl2_dataset *dataset, const char *id, size_t *first,
-                           size_t *count)
-{
-    const struct packed *packed = dataset->state;
-    size_t number = dl2_index_find(&packed->index, id);
-    if (number == SIZE_MAX) {
-        char *key;
-        if (asprintf(&key, "%s/00000", id) < 0)
-            return false;
-        number = dl2_index_find(&packed->index, key);
-        free(key);
-        if (number == SIZE_MAX || number + 1 >= packed->index.count ||
-            !(dl2_index_entry(&packed->index, number + 1).flags & DL2_ENTRY_FURTHER))
-            return false;
-    }
-    size_t low = number;
-    if (packed->chosen) {
-        size_t high = dataset->count;
-        for (low = 0; low < high;) {
-            const size_t middle = low + (high - low) / 2;
-            if (packed->chosen[middle] < number)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low == dataset->count || packed->chosen[low] != number)
-            return false;
-    }
-    *first = low;
-    *count = 1;
-    while (low + *count < dataset->count && number_of(packed, low + *count) == number + *count &&
-           dl2_index_entry(&packed->index, number + *count).flags & DL2_ENTRY_FURTHER)
-        ++*count;
-    return true;
-}
-
-const struct dl2_source dl2_source_packed = {
-    .name = "packed",
-    .looks_for = "GulpIO chunks data_N.gulp, WebDataset shards *.tar",
-    .probe = dl2_dataset_is_packed,
-    .open = open_packed,
-    .close = close_packed,
-    .sample = sample_of_packed,
-    .read = read_from_packed,
-    .locate = locate_in_packed,
-    .verify = verify_packed,
-    .cuts = cuts_of_packed,
-    .read_slices = read_slices_from_packed,
-    .locate_slices = locate_slices_in_packed,
-    .verify_slices = verify_slices_of_packed,
-    .find = find_in_packed,
+const struct dl2_reader dl2_packed_reader = {
+    .open = packed_open,
+    .close = packed_close,
+    .describe = packed_describe,
+    .sample = packed_sample,
+    .read = packed_read,
+    .locate = packed_locate,
+    .verify = packed_verify,
+    .cuts = packed_cuts,
+    .find = packed_find,
 };
 
 /* ---- An index for what others have packed */
 
-/* One sample, read and looked at, until its turn comes. */
+/* A sample that was read and cut, until its turn comes. */
 struct look {
     struct dl2_bytes bytes;
     struct dl2_slicing slicing;
@@ -650,7 +483,7 @@ static int look_at(void *context, unsigned worker, size_t slot, size_t item,
     dl2_error_clear(&look->error);
     look->cut = false;
     if (read_entry(summing->packed, &entry, &look->bytes, &look->error) < 0)
-        return DL2_OK; /* add_look() tells it: the first bad sample counts, not the first found */
+        return DL2_OK; /* add_look() reports it, so that the first bad sample is named each time */
     to->sum = XXH3_64bits(look->bytes.data, look->bytes.size);
     to->flags |= DL2_ENTRY_SUMMED;
     look->cut = summing->slice && summing->slice(look->bytes.data, look->bytes.size, &look->slicing,
@@ -680,7 +513,8 @@ static int sum_all(const struct packed *packed, dl2_slice_function slice, unsign
                                 .context = &summing};
     loop.window = 2 * (size_t)loop.jobs;
     summing.looks = dl2_calloc(loop.window, sizeof *summing.looks);
-    const int status = summing.looks ? dl2_parallel_run(&loop, error) : no_memory(error);
+    const int status =
+        summing.looks ? dl2_parallel_run(&loop, error) : dl2_dataset_no_memory(error);
     for (size_t i = 0; summing.looks && i < loop.window; i++) {
         dl2_slicing_free(&summing.looks[i].slicing);
         dl2_bytes_free(&summing.looks[i].bytes);
@@ -693,21 +527,14 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
                       dl2_slice_function slice, unsigned jobs, struct dl2_scan *scan,
                       struct dl2_error *error)
 {
-    DL2_TRY(dl2_shard_files_scan(list, scan, error));
+    DL2_TRY(dl2_shards_scan(list, scan, error));
     if (!scan->draft.count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no samples", list->root);
     DL2_TRY(dl2_index_draft_finish(&scan->draft, &packed->block, error));
     DL2_TRY(dl2_index_open(packed->block.data, packed->block.size, &packed->index, error));
     DL2_TRY(prepare_shards(packed, list->root, error));
     DL2_TRY(sum_all(packed, slice, jobs, &scan->draft, error));
-    struct dl2_bytes block = DL2_BYTES_INIT;
-    char *path = dl2_path_join(list->root, DL2_INDEX_NAME);
-    int status = path ? dl2_index_draft_finish(&scan->draft, &block, error) : no_memory(error);
-    if (status == DL2_OK)
-        status = dl2_file_write(path, block.data, block.size, error);
-    free(path);
-    dl2_bytes_free(&block);
-    return status;
+    return dl2_index_draft_save(&scan->draft, list->root, error);
 }
 
 int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned jobs,
@@ -716,23 +543,22 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned
     if (!dl2_is_folder(path))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: an index is for a folder of shards",
                              path);
-    if (!dl2_dataset_is_packed(path))
+    const struct dl2_container *container = dl2_shards_probe(path);
+    if (!container)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: no packed dataset; looked for %s. Folders need no index", path,
-                             dl2_source_packed.looks_for);
-    struct dl2_dataset dataset = {.state = dl2_calloc(1, sizeof(struct packed))};
-    struct packed *packed = dataset.state;
+                             "%s: no packed dataset, and other folders need no index", path);
+    struct packed *packed = dl2_calloc(1, sizeof *packed);
     if (!packed)
-        return no_memory(error);
+        return dl2_dataset_no_memory(error);
     struct dl2_shard_files list;
     struct dl2_scan scan = {0};
-    int status = dl2_shard_files_list(path, &list, error);
+    int status = dl2_shards_list(container, path, &list, error);
     if (status == DL2_OK) {
         status = index_into(packed, &list, slice, jobs, &scan, error);
         *count = scan.draft.count;
-        dl2_shard_files_free(&list);
+        dl2_shards_free(&list);
     }
     dl2_scan_free(&scan);
-    close_packed(&dataset);
+    free_packed(packed);
     return status;
 }

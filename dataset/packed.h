@@ -1,104 +1,181 @@
 /*
- * Packed datasets: samples in a few large files, "shards". What the formats share: the shards on
- * disk, a scan of them that ends in an index, and the source that reads by an index. Only this
- * room's files include it.
+ * Packed datasets: samples in a few large files, called shards, with an index. The formats share
+ * all that this header declares: listing shards, scanning them into an index, reading by the
+ * index, and the writer. What a format adds is one struct dl2_shard_format. Only this room's files
+ * include this header.
  */
 #ifndef DL2_DATASET_PACKED_H
 #define DL2_DATASET_PACKED_H
 
+#include "dataset/container.h"
 #include "dataset/index.h"
-#include "dataset/tree.h"
 
-/* Lies where a container is being written, or was when its writer was killed. */
+#include <stdio.h>
+
+/* Lies in a folder while a container is written there, and still if the writer was killed. */
 #define DL2_UNFINISHED_NAME ".dl2-unfinished"
 
 /* Largest encoded sample, bytes. */
 #define DL2_MAX_SAMPLE_BYTES ((uint64_t)INT32_MAX)
 
-/* ---- shards.c */
-
 struct dl2_scan;
+
+/* ---- What a format of shards supplies */
+
+/* What a file is to a format, by its name. */
+enum dl2_file_role {
+    DL2_FILE_OTHER,
+    DL2_FILE_SHARD,
+    DL2_FILE_COMPANION, /* belongs to the shard that has the same number */
+    DL2_FILE_REFUSED    /* a shard that cannot be read: see `refusal` */
+};
+
+/* Names that the writer gives: START, a number of at least so many digits, END. */
+struct dl2_numbered_name {
+    const char *start, *end; /* NULL: the format has no such files */
+    int digits;
+    const char *what; /* for messages: "meta file (.gmeta)" */
+};
+
+/* A shard to be scanned; what it points to stays the caller's. */
+struct dl2_shard_input {
+    int fd; /* open for reading */
+    uint64_t bytes;
+    struct dl2_bytes companion;           /* the companion's contents, if the format has those */
+    const char *key_start;                /* what its samples' keys start with: "", "train/"... */
+    const struct dl2_class_list *classes; /* the list of classes beside it, or NULL */
+};
+
+/* A shard that is being written. */
+struct dl2_shard_output {
+    FILE *file;       /* NULL: none is open */
+    const char *path; /* its final one, for messages */
+    uint64_t bytes;   /* written so far */
+    uint32_t samples;
+    struct dl2_bytes companion; /* contents of the companion, written when the shard is closed */
+    struct dl2_bytes scratch;   /* the format's own */
+};
+
+/* A sample to be written. */
+struct dl2_shard_sample {
+    const char *id; /* the key without its split's folder */
+    const char *extension;
+    int label;         /* -1: none */
+    const char *class; /* the label's name, or NULL */
+    const void *data;
+    size_t size;
+};
+
+enum { DL2_SHARD_NOTES = 2 };
+
+struct dl2_shard_format {
+    uint32_t index_kind;  /* its number in dl2-index.bin; 0 is no format's */
+    uint32_t max_samples; /* of a shard, if the writer is not asked for another; 0: no limit */
+    bool is_alone;        /* one shard by itself is a dataset, too */
+    bool among_folders;   /* shards count even if folders of other files lie beside them */
+    bool keys_are_paths;  /* without labels, a key's folders are its class, as in a folder */
+    struct dl2_numbered_name shard, companion; /* shards with companions are in numerical order */
+    const char *classes_name;                  /* of the list of classes beside the shards */
+    const char *refusal;                       /* why DL2_FILE_REFUSED is, and what to do */
+    /* Messages about what scan() found and cannot use; bit i of a draft's notes is notes[i]. */
+    const char *notes[DL2_SHARD_NOTES];
+
+    enum dl2_file_role (*role)(const char *name);
+    /* Adds all samples of a shard, which is the draft's last. Messages need not name the file. */
+    int (*scan)(struct dl2_scan *scan, const struct dl2_shard_input *input,
+                struct dl2_error *error);
+    /*
+     * Reads the list of classes: 1 and names to be freed, in label order (NULL: the list has no
+     * order), or 0 if the file holds no list.
+     */
+    int (*read_classes)(const struct dl2_bytes *text, char ***names, uint32_t *count,
+                        struct dl2_error *error);
+    /* DL2_ERR_UNSUPPORTED for a sample that the format cannot hold. NULL: it holds any. */
+    int (*check)(const struct dl2_shard_sample *sample, struct dl2_error *error);
+    /* Appends a sample; *offset is set to where its bytes begin. */
+    int (*write_add)(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
+                     uint64_t *offset, struct dl2_error *error);
+    /* Writes what stands after the last sample. */
+    int (*write_end)(struct dl2_shard_output *output, struct dl2_error *error);
+    /* Appends the list of classes to `out`; nothing if the format cannot hold these names. */
+    int (*write_classes)(const char *const *names, uint32_t count, struct dl2_bytes *out,
+                         struct dl2_error *error);
+};
+
+/* packed.c: the reader of every packed container. */
+extern const struct dl2_reader dl2_packed_reader;
+
+/* ---- shards.c: the shards at a path */
 
 /* The shards that lie at a path and in its folders of splits, in the order of their samples. */
 struct dl2_shard_files {
-    enum dl2_index_kind kind;
+    const struct dl2_container *container;
     char *root;
     struct dl2_shard_file {
-        char *name;           /* path from the root */
-        char *meta;           /* gulp: of the chunk's meta file, the same */
-        const char *key_part; /* "", "train/"...: what its samples' keys start with */
-        uint64_t number;      /* gulp: the chunk's */
+        enum dl2_file_role role;
+        char *name;            /* path from the root */
+        char *companion;       /* the same, or NULL */
+        const char *folder;    /* one of `folders` */
+        const char *key_start; /* what its samples' keys start with */
+        uint64_t number;       /* the first in the name, of formats with companions */
     } * files;
     size_t count;
     char **folders; /* where shards were looked for: "", "train/", ... */
     size_t folder_count;
 };
 
-/* Lists the shards; what can't be read at random (compressed tar) is refused by name. */
-int dl2_shard_files_list(const char *path, struct dl2_shard_files *list, struct dl2_error *error);
-/* Size and time of a shard; of a chunk's two files the later time counts. */
-int dl2_shard_file_stat(const struct dl2_shard_files *list, const struct dl2_shard_file *file,
-                        uint64_t *bytes, int64_t *mtime_ns, struct dl2_error *error);
-/* Reads all shards into a scan, and finishes it. */
-int dl2_shard_files_scan(const struct dl2_shard_files *list, struct dl2_scan *scan,
-                         struct dl2_error *error);
-void dl2_shard_files_free(struct dl2_shard_files *list);
+/* The packed container that lies at `path`, whole or not, by names alone; NULL: none. */
+const struct dl2_container *dl2_shards_probe(const char *path);
+/* Lists the shards of a container. A shard that cannot be read is refused by name. */
+int dl2_shards_list(const struct dl2_container *container, const char *path,
+                    struct dl2_shard_files *list, struct dl2_error *error);
+/* Size and time of a shard: the later time of the shard and its companion. */
+int dl2_shard_stat(const struct dl2_shard_files *list, const struct dl2_shard_file *file,
+                   uint64_t *bytes, int64_t *mtime_ns, struct dl2_error *error);
+/* Reads all shards into a zeroed scan, and finishes it. */
+int dl2_shards_scan(const struct dl2_shard_files *list, struct dl2_scan *scan,
+                    struct dl2_error *error);
+void dl2_shards_free(struct dl2_shard_files *list);
 
-/* ---- scan.c */
+/* ---- scan.c: what a scan of shards gathers */
 
-/* What a scan gathers. Zeroed at first. */
+/* Zeroed at first, but for draft.container. */
 struct dl2_scan {
     struct dl2_index_draft draft;
-    struct dl2_bytes label_of; /* int32_t an entry: number of its label's text, or -1 */
+    struct dl2_bytes label_of; /* int32_t a sample: the number of its label's text, or -1 */
     char **labels;             /* the texts, each once */
-    uint32_t *slots;           /* a hash table of them, numbers + 1 */
+    uint32_t *slots;           /* a hash table of them: numbers + 1 */
     uint32_t label_count, slot_count;
-    /* The lists of classes beside the shards, with the folder that each is for. */
+    /* The lists of classes beside the shards. */
     struct dl2_class_list {
-        char *folder;
-        char **names; /* NULL: what was there is no list in order */
+        const char *folder; /* that it is for: "", "train/"... */
+        char **names;       /* NULL: the file is no list in order */
         uint32_t count;
     } * lists;
     size_t list_count;
 };
 
-/* Adds a sample of the draft's last shard. `label` is its class's name as the shard has it, or
- * NULL. */
+/* Adds a sample of the draft's last shard. `label` is its class as the shard has it, or NULL. */
 int dl2_scan_add(struct dl2_scan *scan, const struct dl2_index_entry *entry, const char *label,
                  struct dl2_error *error);
-/* Takes `names` (a block of `count` strings, all to be freed). */
+/* Takes `names` (a block of `count` strings, all to be freed); `folder` must outlive the scan. */
 int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names, uint32_t count,
                          struct dl2_error *error);
-/* The list for a folder ("", "train/"; so many bytes of it), or NULL. */
-const struct dl2_class_list *dl2_scan_classes(const struct dl2_scan *scan, const char *folder,
-                                              size_t length);
 /* Drops all samples from number `count` on. */
 void dl2_scan_cut(struct dl2_scan *scan, size_t count);
 /*
- * Labels and parts. Classes are in the order of the lists beside the shards, where there are and
- * all say the same; else, where labels are numbers, these numbers; else sorted by name. Without any
- * labels names are read like those of a folder.
+ * Sets labels and parts. The order of classes is that of the lists beside the shards if all of
+ * them agree and hold every label; else numerical if all labels are numbers and there is no list;
+ * else by name. Without any labels, names are read like those of a folder.
  */
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error);
 void dl2_scan_free(struct dl2_scan *scan);
 
-/* ---- gulp.c, tar.c */
+/* ---- writer.c: for the formats */
 
-/*
- * The formats. Each reads the one shard `file`, which is open as `fd` and is the draft's last, and
- * may look for a list of classes beside it. Messages name what is wrong, not the shard.
- */
-int dl2_gulp_scan(struct dl2_scan *scan, const struct dl2_shard_files *list,
-                  const struct dl2_shard_file *file, uint64_t bytes, struct dl2_error *error);
-int dl2_tar_scan(struct dl2_scan *scan, int fd, uint64_t bytes, const char *key_part,
-                 const struct dl2_class_list *classes, struct dl2_error *error);
-int dl2_gulp_read_classes(struct dl2_scan *scan, const char *root, const char *folder,
-                          struct dl2_error *error);
-int dl2_tar_read_classes(struct dl2_scan *scan, const char *root, const char *folder,
-                         struct dl2_error *error);
-
-/* A chunk's meta file: its bytes, of a data file of `data_bytes`. */
-int dl2_gulp_parse(struct dl2_scan *scan, const void *text, size_t size, uint64_t data_bytes,
-                   const char *key_part, struct dl2_error *error);
+int dl2_shard_put(struct dl2_shard_output *output, const void *data, size_t size,
+                  struct dl2_error *error);
+/* At most 1024 zeros. */
+int dl2_shard_put_zeros(struct dl2_shard_output *output, size_t size, struct dl2_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Tar archives: POSIX.1-1988 ustar headers, with long names and sizes by pax headers (POSIX.1-2001)
- * or GNU's extensions; and WebDataset's rule of what a sample is: consecutive members with the same
- * name up to the first dot of its last part.
+ * Tar files, read and written as WebDataset does: consecutive members with the same name up to the
+ * first dot of its last part are one sample. Headers are ustar's (POSIX.1-1988); long names and
+ * sizes come from pax headers (POSIX.1-2001) or GNU's extensions.
  */
 #include "common/file.h"
 #include "dataset/packed.h"
@@ -18,71 +18,78 @@
 
 enum {
     BLOCK = 512,
+    NAME_BYTES = 100, /* of a name in a header */
+    PREFIX_BYTES = 155,
     NEAR_BYTES = 4096,    /* read at once after a jump: a header, a label, the next header */
-    FAR_BYTES = 64 << 10, /* and where members are so small that reading on is cheaper */
+    FAR_BYTES = 64 << 10, /* read at once if members are so small that reading on is cheaper */
     MAX_NAME_BYTES = 1 << 20,
     MAX_LABEL_BYTES = 4096,
 };
 
-/* A window onto the file. */
-struct reader {
+/* Bits of a draft's notes, in the order of tar_format.notes. */
+enum { NOTE_JSON_LABELS = 1, NOTE_SYMBOLIC_LINKS = 2 };
+
+/* ---- Reading: a window onto the file */
+
+struct tar_window {
     int fd;
     uint64_t bytes; /* of the file */
-    uint64_t start;
-    size_t size; /* what is in `data` from `start` on */
+    uint64_t start; /* where `data` begins in the file */
+    size_t size;    /* of what `data` holds */
     uint8_t data[FAR_BYTES];
 };
 
-static int cut_short(struct dl2_error *error, uint64_t offset)
+static int tar_cut_short(struct dl2_error *error, uint64_t offset)
 {
-    return dl2_error_set(error, DL2_ERR_FORMAT, "cut short, or not a tar file: nothing at %" PRIu64,
-                         offset);
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "cut short, or not a tar file: it ends at byte %" PRIu64, offset);
 }
 
-static int read_at(int fd, uint64_t offset, void *out, size_t size, struct dl2_error *error)
+static int tar_read_at(int fd, uint64_t offset, void *out, size_t size, struct dl2_error *error)
 {
     for (size_t got = 0; got < size;) {
         ssize_t count = pread(fd, (char *)out + got, size - got, (off_t)(offset + got));
         if (count == 0)
-            return cut_short(error, offset + got);
+            return tar_cut_short(error, offset + got);
         if (count > 0)
             got += (size_t)count;
         else if (errno != EINTR)
-            return dl2_error_system(error, "can't be read");
+            return dl2_error_system(error, "cannot be read");
     }
     return DL2_OK;
 }
 
-/* *out = `size` bytes (at most NEAR_BYTES) at `offset`, valid until the next call. */
-static int look(struct reader *reader, uint64_t offset, size_t size, const uint8_t **out,
-                struct dl2_error *error)
+/* Sets *out to `size` bytes (at most NEAR_BYTES) at `offset`, valid until the next call. */
+static int tar_look(struct tar_window *window, uint64_t offset, size_t size, const uint8_t **out,
+                    struct dl2_error *error)
 {
-    const uint64_t end = reader->start + reader->size;
-    if (offset < reader->start || offset > end || size > end - offset) {
-        if (offset > reader->bytes || size > reader->bytes - offset)
-            return cut_short(error, reader->bytes);
+    const uint64_t end = window->start + window->size;
+    if (offset < window->start || offset > end || size > end - offset) {
+        if (offset > window->bytes || size > window->bytes - offset)
+            return tar_cut_short(error, window->bytes);
         size_t wanted =
-            offset >= reader->start && offset < end + FAR_BYTES ? FAR_BYTES : NEAR_BYTES;
-        if (wanted > reader->bytes - offset)
-            wanted = (size_t)(reader->bytes - offset);
-        reader->size = 0;
-        DL2_TRY(read_at(reader->fd, offset, reader->data, wanted, error));
-        reader->start = offset;
-        reader->size = wanted;
+            offset >= window->start && offset < end + FAR_BYTES ? FAR_BYTES : NEAR_BYTES;
+        if (wanted > window->bytes - offset)
+            wanted = (size_t)(window->bytes - offset);
+        window->size = 0;
+        DL2_TRY(tar_read_at(window->fd, offset, window->data, wanted, error));
+        window->start = offset;
+        window->size = wanted;
     }
-    *out = reader->data + (offset - reader->start);
+    *out = window->data + (offset - window->start);
     return DL2_OK;
 }
 
-/* ---- Headers */
+/* ---- Reading: headers */
 
 struct member {
-    char *name, *link; /* point into the walk's buffers; link: what a link points to */
+    char *name, *link; /* in the walk's buffers; `link` is what a link points to */
     uint64_t offset, size;
     char type;
 };
 
-/* Octal, or binary where the first bit is set (GNU). False for anything else and above 2^62. */
+/* Octal digits, or a binary number if the first bit is set (GNU). False for others and above 2^62.
+ */
 static bool read_number(const uint8_t *field, size_t size, uint64_t *out)
 {
     uint64_t value = 0;
@@ -104,7 +111,9 @@ static bool read_number(const uint8_t *field, size_t size, uint64_t *out)
     return i == size || field[i] == ' ' || field[i] == '\0';
 }
 
-/* The sum of a header's bytes with its own field as blanks; some old programs summed signed ones.
+/*
+ * Is the check sum right: the sum of the header's bytes, with blanks for its own field? Some old
+ * programs summed signed bytes.
  */
 static bool sum_fits(const uint8_t *header)
 {
@@ -127,7 +136,7 @@ static bool is_zero(const uint8_t *block)
     return true;
 }
 
-/* The name in a header: PREFIX/NAME where it is ustar's. */
+/* The name in a header: PREFIX/NAME in one of ustar's with a prefix. */
 static int plain_name(const uint8_t *header, struct dl2_bytes *out, struct dl2_error *error)
 {
     out->size = 0;
@@ -141,7 +150,7 @@ static int plain_name(const uint8_t *header, struct dl2_bytes *out, struct dl2_e
     return dl2_bytes_append(out, "", 1, error);
 }
 
-/* What stands in headers about the next header, and counts instead of what that says. */
+/* What an extended header says of the next header, whose own fields it replaces. */
 struct extras {
     bool has_name, has_link, has_size;
     uint64_t size;
@@ -154,7 +163,7 @@ static int set_text(struct dl2_bytes *out, const char *text, size_t length, stru
     return dl2_bytes_append(out, "", 1, error);
 }
 
-/* pax records, "LENGTH KEYWORD=VALUE\n": path, linkpath and size are what matters here. */
+/* Reads path, linkpath and size of pax records, each "LENGTH KEYWORD=VALUE\n". */
 static int read_pax(const char *text, size_t length, struct dl2_bytes *name, struct dl2_bytes *link,
                     struct extras *extras, struct dl2_error *error)
 {
@@ -191,35 +200,37 @@ static int read_pax(const char *text, size_t length, struct dl2_bytes *name, str
 }
 
 /* A walk over the members. */
-struct walk {
-    struct reader *reader;
+struct tar_walk {
+    struct tar_window *window;
     uint64_t at;
     struct dl2_bytes name, link, extra;
 };
 
-/* The contents of a header about a header: a long name, pax records. */
-static int read_extra(struct walk *walk, uint64_t offset, uint64_t size, struct dl2_error *error)
+/* Reads the contents of an extended header: a long name, or pax records. */
+static int read_extra(struct tar_walk *walk, uint64_t offset, uint64_t size,
+                      struct dl2_error *error)
 {
     if (size > MAX_NAME_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "a header of %" PRIu64 " bytes at %" PRIu64,
                              size, offset);
     DL2_TRY(dl2_bytes_resize(&walk->extra, (size_t)size + 1, error));
-    DL2_TRY(read_at(walk->reader->fd, offset, walk->extra.data, (size_t)size, error));
+    DL2_TRY(tar_read_at(walk->window->fd, offset, walk->extra.data, (size_t)size, error));
     walk->extra.data[size] = '\0';
     return DL2_OK;
 }
 
-/* 1 and the next member of any type; 0 at the end. */
-static int next_member(struct walk *walk, struct member *member, struct dl2_error *error)
+/* Sets *member to the next member, of any type: 1, or 0 at the end. */
+static int next_member(struct tar_walk *walk, struct member *member, struct dl2_error *error)
 {
     struct extras extras = {0};
     for (;;) {
         const uint8_t *header;
         const uint64_t at = walk->at;
-        if (walk->reader->bytes - at < BLOCK)
-            return dl2_error_set(error, DL2_ERR_FORMAT,
-                                 "ends without the empty block that closes a tar file: cut short?");
-        DL2_TRY(look(walk->reader, at, BLOCK, &header, error));
+        if (walk->window->bytes - at < BLOCK)
+            return dl2_error_set(
+                error, DL2_ERR_FORMAT,
+                "it ends without the empty block that closes a tar file: cut short?");
+        DL2_TRY(tar_look(walk->window, at, BLOCK, &header, error));
         if (is_zero(header))
             return 0;
         uint64_t size;
@@ -229,7 +240,7 @@ static int next_member(struct walk *walk, struct member *member, struct dl2_erro
         const bool about = type == 'x' || type == 'g' || type == 'L' || type == 'K';
         if (!about && extras.has_size)
             size = extras.size;
-        const uint64_t offset = at + BLOCK, room = walk->reader->bytes - offset;
+        const uint64_t offset = at + BLOCK, room = walk->window->bytes - offset;
         if (size > room || (size + BLOCK - 1) / BLOCK * BLOCK > room)
             return dl2_error_set(error, DL2_ERR_FORMAT,
                                  "the member at %" PRIu64 " has %" PRIu64
@@ -261,7 +272,7 @@ static int next_member(struct walk *walk, struct member *member, struct dl2_erro
     }
 }
 
-/* ---- Samples */
+/* ---- Reading: samples */
 
 /* Drops "./", "//" and a leading "/" in place. */
 static void tidy(char *name)
@@ -281,13 +292,13 @@ static void tidy(char *name)
     *out = '\0';
 }
 
-/* What a folder would leave out: a part of the name starts with a dot. */
+/* Does a part of the name start with a dot? Folders leave such files out, too. */
 static bool is_hidden(const char *name)
 {
     return !*name || *name == '.' || strstr(name, "/.");
 }
 
-/* What stands beside images in a sample. */
+/* Is it the extension of what stands beside the image in a sample? */
 static bool is_metadata(const char *extension)
 {
     static const char *const known[] = {
@@ -302,8 +313,8 @@ static bool is_metadata(const char *extension)
     return false;
 }
 
-/* The sample being put together. */
-struct group {
+/* The sample that is being put together. */
+struct tar_group {
     struct dl2_bytes base; /* the name up to the dot */
     struct dl2_bytes key, extension;
     bool any, has_image, has_label, has_json;
@@ -314,20 +325,19 @@ struct group {
 
 struct tar_scan {
     struct dl2_scan *scan;
-    struct walk walk;
-    struct group group;
-    const char *key_part;
-    const struct dl2_class_list *classes;
+    struct tar_walk walk;
+    struct tar_group group;
+    const struct dl2_shard_input *input;
     bool plain; /* a tree of files: a name ends at its last dot, and nothing is metadata */
     bool has_metadata, has_dots;
-    bool has_links; /* hard links: */
-    void *targets;  /* then a tree (search.h) of struct target, what they may point to */
+    bool has_links; /* there are hard links: */
+    void *targets;  /* then a tree (search.h) of struct target, what links may point to */
 };
 
 /* A file of the archive that a hard link may point to. */
 struct target {
     uint64_t offset, size;
-    const char *name; /* stands behind this */
+    const char *name; /* in the same allocation */
 };
 
 static int compare_targets(const void *left, const void *right)
@@ -340,19 +350,19 @@ static int add_target(struct tar_scan *tar, const struct member *member, struct 
     const size_t length = strlen(member->name) + 1;
     struct target *target = dl2_calloc(1, sizeof *target + length);
     if (!target)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for hard links");
+        return dl2_dataset_no_memory(error);
     target->name = memcpy((char *)(target + 1), member->name, length);
     struct target **there = tsearch(target, &tar->targets, compare_targets);
     if (!there || *there != target)
         free(target);
     if (!there)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for hard links");
-    (*there)->offset = member->offset; /* of members called the same the last counts, as for tar */
+        return dl2_dataset_no_memory(error);
+    (*there)->offset = member->offset; /* the last member of a name counts, as when extracting */
     (*there)->size = member->size;
     return DL2_OK;
 }
 
-/* Gives a hard link the bytes of the file that it is another name of. */
+/* Sets the bytes of a hard link to those of the file that it points to. */
 static int follow_link(struct tar_scan *tar, struct member *member, struct dl2_error *error)
 {
     tidy(member->link);
@@ -367,7 +377,7 @@ static int follow_link(struct tar_scan *tar, struct member *member, struct dl2_e
     return DL2_OK;
 }
 
-/* What writer.c makes of dots and per cent signs in names. */
+/* Undoes what tar_name() does to dots and per cent signs. */
 static void unescape(char *text)
 {
     char *out = text;
@@ -382,26 +392,27 @@ static void unescape(char *text)
     *out = '\0';
 }
 
-/* The class of "3", where there is a list; else the text itself. */
+/* Sets *label to class 3 of the list for the label "3" if there is a list, else to the text. */
 static int name_label(const struct tar_scan *tar, const char **label, struct dl2_error *error)
 {
     const char *text = tar->group.label;
     const size_t digits = strspn(text, "0123456789");
     *label = text;
-    if (!tar->classes || !tar->classes->names || !digits || text[digits])
+    const struct dl2_class_list *classes = tar->input->classes;
+    if (!classes || !classes->names || !digits || text[digits])
         return DL2_OK;
     const uint64_t number = digits < 10 ? strtoull(text, NULL, 10) : UINT64_MAX;
-    if (number >= tar->classes->count)
+    if (number >= classes->count)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s.cls has label %s, and classes.txt %" PRIu32 " classes",
-                             (const char *)tar->group.base.data, text, tar->classes->count);
-    *label = tar->classes->names[number];
+                             "%s.cls has label %s, but classes.txt has %" PRIu32 " classes",
+                             (const char *)tar->group.base.data, text, classes->count);
+    *label = classes->names[number];
     return DL2_OK;
 }
 
 static int end_group(struct tar_scan *tar, struct dl2_error *error)
 {
-    struct group *group = &tar->group;
+    struct tar_group *group = &tar->group;
     const bool is_sample = group->any && group->has_image;
     group->any = false;
     if (!is_sample)
@@ -410,9 +421,10 @@ static int end_group(struct tar_scan *tar, struct dl2_error *error)
     if (group->has_label)
         DL2_TRY(name_label(tar, &label, error));
     else if (group->has_json)
-        tar->scan->draft.notes |= DL2_NOTE_JSON_LABELS;
+        tar->scan->draft.notes |= NOTE_JSON_LABELS;
     group->key.size = 0;
-    DL2_TRY(dl2_bytes_append(&group->key, tar->key_part, strlen(tar->key_part), error));
+    DL2_TRY(
+        dl2_bytes_append(&group->key, tar->input->key_start, strlen(tar->input->key_start), error));
     DL2_TRY(dl2_bytes_append(&group->key, base, strlen(base) + 1, error));
     unescape((char *)dl2_path_base((const char *)group->key.data));
     const struct dl2_index_entry entry = {.offset = group->offset,
@@ -432,13 +444,13 @@ static int comes_twice(const char *name, const char *extension, struct dl2_error
 static int read_label(struct tar_scan *tar, const struct member *member, struct dl2_error *error)
 {
     const uint8_t *text;
-    struct group *group = &tar->group;
+    struct tar_group *group = &tar->group;
     if (group->has_label)
         return comes_twice(member->name, "cls", error);
     if (member->size > MAX_LABEL_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: a label of %" PRIu64 " bytes", member->name,
                              member->size);
-    DL2_TRY(look(tar->walk.reader, member->offset, (size_t)member->size, &text, error));
+    DL2_TRY(tar_look(tar->walk.window, member->offset, (size_t)member->size, &text, error));
     size_t start = 0, end = (size_t)member->size;
     while (start < end && isspace(text[start]))
         start++;
@@ -454,7 +466,7 @@ static int read_label(struct tar_scan *tar, const struct member *member, struct 
 
 static int add_member(struct tar_scan *tar, const struct member *member, struct dl2_error *error)
 {
-    struct group *group = &tar->group;
+    struct tar_group *group = &tar->group;
     const char *last = dl2_path_base(member->name);
     char *dot = (char *)(tar->plain ? strrchr(last, '.') : strchr(last, '.'));
     const char *extension = dot ? dot + 1 : "";
@@ -469,7 +481,7 @@ static int add_member(struct tar_scan *tar, const struct member *member, struct 
         group->any = true;
         group->has_image = group->has_label = group->has_json = false;
     } else if (tar->plain) {
-        DL2_TRY(end_group(tar, error)); /* one that is called the same: found out as such */
+        DL2_TRY(end_group(tar, error)); /* a second one of this name: the index refuses it */
         group->any = true;
         group->has_image = false;
     }
@@ -492,7 +504,7 @@ static int add_member(struct tar_scan *tar, const struct member *member, struct 
     return dl2_bytes_append(&group->extension, extension, strlen(extension) + 1, error);
 }
 
-/* Goes through the members. Ends early, with has_links set, at a hard link that it didn't expect.
+/* Goes through the members. Ends early, with has_links set, at the first hard link if it was not.
  */
 static int scan_members(struct tar_scan *tar, struct dl2_error *error)
 {
@@ -506,7 +518,7 @@ static int scan_members(struct tar_scan *tar, struct dl2_error *error)
         if (member.type == 'S')
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s is a sparse file", member.name);
         if (member.type == '2' && !is_hidden(member.name))
-            tar->scan->draft.notes |= DL2_NOTE_SYMBOLIC_LINKS;
+            tar->scan->draft.notes |= NOTE_SYMBOLIC_LINKS;
         if (member.type == '1' && !follows) {
             tar->has_links = true;
             return DL2_OK;
@@ -514,7 +526,7 @@ static int scan_members(struct tar_scan *tar, struct dl2_error *error)
         if (member.type == '1')
             DL2_TRY(follow_link(tar, &member, error));
         else if (member.type != '0' && member.type != '\0' && member.type != '7')
-            continue; /* not a regular file, by its old or its new mark: a folder, a device */
+            continue; /* a folder or a device: regular files have one of three types */
         if (follows)
             DL2_TRY(add_target(tar, &member, error));
         if (!is_hidden(member.name))
@@ -524,7 +536,7 @@ static int scan_members(struct tar_scan *tar, struct dl2_error *error)
     return end_group(tar, error);
 }
 
-/* Once more, with what the first look has found out of the archive. */
+/* Scans once more, knowing what the first scan found out. */
 static int scan_again(struct tar_scan *tar, size_t before, struct dl2_error *error)
 {
     dl2_scan_cut(tar->scan, before);
@@ -533,23 +545,22 @@ static int scan_again(struct tar_scan *tar, size_t before, struct dl2_error *err
     return scan_members(tar, error);
 }
 
-int dl2_tar_scan(struct dl2_scan *scan, int fd, uint64_t bytes, const char *key_part,
-                 const struct dl2_class_list *classes, struct dl2_error *error)
+static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
+                    struct dl2_error *error)
 {
     struct tar_scan *tar = dl2_calloc(1, sizeof *tar);
-    struct reader *reader = dl2_calloc(1, sizeof *reader);
-    int status = DL2_ERR_MEMORY;
-    if (tar && reader) {
+    struct tar_window *window = dl2_calloc(1, sizeof *window);
+    int status = tar && window ? DL2_OK : dl2_dataset_no_memory(error);
+    if (status == DL2_OK) {
         const size_t before = scan->draft.count;
-        *reader = (struct reader){.fd = fd, .bytes = bytes};
+        *window = (struct tar_window){.fd = input->fd, .bytes = input->bytes};
         tar->scan = scan;
-        tar->walk.reader = reader;
-        tar->key_part = key_part;
-        tar->classes = classes;
+        tar->walk.window = window;
+        tar->input = input;
         status = scan_members(tar, error);
         if (status == DL2_OK && tar->has_links)
             status = scan_again(tar, before, error);
-        /* Images alone, "a.1.jpg" and "a.2.jpg" among them: a tree of files, not WebDataset's. */
+        /* Only images, with dots in names such as a.1.jpg: a tree of files, not WebDataset's. */
         if (status == DL2_OK && tar->has_dots && !tar->has_metadata) {
             tar->plain = true;
             status = scan_again(tar, before, error);
@@ -561,49 +572,209 @@ int dl2_tar_scan(struct dl2_scan *scan, int fd, uint64_t bytes, const char *key_
         dl2_bytes_free(&tar->group.base);
         dl2_bytes_free(&tar->group.key);
         dl2_bytes_free(&tar->group.extension);
-    } else {
-        dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a tar file");
     }
     free(tar);
-    free(reader);
+    free(window);
     return status;
 }
 
-/* classes.txt: a name a line, in the order of their numbers. */
-int dl2_tar_read_classes(struct dl2_scan *scan, const char *root, const char *folder,
-                         struct dl2_error *error)
+/* classes.txt has a name a line, in the order of the numbers. */
+static int tar_read_classes(const struct dl2_bytes *text, char ***out, uint32_t *count,
+                            struct dl2_error *error)
 {
-    char name[32];
-    snprintf(name, sizeof name, "%sclasses.txt", folder);
-    char *path = dl2_path_join(root, name);
-    if (!path)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    const bool there = dl2_is_file(path);
-    int status = there ? dl2_file_read(path, 64 << 20, &text, error) : DL2_OK;
-    free(path);
     char **names = NULL;
-    uint32_t count = 0;
-    for (size_t at = 0; status == DL2_OK && at < text.size;) {
-        const char *line = (const char *)text.data + at;
-        const char *end = memchr(line, '\n', text.size - at);
-        size_t length = end ? (size_t)(end - line) : text.size - at;
+    int status = DL2_OK;
+    *count = 0;
+    for (size_t at = 0; status == DL2_OK && at < text->size;) {
+        const char *line = (const char *)text->data + at;
+        const char *end = memchr(line, '\n', text->size - at);
+        size_t length = end ? (size_t)(end - line) : text->size - at;
         at += length + 1;
         if (length && line[length - 1] == '\r')
             length--;
-        char **grown = dl2_realloc(names, (size_t)count + 1, sizeof *names);
+        char **grown = dl2_realloc(names, (size_t)*count + 1, sizeof *names);
         if (grown)
             names = grown;
-        if (!grown || !(names[count] = strndup(line, length)))
-            status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for classes");
+        if (!grown || !(names[*count] = strndup(line, length)))
+            status = dl2_dataset_no_memory(error);
         else
-            count++;
+            ++*count;
     }
-    dl2_bytes_free(&text);
-    if (status == DL2_OK && count)
-        return dl2_scan_add_classes(scan, folder, names, count, error);
-    while (count)
-        free(names[--count]);
-    free(names);
-    return status;
+    for (; status < 0 && *count; --*count)
+        free(names[*count - 1]);
+    if (status < 0)
+        free(names);
+    else
+        *out = names;
+    return status < 0 ? status : *count > 0;
 }
+
+/* ---- Writing */
+
+/*
+ * Appends a member's name. A key in WebDataset ends at its first dot, so a dot becomes %2E, and a
+ * per cent sign %25, so that this can be undone. Folders keep theirs.
+ */
+static int tar_name(struct dl2_bytes *name, const char *id, const char *extension,
+                    struct dl2_error *error)
+{
+    const char *base = dl2_path_base(id);
+    name->size = 0;
+    DL2_TRY(dl2_bytes_append(name, id, (size_t)(base - id), error));
+    for (const char *p = base; *p; p++)
+        DL2_TRY(*p == '.'   ? dl2_bytes_append(name, "%2E", 3, error)
+                : *p == '%' ? dl2_bytes_append(name, "%25", 3, error)
+                            : dl2_bytes_append(name, p, 1, error));
+    DL2_TRY(dl2_bytes_append(name, ".", 1, error));
+    return dl2_bytes_append(name, extension, strlen(extension) + 1, error);
+}
+
+static int tar_put_header(struct dl2_shard_output *output, const char *prefix, size_t prefix_length,
+                          const char *name, size_t name_length, char type, size_t size,
+                          struct dl2_error *error)
+{
+    uint8_t header[BLOCK] = {0};
+    char field[16];
+    memcpy(header, name, name_length);
+    memcpy(header + 100, "0000644\0000000000\0000000000", 24);
+    snprintf(field, sizeof field, "%011zo", size);
+    memcpy(header + 124, field, 12);
+    memcpy(header + 136, "00000000000", 12);
+    header[156] = (uint8_t)type;
+    memcpy(header + 257, "ustar\00000", 8);
+    memcpy(header + 345, prefix, prefix_length);
+    unsigned sum = 8 * ' ';
+    for (int i = 0; i < BLOCK; i++)
+        sum += header[i];
+    snprintf(field, sizeof field, "%06o", sum);
+    memcpy(header + 148, field, 7);
+    header[155] = ' ';
+    return dl2_shard_put(output, header, sizeof header, error);
+}
+
+/* The slash at which a long name can be cut into a prefix of ustar's and the rest; 0: none. */
+static size_t tar_find_cut(const char *name, size_t length)
+{
+    for (size_t i = length < PREFIX_BYTES ? length : PREFIX_BYTES; i > 0; i--)
+        if (name[i] == '/' && length - i - 1 <= NAME_BYTES && length - i - 1 > 0)
+            return i;
+    return 0;
+}
+
+/* A pax header with a name, "LENGTH path=NAME\n", where LENGTH counts its own digits. */
+static int tar_put_pax(struct dl2_shard_output *output, const char *name, struct dl2_error *error)
+{
+    size_t length = strlen(name) + strlen(" path=\n") + 1;
+    for (size_t power = 10; length >= power; power *= 10)
+        length++;
+    char *text = NULL;
+    if (asprintf(&text, "%zu path=%s\n", length, name) < 0)
+        return dl2_dataset_no_memory(error);
+    int status =
+        tar_put_header(output, "", 0, "PaxHeader", strlen("PaxHeader"), 'x', length, error);
+    if (status == DL2_OK)
+        status = dl2_shard_put(output, text, length, error);
+    free(text);
+    return status < 0 ? status : dl2_shard_put_zeros(output, -length % BLOCK, error);
+}
+
+static int tar_put_member(struct dl2_shard_output *output, const char *name, const void *data,
+                          size_t size, struct dl2_error *error)
+{
+    size_t length = strlen(name), cut = 0;
+    if (length > NAME_BYTES && !(cut = tar_find_cut(name, length))) {
+        DL2_TRY(tar_put_pax(output, name, error));
+        length = NAME_BYTES;
+    }
+    const char *rest = cut ? name + cut + 1 : name;
+    DL2_TRY(
+        tar_put_header(output, name, cut, rest, length - (size_t)(rest - name), '0', size, error));
+    DL2_TRY(dl2_shard_put(output, data, size, error));
+    return dl2_shard_put_zeros(output, -size % BLOCK, error);
+}
+
+static int tar_write_add(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
+                         uint64_t *offset, struct dl2_error *error)
+{
+    struct dl2_bytes *name = &output->scratch;
+    DL2_TRY(tar_name(name, sample->id, sample->extension, error));
+    DL2_TRY(tar_put_member(output, (const char *)name->data, sample->data, sample->size, error));
+    *offset = output->bytes - (sample->size + BLOCK - 1) / BLOCK * BLOCK;
+    if (sample->label < 0)
+        return DL2_OK;
+    char text[16];
+    snprintf(text, sizeof text, "%d", sample->label);
+    DL2_TRY(tar_name(name, sample->id, "cls", error));
+    return tar_put_member(output, (const char *)name->data, text, strlen(text), error);
+}
+
+/* Two empty blocks end a tar file. */
+static int tar_write_end(struct dl2_shard_output *output, struct dl2_error *error)
+{
+    return dl2_shard_put_zeros(output, 2 * BLOCK, error);
+}
+
+/* A name a line; no list if a name has a newline of its own, since the index has all names. */
+static int tar_write_classes(const char *const *names, uint32_t count, struct dl2_bytes *out,
+                             struct dl2_error *error)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strpbrk(names[i], "\r\n")) {
+            out->size = 0;
+            return DL2_OK;
+        }
+        DL2_TRY(dl2_bytes_append(out, names[i], strlen(names[i]), error));
+        DL2_TRY(dl2_bytes_append(out, "\n", 1, error));
+    }
+    return DL2_OK;
+}
+
+/* ---- The row */
+
+static bool tar_ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+    return length > tail && !strcmp(text + length - tail, end);
+}
+
+static enum dl2_file_role tar_role(const char *name)
+{
+    static const char *const compressed[] = {".tar.gz", ".tgz",     ".tar.zst",
+                                             ".tar.xz", ".tar.bz2", ".tar.lz4"};
+    if (tar_ends_with(name, ".tar"))
+        return DL2_FILE_SHARD;
+    for (size_t i = 0; i < sizeof compressed / sizeof *compressed; i++)
+        if (tar_ends_with(name, compressed[i]))
+            return DL2_FILE_REFUSED;
+    return DL2_FILE_OTHER;
+}
+
+static const struct dl2_shard_format tar_format = {
+    .index_kind = 2,
+    .is_alone = true,
+    .keys_are_paths = true,
+    .shard = {"shard-", ".tar", 6, "shard (.tar)"},
+    .classes_name = "classes.txt",
+    .refusal = "samples of a compressed tar file cannot be read one by one; decompress it (images "
+               "hardly get smaller anyway)",
+    .notes = {"samples have a .json beside them and no .cls: labels are read from .cls alone, so "
+              "these samples have none",
+              "symbolic links in tar files are left out: pack the files themselves (tar "
+              "--dereference)"},
+    .role = tar_role,
+    .scan = tar_scan,
+    .read_classes = tar_read_classes,
+    .write_add = tar_write_add,
+    .write_end = tar_write_end,
+    .write_classes = tar_write_classes,
+};
+
+const struct dl2_container dl2_container_tar = {
+    .name = "tar",
+    .extensions = "tar",
+    .summary = "WebDataset's tar shards",
+    .looks_for = "WebDataset shards *.tar",
+    .can_write = true,
+    .reader = &dl2_packed_reader,
+    .shards = &tar_format,
+};

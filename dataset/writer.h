@@ -1,13 +1,13 @@
 /*
  * Writing packed datasets: encoded samples in, one container out.
  *
- *   gulp  GulpIO's data_N.gulp, meta_N.gmeta, label2idx.json, which its own reader opens
- *   tar   WebDataset's shards, shard-000000.tar: NAME.jpg and NAME.cls for each sample
+ *   gulp  GulpIO's data_N.gulp, meta_N.gmeta and label2idx.json, as GulpIO's own reader opens them
+ *   tar   WebDataset's shards, shard-000000.tar, with NAME.jpg and NAME.cls for each sample
  *
- * each with a small binary index, dl2-index.bin (docs/formats.md), that makes opening instant and
- * holds a check sum of every sample. A container is complete or not there: shards are written under
- * temporary names, the index, which is written last, makes the container, and as long as the file
- * .dl2-unfinished lies beside it, also after SIGKILL, dl2_dataset_open() refuses it.
+ * Each has a small binary index, dl2-index.bin (docs/formats.md), with which a dataset opens in
+ * milliseconds, and which holds a check sum of every sample. Shards are written under temporary
+ * names, and the index is written last. Until then the file .dl2-unfinished lies beside them, also
+ * after SIGKILL, and dl2_dataset_open() refuses the folder.
  *
  * Threads: one at a time. The same samples in the same order give the same bytes.
  */
@@ -19,47 +19,62 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum dl2_container { DL2_CONTAINER_FOLDER, DL2_CONTAINER_GULP, DL2_CONTAINER_TAR };
+/*
+ * Containers go by their names, as in dl2_dataset_container(). This is the name of container
+ * `number` that can be written, NULL after the last. The first is "folder".
+ */
+const char *dl2_container_name(size_t number);
 
-/* "folder", "gulp", "tar". */
-const char *dl2_container_name(enum dl2_container container);
+/* What the container of this name is, as a noun phrase for --help. */
+const char *dl2_container_summary(const char *name);
+
+/* Is this the name of a container that struct dl2_writer writes? Folders are written by file. */
+bool dl2_container_is_packed(const char *name);
+
+/*
+ * Prints all containers, a line each with tabs between its columns: name, "read" or "read,write",
+ * extensions of its files ("-": any), summary.
+ */
+void dl2_container_list(FILE *out);
 
 struct dl2_writer_options {
-    enum dl2_container container; /* GULP or TAR; folders are written file by file */
-    uint64_t shard_bytes;         /* a shard is closed once it holds so much; 0: 256 MiB */
-    uint32_t shard_samples;       /* or so many samples; 0: no limit (gulp: 10000) */
+    const char *container;  /* its name: a packed one */
+    uint64_t shard_bytes;   /* a shard is closed when it would grow beyond this; 0: 256 MiB */
+    uint32_t shard_samples; /* or beyond so many samples; 0: the container's own limit */
     /* Keys that start with a split's name are of that split, which becomes a folder of its own. */
     bool has_parts;
-    /* Finds where samples can be cut, for readers to know: dl2_jpeg_slice(); NULL: nowhere. */
+    /* Finds how samples can be cut, as dl2_jpeg_slice() does; NULL: they are not cut. */
     dl2_slice_function slice;
 };
 
 struct dl2_writer;
 
 /*
- * Classes in label order. A container that this has written before is removed first; where `path`
- * holds anything else but dl2-variant.json(l), DL2_ERR_ARGUMENT.
+ * Begins a container at `path`, with classes in label order. A container that was written there
+ * before is removed first. DL2_ERR_ARGUMENT if `path` holds anything else but dl2-variant.json(l).
  */
 int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
                     const char *const *classes, unsigned class_count, struct dl2_writer **out,
                     struct dl2_error *error);
 
 /*
- * Appends one sample. `key` is its path without extension ("train/rose/0017") and must not come
- * twice; `extension` without dot, not empty; `label` -1: none. DL2_ERR_UNSUPPORTED for a key that
- * the container can't hold (gulp's JSON wants UTF-8), before anything is written: one may go on.
+ * Appends one sample. `key` is its path without extension ("train/rose/0017"), and no other sample
+ * may have it; `extension` has no dot and is not empty; `label` is -1 for none. DL2_ERR_UNSUPPORTED
+ * means that the container cannot hold this sample (names in gulp must be UTF-8); nothing was
+ * written then, and other samples may follow.
  */
 int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *extension, int label,
                    const void *data, size_t size, struct dl2_error *error);
 
-/* Writes the rest and the index; then the container is there. */
+/* Writes the rest and the index, which completes the container. */
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error);
-/* Frees it; without finish, removes what was written. */
+/* Frees the writer. Removes what was written if dl2_writer_finish() has not succeeded. */
 void dl2_writer_close(struct dl2_writer *writer);
 
 #ifdef __cplusplus

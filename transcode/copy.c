@@ -41,7 +41,7 @@ static int no_memory(struct dl2_error *error)
 
 static bool is_packed(const struct copy *copy)
 {
-    return copy->options->pack.container != DL2_CONTAINER_FOLDER;
+    return dl2_container_is_packed(copy->options->pack.container);
 }
 
 /* ---- Is there anything to do? */
@@ -64,11 +64,10 @@ static bool is_current(const struct copy *copy)
     const char *dest = copy->options->dest;
     if (copy->options->force || dl2_dataset_open(dest, &everything, &there, NULL) < 0)
         return false;
-    bool same =
-        !strcmp(dl2_dataset_container(there), dl2_container_name(copy->options->pack.container)) &&
-        dl2_dataset_count(there) == dl2_dataset_count(copy->dataset) &&
-        dl2_dataset_has_parts(there) == dl2_dataset_has_parts(copy->dataset) &&
-        same_classes(there, copy->dataset);
+    bool same = !strcmp(dl2_dataset_container(there), copy->options->pack.container) &&
+                dl2_dataset_count(there) == dl2_dataset_count(copy->dataset) &&
+                dl2_dataset_has_parts(there) == dl2_dataset_has_parts(copy->dataset) &&
+                same_classes(there, copy->dataset);
     for (size_t i = 0; same && i < dl2_dataset_count(there); i++) {
         struct dl2_sample a, b;
         dl2_dataset_sample(copy->dataset, i, &a);
@@ -340,9 +339,8 @@ static int copy_summary(const struct copy *copy, struct dl2_error *error)
     if (summary) {
         int bad = 0;
         if (is_packed(copy))
-            bad =
-                json_object_set_new(summary, "container",
-                                    json_string(dl2_container_name(copy->options->pack.container)));
+            bad = json_object_set_new(summary, "container",
+                                      json_string(copy->options->pack.container));
         else
             json_object_del(summary, "container");
         status = bad ? no_memory(error) : dl2_json_save(to, summary, error);

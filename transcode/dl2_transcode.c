@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_CODECS = 32 };
+enum { MAX_CODECS = 32, MAX_CONTAINERS = 16 };
 
 /* What the command line says, before it is checked as a whole. */
 struct arguments {
@@ -23,14 +23,15 @@ struct arguments {
     uint8_t background[3];
     uint64_t max_pixels, memory_mib;
     bool force, prune;
-    enum dl2_container container;
+    unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
     bool copy, index;
-    unsigned list; /* LIST_CODECS, or LIST_NOTHING */
+    unsigned list; /* LIST_CODECS... or LIST_NOTHING */
 };
 
-enum { LIST_CODECS, LIST_NOTHING };
-static const char *const lists[] = {[LIST_CODECS] = "codecs", NULL};
+enum { LIST_CODECS, LIST_CONTAINERS, LIST_NOTHING };
+static const char *const lists[] = {
+    [LIST_CODECS] = "codecs", [LIST_CONTAINERS] = "containers", NULL};
 
 static int parse_subsampling(const char *text, void *value, struct dl2_error *error)
 {
@@ -40,19 +41,9 @@ static int parse_subsampling(const char *text, void *value, struct dl2_error *er
     return DL2_OK;
 }
 
-static int parse_container(const char *text, void *value, struct dl2_error *error)
-{
-    for (int c = DL2_CONTAINER_FOLDER; c <= DL2_CONTAINER_TAR; c++)
-        if (!strcmp(text, dl2_container_name((enum dl2_container)c))) {
-            *(enum dl2_container *)value = (enum dl2_container)c;
-            return DL2_OK;
-        }
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not folder, gulp or tar", text);
-}
-
 static struct dl2_writer_options pack_options(const struct arguments *arguments)
 {
-    return (struct dl2_writer_options){.container = arguments->container,
+    return (struct dl2_writer_options){.container = dl2_container_name(arguments->container),
                                        .slice = dl2_jpeg_slice,
                                        .shard_bytes = (uint64_t)arguments->shard_mib << 20};
 }
@@ -329,8 +320,8 @@ static int write_index(const struct dl2_program *program, const struct dl2_commo
     return end_program(program, status, &error, false);
 }
 
-/* The codecs that this build can write, once the other options are found to be right. */
-static int list_codecs(const struct arguments *arguments, const struct dl2_program *program)
+/* Prints what this build has, after checking the other options. */
+static int print_list(const struct arguments *arguments, const struct dl2_program *program)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_transcode_target *targets = NULL;
@@ -339,7 +330,10 @@ static int list_codecs(const struct arguments *arguments, const struct dl2_progr
     free(targets);
     if (status < 0)
         return dl2_program_usage_error(program, "%s", error.message);
-    dl2_codec_list(stdout);
+    if (arguments->list == LIST_CONTAINERS)
+        dl2_container_list(stdout);
+    else
+        dl2_codec_list(stdout);
     return DL2_EXIT_OK;
 }
 
@@ -370,8 +364,12 @@ static int check_effects(const struct arguments *arguments, const struct dl2_pro
     if (arguments->copy && encodes)
         return dl2_program_usage_error(program, "--copy leaves images as they are: leave out --%s",
                                        encodes);
-    if (dl2_option_given(program, common, "shard") && arguments->container == DL2_CONTAINER_FOLDER)
-        return dl2_program_usage_error(program, "--shard goes with --container=gulp or tar");
+    const char *container = dl2_container_name(arguments->container);
+    if (dl2_option_given(program, common, "shard") && !dl2_container_is_packed(container))
+        return dl2_program_usage_error(program,
+                                       "--shard has no effect: --container=%s has no "
+                                       "shards",
+                                       container);
     return 0;
 }
 
@@ -382,7 +380,7 @@ static int run(const struct arguments *arguments, const struct dl2_program *prog
     if (wrong)
         return wrong;
     if (arguments->list != LIST_NOTHING)
-        return list_codecs(arguments, program);
+        return print_list(arguments, program);
     if (arguments->index && count != 1)
         return dl2_program_usage_error(program, "--index takes one folder, and goes by itself");
     if (arguments->index)
@@ -393,8 +391,8 @@ static int run(const struct arguments *arguments, const struct dl2_program *prog
                            : transcode(arguments, program, common, places);
 }
 
-/* What --help says of the codecs that this build has: one line each. */
-static char *describe_codecs(void)
+/* What --help says below the options, beginning with the codecs and the containers. */
+static char *describe_details(void)
 {
     char *text = NULL;
     size_t size;
@@ -412,6 +410,10 @@ static char *describe_codecs(void)
             fprintf(out, ",\n        effort 0-%d (%s)", codec->max_effort, codec->effort_help);
         fprintf(out, "\n");
     }
+    fprintf(out, "\nContainers:\n");
+    const char *container;
+    for (size_t i = 0; (container = dl2_container_name(i)); i++)
+        fprintf(out, "  %-6s  %s\n", container, dl2_container_summary(container));
     fputs("\n"
           "Makes DEST/CODEC-QUALITY for each, with the tree of SOURCE, a dl2-variant.json with "
           "what it is, and a dl2-variant.jsonl with a line an image. EXIF orientation is applied, "
@@ -422,10 +424,10 @@ static char *describe_codecs(void)
           "written, a source of another size or time, other options, another version of the "
           "codec's library. A run that was killed leaves no half-written file; run it again to "
           "complete it.\n\n"
-          "With --container=gulp or tar a variant is GulpIO's chunks or WebDataset's shards, in "
-          "train/ and val/ where SOURCE has them, and a dl2-index.bin that makes opening instant "
-          "and holds a check sum of every image. It is made as a whole: where anything is out of "
-          "date, everything is made again. --copy makes DEST itself such a container of SOURCE's "
+          "With --container other than folder, a variant is a few large files, in train/ and val/ "
+          "where SOURCE has them, and a dl2-index.bin that makes opening instant and holds a check "
+          "sum of every image. It is made as a whole: if anything is out of date, everything is "
+          "made again. --copy makes DEST itself such a container of SOURCE's "
           "bytes as they are, or class folders out of one. --index writes a dl2-index.bin beside "
           "the shards that others have packed.\n\n"
           "Exit status: 0 all well, 1 an image or the run failed (named on stderr), 2 wrong "
@@ -460,6 +462,13 @@ int main(int argc, char **argv)
     char codec_help[128];
     snprintf(codec_help, sizeof codec_help, "Codecs to encode with, of those below (default: %s)",
              default_codec);
+    const char *containers[MAX_CONTAINERS + 1] = {NULL};
+    char container_choice[128] = "";
+    for (size_t i = 0; i < MAX_CONTAINERS && (containers[i] = dl2_container_name(i)); i++) {
+        const size_t used = strlen(container_choice);
+        snprintf(container_choice + used, sizeof container_choice - used, "%s%s", i ? "|" : "",
+                 containers[i]);
+    }
     struct arguments arguments = {.background = {255, 255, 255},
                                   .max_pixels = DL2_DEFAULT_MAX_PIXELS,
                                   .memory_mib = default_memory_mib(),
@@ -490,10 +499,9 @@ int main(int argc, char **argv)
          "once "
          "(default: half of the machine's memory)",
          &arguments.memory_mib, 1, 1u << 30, NULL},
-        {DL2_OPTION_PARSE, "container", 0, "folder|gulp|tar",
-         "What variants lie in: class folders, GulpIO's chunks, WebDataset's tar shards (default: "
-         "folder)",
-         &arguments.container, 0, 0, parse_container},
+        {DL2_OPTION_CHOICE, "container", 0, container_choice,
+         "What variants lie in, one of the containers below (default: folder)",
+         &arguments.container, 0, 0, NULL, containers},
         {DL2_OPTION_UINT, "shard", 0, "MIB",
          "Begin another chunk or shard at this size (default: 256; chunks have at most 10000 "
          "images)",
@@ -511,11 +519,12 @@ int main(int argc, char **argv)
          &arguments.prune, 0, 0, NULL},
         {DL2_OPTION_CHOICE, "list", 0, "WHAT",
          "Check the other options, list what this build has, and end: codecs (name, lossy or "
-         "lossless, extension); a line each, with tabs between the columns",
+         "lossless, extension) or containers (name, read or read,write, extensions, summary); a "
+         "line each, with tabs between the columns",
          &arguments.list, 0, 0, NULL, lists},
         {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
     };
-    char *details = describe_codecs();
+    char *details = describe_details();
     const struct dl2_program program = {
         .name = "dl2-transcode",
         .synopsis = "SOURCE [DEST]",

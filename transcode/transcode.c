@@ -99,7 +99,7 @@ static void tell(const struct run *run, const char *format, ...)
 
 static bool is_packed(const struct run *run)
 {
-    return run->options->pack.container != DL2_CONTAINER_FOLDER;
+    return dl2_container_is_packed(run->options->pack.container);
 }
 
 /*

@@ -28,7 +28,7 @@ struct dl2_transcode_options {
     struct dl2_decode_options decode; /* channels: 0 */
     unsigned jobs;                    /* 0: dl2_cpu_count() */
     uint64_t memory; /* bytes that images in work may take together; one is always let through */
-    struct dl2_writer_options pack; /* what variants lie in; all 0: class folders */
+    struct dl2_writer_options pack; /* what variants lie in; its container may be "folder" */
     bool force;                     /* make everything again */
     bool prune; /* remove files of earlier runs that no source image accounts for */
     /* Both may be NULL; called from one thread at a time, not always the caller's. */

@@ -65,7 +65,7 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
 
 static bool is_packed(const struct dl2_variant *variant)
 {
-    return variant->pack.container != DL2_CONTAINER_FOLDER;
+    return dl2_container_is_packed(variant->pack.container);
 }
 
 static char *inside(const struct dl2_variant *variant, const char *name, struct dl2_error *error)
@@ -100,8 +100,8 @@ static bool made_by_same_options(const struct dl2_variant *variant)
             return false;
     }
     const char *codec = variant->codec->name;
-    if (strcmp(dl2_json_get_text(variant->old, "container", "folder"),
-               dl2_container_name(variant->pack.container)) != 0)
+    if (strcmp(dl2_json_get_text(variant->old, "container", "folder"), variant->pack.container) !=
+        0)
         return false;
     return json_equal(json_object_get(json_object_get(variant->old, "libraries"), codec),
                       json_object_get(json_object_get(variant->about, "libraries"), codec));
@@ -450,8 +450,7 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
     bad |= json_object_set(summary, "quality", json_object_get(variant->about, "quality"));
     bad |= json_object_set_new(summary, "complete", json_boolean(complete));
     if (is_packed(variant))
-        bad |= json_object_set_new(summary, "container",
-                                   json_string(dl2_container_name(variant->pack.container)));
+        bad |= json_object_set_new(summary, "container", json_string(variant->pack.container));
     bad |= json_object_set_new(summary, "source", dl2_json_text(variant->source));
     bad |= json_object_set(summary, "options", json_object_get(variant->about, "options"));
     bad |= json_object_set(summary, "encoder", json_object_get(variant->about, "encoder"));

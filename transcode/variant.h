@@ -77,7 +77,7 @@ struct dl2_variant_totals {
 struct dl2_variant {
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
-    struct dl2_writer_options pack;           /* container FOLDER: a tree */
+    struct dl2_writer_options pack;           /* its container may be "folder": a tree */
     const struct dl2_dataset *source_dataset; /* whose classes a container has */
     struct dl2_writer *writer;                /* of a packed variant that is being made */
     bool kept;                                /* it is packed, and there as it should be */

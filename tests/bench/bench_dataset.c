@@ -1,10 +1,9 @@
 /*
  * What opening a dataset costs, and holding samples against their check sums. Not a test.
  *
- *   bench_dataset make gulp|tar PATH COUNT BYTES   a packed dataset of COUNT samples in 1000
- * classes bench_dataset open PATH                        time of opening it, whole and its training
- * part bench_dataset read PATH                        time of reading all samples, and of their
- * sums in it
+ *   bench_dataset make CONTAINER PATH COUNT BYTES   makes COUNT samples in 1000 classes
+ *   bench_dataset open PATH   times opening it, whole and its training split
+ *   bench_dataset read PATH   times reading all samples, and computing their check sums
  */
 #include "common/clock.h"
 #include "dataset/dataset.h"
@@ -19,8 +18,7 @@ enum { CLASSES = 1000 };
 static int make(const char *container, const char *path, size_t count, size_t bytes,
                 struct dl2_error *error)
 {
-    const struct dl2_writer_options options = {
-        .container = strcmp(container, "tar") ? DL2_CONTAINER_GULP : DL2_CONTAINER_TAR};
+    const struct dl2_writer_options options = {.container = container};
     static char names[CLASSES][8];
     const char *classes[CLASSES];
     for (int i = 0; i < CLASSES; i++) {

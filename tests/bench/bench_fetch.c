@@ -50,7 +50,7 @@ static int write_copies(const struct dl2_dataset *from, const char *root, unsign
                         struct dl2_error *error)
 {
     char *folder = dl2_path_join(root, "folder"), *tar = dl2_path_join(root, "tar");
-    const struct dl2_writer_options options = {.container = DL2_CONTAINER_TAR};
+    const struct dl2_writer_options options = {.container = "tar"};
     const char *class = "photo";
     struct dl2_writer *writer = NULL;
     struct dl2_bytes scratch = DL2_BYTES_INIT;

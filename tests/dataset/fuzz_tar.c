@@ -13,11 +13,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fd = memfd_create("fuzz_tar", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
         abort();
-    struct dl2_scan scan = {.draft = {.kind = DL2_INDEX_TAR}};
+    struct dl2_scan scan = {.draft = {.container = &dl2_container_tar}};
+    const struct dl2_shard_input input = {.fd = fd, .bytes = size, .key_start = ""};
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_index_draft_add_shard(&scan.draft, "a.tar", size, 0, NULL) < 0)
         abort();
-    int status = dl2_tar_scan(&scan, fd, size, "", NULL, &error);
+    int status = dl2_container_tar.shards->scan(&scan, &input, &error);
     check_scan(&scan, status, &error);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* Reading samples: the right bytes in every mode, bounded caches, named errors, no leaks. */
 #include "common/file.h"
 #include "common/random.h"
-#include "dataset/source.h"
+#include "dataset/container.h"
 #include "loader/cache.h"
 #include "loader/fetch.h"
 #include "loader/read_ahead.h"
@@ -363,8 +363,9 @@ struct pack {
 };
 
 static bool locate_in_pack(const struct dl2_dataset *dataset, size_t index,
-                           struct dl2_location *location)
+                           const struct dl2_slice_range *slices, struct dl2_location *location)
 {
+    (void)slices;
     const struct pack *pack = dataset->state;
     *location = (struct dl2_location){pack->path, pack->to_be_opened ? -1 : pack->fd,
                                       pack->offsets[index], size_of((unsigned)index)};
@@ -380,9 +381,11 @@ static bool cuts_of_pack(const struct dl2_dataset *dataset, size_t index, struct
     return false;
 }
 
-static int verify_pack(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
-                       size_t size, struct dl2_error *error)
+static int verify_pack(const struct dl2_dataset *dataset, size_t index,
+                       const struct dl2_slice_range *slices, const uint8_t *data, size_t size,
+                       struct dl2_error *error)
 {
+    (void)slices;
     struct pack *pack = dataset->state;
     atomic_fetch_add(&pack->verified, 1);
     return is_right((unsigned)index, data, size)
@@ -391,7 +394,8 @@ static int verify_pack(const struct dl2_dataset *dataset, size_t index, const ui
                                index);
 }
 
-static int read_pack(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
+static int read_pack(const struct dl2_dataset *dataset, size_t index,
+                     const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
                      const uint8_t **data, size_t *size, struct dl2_error *error)
 {
     struct pack *pack = dataset->state;
@@ -405,7 +409,7 @@ static int read_pack(const struct dl2_dataset *dataset, size_t index, struct dl2
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s[%zu]: cut short", pack->path, index);
     *data = scratch->data;
     *size = scratch->size;
-    return verify_pack(dataset, index, *data, *size, error);
+    return verify_pack(dataset, index, slices, *data, *size, error);
 }
 
 static void sample_of_pack(const struct dl2_dataset *dataset, size_t index,
@@ -416,12 +420,12 @@ static void sample_of_pack(const struct dl2_dataset *dataset, size_t index,
         .key = "x", .path = "pack[x]", .name = "x", .label = -1, .bytes = size_of((unsigned)index)};
 }
 
-static const struct dl2_source pack_source = {.name = "pack",
-                                              .sample = sample_of_pack,
+static const struct dl2_reader pack_reader = {.sample = sample_of_pack,
                                               .read = read_pack,
                                               .locate = locate_in_pack,
                                               .verify = verify_pack,
                                               .cuts = cuts_of_pack};
+static const struct dl2_container pack_container = {.name = "pack", .reader = &pack_reader};
 
 static struct dl2_dataset open_pack(struct pack *pack, unsigned spoiled)
 {
@@ -442,7 +446,7 @@ static struct dl2_dataset open_pack(struct pack *pack, unsigned spoiled)
         assert_int_equal(write(pack->fd, zeros, GAP), GAP);
         at += size + GAP;
     }
-    return (struct dl2_dataset){.source = &pack_source, .state = pack, .count = COUNT};
+    return (struct dl2_dataset){.container = &pack_container, .state = pack, .count = COUNT};
 }
 
 static void close_pack(struct pack *pack)

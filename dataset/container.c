@@ -1,0 +1,73 @@
+/* The table of containers, and finding the right row. */
+#include "dataset/container.h"
+#include "dataset/packed.h"
+#include "dataset/writer.h"
+
+#include <string.h>
+
+/* A later row is asked first whether it knows a path; a folder can be anything, so it is last. */
+static const struct dl2_container *const rows[] = {
+    &dl2_container_folder,
+    &dl2_container_tar,
+    &dl2_container_gulp,
+    &dl2_container_idx,
+};
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+const struct dl2_container *dl2_container_at(size_t number)
+{
+    return number < ROWS ? rows[number] : NULL;
+}
+
+const struct dl2_container *dl2_container_find(const char *name)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (!strcmp(rows[i]->name, name))
+            return rows[i];
+    return NULL;
+}
+
+const struct dl2_container *dl2_container_of_index(uint32_t kind)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i]->shards && rows[i]->shards->index_kind == kind)
+            return rows[i];
+    return NULL;
+}
+
+const struct dl2_container *dl2_container_probe(const char *path)
+{
+    const struct dl2_container *packed = dl2_shards_probe(path);
+    for (size_t i = ROWS; i-- > 0;)
+        if (rows[i]->shards ? rows[i] == packed : rows[i]->probe(path))
+            return rows[i];
+    return NULL;
+}
+
+const char *dl2_container_name(size_t number)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i]->can_write && number-- == 0)
+            return rows[i]->name;
+    return NULL;
+}
+
+const char *dl2_container_summary(const char *name)
+{
+    const struct dl2_container *container = dl2_container_find(name);
+    return container ? container->summary : NULL;
+}
+
+bool dl2_container_is_packed(const char *name)
+{
+    const struct dl2_container *container = dl2_container_find(name);
+    return container && container->shards;
+}
+
+void dl2_container_list(FILE *out)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        fprintf(out, "%s\t%s\t%s\t%s\n", rows[i]->name, rows[i]->can_write ? "read,write" : "read",
+                rows[i]->extensions, rows[i]->summary);
+}

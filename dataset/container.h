@@ -1,0 +1,108 @@
+/*
+ * The registry of containers: what samples may lie in. A container is one file of this room, with
+ * its reader and its writer, and one row of the table in container.c. Only this room's files
+ * include this header.
+ *
+ * A new container takes its own file, a row in container.c, a line in local.mk and a section in
+ * docs/formats.md. If its samples lie in shards, packed.h says what it supplies.
+ */
+#ifndef DL2_DATASET_CONTAINER_H
+#define DL2_DATASET_CONTAINER_H
+
+#include "dataset/split.h"
+
+struct dl2_shard_format;
+
+/* What a dataset says of a sample while it is opened. Strings live as long as the dataset. */
+struct dl2_entry {
+    const char *key, *name; /* as in struct dl2_sample */
+    int label;
+    enum dl2_part part; /* DL2_PART_NONE if the dataset has no splits of its own */
+    bool is_further;    /* a further frame of the item that the sample before belongs to */
+};
+
+/*
+ * Opens a dataset and reads its samples, which it numbers from 0 on without regard to splits.
+ * `slices` of a sample are NULL for all of its bytes, else a range that cuts() allows.
+ */
+struct dl2_reader {
+    /*
+     * Sets dataset->state, count, has_parts, notes and the classes, for all samples that
+     * options->keep accepts. Finding none is not an error. After a failure close() is called on
+     * what there is.
+     */
+    int (*open)(struct dl2_dataset *dataset, const char *path,
+                const struct dl2_dataset_options *options, struct dl2_error *error);
+    void (*close)(struct dl2_dataset *dataset);
+    void (*describe)(const struct dl2_dataset *dataset, size_t number, struct dl2_entry *entry);
+    void (*sample)(const struct dl2_dataset *dataset, size_t number, struct dl2_sample *sample);
+    int (*read)(const struct dl2_dataset *dataset, size_t number,
+                const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
+                const uint8_t **data, size_t *size, struct dl2_error *error);
+    /* NULL: samples are made in memory. */
+    bool (*locate)(const struct dl2_dataset *dataset, size_t number,
+                   const struct dl2_slice_range *slices, struct dl2_location *location);
+    /* NULL: there are no check sums. */
+    int (*verify)(const struct dl2_dataset *dataset, size_t number,
+                  const struct dl2_slice_range *slices, const uint8_t *data, size_t size,
+                  struct dl2_error *error);
+    /* NULL: no sample is cut into slices. */
+    bool (*cuts)(const struct dl2_dataset *dataset, size_t number, struct dl2_cuts *cuts);
+    /* The number of an item's first sample, SIZE_MAX if there is none. NULL: compare all keys. */
+    size_t (*find)(const struct dl2_dataset *dataset, const char *id);
+};
+
+/* A row of the registry. */
+struct dl2_container {
+    const char *name;       /* in --container, dl2-variant.json and dl2_dataset_container() */
+    const char *extensions; /* of its files, with commas; "-": any */
+    const char *summary;    /* a noun phrase for --help and --list */
+    const char *looks_for;  /* file names, for messages about a path without samples */
+    bool can_write;         /* dl2-transcode writes it */
+    const struct dl2_reader *reader;
+    /* Does `path` hold this container? Looks at names only. NULL for a container of shards. */
+    bool (*probe)(const char *path);
+    const struct dl2_shard_format *shards; /* packed.h; NULL if its samples do not lie in shards */
+};
+
+extern const struct dl2_container dl2_container_folder, dl2_container_tar, dl2_container_gulp,
+    dl2_container_idx;
+
+/* Row `number` of the table, NULL after the last. A later row is asked first what a path holds. */
+const struct dl2_container *dl2_container_at(size_t number);
+/* NULL if there is no container of this name (or this kind of index). */
+const struct dl2_container *dl2_container_find(const char *name);
+const struct dl2_container *dl2_container_of_index(uint32_t kind);
+/* The container at `path`, NULL if no row knows it. */
+const struct dl2_container *dl2_container_probe(const char *path);
+
+struct dl2_dataset {
+    const struct dl2_container *container;
+    void *state;      /* the reader's own; NULL until it is made */
+    size_t count;     /* while it is opened: of all samples; then: of the split's */
+    uint32_t *chosen; /* numbers of the split's samples; NULL: all */
+    char **classes;   /* in label order; one block with its strings */
+    unsigned class_count;
+    bool has_parts;         /* the data come with splits of their own */
+    bool by_rule;           /* the seeded rule split them */
+    enum dl2_part own_part; /* the split that the whole dataset is, because of where it lies */
+    unsigned notes;         /* bits: which notes of the container's struct dl2_shard_format hold */
+    /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
+    size_t part_counts[DL2_PARTS], unlabelled[DL2_PARTS];
+    const char *part_names[DL2_PARTS];
+    char **messages; /* for dl2_dataset_message(), the layout first */
+    size_t message_count;
+};
+
+/* Copies the names, in label order, into dataset->classes. */
+int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,
+                            struct dl2_error *error);
+
+/* layout.c: makes the messages of a dataset whose samples are counted. */
+int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                         struct dl2_error *error);
+
+/* Sets DL2_ERR_MEMORY and returns it. */
+int dl2_dataset_no_memory(struct dl2_error *error);
+
+#endif

@@ -1,0 +1,160 @@
+/* What people are told about a dataset when it is opened: how it was read, and warnings. */
+#include "dataset/container.h"
+#include "dataset/packed.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "9,025" */
+static const char *grouped(size_t number, char text[32])
+{
+    char digits[24];
+    const int length = snprintf(digits, sizeof digits, "%zu", number);
+    char *out = text;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            *out++ = ',';
+        *out++ = digits[i];
+    }
+    *out = '\0';
+    return text;
+}
+
+/* "9,025 images in 10 classes" */
+static void print_images(const struct dl2_dataset *dataset, size_t count, FILE *out)
+{
+    char number[32];
+    fprintf(out, "%s image%s", grouped(count, number), count == 1 ? "" : "s");
+    if (dataset->class_count)
+        fprintf(out, " in %s class%s", grouped(dataset->class_count, number),
+                dataset->class_count == 1 ? "" : "es");
+}
+
+/* "train 9,025 images in 10 classes, val 3,929 (valid/)" */
+static void print_parts(const struct dl2_dataset *dataset, FILE *out)
+{
+    bool first = true;
+    char number[32];
+    for (int p = DL2_PART_TRAIN; p < DL2_PARTS; p++) {
+        const size_t count = dataset->part_counts[p];
+        if (!count)
+            continue;
+        const char *name = dl2_part_name(p), *folder = dataset->part_names[p];
+        const int length = (int)strcspn(folder, "/");
+        fprintf(out, "%s%s ", first ? "" : ", ", name);
+        if (first)
+            print_images(dataset, count, out);
+        else
+            fputs(grouped(count, number), out);
+        if (strncmp(folder, name, (size_t)length) != 0 || name[length])
+            fprintf(out, " (%.*s/)", length, folder);
+        first = false;
+    }
+    if (dataset->part_counts[DL2_PART_NONE])
+        fprintf(out, "; %s elsewhere", grouped(dataset->part_counts[DL2_PART_NONE], number));
+}
+
+static void print_layout(const struct dl2_dataset *dataset,
+                         const struct dl2_dataset_options *options, FILE *out)
+{
+    size_t all = 0;
+    char train[32], val[32];
+    if (dataset->has_parts) {
+        print_parts(dataset, out);
+        return;
+    }
+    for (int p = 0; p < DL2_PARTS; p++)
+        all += dataset->part_counts[p];
+    print_images(dataset, all, out);
+    if (dataset->own_part)
+        fprintf(out, ", all of them in the %s split", dl2_part_name(dataset->own_part));
+    if (dataset->by_rule)
+        fprintf(out,
+                ", without folders for splits: %s for training and %s for validation, chosen by a "
+                "hash of their names (fraction %g, seed %llu)",
+                grouped(dataset->part_counts[DL2_PART_TRAIN], train),
+                grouped(dataset->part_counts[DL2_PART_VAL], val), options->val_fraction,
+                (unsigned long long)options->split_seed);
+}
+
+/* Adds a message; takes the text, NULL where memory ran out. */
+static int add_message(struct dl2_dataset *dataset, char *text)
+{
+    char **grown = dl2_realloc(dataset->messages, dataset->message_count + 1, sizeof *grown);
+    if (grown)
+        dataset->messages = grown;
+    if (!grown || !text) {
+        free(text);
+        return DL2_ERR_MEMORY;
+    }
+    grown[dataset->message_count++] = text;
+    return DL2_OK;
+}
+
+DL2_PRINTF(2, 3) static int warn(struct dl2_dataset *dataset, const char *format, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(&text, format, args);
+    va_end(args);
+    return add_message(dataset, length < 0 ? NULL : text);
+}
+
+static int add_warnings(struct dl2_dataset *dataset)
+{
+    for (unsigned i = 0; i < dataset->class_count; i++)
+        if (dl2_part_of_folder(dataset->classes[i], strlen(dataset->classes[i])))
+            DL2_TRY(
+                warn(dataset,
+                     "the folder '%s' is read as a class, although its name is a split's; if it "
+                     "is a split, put every folder of images into a split, as in "
+                     "train/CLASS/IMAGE",
+                     dataset->classes[i]));
+    size_t unlabelled = 0;
+    char number[32];
+    for (int p = DL2_PART_NONE; p < DL2_PARTS; p++)
+        unlabelled += p || !dataset->has_parts ? dataset->unlabelled[p] : 0;
+    if (unlabelled && dataset->class_count)
+        DL2_TRY(warn(dataset, "%s image%s outside every class: no split has %s",
+                     grouped(unlabelled, number), unlabelled == 1 ? " is" : "s are",
+                     unlabelled == 1 ? "it" : "them"));
+    const struct dl2_shard_format *shards = dataset->container->shards;
+    for (unsigned i = 0; shards && i < DL2_SHARD_NOTES; i++)
+        if (dataset->notes >> i & 1 && shards->notes[i])
+            DL2_TRY(warn(dataset, "%s", shards->notes[i]));
+    return DL2_OK;
+}
+
+int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                         struct dl2_error *error)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return dl2_dataset_no_memory(error);
+    print_layout(dataset, options, out);
+    const bool whole = fclose(out) == 0;
+    if (!whole) {
+        free(text);
+        text = NULL;
+    }
+    int status = add_message(dataset, text);
+    if (status == DL2_OK)
+        status = add_warnings(dataset);
+    return status < 0 ? dl2_dataset_no_memory(error) : DL2_OK;
+}
+
+const char *dl2_dataset_layout(const struct dl2_dataset *dataset)
+{
+    return dataset->messages[0];
+}
+
+const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters)
+{
+    *matters = number || dataset->by_rule;
+    return number < dataset->message_count ? dataset->messages[number] : NULL;
+}
