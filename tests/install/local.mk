@@ -1,2 +1,2 @@
 TESTS += tests/install/install.sh
-EXTRA_DIST += tests/install/install.sh examples/load_batches.c
+EXTRA_DIST += tests/install/install.sh

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The documents: lines of at most 100 columns, links that lead somewhere, a short README from which
+# every document can be reached.
+. "$srcdir/tests/lib.sh"
+cd "$srcdir" || exit 99
+
+[ "$(wc -c <README.md)" -le 6000 ] || fail "README.md has $(wc -c <README.md) bytes, more than 6000"
+# Columns are characters: bytes but for those that continue one in UTF-8.
+LC_ALL=C awk '{ line = $0; gsub(/[\200-\277]/, "", line) }
+    length(line) > 100 { print FILENAME ":" FNR ": " length(line) " columns"; wide = 1 }
+    END { exit wide }' ./*.md docs/*.md || fail "lines above 100 columns"
+
+# anchors FILE: what its headings are called in links (lower case, punctuation left out, dashes).
+anchors() {
+    sed -n '/^```/,/^```/!s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' |
+        sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+echo README.md >"$work/reached"
+for file in *.md docs/*.md; do
+    sed '/^    /d; /^```/,/^```/d; s/`[^`]*`//g' "$file" | grep -o '\](\(<[^>]*>\|[^)]*\))' |
+        sed 's/^](//; s/)$//' >"$work/links"
+    while read -r link; do
+        case $link in *://*) continue ;; esac
+        path=${link%%#*} anchor=
+        case $link in *'#'*) anchor=${link#*#} ;; esac
+        target=$file
+        [ -z "$path" ] || target=$(dirname "$file")/$path
+        [ -e "$target" ] || fail "$file links to $link: there is no $target"
+        [ -z "$anchor" ] || anchors "$target" | grep -qx -e "$anchor" ||
+            fail "$file links to $link: $target has no such heading"
+        [ "$file" != README.md ] || echo "${target#./}" >>"$work/reached"
+    done <"$work/links"
+done
+for file in *.md docs/*.md; do
+    grep -qx "$file" "$work/reached" || fail "README.md has no link to $file"
+done
