@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # What `make install` gives to others: each header compiles alone, as C and as C++; the library exports what they
 # declare and nothing else; the example builds with pkg-config and loads the batches that dl2-load does.
 . "$srcdir/tests/lib.sh"
@@ -18,6 +19,12 @@ headers=${cflags#-I} && headers=${headers%% *}
 # Among Python's modules lies the module alone.
 stray=$(find "$root" -path '*-packages/*' ! -type d ! -name dl2.so)
 [ -z "$stray" ] || fail "among Python's modules: $stray"
+
+# The documents, with what they link to.
+docs=$(find "$root" -path '*/doc/dl2' -type d)
+for file in LICENSE NEWS.md README.md docs/install.md docs/report.png examples/load_batches.c; do
+    [ -s "$docs/$file" ] || fail "$file is not installed"
+done
 
 # Each alone.
 strict='-Wall -Wextra -Wpedantic -Werror'
