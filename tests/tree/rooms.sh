@@ -1,6 +1,7 @@
 #!/bin/sh
-# The rooms of CONTRIBUTING.md: who includes whom, which files may include a library's headers, and
-# that no two struct tags have one name.
+# The rooms of CONTRIBUTING.md: who includes whom, which files may include a library's headers, that
+# no two struct tags or external symbols have one name, and that files of a room don't call each other
+# in a circle.
 . "$srcdir/tests/lib.sh"
 cd "$srcdir" || exit 99
 
@@ -58,12 +59,39 @@ find $rooms -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort |
     xargs sed -nE 's/^(struct|enum|union) (dl2_[a-z0-9_]+) \{.*/\2/p' | sort | uniq -d >"$work/twice"
 [ ! -s "$work/twice" ] || fail "two structs have one name: $(cat "$work/twice")"
 
-# External symbols, of the objects that this build has. Tests compile some of them once more.
+# Objects that this build made of the rooms' sources. Tests compile some of them once more, and an
+# older build may have left objects of files that are gone.
+command -v nm >/dev/null 2>&1 || skip "nm is not installed (Debian: binutils)"
 cd "$builddir" || exit 99
 # shellcheck disable=SC2086
-find $rooms \( -path '*.libs/*.o' -o -name '*.o' \) 2>/dev/null | grep -v '/tests_' >"$work/objects"
+find $rooms -name '*.o' 2>/dev/null | grep -v '/tests_' | while read -r object; do
+    name=${object##*/} folder=${object%/*}
+    name=${name##*-}
+    source=$srcdir/${folder%/.libs}/${name%.o}
+    [ ! -e "$source.c" ] && [ ! -e "$source.cu" ] || echo "$object"
+done >"$work/objects"
 [ -s "$work/objects" ] || skip "this build has no object files"
-command -v nm >/dev/null 2>&1 || skip "nm is not installed (Debian: binutils)"
-xargs nm -g --defined-only <"$work/objects" | awk 'NF == 3 && $2 != "W" && $2 != "V" && $3 != "main" { print $3 }' |
-    sort | uniq -d | grep '^dl2' >"$work/twice"
+xargs nm -A -g <"$work/objects" >"$work/symbols"
+
+# symbols TYPES: "ROOM FILE SYMBOL" of those types.
+symbols() {
+    awk -v types="$1" '{
+        file = substr($0, 1, index($0, ":") - 1); symbol = $NF; type = $(NF - 1)
+        room = file; sub("/.*", "", room); sub(".*/", "", file); sub(".*-", "", file); sub("[.]o$", "", file)
+        if (index(types, type)) print room, file, symbol
+    }' "$work/symbols"
+}
+symbols TDBRC | awk '$3 ~ /^dl2/ { print $3 }' | sort | uniq -d >"$work/twice"
 [ ! -s "$work/twice" ] || fail "two external symbols have one name: $(cat "$work/twice")"
+
+# Files of a room call each other one way. Known loops, each with its reason:
+# loader: the engines of read-ahead ask it what to read next; it starts and wakes them.
+known_loops='engine_threads read_ahead|engine_uring read_ahead'
+for room in $rooms; do
+    symbols U | awk -v room="$room" '$1 == room { print $2, $3 }' >"$work/uses"
+    symbols T | awk -v room="$room" '$1 == room { print $3, $2 }' >"$work/has"
+    awk 'NR == FNR { has[$1] = $2; next } $2 in has && has[$2] != $1 { print $1, has[$2] }' \
+        "$work/has" "$work/uses" | sort -u | grep -vxE "$known_loops" >"$work/calls"
+    tsort "$work/calls" >/dev/null 2>"$work/loop" || true
+    [ ! -s "$work/loop" ] || fail "files of $room/ call each other in a circle: $(sed 's/.*: //' "$work/loop")"
+done
