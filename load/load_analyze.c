@@ -80,7 +80,8 @@ static int read_device_report(struct dl2_load_analysis *analysis, struct dl2_err
     device->rate = reported_rate(json_object_get(device->report, "epochs"));
     if (!(device->rate.middle > 0))
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no epoch has images_per_second", path);
-    device->shared = !json_object_get(device->report, "card");
+    /* A card that was merely watched (DL2_CARD) has no precision. */
+    device->shared = !json_object_get(json_object_get(device->report, "card"), "precision");
     const long long threads = dl2_json_get_integer(arguments, "threads", 0);
     if (threads > 0 && threads < device->cores)
         device->threads = (unsigned)threads;

@@ -4,7 +4,6 @@
 #include "codec/codec.h"
 #include "common/clock.h"
 #include "common/file.h"
-#include "common/json.h"
 #include "common/option.h"
 #include "common/progress.h"
 #include "common/quote.h"
@@ -680,34 +679,24 @@ static void on_opened(void *context, const char *path, const struct dl2_dataset 
             fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(text));
 }
 
-static void on_begun(void *context, const json_t *report)
+static void on_begun(void *context, const struct dl2_train_overview *run)
 {
     (void)context;
-    bar_epoch = json_array_size(json_object_get(report, "epochs")) + 1;
+    bar_epoch = run->epochs_done + 1;
     if (quiet)
         return;
-    const json_t *arguments = json_object_get(report, "arguments");
-    printf("%s, %.2f million parameters, on device %s (%s)\n",
-           dl2_json_get_text(report, "arch", "?"),
-           (double)dl2_json_get_integer(report, "parameters", 0) / 1e6,
-           dl2_json_get_text(report, "device", "?"),
-           dl2_json_get_text(json_object_get(report, "versions"), "device", "?"));
-    printf("%s: %lld images of %lld classes at %lld pixels, batches of %lld",
-           DL2_SHOWN(dl2_json_get_text(report, "variant", "?")),
-           dl2_json_get_integer(report, "train_images", 0),
-           dl2_json_get_integer(report, "classes", 0),
-           dl2_json_get_integer(arguments, "image-size", 0),
-           dl2_json_get_integer(arguments, "batch", 0));
-    const json_t *world = json_object_get(report, "world");
-    if (json_is_object(world))
-        printf(", ranks: %lld (%s), %lld images a step, peak learning rate %g",
-               dl2_json_get_integer(world, "ranks", 0), dl2_json_get_text(world, "transport", "?"),
-               dl2_json_get_integer(world, "images_per_step", 0),
-               dl2_json_get_real(arguments, "lr", 0));
-    const long long ranks = json_is_object(world) ? dl2_json_get_integer(world, "ranks", 1) : 1;
-    const long long left_out = dl2_json_get_integer(report, "train_images", 0) % ranks;
+    printf("%s, %.2f million parameters, on device %s (%s)\n", run->arch,
+           (double)run->parameters / 1e6, run->device, run->device_version);
+    printf("%s: %llu images of %u classes at %u pixels, batches of %u", DL2_SHOWN(run->variant),
+           (unsigned long long)run->images, run->classes, config.image_size, config.batch);
+    const unsigned ranks = dl2_world_size(config.world);
+    if (config.world)
+        printf(", ranks: %u (%s), %llu images a step, peak learning rate %g", ranks,
+               config.world->ops->name,
+               (unsigned long long)config.batch * config.accumulate * ranks, config.lr);
+    const unsigned left_out = (unsigned)(run->images % ranks);
     if (left_out)
-        printf("; each epoch leaves out %lld image%s, others each time, since all ranks train on "
+        printf("; each epoch leaves out %u image%s, others each time, since all ranks train on "
                "equally many",
                left_out, left_out == 1 ? "" : "s");
     printf("\n");
@@ -731,31 +720,42 @@ static void on_step(void *context, const char *what, uint64_t done, uint64_t tot
     progress.done = (size_t)done;
 }
 
-static void on_epoch(void *context, const json_t *epoch)
+static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
 {
     (void)context;
     close_bar();
-    bar_epoch = (unsigned long long)dl2_json_get_integer(epoch, "epoch", 0) + 1;
+    bar_epoch = epoch->number + 1;
     if (quiet)
         return;
-    const json_t *train = json_object_get(epoch, "train");
-    double seconds = dl2_json_get_real(epoch, "seconds", 0);
-    printf("epoch %3lld  lr %-8.3g train loss %.3f top-1 %5.1f%%",
-           dl2_json_get_integer(epoch, "epoch", 0), dl2_json_get_real(epoch, "lr", 0),
-           dl2_json_get_real(train, "loss", NAN), 100 * dl2_json_get_real(train, "top1", NAN));
-    size_t i;
-    json_t *val;
-    json_array_foreach(json_object_get(epoch, "val"), i, val)
-    {
-        printf("  %s loss %.3f top-1 %5.1f%% top-5 %.1f%%",
-               DL2_SHOWN(dl2_json_get_text(val, "name", "?")), dl2_json_get_real(val, "loss", NAN),
-               100 * dl2_json_get_real(val, "top1", NAN),
-               100 * dl2_json_get_real(val, "top5", NAN));
+    printf("epoch %3llu  lr %-8.3g train loss %.3f top-1 %5.1f%%",
+           (unsigned long long)epoch->number, epoch->lr, epoch->loss, 100 * epoch->top1);
+    for (size_t i = 0; i < epoch->val_count; i++) {
+        const struct dl2_train_val *val = &epoch->val[i];
+        printf("  %s loss %.3f top-1 %5.1f%% top-5 %.1f%%", DL2_SHOWN(val->name), val->loss,
+               100 * val->top1, 100 * val->top5);
     }
-    printf("  %.1f s, %.0f img/s, %.0f%% waiting\n", seconds,
-           dl2_json_get_real(epoch, "images_per_second", 0),
-           seconds > 0 ? 100 * dl2_json_get_real(epoch, "data_wait_seconds", 0) / seconds : 0);
+    const bool timed = epoch->seconds > 0;
+    printf("  %.1f s, %.0f img/s, %.0f%% waiting\n", epoch->seconds,
+           timed ? epoch->images_per_second : 0,
+           timed ? 100 * epoch->data_wait / epoch->seconds : 0);
     fflush(stdout);
+}
+
+static void on_ended(void *context, const struct dl2_train_summary *summary)
+{
+    (void)context;
+    close_bar();
+    for (size_t i = 0; i < summary->val_count; i++) {
+        const struct dl2_train_val *val = &summary->val[i];
+        printf("%s: top-1 %.2f%%, top-5 %.2f%%", DL2_SHOWN(val->name), 100 * val->top1,
+               100 * val->top5);
+        if (i == 0)
+            printf(" (best top-1: %.2f%%, in epoch %llu)", 100 * summary->best_top1,
+                   (unsigned long long)summary->best_epoch);
+        printf("\n");
+    }
+    const char *out = DL2_SHOWN(summary->out);
+    printf("report: %.*s/%s\n", dl2_path_folder_length(out), out, DL2_EXPERIMENT_FILE);
 }
 
 static void on_note(void *context, const char *text)
@@ -774,28 +774,6 @@ static void on_failed(void *context, const struct dl2_error *error)
             error->message);
 }
 
-static void show_result(const struct dl2_train_result *result)
-{
-    const json_t *arguments = json_object_get(result->report, "arguments");
-    const json_t *best = json_object_get(result->report, "best");
-    size_t i;
-    json_t *val;
-    json_array_foreach(json_object_get(result->report, "final"), i, val)
-    {
-        printf("%s: top-1 %.2f%%, top-5 %.2f%%", DL2_SHOWN(dl2_json_get_text(val, "name", "?")),
-               100 * dl2_json_get_real(val, "top1", NAN),
-               100 * dl2_json_get_real(val, "top5", NAN));
-        if (i == 0)
-            printf(" (best top-1: %.2f%%, in epoch %lld)",
-                   100 * dl2_json_get_real(json_array_get(json_object_get(best, "val"), 0), "top1",
-                                           NAN),
-                   dl2_json_get_integer(best, "epoch", 0));
-        printf("\n");
-    }
-    const char *out = DL2_SHOWN(dl2_json_get_text(arguments, "out", "?"));
-    printf("report: %.*s/%s\n", dl2_path_folder_length(out), out, DL2_EXPERIMENT_FILE);
-}
-
 static json_t *library_versions(void)
 {
     json_t *versions = dl2_codec_versions();
@@ -807,8 +785,13 @@ static json_t *library_versions(void)
 
 static int train(struct dl2_world *world)
 {
-    const struct dl2_train_events events = {NULL,     on_opened, on_begun, on_step,
-                                            on_epoch, on_note,   on_failed};
+    const struct dl2_train_events events = {.opened = on_opened,
+                                            .begun = on_begun,
+                                            .stepped = on_step,
+                                            .epoch_ended = on_epoch,
+                                            .ended = on_ended,
+                                            .note = on_note,
+                                            .failed = on_failed};
     struct dl2_train_result result;
     struct dl2_error error = DL2_ERROR_INIT;
     /* A second signal ends the program as it would any other. A rank's comes from who started it,
@@ -830,9 +813,6 @@ static int train(struct dl2_world *world)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     if (status < 0)
         return first || !result.common ? DL2_EXIT_FAILED : DL2_EXIT_OK;
-    if (first)
-        show_result(&result);
-    json_decref(result.report);
     if (first && !result.completed)
         fprintf(stderr,
                 "%s: stopped at epoch %.4g; the same command with --resume goes on from there\n",

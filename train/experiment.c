@@ -22,6 +22,11 @@ static json_t *paths(const char *const *list, size_t count)
     return array;
 }
 
+static json_int_t trainers(const struct dl2_train_config *config)
+{
+    return config->trainers ? config->trainers : 1;
+}
+
 static json_t *stage_list(const struct dl2_run *run, bool with_paths)
 {
     json_t *array = json_array();
@@ -38,6 +43,14 @@ static json_t *stage_list(const struct dl2_run *run, bool with_paths)
         json_array_append_new(array, object);
     }
     return array;
+}
+
+uint64_t dl2_run_images(const struct dl2_run *run)
+{
+    uint64_t images = 0;
+    for (size_t i = 0; i < run->stage_count; i++)
+        images = run->stages[i].images > images ? run->stages[i].images : images;
+    return images;
 }
 
 /* Every option of dl2-train under its long name, with the value that it came to. */
@@ -113,7 +126,7 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "mixup", json_real(c->mixup));
     json_object_set_new(a, "ema", json_real(c->average_decay));
     json_object_set_new(a, "seed", json_integer((json_int_t)c->seed));
-    json_object_set_new(a, "trainers", json_integer(c->trainers ? c->trainers : 1));
+    json_object_set_new(a, "trainers", json_integer(trainers(c)));
     json_object_set_new(a, "time-budget",
                         c->time_budget > 0 ? json_real(c->time_budget) : json_null());
     json_object_set_new(a, "run-epochs",
@@ -218,11 +231,9 @@ static json_t *world_of(const struct dl2_run *run)
 
 json_t *dl2_run_report(const struct dl2_run *run)
 {
-    uint64_t images = 0, bytes = 0;
-    for (size_t i = 0; i < run->stage_count; i++) {
-        images = run->stages[i].images > images ? run->stages[i].images : images;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < run->stage_count; i++)
         bytes += run->stages[i].bytes;
-    }
     json_t *versions =
         run->config->versions ? json_deep_copy(run->config->versions) : json_object();
     json_object_set_new(versions, "device", json_string(run->device->ops->version()));
@@ -240,7 +251,7 @@ json_t *dl2_run_report(const struct dl2_run *run)
     if (run->card)
         json_object_set(report, "card", run->card);
     json_object_set_new(report, "classes", json_integer(run->classes));
-    json_object_set_new(report, "train_images", json_integer((json_int_t)images));
+    json_object_set_new(report, "train_images", json_integer((json_int_t)dl2_run_images(run)));
     json_object_set_new(
         report, "val_images",
         json_integer(run->val_count ? (json_int_t)run->val[0].images : (json_int_t)0));
@@ -294,29 +305,42 @@ static json_t *rank_records(const struct dl2_run *run, const double *figures, un
     return records;
 }
 
-static json_t *make_record(const struct dl2_run *run, double position, const double *figures)
+static struct dl2_train_epoch make_epoch(const struct dl2_run *run, const double *figures)
+{
+    const struct dl2_run_state *state = &run->state;
+    const double counted = state->sums.counted ? (double)state->sums.counted : NAN;
+    struct dl2_train_epoch epoch = {.number = state->pass + 1,
+                                    .lr = state->lr,
+                                    .loss = state->sums.loss / counted,
+                                    .top1 = (double)state->sums.top1 / counted,
+                                    .top5 = (double)state->sums.top5 / counted};
+    for (unsigned rank = 0; rank < dl2_world_size(run->config->world); rank++) {
+        epoch.seconds = fmax(epoch.seconds, figures[rank * FIGURES + SECONDS]);
+        epoch.data_wait = fmax(epoch.data_wait, figures[rank * FIGURES + WAIT]);
+    }
+    epoch.images_per_second = epoch.seconds > 0 ? (double)state->images / epoch.seconds : NAN;
+    return epoch;
+}
+
+static json_t *make_record(const struct dl2_run *run, double position,
+                           const struct dl2_train_epoch *epoch, const double *figures)
 {
     const struct dl2_run_state *state = &run->state;
     const unsigned ranks = dl2_world_size(run->config->world);
-    double counted = state->sums.counted ? (double)state->sums.counted : NAN;
-    /* The slowest rank's, and of the one that waited longest: the others wait for it. */
-    double seconds = 0, wait = 0, joules = sum_of(figures, ranks, JOULES);
-    for (unsigned rank = 0; rank < ranks; rank++) {
-        seconds = fmax(seconds, figures[rank * FIGURES + SECONDS]);
-        wait = fmax(wait, figures[rank * FIGURES + WAIT]);
-    }
+    const double seconds = epoch->seconds, wait = epoch->data_wait;
+    const double joules = sum_of(figures, ranks, JOULES);
     json_t *record = json_object();
-    json_object_set_new(record, "epoch", json_integer((json_int_t)state->pass + 1));
+    json_object_set_new(record, "epoch", json_integer((json_int_t)epoch->number));
     json_object_set_new(record, "position", json_real(position));
     json_object_set_new(record, "stage", json_integer((json_int_t)state->stage));
-    json_object_set(record, "trainers", json_object_get(run->arguments, "trainers"));
+    json_object_set_new(record, "trainers", json_integer(trainers(run->config)));
     json_object_set_new(record, "variant", dl2_json_text(run->stages[state->stage].name));
-    json_object_set_new(record, "lr", dl2_json_real(state->lr));
+    json_object_set_new(record, "lr", dl2_json_real(epoch->lr));
     json_t *train = json_object();
     json_object_set_new(train, "images", json_integer((json_int_t)state->images));
-    json_object_set_new(train, "loss", dl2_json_real(state->sums.loss / counted));
-    json_object_set_new(train, "top1", dl2_json_real((double)state->sums.top1 / counted));
-    json_object_set_new(train, "top5", dl2_json_real((double)state->sums.top5 / counted));
+    json_object_set_new(train, "loss", dl2_json_real(epoch->loss));
+    json_object_set_new(train, "top1", dl2_json_real(epoch->top1));
+    json_object_set_new(train, "top5", dl2_json_real(epoch->top5));
     if (state->loss_scale.scale > 0) {
         json_object_set_new(train, "loss_scale", json_real(state->loss_scale.scale));
         json_object_set_new(train, "skipped_updates",
@@ -327,8 +351,7 @@ static json_t *make_record(const struct dl2_run *run, double position, const dou
     json_object_set_new(record, "seconds", json_real(seconds));
     json_object_set_new(record, "data_wait_seconds", json_real(wait));
     json_object_set_new(record, "compute_seconds", json_real(seconds - wait));
-    json_object_set_new(record, "images_per_second",
-                        dl2_json_real(seconds > 0 ? (double)state->images / seconds : NAN));
+    json_object_set_new(record, "images_per_second", dl2_json_real(epoch->images_per_second));
     json_object_set_new(record, "data_stall", dl2_json_real(seconds > 0 ? wait / seconds : NAN));
     if (isfinite(joules) && state->images) {
         json_object_set_new(record, "joules", json_real(joules));
@@ -344,51 +367,53 @@ static json_t *make_record(const struct dl2_run *run, double position, const dou
     return record;
 }
 
-int dl2_run_epoch_record(const struct dl2_run *run, double position, json_t **out,
-                         struct dl2_error *error)
+int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
+                         json_t **out, struct dl2_error *error)
 {
     double *figures = dl2_calloc(dl2_world_size(run->config->world), FIGURES * sizeof *figures);
     if (!figures)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for an epoch's record");
     int status = gather_figures(run, figures, error);
-    if (status == DL2_OK)
-        *out = make_record(run, position, figures);
+    if (status == DL2_OK) {
+        *epoch = make_epoch(run, figures);
+        *out = make_record(run, position, epoch, figures);
+    }
     free(figures);
     return status;
 }
 
-/* The epoch whose first validation set had the highest top-1, the first of equals; NULL: none. */
-static json_t *best_epoch(const json_t *epochs)
+void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t *record)
 {
-    json_t *best = NULL;
-    double top = -1;
-    size_t i;
-    json_t *epoch;
-    json_array_foreach(epochs, i, epoch)
-    {
-        const json_t *val = json_array_get(json_object_get(epoch, "val"), 0);
-        double top1 = dl2_json_get_real(val, "top1", -1);
-        if (val && top1 > top) {
-            top = top1;
-            best = epoch;
-        }
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->state.val_count; i++) {
+        const struct dl2_train_val *val = &run->state.val[i];
+        json_t *set = json_object();
+        json_object_set_new(set, "name", dl2_json_text(val->name));
+        json_object_set_new(set, "images", json_integer((json_int_t)val->images));
+        json_object_set_new(set, "loss", dl2_json_real(val->loss));
+        json_object_set_new(set, "top1", dl2_json_real(val->top1));
+        json_object_set_new(set, "top5", dl2_json_real(val->top5));
+        json_array_append_new(list, set);
     }
-    return best;
+    json_object_set_new(record, "val", list);
+    json_object_set_new(record, "val_seconds", json_real(seconds));
 }
 
-static json_t *best_of(const json_t *epochs)
+static json_t *best_of(const struct dl2_run_state *state)
 {
-    const json_t *best = best_epoch(epochs);
-    return best ? json_pack("{s:O, s:O}", "epoch", json_object_get(best, "epoch"), "val",
-                            json_object_get(best, "val"))
-                : json_null();
+    if (!state->best_epoch)
+        return json_null();
+    const json_t *record = json_array_get(state->epochs, (size_t)state->best_epoch - 1);
+    return json_pack("{s:I, s:O}", "epoch", (json_int_t)state->best_epoch, "val",
+                     json_object_get(record, "val"));
 }
 
-static json_t *final_of(const json_t *epochs)
+static json_t *final_of(const struct dl2_run_state *state)
 {
-    size_t count = json_array_size(epochs);
-    json_t *val = count ? json_object_get(json_array_get(epochs, count - 1), "val") : NULL;
-    return json_array_size(val) ? json_incref(val) : json_null();
+    if (!state->val_count)
+        return json_null();
+    const size_t last = json_array_size(state->epochs) - 1;
+    return json_incref(json_object_get(json_array_get(state->epochs, last), "val"));
 }
 
 static json_t *bad_list(json_t *bad)
@@ -407,8 +432,8 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
 {
     json_t *report = run->report;
     json_object_set(report, "epochs", run->state.epochs);
-    json_object_set_new(report, "final", final_of(run->state.epochs));
-    json_object_set_new(report, "best", best_of(run->state.epochs));
+    json_object_set_new(report, "final", final_of(&run->state));
+    json_object_set_new(report, "best", best_of(&run->state));
     json_object_set_new(report, "seconds", json_real(dl2_run_elapsed(run)));
     json_object_set_new(report, "peak_rss_bytes", json_integer((json_int_t)dl2_peak_rss()));
     json_object_set_new(report, "timeline", dl2_monitor_timeline(run->monitor));

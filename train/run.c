@@ -332,8 +332,8 @@ static int start_monitor(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_device_class *ops = run->device->ops;
     run->card = ops->describe ? ops->describe(run->device) : NULL;
-    const char *pci = dl2_json_get_text(run->card, "pci", NULL);
-    DL2_TRY(dl2_monitor_start(1.0, pci, &run->monitor, error));
+    const char *pci = run->device->pci;
+    DL2_TRY(dl2_monitor_start(1.0, *pci ? pci : NULL, &run->monitor, error));
     json_t *told = dl2_monitor_card(run->monitor);
     if (told && run->card)
         json_object_update_missing(told, run->card);
@@ -411,9 +411,7 @@ void dl2_run_close(struct dl2_run *run)
     json_decref(run->report);
     json_decref(run->card);
     json_decref(run->bad);
-    json_decref(run->state.epochs);
-    json_decref(run->state.missing);
-    json_decref(run->state.part);
+    dl2_run_state_free(&run->state);
     if (run->lock >= 0)
         close(run->lock);
 }

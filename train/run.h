@@ -79,9 +79,14 @@ json_t *dl2_run_identity(const struct dl2_run *run);
 /* What may change on resuming, but is named where it does: it bears on results. */
 json_t *dl2_run_part(const struct dl2_run *run);
 json_t *dl2_run_report(const struct dl2_run *run);
-/* Of the pass that ends at `position`, as all ranks saw it, without validation. Collective. */
-int dl2_run_epoch_record(const struct dl2_run *run, double position, json_t **out,
-                         struct dl2_error *error);
+/* The pass that ends at `position`, as all ranks saw it, without validation: its figures, and its
+ * record for the report. Collective. */
+int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
+                         json_t **out, struct dl2_error *error);
+/* Adds state.val, which took so many seconds, to the record of its pass. */
+void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t *record);
+/* Images of the largest stage. */
+uint64_t dl2_run_images(const struct dl2_run *run);
 /* Brings the report up to date and writes it. */
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error);
 /* What someone needs who uses the weights elsewhere: the metadata of exported ones. */

@@ -16,6 +16,23 @@ static char *dump(const json_t *json)
     return json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
 }
 
+void dl2_run_state_free(struct dl2_run_state *state)
+{
+    json_decref(state->epochs);
+    json_decref(state->missing);
+    json_decref(state->part);
+    free(state->val);
+    memset(state, 0, sizeof *state);
+}
+
+void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1)
+{
+    if (top1 < 0 || (state->best_epoch && !(top1 > state->best_top1)))
+        return;
+    state->best_epoch = epoch;
+    state->best_top1 = top1;
+}
+
 static json_t *state_to_json(const struct dl2_run_state *state)
 {
     json_t *json = json_pack(
@@ -83,6 +100,36 @@ static int loss_scale_from_json(json_t *json, struct dl2_loss_scale *scale, stru
     return DL2_OK;
 }
 
+static int val_from_json(const json_t *list, struct dl2_run_state *state, struct dl2_error *error)
+{
+    size_t i;
+    json_t *set;
+    state->val_count = json_array_size(list);
+    if (!state->val_count)
+        return DL2_OK;
+    state->val = dl2_calloc(state->val_count, sizeof *state->val);
+    if (!state->val)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a run's state");
+    json_array_foreach(list, i, set) state->val[i] = (struct dl2_train_val){
+        dl2_json_get_text(set, "name", "?"), (uint64_t)dl2_json_get_integer(set, "images", 0),
+        dl2_json_get_real(set, "loss", NAN), dl2_json_get_real(set, "top1", NAN),
+        dl2_json_get_real(set, "top5", NAN)};
+    return DL2_OK;
+}
+
+/* The figures of state->epochs. */
+static int figures_from_json(struct dl2_run_state *state, struct dl2_error *error)
+{
+    size_t i;
+    json_t *record, *val = NULL;
+    json_array_foreach(state->epochs, i, record)
+    {
+        val = json_object_get(record, "val");
+        dl2_run_state_rank(state, i + 1, dl2_json_get_real(json_array_get(val, 0), "top1", -1));
+    }
+    return val_from_json(val, state, error);
+}
+
 static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2_error *error)
 {
     json_int_t pass, stage, batch, step, updates, counted, top1, top5, images;
@@ -118,7 +165,7 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     state->joules = dl2_json_get_real(json, "joules", images ? NAN : 0);
     state->epochs = json_incref(epochs);
     state->part = json_incref(json_object_get(json, "part"));
-    return DL2_OK;
+    return figures_from_json(state, error);
 }
 
 static int set_json(struct dl2_safetensors *checkpoint, const char *key, const json_t *json,
@@ -336,9 +383,7 @@ bool dl2_run_state_unfinished(const char *path)
     if (get_json(&checkpoint, STATE_KEY, &json, NULL) == DL2_OK &&
         state_from_json(json, &state, NULL) == DL2_OK)
         unfinished = !state.completed;
-    json_decref(state.epochs);
-    json_decref(state.missing);
-    json_decref(state.part);
+    dl2_run_state_free(&state);
     json_decref(json);
     dl2_safetensors_free(&checkpoint);
     return unfinished;
@@ -386,10 +431,7 @@ static int share_position(struct dl2_run_state *state, const struct dl2_world *w
     int status = dl2_world_share(world, &text, error);
     if (status == DL2_OK && world->rank > 0) {
         json_t *json = json_loads(text, 0, NULL);
-        json_decref(state->epochs);
-        json_decref(state->missing);
-        json_decref(state->part);
-        memset(state, 0, sizeof *state);
+        dl2_run_state_free(state);
         status = state_from_json(json, state, error);
         json_decref(json);
     }

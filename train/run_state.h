@@ -11,6 +11,7 @@
 #include "loader/loader.h"
 #include "network/network.h"
 #include "ranks/world.h"
+#include "train/trainer.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -35,14 +36,24 @@ struct dl2_run_state {
     double joules;                    /* NAN where the card doesn't tell */
     uint64_t images;
     json_t *epochs; /* the report's records of finished passes */
-    json_t *part;   /* dl2_run_part() of the part that saved it; NULL: not known */
+    /* Figures of these passes: the last one's validation (its names are borrowed, from the run or
+     * from `epochs`), and the best one, as in struct dl2_train_summary. */
+    struct dl2_train_val *val;
+    size_t val_count;
+    uint64_t best_epoch;
+    double best_top1;
+    json_t *part; /* dl2_run_part() of the part that saved it; NULL: not known */
 };
+
+/* Keeps an epoch as the best one if its top-1 on the first validation set is; below 0: none. */
+void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1);
 
 /*
  * `identity` is an object of what makes the run what it is. On loading it must equal the
- * checkpoint's, or DL2_ERR_ARGUMENT names what differs. Loading replaces *state; its `epochs` is a
- * new reference.
+ * checkpoint's, or DL2_ERR_ARGUMENT names what differs. Loading replaces *state, without freeing
+ * what it held.
  */
+void dl2_run_state_free(struct dl2_run_state *state);
 int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity,
                        struct dl2_network *network, const char *path, struct dl2_error *error);
 int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_network *network,

@@ -342,14 +342,13 @@ static int evaluate(struct dl2_run *run, struct dl2_feed *feed, uint64_t most,
     return DL2_OK;
 }
 
-/* A set's part of an epoch's record; NULL in `out` on an error. */
-static int validate_set(struct dl2_run *run, size_t set, json_t **out, struct dl2_error *error)
+static int validate_set(struct dl2_run *run, size_t set, struct dl2_train_val *out,
+                        struct dl2_error *error)
 {
     const struct dl2_run_data *data = &run->val[set];
     struct dl2_feed *feed;
     struct dl2_loss_sums sums;
     double unused;
-    *out = NULL;
     DL2_TRY(dl2_run_open_val(run, set, &feed, error));
     int status = evaluate(run, feed, UINT64_MAX, &unused, error);
     if (status == DL2_OK)
@@ -362,14 +361,9 @@ static int validate_set(struct dl2_run *run, size_t set, json_t **out, struct dl
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "none of the %llu validation images of %s can be read",
                              (unsigned long long)data->images, data->path);
-    double counted = (double)sums.counted;
-    json_t *record = json_object();
-    json_object_set_new(record, "name", dl2_json_text(data->name));
-    json_object_set_new(record, "images", json_integer((json_int_t)sums.counted));
-    json_object_set_new(record, "loss", dl2_json_real(sums.loss / counted));
-    json_object_set_new(record, "top1", dl2_json_real((double)sums.top1 / counted));
-    json_object_set_new(record, "top5", dl2_json_real((double)sums.top5 / counted));
-    *out = record;
+    const double counted = (double)sums.counted;
+    *out = (struct dl2_train_val){data->name, sums.counted, sums.loss / counted,
+                                  (double)sums.top1 / counted, (double)sums.top5 / counted};
     return DL2_OK;
 }
 
@@ -380,30 +374,34 @@ static int use_average(struct dl2_run *run, bool use, struct dl2_error *error)
     return there ? dl2_network_use_average(run->network, use, error) : DL2_OK;
 }
 
-/* DL2_ERR_CANCELED, without a message, when it was asked to stop. */
-static int validate(struct dl2_run *run, json_t *epoch, struct dl2_error *error)
+/* Validates on all sets, for state.val and the record of pass number `pass`. DL2_ERR_CANCELED,
+ * without a message, when the run was asked to stop. */
+static int validate(struct dl2_run *run, uint64_t pass, json_t *record, struct dl2_error *error)
 {
-    double began = dl2_clock_wall();
+    const double began = dl2_clock_wall();
+    struct dl2_train_val *val = dl2_calloc(run->val_count, sizeof *val);
+    if (!val)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a validation");
     /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
-    DL2_TRY(dl2_run_state_share_statistics(run->network, run->config->world, error));
-    json_t *records = json_array();
-    int status = use_average(run, true, error);
-    for (size_t i = 0; i < run->val_count && status == DL2_OK; i++) {
-        json_t *record;
-        status = validate_set(run, i, &record, error);
-        if (status == DL2_OK)
-            json_array_append_new(records, record);
-    }
+    int status = dl2_run_state_share_statistics(run->network, run->config->world, error);
+    if (status == DL2_OK)
+        status = use_average(run, true, error);
+    for (size_t i = 0; i < run->val_count && status == DL2_OK; i++)
+        status = validate_set(run, i, &val[i], error);
     int back = use_average(run, false, status == DL2_OK ? error : NULL);
     status = status == DL2_OK ? back : status;
-    double took = dl2_clock_wall() - began;
-    if (status == DL2_OK) {
-        dl2_budget_validated(&run->budget, took);
-        json_object_set(epoch, "val", records);
-        json_object_set_new(epoch, "val_seconds", json_real(took));
+    if (status < 0) {
+        free(val);
+        return status;
     }
-    json_decref(records);
-    return status;
+    const double took = dl2_clock_wall() - began;
+    dl2_budget_validated(&run->budget, took);
+    free(run->state.val);
+    run->state.val = val;
+    run->state.val_count = run->val_count;
+    dl2_run_state_rank(&run->state, pass, val[0].top1);
+    dl2_run_record_validation(run, took, record);
+    return DL2_OK;
 }
 
 /* What a validation will cost, from a few batches of each set, so that a budget can set it aside.
@@ -444,9 +442,15 @@ static int end_pass(struct dl2_run *run, struct dl2_error *error)
     struct dl2_run_state *state = &run->state;
     DL2_TRY(note_loss_scale(run, error));
     json_t *record = NULL;
-    DL2_TRY(dl2_run_epoch_record(run, position(run), &record, error));
-    int status = validation_due(run) ? validate(run, record, error) : DL2_OK;
+    struct dl2_train_epoch epoch;
+    const bool due = validation_due(run);
+    DL2_TRY(dl2_run_epoch_record(run, position(run), &epoch, &record, error));
+    int status = due ? validate(run, epoch.number, record, error) : DL2_OK;
     if (status == DL2_OK) {
+        if (!due)
+            state->val_count = 0;
+        epoch.val = state->val;
+        epoch.val_count = state->val_count;
         json_array_append(state->epochs, record);
         double end = position(run);
         state->pass++;
@@ -460,7 +464,7 @@ static int end_pass(struct dl2_run *run, struct dl2_error *error)
         state->images = 0;
         dl2_feed_stats_reset(run->feed);
         if (run->events.epoch_ended)
-            run->events.epoch_ended(run->events.context, record);
+            run->events.epoch_ended(run->events.context, &epoch);
     }
     json_decref(record);
     return status;
@@ -477,11 +481,10 @@ static void choose_stage(struct dl2_run *run)
 /* A budget may end between a pass without validation and the next: then it comes now. */
 static int validate_last(struct dl2_run *run, struct dl2_error *error)
 {
-    size_t count = json_array_size(run->state.epochs);
-    json_t *last = json_array_get(run->state.epochs, count - 1);
-    if (run->val_count == 0 || !last || json_array_size(json_object_get(last, "val")) > 0)
+    const size_t passes = json_array_size(run->state.epochs);
+    if (run->val_count == 0 || run->state.val_count > 0 || passes == 0)
         return DL2_OK;
-    return validate(run, last, error);
+    return validate(run, passes, json_array_get(run->state.epochs, passes - 1), error);
 }
 
 static int save_all(struct dl2_run *run, bool checkpoint, struct dl2_error *error)
@@ -612,8 +615,7 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
     const struct dl2_train_config *config = run->config;
     json_auto_t *part = dl2_run_part(run);
     if (config->resume && dl2_is_file(run->checkpoint)) {
-        json_decref(run->state.epochs);
-        run->state.epochs = NULL;
+        dl2_run_state_free(&run->state);
         DL2_TRY(
             dl2_run_state_load(run->checkpoint, run->identity, run->network, &run->state, error));
         if (run->state.stage >= run->stage_count)
@@ -689,17 +691,41 @@ static int begin(struct dl2_run *run, struct dl2_error *error)
 }
 
 /* A finished run is left as it is; its report is made anew only where it is lost. */
-static int reuse_report(struct dl2_run *run, struct dl2_error *error)
+static int keep_report(struct dl2_run *run, struct dl2_error *error)
 {
-    json_t *report;
+    json_auto_t *report = NULL;
     if (dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
     dl2_run_note(run, "this run is finished already");
     if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) < 0)
         return dl2_run_save_report(run, error);
-    json_decref(run->report);
-    run->report = report;
     return DL2_OK;
+}
+
+static void tell_begun(const struct dl2_run *run)
+{
+    const struct dl2_device_class *ops = run->device->ops;
+    const struct dl2_train_overview overview = {
+        .arch = run->config->arch,
+        .device = ops->name,
+        .device_version = ops->version(),
+        .variant = run->variant,
+        .parameters = dl2_network_parameter_count(run->network),
+        .images = dl2_run_images(run),
+        .classes = run->classes,
+        .epochs_done = run->state.pass,
+    };
+    if (run->events.begun)
+        run->events.begun(run->events.context, &overview);
+}
+
+static void tell_ended(const struct dl2_run *run)
+{
+    const struct dl2_run_state *state = &run->state;
+    const struct dl2_train_summary summary = {state->val, state->val_count, state->best_epoch,
+                                              state->best_top1, run->out};
+    if (run->events.ended)
+        run->events.ended(run->events.context, &summary);
 }
 
 static int drive(struct dl2_run *run, struct dl2_error *error)
@@ -717,11 +743,10 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
             DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
         run->run_stop = position(run) + config->run_epochs;
     }
-    if (run->events.begun)
-        run->events.begun(run->events.context, run->report);
+    tell_begun(run);
     if (run->state.completed) {
         DL2_TRY(export_weights(run, error));
-        return reuse_report(run, error);
+        return keep_report(run, error);
     }
     int status = run_to_end(run, error);
     if (status == DL2_ERR_CANCELED && run->interrupted) {
@@ -755,7 +780,7 @@ int dl2_train(const struct dl2_train_config *config, const struct dl2_train_even
         result->completed = run.state.completed;
         result->stopped = run.stopped && run.stopping;
         result->position = position(&run);
-        result->report = json_incref(run.report);
+        tell_ended(&run);
     } else if (status == DL2_ERR_CANCELED && run.checkpoint && dl2_is_file(run.checkpoint)) {
         dl2_run_note(&run, "--resume goes on from %s", run.checkpoint);
     } else if (config->world && !run.common && status != DL2_ERR_CANCELED) {

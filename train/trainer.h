@@ -120,22 +120,60 @@ struct dl2_train_config {
     json_t *versions;                  /* of libraries, for the report; borrowed, may be NULL */
 };
 
-/* What a run tells while it goes on. Each may be NULL. Strings and records are borrowed. */
+/* A run, once all is open. */
+struct dl2_train_overview {
+    const char *arch, *device, *device_version, *variant;
+    size_t parameters;
+    uint64_t images; /* of the largest stage */
+    unsigned classes;
+    uint64_t epochs_done; /* by the parts before this one */
+};
+
+/* The figures of a validation set. */
+struct dl2_train_val {
+    const char *name; /* the variant's */
+    uint64_t images;  /* without those that cannot be read */
+    double loss, top1, top5;
+};
+
+/* A pass that has ended. */
+struct dl2_train_epoch {
+    uint64_t number;                 /* from 1 */
+    double lr, loss, top1, top5;     /* of training; NAN where no image counted */
+    double seconds, data_wait;       /* the slowest rank's, and the one's that waited longest */
+    double images_per_second;        /* of all ranks; NAN where it took no time */
+    const struct dl2_train_val *val; /* no sets: it was not validated */
+    size_t val_count;
+};
+
+/* A run that has ended or stopped. */
+struct dl2_train_summary {
+    const struct dl2_train_val *val; /* of the last pass */
+    size_t val_count;
+    uint64_t best_epoch; /* with the highest top-1 on the first set, the first of equals; 0: none */
+    double best_top1;
+    const char *out; /* folder of the report */
+};
+
+/*
+ * Functions that a run calls as it goes on. Each may be NULL. What the pointers point at is good
+ * until the function returns.
+ */
 struct dl2_train_events {
     void *context;
-    /* Each dataset that is opened, once: for dl2_dataset_message(). */
+    /* A dataset was opened: once for each, for dl2_dataset_message(). */
     void (*opened)(void *context, const char *path, const struct dl2_dataset *dataset);
-    /* Once, when all is open: the report without epochs. */
-    void (*begun)(void *context, const json_t *report);
-    /* After each step: batches done of this pass (or of a validation, `what` says) out of how many.
-     */
+    void (*begun)(void *context, const struct dl2_train_overview *overview);
+    /* After each step: batches done out of all of this pass, or of a validation; `what` is "train"
+     * or "validate". */
     void (*stepped)(void *context, const char *what, uint64_t done, uint64_t total);
-    /* After each pass: its record of the report. */
-    void (*epoch_ended)(void *context, const json_t *epoch);
-    /* Something worth a line: what was resumed, a sample that can't be read. */
+    void (*epoch_ended)(void *context, const struct dl2_train_epoch *epoch);
+    /* The checkpoint and the report are written. */
+    void (*ended)(void *context, const struct dl2_train_summary *summary);
+    /* A line for the user: what was resumed, a sample that cannot be read. */
     void (*note)(void *context, const char *text);
-    /* Of several ranks this one, whichever it is, fails for itself; the others, which wait for it,
-     * are given up next, with "mpi" by ending all processes. */
+    /* This rank, any of several, failed. Next the run gives up the others, which wait for it; with
+     * "mpi" that ends all processes. */
     void (*failed)(void *context, const struct dl2_error *error);
 };
 
@@ -144,14 +182,13 @@ struct dl2_train_result {
     bool stopped;    /* by *config->stop, of any rank */
     bool common;     /* the error, if any, is every rank's: all have returned it */
     double position; /* epochs */
-    json_t *report;  /* what the file holds; the caller's */
 };
 
 /*
  * Runs. DL2_ERR_ARGUMENT for settings that make no sense together or for these data, DL2_ERR_FORMAT
  * for data or a checkpoint that is not as it should be. On an error the last checkpoint and report
- * that were written stay as they are, and result->report is NULL. DL2_ERR_CANCELED: another rank
- * failed. Errors that aren't result->common were told by events->failed().
+ * that were written stay as they are. DL2_ERR_CANCELED: another rank failed. events->failed() was
+ * called for errors that are not result->common.
  */
 int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
               struct dl2_train_result *result, struct dl2_error *error);
