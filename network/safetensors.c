@@ -45,64 +45,63 @@ static bool tensor_bytes(const char *dtype, unsigned dims, const size_t *shape, 
     return true;
 }
 
-static struct dl2_safetensors_tensor *append(struct dl2_safetensors *checkpoint,
+static struct dl2_safetensors_tensor *append(struct dl2_safetensors *content,
                                              struct dl2_error *error)
 {
-    if (checkpoint->count == checkpoint->capacity) {
-        size_t capacity = checkpoint->capacity ? 2 * checkpoint->capacity : 64;
-        void *grown = dl2_realloc(checkpoint->tensors, capacity, sizeof *checkpoint->tensors);
+    if (content->count == content->capacity) {
+        size_t capacity = content->capacity ? 2 * content->capacity : 64;
+        void *grown = dl2_realloc(content->tensors, capacity, sizeof *content->tensors);
         if (!grown) {
             dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu tensors", capacity);
             return NULL;
         }
-        checkpoint->tensors = grown;
-        checkpoint->capacity = capacity;
+        content->tensors = grown;
+        content->capacity = capacity;
     }
-    struct dl2_safetensors_tensor *tensor = &checkpoint->tensors[checkpoint->count++];
+    struct dl2_safetensors_tensor *tensor = &content->tensors[content->count++];
     memset(tensor, 0, sizeof *tensor);
     return tensor;
 }
 
-int dl2_safetensors_init(struct dl2_safetensors *checkpoint, struct dl2_error *error)
+int dl2_safetensors_init(struct dl2_safetensors *content, struct dl2_error *error)
 {
-    memset(checkpoint, 0, sizeof *checkpoint);
-    checkpoint->metadata = json_object();
-    if (!checkpoint->metadata)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
+    memset(content, 0, sizeof *content);
+    content->metadata = json_object();
+    if (!content->metadata)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for weights");
     return DL2_OK;
 }
 
-void dl2_safetensors_free(struct dl2_safetensors *checkpoint)
+void dl2_safetensors_free(struct dl2_safetensors *content)
 {
-    json_decref(checkpoint->metadata);
-    json_decref(checkpoint->header);
-    free(checkpoint->tensors);
-    dl2_bytes_free(&checkpoint->file);
-    memset(checkpoint, 0, sizeof *checkpoint);
+    json_decref(content->metadata);
+    json_decref(content->header);
+    free(content->tensors);
+    dl2_bytes_free(&content->file);
+    memset(content, 0, sizeof *content);
 }
 
-int dl2_safetensors_set_text(struct dl2_safetensors *checkpoint, const char *key, const char *text,
+int dl2_safetensors_set_text(struct dl2_safetensors *content, const char *key, const char *text,
                              struct dl2_error *error)
 {
-    if (strcmp(key, CRC_KEY) == 0 || json_object_get(checkpoint->metadata, key))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a checkpoint already has '%s'", key);
-    if (json_object_set_new(checkpoint->metadata, key, json_string(text)) != 0)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' of a checkpoint is not UTF-8", key);
+    if (strcmp(key, CRC_KEY) == 0 || json_object_get(content->metadata, key))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the file already has '%s'", key);
+    if (json_object_set_new(content->metadata, key, json_string(text)) != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' of the file is not UTF-8", key);
     return DL2_OK;
 }
 
-int dl2_safetensors_add(struct dl2_safetensors *checkpoint, const char *name, const char *dtype,
+int dl2_safetensors_add(struct dl2_safetensors *content, const char *name, const char *dtype,
                         unsigned dims, const size_t *shape, const void *data,
                         struct dl2_error *error)
 {
     size_t bytes;
     if (dims > DL2_SAFETENSORS_MAX_DIMS || !tensor_bytes(dtype, dims, shape, &bytes))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "tensor '%s' has a type or shape that a checkpoint can't hold", name);
-    if (strcmp(name, METADATA_KEY) == 0 || dl2_safetensors_find(checkpoint, name))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a checkpoint already has a tensor '%s'",
-                             name);
-    struct dl2_safetensors_tensor *tensor = append(checkpoint, error);
+                             "tensor '%s' has a type or shape that safetensors cannot hold", name);
+    if (strcmp(name, METADATA_KEY) == 0 || dl2_safetensors_find(content, name))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the file already has a tensor '%s'", name);
+    struct dl2_safetensors_tensor *tensor = append(content, error);
     if (!tensor)
         return DL2_ERR_MEMORY;
     tensor->name = name;
@@ -116,17 +115,17 @@ int dl2_safetensors_add(struct dl2_safetensors *checkpoint, const char *name, co
 }
 
 /* The header as text to free(), or NULL when memory runs out; *data_bytes is what follows it. */
-static char *format_header(const struct dl2_safetensors *checkpoint, size_t *data_bytes)
+static char *format_header(const struct dl2_safetensors *content, size_t *data_bytes)
 {
     json_t *header = json_object();
     json_t *metadata = json_object();
     bool good = header && metadata &&
                 json_object_set_new(metadata, CRC_KEY, json_string(CRC_EMPTY)) == 0 &&
-                json_object_update(metadata, checkpoint->metadata) == 0 &&
+                json_object_update(metadata, content->metadata) == 0 &&
                 json_object_set(header, METADATA_KEY, metadata) == 0;
     size_t end = 0;
-    for (size_t i = 0; good && i < checkpoint->count; i++) {
-        const struct dl2_safetensors_tensor *tensor = &checkpoint->tensors[i];
+    for (size_t i = 0; good && i < content->count; i++) {
+        const struct dl2_safetensors_tensor *tensor = &content->tensors[i];
         size_t begin = end;
         json_t *shape = json_array();
         for (unsigned d = 0; d < tensor->dims; d++)
@@ -153,17 +152,17 @@ static uint32_t checksum(const uint8_t *data, size_t size)
     return (uint32_t)crc32_z(crc, data + rest, size - rest);
 }
 
-int dl2_safetensors_format(const struct dl2_safetensors *checkpoint, struct dl2_bytes *out,
+int dl2_safetensors_format(const struct dl2_safetensors *content, struct dl2_bytes *out,
                            struct dl2_error *error)
 {
     size_t data_bytes;
-    char *header = format_header(checkpoint, &data_bytes);
+    char *header = format_header(content, &data_bytes);
     if (!header)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint's header");
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a file's header");
     size_t length = strlen(header), padded = (length + 7) / 8 * 8, size;
     int status = DL2_OK;
     if (padded > DL2_SAFETENSORS_MAX_HEADER || !dl2_size_add(8 + padded, data_bytes, &size))
-        status = dl2_error_set(error, DL2_ERR_LIMIT, "a checkpoint's header is too large");
+        status = dl2_error_set(error, DL2_ERR_LIMIT, "the header is too large");
     if (status == DL2_OK)
         status = dl2_bytes_resize(out, size, error);
     if (status == DL2_OK) {
@@ -173,10 +172,10 @@ int dl2_safetensors_format(const struct dl2_safetensors *checkpoint, struct dl2_
         memcpy(p, header, length);
         memset(p + length, ' ', padded - length);
         p += padded;
-        for (size_t i = 0; i < checkpoint->count; i++) {
-            if (checkpoint->tensors[i].bytes)
-                memcpy(p, checkpoint->tensors[i].data, checkpoint->tensors[i].bytes);
-            p += checkpoint->tensors[i].bytes;
+        for (size_t i = 0; i < content->count; i++) {
+            if (content->tensors[i].bytes)
+                memcpy(p, content->tensors[i].data, content->tensors[i].bytes);
+            p += content->tensors[i].bytes;
         }
         char digits[CRC_DIGITS + 1];
         snprintf(digits, sizeof digits, "%08" PRIx32, checksum(out->data, size));
@@ -186,22 +185,22 @@ int dl2_safetensors_format(const struct dl2_safetensors *checkpoint, struct dl2_
     return status;
 }
 
-int dl2_safetensors_write(const struct dl2_safetensors *checkpoint, const char *path,
+int dl2_safetensors_write(const struct dl2_safetensors *content, const char *path,
                           struct dl2_error *error)
 {
     struct dl2_bytes file = DL2_BYTES_INIT;
-    int status = dl2_safetensors_format(checkpoint, &file, error);
+    int status = dl2_safetensors_format(content, &file, error);
     if (status == DL2_OK)
         status = dl2_file_write(path, file.data, file.size, error);
     dl2_bytes_free(&file);
     return status;
 }
 
-static int check_checksum(struct dl2_safetensors *checkpoint, struct dl2_error *error)
+static int check_checksum(struct dl2_safetensors *content, struct dl2_error *error)
 {
-    if (!json_object_get(checkpoint->metadata, CRC_KEY))
+    if (!json_object_get(content->metadata, CRC_KEY))
         return DL2_OK;
-    const struct dl2_bytes *file = &checkpoint->file;
+    const struct dl2_bytes *file = &content->file;
     if (file->size < CRC_OFFSET + CRC_DIGITS + 1 ||
         memcmp(file->data + 8, CRC_PREFIX, sizeof CRC_PREFIX - 1) != 0 ||
         file->data[CRC_OFFSET + CRC_DIGITS] != '"')
@@ -211,8 +210,8 @@ static int check_checksum(struct dl2_safetensors *checkpoint, struct dl2_error *
     if (memcmp(file->data + CRC_OFFSET, digits, CRC_DIGITS) != 0)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "its checksum is wrong: the file was damaged after it was written");
-    json_object_del(checkpoint->metadata, CRC_KEY);
-    checkpoint->checksummed = true;
+    json_object_del(content->metadata, CRC_KEY);
+    content->checksummed = true;
     return DL2_OK;
 }
 
@@ -225,10 +224,10 @@ static bool read_size(const json_t *number, size_t *out)
 }
 
 /* One tensor of the header; offsets are checked against the data's size here, gaps later. */
-static int parse_tensor(struct dl2_safetensors *checkpoint, const char *name, const json_t *entry,
+static int parse_tensor(struct dl2_safetensors *content, const char *name, const json_t *entry,
                         const uint8_t *data, size_t data_bytes, struct dl2_error *error)
 {
-    struct dl2_safetensors_tensor *tensor = append(checkpoint, error);
+    struct dl2_safetensors_tensor *tensor = append(content, error);
     if (!tensor)
         return DL2_ERR_MEMORY;
     const json_t *shape = json_object_get(entry, "shape");
@@ -266,100 +265,99 @@ static int by_place(const void *a, const void *b)
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-static int parse_tensors(struct dl2_safetensors *checkpoint, size_t header_bytes,
+static int parse_tensors(struct dl2_safetensors *content, size_t header_bytes,
                          struct dl2_error *error)
 {
-    const uint8_t *data = checkpoint->file.data + 8 + header_bytes;
-    size_t data_bytes = checkpoint->file.size - 8 - header_bytes;
+    const uint8_t *data = content->file.data + 8 + header_bytes;
+    size_t data_bytes = content->file.size - 8 - header_bytes;
     const char *name;
     json_t *entry;
-    json_object_foreach(checkpoint->header, name, entry)
+    json_object_foreach(content->header, name, entry)
     {
         if (strcmp(name, METADATA_KEY) != 0)
-            DL2_TRY(parse_tensor(checkpoint, name, entry, data, data_bytes, error));
+            DL2_TRY(parse_tensor(content, name, entry, data, data_bytes, error));
     }
-    if (checkpoint->count)
-        qsort(checkpoint->tensors, checkpoint->count, sizeof *checkpoint->tensors, by_place);
-    for (size_t i = 0; i < checkpoint->count; i++) {
-        if (checkpoint->tensors[i].data != data)
+    if (content->count)
+        qsort(content->tensors, content->count, sizeof *content->tensors, by_place);
+    for (size_t i = 0; i < content->count; i++) {
+        if (content->tensors[i].data != data)
             return dl2_error_set(error, DL2_ERR_FORMAT,
                                  "there is a gap or an overlap before tensor '%s'",
-                                 checkpoint->tensors[i].name);
-        data += checkpoint->tensors[i].bytes;
+                                 content->tensors[i].name);
+        data += content->tensors[i].bytes;
     }
-    if (data != checkpoint->file.data + checkpoint->file.size)
+    if (data != content->file.data + content->file.size)
         return dl2_error_set(error, DL2_ERR_FORMAT, "there are bytes that belong to no tensor");
     return DL2_OK;
 }
 
-static int parse(struct dl2_safetensors *checkpoint, struct dl2_error *error)
+static int parse(struct dl2_safetensors *content, struct dl2_error *error)
 {
-    const struct dl2_bytes *file = &checkpoint->file;
+    const struct dl2_bytes *file = &content->file;
     if (file->size < 8)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "it is too short to be a checkpoint");
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it is too short to be a safetensors file");
     uint64_t header_bytes = 0;
     for (int i = 7; i >= 0; i--)
         header_bytes = header_bytes << 8 | file->data[i];
     if (header_bytes > DL2_SAFETENSORS_MAX_HEADER || header_bytes > file->size - 8)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "it is cut short, or no checkpoint (safetensors) at all");
+                             "it is cut short, or no safetensors file at all");
     json_error_t reason;
-    checkpoint->header = json_loadb((const char *)file->data + 8, (size_t)header_bytes,
-                                    JSON_REJECT_DUPLICATES, &reason);
-    if (!json_is_object(checkpoint->header))
+    content->header = json_loadb((const char *)file->data + 8, (size_t)header_bytes,
+                                 JSON_REJECT_DUPLICATES, &reason);
+    if (!json_is_object(content->header))
         return dl2_error_set(error, DL2_ERR_FORMAT, "its header is no JSON object: %s",
-                             checkpoint->header ? "something else" : reason.text);
-    json_t *metadata = json_object_get(checkpoint->header, METADATA_KEY);
-    checkpoint->metadata = metadata ? json_incref(metadata) : json_object();
+                             content->header ? "something else" : reason.text);
+    json_t *metadata = json_object_get(content->header, METADATA_KEY);
+    content->metadata = metadata ? json_incref(metadata) : json_object();
     const char *key;
     json_t *text;
-    if (!json_is_object(checkpoint->metadata))
+    if (!json_is_object(content->metadata))
         return dl2_error_set(error, DL2_ERR_FORMAT, "its metadata is no JSON object");
-    json_object_foreach(checkpoint->metadata, key, text)
+    json_object_foreach(content->metadata, key, text)
     {
         if (!json_is_string(text))
             return dl2_error_set(error, DL2_ERR_FORMAT, "its metadata '%s' is no text", key);
     }
-    DL2_TRY(check_checksum(checkpoint, error));
-    return parse_tensors(checkpoint, (size_t)header_bytes, error);
+    DL2_TRY(check_checksum(content, error));
+    return parse_tensors(content, (size_t)header_bytes, error);
 }
 
-int dl2_safetensors_parse(struct dl2_bytes *file, struct dl2_safetensors *checkpoint,
+int dl2_safetensors_parse(struct dl2_bytes *file, struct dl2_safetensors *content,
                           struct dl2_error *error)
 {
-    memset(checkpoint, 0, sizeof *checkpoint);
-    checkpoint->file = *file;
+    memset(content, 0, sizeof *content);
+    content->file = *file;
     *file = (struct dl2_bytes)DL2_BYTES_INIT;
-    int status = parse(checkpoint, error);
+    int status = parse(content, error);
     if (status < 0)
-        dl2_safetensors_free(checkpoint);
+        dl2_safetensors_free(content);
     return status;
 }
 
-int dl2_safetensors_read(const char *path, struct dl2_safetensors *checkpoint,
-                         struct dl2_error *error)
+int dl2_safetensors_read(const char *path, struct dl2_safetensors *content, struct dl2_error *error)
 {
     struct dl2_bytes file = DL2_BYTES_INIT;
-    memset(checkpoint, 0, sizeof *checkpoint);
+    memset(content, 0, sizeof *content);
     DL2_TRY(dl2_file_read(path, DL2_SAFETENSORS_MAX_BYTES, &file, error));
-    int status = dl2_safetensors_parse(&file, checkpoint, error);
+    int status = dl2_safetensors_parse(&file, content, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", path);
     return status;
 }
 
-const struct dl2_safetensors_tensor *dl2_safetensors_find(const struct dl2_safetensors *checkpoint,
+const struct dl2_safetensors_tensor *dl2_safetensors_find(const struct dl2_safetensors *content,
                                                           const char *name)
 {
-    for (size_t i = 0; i < checkpoint->count; i++)
-        if (strcmp(checkpoint->tensors[i].name, name) == 0)
-            return &checkpoint->tensors[i];
+    for (size_t i = 0; i < content->count; i++)
+        if (strcmp(content->tensors[i].name, name) == 0)
+            return &content->tensors[i];
     return NULL;
 }
 
-const char *dl2_safetensors_text(const struct dl2_safetensors *checkpoint, const char *key)
+const char *dl2_safetensors_text(const struct dl2_safetensors *content, const char *key)
 {
-    return json_string_value(json_object_get(checkpoint->metadata, key));
+    return json_string_value(json_object_get(content->metadata, key));
 }
 
 /* "F32 [64, 3, 3, 3]" */
@@ -373,11 +371,11 @@ static void describe(char *text, size_t size, const char *dtype, unsigned dims, 
 }
 
 /* The tensor, where it is there with this shape, and this type where not NULL. */
-static int find_fitting(const struct dl2_safetensors *checkpoint, const char *name,
-                        const char *dtype, unsigned dims, const size_t *shape,
+static int find_fitting(const struct dl2_safetensors *content, const char *name, const char *dtype,
+                        unsigned dims, const size_t *shape,
                         const struct dl2_safetensors_tensor **out, struct dl2_error *error)
 {
-    const struct dl2_safetensors_tensor *tensor = dl2_safetensors_find(checkpoint, name);
+    const struct dl2_safetensors_tensor *tensor = dl2_safetensors_find(content, name);
     char wanted[256], found[256] = "nothing";
     bool fits = tensor && (!dtype || strcmp(tensor->dtype, dtype) == 0) && tensor->dims == dims;
     for (unsigned i = 0; fits && i < dims; i++)
@@ -392,12 +390,11 @@ static int find_fitting(const struct dl2_safetensors *checkpoint, const char *na
                          wanted, found);
 }
 
-int dl2_safetensors_copy(const struct dl2_safetensors *checkpoint, const char *name,
-                         const char *dtype, unsigned dims, const size_t *shape, void *data,
-                         struct dl2_error *error)
+int dl2_safetensors_copy(const struct dl2_safetensors *content, const char *name, const char *dtype,
+                         unsigned dims, const size_t *shape, void *data, struct dl2_error *error)
 {
     const struct dl2_safetensors_tensor *tensor;
-    DL2_TRY(find_fitting(checkpoint, name, dtype, dims, shape, &tensor, error));
+    DL2_TRY(find_fitting(content, name, dtype, dims, shape, &tensor, error));
     if (tensor->bytes)
         memcpy(data, tensor->data, tensor->bytes);
     return DL2_OK;
@@ -414,12 +411,12 @@ int dl2_safetensors_check_floats(const struct dl2_safetensors_tensor *tensor,
                          tensor->name, tensor->dtype);
 }
 
-int dl2_safetensors_copy_floats(const struct dl2_safetensors *checkpoint, const char *name,
+int dl2_safetensors_copy_floats(const struct dl2_safetensors *content, const char *name,
                                 unsigned dims, const size_t *shape, float *data,
                                 struct dl2_error *error)
 {
     const struct dl2_safetensors_tensor *tensor;
-    DL2_TRY(find_fitting(checkpoint, name, NULL, dims, shape, &tensor, error));
+    DL2_TRY(find_fitting(content, name, NULL, dims, shape, &tensor, error));
     DL2_TRY(dl2_safetensors_check_floats(tensor, error));
     if (strcmp(tensor->dtype, "F64") == 0) {
         for (size_t i = 0; i < tensor->bytes / 8; i++) {

@@ -1,5 +1,6 @@
 /*
- * One file that holds a training run at a moment: named tensors and a table of texts.
+ * Files of weights: named tensors and a table of texts. Checkpoints, exported and pretrained
+ * weights are such files.
  *
  * The layout is safetensors' (github.com/huggingface/safetensors, its README's "Format"), so that
  * other software reads the weights: eight bytes, little endian, with the length of a JSON header;
@@ -13,7 +14,7 @@
  * Everything that a file says is checked against its size before it is used; names are unique, and
  * the tensors cover the data exactly.
  *
- * Threads: a checkpoint belongs to one at a time.
+ * Threads: one at a time for a struct dl2_safetensors.
  */
 #ifndef DL2_NETWORK_SAFETENSORS_H
 #define DL2_NETWORK_SAFETENSORS_H
@@ -28,8 +29,8 @@
 #define DL2_SAFETENSORS_MAX_DIMS   8
 #define DL2_SAFETENSORS_MAX_HEADER ((size_t)100 << 20) /* bytes; safetensors' own limit */
 #define DL2_SAFETENSORS_MAX_BYTES  ((uint64_t)1 << 36)
-/* What a run keeps beside the weights lies under these prefixes, so that other software finds the
- * weights under their own names. */
+/* Prefixes of what a checkpoint has beside the weights, which keep their own names, so that other
+ * software finds them. */
 #define DL2_CHECKPOINT_MOMENTUM      "momentum." /* AdamW's first moment, too */
 #define DL2_CHECKPOINT_SECOND_MOMENT "second_moment."
 #define DL2_CHECKPOINT_AVERAGE       "average."
@@ -53,56 +54,55 @@ struct dl2_safetensors {
 };
 
 /* An empty one, to be filled and written. Free with dl2_safetensors_free() in any case. */
-int dl2_safetensors_init(struct dl2_safetensors *checkpoint, struct dl2_error *error);
+int dl2_safetensors_init(struct dl2_safetensors *content, struct dl2_error *error);
 
 /* Adds a text; a key once only. */
-int dl2_safetensors_set_text(struct dl2_safetensors *checkpoint, const char *key, const char *text,
+int dl2_safetensors_set_text(struct dl2_safetensors *content, const char *key, const char *text,
                              struct dl2_error *error);
 
 /*
  * Adds a tensor of type "F32" or another of safetensors'. Name, type and data are borrowed and must
- * stay as they are until the checkpoint has been written.
+ * stay as they are until the file has been written.
  */
-int dl2_safetensors_add(struct dl2_safetensors *checkpoint, const char *name, const char *dtype,
+int dl2_safetensors_add(struct dl2_safetensors *content, const char *name, const char *dtype,
                         unsigned dims, const size_t *shape, const void *data,
                         struct dl2_error *error);
 
 /* The whole file into `out`, or under `path` (written whole or not at all). */
-int dl2_safetensors_format(const struct dl2_safetensors *checkpoint, struct dl2_bytes *out,
+int dl2_safetensors_format(const struct dl2_safetensors *content, struct dl2_bytes *out,
                            struct dl2_error *error);
-int dl2_safetensors_write(const struct dl2_safetensors *checkpoint, const char *path,
+int dl2_safetensors_write(const struct dl2_safetensors *content, const char *path,
                           struct dl2_error *error);
 
 /*
  * DL2_ERR_FORMAT for anything that is not a whole, consistent file with (if it has one) the right
  * checksum. Parsing takes over what `file` holds, also on failure, and leaves `file` empty.
  */
-int dl2_safetensors_parse(struct dl2_bytes *file, struct dl2_safetensors *checkpoint,
+int dl2_safetensors_parse(struct dl2_bytes *file, struct dl2_safetensors *content,
                           struct dl2_error *error);
-int dl2_safetensors_read(const char *path, struct dl2_safetensors *checkpoint,
+int dl2_safetensors_read(const char *path, struct dl2_safetensors *content,
                          struct dl2_error *error);
 
 /* NULL if there is none of this name. */
-const struct dl2_safetensors_tensor *dl2_safetensors_find(const struct dl2_safetensors *checkpoint,
+const struct dl2_safetensors_tensor *dl2_safetensors_find(const struct dl2_safetensors *content,
                                                           const char *name);
-const char *dl2_safetensors_text(const struct dl2_safetensors *checkpoint, const char *key);
+const char *dl2_safetensors_text(const struct dl2_safetensors *content, const char *key);
 
 /*
  * Copies the tensor `name` to `data` if it is there with this type and shape; else DL2_ERR_FORMAT,
  * with a message that says what was expected and what is there.
  */
-int dl2_safetensors_copy(const struct dl2_safetensors *checkpoint, const char *name,
-                         const char *dtype, unsigned dims, const size_t *shape, void *data,
-                         struct dl2_error *error);
+int dl2_safetensors_copy(const struct dl2_safetensors *content, const char *name, const char *dtype,
+                         unsigned dims, const size_t *shape, void *data, struct dl2_error *error);
 
 /* The same as floats, of type F32, F16, BF16 or F64. */
-int dl2_safetensors_copy_floats(const struct dl2_safetensors *checkpoint, const char *name,
+int dl2_safetensors_copy_floats(const struct dl2_safetensors *content, const char *name,
                                 unsigned dims, const size_t *shape, float *data,
                                 struct dl2_error *error);
 /* Is the tensor of one of these types? */
 int dl2_safetensors_check_floats(const struct dl2_safetensors_tensor *tensor,
                                  struct dl2_error *error);
 
-void dl2_safetensors_free(struct dl2_safetensors *checkpoint);
+void dl2_safetensors_free(struct dl2_safetensors *content);
 
 #endif

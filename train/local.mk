@@ -6,7 +6,7 @@ libtrainer_la_SOURCES = \
 	train/feed.c train/feed.h \
 	train/mixup.c train/mixup.h \
 	train/run.c train/run.h \
-	train/run_state.c train/run_state.h \
+	train/checkpoint.c train/checkpoint.h \
 	train/schedule.c train/schedule.h \
 	train/trainer.c train/trainer.h
 libtrainer_la_LIBADD = libnetwork.la libdecoders.la libloader.la $(ZLIB_LIBS)

@@ -9,8 +9,8 @@
 #include "dataset/dataset.h"
 #include "network/network.h"
 #include "train/budget.h"
+#include "train/checkpoint.h"
 #include "train/feed.h"
-#include "train/run_state.h"
 #include "train/trainer.h"
 
 struct dl2_run_data {

@@ -207,7 +207,7 @@ static int note_position(struct dl2_run *run, struct dl2_error *error)
     struct dl2_loader_position at = {.missing_count = 0};
     if (run->feed && state->batch && !state->trained)
         DL2_TRY(dl2_feed_get_position(run->feed, &at, error));
-    return dl2_run_state_set_missing(state, &at, run->config->world, error);
+    return dl2_checkpoint_set_missing(state, &at, run->config->world, error);
 }
 
 /* Where half-precision training keeps one. */
@@ -227,7 +227,7 @@ static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(note_loss_scale(run, error));
     double began = dl2_clock_wall();
     run->state.elapsed = dl2_run_elapsed(run);
-    DL2_TRY(dl2_run_state_save(&run->state, run->identity, run->network, run->checkpoint, error));
+    DL2_TRY(dl2_checkpoint_save(&run->state, run->identity, run->network, run->checkpoint, error));
     dl2_budget_wrote(&run->budget, dl2_clock_wall() - began);
     return DL2_OK;
 }
@@ -246,7 +246,7 @@ static int start_feed(struct dl2_run *run, struct dl2_error *error)
     const struct dl2_run_state *state = &run->state;
     struct dl2_loader_position at;
     uint32_t *missing;
-    DL2_TRY(dl2_run_state_get_missing(state, run->config->world, &at, &missing, error));
+    DL2_TRY(dl2_checkpoint_get_missing(state, run->config->world, &at, &missing, error));
     if (!missing)
         return dl2_feed_start_epoch(run->feed, state->pass, state->batch, error);
     const int status = dl2_feed_resume(run->feed, &at, error);
@@ -383,7 +383,7 @@ static int validate(struct dl2_run *run, uint64_t pass, json_t *record, struct d
     if (!val)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a validation");
     /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
-    int status = dl2_run_state_share_statistics(run->network, run->config->world, error);
+    int status = dl2_checkpoint_share_statistics(run->network, run->config->world, error);
     if (status == DL2_OK)
         status = use_average(run, true, error);
     for (size_t i = 0; i < run->val_count && status == DL2_OK; i++)
@@ -617,7 +617,7 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
     if (config->resume && dl2_is_file(run->checkpoint)) {
         dl2_run_state_free(&run->state);
         DL2_TRY(
-            dl2_run_state_load(run->checkpoint, run->identity, run->network, &run->state, error));
+            dl2_checkpoint_load(run->checkpoint, run->identity, run->network, &run->state, error));
         if (run->state.stage >= run->stage_count)
             return dl2_error_set(error, DL2_ERR_FORMAT, "checkpoint %s: it has more stages",
                                  run->checkpoint);
@@ -631,7 +631,7 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
     } else if (!config->restart && dl2_is_file(run->checkpoint)) {
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is %s, or give it up by --restart",
                              run->checkpoint,
-                             dl2_run_state_unfinished(run->checkpoint)
+                             dl2_checkpoint_unfinished(run->checkpoint)
                                  ? "of a run that was not finished: go on with it by --resume"
                                  : "there already: name another place by --out or --checkpoint");
     } else {
@@ -683,7 +683,7 @@ static int begin(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(dl2_run_agree(run, check_alike(run, error), error));
     int status = dl2_world_rank(world) == 0 ? load_checkpoint(run, error) : DL2_OK;
     DL2_TRY(dl2_run_agree(run, status, error));
-    DL2_TRY(dl2_run_state_share(&run->state, run->network, world, error));
+    DL2_TRY(dl2_checkpoint_share(&run->state, run->network, world, error));
     if (run->state.loss_scale.scale > 0 && run->device->ops->set_loss_scale)
         DL2_TRY(run->device->ops->set_loss_scale(run->device, &run->state.loss_scale, error));
     run->elapsed_before = run->state.elapsed;

@@ -1,4 +1,4 @@
-#include "train/run_state.h"
+#include "train/checkpoint.h"
 #include "common/json.h"
 #include "network/safetensors.h"
 
@@ -271,8 +271,8 @@ static int fill(struct dl2_safetensors *checkpoint, const struct dl2_run_state *
     return visit_all(gather->network, &visit, error);
 }
 
-int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity,
-                       struct dl2_network *network, const char *path, struct dl2_error *error)
+int dl2_checkpoint_save(const struct dl2_run_state *state, const json_t *identity,
+                        struct dl2_network *network, const char *path, struct dl2_error *error)
 {
     struct dl2_safetensors checkpoint;
     DL2_TRY(dl2_safetensors_init(&checkpoint, error));
@@ -358,8 +358,8 @@ static int restore(const struct dl2_safetensors *checkpoint, const json_t *ident
     return status;
 }
 
-int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_network *network,
-                       struct dl2_run_state *state, struct dl2_error *error)
+int dl2_checkpoint_load(const char *path, const json_t *identity, struct dl2_network *network,
+                        struct dl2_run_state *state, struct dl2_error *error)
 {
     struct dl2_safetensors checkpoint;
     DL2_TRY(dl2_safetensors_read(path, &checkpoint, error));
@@ -371,7 +371,7 @@ int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_netw
     return status;
 }
 
-bool dl2_run_state_unfinished(const char *path)
+bool dl2_checkpoint_unfinished(const char *path)
 {
     struct dl2_safetensors checkpoint;
     struct dl2_run_state state;
@@ -439,8 +439,8 @@ static int share_position(struct dl2_run_state *state, const struct dl2_world *w
     return status;
 }
 
-int dl2_run_state_share(struct dl2_run_state *state, struct dl2_network *network,
-                        const struct dl2_world *world, struct dl2_error *error)
+int dl2_checkpoint_share(struct dl2_run_state *state, struct dl2_network *network,
+                         const struct dl2_world *world, struct dl2_error *error)
 {
     if (!world)
         return DL2_OK;
@@ -450,8 +450,8 @@ int dl2_run_state_share(struct dl2_run_state *state, struct dl2_network *network
     return visit_all(network, &visit, error);
 }
 
-int dl2_run_state_share_statistics(struct dl2_network *network, const struct dl2_world *world,
-                                   struct dl2_error *error)
+int dl2_checkpoint_share_statistics(struct dl2_network *network, const struct dl2_world *world,
+                                    struct dl2_error *error)
 {
     struct sharing sharing = {network, world};
     const size_t count = world ? dl2_network_tensor_count(network) : 0;
@@ -475,8 +475,8 @@ static json_t *position_to_json(const struct dl2_loader_position *at)
     return json_pack("{s:I, s:o}", "next", (json_int_t)at->next, "missing", missing);
 }
 
-int dl2_run_state_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,
-                              const struct dl2_world *world, struct dl2_error *error)
+int dl2_checkpoint_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,
+                               const struct dl2_world *world, struct dl2_error *error)
 {
     const unsigned ranks = dl2_world_size(world);
     json_t *own = position_to_json(at);
@@ -505,9 +505,9 @@ int dl2_run_state_set_missing(struct dl2_run_state *state, const struct dl2_load
     return status;
 }
 
-int dl2_run_state_get_missing(const struct dl2_run_state *state, const struct dl2_world *world,
-                              struct dl2_loader_position *at, uint32_t **missing,
-                              struct dl2_error *error)
+int dl2_checkpoint_get_missing(const struct dl2_run_state *state, const struct dl2_world *world,
+                               struct dl2_loader_position *at, uint32_t **missing,
+                               struct dl2_error *error)
 {
     const json_t *own = json_array_get(state->missing, dl2_world_rank(world));
     const json_t *list = json_object_get(own, "missing");

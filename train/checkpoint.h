@@ -5,8 +5,8 @@
  *
  * Threads: the device's.
  */
-#ifndef DL2_TRAIN_RUN_STATE_H
-#define DL2_TRAIN_RUN_STATE_H
+#ifndef DL2_TRAIN_CHECKPOINT_H
+#define DL2_TRAIN_CHECKPOINT_H
 
 #include "loader/loader.h"
 #include "network/network.h"
@@ -54,32 +54,32 @@ void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1
  * what it held.
  */
 void dl2_run_state_free(struct dl2_run_state *state);
-int dl2_run_state_save(const struct dl2_run_state *state, const json_t *identity,
-                       struct dl2_network *network, const char *path, struct dl2_error *error);
-int dl2_run_state_load(const char *path, const json_t *identity, struct dl2_network *network,
-                       struct dl2_run_state *state, struct dl2_error *error);
+int dl2_checkpoint_save(const struct dl2_run_state *state, const json_t *identity,
+                        struct dl2_network *network, const char *path, struct dl2_error *error);
+int dl2_checkpoint_load(const char *path, const json_t *identity, struct dl2_network *network,
+                        struct dl2_run_state *state, struct dl2_error *error);
 
 /* Rank 0's state, weights, moments and averages, to all. Collective. */
-int dl2_run_state_share(struct dl2_run_state *state, struct dl2_network *network,
-                        const struct dl2_world *world, struct dl2_error *error);
+int dl2_checkpoint_share(struct dl2_run_state *state, struct dl2_network *network,
+                         const struct dl2_world *world, struct dl2_error *error);
 
 /* Only its running means and variances, and their averages, as what validates on all ranks, and
  * what the checkpoint has.
  */
-int dl2_run_state_share_statistics(struct dl2_network *network, const struct dl2_world *world,
-                                   struct dl2_error *error);
+int dl2_checkpoint_share_statistics(struct dl2_network *network, const struct dl2_world *world,
+                                    struct dl2_error *error);
 
 /* Where this rank's loader is, with what the others have, into state->missing. Collective. */
-int dl2_run_state_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,
-                              const struct dl2_world *world, struct dl2_error *error);
+int dl2_checkpoint_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,
+                               const struct dl2_world *world, struct dl2_error *error);
 /* This rank's part of it: *missing, to free(), NULL where it has none, which is to say that it is
  * at a batch's beginning. */
-int dl2_run_state_get_missing(const struct dl2_run_state *state, const struct dl2_world *world,
-                              struct dl2_loader_position *at, uint32_t **missing,
-                              struct dl2_error *error);
+int dl2_checkpoint_get_missing(const struct dl2_run_state *state, const struct dl2_world *world,
+                               struct dl2_loader_position *at, uint32_t **missing,
+                               struct dl2_error *error);
 
 /* Is there a checkpoint at `path` of a run that has not come to its end? An unreadable one counts
  * as none. */
-bool dl2_run_state_unfinished(const char *path);
+bool dl2_checkpoint_unfinished(const char *path);
 
 #endif
