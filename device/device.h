@@ -1,33 +1,32 @@
 /*
  * The device seam: where tensors live and what computes on them. A device is a table of functions
- * (struct dl2_device_class) and a context that begins with struct dl2_device. What knows layers,
- * losses and schedules stands above this header; what knows a library (oneDNN, CUDA's) stands below
- * it.
+ * (struct dl2_device_class) and a context that begins with struct dl2_device. Code that knows
+ * layers, losses and schedules stands above this header; code that knows a library (oneDNN, CUDA's)
+ * stands below it.
  *
  * Tensors. Activations are NHWC, weights OHWI (out, kernel height, kernel width, in of the group),
- * matrices of linear layers [out][in]; dense, rows first. A tensor is a bare address in device
- * memory: the host may add to it, and must not read through it. Inputs and outputs of one call may
- * not overlap except where it says "may be".
+ * matrices of linear layers [out][in]; all are dense and row-major. A tensor is a bare address in
+ * device memory: the host may do arithmetic on the address, but must not dereference it. Inputs and
+ * outputs of a call must not overlap, except where its comment says that one "may be" the other.
  *
  * Types. `float` is float32: weights, their gradients and momenta, batch norm's parameters and
- * statistics, losses. `void` is an activation, the gradient of one, or an image of weights for
- * layers to read ("lowered"): of dl2_device.element, float32 unless the device was opened with
- * another precision. Sums and products of such are formed in float32.
+ * statistics, losses. `void` has the type dl2_device.element: activations, their gradients, and the
+ * copy of the weights that layers read ("lowered"). It is float32 unless the device was opened with
+ * another precision. Devices form sums and products of such elements in float32.
  *
- * Plans. What depends on a shape (a library's primitives, packed weights, workspaces, statistics
- * that backward needs) is made once by NAME_create() and used for every step. A backward call
- * belongs to the last forward call of the same plan. NAME_free(NULL) is fine.
+ * Plans. NAME_create() makes once what depends on a shape (a library's primitives, packed weights,
+ * workspaces, statistics for backward); all steps use it. A backward call belongs to the last
+ * forward call of the same plan. NAME_free(NULL) is allowed.
  *
- * Time. Calls that compute return at once and have no result: an asynchronous device queues them in
- * order. The first failure sticks to the device, later calls do nothing, and sync() (and
- * download(), which syncs) returns it. Numbers that change from step to step (rate, lambda) are
- * one struct that is set before the calls of a step, so that a device may record these once and
- * replay them.
+ * Time. Calls that compute return nothing and may return early: an asynchronous device queues them
+ * in order. The device keeps its first failure; later calls do nothing, and sync() and download(),
+ * which syncs, return it. The numbers that change from step to step (rate, lambda) are one struct,
+ * set before the calls of a step, so that a device can record these calls once and replay them.
  *
- * Determinism. The same calls with the same options on the same machine give the same bits; of
- * CUDA's devices only where options.deterministic asks for it.
+ * Determinism. The same calls with the same options on the same machine give the same bits. On
+ * cards this holds only with options.deterministic.
  *
- * Threads: one at a time, the one that opened the device. Threads of its own are its own affair.
+ * Threads: only the thread that opened a device may use it. A device may have threads of its own.
  */
 #ifndef DL2_DEVICE_DEVICE_H
 #define DL2_DEVICE_DEVICE_H
@@ -44,15 +43,15 @@ struct dl2_device_class;
 
 enum dl2_element { DL2_ELEMENT_F32, DL2_ELEMENT_BF16, DL2_ELEMENT_F16 };
 
-/* What changes from step to step. */
+/* The numbers that change from step to step. */
 struct dl2_step_numbers {
-    uint64_t step; /* names dropout's random numbers */
-    float lambda;  /* mixup's share of the sample itself */
-    float scale;   /* of the loss */
+    uint64_t step; /* selects dropout's random numbers */
+    float lambda;  /* mixup's weight of the sample itself, 0 to 1 */
+    float scale;   /* factor of the loss */
     float rate, momentum, weight_decay;
-    float beta2, epsilon; /* of AdamW, whose beta1 is `momentum` */
+    float beta2, epsilon; /* AdamW's; its beta1 is `momentum` */
     uint64_t update;      /* number of this update, from 1 */
-    float average_decay;  /* how much of a moving average stays */
+    float average_decay;  /* the part of a moving average that an update keeps */
 };
 
 struct dl2_world; /* ranks/world.h */
@@ -61,12 +60,12 @@ struct dl2_world; /* ranks/world.h */
 struct dl2_device {
     const struct dl2_device_class *ops;
     enum dl2_element element;
-    /* Batches that are worth having on the device at once: 2 where uploads overlap computing. */
+    /* Number of batches to keep on the device: 2 where uploads overlap with computing. */
     unsigned staging;
     char pci[32];                  /* the address of its card; "": it is not on one */
     const struct dl2_world *world; /* NULL: alone */
     struct dl2_step_numbers numbers;
-    struct dl2_error failure; /* the first, until sync() gives it out */
+    struct dl2_error failure; /* the first one, until sync() returns it */
 };
 
 enum dl2_precision {
@@ -79,31 +78,31 @@ enum dl2_precision {
 const char *dl2_precision_name(enum dl2_precision precision); /* "bf16" */
 
 struct dl2_device_options {
-    unsigned threads;             /* 0: dl2_cpu_count(); ref has one whatever this says */
-    unsigned number;              /* of several: "cuda:1" */
-    enum dl2_precision precision; /* DL2_ERR_UNSUPPORTED where the device has only FP32 */
-    double loss_scale;            /* FP16: 0: dynamic */
+    unsigned threads;             /* 0: dl2_cpu_count(); ref always has one */
+    unsigned number;              /* which device of the kind: 1 for "cuda:1" */
+    enum dl2_precision precision; /* DL2_ERR_UNSUPPORTED where the device lacks it */
+    double loss_scale;            /* with FP16; 0: dynamic */
     bool deterministic;
-    /* Several processes that train together; NULL: alone. Must outlive the device. */
+    /* The processes that train together; NULL: this one alone. Must outlive the device. */
     const struct dl2_world *world;
 };
 
 /*
- * 2-D convolution; cross-correlation, as all deep-learning libraries have it.
- * out = (in + 2 * pad - kernel) / stride + 1, rounded down. Output channels g * out / groups ...
- * are made of input channels g * in / groups ... alone; groups == in == out is a depthwise
+ * 2-D convolution (cross-correlation, as in all deep-learning libraries). Output sides are
+ * (in + 2 * pad - kernel) / stride + 1, rounded down. Group g maps the input channels from
+ * g * in / groups to the output channels from g * out / groups; groups == in == out is a depthwise
  * convolution.
  */
 struct dl2_conv_shape {
     unsigned batch, in_height, in_width, in_channels;
     unsigned out_channels, kernel_height, kernel_width;
     unsigned stride_height, stride_width, pad_height, pad_width;
-    unsigned groups; /* at least 1; divides both numbers of channels */
+    unsigned groups; /* at least 1; divides the numbers of input and of output channels */
     bool bias;
 };
 
 enum dl2_pool_kind {
-    DL2_POOL_MAX, /* padding never wins; the first of equal values does */
+    DL2_POOL_MAX, /* never takes padding; takes the first of equal values */
     /* Mean over rows floor(i * in / out) .. ceil((i + 1) * in / out), columns alike; 1 x 1 is
        global. */
     DL2_POOL_ADAPTIVE_AVERAGE,
@@ -113,7 +112,7 @@ struct dl2_pool_shape {
     enum dl2_pool_kind kind;
     unsigned batch, in_height, in_width, channels;
     unsigned out_height, out_width;
-    /* DL2_POOL_MAX only; out must be what these come to, as for a convolution. */
+    /* DL2_POOL_MAX only; out_* must match them, as for a convolution. */
     unsigned kernel_height, kernel_width, stride_height, stride_width, pad_height, pad_width;
 };
 
@@ -122,12 +121,12 @@ struct dl2_linear_shape {
     bool bias;
 };
 
-/* RELU6 is min(max(x, 0), 6); its gradient is 0 where y is 0 or 6, as PyTorch has it. */
+/* RELU6 is min(max(x, 0), 6); its gradient is 0 where y is 0 or 6, as in PyTorch. */
 enum dl2_activation { DL2_IDENTITY, DL2_RELU, DL2_RELU6 };
 
 /*
- * Batch normalisation (Ioffe, Szegedy 2015) with PyTorch's conventions, and what usually follows it
- * in the same pass: y = activation(gamma * (x - mean) / sqrt(var + epsilon) + beta + residual).
+ * Batch normalisation (Ioffe, Szegedy 2015) with PyTorch's conventions, fused with a residual and
+ * an activation: y = activation(gamma * (x - mean) / sqrt(var + epsilon) + beta + residual).
  */
 struct dl2_norm_shape {
     size_t rows; /* batch * height * width */
@@ -136,11 +135,11 @@ struct dl2_norm_shape {
     float momentum; /* running = (1 - momentum) * running + momentum * batch's */
     enum dl2_activation activation;
     bool residual;
-    /* Statistics are of the whole world's batch, each rank's samples counting alike. */
+    /* Statistics cover the batches of all ranks together, each sample with the same weight. */
     bool synchronized;
 };
 
-/* Layer norm (Ba, Kiros, Hinton 2016): each row by itself. */
+/* Layer norm (Ba, Kiros, Hinton 2016): each row is normalised by itself. */
 struct dl2_layer_norm_shape {
     size_t rows;
     unsigned channels;
@@ -149,18 +148,18 @@ struct dl2_layer_norm_shape {
 
 /*
  * Multi-head self-attention (Vaswani et al. 2017, section 3.2) between the tokens of a sample. A
- * row of its input has queries, keys and values, [3][heads][channels / heads], as the product with
- * PyTorch's in_proj_weight leaves them.
+ * row of its input holds queries, keys and values, [3][heads][channels / heads], the order of a
+ * product with PyTorch's in_proj_weight.
  */
 struct dl2_attention_shape {
     unsigned batch, tokens;
     unsigned channels, heads; /* channels is a multiple of heads */
 };
 
-/* Patches of images to tokens (Dosovitskiy et al. 2021, section 3.1): the class token before them,
- * positions added. */
+/* Turns patches of images into tokens (Dosovitskiy et al. 2021, section 3.1): puts the class token
+ * before them and adds the positions. */
 struct dl2_tokens_shape {
-    unsigned batch, tokens; /* with the class token */
+    unsigned batch, tokens; /* the class token included */
     unsigned channels;
 };
 
@@ -179,7 +178,7 @@ struct dl2_loss_shape {
     float smoothing;
 };
 
-/* Sums since they were zeroed, in device memory; loss calls add to them. */
+/* Sums in device memory; loss calls add to them. */
 struct dl2_loss_sums {
     double loss;      /* over counted samples */
     uint64_t counted; /* samples with a label */
@@ -188,9 +187,9 @@ struct dl2_loss_sums {
 };
 
 struct dl2_loss_scale {
-    double scale;     /* 1 with another precision than FP16 */
-    uint64_t good;    /* updates since it last moved */
-    uint64_t skipped; /* updates that were left out, in all */
+    double scale;     /* 1 unless the precision is FP16 */
+    uint64_t good;    /* updates since the scale last changed */
+    uint64_t skipped; /* updates that were left out so far */
 };
 
 /* Plans. These structs are never defined: each device casts the pointer to its own struct, as
@@ -215,11 +214,11 @@ struct dl2_device_class {
 
     int (*open)(const struct dl2_device_options *options, struct dl2_device **out,
                 struct dl2_error *error);
-    /* Everything made on it must be gone. NULL is fine. */
+    /* All plans and memory must have been freed. NULL is allowed. */
     void (*close)(struct dl2_device *device);
-    /* Can it be opened here? False where its driver or card is missing. Optional: always. */
+    /* False where the driver or the card is missing. Optional: NULL means always true. */
     bool (*present)(void);
-    /* Which card it is, for reports: a new object to free. Optional. */
+    /* Describes the card for reports; the caller frees the object. Optional. */
     json_t *(*describe)(struct dl2_device *device);
 
     /* -- memory -- */
@@ -227,16 +226,16 @@ struct dl2_device_class {
     /* Zeroed, aligned to DL2_ALIGNMENT at least. */
     int (*alloc)(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error);
     void (*free)(struct dl2_device *device, void *memory);
-    /* Host memory that uploads quickest (pinned), for batch slots; NULL when there is none. Any
-     * thread may call these two. Optional, both. */
+    /* Host memory for batch slots that uploads fastest (pinned); NULL when there is none left. Any
+     * thread may call these two. Both are optional. */
     void *(*host_alloc)(struct dl2_device *device, size_t bytes);
     void (*host_free)(struct dl2_device *device, void *memory);
     /*
-     * `from` may be of this device's own memory, too, where what is decoded there lies, and must
-     * stay as it is until wait_uploads() or sync(). An upload comes after all that was
-     * called up to the last but dl2_device.staging - 1 of the ingest_run()s, and before all that is
-     * called after it: whoever uploads batches into `staging` places in turn, and reads them
-     * nowhere after their ingest_run(), needs no more order; others sync() first.
+     * `from` is host memory, or memory of this device (a batch that was decoded on it). It must not
+     * change until wait_uploads() or sync(). An upload runs before all later calls. It may overtake
+     * earlier ones, but none up to the ingest_run() that is the dl2_device.staging-th last one. So
+     * a caller that uploads batches into `staging` places in turn, and reads each only in its
+     * ingest_run(), needs no further order; other callers sync() first.
      */
     void (*upload)(struct dl2_device *device, void *to, const void *from, size_t bytes);
     void (*wait_uploads)(struct dl2_device *device);
@@ -247,14 +246,15 @@ struct dl2_device_class {
     void (*zero)(struct dl2_device *device, void *memory, size_t bytes);
     /* Waits for everything; returns and clears the first failure since the last one. */
     int (*sync)(struct dl2_device *device, struct dl2_error *error);
-    /* What the calls from here on use. */
+    /* The numbers for the calls from here on. */
     void (*set_numbers)(struct dl2_device *device, const struct dl2_step_numbers *numbers);
 
     /*
      * -- recording; optional, all four --
-     * What is called between begin and end is done, and can be done again by replay(), with the
-     * numbers set then, as long as all tensors and plans are still there. No upload, download,
-     * sync, alloc, create or set_numbers in between. end() gives NULL where it can't be replayed.
+     * The calls between record_begin() and record_end() run, and replay() runs them again with the
+     * numbers that are set then, as long as their tensors and plans exist. Between the two there is
+     * no upload, download, sync, alloc, create or set_numbers. record_end() returns NULL where the
+     * calls cannot be replayed.
      */
     void (*record_begin)(struct dl2_device *device);
     struct dl2_recording *(*record_end)(struct dl2_device *device);
@@ -263,18 +263,18 @@ struct dl2_device_class {
 
     /*
      * -- several devices --
-     * all_reduce adds up `data` over the ranks of the device's world, in place; it may go on beside
-     * what is called next, which doesn't touch `data`, until all_reduce_wait(). Ranks call these
-     * alike and in the same order. The sums have the same bits on every rank. Never called without
-     * a world. Optional, both: a device that has none can't be opened with a world.
+     * all_reduce adds up `data` over the ranks of the device's world, in place. It may run beside
+     * the calls that follow, which must not touch `data` before all_reduce_wait(). All ranks make
+     * these calls in the same order, and get sums with the same bits. They are never called without
+     * a world. Both are optional: a device without them cannot be opened with a world.
      */
     void (*all_reduce)(struct dl2_device *device, float *data, size_t count);
     void (*all_reduce_wait)(struct dl2_device *device);
 
     /*
      * -- convolution --
-     * `bias` and `dbias` are [out_channels], and NULL where the shape has no bias. Where
-     * `accumulate`, gradients of weights are added to what is there.
+     * `bias` and `dbias` are [out_channels], and NULL where the shape has no bias. With
+     * `accumulate`, gradients of weights are added to the previous ones.
      */
     int (*conv_create)(struct dl2_device *device, const struct dl2_conv_shape *shape,
                        struct dl2_conv **out, struct dl2_error *error);
@@ -367,7 +367,7 @@ struct dl2_device_class {
     /* -- elementwise, without plans; y may be x, dx may be dy -- */
     void (*activate)(struct dl2_device *device, enum dl2_activation activation, const void *x,
                      void *y, size_t count);
-    /* By forward's y. */
+    /* `y` is forward's. */
     void (*activate_backward)(struct dl2_device *device, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count);
     /* y = x / 2 * (1 + erf(x / sqrt(2))) (Hendrycks, Gimpel 2016), and backward by forward's x. */
@@ -386,7 +386,7 @@ struct dl2_device_class {
                     uint64_t seed, uint64_t layer);
 
     /*
-     * -- ingest: bytes as the loader gives them to normalised floats --
+     * -- ingest: turns the loader's bytes into normalised elements --
      * y[i] = lambda * norm(x[i]) + (1 - lambda) * norm(x[partner[i]]), norm(v) = (v - mean) / std,
      * with numbers.lambda. `partner` (device memory, [batch]) is NULL without mixup.
      */
@@ -452,22 +452,22 @@ struct dl2_device_class {
                           struct dl2_error *error);
 };
 
-/* Outputs of a window along one axis, (in + 2 * pad - kernel) / stride + 1; 0 where it does not
- * fit. */
+/* Number of outputs of a window along one axis, (in + 2 * pad - kernel) / stride + 1; 0 where the
+ * window does not fit. */
 unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad);
-/* What every device's create() asks first: no zero sizes, windows that fit, no tensor above 2^31 -
- * 1 elements. */
+/* Checks for every device's create(): no size is zero, windows fit, and no tensor has more than
+ * 2^31 - 1 elements. */
 int dl2_conv_shape_check(const struct dl2_conv_shape *shape, struct dl2_error *error);
 int dl2_pool_shape_check(const struct dl2_pool_shape *shape, struct dl2_error *error);
-/* Also *scores, the numbers that a softmax over all of its tokens has. */
+/* Also sets *scores, the number of elements of the softmax: batch * heads * tokens * tokens. */
 int dl2_attention_shape_check(const struct dl2_attention_shape *shape, size_t *scores,
                               struct dl2_error *error);
 /* First and one past the last input of output `i` in adaptive pooling. */
 unsigned dl2_adaptive_begin(unsigned i, unsigned in, unsigned out);
 unsigned dl2_adaptive_end(unsigned i, unsigned in, unsigned out);
 
-/* What open() of a device asks first that has one of its kind, float32 and nothing else: fails
- * where the options want more. */
+/* For open() of a device that has one number and float32 only: fails where the options ask for
+ * more. */
 int dl2_device_check_plain(const struct dl2_device_class *ops,
                            const struct dl2_device_options *options, struct dl2_error *error);
 

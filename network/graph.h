@@ -1,14 +1,14 @@
 /*
- * What a network is, before any device: layers over numbered values, tensors with names, and a plan
- * of the memory. arch.c's recipes build it, network.c runs it. Internal to train/.
+ * A network as a graph, without a device: layers over numbered values, tensors with names, and a
+ * plan of the memory. The functions of arch.c build it and network.c runs it. Internal to network/.
  *
- * A recipe is a straight C function that calls the builder below. Values are what flows between
- * layers, by number, the images 0; a value may be used at most twice. The first error sticks in the
- * graph and makes the rest do nothing, so recipes need no checks.
+ * An architecture is a C function that calls the functions below. A value is the result of a layer,
+ * or the images, which are value 0; at most two layers may use a value. The graph keeps the first
+ * error and the calls after it do nothing, so architectures need no checks.
  *
- * Memory is planned once: every buffer (a value, or the gradient of one use of it) gets a lifetime
- * in layer steps, and buffers whose lifetimes do not meet share memory. Steps run 0 .. L-1 forward,
- * L for the loss, then layer i goes backward at step 2L - i:
+ * Memory is planned once. Each buffer (a value, or the gradient of one use of it) has a lifetime in
+ * steps, and buffers whose lifetimes do not overlap share memory. Layer i runs forward at step i
+ * and backward at step 2L - i; the loss is step L:
  *
  *     step     0    1    2   ...  L-1   L   L+1  ...  2L
  *     layer    0    1    2   ...  L-1  loss L-1  ...   0
@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DL2_GRAPH_USES 2 /* of a value, at most */
+#define DL2_GRAPH_USES 2 /* layers that use a value, at most */
 
 enum dl2_layer_kind {
     DL2_LAYER_CONV,
@@ -71,7 +71,7 @@ struct dl2_buffer {
     size_t offset;   /* in the arena, bytes */
 };
 
-/* How fresh values are drawn. */
+/* How fresh weights are drawn. */
 enum dl2_init {
     DL2_INIT_UNIFORM_FAN_IN, /* U(-1, 1) / sqrt(fan_in), biases too: PyTorch's default */
     DL2_INIT_HE_FAN_OUT,     /* N(0, 2 / fan_out): He et al. 2015, as torchvision has it */
@@ -92,7 +92,7 @@ struct dl2_tensor {
     size_t count;
     bool parameter, decays;
     enum dl2_init init;
-    float limit;   /* bound, standard deviation or constant of fresh values */
+    float limit;   /* bound, standard deviation or constant of fresh weights */
     size_t offset; /* elements, among all tensors */
 };
 
@@ -100,7 +100,7 @@ struct dl2_graph {
     const char *arch;
     unsigned batch;
     bool train, norm_decay;
-    struct dl2_error *error; /* the first goes there */
+    struct dl2_error *error; /* receives the first error */
     int status;
 
     struct dl2_layer *layers;
@@ -112,27 +112,29 @@ struct dl2_graph {
     unsigned dropouts;
 
     /* dl2_graph_plan(): */
-    size_t arena;               /* bytes of activations and their gradients */
-    size_t decayed, parameters; /* elements of tensors up to there: decayed parameters, all
-                                   parameters, */
-    size_t elements;            /* and buffers */
+    size_t arena; /* bytes of activations and their gradients */
+    /* Elements: tensors are in the order decayed parameters, other parameters, running statistics.
+     */
+    size_t decayed;    /* the first group */
+    size_t parameters; /* the first two */
+    size_t elements;   /* all */
 };
 
-/* -- for recipes; square kernels; `name` as in a state_dict, without ".weight" -- */
+/* -- for architectures; kernels are square; `name` is the state_dict's, without ".weight" -- */
 
 /* Without a bias. */
 int dl2_graph_conv(struct dl2_graph *graph, const char *name, int in, unsigned channels,
                    unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init);
 int dl2_graph_conv_bias(struct dl2_graph *graph, const char *name, int in, unsigned channels,
                         unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init);
-/* A channel of its own for each channel, without a bias. */
+/* A depthwise convolution, without a bias. */
 int dl2_graph_depthwise(struct dl2_graph *graph, const char *name, int in, unsigned kernel,
                         unsigned stride, unsigned pad, enum dl2_init init);
 
 /*
- * Batch norm in two parts, because its parameters' place in the state_dict and its place in the
- * computation differ in residual blocks. `residual` is a value that is added before the activation,
- * or -1.
+ * Batch norm in two parts: in residual blocks its parameters and its layer come at different places
+ * of the state_dict and of the computation. `residual` is a value to add before the activation, or
+ * -1.
  */
 int dl2_graph_norm_parameters(struct dl2_graph *graph, const char *name, unsigned channels);
 int dl2_graph_norm_layer(struct dl2_graph *graph, int parameters, int in, int residual,
@@ -146,44 +148,46 @@ int dl2_graph_max_pool(struct dl2_graph *graph, int in, unsigned kernel, unsigne
                        unsigned pad);
 int dl2_graph_average_pool(struct dl2_graph *graph, int in, unsigned height, unsigned width);
 int dl2_graph_dropout(struct dl2_graph *graph, int in, float rate);
-/* Flattens what it is given; has a bias. */
+/* Flattens its input; has a bias. */
 int dl2_graph_linear(struct dl2_graph *graph, const char *name, int in, unsigned out,
                      enum dl2_init init);
 
-/* -- of tokens: values of one column, a row a token -- */
+/* -- for tokens: values of width 1 with a row for each token -- */
 
-/* The patches of `in` as tokens, after the class token; `name` is that of the positions. The class
- * token is a tensor of dl2_graph_class_token(), whose place in the state_dict is another. */
+/* Turns the patches of `in` into tokens after the class token; `name` names the positions. The
+ * class token comes from dl2_graph_class_token(), as it has another place in the state_dict. */
 int dl2_graph_class_token(struct dl2_graph *graph, const char *name, unsigned channels);
 int dl2_graph_tokens(struct dl2_graph *graph, const char *name, int in, int class_token);
-/* Each token by itself; has a bias. A name that ends in '_' gets no dot before "weight". */
+/* Multiplies each token by the same weights; has a bias. A name that ends in '_' gets no dot before
+ * "weight". */
 int dl2_graph_token_linear(struct dl2_graph *graph, const char *name, int in, unsigned out,
                            enum dl2_init init);
 int dl2_graph_layer_norm(struct dl2_graph *graph, const char *name, int in, float epsilon);
-/* `in` has queries, keys and values side by side. */
+/* `in` has queries, keys and values side by side: 3 * channels. */
 int dl2_graph_attention(struct dl2_graph *graph, int in, unsigned heads);
 int dl2_graph_gelu(struct dl2_graph *graph, int in);
 /*
- * a + b. Their gradients are one and the same memory, so nobody may change it who comes first:
- * `b` has to come straight from a convolution or a linear layer, and `a` to have been used before.
+ * a + b. The gradients of both share memory, which the layer that runs backward first must not
+ * change: so `b` must be the result of a convolution or a linear layer, and `a` must have been used
+ * before.
  */
 int dl2_graph_add(struct dl2_graph *graph, int a, int b);
-/* The first token alone. */
+/* Only the first token. */
 int dl2_graph_first_token(struct dl2_graph *graph, int in);
 
 unsigned dl2_graph_channels(const struct dl2_graph *graph, int value);
 
 /* -- for network.c -- */
 
-/* Begins a zeroed graph, whose first five members are set; the value of the images. */
+/* Begins a graph that is zero but for its first five members. Returns the value of the images. */
 int dl2_graph_images(struct dl2_graph *graph, unsigned height, unsigned width, unsigned channels);
-/* When the recipe is done and `logits` set: places buffers and tensors. Returns graph->status. */
+/* Places buffers and tensors, after `logits` was set. Returns graph->status. */
 int dl2_graph_plan(struct dl2_graph *graph, size_t element_size);
 void dl2_graph_free(struct dl2_graph *graph);
 
-/* Is the gradient of a value wanted? All but the images'. */
+/* Does backward need the gradient of the value? True for all but the images. */
 bool dl2_graph_wants_gradient(int value);
-/* Fresh values in PyTorch's element order; the same for every device. */
+/* Draws fresh weights in PyTorch's element order; they are the same for every device. */
 void dl2_graph_fresh(const struct dl2_graph *graph, size_t tensor, uint64_t seed, float *values);
 
 #endif

@@ -1,16 +1,15 @@
 /*
- * Networks: layers written once above the device seam, planned once for a batch, and what a trainer
- * does with them: forward, backward, update, evaluate, look at the weights.
+ * Networks above the device seam: forward, backward, update, evaluation, and access to the weights.
  *
- * A step's life:
+ * One step:
  *
- *     dl2_network_train(network, &input, &step, error);  several, with accumulate, for one update
+ *     dl2_network_train(network, &input, &step, error);  one or, with accumulate, several
  *     dl2_network_update(network, &update, error);
- *     dl2_network_take_sums(network, &sums, error);      when wanted: it waits for the device
+ *     dl2_network_take_sums(network, &sums, error);      optional: it waits for the device
  *
- * A batch may be smaller than the network's: plans are made for that count at its first use and
- * kept (a few of them), so that batch norm sees real samples only. Samples with label -1 go
- * through the network but count for nothing; a training batch should have none where batch norm is.
+ * A batch may be smaller than the network's. The first batch of a size makes plans for that size,
+ * and a few sizes are kept; so batch norm sees real samples only. Samples with label -1 pass
+ * through the network and count for nothing; networks with batch norm should not train on any.
  *
  * arch.h has the architectures.
  *
@@ -33,20 +32,20 @@ extern const char *const dl2_optimizer_words[]; /* "sgd"; NULL at the end */
 
 struct dl2_network_config {
     const char *arch;
-    unsigned batch;                   /* the largest that will come */
+    unsigned batch;                   /* the largest batch */
     unsigned height, width, channels; /* of the images; 1 or 3 channels */
     unsigned classes;
     float mean[3], std[3]; /* of the images' values, on the 0-255 scale; gray uses the first */
     float smoothing;       /* of labels, in training; evaluation has none */
     uint64_t seed;         /* of initial weights and dropout */
-    bool train;            /* false: evaluation only, less memory */
+    bool train;            /* false: evaluation only, with less memory */
     enum dl2_optimizer optimizer;
     bool norm_decay; /* weight decay on norms' parameters, biases and ViT's tokens too */
     bool average;    /* keep moving averages of weights and running statistics */
     bool sync_norm;  /* batch norm's statistics over all ranks of the device's world */
 };
 
-/* ImageNet's mean and standard deviation, as (DL)2 has them. */
+/* The mean and the standard deviation are ImageNet's, as in (DL)2. */
 #define DL2_NETWORK_DEFAULTS                                                                       \
     {                                                                                              \
         .arch = "resnet10", .batch = 64, .height = 64, .width = 64, .channels = 3, .classes = 10,  \
@@ -56,33 +55,33 @@ struct dl2_network_config {
 struct dl2_network;
 
 /*
- * Makes the network with fresh weights (PyTorch's and torchvision's rules, drawn from the seed, the
- * same on every device). The device stays the caller's and must outlive it. DL2_ERR_ARGUMENT for an
- * unknown architecture (the message lists them), and for images too small for it; DL2_ERR_MEMORY
- * says which smaller batch fits.
+ * Makes a network with fresh weights, drawn from the seed by PyTorch's and torchvision's rules;
+ * they are the same on every device. The caller keeps the device, which must outlive the network.
+ * DL2_ERR_ARGUMENT for an unknown architecture (the message lists them) and for images too small
+ * for it; the message of DL2_ERR_MEMORY names a smaller batch that fits.
  */
 int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
                        struct dl2_network **out, struct dl2_error *error);
 void dl2_network_destroy(struct dl2_network *network);
 
-/* A batch in host memory, as the loader gives it. */
+/* A batch as the loader makes it: in host memory, or in the device's where it was decoded there. */
 struct dl2_network_input {
     const uint8_t *images;   /* [count][height][width][channels] */
     const int32_t *labels;   /* [count], -1 .. classes - 1 */
     unsigned count;          /* 1 .. batch */
     const uint32_t *partner; /* mixup: [count], each below count; NULL without */
-    float lambda;            /* share of the sample itself, 0 to 1 */
+    float lambda;            /* mixup's weight of the sample itself, 0 to 1 */
 };
 
 struct dl2_network_step {
-    uint64_t step;   /* number of the update or micro-batch; names dropout's random numbers */
-    float scale;     /* of the loss: 1, or 1 / micro-batches when accumulating */
-    bool accumulate; /* add to the gradients of the call before; false: begin anew */
-    bool more;       /* another call adds to them: with several ranks, don't add these up yet */
+    uint64_t step;   /* number of the batch; selects dropout's random numbers */
+    float scale;     /* of the loss: 1, or 1 / batches of an update when accumulating */
+    bool accumulate; /* add to the gradients of the previous call; false: replace them */
+    bool more;       /* another call will add to them: ranks do not sum them up yet */
 };
 
-/* Forward and backward: leaves gradients. DL2_ERR_ARGUMENT for a count, label or partner out of
- * range. */
+/* Forward and backward: computes the gradients. DL2_ERR_ARGUMENT for a count, label or partner out
+ * of range. */
 int dl2_network_train(struct dl2_network *network, const struct dl2_network_input *input,
                       const struct dl2_network_step *step, struct dl2_error *error);
 
@@ -91,8 +90,8 @@ int dl2_network_evaluate(struct dl2_network *network, const struct dl2_network_i
                          struct dl2_error *error);
 
 /*
- * The input of the last call is read until this returns; give the loader's slot back after it.
- * Cheap: it waits for the upload, not for the computing.
+ * Waits until the input of the last call has been read; then the loader's slot can be released.
+ * It waits for the upload, not for the computation.
  */
 void dl2_network_wait_input(struct dl2_network *network);
 
@@ -101,37 +100,37 @@ struct dl2_update {
     float momentum; /* AdamW's beta1, which is below 1 */
     float weight_decay;
     bool nesterov;        /* SGD */
-    float average_decay;  /* of a network that keeps averages; 0 makes them equal to the weights */
+    float average_decay;  /* where averages are kept; 0 makes them equal to the weights */
     float beta2, epsilon; /* AdamW; beta2 is below 1 */
     uint64_t number;      /* of this update of the run, from 1: AdamW's moments begin with 0 */
 };
 
-/* One step of the optimizer on all parameters; weight_decay leaves out norms' parameters, biases
- * and ViT's tokens. Then the averages move. */
+/* One step of the optimizer on all parameters, then one of the averages. Unless config.norm_decay,
+ * weight decay leaves out norms' parameters, biases and ViT's tokens. */
 int dl2_network_update(struct dl2_network *network, const struct dl2_update *update,
                        struct dl2_error *error);
 
 /*
- * Puts the averages in the weights' place, and back: in between, DL2_NETWORK_VALUE and
- * dl2_network_evaluate() mean the averages, and training and updates are DL2_ERR_ARGUMENT. Nothing
- * happens where it is so already.
+ * Puts the averages in the weights' place (`use`), or the weights back. While the averages are in
+ * use, DL2_NETWORK_VALUE and dl2_network_evaluate() refer to them, and training and updates return
+ * DL2_ERR_ARGUMENT. Does nothing if that is the state already.
  */
 int dl2_network_use_average(struct dl2_network *network, bool use, struct dl2_error *error);
 
-/* Waits; loss, counted, top1, top5 of all calls since the last take; training's and evaluation's
- * alike. */
+/* Waits for the device, then moves out the sums over all training and evaluation calls since the
+ * last time. */
 int dl2_network_take_sums(struct dl2_network *network, struct dl2_loss_sums *sums,
                           struct dl2_error *error);
 
-/* Waits; of the last call: losses [count] (0 where not counted), logits [count][classes]. Either
- * NULL. */
+/* Waits for the device, then copies the last call's losses [count] (0 where not counted) and logits
+ * [count][classes]. Either may be NULL. */
 int dl2_network_last(struct dl2_network *network, float *losses, float *logits,
                      struct dl2_error *error);
 
-/* -- what is learned, by name -- */
+/* -- weights by name -- */
 
 struct dl2_network_tensor {
-    const char *name; /* torchvision's: "layer1.0.conv1.weight"; lives as long as the network */
+    const char *name; /* torchvision's, "layer1.0.conv1.weight"; valid as long as the network */
     /* PyTorch's shape: OIHW, [out][in], [1][tokens][channels] or [channels]. */
     size_t dims[4];
     unsigned rank;
@@ -140,29 +139,29 @@ struct dl2_network_tensor {
     bool decays;    /* weight decay applies */
 };
 
-/* In the order of PyTorch's state_dict() (which has num_batches_tracked besides). */
+/* The tensors are in the order of PyTorch's state_dict(), without its num_batches_tracked. */
 size_t dl2_network_tensor_count(const struct dl2_network *network);
 void dl2_network_tensor(const struct dl2_network *network, size_t index,
                         struct dl2_network_tensor *tensor);
 /* The architecture's name. */
 const char *dl2_network_arch(const struct dl2_network *network);
-/* Learned numbers, buffers left out. */
+/* The number of learned weights, without running statistics. */
 size_t dl2_network_parameter_count(const struct dl2_network *network);
 
 enum dl2_network_part {
     DL2_NETWORK_VALUE,
-    DL2_NETWORK_GRADIENT, /* of parameters, in networks that train; read: since the last update */
-    DL2_NETWORK_MOMENTUM, /* likewise; AdamW's first moment */
-    DL2_NETWORK_SECOND_MOMENT, /* likewise, and of AdamW only */
-    DL2_NETWORK_AVERAGE,       /* networks that keep them; of running statistics, too */
+    DL2_NETWORK_GRADIENT,      /* parameters of networks that train: since the last update */
+    DL2_NETWORK_MOMENTUM,      /* the same; AdamW's first moment */
+    DL2_NETWORK_SECOND_MOMENT, /* the same, with AdamW only */
+    DL2_NETWORK_AVERAGE,       /* all tensors of networks that keep averages */
 };
 
-/* Has the tensor this part? */
+/* Does the tensor have this part? */
 bool dl2_network_has(const struct dl2_network *network, size_t index, enum dl2_network_part part);
 
 /*
- * `values` has `count` floats in PyTorch's element order (contiguous), whatever the device keeps. A
- * checkpoint is the values, momenta and averages of all tensors: setting them gives back the same
+ * `values` has `count` floats in PyTorch's contiguous order, whatever the device's own order is. A
+ * checkpoint holds the values, moments and averages of all tensors; setting them restores the same
  * state, bit for bit.
  */
 int dl2_network_get(struct dl2_network *network, size_t index, enum dl2_network_part part,

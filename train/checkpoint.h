@@ -1,9 +1,9 @@
 /*
- * Where a run is, and its way into a checkpoint and back: weights, batch norm's buffers, moments,
- * averages, position, and the settings that must stay the same. Random numbers have no state of
- * their own: each is named by the seed and the position.
+ * Checkpoints: a run's weights, batch norm's statistics, moments, averages and position, and the
+ * settings that must stay the same. Random numbers have no state: the seed and the position select
+ * each of them.
  *
- * Threads: the device's.
+ * Threads: only the device's.
  */
 #ifndef DL2_TRAIN_CHECKPOINT_H
 #define DL2_TRAIN_CHECKPOINT_H
@@ -17,23 +17,23 @@
 #include <stdint.h>
 
 struct dl2_run_state {
-    uint64_t pass;     /* number of the pass: names the loader's random numbers */
-    size_t stage;      /* that it belongs to */
+    uint64_t pass;     /* number of the pass: selects the loader's random numbers */
+    size_t stage;      /* the stage of the pass */
     double pass_start; /* position where it began, epochs */
     uint64_t batch;    /* batches of it that are done */
-    /* Where they were not the first ones in the pass's order: for each rank {next, missing} of its
-     * struct dl2_loader_position; NULL: they were, on all. */
+    /* For each rank {next, missing} of its struct dl2_loader_position; NULL: on all ranks the
+     * batches that are done are the first ones of the pass's order. */
     json_t *missing;
     bool trained;   /* its training is done; validation comes next */
     bool completed; /* the run has come to its end */
-    uint64_t step;  /* batches in all: names mixup's and dropout's random numbers */
+    uint64_t step;  /* batches in all: selects mixup's and dropout's random numbers */
     uint64_t updates;
     double elapsed; /* seconds, over all parts of the run */
     /* Of this pass so far. */
     struct dl2_loss_sums sums;
     double seconds, data_wait, lr;
     struct dl2_loss_scale loss_scale; /* the device's; a scale of 0: it has none */
-    double joules;                    /* NAN where the card doesn't tell */
+    double joules;                    /* NAN where the card does not report them */
     uint64_t images;
     json_t *epochs; /* the report's records of finished passes */
     /* Figures of these passes: the last one's validation (its names are borrowed, from the run or
@@ -59,27 +59,24 @@ int dl2_checkpoint_save(const struct dl2_run_state *state, const json_t *identit
 int dl2_checkpoint_load(const char *path, const json_t *identity, struct dl2_network *network,
                         struct dl2_run_state *state, struct dl2_error *error);
 
-/* Rank 0's state, weights, moments and averages, to all. Collective. */
+/* Sends rank 0's state, weights, moments and averages to all ranks. Collective. */
 int dl2_checkpoint_share(struct dl2_run_state *state, struct dl2_network *network,
                          const struct dl2_world *world, struct dl2_error *error);
 
-/* Only its running means and variances, and their averages, as what validates on all ranks, and
- * what the checkpoint has.
- */
+/* Sends rank 0's running means and variances and their averages to all ranks: validation uses them
+ * on all ranks, and the checkpoint holds them. Collective. */
 int dl2_checkpoint_share_statistics(struct dl2_network *network, const struct dl2_world *world,
                                     struct dl2_error *error);
 
-/* Where this rank's loader is, with what the others have, into state->missing. Collective. */
+/* Collects the positions of all ranks' loaders in state->missing. Collective. */
 int dl2_checkpoint_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,
                                const struct dl2_world *world, struct dl2_error *error);
-/* This rank's part of it: *missing, to free(), NULL where it has none, which is to say that it is
- * at a batch's beginning. */
+/* This rank's position. *missing is to free(); NULL: the rank is at the beginning of a batch. */
 int dl2_checkpoint_get_missing(const struct dl2_run_state *state, const struct dl2_world *world,
                                struct dl2_loader_position *at, uint32_t **missing,
                                struct dl2_error *error);
 
-/* Is there a checkpoint at `path` of a run that has not come to its end? An unreadable one counts
- * as none. */
+/* Is there a readable checkpoint at `path` of a run that is not completed? */
 bool dl2_checkpoint_unfinished(const char *path);
 
 #endif

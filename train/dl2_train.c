@@ -323,7 +323,8 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_FLAG, "skip-validation", 0, NULL, "Don't validate",
      .value = &config.skip_validation},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
-     "Check the other options, list what this build has, and end: archs (name, description) or "
+     "Check the other options, list what this build has, and end: archs (name, default image size, "
+     "optimizer, description) or "
      "devices (name, version, whether it can be used here; with --device, that one alone); a line "
      "each, with tabs between the columns",
      .value = &given.list, .words = lists},

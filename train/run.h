@@ -1,6 +1,6 @@
 /*
- * What a training run has open, shared by the files that make up the trainer: run.c opens and
- * closes it, trainer.c drives it, experiment.c describes it. Not for others: see trainer.h.
+ * A training run, shared by the files of the trainer: run.c opens and closes it, trainer.c drives
+ * it, experiment.c describes it in the report. Private to them; others include trainer.h.
  */
 #ifndef DL2_TRAIN_RUN_H
 #define DL2_TRAIN_RUN_H
@@ -19,7 +19,7 @@ struct dl2_run_data {
     struct dl2_dataset *dataset;
     uint64_t images, bytes;
     double epochs;    /* a stage's */
-    double share_end; /* a stage's end as a part of the run, 1 for the last */
+    double share_end; /* where a stage ends, as a part of the run; 1 for the last */
 };
 
 struct dl2_run {
@@ -38,45 +38,46 @@ struct dl2_run {
     uint32_t *partner; /* mixup's */
     struct dl2_budget budget;
     struct dl2_monitor *monitor;
-    double joules_seen; /* of the monitor's, those that are in state.joules; NAN without a card */
+    double joules_seen; /* the monitor's, up to which state.joules counts; NAN without a card */
     struct dl2_run_state state;
     double elapsed_before; /* of the parts before this one */
     double run_stop;       /* position where this part ends; INFINITY without run_epochs */
-    /* What ranks agreed on, see look() in trainer.c. */
+    /* All ranks agree on these: look() in trainer.c. */
     double length;    /* epochs that the whole run comes to; INFINITY: not known yet */
-    bool stopping;    /* somebody was asked to stop */
-    bool interrupted; /* a validation was left for that reason */
+    bool stopping;    /* a rank was asked to stop */
+    bool interrupted; /* that ended a validation */
     bool stopped;     /* this part is over, the run isn't */
     bool common;      /* all ranks fail alike */
     json_t *arguments, *identity, *report;
-    json_t *card; /* what it says of itself; NULL: the device is on none */
-    json_t *bad;  /* samples that can't be read, each once: an object with true for each text */
+    json_t *card; /* for the report; NULL: no card */
+    json_t *bad;  /* samples that cannot be read: an object with true for each message */
 };
 
-/* Everything but the training feed. On an error dl2_run_close() takes away what there is. */
+/* Opens all but the training feed. Call dl2_run_close() also after an error. */
 int dl2_run_open(struct dl2_run *run, struct dl2_error *error);
 void dl2_run_close(struct dl2_run *run);
 
-/* Opens the feed of a stage where another one is open. */
+/* Opens the training feed of a stage, unless it is open already. */
 int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
-/* Of a validation set; the caller destroys it. */
+/* Opens the feed of a validation set; the caller destroys it. */
 int dl2_run_open_val(struct dl2_run *run, size_t set, struct dl2_feed **out,
                      struct dl2_error *error);
-/* Tells and keeps what the feeds of all ranks found unreadable. */
+/* Notes the samples that the feeds of all ranks could not read. Collective. */
 int dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed, struct dl2_error *error);
-/* dl2_world_agree(), which makes it a common failure. */
+/* dl2_world_agree(); a failure is then common to all ranks. */
 int dl2_run_agree(struct dl2_run *run, int status, struct dl2_error *error);
-/* Of the processors, this rank's share; at least 1. */
+/* This rank's share of the processors, at least 1. */
 unsigned dl2_run_processors(const struct dl2_run *run);
 DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
 
 /* Seconds since the run began, all its parts together. */
 double dl2_run_elapsed(const struct dl2_run *run);
 
-/* experiment.c: the arguments by option name, what must not change on resuming, and the report. */
+/* experiment.c: the arguments by option name, the part of them that must not change on resuming,
+ * and the report. */
 json_t *dl2_run_arguments(const struct dl2_run *run);
 json_t *dl2_run_identity(const struct dl2_run *run);
-/* What may change on resuming, but is named where it does: it bears on results. */
+/* Settings that may change on resuming. They affect results, so the run notes a change. */
 json_t *dl2_run_part(const struct dl2_run *run);
 json_t *dl2_run_report(const struct dl2_run *run);
 /* The pass that ends at `position`, as all ranks saw it, without validation: its figures, and its
@@ -89,7 +90,7 @@ void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t
 uint64_t dl2_run_images(const struct dl2_run *run);
 /* Brings the report up to date and writes it. */
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error);
-/* What someone needs who uses the weights elsewhere: the metadata of exported ones. */
+/* The metadata of exported weights, for programs that use them. */
 json_t *dl2_run_export_texts(const struct dl2_run *run);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * A training run: stages of data, one schedule across, validation on any number of sets,
- * checkpoints to go on from, and a report (docs/formats.md, dl2-experiment/1) that is brought up to
- * date after every epoch.
+ * A training run: one or several stages of data under one schedule, validation on any number of
+ * sets, checkpoints to resume from, and a report (docs/formats.md, dl2-experiment/1) that is
+ * updated after every epoch.
  *
  * An epoch here is a pass over a stage's training images. A run's position is a real number of
  * epochs: a pass is cut short where its stage, the run or the time budget ends. Two runs with equal
@@ -10,12 +10,12 @@
  *
  * Several ranks (ranks/world.h) call dl2_train() with equal settings, and share each step's images:
  * `batch` for each of them, next to each other in the epoch's order, so that R ranks with batches
- * of B see what one with batches of R * B does. Their gradients are averaged; weights are the same
- * on all, bit for bit. What is validated is shared out, too, each image once. Mixup and dropout
- * draw other numbers on each rank. Rank 0 alone decides what the clock has a say in, writes files,
- * and tells events.
+ * of B see the same images as one process with batches of R * B. Their gradients are averaged;
+ * weights are the same on all ranks, bit for bit. The ranks also share the validation images. Mixup
+ * and dropout draw different numbers on each rank. Only rank 0 decides by the clock, writes files
+ * and calls events.
  *
- * Threads: one; the loader and the device have their own inside.
+ * Threads: one; the loader and the device have threads of their own.
  */
 #ifndef DL2_TRAIN_TRAINER_H
 #define DL2_TRAIN_TRAINER_H
@@ -46,13 +46,13 @@ struct dl2_train_config {
     /* Data. */
     const struct dl2_train_stage *stages; /* at least one */
     size_t stage_count;
-    const char *const *val; /* datasets whose splits are validated on; none: the last stage's */
+    const char *const *val; /* datasets to validate on; none: the last stage's */
     size_t val_count;
-    enum dl2_split val_split; /* what of these datasets is validated on */
-    double val_fraction;      /* how a dataset without splits is split: see dataset.h */
+    enum dl2_split val_split; /* the split of them to validate on */
+    double val_fraction;      /* of a dataset without splits: see dataset.h */
     uint64_t split_seed;
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
-    unsigned synthetic_classes; /* where no dataset says */
+    unsigned synthetic_classes; /* without a dataset */
     uint64_t synthetic_images;
     unsigned workers; /* of the loader; 0: one a processor, shared among its ranks */
     struct {          /* as in struct dl2_loader_config */
@@ -62,9 +62,9 @@ struct dl2_train_config {
         bool stop_on_bad;
         enum dl2_io io;
         uint64_t cache_bytes, decoded_cache_bytes; /* for training images */
-        struct dl2_decode_choice decode; /* on a card: that of the device, which is cuda then */
+        struct dl2_decode_choice decode; /* not by the processors: the device must be a card */
     } loader;
-    unsigned channels; /* 1, 3, or 0: 1 where a sample of the training images is all gray */
+    unsigned channels; /* 1 or 3; 0: 1 if a sample of the training images is gray, else 3 */
     unsigned image_size, val_resize; /* pixels; val_resize 0: see loader.h */
     double area_min, area_max, aspect_min, aspect_max;
     bool flip;
@@ -186,7 +186,7 @@ struct dl2_train_result {
 
 /*
  * Runs. DL2_ERR_ARGUMENT for settings that make no sense together or for these data, DL2_ERR_FORMAT
- * for data or a checkpoint that is not as it should be. On an error the last checkpoint and report
+ * for damaged data or a damaged checkpoint. On an error the last checkpoint and report
  * that were written stay as they are. DL2_ERR_CANCELED: another rank failed. events->failed() was
  * called for errors that are not result->common.
  */
