@@ -3,11 +3,16 @@
 
 #include <stdlib.h>
 
+uint32_t dl2_samples_before(const struct dl2_loader *loader, uint64_t step)
+{
+    const uint64_t samples = step * loader->config.batch;
+    const uint32_t positions = loader->sampler.positions;
+    return samples < positions ? (uint32_t)samples : positions;
+}
+
 unsigned dl2_batch_size(const struct dl2_loader *loader, uint64_t step)
 {
-    const uint64_t before = step * loader->config.batch, all = loader->sampler.positions;
-    const uint64_t left = all > before ? all - before : 0;
-    return left < loader->config.batch ? (unsigned)left : loader->config.batch;
+    return dl2_samples_before(loader, step + 1) - dl2_samples_before(loader, step);
 }
 
 struct dl2_slot *dl2_slot_of_step(const struct dl2_loader *loader, uint64_t step)

@@ -33,64 +33,48 @@ static int check_channel(const struct dl2_loader_config *config, unsigned c,
     return DL2_OK;
 }
 
-/* Settings that would have no effect are errors: the caller expects one. */
-static int check_effects(const struct dl2_loader_config *config, struct dl2_error *error)
+/* Settings that would have no effect are errors, too: the caller expects one. */
+static int check_config(const struct dl2_loader_config *config, struct dl2_error *error)
 {
     const bool aware = config->batching == DL2_BATCHING_AWARE;
     const struct {
-        bool idle;
+        bool broken;
         const char *says;
     } rules[] = {
+        {!config->batch, "batch must be at least 1"},
+        {!config->image_size || config->image_size > MAX_IMAGE_SIZE,
+         "image_size must be 1 to 65536"},
+        {config->channels != 1 && config->channels != 3, "channels must be 1 or 3"},
+        {config->depth < 2, "depth must be at least 2"},
         {config->train && config->resize, "resize is for validation, not for training"},
+        {config->resize && config->resize < config->image_size,
+         "resize must be at least image_size: the crop is cut from the resized image"},
+        {!(config->area_min > 0 && config->area_min <= config->area_max && config->area_max <= 1),
+         "area_min must be above 0 and at most area_max, which must be at most 1"},
+        {!(config->aspect_min > 0 && config->aspect_min <= config->aspect_max &&
+           config->aspect_max < 1e6),
+         "aspect_min must be above 0 and at most aspect_max, which must be below 1e6"},
+        {config->batching > DL2_BATCHING_AWARE || config->dtype > DL2_BFLOAT16 ||
+             config->layout > DL2_NCHW,
+         "batching, dtype or layout is not a value of its enum"},
         {config->shuffle_chunk && !config->train,
          "shuffle_chunk is for training: validation goes through the samples in order"},
         {config->shuffle_window && !config->shuffle_chunk, "shuffle_window needs shuffle_chunk"},
+        {!(config->slow_percentile >= 0 && config->slow_percentile < 100),
+         "slow_percentile must be at least 0 and below 100"},
         {config->slow_percentile > 0 && !aware, "slow_percentile needs sample-aware batching"},
         {config->side_workers && !aware, "side_workers needs sample-aware batching"},
         {(config->fetch.ahead || config->fetch.ahead_bytes) && config->fetch.io == DL2_IO_DIRECT,
          "ahead and ahead_bytes limit what is read ahead, and with io 'direct' nothing is"},
         {(config->decoder_shares || config->decoder_splices) && !config->decoder,
          "decoder_shares and decoder_splices need a batch decoder"},
+        {config->decoder && (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC ||
+                             config->operation_count || config->decoded_cache_bytes),
+         "a batch decoder needs uint8, NHWC, no operations and no cache of decoded images"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].idle)
+        if (rules[i].broken)
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s", rules[i].says);
-    return DL2_OK;
-}
-
-static int check_config(const struct dl2_loader_config *config, struct dl2_error *error)
-{
-    if (!config->batch || !config->image_size || config->image_size > MAX_IMAGE_SIZE)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no batches of %u images of %u pixels a side",
-                             config->batch, config->image_size);
-    if (config->channels != 1 && config->channels != 3)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "images have 1 or 3 channels, not %u",
-                             config->channels);
-    if (config->depth < 2)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "at least 2 batch slots are needed, not %u",
-                             config->depth);
-    if (!config->train && config->resize < config->image_size)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "a crop of %u pixels can't be cut from images resized to %u",
-                             config->image_size, config->resize);
-    if (!(config->area_min > 0 && config->area_min <= config->area_max && config->area_max <= 1))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a crop's area can't be %g to %g of an image",
-                             config->area_min, config->area_max);
-    if (!(config->aspect_min > 0 && config->aspect_min <= config->aspect_max &&
-          config->aspect_max < 1e6))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a crop's aspect can't be %g to %g",
-                             config->aspect_min, config->aspect_max);
-    if (!(config->slow_percentile >= 0 && config->slow_percentile < 100))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no percentile %g",
-                             config->slow_percentile);
-    if (config->batching > DL2_BATCHING_AWARE || config->dtype > DL2_BFLOAT16 ||
-        config->layout > DL2_NCHW)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no such batching, type or layout");
-    if (config->decoder && (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC ||
-                            config->operation_count || config->decoded_cache_bytes))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "a batch decoder gives uint8 NHWC images alone, without operations on "
-                             "them and without a cache of decoded ones");
     for (unsigned c = 0; c < config->channels; c++)
         DL2_TRY(check_channel(config, c, error));
     for (unsigned i = 0; i < config->operation_count; i++)
@@ -211,7 +195,6 @@ static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
 
 static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
 {
-    DL2_TRY(check_config(&loader->config, error));
     DL2_TRY(copy_operations(loader, error));
     DL2_TRY(set_sizes(loader, error));
     DL2_TRY(make_sampler(loader, error));
@@ -238,7 +221,7 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
                       struct dl2_loader **out, struct dl2_error *error)
 {
     *out = NULL;
-    DL2_TRY(check_effects(config, error));
+    DL2_TRY(check_config(config, error));
     struct dl2_loader *loader = dl2_calloc(1, sizeof *loader);
     if (!loader)
         return out_of_memory(error);
@@ -393,14 +376,6 @@ static int start_at(struct dl2_loader *loader, const struct dl2_loader_position 
     return DL2_OK;
 }
 
-/* Samples in the steps before this one. */
-static uint32_t samples_before(const struct dl2_loader *loader, uint64_t step)
-{
-    const uint64_t samples = step * loader->config.batch;
-    const uint32_t positions = loader->sampler.positions;
-    return samples < positions ? (uint32_t)samples : positions;
-}
-
 int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t first_step,
                            struct dl2_error *error)
 {
@@ -409,7 +384,7 @@ int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t f
                              "there is no step %" PRIu64 ": an epoch has %" PRIu64, first_step,
                              loader->sampler.steps);
     const struct dl2_loader_position at = {
-        .epoch = epoch, .step = first_step, .next = samples_before(loader, first_step)};
+        .epoch = epoch, .step = first_step, .next = dl2_samples_before(loader, first_step)};
     pthread_mutex_lock(&loader->mutex);
     stop_epoch(loader);
     const int status = start_at(loader, &at, error);
@@ -490,7 +465,7 @@ int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_positio
     DL2_TRY(check_order(loader, &at->order, error));
     bool fits = at->step <= loader->sampler.steps && at->next <= loader->sampler.positions &&
                 at->missing_count <= at->next &&
-                at->next - at->missing_count == samples_before(loader, at->step);
+                at->next - at->missing_count == dl2_samples_before(loader, at->step);
     for (uint32_t i = 0; fits && i < at->missing_count; i++)
         fits = at->missing[i] < at->next && (i == 0 || at->missing[i] > at->missing[i - 1]);
     if (!fits)
@@ -560,11 +535,6 @@ static struct dl2_batch *hand_out(struct dl2_loader *loader, struct dl2_slot *sl
     return &slot->batch;
 }
 
-static bool has_ended(const struct dl2_loader *loader)
-{
-    return loader->next_step >= loader->sampler.steps;
-}
-
 int dl2_loader_wait(struct dl2_loader *loader, double seconds)
 {
     struct timespec deadline;
@@ -574,8 +544,8 @@ int dl2_loader_wait(struct dl2_loader *loader, double seconds)
     deadline.tv_sec += (time_t)(ns / 1000000000);
     deadline.tv_nsec = (long)(ns % 1000000000);
     pthread_mutex_lock(&loader->mutex);
-    const bool ready =
-        !loader->started || has_ended(loader) || wait_for_next(loader, &deadline, &slot, NULL) != 0;
+    const bool ready = !loader->started || loader->next_step >= loader->sampler.steps ||
+                       wait_for_next(loader, &deadline, &slot, NULL) != 0;
     pthread_mutex_unlock(&loader->mutex);
     return ready;
 }
@@ -586,7 +556,7 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
     *out = NULL;
     pthread_mutex_lock(&loader->mutex);
     int status = 0;
-    const bool ended = has_ended(loader);
+    const bool ended = loader->next_step >= loader->sampler.steps;
     if (!loader->started)
         status = dl2_error_set(error, DL2_ERR_ARGUMENT, "no epoch was started");
     else if (!ended)
@@ -624,7 +594,7 @@ int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_positio
     if (!loader->started)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no epoch was started");
     pthread_mutex_lock(&loader->mutex);
-    const uint32_t done = samples_before(loader, loader->next_step);
+    const uint32_t done = dl2_samples_before(loader, loader->next_step);
     /* `next` follows the last of the `done` positions that were returned. */
     uint32_t next = 0, missing = 0;
     for (uint32_t counted = 0; counted < done; next++) {

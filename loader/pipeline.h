@@ -178,7 +178,8 @@ bool dl2_place_take(struct dl2_loader *loader, uint64_t number, struct dl2_place
 bool dl2_place_fill(const struct dl2_place *place);
 /* The number of READY slots. */
 unsigned dl2_slots_ready(const struct dl2_loader *loader);
-/* Samples in the batch of a step. */
+/* Samples of this rank in the steps before a step, and in the batch of a step. */
+uint32_t dl2_samples_before(const struct dl2_loader *loader, uint64_t step);
 unsigned dl2_batch_size(const struct dl2_loader *loader, uint64_t step);
 int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error);
 void dl2_slots_free(struct dl2_loader *loader);
