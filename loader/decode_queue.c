@@ -56,10 +56,10 @@ bool dl2_decoder_wants_next(struct dl2_loader *loader)
     return wants;
 }
 
-void dl2_decoder_share_observe(struct dl2_loader *loader, const struct dl2_job *work)
+void dl2_decoder_share_observe(struct dl2_loader *loader, const struct dl2_job *job)
 {
     struct dl2_shares *shares = &loader->shares;
-    blend_time(work->staged ? &shares->stage : &shares->processor, work->seconds, SAMPLE_PART);
+    blend_time(job->staged ? &shares->stage : &shares->processor, job->seconds, SAMPLE_PART);
     set_share(loader);
 }
 

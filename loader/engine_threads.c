@@ -15,20 +15,6 @@ struct threads {
     unsigned count;
 };
 
-struct dl2_extent dl2_extent_of_pages(uint64_t offset, uint64_t bytes)
-{
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t start = offset / page * page;
-    const uint64_t end = (offset + bytes + page - 1) / page * page;
-    return (struct dl2_extent){start, end - start};
-}
-
-void dl2_evict_extent(int fd, uint64_t offset, uint64_t bytes)
-{
-    const struct dl2_extent pages = dl2_extent_of_pages(offset, bytes);
-    posix_fadvise(fd, (off_t)pages.start, (off_t)pages.bytes, POSIX_FADV_DONTNEED);
-}
-
 bool dl2_request_read(const struct dl2_read_request *request)
 {
     const int own = request->fd >= 0 ? -1 : open(request->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

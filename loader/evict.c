@@ -1,7 +1,7 @@
-/* Evicts the files of a dataset from the page cache. */
-#include "loader/loader.h"
-
+/* Evicts files of a dataset, or parts of them, from the page cache. */
 #include "common/memory.h"
+#include "loader/engine.h"
+#include "loader/loader.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,6 +16,20 @@
 struct pages {
     uint64_t all, resident;
 };
+
+struct dl2_extent dl2_extent_of_pages(uint64_t offset, uint64_t bytes)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t start = offset / page * page;
+    const uint64_t end = (offset + bytes + page - 1) / page * page;
+    return (struct dl2_extent){start, end - start};
+}
+
+void dl2_evict_extent(int fd, uint64_t offset, uint64_t bytes)
+{
+    const struct dl2_extent pages = dl2_extent_of_pages(offset, bytes);
+    posix_fadvise(fd, (off_t)pages.start, (off_t)pages.bytes, POSIX_FADV_DONTNEED);
+}
 
 /* Writes dirty pages to the disk first, since only clean pages can be evicted. */
 static void evict_clean_pages(int fd, uint64_t size)

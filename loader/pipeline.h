@@ -9,10 +9,12 @@
  *     batch.c           batch slots and the places in them
  *     sample.c          the stages of one sample
  *     fetch.c           reads the bytes of a sample
- *     read_ahead.c      reads early; its engines (engine.h) call it and are started by it
+ *     read_ahead.c      reads early; it and its engines (engine.h) call each other
+ *     evict.c           evicts files from the page cache
+ *     sample_plan.c     the plan of a sample: crop and byte range
  *     sampler.c         the epoch's order
  *
- * and, used by several: bad_samples.c, slow_samples.c, cache.c.
+ * bad_samples.c, slow_samples.c and cache.c call nothing here and are called by several of these.
  *
  * Workers claim the samples of an epoch strictly in order and work on them in any order. Each
  * sample takes one place in a batch. Places are numbered through the epoch:

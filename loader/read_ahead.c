@@ -101,9 +101,10 @@ struct dl2_read_ahead {
     uint64_t *used; /* a bit per page */
     size_t pages, pages_free, pages_touched;
 
-    bool is_auto, wanted;
-    double late;
-    unsigned seen;
+    bool is_auto;  /* DL2_IO_AUTO: the next three change as LATE_ON says */
+    bool wanted;   /* read ahead now */
+    double late;   /* seconds, summed over the period's direct reads */
+    unsigned seen; /* direct reads in this period */
 
     struct dl2_fetch_stats stats; /* bytes_read and requests */
 };
