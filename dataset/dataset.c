@@ -49,7 +49,7 @@ static int no_samples(const struct dl2_dataset *dataset, const char *path, enum 
 
 /* ---- Splits */
 
-static struct dl2_entry describe(const struct dl2_dataset *dataset, size_t number)
+static struct dl2_entry describe_sample(const struct dl2_dataset *dataset, size_t number)
 {
     struct dl2_entry entry = {.part = DL2_PART_NONE};
     dataset->container->reader->describe(dataset, number, &entry);
@@ -57,8 +57,8 @@ static struct dl2_entry describe(const struct dl2_dataset *dataset, size_t numbe
 }
 
 /* The seeded rule splits items, not samples, so that frames of one item stay together. */
-static int split_by_rule(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                         uint8_t *parts, struct dl2_error *error)
+static int split_items(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                       uint8_t *parts, struct dl2_error *error)
 {
     const char **keys = dl2_calloc(dataset->count, sizeof *keys);
     int *labels = dl2_calloc(dataset->count, sizeof *labels);
@@ -67,7 +67,7 @@ static int split_by_rule(struct dl2_dataset *dataset, const struct dl2_dataset_o
     size_t items = 0;
     int status = keys && labels && item_of && part_of_item ? DL2_OK : dl2_dataset_no_memory(error);
     for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
-        const struct dl2_entry entry = describe(dataset, i);
+        const struct dl2_entry entry = describe_sample(dataset, i);
         if (!entry.is_further || !items) {
             keys[items] = entry.key;
             labels[items++] = entry.label;
@@ -91,14 +91,14 @@ static int assign_parts(struct dl2_dataset *dataset, const struct dl2_dataset_op
                         uint8_t *parts, struct dl2_error *error)
 {
     if (!dataset->own_part)
-        return split_by_rule(dataset, options, parts, error);
+        return split_items(dataset, options, parts, error);
     memset(parts, dataset->own_part, dataset->count);
     return DL2_OK;
 }
 
 /* Is a sample in the split that was asked for? If there are classes, it must have one. */
-static bool is_wanted(const struct dl2_dataset *dataset, enum dl2_split split,
-                      const struct dl2_entry *entry)
+static bool is_in_split(const struct dl2_dataset *dataset, enum dl2_split split,
+                        const struct dl2_entry *entry)
 {
     /* A path that lies in a test split may be used for validation: it was named. */
     const bool named = split == DL2_SPLIT_VAL && entry->part == DL2_PART_TEST && dataset->own_part;
@@ -107,8 +107,8 @@ static bool is_wanted(const struct dl2_dataset *dataset, enum dl2_split split,
 }
 
 /* Counts the samples of each part, and chooses those of the split that was asked for. */
-static int choose(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                  struct dl2_error *error)
+static int choose_split(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                        struct dl2_error *error)
 {
     const bool all = options->split == DL2_SPLIT_ALL;
     uint8_t *parts = NULL;
@@ -123,13 +123,13 @@ static int choose(struct dl2_dataset *dataset, const struct dl2_dataset_options 
     }
     size_t kept = 0;
     for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
-        struct dl2_entry entry = describe(dataset, i);
+        struct dl2_entry entry = describe_sample(dataset, i);
         if (parts)
             entry.part = parts[i];
         if (!dataset->part_counts[entry.part]++)
             dataset->part_names[entry.part] = entry.name;
         dataset->unlabelled[entry.part] += entry.label < 0;
-        if (!all && is_wanted(dataset, options->split, &entry))
+        if (!all && is_in_split(dataset, options->split, &entry))
             dataset->chosen[kept++] = (uint32_t)i;
     }
     if (!all)
@@ -159,8 +159,8 @@ static size_t index_of(const struct dl2_dataset *dataset, size_t number)
 
 /* ---- Opening */
 
-static int open_dataset(struct dl2_dataset *dataset, const char *path,
-                        const struct dl2_dataset_options *options, struct dl2_error *error)
+static int open_by_container(struct dl2_dataset *dataset, const char *path,
+                             const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     unsigned depth;
     const enum dl2_part own_part = dl2_part_of_path(path, &depth);
@@ -171,7 +171,7 @@ static int open_dataset(struct dl2_dataset *dataset, const char *path,
     /* A folder of images in a split's folder is of that split; one with classes is a dataset. */
     if (!dataset->has_parts && (depth == 0 || !dataset->class_count))
         dataset->own_part = own_part;
-    DL2_TRY(choose(dataset, options, error));
+    DL2_TRY(choose_split(dataset, options, error));
     DL2_TRY(dl2_dataset_describe(dataset, options, error));
     return dataset->count ? DL2_OK : no_samples(dataset, path, options->split, error);
 }
@@ -191,7 +191,7 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
     if (!dataset)
         return dl2_dataset_no_memory(error);
     dataset->container = container;
-    const int status = open_dataset(dataset, path, options, error);
+    const int status = open_by_container(dataset, path, options, error);
     if (status < 0)
         dl2_dataset_close(dataset);
     else
@@ -240,57 +240,32 @@ bool dl2_dataset_has_parts(const struct dl2_dataset *dataset)
     return dataset->has_parts;
 }
 
-bool dl2_dataset_is_split_by_rule(const struct dl2_dataset *dataset)
-{
-    return dataset->by_rule;
-}
-
 void dl2_dataset_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample)
 {
     dataset->container->reader->sample(dataset, number_of(dataset, index), sample);
 }
 
-static int read_bytes(const struct dl2_dataset *dataset, size_t index,
-                      const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                      const uint8_t **data, size_t *size, struct dl2_error *error)
-{
-    return dataset->container->reader->read(dataset, number_of(dataset, index), slices, scratch,
-                                            data, size, error);
-}
-
-static bool locate(const struct dl2_dataset *dataset, size_t index,
-                   const struct dl2_slice_range *slices, struct dl2_location *location)
-{
-    const struct dl2_reader *reader = dataset->container->reader;
-    return reader->locate && reader->locate(dataset, number_of(dataset, index), slices, location);
-}
-
-static int verify(const struct dl2_dataset *dataset, size_t index,
-                  const struct dl2_slice_range *slices, const uint8_t *data, size_t size,
-                  struct dl2_error *error)
-{
-    const struct dl2_reader *reader = dataset->container->reader;
-    return reader->verify
-               ? reader->verify(dataset, number_of(dataset, index), slices, data, size, error)
-               : DL2_OK;
-}
-
 int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
                      const uint8_t **data, size_t *size, struct dl2_error *error)
 {
-    return read_bytes(dataset, index, NULL, scratch, data, size, error);
+    return dataset->container->reader->read(dataset, number_of(dataset, index), NULL, scratch, data,
+                                            size, error);
 }
 
 bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
                         struct dl2_location *location)
 {
-    return locate(dataset, index, NULL, location);
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->locate && reader->locate(dataset, number_of(dataset, index), NULL, location);
 }
 
 int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
                        size_t size, struct dl2_error *error)
 {
-    return verify(dataset, index, NULL, data, size, error);
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->verify
+               ? reader->verify(dataset, number_of(dataset, index), NULL, data, size, error)
+               : DL2_OK;
 }
 
 bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts)
@@ -299,24 +274,27 @@ bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t index, struct dl
     return reader->cuts && reader->cuts(dataset, number_of(dataset, index), cuts);
 }
 
+/* A reader that knows of slices has all functions. */
 int dl2_dataset_read_slices(const struct dl2_dataset *dataset, size_t index,
                             struct dl2_slice_range range, struct dl2_bytes *scratch,
                             const uint8_t **data, size_t *size, struct dl2_error *error)
 {
-    return read_bytes(dataset, index, &range, scratch, data, size, error);
+    return dataset->container->reader->read(dataset, number_of(dataset, index), &range, scratch,
+                                            data, size, error);
 }
 
 bool dl2_dataset_locate_slices(const struct dl2_dataset *dataset, size_t index,
                                struct dl2_slice_range range, struct dl2_location *location)
 {
-    return locate(dataset, index, &range, location);
+    return dataset->container->reader->locate(dataset, number_of(dataset, index), &range, location);
 }
 
 int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
                               struct dl2_slice_range range, const uint8_t *data, size_t size,
                               struct dl2_error *error)
 {
-    return verify(dataset, index, &range, data, size, error);
+    return dataset->container->reader->verify(dataset, number_of(dataset, index), &range, data,
+                                              size, error);
 }
 
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
@@ -328,7 +306,7 @@ bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t 
         index = index_of(dataset, reader->find(dataset, id));
     else
         while (index < dataset->count &&
-               strcmp(describe(dataset, number_of(dataset, index)).key, id) != 0)
+               strcmp(describe_sample(dataset, number_of(dataset, index)).key, id) != 0)
             index++;
     if (index >= dataset->count)
         return false;
@@ -336,7 +314,7 @@ bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t 
     const size_t number = number_of(dataset, index);
     for (*count = 1; index + *count < dataset->count &&
                      number_of(dataset, index + *count) == number + *count &&
-                     describe(dataset, number + *count).is_further;)
+                     describe_sample(dataset, number + *count).is_further;)
         ++*count;
     return true;
 }
@@ -360,26 +338,21 @@ int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *name
     return DL2_OK;
 }
 
-/* The last part of a path as it was given; "." and ".." are resolved first. */
+/* The last part of a path as it was given; "/", "." and ".." are resolved first. */
 static char *last_part(const char *path)
 {
-    size_t end = strlen(path);
-    while (end > 0 && path[end - 1] == '/')
-        end--;
-    size_t start = end;
-    while (start > 0 && path[start - 1] != '/')
-        start--;
-    size_t length = end - start;
-    if (length == 0 || !strcmp(path + start, ".") || !strncmp(path + start, "./", 2) ||
-        (length == 2 && !strncmp(path + start, "..", 2))) {
-        char *resolved = realpath(path, NULL);
-        if (resolved) {
-            char *name = strdup(dl2_path_base(resolved)[0] ? dl2_path_base(resolved) : "dataset");
-            free(resolved);
-            return name;
-        }
-    }
-    return strndup(path + start, length);
+    const int length = dl2_path_folder_length(path);
+    char *given = strndup(path, (size_t)length);
+    const char *base = given ? dl2_path_base(given) : "";
+    char *resolved = NULL;
+    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+        resolved = realpath(path, NULL);
+    if (resolved)
+        base = dl2_path_base(resolved);
+    char *name = strdup(*base ? base : "dataset");
+    free(resolved);
+    free(given);
+    return name;
 }
 
 char *dl2_dataset_variant_name(const char *path)

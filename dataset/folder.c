@@ -8,7 +8,6 @@
 #include "dataset/container.h"
 
 #include "common/file.h"
-#include "dataset/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ struct folder {
     size_t name_offset; /* strlen("ROOT/") */
 };
 
-static bool is_sample(const char *path, const struct dl2_dataset_options *options)
+static bool folder_is_sample(const char *path, const struct dl2_dataset_options *options)
 {
     const char *base = dl2_path_base(path);
     if (base[0] == '.' || !strcmp(base, "dl2-variant.json") || !strcmp(base, "dl2-variant.jsonl"))
@@ -39,14 +38,14 @@ static bool is_sample(const char *path, const struct dl2_dataset_options *option
     return !options->keep || options->keep(path);
 }
 
-static const char *name_of(const struct folder *folder, const struct entry *entry)
+static const char *folder_name_of(const struct folder *folder, const struct entry *entry)
 {
     return entry->path + folder->name_offset;
 }
 
 /* Fills in folder->entries, all but part and label. */
-static int collect(struct folder *folder, const char *root, const struct dl2_file_list *list,
-                   const struct dl2_dataset_options *options, struct dl2_error *error)
+static int folder_collect(struct folder *folder, const char *root, const struct dl2_file_list *list,
+                          const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     size_t root_length = strlen(root);
     while (root_length > 1 && root[root_length - 1] == '/')
@@ -68,7 +67,7 @@ static int collect(struct folder *folder, const char *root, const struct dl2_fil
         if (slash)
             path[root_length] = '/';
         memcpy(path + folder->name_offset, list->paths[i], length + 1);
-        if (!is_sample(path, options))
+        if (!folder_is_sample(path, options))
             continue;
         char *key = path + folder->name_offset + length + 1;
         const size_t stem = dl2_path_stem_length(list->paths[i]);
@@ -82,13 +81,14 @@ static int collect(struct folder *folder, const char *root, const struct dl2_fil
 }
 
 /* Sets parts and labels of all entries, and the dataset's classes. */
-static int read_names(struct dl2_dataset *dataset, struct folder *folder, struct dl2_error *error)
+static int folder_read_names(struct dl2_dataset *dataset, struct folder *folder,
+                             struct dl2_error *error)
 {
     const char **names = dl2_calloc(folder->count, sizeof *names);
     if (!names)
         return dl2_dataset_no_memory(error);
     for (size_t i = 0; i < folder->count; i++)
-        names[i] = name_of(folder, &folder->entries[i]);
+        names[i] = folder_name_of(folder, &folder->entries[i]);
     struct dl2_tree tree;
     int status = dl2_tree_read(names, folder->count, &tree, error);
     free(names);
@@ -115,10 +115,10 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     dataset->state = folder;
     struct dl2_file_list list;
     DL2_TRY(dl2_list_files(path, &list, error));
-    int status = collect(folder, path, &list, options, error);
+    int status = folder_collect(folder, path, &list, options, error);
     dl2_file_list_free(&list);
     dataset->count = folder->count;
-    return status < 0 ? status : read_names(dataset, folder, error);
+    return status < 0 ? status : folder_read_names(dataset, folder, error);
 }
 
 static void folder_close(struct dl2_dataset *dataset)
@@ -134,7 +134,7 @@ static void folder_describe(const struct dl2_dataset *dataset, size_t number, st
     const struct folder *folder = dataset->state;
     const struct entry *entry = &folder->entries[number];
     *out = (struct dl2_entry){.key = entry->key,
-                              .name = name_of(folder, entry),
+                              .name = folder_name_of(folder, entry),
                               .label = entry->label,
                               .part = entry->part};
 }
@@ -147,7 +147,7 @@ static void folder_sample(const struct dl2_dataset *dataset, size_t number,
     *sample = (struct dl2_sample){
         .key = entry->key,
         .path = entry->path,
-        .name = name_of(folder, entry),
+        .name = folder_name_of(folder, entry),
         .extension = dl2_path_extension(entry->path),
         .label = entry->label,
         .bytes = entry->bytes,

@@ -18,7 +18,7 @@ enum { ALIGNMENT = 4, DEFAULT_CHUNK_SAMPLES = 10000 };
 /* ---- Reading */
 
 /* The "label" of the first meta_data, as text; NULL if there is none. `number` is scratch. */
-static const char *label_of(const json_t *item, char number[24])
+static const char *gulp_label_of(const json_t *item, char number[24])
 {
     const json_t *meta = json_array_get(json_object_get(item, "meta_data"), 0);
     const json_t *label = json_object_get(meta, "label");
@@ -76,7 +76,7 @@ static int gulp_read_item(struct dl2_scan *scan, const char *id, const json_t *i
     char number[24], *key = dl2_calloc(room, 1);
     if (!key)
         return dl2_dataset_no_memory(error);
-    const char *label = label_of(item, number);
+    const char *label = gulp_label_of(item, number);
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         struct dl2_index_entry entry = {.shard = scan->draft.shard_count - 1,
@@ -165,7 +165,7 @@ static int gulp_append(struct dl2_bytes *out, const char *text, struct dl2_error
 }
 
 /* The next code point of UTF-8 that is known to be valid. */
-static uint32_t next_code(const char **text)
+static uint32_t gulp_next_code(const char **text)
 {
     const unsigned char *p = (const unsigned char *)*text;
     const int more = p[0] < 0x80 ? 0 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : 3;
@@ -189,7 +189,7 @@ static int gulp_append_json(struct dl2_bytes *out, const char *text, struct dl2_
             snprintf(escape, sizeof escape, "\\%c", names[special - specials]);
             text++;
         } else {
-            const uint32_t code = next_code(&text);
+            const uint32_t code = gulp_next_code(&text);
             if (code >= ' ' && code <= '~')
                 snprintf(escape, sizeof escape, "%c", (char)code);
             else if (code < 0x10000)
@@ -203,7 +203,7 @@ static int gulp_append_json(struct dl2_bytes *out, const char *text, struct dl2_
     return gulp_append(out, "\"", error);
 }
 
-static bool is_utf8(const char *text)
+static bool gulp_is_utf8(const char *text)
 {
     json_t *json = json_string(text);
     json_decref(json);
@@ -214,7 +214,7 @@ static int gulp_check(const struct dl2_shard_sample *sample, struct dl2_error *e
 {
     if (!sample->size)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "GulpIO has no empty samples");
-    if (is_utf8(sample->id) && (!sample->class || is_utf8(sample->class)))
+    if (gulp_is_utf8(sample->id) && (!sample->class || gulp_is_utf8(sample->class)))
         return DL2_OK;
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                          "the name is not UTF-8, as names in GulpIO must be; pack it as tar, or "

@@ -8,11 +8,13 @@
 #include "common/file.h"
 #include "dataset/container.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #define MAX_FILE_BYTES ((uint64_t)1 << 31)
@@ -20,73 +22,26 @@
 /* Deflate cannot shrink data further: 258 bytes take two bits at least. */
 #define MAX_RATIO 1032
 
-/* Reads a file's bytes from front to back, and decompresses them if they are compressed. */
-struct gzip_reader {
-    z_stream stream; /* next_in and avail_in are used for plain files too */
-    bool packed;
-    bool ended; /* the last gzip member was read to its end */
-};
+/* ---- IDX files */
 
-static int gzip_init(struct gzip_reader *reader, const uint8_t *data, size_t size,
-                     struct dl2_error *error)
+/* Reads and decompresses up to `size` bytes; *got is less only at the end of the file. */
+static int idx_take(gzFile file, uint8_t *out, uint64_t size, uint64_t *got,
+                    struct dl2_error *error)
 {
-    memset(reader, 0, sizeof *reader);
-    reader->packed = size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
-    if (reader->packed && inflateInit2(&reader->stream, 15 + 16) != Z_OK)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to decompress a file");
-    reader->stream.next_in = (Bytef *)data;
-    reader->stream.avail_in = (uInt)size;
-    return DL2_OK;
-}
-
-static void gzip_end(struct gzip_reader *reader)
-{
-    if (reader->packed)
-        inflateEnd(&reader->stream);
-}
-
-static int gzip_corrupt(const struct gzip_reader *reader, struct dl2_error *error)
-{
-    return dl2_error_set(error, DL2_ERR_FORMAT, "corrupt gzip data: %s",
-                         reader->stream.msg ? reader->stream.msg : "no reason known");
-}
-
-/* Fills `out` with up to `size` bytes; *got is less only at the end of the file. */
-static int gzip_take(struct gzip_reader *reader, uint8_t *out, uint64_t size, uint64_t *got,
-                     struct dl2_error *error)
-{
-    z_stream *stream = &reader->stream;
-    *got = 0;
-    if (!reader->packed) {
-        uint64_t part = size < stream->avail_in ? size : stream->avail_in;
-        if (part) {
-            memcpy(out, stream->next_in, part);
-            stream->next_in += part;
-            stream->avail_in -= (uInt)part;
-        }
-        *got = part;
-        return DL2_OK;
-    }
-    while (*got < size) {
-        if (reader->ended) {
-            if (!stream->avail_in)
-                return DL2_OK;
-            if (inflateReset(stream) != Z_OK)
-                return gzip_corrupt(reader, error);
-            reader->ended = false;
-        }
-        const uInt room = size - *got > 1 << 30 ? 1 << 30 : (uInt)(size - *got);
-        stream->next_out = out + *got;
-        stream->avail_out = room;
-        int status = inflate(stream, Z_NO_FLUSH);
-        *got += room - stream->avail_out;
-        if (status == Z_STREAM_END)
-            reader->ended = true;
-        else if (status == Z_BUF_ERROR ||
-                 (status == Z_OK && stream->avail_out && !stream->avail_in))
+    int code = Z_OK;
+    for (*got = 0; *got < size;) {
+        const unsigned part = size - *got > 1 << 30 ? 1 << 30 : (unsigned)(size - *got);
+        const int count = gzread(file, out + *got, part);
+        const char *why = gzerror(file, &code);
+        if (code == Z_BUF_ERROR)
             return dl2_error_set(error, DL2_ERR_FORMAT, "the gzip data end too early");
-        else if (status != Z_OK)
-            return gzip_corrupt(reader, error);
+        if (code == Z_ERRNO)
+            return dl2_error_system(error, "cannot be read");
+        if (count < 0)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "corrupt gzip data: %s", why);
+        if (count == 0)
+            break;
+        *got += (uint64_t)count;
     }
     return DL2_OK;
 }
@@ -96,18 +51,17 @@ static uint32_t big_endian(const uint8_t *data)
     return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
 }
 
-static int parse_header(struct gzip_reader *reader, unsigned rank, struct dl2_idx *idx,
-                        struct dl2_error *error)
+static int idx_read_header(gzFile file, unsigned rank, struct dl2_idx *idx, struct dl2_error *error)
 {
     uint8_t header[4 + 4 * DL2_IDX_MAX_RANK];
     const size_t size = 4 + 4 * rank;
     uint64_t got;
-    DL2_TRY(gzip_take(reader, header, size, &got, error));
+    DL2_TRY(idx_take(file, header, size, &got, error));
     if (got < 4 || header[0] || header[1])
         return dl2_error_set(error, DL2_ERR_FORMAT, "not an IDX file");
     if (header[2] != 8)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "IDX items of type 0x%02x; only unsigned bytes (0x08) are known",
+                             "IDX items of type 0x%02x; only unsigned bytes (0x08) can be read",
                              header[2]);
     if (header[3] != rank)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%u dimensions instead of %u", header[3],
@@ -122,56 +76,60 @@ static int parse_header(struct gzip_reader *reader, unsigned rank, struct dl2_id
     return DL2_OK;
 }
 
-static int parse_items(struct gzip_reader *reader, size_t file_size, struct dl2_idx *idx,
-                       struct dl2_error *error)
+/* `possible`: so many bytes can follow the header at most. */
+static int idx_read_items(gzFile file, uint64_t possible, struct dl2_idx *idx,
+                          struct dl2_error *error)
 {
-    /* Two 32-bit factors can't overflow 64 bits; the third is checked by division. */
+    /* Two 32-bit factors cannot overflow 64 bits; the third is checked by division. */
     const uint64_t area = (uint64_t)idx->dims[1] * idx->dims[2];
     if (area > MAX_ITEM_BYTES / idx->dims[0])
         return dl2_error_set(error, DL2_ERR_LIMIT,
                              "%" PRIu32 " items of %" PRIu32 "x%" PRIu32 " pass the limit of 4 GiB",
                              idx->dims[0], idx->dims[2], idx->dims[1]);
     const uint64_t size = area * idx->dims[0];
-    const uint64_t possible =
-        reader->packed ? (uint64_t)file_size * MAX_RATIO : reader->stream.avail_in;
     if (size > possible)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "the header speaks of %" PRIu64
-                             " bytes, the file can't hold more than %" PRIu64,
+                             "the header promises %" PRIu64
+                             " bytes, but the file cannot hold more than %" PRIu64,
                              size, possible);
     idx->items = dl2_alloc_aligned(size, 1);
     if (!idx->items)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
+        return dl2_dataset_no_memory(error);
     uint64_t got, more;
     uint8_t beyond;
-    DL2_TRY(gzip_take(reader, idx->items, size, &got, error));
+    DL2_TRY(idx_take(file, idx->items, size, &got, error));
     if (got < size)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "the header speaks of %" PRIu64 " bytes, but only %" PRIu64 " follow",
+                             "the header promises %" PRIu64 " bytes, but only %" PRIu64 " follow",
                              size, got);
     /* To read one more byte also makes zlib compare the check sum. */
-    DL2_TRY(gzip_take(reader, &beyond, 1, &more, error));
-    if (more)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "more bytes follow than the %" PRIu64 " that the header speaks of",
-                             size);
-    return DL2_OK;
+    DL2_TRY(idx_take(file, &beyond, 1, &more, error));
+    return more ? dl2_error_set(error, DL2_ERR_FORMAT,
+                                "more bytes follow than the %" PRIu64 " that the header promises",
+                                size)
+                : DL2_OK;
 }
 
-int dl2_idx_parse(const uint8_t *data, size_t size, unsigned rank, struct dl2_idx *idx,
-                  struct dl2_error *error)
+int dl2_idx_read(int fd, unsigned rank, struct dl2_idx *idx, struct dl2_error *error)
 {
+    struct stat info;
     *idx = (struct dl2_idx){0};
-    if (size > MAX_FILE_BYTES)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "%zu bytes pass the limit of 2 GiB", size);
-    struct gzip_reader reader;
-    int status = gzip_init(&reader, data, size, error);
-    if (status == DL2_OK) {
-        status = parse_header(&reader, rank, idx, error);
-        if (status == DL2_OK)
-            status = parse_items(&reader, size, idx, error);
-        gzip_end(&reader);
+    const int copy = dup(fd);
+    gzFile file = copy < 0 || fstat(fd, &info) != 0 ? NULL : gzdopen(copy, "r");
+    if (!file) {
+        if (copy >= 0)
+            close(copy);
+        return dl2_error_system(error, "cannot be read");
     }
+    const uint64_t bytes = (uint64_t)info.st_size;
+    int status = bytes > MAX_FILE_BYTES
+                     ? dl2_error_set(error, DL2_ERR_LIMIT,
+                                     "%" PRIu64 " bytes pass the limit of 2 GiB", bytes)
+                     : idx_read_header(file, rank, idx, error);
+    if (status == DL2_OK)
+        status = idx_read_items(file, gzdirect(file) ? bytes - 4 - 4 * rank : bytes * MAX_RATIO,
+                                idx, error);
+    gzclose(file);
     if (status < 0)
         dl2_idx_free(idx);
     return status;
@@ -182,6 +140,8 @@ void dl2_idx_free(struct dl2_idx *idx)
     free(idx->items);
     *idx = (struct dl2_idx){0};
 }
+
+/* ---- The dataset */
 
 struct entry {
     const char *path, *key;
@@ -209,7 +169,7 @@ static const char *const prefixes[2] = {"train", "t10k"};
 static const char *const folders[2] = {"train", "val"};
 
 /* FOLDER/PREFIX-WHAT or the same with .gz; NULL if neither is there. */
-static char *find_file(const char *folder, const char *prefix, const char *what)
+static char *idx_find_file(const char *folder, const char *prefix, const char *what)
 {
     for (int packed = 0; packed < 2; packed++) {
         char name[64];
@@ -225,7 +185,7 @@ static char *find_file(const char *folder, const char *prefix, const char *what)
 static bool idx_probe(const char *path)
 {
     for (int i = 0; i < 2; i++) {
-        char *images = find_file(path, prefixes[i], "images-idx3-ubyte");
+        char *images = idx_find_file(path, prefixes[i], "images-idx3-ubyte");
         free(images);
         if (images)
             return true;
@@ -233,28 +193,28 @@ static bool idx_probe(const char *path)
     return false;
 }
 
-static int load_file(const char *path, unsigned rank, struct dl2_idx *idx, struct dl2_error *error)
+static int idx_load_file(const char *path, unsigned rank, struct dl2_idx *idx,
+                         struct dl2_error *error)
 {
-    struct dl2_bytes bytes = DL2_BYTES_INIT;
-    int status = dl2_file_read(path, MAX_FILE_BYTES, &bytes, error);
-    if (status == DL2_OK) {
-        status = dl2_idx_parse(bytes.data, bytes.size, rank, idx, error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", path);
-    }
-    dl2_bytes_free(&bytes);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return dl2_error_system(error, "%s: cannot be read", path);
+    const int status = dl2_idx_read(fd, rank, idx, error);
+    if (status < 0)
+        dl2_error_prefix(error, "%s", path);
+    close(fd);
     return status;
 }
 
-static int load_labels(const char *folder, const char *prefix, struct part *part,
-                       struct dl2_error *error)
+static int idx_load_labels(const char *folder, const char *prefix, struct part *part,
+                           struct dl2_error *error)
 {
-    char *path = find_file(folder, prefix, "labels-idx1-ubyte");
+    char *path = idx_find_file(folder, prefix, "labels-idx1-ubyte");
     if (!path)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: no labels beside it: looked for %s-labels-idx1-ubyte[.gz]",
                              part->images_path, prefix);
-    int status = load_file(path, 1, &part->labels, error);
+    int status = idx_load_file(path, 1, &part->labels, error);
     if (status == DL2_OK && part->labels.dims[0] != part->images.dims[0])
         status = dl2_error_set(error, DL2_ERR_FORMAT,
                                "%s: %" PRIu32 " labels for the %" PRIu32 " images in %s", path,
@@ -263,18 +223,18 @@ static int load_labels(const char *folder, const char *prefix, struct part *part
     return status;
 }
 
-static int load_part(const char *folder, const char *prefix, struct part *part,
-                     struct dl2_error *error)
+static int idx_load_part(const char *folder, const char *prefix, struct part *part,
+                         struct dl2_error *error)
 {
-    part->images_path = find_file(folder, prefix, "images-idx3-ubyte");
+    part->images_path = idx_find_file(folder, prefix, "images-idx3-ubyte");
     if (!part->images_path)
         return DL2_OK;
     struct stat status;
     if (stat(part->images_path, &status) < 0)
         return dl2_error_system(error, "%s", part->images_path);
     part->mtime_ns = dl2_mtime_ns(&status);
-    DL2_TRY(load_file(part->images_path, 3, &part->images, error));
-    DL2_TRY(load_labels(folder, prefix, part, error));
+    DL2_TRY(idx_load_file(part->images_path, 3, &part->images, error));
+    DL2_TRY(idx_load_labels(folder, prefix, part, error));
     part->pixel_bytes = (size_t)part->images.dims[1] * part->images.dims[2];
     part->header_size =
         (size_t)snprintf(part->header, sizeof part->header, "P5\n%" PRIu32 " %" PRIu32 "\n255\n",
@@ -284,8 +244,8 @@ static int load_part(const char *folder, const char *prefix, struct part *part,
 
 /* Sets ranks[label] to the class of each label that occurs; names have the digits of the largest.
  */
-static int make_classes(struct dl2_dataset *dataset, const struct idx_dataset *idx,
-                        uint8_t ranks[256], int *digits, struct dl2_error *error)
+static int idx_make_classes(struct dl2_dataset *dataset, const struct idx_dataset *idx,
+                            uint8_t ranks[256], int *digits, struct dl2_error *error)
 {
     bool seen[256] = {false};
     unsigned largest = 0, count = 0;
@@ -318,19 +278,19 @@ static int number_digits(uint32_t count)
 
 /* Room for one sample's key ("train/" + 3 digits + "/" + 10 digits) and path (+ "[" + 10 digits +
  * "]"). */
-static size_t strings_size(const struct part *part)
+static size_t idx_strings_size(const struct part *part)
 {
     return 6 + 3 + 1 + 10 + 1 + strlen(part->images_path) + 12 + 1;
 }
 
 /* Adds a part's samples, class by class, at *at in the block of strings. */
-static void add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks[256], char **at)
+static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks[256], char **at)
 {
     struct idx_dataset *idx = dataset->state;
     const struct part *part = &idx->parts[p];
     const uint32_t count = part->images.dims[0];
     const int digits = number_digits(count);
-    const size_t room = strings_size(part);
+    const size_t room = idx_strings_size(part);
     for (unsigned class = 0; class < dataset->class_count; class ++)
         for (uint32_t i = 0; i < count; i++) {
             if (ranks[part->labels.items[i]] != class)
@@ -358,15 +318,15 @@ static int idx_open(struct dl2_dataset *dataset, const char *path,
     dataset->state = idx;
     dataset->has_parts = true;
     for (int p = 0; p < 2; p++)
-        DL2_TRY(load_part(path, prefixes[p], &idx->parts[p], error));
+        DL2_TRY(idx_load_part(path, prefixes[p], &idx->parts[p], error));
     uint8_t ranks[256];
     int digits;
-    DL2_TRY(make_classes(dataset, idx, ranks, &digits, error));
+    DL2_TRY(idx_make_classes(dataset, idx, ranks, &digits, error));
     size_t count = 0, size = 0;
     for (int p = 0; p < 2; p++)
         if (idx->parts[p].images_path) {
             count += idx->parts[p].images.dims[0];
-            size += strings_size(&idx->parts[p]) * idx->parts[p].images.dims[0];
+            size += idx_strings_size(&idx->parts[p]) * idx->parts[p].images.dims[0];
         }
     idx->entries = dl2_calloc(count, sizeof *idx->entries);
     idx->strings = dl2_calloc(size, 1);
@@ -375,7 +335,7 @@ static int idx_open(struct dl2_dataset *dataset, const char *path,
     char *at = idx->strings;
     for (int p = 0; p < 2; p++)
         if (idx->parts[p].images_path)
-            add_part(dataset, p, ranks, &at);
+            idx_add_part(dataset, p, ranks, &at);
     return DL2_OK;
 }
 

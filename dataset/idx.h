@@ -20,13 +20,12 @@ struct dl2_idx {
 };
 
 /*
- * Reads a whole file's bytes, plain or compressed with gzip, with 1 (labels) or 3 (images)
- * dimensions. DL2_ERR_FORMAT for anything truncated, too long or corrupt, DL2_ERR_UNSUPPORTED for
- * other types and ranks, DL2_ERR_LIMIT above 4 GiB. Memory is taken only for what `size` bytes can
- * hold.
+ * Reads a file, plain or compressed with gzip, from its start, with 1 (labels) or 3 (images)
+ * dimensions; `fd` stays open. DL2_ERR_FORMAT if it is truncated, too long or corrupt,
+ * DL2_ERR_UNSUPPORTED for other types and ranks, DL2_ERR_LIMIT above 4 GiB. Memory is taken only
+ * for as much as the file can hold.
  */
-int dl2_idx_parse(const uint8_t *data, size_t size, unsigned rank, struct dl2_idx *idx,
-                  struct dl2_error *error);
+int dl2_idx_read(int fd, unsigned rank, struct dl2_idx *idx, struct dl2_error *error);
 void dl2_idx_free(struct dl2_idx *idx);
 
 #endif

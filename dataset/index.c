@@ -75,7 +75,7 @@ static bool add_section(size_t *at, uint64_t count, size_t size)
            dl2_size_add(*at, bytes, at);
 }
 
-static bool lay_out(const struct header *header, struct layout *layout)
+static bool index_lay_out(const struct header *header, struct layout *layout)
 {
     size_t at = sizeof *header;
     const uint64_t count = le64toh(header->count);
@@ -96,7 +96,7 @@ static bool lay_out(const struct header *header, struct layout *layout)
 }
 
 /* The sum of a block as it is while its field for it is 0. */
-static uint64_t sum_of(const uint8_t *data, size_t size, XXH3_state_t *state)
+static uint64_t index_sum(const uint8_t *data, size_t size, XXH3_state_t *state)
 {
     struct header header;
     memcpy(&header, data, sizeof header);
@@ -109,14 +109,14 @@ static uint64_t sum_of(const uint8_t *data, size_t size, XXH3_state_t *state)
 
 /* ---- Reading */
 
-static struct record record_at(const struct dl2_index *index, size_t number)
+static struct record index_record_at(const struct dl2_index *index, size_t number)
 {
     struct record record;
     memcpy(&record, index->records + number * sizeof record, sizeof record);
     return record;
 }
 
-static uint64_t number_at(const uint8_t *numbers, size_t number)
+static uint64_t index_number_at(const uint8_t *numbers, size_t number)
 {
     uint64_t value;
     memcpy(&value, numbers + number * sizeof value, sizeof value);
@@ -125,7 +125,7 @@ static uint64_t number_at(const uint8_t *numbers, size_t number)
 
 struct dl2_index_entry dl2_index_entry(const struct dl2_index *index, size_t number)
 {
-    const struct record record = record_at(index, number);
+    const struct record record = index_record_at(index, number);
     const char *key = index->strings + le64toh(record.key);
     return (struct dl2_index_entry){.offset = le64toh(record.offset),
                                     .sum = le64toh(record.sum),
@@ -146,7 +146,7 @@ struct dl2_index_shard dl2_index_shard(const struct dl2_index *index, uint32_t n
                                     (int64_t)le64toh((uint64_t)shard.mtime_ns)};
 }
 
-static uint32_t slices_at(const struct dl2_index *index, size_t at)
+static uint32_t index_slices_at(const struct dl2_index *index, size_t at)
 {
     uint32_t value;
     memcpy(&value, index->slices + at * sizeof value, sizeof value);
@@ -157,31 +157,31 @@ static uint32_t slices_at(const struct dl2_index *index, size_t at)
 bool dl2_index_slicing(const struct dl2_index *index, size_t number,
                        struct dl2_index_slicing *slicing)
 {
-    const struct record record = record_at(index, number);
+    const struct record record = index_record_at(index, number);
     const size_t size = index->slices_size;
     if (!record.slices || le64toh(record.slices) > size ||
         size - (le64toh(record.slices) - 1) < SLICING_NUMBERS)
         return false;
     const size_t at = (size_t)le64toh(record.slices) - 1;
-    const uint32_t head = slices_at(index, at + SLICING_HEAD);
-    *slicing = (struct dl2_index_slicing){.width = slices_at(index, at + SLICING_WIDTH),
-                                          .height = slices_at(index, at + SLICING_HEIGHT),
-                                          .rows = slices_at(index, at + SLICING_ROWS),
-                                          .count = slices_at(index, at + SLICING_COUNT)};
+    const uint32_t head = index_slices_at(index, at + SLICING_HEAD);
+    *slicing = (struct dl2_index_slicing){.width = index_slices_at(index, at + SLICING_WIDTH),
+                                          .height = index_slices_at(index, at + SLICING_HEIGHT),
+                                          .rows = index_slices_at(index, at + SLICING_ROWS),
+                                          .count = index_slices_at(index, at + SLICING_COUNT)};
     const uint32_t count = slicing->count;
     if (!count || count > DL2_MAX_SLICES || size - at - SLICING_NUMBERS < 2 * (size_t)count + 1 ||
         !slicing->width || !slicing->rows || slicing->height > (uint64_t)slicing->rows * count ||
         slicing->height <= (uint64_t)slicing->rows * (count - 1) || head >= size ||
-        slices_at(index, head) > (size - head - 1) * sizeof(uint32_t))
+        index_slices_at(index, head) > (size - head - 1) * sizeof(uint32_t))
         return false;
     const size_t offsets = at + SLICING_NUMBERS;
     for (uint32_t i = 0; i < count; i++)
-        if (slices_at(index, offsets + i) >= slices_at(index, offsets + i + 1))
+        if (index_slices_at(index, offsets + i) >= index_slices_at(index, offsets + i + 1))
             return false;
-    if (slices_at(index, offsets + count) > le32toh(record.bytes))
+    if (index_slices_at(index, offsets + count) > le32toh(record.bytes))
         return false;
     slicing->head = index->slices + (head + 1) * sizeof(uint32_t);
-    slicing->head_size = slices_at(index, head);
+    slicing->head_size = index_slices_at(index, head);
     slicing->offsets = index->slices + offsets * sizeof(uint32_t);
     slicing->sums = slicing->offsets + ((size_t)count + 1) * sizeof(uint32_t);
     return true;
@@ -189,7 +189,7 @@ bool dl2_index_slicing(const struct dl2_index *index, size_t number,
 
 const char *dl2_index_class(const struct dl2_index *index, uint32_t number)
 {
-    return index->strings + number_at(index->classes, number);
+    return index->strings + index_number_at(index->classes, number);
 }
 
 size_t dl2_index_find(const struct dl2_index *index, const char *key)
@@ -200,7 +200,7 @@ size_t dl2_index_find(const struct dl2_index *index, const char *key)
         uint32_t number;
         memcpy(&number, index->by_key + middle * sizeof number, sizeof number);
         number = le32toh(number);
-        const int order = strcmp(index->strings + le64toh(record_at(index, number).key), key);
+        const int order = strcmp(index->strings + le64toh(index_record_at(index, number).key), key);
         if (order == 0)
             return number;
         if (order < 0)
@@ -224,7 +224,7 @@ bool dl2_index_is_key(const char *key)
     }
 }
 
-static int check_shards(const struct dl2_index *index, struct dl2_error *error)
+static int index_check_shards(const struct dl2_index *index, struct dl2_error *error)
 {
     for (uint32_t i = 0; i < index->shard_count; i++) {
         struct shard shard;
@@ -235,13 +235,13 @@ static int check_shards(const struct dl2_index *index, struct dl2_error *error)
                                  "shard %" PRIu32 " has no name that could be", i);
     }
     for (uint32_t i = 0; i < index->class_count; i++)
-        if (number_at(index->classes, i) >= index->strings_size)
+        if (index_number_at(index->classes, i) >= index->strings_size)
             return dl2_error_set(error, DL2_ERR_FORMAT, "class %" PRIu32 " has no name", i);
     return DL2_OK;
 }
 
-static int check_record(const struct dl2_index *index, const struct record *record, size_t number,
-                        struct dl2_error *error)
+static int index_check_record(const struct dl2_index *index, const struct record *record,
+                              size_t number, struct dl2_error *error)
 {
     const uint64_t offset = le64toh(record->offset), key = le64toh(record->key);
     const uint32_t bytes = le32toh(record->bytes), shard = le32toh(record->shard);
@@ -262,11 +262,11 @@ static int check_record(const struct dl2_index *index, const struct record *reco
     return wrong ? dl2_error_set(error, DL2_ERR_FORMAT, "sample %zu %s", number, wrong) : DL2_OK;
 }
 
-static int check_records(const struct dl2_index *index, struct dl2_error *error)
+static int index_check_records(const struct dl2_index *index, struct dl2_error *error)
 {
     for (size_t i = 0; i < index->count; i++) {
-        const struct record record = record_at(index, i);
-        DL2_TRY(check_record(index, &record, i, error));
+        const struct record record = index_record_at(index, i);
+        DL2_TRY(index_check_record(index, &record, i, error));
         uint32_t number;
         memcpy(&number, index->by_key + i * sizeof number, sizeof number);
         if (le32toh(number) >= index->count)
@@ -275,12 +275,12 @@ static int check_records(const struct dl2_index *index, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int check_sum(const void *data, size_t size, uint64_t wanted, struct dl2_error *error)
+static int index_check_sum(const void *data, size_t size, uint64_t wanted, struct dl2_error *error)
 {
     XXH3_state_t *state = XXH3_createState();
     if (!state)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a check sum");
-    const uint64_t sum = sum_of(data, size, state);
+    const uint64_t sum = index_sum(data, size, state);
     XXH3_freeState(state);
     return sum == wanted
                ? DL2_OK
@@ -305,11 +305,11 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
     if (!container)
         return dl2_error_set(error, DL2_ERR_FORMAT, "an index of no known kind");
     struct layout layout;
-    if (!lay_out(&header, &layout) || layout.end != size || le64toh(header.count) > UINT32_MAX ||
-        le32toh(header.class_count) > INT32_MAX)
+    if (!index_lay_out(&header, &layout) || layout.end != size ||
+        le64toh(header.count) > UINT32_MAX || le32toh(header.class_count) > INT32_MAX)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%zu bytes are not what its header speaks of: cut short?", size);
-    DL2_TRY(check_sum(data, size, le64toh(header.sum), error));
+    DL2_TRY(index_check_sum(data, size, le64toh(header.sum), error));
     const uint8_t *bytes = data;
     *index = (struct dl2_index){.container = container,
                                 .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
@@ -329,10 +329,10 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
                                 .strings = (const char *)bytes + layout.strings};
     const size_t n = index->strings_size;
     int status = n >= 2 && !index->strings[n - 1] && !index->strings[n - 2]
-                     ? check_shards(index, error)
+                     ? index_check_shards(index, error)
                      : dl2_error_set(error, DL2_ERR_FORMAT, "its names have no end");
     if (status == DL2_OK)
-        status = check_records(index, error);
+        status = index_check_records(index, error);
     if (status < 0)
         *index = (struct dl2_index){0};
     return status;
@@ -431,8 +431,8 @@ static bool is_head_at(const struct dl2_index_draft *draft, uint32_t at,
 }
 
 /* Where a head is, added if it is new: 1; 0: there are too many. */
-static int find_head(struct dl2_index_draft *draft, const struct dl2_bytes *head, uint32_t *at,
-                     struct dl2_error *error)
+static int draft_find_head(struct dl2_index_draft *draft, const struct dl2_bytes *head,
+                           uint32_t *at, struct dl2_error *error)
 {
     const size_t count = draft->heads.size / sizeof *at;
     for (size_t i = count; i-- > 0;) { /* the latest is the likeliest */
@@ -459,7 +459,7 @@ int dl2_index_draft_slice(struct dl2_index_draft *draft, size_t number,
     uint32_t head;
     if (slicing->count > DL2_MAX_SLICES)
         return DL2_OK;
-    const int found = find_head(draft, &slicing->head, &head, error);
+    const int found = draft_find_head(draft, &slicing->head, &head, error);
     if (found <= 0)
         return found;
     const uint32_t *offsets = (const uint32_t *)(const void *)slicing->offsets.data;
@@ -500,7 +500,7 @@ int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const
     return DL2_OK;
 }
 
-static int compare_numbers(const void *left, const void *right, void *context)
+static int compare_by_key(const void *left, const void *right, void *context)
 {
     const struct dl2_index_draft *draft = context;
     return strcmp(dl2_index_draft_key(draft, *(const uint32_t *)left),
@@ -508,7 +508,8 @@ static int compare_numbers(const void *left, const void *right, void *context)
 }
 
 /* Record numbers in the order of their keys, of which none may come twice. */
-static int sort_keys(const struct dl2_index_draft *draft, uint32_t *by_key, struct dl2_error *error)
+static int draft_sort_keys(const struct dl2_index_draft *draft, uint32_t *by_key,
+                           struct dl2_error *error)
 {
     bool sorted = true;
     for (size_t i = 0; i < draft->count; i++) {
@@ -517,7 +518,7 @@ static int sort_keys(const struct dl2_index_draft *draft, uint32_t *by_key, stru
                                          dl2_index_draft_key(draft, i)) < 0);
     }
     if (!sorted)
-        qsort_r(by_key, draft->count, sizeof *by_key, compare_numbers, (void *)draft);
+        qsort_r(by_key, draft->count, sizeof *by_key, compare_by_key, (void *)draft);
     for (size_t i = 1; !sorted && i < draft->count; i++) {
         const uint32_t a = by_key[i - 1], b = by_key[i];
         if (strcmp(dl2_index_draft_key(draft, a), dl2_index_draft_key(draft, b)) != 0)
@@ -532,7 +533,7 @@ static int sort_keys(const struct dl2_index_draft *draft, uint32_t *by_key, stru
     return DL2_OK;
 }
 
-static void put_records(const struct dl2_index_draft *draft, uint8_t *out)
+static void draft_put_records(const struct dl2_index_draft *draft, uint8_t *out)
 {
     for (size_t i = 0; i < draft->count; i++) {
         const struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
@@ -550,7 +551,7 @@ static void put_records(const struct dl2_index_draft *draft, uint8_t *out)
 }
 
 /* Names of shards and classes behind those of the samples; and two zeros at the end. */
-static uint64_t put_string(char *strings, uint64_t *at, const char *text)
+static uint64_t draft_put_string(char *strings, uint64_t *at, const char *text)
 {
     const uint64_t start = *at;
     const size_t size = strlen(text) + 1;
@@ -559,7 +560,7 @@ static uint64_t put_string(char *strings, uint64_t *at, const char *text)
     return htole64(start);
 }
 
-static uint64_t strings_size(const struct dl2_index_draft *draft)
+static uint64_t draft_strings_size(const struct dl2_index_draft *draft)
 {
     uint64_t size = draft->strings.size + 2;
     for (uint32_t i = 0; i < draft->shard_count; i++)
@@ -569,31 +570,31 @@ static uint64_t strings_size(const struct dl2_index_draft *draft)
     return size;
 }
 
-static int fill_in(const struct dl2_index_draft *draft, struct header *header,
-                   const struct layout *layout, uint8_t *block, struct dl2_error *error)
+static int draft_fill_in(const struct dl2_index_draft *draft, struct header *header,
+                         const struct layout *layout, uint8_t *block, struct dl2_error *error)
 {
     char *strings = (char *)block + layout->strings;
     uint64_t at = draft->strings.size;
     if (at)
         memcpy(strings, draft->strings.data, at);
     for (uint32_t i = 0; i < draft->shard_count; i++) {
-        const struct shard shard = {put_string(strings, &at, draft->shards[i].name),
+        const struct shard shard = {draft_put_string(strings, &at, draft->shards[i].name),
                                     htole64(draft->shards[i].bytes),
                                     (int64_t)htole64((uint64_t)draft->shards[i].mtime_ns)};
         memcpy(block + layout->shards + i * sizeof shard, &shard, sizeof shard);
     }
     for (uint32_t i = 0; i < draft->class_count; i++) {
-        const uint64_t name = put_string(strings, &at, draft->classes[i]);
+        const uint64_t name = draft_put_string(strings, &at, draft->classes[i]);
         memcpy(block + layout->classes + i * sizeof name, &name, sizeof name);
     }
     strings[at] = strings[at + 1] = '\0';
     if (draft->slices.size)
         memcpy(block + layout->slices, draft->slices.data, draft->slices.size);
-    put_records(draft, block + layout->records);
+    draft_put_records(draft, block + layout->records);
     uint32_t *by_key = dl2_realloc(NULL, draft->count, sizeof *by_key);
     if (!by_key)
         return dl2_dataset_no_memory(error);
-    int status = sort_keys(draft, by_key, error);
+    int status = draft_sort_keys(draft, by_key, error);
     for (size_t i = 0; status == DL2_OK && i < draft->count; i++) {
         const uint32_t number = htole32(by_key[i]);
         memcpy(block + layout->by_key + i * sizeof number, &number, sizeof number);
@@ -604,7 +605,7 @@ static int fill_in(const struct dl2_index_draft *draft, struct header *header,
     XXH3_state_t *state = XXH3_createState();
     if (!state)
         return dl2_dataset_no_memory(error);
-    header->sum = htole64(sum_of(block, layout->end, state));
+    header->sum = htole64(index_sum(block, layout->end, state));
     XXH3_freeState(state);
     memcpy(block, header, sizeof *header);
     return DL2_OK;
@@ -622,13 +623,13 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
                             .shard_count = htole32(draft->shard_count),
                             .class_count = htole32(draft->class_count),
                             .count = htole64(draft->count),
-                            .strings_size = htole64(strings_size(draft)),
+                            .strings_size = htole64(draft_strings_size(draft)),
                             .slices_size = htole64(draft->slices.size / sizeof(uint32_t))};
     struct layout layout;
-    if (!lay_out(&header, &layout))
+    if (!index_lay_out(&header, &layout))
         return dl2_error_set(error, DL2_ERR_LIMIT, "the index would pass the address space");
     DL2_TRY(dl2_bytes_resize(out, layout.end, error));
-    return fill_in(draft, &header, &layout, out->data, error);
+    return draft_fill_in(draft, &header, &layout, out->data, error);
 }
 
 int dl2_index_draft_save(const struct dl2_index_draft *draft, const char *root,

@@ -12,7 +12,7 @@ libdataset_la_SOURCES = \
 	dataset/gulp.c \
 	dataset/tar.c \
 	dataset/split.c dataset/split.h \
-	dataset/tree.c dataset/tree.h \
+	dataset/tree.c \
 	dataset/writer.c dataset/writer.h
 libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
 libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)

@@ -14,12 +14,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum {
-    /* So many shards are kept open, the first that are read; others are opened for every read. */
-    MAX_OPEN_SHARDS = 256,
-    /* Names of samples for messages are made for so many at once, when one of them is needed. */
-    NAMES_AT_ONCE = 256,
-};
+/* So many shards are kept open, the first that are read; others are opened for every read. */
+enum { MAX_OPEN_SHARDS = 256 };
 
 struct shard {
     char *path;
@@ -31,18 +27,17 @@ struct packed {
     struct dl2_bytes block; /* the index, if it was made here and not mapped */
     struct shard *shards;
     atomic_uint open_shards;
-    _Atomic(char **) *names; /* NAMES_AT_ONCE strings each, NULL until one is needed */
-    size_t name_blocks;
+    _Atomic(char *) *names; /* of samples, for messages; NULL until one is needed */
 };
 
-static int compare_names(const void *left, const void *right)
+static int compare_shard_names(const void *left, const void *right)
 {
     return strcmp(((const struct dl2_shard_file *)left)->name,
                   ((const struct dl2_shard_file *)right)->name);
 }
 
 /* Does the index list the shards that are there, with their sizes and times? */
-static bool is_current(const struct dl2_index *index, const struct dl2_shard_files *list)
+static bool is_index_current(const struct dl2_index *index, const struct dl2_shard_files *list)
 {
     if (index->is_outdated || index->shard_count != list->count ||
         index->container != list->container)
@@ -51,13 +46,13 @@ static bool is_current(const struct dl2_index *index, const struct dl2_shard_fil
     bool same = sorted;
     if (sorted && list->count) {
         memcpy(sorted, list->files, list->count * sizeof *sorted);
-        qsort(sorted, list->count, sizeof *sorted, compare_names);
+        qsort(sorted, list->count, sizeof *sorted, compare_shard_names);
     }
     for (uint32_t i = 0; same && i < index->shard_count; i++) {
         const struct dl2_index_shard shard = dl2_index_shard(index, i);
         const struct dl2_shard_file wanted = {.name = (char *)shard.name};
         const struct dl2_shard_file *found =
-            bsearch(&wanted, sorted, list->count, sizeof *sorted, compare_names);
+            bsearch(&wanted, sorted, list->count, sizeof *sorted, compare_shard_names);
         uint64_t bytes;
         int64_t mtime_ns;
         /* Times count to the second: not every file system and not every copy keeps more. */
@@ -122,13 +117,13 @@ static int read_index(struct packed *packed, const char *path, const struct dl2_
     free(unfinished);
     free(file);
     DL2_TRY(status);
-    if (packed->index.map && is_current(&packed->index, list))
+    if (packed->index.map && is_index_current(&packed->index, list))
         return DL2_OK;
     return scan_into(packed, list, error);
 }
 
-static int set_classes(struct dl2_dataset *dataset, const struct dl2_index *index,
-                       struct dl2_error *error)
+static int copy_classes(struct dl2_dataset *dataset, const struct dl2_index *index,
+                        struct dl2_error *error)
 {
     const char **names = dl2_calloc(index->class_count, sizeof *names);
     if (!names)
@@ -151,8 +146,7 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_er
     for (uint32_t i = 0; i < index->shard_count; i++)
         if (!(packed->shards[i].path = dl2_path_join(root, dl2_index_shard(index, i).name)))
             return dl2_dataset_no_memory(error);
-    packed->name_blocks = (index->count + NAMES_AT_ONCE - 1) / NAMES_AT_ONCE;
-    packed->names = dl2_calloc(packed->name_blocks, sizeof *packed->names);
+    packed->names = dl2_calloc(index->count, sizeof *packed->names);
     return packed->names ? DL2_OK : dl2_dataset_no_memory(error);
 }
 
@@ -174,7 +168,7 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
     dataset->notes = packed->index.notes;
-    return set_classes(dataset, &packed->index, error);
+    return copy_classes(dataset, &packed->index, error);
 }
 
 static void free_packed(struct packed *packed)
@@ -184,7 +178,7 @@ static void free_packed(struct packed *packed)
             close(atomic_load(&packed->shards[i].fd));
         free(packed->shards[i].path);
     }
-    for (size_t i = 0; packed->names && i < packed->name_blocks; i++)
+    for (size_t i = 0; packed->names && i < packed->index.count; i++)
         free(atomic_load(&packed->names[i]));
     free(packed->names);
     free(packed->shards);
@@ -210,44 +204,22 @@ static void packed_describe(const struct dl2_dataset *dataset, size_t number,
                                 .is_further = from.flags & DL2_ENTRY_FURTHER};
 }
 
-/* "SHARD[KEY]" for the samples of one block, in one allocation. */
-static char **make_names(const struct packed *packed, size_t block)
-{
-    const size_t first = block * NAMES_AT_ONCE;
-    const size_t left = packed->index.count - first;
-    const size_t count = left < NAMES_AT_ONCE ? left : NAMES_AT_ONCE;
-    size_t size = count * sizeof(char *);
-    for (size_t i = 0; i < count; i++) {
-        const struct dl2_index_entry entry = dl2_index_entry(&packed->index, first + i);
-        size += strlen(packed->shards[entry.shard].path) + strlen(entry.key) + 3;
-    }
-    char **names = dl2_calloc(size, 1);
-    char *at = (char *)(names + count);
-    for (size_t i = 0; names && i < count; i++) {
-        const struct dl2_index_entry entry = dl2_index_entry(&packed->index, first + i);
-        names[i] = at;
-        at = stpcpy(stpcpy(stpcpy(stpcpy(at, packed->shards[entry.shard].path), "["), entry.key),
-                    "]") +
-             1;
-    }
-    return names;
-}
-
-/* Whoever comes first makes a block's names; without memory the key must do. */
+/* "SHARD[KEY]", made when it is first needed; the key alone if memory runs out. */
 static const char *name_for_messages(const struct packed *packed, size_t number)
 {
-    const size_t block = number / NAMES_AT_ONCE;
-    char **names = atomic_load_explicit(&packed->names[block], memory_order_acquire);
-    if (!names) {
-        char **made = make_names(packed, block);
-        if (!made)
-            return dl2_index_entry(&packed->index, number).key;
-        if (atomic_compare_exchange_strong(&packed->names[block], &names, made))
-            names = made;
-        else
-            free(made);
-    }
-    return names[number % NAMES_AT_ONCE];
+    char *name = atomic_load_explicit(&packed->names[number], memory_order_acquire);
+    if (name)
+        return name;
+    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
+    const char *shard = packed->shards[entry.shard].path;
+    char *made = malloc(strlen(shard) + strlen(entry.key) + 3);
+    if (!made)
+        return entry.key;
+    stpcpy(stpcpy(stpcpy(stpcpy(made, shard), "["), entry.key), "]");
+    if (atomic_compare_exchange_strong(&packed->names[number], &name, made))
+        return made;
+    free(made); /* another thread was faster */
+    return name;
 }
 
 static void packed_sample(const struct dl2_dataset *dataset, size_t number,
@@ -368,10 +340,11 @@ static int packed_verify(const struct dl2_dataset *dataset, size_t number,
         good = (uint32_t)XXH3_64bits(data, bytes) == number_in(slicing.sums, i);
         data += bytes;
     }
-    return good ? DL2_OK
-                : dl2_error_set(error, DL2_ERR_FORMAT,
-                                "%s: damaged: the check sum%s is not the one in " DL2_INDEX_NAME,
-                                name_for_messages(packed, number), slices ? " of a part of it" : "");
+    return good
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_FORMAT,
+                               "%s: damaged: the check sum%s is not the one in " DL2_INDEX_NAME,
+                               name_for_messages(packed, number), slices ? " of a part of it" : "");
 }
 
 static int packed_read(const struct dl2_dataset *dataset, size_t number,
@@ -457,7 +430,7 @@ const struct dl2_reader dl2_packed_reader = {
 /* ---- An index for what others have packed */
 
 /* A sample that was read and cut, until its turn comes. */
-struct look {
+struct summed_sample {
     struct dl2_bytes bytes;
     struct dl2_slicing slicing;
     bool cut;
@@ -468,38 +441,38 @@ struct summing {
     const struct packed *packed;
     dl2_slice_function slice;
     struct dl2_index_draft *draft;
-    struct look *looks; /* a slot each */
+    struct summed_sample *samples; /* a slot each */
 };
 
-static int look_at(void *context, unsigned worker, size_t slot, size_t item,
-                   struct dl2_error *error)
+static int sum_sample(void *context, unsigned worker, size_t slot, size_t item,
+                      struct dl2_error *error)
 {
     (void)worker, (void)error;
     const struct summing *summing = context;
-    struct look *look = &summing->looks[slot];
+    struct summed_sample *sample = &summing->samples[slot];
     struct dl2_index_draft_entry *to = dl2_index_draft_entry(summing->draft, item);
     const struct dl2_index_entry entry = {
         .offset = to->offset, .bytes = to->bytes, .shard = to->shard};
-    dl2_error_clear(&look->error);
-    look->cut = false;
-    if (read_entry(summing->packed, &entry, &look->bytes, &look->error) < 0)
-        return DL2_OK; /* add_look() reports it, so that the first bad sample is named each time */
-    to->sum = XXH3_64bits(look->bytes.data, look->bytes.size);
+    dl2_error_clear(&sample->error);
+    sample->cut = false;
+    if (read_entry(summing->packed, &entry, &sample->bytes, &sample->error) < 0)
+        return DL2_OK; /* add_sum() reports it, so that the first bad sample is named each time */
+    to->sum = XXH3_64bits(sample->bytes.data, sample->bytes.size);
     to->flags |= DL2_ENTRY_SUMMED;
-    look->cut = summing->slice && summing->slice(look->bytes.data, look->bytes.size, &look->slicing,
-                                                 &look->error) == 1;
+    sample->cut = summing->slice && summing->slice(sample->bytes.data, sample->bytes.size,
+                                                   &sample->slicing, &sample->error) == 1;
     return DL2_OK;
 }
 
-static int add_look(void *context, size_t slot, size_t item, struct dl2_error *error)
+static int add_sum(void *context, size_t slot, size_t item, struct dl2_error *error)
 {
     const struct summing *summing = context;
-    const struct look *look = &summing->looks[slot];
-    if (look->error.status < 0)
-        return dl2_error_set(error, look->error.status, "%s", look->error.message);
-    return look->cut ? dl2_index_draft_slice(summing->draft, item, &look->slicing, look->bytes.data,
-                                             error)
-                     : DL2_OK;
+    const struct summed_sample *sample = &summing->samples[slot];
+    if (sample->error.status < 0)
+        return dl2_error_set(error, sample->error.status, "%s", sample->error.message);
+    return sample->cut ? dl2_index_draft_slice(summing->draft, item, &sample->slicing,
+                                               sample->bytes.data, error)
+                       : DL2_OK;
 }
 
 static int sum_all(const struct packed *packed, dl2_slice_function slice, unsigned jobs,
@@ -508,18 +481,18 @@ static int sum_all(const struct packed *packed, dl2_slice_function slice, unsign
     struct summing summing = {.packed = packed, .slice = slice, .draft = draft};
     struct dl2_parallel loop = {.jobs = jobs ? jobs : dl2_cpu_count(),
                                 .count = draft->count,
-                                .work = look_at,
-                                .emit = add_look,
+                                .work = sum_sample,
+                                .emit = add_sum,
                                 .context = &summing};
     loop.window = 2 * (size_t)loop.jobs;
-    summing.looks = dl2_calloc(loop.window, sizeof *summing.looks);
+    summing.samples = dl2_calloc(loop.window, sizeof *summing.samples);
     const int status =
-        summing.looks ? dl2_parallel_run(&loop, error) : dl2_dataset_no_memory(error);
-    for (size_t i = 0; summing.looks && i < loop.window; i++) {
-        dl2_slicing_free(&summing.looks[i].slicing);
-        dl2_bytes_free(&summing.looks[i].bytes);
+        summing.samples ? dl2_parallel_run(&loop, error) : dl2_dataset_no_memory(error);
+    for (size_t i = 0; summing.samples && i < loop.window; i++) {
+        dl2_slicing_free(&summing.samples[i].slicing);
+        dl2_bytes_free(&summing.samples[i].bytes);
     }
-    free(summing.looks);
+    free(summing.samples);
     return status;
 }
 

@@ -143,9 +143,9 @@ void dl2_shards_free(struct dl2_shard_files *list);
 struct dl2_scan {
     struct dl2_index_draft draft;
     struct dl2_bytes label_of; /* int32_t a sample: the number of its label's text, or -1 */
-    char **labels;             /* the texts, each once */
-    uint32_t *slots;           /* a hash table of them: numbers + 1 */
-    uint32_t label_count, slot_count;
+    struct dl2_bytes labels;   /* pointers to the texts, each once, by number */
+    void *tree;                /* of the same (search.h), by text */
+    uint32_t label_count;
     /* The lists of classes beside the shards. */
     struct dl2_class_list {
         const char *folder; /* that it is for: "", "train/"... */

@@ -1,64 +1,54 @@
 /* What a scan of shards gathers: samples, their labels as texts, and classes out of those. */
 #include "dataset/packed.h"
-#include "dataset/tree.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* Limit of classes that are only known by numbers. */
 enum { MAX_NUMBERED_CLASSES = 100000 };
 
-static uint32_t hash_text(const char *text)
+/* A label's text, in the tree and, by its number, in the list. */
+struct label {
+    int32_t number;
+    const char *text; /* in the same allocation */
+};
+
+static const struct label *label_at(const struct dl2_scan *scan, uint32_t number)
 {
-    return (uint32_t)XXH3_64bits(text, strlen(text));
+    struct label *label;
+    memcpy(&label, scan->labels.data + number * sizeof label, sizeof label);
+    return label;
 }
 
-static int grow_slots(struct dl2_scan *scan, struct dl2_error *error)
+static int compare_labels(const void *left, const void *right)
 {
-    const uint32_t count = scan->slot_count ? 2 * scan->slot_count : 256;
-    uint32_t *slots = dl2_calloc(count, sizeof *slots);
-    char **labels = dl2_realloc(scan->labels, count, sizeof *labels);
-    if (labels)
-        scan->labels = labels;
-    if (!slots || !labels) {
-        free(slots);
-        return dl2_dataset_no_memory(error);
-    }
-    for (uint32_t i = 0; i < scan->label_count; i++) {
-        uint32_t at = hash_text(labels[i]) & (count - 1);
-        while (slots[at])
-            at = (at + 1) & (count - 1);
-        slots[at] = i + 1;
-    }
-    free(scan->slots);
-    scan->slots = slots;
-    scan->slot_count = count;
-    return DL2_OK;
+    return strcmp(((const struct label *)left)->text, ((const struct label *)right)->text);
 }
 
 /* The number of a label's text; a text that is new gets the next number. */
-static int number_label(struct dl2_scan *scan, const char *label, int32_t *number,
+static int number_label(struct dl2_scan *scan, const char *text, int32_t *number,
                         struct dl2_error *error)
 {
-    if (2 * scan->label_count >= scan->slot_count)
-        DL2_TRY(grow_slots(scan, error));
-    uint32_t at = hash_text(label) & (scan->slot_count - 1);
-    for (; scan->slots[at]; at = (at + 1) & (scan->slot_count - 1)) {
-        if (strcmp(scan->labels[scan->slots[at] - 1], label) != 0)
-            continue;
-        *number = (int32_t)(scan->slots[at] - 1);
+    const struct label wanted = {.text = text};
+    struct label *const *found = tfind(&wanted, &scan->tree, compare_labels);
+    if (found) {
+        *number = (*found)->number;
         return DL2_OK;
     }
     if (scan->label_count >= INT32_MAX / 4)
         return dl2_error_set(error, DL2_ERR_LIMIT, "too many classes");
-    if (!(scan->labels[scan->label_count] = strdup(label)))
+    const size_t size = strlen(text) + 1;
+    struct label *label = dl2_calloc(1, sizeof *label + size);
+    if (!label || dl2_bytes_append(&scan->labels, &label, sizeof label, error) < 0) {
+        free(label);
         return dl2_dataset_no_memory(error);
-    *number = (int32_t)scan->label_count++;
-    scan->slots[at] = scan->label_count;
-    return DL2_OK;
+    }
+    label->text = memcpy(label + 1, text, size);
+    label->number = *number = (int32_t)scan->label_count++;
+    return tsearch(label, &scan->tree, compare_labels) ? DL2_OK : dl2_dataset_no_memory(error);
 }
 
 int dl2_scan_add(struct dl2_scan *scan, const struct dl2_index_entry *entry, const char *label,
@@ -84,7 +74,7 @@ void dl2_scan_cut(struct dl2_scan *scan, size_t count)
     scan->label_of.size = count * sizeof(int32_t);
 }
 
-static void free_names(char **names, uint32_t count)
+static void free_class_names(char **names, uint32_t count)
 {
     for (uint32_t i = 0; names && i < count; i++)
         free(names[i]);
@@ -96,7 +86,7 @@ int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names
 {
     struct dl2_class_list *grown = dl2_realloc(scan->lists, scan->list_count + 1, sizeof *grown);
     if (!grown) {
-        free_names(names, count);
+        free_class_names(names, count);
         return dl2_dataset_no_memory(error);
     }
     scan->lists = grown;
@@ -142,7 +132,7 @@ static int use_numbers(struct dl2_scan *scan, int64_t largest, int32_t *class_of
         names[i] = texts[i];
     }
     for (uint32_t i = 0; i < scan->label_count; i++)
-        class_of[i] = (int32_t)numeric_label(scan->labels[i]);
+        class_of[i] = (int32_t)numeric_label(label_at(scan, i)->text);
     if (status == DL2_OK)
         status = dl2_index_draft_set_classes(&scan->draft, names, count, error);
     free(names);
@@ -169,9 +159,9 @@ static int use_list(struct dl2_scan *scan, const struct dl2_class_list *list, ui
                  : DL2_OK;
 }
 
-static int compare_texts(const void *a, const void *b)
+static int compare_label_pointers(const void *left, const void *right)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return compare_labels(*(struct label *const *)left, *(struct label *const *)right);
 }
 
 /* Classes are all texts, sorted. */
@@ -179,28 +169,32 @@ static int use_sorted(struct dl2_scan *scan, int32_t *class_of, struct dl2_error
 {
     const uint32_t count = scan->label_count;
     const char **names = dl2_calloc(count, sizeof *names);
-    if (!names)
+    const struct label **labels = dl2_calloc(count, sizeof *labels);
+    if (!names || !labels) {
+        free(names);
+        free(labels);
         return dl2_dataset_no_memory(error);
-    memcpy(names, scan->labels, count * sizeof *names);
-    qsort(names, count, sizeof *names, compare_texts);
+    }
+    memcpy(labels, scan->labels.data, count * sizeof *labels);
+    qsort(labels, count, sizeof *labels, compare_label_pointers);
     for (uint32_t i = 0; i < count; i++) {
-        const char *const *found =
-            bsearch(&scan->labels[i], names, count, sizeof *names, compare_texts);
-        class_of[i] = (int32_t)(found - (const char *const *)names);
+        names[i] = labels[i]->text;
+        class_of[labels[i]->number] = (int32_t)i;
     }
     int status = dl2_index_draft_set_classes(&scan->draft, names, count, error);
     free(names);
+    free(labels);
     return status;
 }
 
 /* Sets the draft's classes, and the class of each label in the new list *out. */
-static int make_classes(struct dl2_scan *scan, int32_t **out, struct dl2_error *error)
+static int scan_make_classes(struct dl2_scan *scan, int32_t **out, struct dl2_error *error)
 {
     const uint32_t used = scan->label_count;
     int64_t largest = -1;
     bool numeric = !scan->list_count, done = false;
     for (uint32_t i = 0; i < used; i++) {
-        const int64_t value = numeric_label(scan->labels[i]);
+        const int64_t value = numeric_label(label_at(scan, i)->text);
         numeric = numeric && value >= 0;
         largest = value > largest ? value : largest;
     }
@@ -235,7 +229,7 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
         status = dl2_tree_read(names, draft->count, &tree, error);
     const bool by_names = !scan->label_count && draft->container->shards->keys_are_paths;
     if (status == DL2_OK && scan->label_count)
-        status = make_classes(scan, &class_of, error);
+        status = scan_make_classes(scan, &class_of, error);
     else if (status == DL2_OK && by_names)
         status = dl2_index_draft_set_classes(draft, (const char *const *)tree.classes,
                                              tree.class_count, error);
@@ -257,10 +251,10 @@ void dl2_scan_free(struct dl2_scan *scan)
 {
     dl2_index_draft_free(&scan->draft);
     dl2_bytes_free(&scan->label_of);
-    free_names(scan->labels, scan->label_count);
-    free(scan->slots);
+    tdestroy(scan->tree, free);
+    dl2_bytes_free(&scan->labels);
     for (size_t i = 0; i < scan->list_count; i++)
-        free_names(scan->lists[i].names, scan->lists[i].count);
+        free_class_names(scan->lists[i].names, scan->lists[i].count);
     free(scan->lists);
     *scan = (struct dl2_scan){0};
 }

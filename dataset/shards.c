@@ -102,8 +102,8 @@ bool dl2_dataset_is_packed(const char *path)
 
 /* ---- Listing shards */
 
-static int add_file(struct dl2_shard_files *list, const char *folder, const char *name,
-                    enum dl2_file_role role, struct dl2_error *error)
+static int add_shard_file(struct dl2_shard_files *list, const char *folder, const char *name,
+                          enum dl2_file_role role, struct dl2_error *error)
 {
     static const char *const starts[DL2_PARTS] = {"", "train/", "val/", "test/"};
     struct dl2_shard_file *grown = dl2_realloc(list->files, list->count + 1, sizeof *grown);
@@ -133,7 +133,7 @@ static int add_file(struct dl2_shard_files *list, const char *folder, const char
     return DL2_OK;
 }
 
-static int compare_files(const void *left, const void *right)
+static int compare_shard_files(const void *left, const void *right)
 {
     const struct dl2_shard_file *a = left, *b = right;
     const int order = strcmp(a->key_start, b->key_start);
@@ -182,7 +182,8 @@ static int refuse_file(const struct dl2_shard_files *list, const char *folder, c
                          list->container->shards->refusal);
 }
 
-static int list_folder(struct dl2_shard_files *list, const char *folder, struct dl2_error *error)
+static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
+                             struct dl2_error *error)
 {
     char *path = dl2_path_join(list->root, folder);
     if (!path)
@@ -200,19 +201,19 @@ static int list_folder(struct dl2_shard_files *list, const char *folder, struct 
         if (role == DL2_FILE_REFUSED)
             status = refuse_file(list, folder, name, error);
         else if (role != DL2_FILE_OTHER)
-            status = add_file(list, folder, name, role, error);
+            status = add_shard_file(list, folder, name, role, error);
     }
     if (open_folder)
         closedir(open_folder);
     return status;
 }
 
-static int compare_texts(const void *left, const void *right)
+static int compare_folders(const void *left, const void *right)
 {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static int add_folder(struct dl2_shard_files *list, const char *name, struct dl2_error *error)
+static int add_shard_folder(struct dl2_shard_files *list, const char *name, struct dl2_error *error)
 {
     char **grown = dl2_realloc(list->folders, list->folder_count + 1, sizeof *grown);
     if (!grown)
@@ -225,9 +226,9 @@ static int add_folder(struct dl2_shard_files *list, const char *name, struct dl2
 }
 
 /* The folder itself, and those in it that are named after splits, sorted. */
-static int list_folders(struct dl2_shard_files *list, struct dl2_error *error)
+static int list_shard_folders(struct dl2_shard_files *list, struct dl2_error *error)
 {
-    DL2_TRY(add_folder(list, "", error));
+    DL2_TRY(add_shard_folder(list, "", error));
     DIR *folder = opendir(list->root);
     if (!folder)
         return dl2_error_system(error, "%s: cannot be listed", list->root);
@@ -237,20 +238,20 @@ static int list_folders(struct dl2_shard_files *list, struct dl2_error *error)
         struct stat info;
         if (dl2_part_of_folder(entry->d_name, strlen(entry->d_name)) &&
             fstatat(dirfd(folder), entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode))
-            status = add_folder(list, entry->d_name, error);
+            status = add_shard_folder(list, entry->d_name, error);
     }
     closedir(folder);
-    qsort(list->folders, list->folder_count, sizeof *list->folders, compare_texts);
+    qsort(list->folders, list->folder_count, sizeof *list->folders, compare_folders);
     return status;
 }
 
 static int list_shards(struct dl2_shard_files *list, struct dl2_error *error)
 {
-    DL2_TRY(list_folders(list, error));
+    DL2_TRY(list_shard_folders(list, error));
     for (size_t i = 0; i < list->folder_count; i++)
-        DL2_TRY(list_folder(list, list->folders[i], error));
+        DL2_TRY(list_shard_folder(list, list->folders[i], error));
     if (list->count)
-        qsort(list->files, list->count, sizeof *list->files, compare_files);
+        qsort(list->files, list->count, sizeof *list->files, compare_shard_files);
     return list->container->shards->companion.start ? pair_companions(list, error) : DL2_OK;
 }
 
@@ -260,8 +261,8 @@ static int list_one(struct dl2_shard_files *list, const char *name, struct dl2_e
     const enum dl2_file_role role = list->container->shards->role(name);
     if (role == DL2_FILE_REFUSED)
         return refuse_file(list, "", name, error);
-    DL2_TRY(add_folder(list, "", error));
-    DL2_TRY(add_file(list, list->folders[0], name, role, error));
+    DL2_TRY(add_shard_folder(list, "", error));
+    DL2_TRY(add_shard_file(list, list->folders[0], name, role, error));
     list->files[0].key_start = "";
     return DL2_OK;
 }
@@ -300,31 +301,23 @@ void dl2_shards_free(struct dl2_shard_files *list)
 
 /* ---- Scanning them */
 
-static int stat_inside(const char *root, const char *name, struct stat *info,
-                       struct dl2_error *error)
-{
-    char *path = dl2_path_join(root, name);
-    int status = path ? DL2_OK : dl2_dataset_no_memory(error);
-    if (path && stat(path, info) != 0)
-        status = dl2_error_system(error, "%s: cannot be read", path);
-    else if (path && !S_ISREG(info->st_mode))
-        status = dl2_error_set(error, DL2_ERR_FORMAT, "%s: not a regular file", path);
-    free(path);
-    return status;
-}
-
 int dl2_shard_stat(const struct dl2_shard_files *list, const struct dl2_shard_file *file,
                    uint64_t *bytes, int64_t *mtime_ns, struct dl2_error *error)
 {
-    struct stat info, companion;
-    DL2_TRY(stat_inside(list->root, file->name, &info, error));
-    *bytes = (uint64_t)info.st_size;
-    *mtime_ns = dl2_mtime_ns(&info);
-    if (!file->companion)
-        return DL2_OK;
-    DL2_TRY(stat_inside(list->root, file->companion, &companion, error));
-    const int64_t time = dl2_mtime_ns(&companion);
-    *mtime_ns = time > *mtime_ns ? time : *mtime_ns;
+    *mtime_ns = INT64_MIN;
+    for (int i = file->companion ? 1 : 0; i >= 0; i--) { /* the shard last, for its size */
+        struct stat info;
+        char *path = dl2_path_join(list->root, i ? file->companion : file->name);
+        int status = path ? DL2_OK : dl2_dataset_no_memory(error);
+        if (path && stat(path, &info) != 0)
+            status = dl2_error_system(error, "%s: cannot be read", path);
+        else if (path && !S_ISREG(info.st_mode))
+            status = dl2_error_set(error, DL2_ERR_FORMAT, "%s: not a regular file", path);
+        free(path);
+        DL2_TRY(status);
+        *bytes = (uint64_t)info.st_size;
+        *mtime_ns = dl2_mtime_ns(&info) > *mtime_ns ? dl2_mtime_ns(&info) : *mtime_ns;
+    }
     return DL2_OK;
 }
 

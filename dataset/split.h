@@ -1,9 +1,7 @@
 /*
- * Which samples are for training, for validation and for testing. Only this room's files include
- * it.
- *
- * Folders and shards say it by their names: train and training, val, valid, validation and dev,
- * test and testing, in any case. Where names say nothing, a seeded rule does (dataset.h).
+ * Which samples are for training, for validation and for testing, and which class they are of. The
+ * names of folders and shards tell this; without such names a seeded rule splits (dataset.h). Only
+ * this room's files include this header.
  */
 #ifndef DL2_DATASET_SPLIT_H
 #define DL2_DATASET_SPLIT_H
@@ -21,7 +19,7 @@ const char *dl2_part_name(enum dl2_part part);
 
 /* The split that a folder of this name holds. */
 enum dl2_part dl2_part_of_folder(const char *name, size_t length);
-/* The split that a shard's name says by one of its words: "imagenet-train-000042.tar". */
+/* The split that a word in a shard's name stands for: "imagenet-train-000042.tar". */
 enum dl2_part dl2_part_of_shard(const char *name);
 
 /* Samples of a tree, by the split that its top folder is named after (none: any other folder). */
@@ -31,16 +29,16 @@ struct dl2_part_census {
 };
 
 /*
- * Are the folders that are named after splits splits, or classes that happen to be called so? They
- * are splits where there is no other folder, and where train and val are both there. Beside other
- * folders the depth decides: they are splits where all images lie in folders of folders.
+ * Are the folders that are named after splits really splits, and not classes with such names? They
+ * are if there is no other folder, and if train and val are both there. Beside other folders the
+ * depth decides: they are splits if all images lie in folders of folders.
  */
 bool dl2_census_has_parts(const struct dl2_part_census *census);
 
 /*
- * The split that a path lies in: PARENT/train with PARENT/val or PARENT/test beside it, or alone in
- * PARENT; PARENT/val or PARENT/test with PARENT/train beside it; a shard by its own name. *depth is
- * 0 for such a path, and 1 for a folder that lies in such a path.
+ * The split that a path is or lies in: PARENT/train if it is alone in PARENT or beside PARENT/val
+ * or PARENT/test; PARENT/val or PARENT/test beside PARENT/train; a shard by its own name. Sets
+ * *depth to 0 for such a path, and to 1 for a folder in one.
  */
 enum dl2_part dl2_part_of_path(const char *path, unsigned *depth);
 
@@ -50,5 +48,20 @@ enum dl2_part dl2_part_of_path(const char *path, unsigned *depth);
  */
 int dl2_split_by_rule(const struct dl2_dataset_options *options, const char *const *keys,
                       const int *labels, size_t count, uint8_t *parts, struct dl2_error *error);
+
+/* ---- tree.c: what names alone say of a tree of samples: [SPLIT/]CLASS/.../FILE (dataset.h) */
+
+struct dl2_tree {
+    bool has_parts;  /* folders named after splits are splits, not classes */
+    uint8_t *parts;  /* enum dl2_part, one a name; all none where has_parts is false */
+    int32_t *labels; /* one a name; -1: outside every class */
+    char **classes;  /* in label order; one block with its strings */
+    unsigned class_count;
+};
+
+/* `names` are paths from the root, in any order; those of one class in a row cost the least. */
+int dl2_tree_read(const char *const *names, size_t count, struct dl2_tree *tree,
+                  struct dl2_error *error);
+void dl2_tree_free(struct dl2_tree *tree);
 
 #endif

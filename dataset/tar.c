@@ -90,7 +90,7 @@ struct member {
 
 /* Octal digits, or a binary number if the first bit is set (GNU). False for others and above 2^62.
  */
-static bool read_number(const uint8_t *field, size_t size, uint64_t *out)
+static bool tar_read_number(const uint8_t *field, size_t size, uint64_t *out)
 {
     uint64_t value = 0;
     if (field[0] & 0x80) {
@@ -115,7 +115,7 @@ static bool read_number(const uint8_t *field, size_t size, uint64_t *out)
  * Is the check sum right: the sum of the header's bytes, with blanks for its own field? Some old
  * programs summed signed bytes.
  */
-static bool sum_fits(const uint8_t *header)
+static bool tar_sum_fits(const uint8_t *header)
 {
     uint64_t wanted;
     int64_t plain = 0, with_sign = 0;
@@ -124,11 +124,11 @@ static bool sum_fits(const uint8_t *header)
         plain += byte;
         with_sign += (int8_t)byte;
     }
-    return read_number(header + 148, 8, &wanted) &&
+    return tar_read_number(header + 148, 8, &wanted) &&
            ((int64_t)wanted == plain || (int64_t)wanted == with_sign);
 }
 
-static bool is_zero(const uint8_t *block)
+static bool tar_is_zero(const uint8_t *block)
 {
     for (int i = 0; i < BLOCK; i++)
         if (block[i])
@@ -137,7 +137,7 @@ static bool is_zero(const uint8_t *block)
 }
 
 /* The name in a header: PREFIX/NAME in one of ustar's with a prefix. */
-static int plain_name(const uint8_t *header, struct dl2_bytes *out, struct dl2_error *error)
+static int tar_plain_name(const uint8_t *header, struct dl2_bytes *out, struct dl2_error *error)
 {
     out->size = 0;
     const size_t prefix =
@@ -156,7 +156,8 @@ struct extras {
     uint64_t size;
 };
 
-static int set_text(struct dl2_bytes *out, const char *text, size_t length, struct dl2_error *error)
+static int tar_set_text(struct dl2_bytes *out, const char *text, size_t length,
+                        struct dl2_error *error)
 {
     out->size = 0;
     DL2_TRY(dl2_bytes_append(out, text, length, error));
@@ -164,8 +165,8 @@ static int set_text(struct dl2_bytes *out, const char *text, size_t length, stru
 }
 
 /* Reads path, linkpath and size of pax records, each "LENGTH KEYWORD=VALUE\n". */
-static int read_pax(const char *text, size_t length, struct dl2_bytes *name, struct dl2_bytes *link,
-                    struct extras *extras, struct dl2_error *error)
+static int tar_read_pax(const char *text, size_t length, struct dl2_bytes *name,
+                        struct dl2_bytes *link, struct extras *extras, struct dl2_error *error)
 {
     while (length) {
         size_t record = 0, at = 0;
@@ -178,10 +179,10 @@ static int read_pax(const char *text, size_t length, struct dl2_bytes *name, str
         const char *equals = memchr(keyword, '=', (size_t)(end - keyword));
         const char *value = equals ? equals + 1 : end;
         if (equals && equals - keyword == 4 && !memcmp(keyword, "path", 4)) {
-            DL2_TRY(set_text(name, value, (size_t)(end - value), error));
+            DL2_TRY(tar_set_text(name, value, (size_t)(end - value), error));
             extras->has_name = true;
         } else if (equals && equals - keyword == 8 && !memcmp(keyword, "linkpath", 8)) {
-            DL2_TRY(set_text(link, value, (size_t)(end - value), error));
+            DL2_TRY(tar_set_text(link, value, (size_t)(end - value), error));
             extras->has_link = true;
         } else if (equals && equals - keyword == 4 && !memcmp(keyword, "size", 4)) {
             uint64_t number = 0;
@@ -207,8 +208,8 @@ struct tar_walk {
 };
 
 /* Reads the contents of an extended header: a long name, or pax records. */
-static int read_extra(struct tar_walk *walk, uint64_t offset, uint64_t size,
-                      struct dl2_error *error)
+static int tar_read_extra(struct tar_walk *walk, uint64_t offset, uint64_t size,
+                          struct dl2_error *error)
 {
     if (size > MAX_NAME_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "a header of %" PRIu64 " bytes at %" PRIu64,
@@ -220,7 +221,7 @@ static int read_extra(struct tar_walk *walk, uint64_t offset, uint64_t size,
 }
 
 /* Sets *member to the next member, of any type: 1, or 0 at the end. */
-static int next_member(struct tar_walk *walk, struct member *member, struct dl2_error *error)
+static int tar_next_member(struct tar_walk *walk, struct member *member, struct dl2_error *error)
 {
     struct extras extras = {0};
     for (;;) {
@@ -231,10 +232,10 @@ static int next_member(struct tar_walk *walk, struct member *member, struct dl2_
                 error, DL2_ERR_FORMAT,
                 "it ends without the empty block that closes a tar file: cut short?");
         DL2_TRY(tar_look(walk->window, at, BLOCK, &header, error));
-        if (is_zero(header))
+        if (tar_is_zero(header))
             return 0;
         uint64_t size;
-        if (!sum_fits(header) || !read_number(header + 124, 12, &size))
+        if (!tar_sum_fits(header) || !tar_read_number(header + 124, 12, &size))
             return dl2_error_set(error, DL2_ERR_FORMAT, "the header at %" PRIu64 " is damaged", at);
         const char type = (char)header[156];
         const bool about = type == 'x' || type == 'g' || type == 'L' || type == 'K';
@@ -250,22 +251,22 @@ static int next_member(struct tar_walk *walk, struct member *member, struct dl2_
         if (about) {
             if (type == 'g')
                 continue;
-            DL2_TRY(read_extra(walk, offset, size, error));
+            DL2_TRY(tar_read_extra(walk, offset, size, error));
             const char *text = (const char *)walk->extra.data;
             if (type == 'x') {
-                DL2_TRY(read_pax(text, (size_t)size, &walk->name, &walk->link, &extras, error));
+                DL2_TRY(tar_read_pax(text, (size_t)size, &walk->name, &walk->link, &extras, error));
             } else {
-                DL2_TRY(
-                    set_text(type == 'L' ? &walk->name : &walk->link, text, strlen(text), error));
+                DL2_TRY(tar_set_text(type == 'L' ? &walk->name : &walk->link, text, strlen(text),
+                                     error));
                 *(type == 'L' ? &extras.has_name : &extras.has_link) = true;
             }
             continue;
         }
         if (!extras.has_name)
-            DL2_TRY(plain_name(header, &walk->name, error));
+            DL2_TRY(tar_plain_name(header, &walk->name, error));
         if (!extras.has_link)
-            DL2_TRY(set_text(&walk->link, (const char *)header + 157,
-                             strnlen((const char *)header + 157, 100), error));
+            DL2_TRY(tar_set_text(&walk->link, (const char *)header + 157,
+                                 strnlen((const char *)header + 157, 100), error));
         *member =
             (struct member){(char *)walk->name.data, (char *)walk->link.data, offset, size, type};
         return 1;
@@ -275,7 +276,7 @@ static int next_member(struct tar_walk *walk, struct member *member, struct dl2_
 /* ---- Reading: samples */
 
 /* Drops "./", "//" and a leading "/" in place. */
-static void tidy(char *name)
+static void tar_tidy(char *name)
 {
     char *out = name;
     for (const char *part = name; *part;) {
@@ -293,13 +294,13 @@ static void tidy(char *name)
 }
 
 /* Does a part of the name start with a dot? Folders leave such files out, too. */
-static bool is_hidden(const char *name)
+static bool tar_is_hidden(const char *name)
 {
     return !*name || *name == '.' || strstr(name, "/.");
 }
 
 /* Is it the extension of what stands beside the image in a sample? */
-static bool is_metadata(const char *extension)
+static bool tar_is_metadata(const char *extension)
 {
     static const char *const known[] = {
         "cls",    "cls2",       "class", "count", "csv",  "html", "id",  "index", "info",
@@ -340,19 +341,20 @@ struct target {
     const char *name; /* in the same allocation */
 };
 
-static int compare_targets(const void *left, const void *right)
+static int tar_compare_targets(const void *left, const void *right)
 {
     return strcmp(((const struct target *)left)->name, ((const struct target *)right)->name);
 }
 
-static int add_target(struct tar_scan *tar, const struct member *member, struct dl2_error *error)
+static int tar_add_target(struct tar_scan *tar, const struct member *member,
+                          struct dl2_error *error)
 {
     const size_t length = strlen(member->name) + 1;
     struct target *target = dl2_calloc(1, sizeof *target + length);
     if (!target)
         return dl2_dataset_no_memory(error);
     target->name = memcpy((char *)(target + 1), member->name, length);
-    struct target **there = tsearch(target, &tar->targets, compare_targets);
+    struct target **there = tsearch(target, &tar->targets, tar_compare_targets);
     if (!there || *there != target)
         free(target);
     if (!there)
@@ -363,11 +365,11 @@ static int add_target(struct tar_scan *tar, const struct member *member, struct 
 }
 
 /* Sets the bytes of a hard link to those of the file that it points to. */
-static int follow_link(struct tar_scan *tar, struct member *member, struct dl2_error *error)
+static int tar_follow_link(struct tar_scan *tar, struct member *member, struct dl2_error *error)
 {
-    tidy(member->link);
+    tar_tidy(member->link);
     const struct target wanted = {.name = member->link};
-    struct target *const *found = tfind(&wanted, &tar->targets, compare_targets);
+    struct target *const *found = tfind(&wanted, &tar->targets, tar_compare_targets);
     if (!found)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s is a hard link to %s, and no file of that name comes before it",
@@ -378,7 +380,7 @@ static int follow_link(struct tar_scan *tar, struct member *member, struct dl2_e
 }
 
 /* Undoes what tar_name() does to dots and per cent signs. */
-static void unescape(char *text)
+static void tar_unescape(char *text)
 {
     char *out = text;
     for (const char *in = text; *in; in++) {
@@ -393,7 +395,7 @@ static void unescape(char *text)
 }
 
 /* Sets *label to class 3 of the list for the label "3" if there is a list, else to the text. */
-static int name_label(const struct tar_scan *tar, const char **label, struct dl2_error *error)
+static int tar_name_label(const struct tar_scan *tar, const char **label, struct dl2_error *error)
 {
     const char *text = tar->group.label;
     const size_t digits = strspn(text, "0123456789");
@@ -410,7 +412,7 @@ static int name_label(const struct tar_scan *tar, const char **label, struct dl2
     return DL2_OK;
 }
 
-static int end_group(struct tar_scan *tar, struct dl2_error *error)
+static int tar_end_group(struct tar_scan *tar, struct dl2_error *error)
 {
     struct tar_group *group = &tar->group;
     const bool is_sample = group->any && group->has_image;
@@ -419,14 +421,14 @@ static int end_group(struct tar_scan *tar, struct dl2_error *error)
         return DL2_OK;
     const char *base = (const char *)group->base.data, *label = NULL;
     if (group->has_label)
-        DL2_TRY(name_label(tar, &label, error));
+        DL2_TRY(tar_name_label(tar, &label, error));
     else if (group->has_json)
         tar->scan->draft.notes |= NOTE_JSON_LABELS;
     group->key.size = 0;
     DL2_TRY(
         dl2_bytes_append(&group->key, tar->input->key_start, strlen(tar->input->key_start), error));
     DL2_TRY(dl2_bytes_append(&group->key, base, strlen(base) + 1, error));
-    unescape((char *)dl2_path_base((const char *)group->key.data));
+    tar_unescape((char *)dl2_path_base((const char *)group->key.data));
     const struct dl2_index_entry entry = {.offset = group->offset,
                                           .bytes = group->bytes,
                                           .shard = tar->scan->draft.shard_count - 1,
@@ -435,18 +437,19 @@ static int end_group(struct tar_scan *tar, struct dl2_error *error)
     return dl2_scan_add(tar->scan, &entry, label, error);
 }
 
-static int comes_twice(const char *name, const char *extension, struct dl2_error *error)
+static int tar_comes_twice(const char *name, const char *extension, struct dl2_error *error)
 {
     return dl2_error_set(error, DL2_ERR_FORMAT, "%s%s%s comes twice; names must differ", name,
                          *extension ? "." : "", extension);
 }
 
-static int read_label(struct tar_scan *tar, const struct member *member, struct dl2_error *error)
+static int tar_read_label(struct tar_scan *tar, const struct member *member,
+                          struct dl2_error *error)
 {
     const uint8_t *text;
     struct tar_group *group = &tar->group;
     if (group->has_label)
-        return comes_twice(member->name, "cls", error);
+        return tar_comes_twice(member->name, "cls", error);
     if (member->size > MAX_LABEL_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: a label of %" PRIu64 " bytes", member->name,
                              member->size);
@@ -464,7 +467,8 @@ static int read_label(struct tar_scan *tar, const struct member *member, struct 
     return DL2_OK;
 }
 
-static int add_member(struct tar_scan *tar, const struct member *member, struct dl2_error *error)
+static int tar_add_member(struct tar_scan *tar, const struct member *member,
+                          struct dl2_error *error)
 {
     struct tar_group *group = &tar->group;
     const char *last = dl2_path_base(member->name);
@@ -475,23 +479,23 @@ static int add_member(struct tar_scan *tar, const struct member *member, struct 
     if (dot)
         *dot = '\0';
     if (!group->any || strcmp((const char *)group->base.data, member->name) != 0) {
-        DL2_TRY(end_group(tar, error));
+        DL2_TRY(tar_end_group(tar, error));
         group->base.size = 0;
         DL2_TRY(dl2_bytes_append(&group->base, member->name, strlen(member->name) + 1, error));
         group->any = true;
         group->has_image = group->has_label = group->has_json = false;
     } else if (tar->plain) {
-        DL2_TRY(end_group(tar, error)); /* a second one of this name: the index refuses it */
+        DL2_TRY(tar_end_group(tar, error)); /* a second one of this name: the index refuses it */
         group->any = true;
         group->has_image = false;
     }
-    if (!tar->plain && is_metadata(extension)) {
+    if (!tar->plain && tar_is_metadata(extension)) {
         tar->has_metadata = true;
         group->has_json |= !strcasecmp(extension, "json");
-        return strcasecmp(extension, "cls") ? DL2_OK : read_label(tar, member, error);
+        return strcasecmp(extension, "cls") ? DL2_OK : tar_read_label(tar, member, error);
     }
     if (group->has_image && !strcmp((const char *)group->extension.data, extension))
-        return comes_twice(member->name, extension, error);
+        return tar_comes_twice(member->name, extension, error);
     if (group->has_image)
         return DL2_OK;
     if (member->size > DL2_MAX_SAMPLE_BYTES)
@@ -506,43 +510,43 @@ static int add_member(struct tar_scan *tar, const struct member *member, struct 
 
 /* Goes through the members. Ends early, with has_links set, at the first hard link if it was not.
  */
-static int scan_members(struct tar_scan *tar, struct dl2_error *error)
+static int tar_scan_members(struct tar_scan *tar, struct dl2_error *error)
 {
     const bool follows = tar->has_links;
     struct member member = {0};
     tar->walk.at = 0;
     tar->group.any = false;
     int more;
-    while ((more = next_member(&tar->walk, &member, error)) > 0) {
-        tidy(member.name);
+    while ((more = tar_next_member(&tar->walk, &member, error)) > 0) {
+        tar_tidy(member.name);
         if (member.type == 'S')
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s is a sparse file", member.name);
-        if (member.type == '2' && !is_hidden(member.name))
+        if (member.type == '2' && !tar_is_hidden(member.name))
             tar->scan->draft.notes |= NOTE_SYMBOLIC_LINKS;
         if (member.type == '1' && !follows) {
             tar->has_links = true;
             return DL2_OK;
         }
         if (member.type == '1')
-            DL2_TRY(follow_link(tar, &member, error));
+            DL2_TRY(tar_follow_link(tar, &member, error));
         else if (member.type != '0' && member.type != '\0' && member.type != '7')
             continue; /* a folder or a device: regular files have one of three types */
         if (follows)
-            DL2_TRY(add_target(tar, &member, error));
-        if (!is_hidden(member.name))
-            DL2_TRY(add_member(tar, &member, error));
+            DL2_TRY(tar_add_target(tar, &member, error));
+        if (!tar_is_hidden(member.name))
+            DL2_TRY(tar_add_member(tar, &member, error));
     }
     DL2_TRY(more);
-    return end_group(tar, error);
+    return tar_end_group(tar, error);
 }
 
 /* Scans once more, knowing what the first scan found out. */
-static int scan_again(struct tar_scan *tar, size_t before, struct dl2_error *error)
+static int tar_scan_again(struct tar_scan *tar, size_t before, struct dl2_error *error)
 {
     dl2_scan_cut(tar->scan, before);
     tdestroy(tar->targets, free);
     tar->targets = NULL;
-    return scan_members(tar, error);
+    return tar_scan_members(tar, error);
 }
 
 static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
@@ -557,13 +561,13 @@ static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
         tar->scan = scan;
         tar->walk.window = window;
         tar->input = input;
-        status = scan_members(tar, error);
+        status = tar_scan_members(tar, error);
         if (status == DL2_OK && tar->has_links)
-            status = scan_again(tar, before, error);
+            status = tar_scan_again(tar, before, error);
         /* Only images, with dots in names such as a.1.jpg: a tree of files, not WebDataset's. */
         if (status == DL2_OK && tar->has_dots && !tar->has_metadata) {
             tar->plain = true;
-            status = scan_again(tar, before, error);
+            status = tar_scan_again(tar, before, error);
         }
         tdestroy(tar->targets, free);
         dl2_bytes_free(&tar->walk.name);

@@ -1,4 +1,5 @@
-#include "dataset/tree.h"
+/* Splits and classes out of the names of samples. */
+#include "dataset/split.h"
 
 #include "common/memory.h"
 
@@ -26,8 +27,8 @@ static struct span first_folder(const char *name)
     return (struct span){name, slash ? (size_t)(slash - name) : 0};
 }
 
-/* Sets the splits of all names, where there are splits. */
-static bool find_parts(const char *const *names, size_t count, uint8_t *parts)
+/* Sets the splits of all names; false if there are no splits. */
+static bool tree_find_parts(const char *const *names, size_t count, uint8_t *parts)
 {
     struct dl2_part_census census = {0};
     struct span last = {"", 0};
@@ -51,7 +52,7 @@ static bool find_parts(const char *const *names, size_t count, uint8_t *parts)
     return false;
 }
 
-static struct span class_of(const struct dl2_tree *tree, const char *name, size_t index)
+static struct span tree_class_of(const struct dl2_tree *tree, const char *name, size_t index)
 {
     if (!tree->has_parts)
         return first_folder(name);
@@ -60,8 +61,8 @@ static struct span class_of(const struct dl2_tree *tree, const char *name, size_
     return first_folder(strchr(name, '/') + 1);
 }
 
-static int set_classes(struct dl2_tree *tree, const struct span *spans, size_t count,
-                       struct dl2_error *error)
+static int tree_set_classes(struct dl2_tree *tree, const struct span *spans, size_t count,
+                            struct dl2_error *error)
 {
     size_t size = count * sizeof(char *);
     for (size_t i = 0; i < count; i++)
@@ -79,16 +80,16 @@ static int set_classes(struct dl2_tree *tree, const struct span *spans, size_t c
 }
 
 /*
- * Where samples come sorted by path, a class is a run of them in each split: only the runs are
- * sorted and searched.
+ * Sets labels and classes. In samples that are sorted by path, a class is one run in each split, so
+ * only the runs are sorted and searched.
  */
-static int label(const char *const *names, size_t count, struct dl2_tree *tree, struct span *runs,
-                 struct dl2_error *error)
+static int label_names(const char *const *names, size_t count, struct dl2_tree *tree,
+                       struct span *runs, struct dl2_error *error)
 {
     size_t run_count = 0;
     struct span last = {"", 0};
     for (size_t i = 0; i < count; i++) {
-        struct span class = class_of(tree, names[i], i);
+        struct span class = tree_class_of(tree, names[i], i);
         if (class.length && compare_spans(&class, &last))
             runs[run_count++] = last = class;
     }
@@ -100,7 +101,7 @@ static int label(const char *const *names, size_t count, struct dl2_tree *tree, 
     last = (struct span){"", 0};
     int32_t current = -1;
     for (size_t i = 0; i < count; i++) {
-        struct span class = class_of(tree, names[i], i);
+        struct span class = tree_class_of(tree, names[i], i);
         if (compare_spans(&class, &last)) {
             const struct span *found =
                 class.length ? bsearch(&class, runs, classes, sizeof *runs, compare_spans) : NULL;
@@ -109,7 +110,7 @@ static int label(const char *const *names, size_t count, struct dl2_tree *tree, 
         }
         tree->labels[i] = current;
     }
-    return classes ? set_classes(tree, runs, classes, error) : DL2_OK;
+    return classes ? tree_set_classes(tree, runs, classes, error) : DL2_OK;
 }
 
 int dl2_tree_read(const char *const *names, size_t count, struct dl2_tree *tree,
@@ -122,8 +123,8 @@ int dl2_tree_read(const char *const *names, size_t count, struct dl2_tree *tree,
     if (!tree->parts || !tree->labels || !runs) {
         status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for classes");
     } else {
-        tree->has_parts = find_parts(names, count, tree->parts);
-        status = label(names, count, tree, runs, error);
+        tree->has_parts = tree_find_parts(names, count, tree->parts);
+        status = label_names(names, count, tree, runs, error);
     }
     free(runs);
     if (status < 0)

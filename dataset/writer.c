@@ -122,7 +122,7 @@ static int clear_folder(const char *path, bool top, bool own, bool remove, struc
 }
 
 /* Does the index list all shards that are there? Other programs may have added some. */
-static bool has_all(const struct dl2_index *index, const char *root)
+static bool lists_all_shards(const struct dl2_index *index, const char *root)
 {
     struct dl2_shard_files list;
     const struct dl2_container *container = dl2_shards_probe(root);
@@ -145,7 +145,7 @@ static bool is_own_container(const char *root)
     bool own = mark && dl2_is_file(mark);
     struct dl2_index index;
     if (!own && file && dl2_is_file(file) && dl2_index_map(file, &index, NULL) == DL2_OK) {
-        own = index.is_own && has_all(&index, root);
+        own = index.is_own && lists_all_shards(&index, root);
         dl2_index_unmap(&index);
     }
     free(mark);
@@ -174,7 +174,7 @@ static int remove_mark(const struct dl2_writer *writer, struct dl2_error *error)
     return status;
 }
 
-static int prepare(struct dl2_writer *writer, struct dl2_error *error)
+static int prepare_folder(struct dl2_writer *writer, struct dl2_error *error)
 {
     const bool own = is_own_container(writer->root);
     DL2_TRY(clear_folder(writer->root, true, own, false, error));
@@ -206,7 +206,7 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
     writer->draft.has_parts = options->has_parts;
     writer->draft.is_own = true;
     writer->root = strdup(path);
-    int status = writer->root ? prepare(writer, error) : dl2_dataset_no_memory(error);
+    int status = writer->root ? prepare_folder(writer, error) : dl2_dataset_no_memory(error);
     if (status == DL2_OK)
         status = dl2_index_draft_set_classes(&writer->draft, classes, class_count, error);
     if (status < 0) {
@@ -216,6 +216,16 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
     }
     *out = writer;
     return DL2_OK;
+}
+
+int dl2_writer_open_like(const char *path, const struct dl2_writer_options *options,
+                         const struct dl2_dataset *source, struct dl2_writer **out,
+                         struct dl2_error *error)
+{
+    struct dl2_writer_options own = *options;
+    own.has_parts = source->has_parts;
+    return dl2_writer_open(path, &own, (const char *const *)source->classes, source->class_count,
+                           out, error);
 }
 
 /* ---- Shards */
@@ -367,8 +377,8 @@ static int find_group(struct dl2_writer *writer, const char *key, size_t length,
     return DL2_OK;
 }
 
-static int check_sample(const struct dl2_writer *writer, const char *key,
-                        const struct dl2_shard_sample *sample, struct dl2_error *error)
+static int check_shard_sample(const struct dl2_writer *writer, const char *key,
+                              const struct dl2_shard_sample *sample, struct dl2_error *error)
 {
     if (sample->size > DL2_MAX_SAMPLE_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu bytes pass the limit of 2 GiB", key,
@@ -398,7 +408,7 @@ int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *exten
         .data = data,
         .size = size,
     };
-    DL2_TRY(check_sample(writer, key, &sample, error));
+    DL2_TRY(check_shard_sample(writer, key, &sample, error));
     DL2_TRY(find_group(writer, key, folder, part, &group, error));
     const struct dl2_shard_output *output = &group->output;
     const uint32_t most = writer->options.shard_samples;

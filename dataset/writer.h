@@ -63,6 +63,12 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
                     const char *const *classes, unsigned class_count, struct dl2_writer **out,
                     struct dl2_error *error);
 
+/* The same for a copy of `source`: with its classes, and has_parts as it has. */
+struct dl2_dataset;
+int dl2_writer_open_like(const char *path, const struct dl2_writer_options *options,
+                         const struct dl2_dataset *source, struct dl2_writer **out,
+                         struct dl2_error *error);
+
 /*
  * Appends one sample. `key` is its path without extension ("train/rose/0017"), and no other sample
  * may have it; `extension` has no dot and is not empty; `label` is -1 for none. DL2_ERR_UNSUPPORTED

@@ -56,7 +56,7 @@ static bool same_classes(const struct dl2_dataset *a, const struct dl2_dataset *
     return true;
 }
 
-/* Does DEST hold what SOURCE does, packed after SOURCE was last changed? */
+/* Does DEST hold the samples of SOURCE, packed after SOURCE was last changed? */
 static bool is_current(const struct copy *copy)
 {
     const struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
@@ -81,7 +81,7 @@ static bool is_current(const struct copy *copy)
 
 /* ---- One sample */
 
-/* The name's, or what the bytes say where there is none: GulpIO keeps no extensions. */
+/* The extension of a sample's name, or of its bytes: some containers keep no extensions. */
 static const char *extension_of(const struct dl2_sample *sample, const uint8_t *data, size_t size)
 {
     if (*sample->extension)
@@ -144,7 +144,7 @@ static bool is_samples_fault(const struct copy *copy, int status)
            (copy->writer && status == DL2_ERR_ARGUMENT);
 }
 
-/* Of two files that differ in their extension alone a container takes the first. */
+/* Does an earlier sample have the same key? A container takes only the first of these. */
 static bool is_twin(const struct copy *copy, size_t index)
 {
     struct dl2_sample one, two;
@@ -312,22 +312,7 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
 
 /* ---- The run */
 
-static int open_writer(struct copy *copy, struct dl2_error *error)
-{
-    const unsigned count = dl2_dataset_class_count(copy->dataset);
-    const char **classes = dl2_calloc(count, sizeof *classes);
-    if (!classes)
-        return no_memory(error);
-    for (unsigned i = 0; i < count; i++)
-        classes[i] = dl2_dataset_class_name(copy->dataset, i);
-    struct dl2_writer_options pack = copy->options->pack;
-    pack.has_parts = dl2_dataset_has_parts(copy->dataset);
-    int status = dl2_writer_open(copy->options->dest, &pack, classes, count, &copy->writer, error);
-    free(classes);
-    return status;
-}
-
-/* A variant stays that variant: dl2-quality and dl2-report go by this file. */
+/* A copied variant is still that variant: dl2-quality and dl2-report read its name here. */
 static int copy_summary(const struct copy *copy, struct dl2_error *error)
 {
     char *from = dl2_path_join(copy->options->source, "dl2-variant.json");
@@ -376,7 +361,8 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
         return DL2_OK;
     }
     if (is_packed(copy))
-        DL2_TRY(open_writer(copy, error));
+        DL2_TRY(
+            dl2_writer_open_like(dest, &copy->options->pack, copy->dataset, &copy->writer, error));
     else if (dl2_dataset_is_packed(dest))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s holds a packed dataset; name another DEST, or remove it", dest);

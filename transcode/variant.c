@@ -472,26 +472,12 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
     return status;
 }
 
-static int open_container(struct dl2_variant *variant, struct dl2_error *error)
-{
-    const unsigned count = dl2_dataset_class_count(variant->source_dataset);
-    const char **classes = dl2_calloc(count, sizeof *classes);
-    if (!classes)
-        return no_memory(error);
-    for (unsigned i = 0; i < count; i++)
-        classes[i] = dl2_dataset_class_name(variant->source_dataset, i);
-    variant->pack.has_parts = dl2_dataset_has_parts(variant->source_dataset);
-    int status =
-        dl2_writer_open(variant->root, &variant->pack, classes, count, &variant->writer, error);
-    free(classes);
-    return status;
-}
-
 static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
 {
     DL2_TRY(dl2_make_folders(variant->root, error));
     if (is_packed(variant)) /* first, since it knows what is in the way */
-        DL2_TRY(open_container(variant, error));
+        DL2_TRY(dl2_writer_open_like(variant->root, &variant->pack, variant->source_dataset,
+                                     &variant->writer, error));
     if (!variant->same_options) {
         /* Lines of other options must be gone before dl2-variant.json vouches for them. */
         DL2_TRY(remove_inside(variant, LINES_NAME, error));

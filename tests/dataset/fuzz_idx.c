@@ -2,6 +2,8 @@
 #include "dataset/idx.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -9,9 +11,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
         return 0;
+    static int fd = -1;
+    if (fd < 0)
+        fd = memfd_create("fuzz_idx", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data + 1, size - 1, 0) != (ssize_t)size - 1 ||
+        lseek(fd, 0, SEEK_SET) != 0)
+        abort();
     struct dl2_idx idx;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_idx_parse(data + 1, size - 1, data[0] & 1 ? 3 : 1, &idx, &error) < 0) {
+    if (dl2_idx_read(fd, data[0] & 1 ? 3 : 1, &idx, &error) < 0) {
         if (!error.message[0] || idx.items)
             abort();
         return 0;

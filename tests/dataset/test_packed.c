@@ -137,20 +137,13 @@ static void expect_split(const char *name, enum dl2_split split, const char *des
 
 /* ---- Pack a folder */
 
-static void pack_with(const char *from, const char *to, const struct dl2_writer_options *options,
-                      bool has_parts)
+static void pack_with(const char *from, const char *to, const struct dl2_writer_options *options)
 {
     struct dl2_dataset *dataset = open_split(from, DL2_SPLIT_ALL);
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_writer *writer;
     struct dl2_bytes scratch = DL2_BYTES_INIT;
-    const char *classes[64];
-    for (unsigned i = 0; i < dl2_dataset_class_count(dataset); i++)
-        classes[i] = dl2_dataset_class_name(dataset, i);
-    struct dl2_writer_options own = *options;
-    own.has_parts = has_parts;
-    int status =
-        dl2_writer_open(at(to), &own, classes, dl2_dataset_class_count(dataset), &writer, &error);
+    int status = dl2_writer_open_like(at(to), options, dataset, &writer, &error);
     for (size_t i = 0; status == DL2_OK && i < dl2_dataset_count(dataset); i++) {
         const struct dl2_sample sample = sample_of(dataset, i);
         const uint8_t *data;
@@ -213,10 +206,10 @@ static void compare_split(const char *a, const char *b, enum dl2_split split)
 }
 
 /* The same samples, labels, order, classes and parts, whether the index is read or made. */
-static void check_pack(const char *from, const char *container, bool has_parts)
+static void check_pack(const char *from, const char *container)
 {
     const struct dl2_writer_options options = {.container = container, .shard_samples = 3};
-    pack_with(from, "packed", &options, has_parts);
+    pack_with(from, "packed", &options);
     for (int index = 1; index >= 0; index--) {
         if (!index)
             assert_int_equal(unlink(at("packed/dl2-index.bin")), 0);
@@ -247,25 +240,25 @@ static void put_photos(const char *folder, unsigned classes, unsigned each)
 static void check_container(const char *container)
 {
     put_photos("plain", 3, 7);
-    check_pack("plain", container, false);
+    check_pack("plain", container);
     put_photos("parts/train", 3, 5);
     put_photos("parts/val", 2, 2);
     put("parts/val/only here/1.jpg");
     put("parts/train/stray.jpg");
     put("parts/test/rose/5.jpg");
-    check_pack("parts", container, true);
+    check_pack("parts", container);
     put_photos("names/Training", 2, 5);
     put_photos("names/validation", 2, 2);
     put_photos("names/test", 2, 3);
-    check_pack("names", container, true);
+    check_pack("names", container);
     put("flat/a.jpg");
     put("flat/b.jpg");
     put("flat/ab.jpg");
-    check_pack("flat", container, false);
+    check_pack("flat", container);
     put("train-is-a-class/train/1.jpg");
     put("train-is-a-class/train/2.jpg");
     put("train-is-a-class/plane/1.jpg");
-    check_pack("train-is-a-class", container, false);
+    check_pack("train-is-a-class", container);
     /* Names that need care: dots, per cent signs, long ones, other scripts. */
     put("odd/c/a.b.jpg");
     put("odd/c/a%2Eb.jpg");
@@ -281,7 +274,7 @@ static void check_container(const char *container)
     memset(name + 97, 'm', 200);
     strcpy(name + 297, ".jpg");
     put(name);
-    check_pack("odd", container, false);
+    check_pack("odd", container);
 }
 
 static void test_gulp_is_the_folder(void **state)
@@ -718,7 +711,7 @@ static void pack_plain(const char *container)
 {
     put_photos("plain", 2, 4);
     const struct dl2_writer_options options = {.container = container, .shard_samples = 3};
-    pack_with("plain", "packed", &options, false);
+    pack_with("plain", "packed", &options);
 }
 
 static void load(const char *name, struct dl2_bytes *bytes)
@@ -799,7 +792,7 @@ static void test_old_index(void **state)
     put_photos("names/training", 2, 3);
     put_photos("names/valid", 2, 2);
     const struct dl2_writer_options options = {.container = "tar"};
-    pack_with("names", "packed", &options, true);
+    pack_with("names", "packed", &options);
     struct dl2_bytes index = DL2_BYTES_INIT;
     assert_int_equal(dl2_file_read(at("packed/dl2-index.bin"), 1 << 20, &index, NULL), 0);
     const uint32_t version = htole32(2), flags = htole32(2);
@@ -813,7 +806,7 @@ static void test_old_index(void **state)
     dl2_bytes_free(&index);
     compare_split("names", "packed", DL2_SPLIT_TRAIN);
     compare_split("names", "packed", DL2_SPLIT_VAL);
-    pack_with("names", "packed", &options, true); /* it is still our own, to be replaced */
+    pack_with("names", "packed", &options); /* it is still our own, to be replaced */
 }
 
 static void test_damaged_index(void **state)
@@ -852,7 +845,7 @@ static void test_unfinished(void **state)
     dl2_writer_close(writer);
     assert_int_equal(rmdir(at("packed")), 0); /* nothing is left */
     /* Chunks that others have added are not removed with ours; new labels are noticed. */
-    pack_with("plain", "packed", &options, false);
+    pack_with("plain", "packed", &options);
     struct dl2_bytes meta = DL2_BYTES_INIT;
     load("packed/meta_0.gmeta", &meta);
     for (size_t i = 0; i + 16 < meta.size; i++)
