@@ -242,8 +242,7 @@ static int idx_load_part(const char *folder, const char *prefix, struct part *pa
     return DL2_OK;
 }
 
-/* Sets ranks[label] to the class of each label that occurs; names have the digits of the largest.
- */
+/* Sets ranks[label] to the class of each label that occurs. All names have as many digits. */
 static int idx_make_classes(struct dl2_dataset *dataset, const struct idx_dataset *idx,
                             uint8_t ranks[256], int *digits, struct dl2_error *error)
 {

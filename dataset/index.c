@@ -430,7 +430,7 @@ static bool is_head_at(const struct dl2_index_draft *draft, uint32_t at,
     return le32toh(size) == head->size && !memcmp(there + sizeof size, head->data, head->size);
 }
 
-/* Where a head is, added if it is new: 1; 0: there are too many. */
+/* Sets *at to where a head is, and adds it if it is new: 1, or 0 if there are too many heads. */
 static int draft_find_head(struct dl2_index_draft *draft, const struct dl2_bytes *head,
                            uint32_t *at, struct dl2_error *error)
 {

@@ -76,7 +76,7 @@ void dl2_index_unmap(struct dl2_index *index);
 
 struct dl2_index_entry dl2_index_entry(const struct dl2_index *index, size_t number);
 struct dl2_index_shard dl2_index_shard(const struct dl2_index *index, uint32_t number);
-/* How a sample is cut, as views into the block; false where it isn't, or what is there can't be. */
+/* How a sample is cut, as views into the block; false if it is not, or if that is damaged. */
 struct dl2_index_slicing {
     uint32_t width, height, rows, count; /* as in struct dl2_slicing */
     const uint8_t *head;
@@ -89,13 +89,10 @@ const char *dl2_index_class(const struct dl2_index *index, uint32_t number);
 /* The number of the entry that has the key, SIZE_MAX if there is none. */
 size_t dl2_index_find(const struct dl2_index *index, const char *key);
 
-/*
- * Is this a path that stays below where it starts, and what a folder would call a sample: no part
- * of it is empty, "." or ".."?
- */
+/* Can this be the key of a sample: a path of which no part is empty, "." or ".."? */
 bool dl2_index_is_key(const char *key);
 
-/* An index being made. Zeroed at first. */
+/* An index that is being made. Zero it first, then set `container`. */
 struct dl2_index_draft {
     const struct dl2_container *container;
     bool has_parts, is_own;
@@ -132,7 +129,7 @@ int dl2_index_draft_add(struct dl2_index_draft *draft, const struct dl2_index_en
                         struct dl2_error *error);
 struct dl2_index_draft_entry *dl2_index_draft_entry(const struct dl2_index_draft *draft,
                                                     size_t number);
-/* The entry is cut so; `data` are its bytes. */
+/* Notes how an entry is cut; `data` are its bytes. */
 int dl2_index_draft_slice(struct dl2_index_draft *draft, size_t number,
                           const struct dl2_slicing *slicing, const uint8_t *data,
                           struct dl2_error *error);
@@ -141,8 +138,7 @@ const char *dl2_index_draft_key(const struct dl2_index_draft *draft, size_t numb
 int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const *names,
                                 uint32_t count, struct dl2_error *error);
 
-/* Replaces the contents of `out` by the finished block. DL2_ERR_FORMAT names a key that comes
- * twice. */
+/* Replaces the contents of `out` by the finished block. DL2_ERR_FORMAT if a key comes twice. */
 int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes *out,
                            struct dl2_error *error);
 /* Writes the finished block to ROOT/dl2-index.bin. */

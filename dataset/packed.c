@@ -1,5 +1,4 @@
-/* The reader of packed datasets, by their index; and making an index for what others have packed.
- */
+/* Reads packed datasets by their index, and makes an index for what other programs packed. */
 #include "dataset/packed.h"
 
 #include "common/file.h"

@@ -67,7 +67,7 @@ bool dl2_census_has_parts(const struct dl2_part_census *census)
 
 /* ---- By what lies around a path */
 
-/* Which splits the folders beside each other in `parent` are named after. */
+/* Sets there[part] for each split that a folder in `parent` is named after. */
 static void look_at_siblings(const char *parent, bool there[DL2_PARTS])
 {
     DIR *folder = opendir(parent);
@@ -118,8 +118,8 @@ static enum dl2_part part_around(char *path, unsigned *depth)
     return DL2_PART_NONE;
 }
 
-/* The path that a user gave, whose last part may be a link that is named after a split, made
- * absolute. NULL where there is none. */
+/* Makes a path absolute, but keeps its last part: a link may be named after a split. NULL if the
+ * path has no such part. */
 static char *absolute(const char *path)
 {
     size_t length = strlen(path);

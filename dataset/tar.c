@@ -88,8 +88,7 @@ struct member {
     char type;
 };
 
-/* Octal digits, or a binary number if the first bit is set (GNU). False for others and above 2^62.
- */
+/* Octal digits, or a binary number if the first bit is set (GNU), below 2^62; else false. */
 static bool tar_read_number(const uint8_t *field, size_t size, uint64_t *out)
 {
     uint64_t value = 0;
@@ -508,8 +507,7 @@ static int tar_add_member(struct tar_scan *tar, const struct member *member,
     return dl2_bytes_append(&group->extension, extension, strlen(extension) + 1, error);
 }
 
-/* Goes through the members. Ends early, with has_links set, at the first hard link if it was not.
- */
+/* Goes through the members; unless has_links is set, only to the first hard link, and sets it. */
 static int tar_scan_members(struct tar_scan *tar, struct dl2_error *error)
 {
     const bool follows = tar->has_links;
