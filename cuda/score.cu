@@ -46,7 +46,7 @@ struct score_moments {
     float mean, variance;
 };
 
-/* The weighted moments of eleven values, `step` apart, which have variances of their own or none. */
+/* The weighted moments of eleven values, `step` apart, with variances of their own or none. */
 static __device__ __forceinline__ struct score_moments moments_of(const float *values,
                                                                   const float *variances, int step)
 {
@@ -104,7 +104,8 @@ static __global__ void __launch_bounds__(THREADS)
         const uint32_t row = i / TILE_X, column = i % TILE_X;
         if (left + column + DL2_SSIM_TAPS > pair.width || top + row + DL2_SSIM_TAPS > pair.height)
             continue;
-        const struct score_moments s = moments_of(&sum_mean[row][column], &sum_variance[row][column], 1);
+        const struct score_moments s =
+            moments_of(&sum_mean[row][column], &sum_variance[row][column], 1);
         const struct score_moments d =
             moments_of(&difference_mean[row][column], &difference_variance[row][column], 1);
         const float ss = s.mean * s.mean + DL2_SSIM_2C1, dd = d.mean * d.mean;

@@ -1,4 +1,4 @@
-# The metrics and dl2-quality. Each SIMD level is a library of its own because of its compiler flags.
+# The metrics and dl2-quality. Each SIMD level is a library because it has its own compiler flags.
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \
 	quality/metric_kernels.c quality/metric_kernels.h \

@@ -139,7 +139,7 @@ static double ms_ssim_mean(const double sums[DL2_METRIC_SUMS], const struct dl2_
  * scale 5. */
 const struct dl2_metric dl2_metric_ms_ssim = {
     .name = "ms_ssim",
-    .title = "MS-SSIM Y",
+    .title = "MS-SSIM",
     .unit = "",
     .definition =
         "Wang, Simoncelli, Bovik 2003 as msssim.m: five scales, each the 2x2 means of the one "

@@ -474,10 +474,11 @@ static int collect_runs(struct dl2_study *study, const struct dl2_study_selectio
     return status;
 }
 
-static double metric(const struct dl2_study_variant *variant, const char *name, const char *field)
+/* A metric's mean over the images, or NAN. */
+static double mean_score(const struct dl2_study_variant *variant, const char *name)
 {
     const json_t *metrics = json_object_get(variant->scored, "metrics");
-    return dl2_json_get_real(json_object_get(metrics, name), field, NAN);
+    return dl2_json_get_real(json_object_get(metrics, name), "mean", NAN);
 }
 
 static void read_figures(struct dl2_study *study)
@@ -497,10 +498,8 @@ static void read_figures(struct dl2_study *study)
             v->bytes / dl2_json_get_real(v->made, "source_bytes",
                                          dl2_json_get_real(v->scored, "reference_bytes", NAN));
         v->encode_seconds = dl2_json_get_real(v->made, "encode_cpu_seconds", NAN);
-        v->psnr_rgb = metric(v, "psnr_rgb", "mean");
-        v->psnr_y = metric(v, "psnr_y", "mean");
-        v->ssim = metric(v, "ssim", "mean");
-        v->ssim_p5 = metric(v, "ssim", "p5");
+        v->psnr_rgb = mean_score(v, "psnr_rgb");
+        v->ssim = mean_score(v, "ssim");
         v->load_rate = dl2_json_get_real(v->loaded, "images_per_core_second", NAN);
         if (v->made && (!any || dl2_json_get_real(v->made, "images", 0) > any->images))
             any = v;

@@ -27,11 +27,11 @@ struct dl2_study_variant {
     json_t *scored;    /* its entry of dl2-quality/1 without the images, or NULL */
     json_t *loaded;    /* dl2-load/1, or NULL */
     double images, pixels, bytes, bits_per_pixel;
-    double ratio;            /* bytes over the original's */
-    double psnr_rgb, psnr_y; /* means over images, dB */
-    double ssim, ssim_p5;    /* mean and 5th percentile over images */
-    double load_rate;        /* images a second and core of the input pipeline */
-    double encode_seconds;   /* CPU seconds */
+    double ratio;          /* bytes over the original's */
+    double psnr_rgb;       /* mean over images, dB */
+    double ssim;           /* mean over images */
+    double load_rate;      /* images a second and core of the input pipeline */
+    double encode_seconds; /* CPU seconds */
 };
 
 /* One training that ended. */

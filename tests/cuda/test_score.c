@@ -52,8 +52,7 @@ static void disturb(const struct dl2_image *image, struct dl2_image *other, int 
             }
 }
 
-/* A copy without padding and without room behind it, so that sanitizers see reads beyond the end.
- */
+/* A copy without padding or room behind it, so that sanitizers see reads beyond the end. */
 static uint8_t *packed(const struct dl2_image *image)
 {
     const size_t row = (size_t)image->width * image->channels;

@@ -230,8 +230,7 @@ static void fill_hard(struct dl2_image *image, int kind, uint32_t seed)
 static void textbook_agrees(void **state)
 {
     (void)state;
-    /* Around the widths of vectors and strips, and heights that leave a group of rows unfinished.
-     */
+    /* Around the widths of vectors and strips; heights that leave a group of rows unfinished. */
     static const uint32_t sizes[][2] = {{11, 11}, {13, 12},   {18, 15},   {25, 11},
                                         {26, 14}, {27, 31},   {42, 17},   {43, 13},
                                         {91, 19}, {4096, 12}, {4097, 13}, {8183, 11}};
@@ -360,8 +359,7 @@ static void black_and_white(void **state)
         struct dl2_scorer *scorer = scorer_for(p);
         assert_true(score(scorer, "psnr_rgb", &black, &white).value == 0);
         assert_true(score(scorer, "psnr_y", &black, &white).value == 0);
-        /* No structure at all: C1 / (255^2 + C1), times 1. What is left of a difference in floats.
-         */
+        /* Without structure: C1 / (255^2 + C1), times 1. The tolerance is that of floats. */
         assert_close(score(scorer, "ssim", &black, &white).value, 6.5025 / (65025 + 6.5025), 1e-8);
         dl2_scorer_free(scorer);
     }
