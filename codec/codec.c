@@ -10,7 +10,7 @@
 #include <strings.h>
 
 extern const struct dl2_codec dl2_codec_jpeg, dl2_codec_webp, dl2_codec_avif, dl2_codec_jp2,
-    dl2_codec_png, dl2_codec_ppm;
+    dl2_codec_jxl, dl2_codec_jxl_lossless, dl2_codec_png, dl2_codec_ppm;
 
 /*
  * The one table, in the order in which files are sniffed and --help names them. What a build lacks
@@ -28,6 +28,9 @@ static const struct dl2_codec *const codecs[] = {
 #endif
 #ifdef HAVE_JP2
     &dl2_codec_jp2,
+#endif
+#ifdef HAVE_JXL
+    &dl2_codec_jxl,  &dl2_codec_jxl_lossless,
 #endif
 #ifdef HAVE_PNG
     &dl2_codec_png,
@@ -61,7 +64,7 @@ const struct dl2_codec *dl2_codec_find(const char *name)
 const struct dl2_codec *dl2_codec_sniff(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; codecs[i]; i++) {
-        if (codecs[i]->sniff(data, size))
+        if (codecs[i]->sniff && codecs[i]->sniff(data, size))
             return codecs[i];
     }
     return NULL;

@@ -79,11 +79,15 @@ struct dl2_encode_options {
     /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg/jpeg_tiles.h), "none" doesn't;
      * NULL: tiles, but for progressive files. Others ignore it. */
     const char *restart;
+    /* The encoded file that the image comes from, if there is one: jxl-lossless stores a JPEG file
+     * itself. Others ignore it. */
+    const uint8_t *source;
+    size_t source_size;
 };
 
 #define DL2_ENCODE_DEFAULTS                                                                        \
     {                                                                                              \
-        75, NULL, -1, NULL                                                                         \
+        75, NULL, -1, NULL, NULL, 0                                                                \
     }
 
 enum { DL2_CODEC_VERSION_SIZE = 320 };
@@ -103,7 +107,8 @@ struct dl2_codec {
 
     /* Writes library and version for --version and reports: "libjpeg-turbo 2.1.5". */
     void (*version)(char out[DL2_CODEC_VERSION_SIZE]);
-    /* Does `data` start like a file of this codec? Reads only the first 64 bytes or fewer. */
+    /* Does `data` start like a file of this codec? Reads only the first 64 bytes or fewer. NULL: it
+     * only encodes; another codec decodes its files. */
     bool (*sniff)(const uint8_t *data, size_t size);
 
     /*

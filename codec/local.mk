@@ -46,6 +46,14 @@ libcodec_avif_la_LIBADD = $(AVIF_LIBS)
 libcodec_la_LIBADD += libcodec_avif.la
 endif
 
+if HAVE_JXL
+noinst_LTLIBRARIES += libcodec_jxl.la
+libcodec_jxl_la_SOURCES = codec/codec_jxl.c
+libcodec_jxl_la_CFLAGS = $(AM_CFLAGS) $(JXL_CFLAGS)
+libcodec_jxl_la_LIBADD = $(JXL_LIBS)
+libcodec_la_LIBADD += libcodec_jxl.la
+endif
+
 if HAVE_JP2
 noinst_LTLIBRARIES += libcodec_jp2.la
 libcodec_jp2_la_SOURCES = codec/codec_jp2.c

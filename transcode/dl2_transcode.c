@@ -404,7 +404,7 @@ static char *describe_details(void)
         const struct dl2_codec *codec = dl2_codec_at(i);
         if (!codec->encode)
             continue;
-        fprintf(out, "  %-6s%s%s", codec->name, codec->lossy ? "quality 1-100" : "lossless",
+        fprintf(out, "  %-5s %s%s", codec->name, codec->lossy ? "quality 1-100" : "lossless",
                 codec->has_subsampling ? ", subsampling" : "");
         if (codec->max_effort >= 0)
             fprintf(out, ",\n        effort 0-%d (%s)", codec->max_effort, codec->effort_help);

@@ -56,6 +56,8 @@ static void gate_leave(struct gate *gate, uint64_t bytes)
 struct worker {
     struct dl2_bytes file, encoded, path;
     struct dl2_image image, scratch;
+    const uint8_t *source; /* the encoded image that is being worked on */
+    size_t source_size;
 };
 
 /* What work leaves for emit: for each variant a new record, or why there is none. */
@@ -366,9 +368,11 @@ static int encode_one(struct run *run, struct worker *worker, size_t v, size_t i
     struct dl2_variant *variant = &run->variants[v];
     const struct dl2_source_item *item = &run->source.items[index];
     struct dl2_error own = DL2_ERROR_INIT;
+    struct dl2_encode_options encode = variant->encode;
+    encode.source = worker->source;
+    encode.source_size = worker->source_size;
     double start = dl2_clock_thread_cpu();
-    if (dl2_image_encode(variant->codec, &worker->image, &variant->encode, &worker->encoded, &own) <
-        0) {
+    if (dl2_image_encode(variant->codec, &worker->image, &encode, &worker->encoded, &own) < 0) {
         set_failure(outcome, &own);
         return DL2_OK;
     }
@@ -446,6 +450,8 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
     int status = dl2_dataset_read(run->dataset, item->sample, &worker->file, &data, &size, &own);
     uint64_t bytes = 0;
     if (status == DL2_OK) {
+        worker->source = data;
+        worker->source_size = size;
         bytes = estimate(run, index, data, size);
         gate_enter(&run->gate, bytes);
         double start = dl2_clock_thread_cpu();

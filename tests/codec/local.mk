@@ -1,6 +1,6 @@
 # The libraries that sample files are made with.
-sample_cflags = $(AM_CFLAGS) $(JP2_CFLAGS) $(JPEG_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS)
-sample_libs = $(JP2_LIBS) $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS)
+sample_cflags = $(AM_CFLAGS) $(JP2_CFLAGS) $(JPEG_CFLAGS) $(JXL_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS)
+sample_libs = $(JP2_LIBS) $(JPEG_LIBS) $(JXL_LIBS) $(PNG_LIBS) $(WEBP_LIBS)
 
 check_PROGRAMS += tests/codec/make_corpus tests/codec/fuzz_image tests/codec/fuzz_exif
 tests_codec_make_corpus_SOURCES = tests/codec/make_corpus.c tests/codec/ht_golden.h tests/codec/sample_files.c tests/codec/sample_files.h
@@ -25,6 +25,13 @@ TESTS += tests/codec/fuzz_image.sh tests/codec/parts.sh
 EXTRA_DIST += tests/codec/fuzz_image.sh tests/codec/parts.sh tests/codec/gen_ht.sh
 
 if HAVE_CMOCKA
+if HAVE_JXL
+check_PROGRAMS += tests/codec/test_jxl
+tests_codec_test_jxl_SOURCES = tests/codec/test_jxl.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_jxl_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
+tests_codec_test_jxl_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
+TESTS += tests/codec/test_jxl
+endif
 check_PROGRAMS += tests/codec/test_codec
 tests_codec_test_codec_SOURCES = tests/codec/test_codec.c tests/codec/sample_files.c tests/codec/sample_files.h
 tests_codec_test_codec_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)

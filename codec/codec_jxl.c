@@ -1,0 +1,315 @@
+/*
+ * JPEG XL through libjxl: containers and bare codestreams in; bare codestreams out, or a container
+ * where a JPEG file is recompressed. One thread.
+ *
+ * Quality becomes libjxl's distance (in units of just noticeable differences) by its own mapping,
+ * JxlEncoderDistanceFromQuality(): 90 is distance 1, so figures compare with `cjxl -q`. Quality 100
+ * is lossless. Gray stays gray. Effort is libjxl's, 1 to 9, 7 by default; 0 means 1, and images of
+ * less than 1,024 pixels have at most 7.
+ *
+ * The second codec, jxl-lossless, recompresses a JPEG file so that its very bytes can be
+ * reconstructed (`djxl FILE.jxl FILE.jpg`), and keeps every pixel of other images.
+ *
+ * libjxl computes in floating point: processors with other vector instructions may give other bytes
+ * and pixels that differ by one. It decodes whole images only: reduced ones (progressive passes)
+ * depend on how the file was written. Images that are stored in their own colour space aren't
+ * converted; the others come as sRGB. The first frame of an animation is read.
+ */
+#include "codec/codecs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jxl/decode.h>
+#include <jxl/encode.h>
+
+enum {
+    DEFAULT_EFFORT = 7,
+    MAX_EFFORT = 9,
+    /* libjxl 0.7 ends the process on losslessly coded images of some hundred pixels with more. */
+    SMALL_EFFORT = 7,
+    SMALL_PIXELS = 1024,
+    BLOCK = 16384
+};
+
+static bool jxl_sniff(const uint8_t *data, size_t size)
+{
+    const JxlSignature found = JxlSignatureCheck(data, size);
+    return found == JXL_SIG_CODESTREAM || found == JXL_SIG_CONTAINER;
+}
+
+struct jxl_state {
+    JxlDecoder *decoder;
+    JxlBasicInfo info;
+    struct dl2_bytes block; /* pixels with alpha */
+};
+
+static int jxl_fail(struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_FORMAT, "JPEG XL: the file is damaged or cut short");
+}
+
+/* libjxl leaves inks as they are. */
+static bool jxl_is_cmyk(const struct jxl_state *jxl)
+{
+    JxlExtraChannelInfo extra;
+    for (uint32_t i = 0; i < jxl->info.num_extra_channels; i++)
+        if (JxlDecoderGetExtraChannelInfo(jxl->decoder, i, &extra) == JXL_DEC_SUCCESS &&
+            extra.type == JXL_CHANNEL_BLACK)
+            return true;
+    return false;
+}
+
+static int jxl_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
+                    struct dl2_image_info *info, struct dl2_error *error)
+{
+    struct jxl_state *jxl = state;
+    (void)max_pixels;
+    if (jxl->decoder)
+        JxlDecoderReset(jxl->decoder);
+    else
+        jxl->decoder = JxlDecoderCreate(NULL);
+    if (!jxl->decoder ||
+        JxlDecoderSubscribeEvents(jxl->decoder, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING |
+                                                    JXL_DEC_FULL_IMAGE) != JXL_DEC_SUCCESS ||
+        JxlDecoderSetKeepOrientation(jxl->decoder, JXL_TRUE) != JXL_DEC_SUCCESS ||
+        JxlDecoderSetUnpremultiplyAlpha(jxl->decoder, JXL_TRUE) != JXL_DEC_SUCCESS ||
+        JxlDecoderSetInput(jxl->decoder, data, size) != JXL_DEC_SUCCESS)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libjxl");
+    if (JxlDecoderProcessInput(jxl->decoder) != JXL_DEC_BASIC_INFO ||
+        JxlDecoderGetBasicInfo(jxl->decoder, &jxl->info) != JXL_DEC_SUCCESS)
+        return jxl_fail(error);
+    if (jxl_is_cmyk(jxl))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: CMYK is not supported");
+    info->width = jxl->info.xsize;
+    info->height = jxl->info.ysize;
+    info->channels = jxl->info.num_color_channels;
+    info->bits = jxl->info.bits_per_sample;
+    info->alpha = jxl->info.alpha_bits > 0;
+    info->orientation = (int)jxl->info.orientation;
+    return DL2_OK;
+}
+
+/* Of the first frame; `out` has room for its samples. */
+static bool jxl_decode_frame(struct jxl_state *jxl, const JxlPixelFormat *format, uint8_t *out,
+                             size_t size)
+{
+    JxlColorEncoding srgb;
+    JxlColorEncodingSetToSRGB(&srgb, jxl->info.num_color_channels == 1);
+    for (;;) {
+        switch (JxlDecoderProcessInput(jxl->decoder)) {
+        case JXL_DEC_COLOR_ENCODING:
+            if (!jxl->info.uses_original_profile &&
+                JxlDecoderSetPreferredColorProfile(jxl->decoder, &srgb) != JXL_DEC_SUCCESS)
+                return false;
+            break;
+        case JXL_DEC_NEED_IMAGE_OUT_BUFFER:
+            if (JxlDecoderSetImageOutBuffer(jxl->decoder, format, out, size) != JXL_DEC_SUCCESS)
+                return false;
+            break;
+        case JXL_DEC_FULL_IMAGE:
+            return true;
+        default:
+            return false;
+        }
+    }
+}
+
+static int jxl_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
+                    struct dl2_raster *raster, struct dl2_error *error)
+{
+    struct jxl_state *jxl = state;
+    const uint32_t channels = jxl->info.num_color_channels;
+    const bool alpha = jxl->info.alpha_bits > 0;
+    DL2_TRY(dl2_image_reshape(image, jxl->info.xsize, jxl->info.ysize, channels, error));
+    const size_t pixels = (size_t)image->width * image->height, size = pixels * (channels + alpha);
+    if (alpha)
+        DL2_TRY(dl2_bytes_resize(&jxl->block, size, error));
+    const JxlPixelFormat format = {channels + alpha, JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, 0};
+    if (!jxl_decode_frame(jxl, &format, alpha ? jxl->block.data : image->data, size))
+        return jxl_fail(error);
+    JxlDecoderReset(jxl->decoder); /* frees what libjxl holds of the image */
+    if (alpha)
+        dl2_flatten(jxl->block.data, image->data, pixels, channels, request->background);
+    *raster = dl2_raster_of(image, 0, 0);
+    return DL2_OK;
+}
+
+static void jxl_close(void *state)
+{
+    struct jxl_state *jxl = state;
+    JxlDecoderDestroy(jxl->decoder);
+    dl2_bytes_free(&jxl->block);
+}
+
+static size_t jxl_memory(const void *state)
+{
+    const struct jxl_state *jxl = state;
+    return jxl->block.capacity;
+}
+
+/* JxlEncoderDistanceFromQuality() as libjxl documents it, which has it from 0.9 on. */
+static float jxl_distance(int quality)
+{
+#if JPEGXL_NUMERIC_VERSION >= JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0)
+    return JxlEncoderDistanceFromQuality((float)quality);
+#else
+    if (quality >= 100)
+        return 0;
+    if (quality >= 30)
+        return 0.1f + (float)(100 - quality) * 0.09f;
+    return 53.0f / 3000 * (float)(quality * quality) - 23.0f / 20 * (float)quality + 25;
+#endif
+}
+
+static int jxl_effort(const struct dl2_encode_options *options)
+{
+    return options->effort < 0 ? DEFAULT_EFFORT : options->effort < 1 ? 1 : options->effort;
+}
+
+/* Distance 0 is lossless. */
+static bool jxl_add_pixels(JxlEncoder *encoder, JxlEncoderFrameSettings *settings,
+                           const struct dl2_image *image, float distance)
+{
+    JxlBasicInfo info;
+    JxlColorEncoding color;
+    JxlEncoderInitBasicInfo(&info);
+    info.xsize = image->width;
+    info.ysize = image->height;
+    info.bits_per_sample = 8;
+    info.num_color_channels = image->channels;
+    info.uses_original_profile = distance == 0;
+    JxlColorEncodingSetToSRGB(&color, image->channels == 1);
+    const JxlPixelFormat format = {image->channels, JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, 0};
+    return JxlEncoderSetBasicInfo(encoder, &info) == JXL_ENC_SUCCESS &&
+           JxlEncoderSetColorEncoding(encoder, &color) == JXL_ENC_SUCCESS &&
+           (distance == 0 ? JxlEncoderSetFrameLossless(settings, JXL_TRUE)
+                          : JxlEncoderSetFrameDistance(settings, distance)) == JXL_ENC_SUCCESS &&
+           JxlEncoderAddImageFrame(settings, &format, image->data, image->stride * image->height) ==
+               JXL_ENC_SUCCESS;
+}
+
+/* What reconstructs the file's bytes is kept in boxes of the container. */
+static bool jxl_add_jpeg(JxlEncoder *encoder, JxlEncoderFrameSettings *settings,
+                         const uint8_t *data, size_t size)
+{
+    return JxlEncoderUseContainer(encoder, JXL_TRUE) == JXL_ENC_SUCCESS &&
+           JxlEncoderStoreJPEGMetadata(encoder, JXL_TRUE) == JXL_ENC_SUCCESS &&
+           JxlEncoderAddJPEGFrame(settings, data, size) == JXL_ENC_SUCCESS;
+}
+
+static int jxl_write(JxlEncoder *encoder, struct dl2_bytes *out, struct dl2_error *error)
+{
+    uint8_t block[BLOCK];
+    JxlEncoderStatus status = JXL_ENC_NEED_MORE_OUTPUT;
+    while (status == JXL_ENC_NEED_MORE_OUTPUT) {
+        uint8_t *next = block;
+        size_t left = sizeof block;
+        status = JxlEncoderProcessOutput(encoder, &next, &left);
+        DL2_TRY(dl2_bytes_append(out, block, (size_t)(next - block), error));
+    }
+    if (status == JXL_ENC_SUCCESS)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: libjxl can't encode this");
+}
+
+/* The source, a JPEG file, or if there is none the pixels. */
+static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct dl2_image *image,
+                             float distance, const struct dl2_encode_options *options,
+                             struct dl2_bytes *out, struct dl2_error *error)
+{
+    JxlEncoder *encoder = JxlEncoderCreate(NULL);
+    JxlEncoderFrameSettings *settings =
+        encoder ? JxlEncoderFrameSettingsCreate(encoder, NULL) : NULL;
+    const bool small = (uint64_t)image->width * image->height < SMALL_PIXELS;
+    const int wanted = jxl_effort(options);
+    const int effort = small && wanted > SMALL_EFFORT ? SMALL_EFFORT : wanted;
+    int status;
+    if (!settings || JxlEncoderFrameSettingsSetOption(settings, JXL_ENC_FRAME_SETTING_EFFORT,
+                                                      effort) != JXL_ENC_SUCCESS) {
+        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libjxl");
+    } else if (jpeg && !jxl_add_jpeg(encoder, settings, jpeg, size)) {
+        status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                               "JPEG XL: libjxl can't recompress this kind of JPEG");
+    } else if (!jpeg && !jxl_add_pixels(encoder, settings, image, distance)) {
+        status = dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: libjxl can't encode this");
+    } else {
+        JxlEncoderCloseInput(encoder);
+        status = jxl_write(encoder, out, error);
+    }
+    JxlEncoderDestroy(encoder);
+    return status;
+}
+
+static int jxl_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                      struct dl2_bytes *out, struct dl2_error *error)
+{
+    return jxl_encode_either(NULL, 0, image, jxl_distance(options->quality), options, out, error);
+}
+
+static int jxl_encode_lossless(const struct dl2_image *image,
+                               const struct dl2_encode_options *options, struct dl2_bytes *out,
+                               struct dl2_error *error)
+{
+    static const uint8_t start[] = {0xff, 0xd8, 0xff};
+    const bool is_jpeg =
+        options->source_size >= sizeof start && !memcmp(options->source, start, sizeof start);
+    return jxl_encode_either(is_jpeg ? options->source : NULL, options->source_size, image, 0,
+                             options, out, error);
+}
+
+static json_t *jxl_parameters(const struct dl2_encode_options *options)
+{
+    return json_pack("{s:f, s:i, s:i}", "distance", (double)jxl_distance(options->quality),
+                     "effort", jxl_effort(options), "threads", 1);
+}
+
+static json_t *jxl_lossless_parameters(const struct dl2_encode_options *options)
+{
+    return json_pack("{s:s, s:i, s:i}", "jpeg", "recompressed", "effort", jxl_effort(options),
+                     "threads", 1);
+}
+
+static void jxl_version(char out[DL2_CODEC_VERSION_SIZE])
+{
+    const uint32_t number = JxlEncoderVersion();
+    snprintf(out, DL2_CODEC_VERSION_SIZE, "libjxl %u.%u.%u", (unsigned)(number / 1000000),
+             (unsigned)(number / 1000 % 1000), (unsigned)(number % 1000));
+}
+
+static const char *const jxl_extensions[] = {"jxl", NULL};
+
+const struct dl2_codec dl2_codec_jxl = {
+    .name = "jxl",
+    .extension = "jxl",
+    .extensions = jxl_extensions,
+    .lossy = true,
+    .max_side = 1 << 18,
+    .max_effort = MAX_EFFORT,
+    .effort_help = "higher is smaller and slower, default 7",
+    .pixel_bytes = 100,
+    .version = jxl_version,
+    .sniff = jxl_sniff,
+    .state_size = sizeof(struct jxl_state),
+    .open = jxl_open,
+    .read = jxl_read,
+    .close = jxl_close,
+    .memory = jxl_memory,
+    .encode = jxl_encode,
+    .encoder_parameters = jxl_parameters,
+};
+
+/* Encodes only: the files are those of the codec above. */
+const struct dl2_codec dl2_codec_jxl_lossless = {
+    .name = "jxl-lossless",
+    .extension = "jxl",
+    .extensions = jxl_extensions,
+    .lossy = false,
+    .max_side = 1 << 18,
+    .max_effort = MAX_EFFORT,
+    .effort_help = "higher is smaller and slower, default 7",
+    .pixel_bytes = 100,
+    .version = jxl_version,
+    .encode = jxl_encode_lossless,
+    .encoder_parameters = jxl_lossless_parameters,
+};
