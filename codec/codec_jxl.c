@@ -13,7 +13,8 @@
  * libjxl computes in floating point: processors with other vector instructions may give other bytes
  * and pixels that differ by one. It decodes whole images only: reduced ones (progressive passes)
  * depend on how the file was written. Images that are stored in their own colour space aren't
- * converted; the others come as sRGB. The first frame of an animation is read.
+ * converted; the others come as sRGB. The first frame of an animation is read. Debian 12's libjxl
+ * also prints on stderr what is wrong with a damaged file.
  */
 #include "codec/codecs.h"
 
@@ -90,7 +91,7 @@ static int jxl_open(void *state, const uint8_t *data, size_t size, uint64_t max_
     return DL2_OK;
 }
 
-/* Of the first frame; `out` has room for its samples. */
+/* Decodes the first frame into `out`, which has room for its samples. */
 static bool jxl_decode_frame(struct jxl_state *jxl, const JxlPixelFormat *format, uint8_t *out,
                              size_t size)
 {
@@ -148,7 +149,7 @@ static size_t jxl_memory(const void *state)
     return jxl->block.capacity;
 }
 
-/* JxlEncoderDistanceFromQuality() as libjxl documents it, which has it from 0.9 on. */
+/* libjxl has this function from 0.9 on; earlier versions get its formula. */
 static float jxl_distance(int quality)
 {
 #if JPEGXL_NUMERIC_VERSION >= JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0)
@@ -189,7 +190,7 @@ static bool jxl_add_pixels(JxlEncoder *encoder, JxlEncoderFrameSettings *setting
                JXL_ENC_SUCCESS;
 }
 
-/* What reconstructs the file's bytes is kept in boxes of the container. */
+/* The container has boxes for what the file's bytes are reconstructed from. */
 static bool jxl_add_jpeg(JxlEncoder *encoder, JxlEncoderFrameSettings *settings,
                          const uint8_t *data, size_t size)
 {
@@ -213,7 +214,7 @@ static int jxl_write(JxlEncoder *encoder, struct dl2_bytes *out, struct dl2_erro
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: libjxl can't encode this");
 }
 
-/* The source, a JPEG file, or if there is none the pixels. */
+/* Encodes a JPEG file, or where `jpeg` is NULL the pixels. */
 static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct dl2_image *image,
                              float distance, const struct dl2_encode_options *options,
                              struct dl2_bytes *out, struct dl2_error *error)

@@ -148,7 +148,7 @@ static int decoder_read_coded(struct dl2_decoder *decoder, const struct dl2_deco
     if (dl2_raster_planes(raster) == 1 && plane->step_x == 1 && plane->step_y == 1)
         decoder_narrow(raster, request);
     if (raster->color == DL2_COLOR_RGB && request->channels == 1) {
-        DL2_TRY(decoder_gather(plane, 3, 1, image, error));
+        DL2_TRY(decoder_gather(plane, 3, 1, image, error)); /* the codec had no luma */
         raster->color = DL2_COLOR_GRAY;
     }
     return DL2_OK;

@@ -201,6 +201,12 @@ int main(int argc, char **argv)
     save(&out, "jpeg/cmyk");
     sample_cmyk_jpeg(inks, true, &out);
     save(&out, "jpeg/ycck");
+    const struct dl2_codec *jxl = dl2_codec_find("jxl-lossless");
+    struct dl2_encode_options recompress = DL2_ENCODE_DEFAULTS;
+    recompress.source = plain.data;
+    recompress.source_size = plain.size;
+    if (jxl && dl2_image_encode(jxl, &image, &recompress, &out, NULL) == DL2_OK)
+        save(&out, "jxl/jpeg");
     dl2_image_free(&image);
     dl2_bytes_free(&plain);
     save_tiles();
