@@ -2,6 +2,7 @@
 
 #include "common/option.h"
 
+#include "common/json.h"
 #include "common/memory.h"
 #include "common/quote.h"
 #include "common/streams.h"
@@ -10,7 +11,6 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,17 +18,46 @@
 #include <strings.h>
 
 /* argp wants a number per option: its letter where it has one, else one above all letters. */
-enum { KEY_JOBS = 'j', KEY_QUIET = 0x1000, KEY_VERSION = 'V', FIRST_KEY = 0x10000 };
+enum { KEY_JOBS = 'j', KEY_VERSION = 'V', KEY_QUIET = 0x1000, KEY_COMPLETION, FIRST_KEY = 0x10000 };
+
+/* A row of the program's table or of one that it includes. */
+struct row {
+    const struct dl2_option *option;
+    void *value;
+    unsigned commands;
+};
 
 struct parse {
     const struct dl2_program *program;
     struct dl2_common_options *common;
+    struct row rows[DL2_MOST_OPTIONS];
+    size_t row_count;
     char **arguments;
     size_t count;
 };
 
-static int parse_number(const struct dl2_option *option, const char *text, struct dl2_error *error)
+/* Appends to `rows`, which has DL2_MOST_OPTIONS places, and returns the new count. */
+static size_t add_rows(const struct dl2_option *option, void *values, unsigned commands,
+                       struct row *rows, size_t count)
 {
+    for (; option->type != DL2_OPTION_END; option++) {
+        void *value = (char *)values + option->offset;
+        const unsigned own = option->commands ? option->commands : commands;
+        if (option->type == DL2_OPTION_TABLE)
+            count = add_rows(option->table, value, own, rows, count);
+        else if (count < DL2_MOST_OPTIONS)
+            rows[count++] = (struct row){option, value, own};
+        else
+            abort(); /* DL2_MOST_OPTIONS is too small for the program's own table */
+    }
+    return count;
+}
+
+/* ---- Values ---- */
+
+static int parse_number(const struct row *row, const char *text, struct dl2_error *error)
+{
+    const struct dl2_option *option = row->option;
     const bool bounded = option->min != 0 || option->max != 0;
     char *end = NULL;
     errno = 0;
@@ -39,7 +68,7 @@ static int parse_number(const struct dl2_option *option, const char *text, struc
         if (bounded && (number < option->min || number > option->max))
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between %g and %g", text,
                                  option->min, option->max);
-        *(double *)option->value = number;
+        *(double *)row->value = number;
         return DL2_OK;
     }
     unsigned long long number = strtoull(text, &end, 10);
@@ -51,55 +80,249 @@ static int parse_number(const struct dl2_option *option, const char *text, struc
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between %.0f and %.0f", text,
                              option->min, option->max);
     if (option->type == DL2_OPTION_UINT)
-        *(unsigned *)option->value = (unsigned)number;
+        *(unsigned *)row->value = (unsigned)number;
     else
-        *(uint64_t *)option->value = number;
+        *(uint64_t *)row->value = number;
     return DL2_OK;
 }
 
-static int parse_choice(const struct dl2_option *option, const char *text, struct dl2_error *error)
+static int parse_value(const struct row *row, const char *text, struct dl2_error *error)
 {
-    const int number = dl2_parse_word(text, option->words, error);
-    DL2_TRY(number);
-    *(unsigned *)option->value = (unsigned)number;
-    return DL2_OK;
-}
-
-static int apply(const struct dl2_option *option, const char *text, struct dl2_error *error)
-{
-    switch (option->type) {
+    int word;
+    switch (row->option->type) {
     case DL2_OPTION_FLAG:
-        *(bool *)option->value = true;
-        return DL2_OK;
     case DL2_OPTION_NEGATE:
-        *(bool *)option->value = false;
+        *(bool *)row->value = row->option->type == DL2_OPTION_FLAG;
         return DL2_OK;
     case DL2_OPTION_TEXT:
-        *(const char **)option->value = text;
+        *(const char **)row->value = text;
         return DL2_OK;
     case DL2_OPTION_SIZE:
-        return dl2_parse_size(text, option->value, error);
+        return dl2_parse_size(text, row->value, error);
     case DL2_OPTION_CHOICE:
-        return parse_choice(option, text, error);
+        DL2_TRY(word = dl2_parse_word(text, row->option->words, error));
+        *(unsigned *)row->value = (unsigned)word;
+        return DL2_OK;
+    case DL2_OPTION_SWITCH:
+        DL2_TRY(word = dl2_parse_word(text, row->option->words, error));
+        *(bool *)row->value = word;
+        return DL2_OK;
     case DL2_OPTION_PARSE:
-        return option->parse(text, option->value, error);
+        return row->option->parse(text, row->value, error);
     default:
-        return parse_number(option, text, error);
+        return parse_number(row, text, error);
     }
 }
 
-static int option_key(const struct dl2_program *program, size_t position)
+static json_t *choice_json(const char *const *words, unsigned number)
 {
-    const struct dl2_option *option = &program->options[position];
-    return option->letter ? option->letter : FIRST_KEY + (int)position;
+    for (unsigned i = 0; words[i]; i++)
+        if (i == number)
+            return json_string(words[i]);
+    return json_null();
 }
 
-static const struct dl2_option *find_option(const struct dl2_program *program, int key)
+static json_t *value_json(const struct row *row)
 {
-    for (size_t i = 0; program->options[i].type != DL2_OPTION_END; i++)
-        if (program->options[i].type != DL2_OPTION_GROUP && option_key(program, i) == key)
-            return &program->options[i];
-    return NULL;
+    switch (row->option->type) {
+    case DL2_OPTION_FLAG:
+        return json_boolean(*(const bool *)row->value);
+    case DL2_OPTION_NEGATE:
+        return json_boolean(!*(const bool *)row->value);
+    case DL2_OPTION_UINT:
+        return json_integer(*(const unsigned *)row->value);
+    case DL2_OPTION_UINT64:
+    case DL2_OPTION_SIZE:
+        return json_integer((json_int_t) * (const uint64_t *)row->value);
+    case DL2_OPTION_REAL:
+        return dl2_json_real(*(const double *)row->value);
+    case DL2_OPTION_TEXT: {
+        const char *text = *(const char *const *)row->value;
+        return text ? dl2_json_text(text) : json_null();
+    }
+    case DL2_OPTION_CHOICE:
+        return choice_json(row->option->words, *(const unsigned *)row->value);
+    case DL2_OPTION_SWITCH:
+        return json_string(row->option->words[*(const bool *)row->value]);
+    default:
+        return row->option->show ? row->option->show(row->value) : json_null();
+    }
+}
+
+json_t *dl2_options_json(const struct dl2_option *options, const void *values)
+{
+    struct row rows[DL2_MOST_OPTIONS];
+    const size_t count = add_rows(options, (void *)values, 0, rows, 0);
+    json_t *object = json_object();
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].option->name)
+            json_object_set_new(object, rows[i].option->name, value_json(&rows[i]));
+    return object;
+}
+
+json_t *dl2_options_select(const struct dl2_option *options, const json_t *values, unsigned roles)
+{
+    json_t *object = json_object();
+    for (; options->type != DL2_OPTION_END; options++) {
+        if (options->type == DL2_OPTION_TABLE) {
+            json_t *included = dl2_options_select(options->table, values, roles);
+            json_object_update(object, included);
+            json_decref(included);
+        } else if (options->name && options->roles & roles) {
+            json_object_set(object, options->name, json_object_get(values, options->name));
+        }
+    }
+    return object;
+}
+
+/* ---- Help and completion ---- */
+
+/* Writes a default as a user would type it; nothing where there is none. */
+static void print_default(FILE *out, const json_t *value)
+{
+    size_t i;
+    const json_t *item;
+    if (json_is_string(value))
+        fputs(json_string_value(value), out);
+    else if (json_is_number(value))
+        fprintf(out, json_is_real(value) ? "%.6g" : "%.0f", json_number_value(value));
+    json_array_foreach(value, i, item)
+    {
+        fputs(i ? "," : "", out);
+        print_default(out, item);
+    }
+}
+
+/* The help of a row with its default, to free(). */
+static char *describe_row(const struct row *row)
+{
+    const struct dl2_option *option = row->option;
+    char *text = NULL, *value = NULL;
+    size_t size;
+    FILE *out = open_memstream(&value, &size);
+    if (!out)
+        return NULL;
+    json_t *json = value_json(row);
+    const bool set = json_is_number(json)  ? json_number_value(json) != 0
+                     : json_is_array(json) ? json_array_size(json) > 0
+                                           : json && !json_is_null(json);
+    if (option->unset && !set)
+        fputs(option->unset, out);
+    else
+        print_default(out, json);
+    json_decref(json);
+    fclose(out);
+    if (value && asprintf(&text, *value ? "%s [%s]" : "%s", option->help, value) < 0)
+        text = NULL;
+    free(value);
+    return text;
+}
+
+static int row_key(const struct parse *parse, size_t row)
+{
+    const char letter = parse->rows[row].option->letter;
+    return letter ? letter : FIRST_KEY + (int)row;
+}
+
+/* argp's rows for the program's and the common options; free what free_argp_rows() frees. NULL
+ * without memory. */
+static struct argp_option *make_argp_rows(const struct parse *parse)
+{
+    const struct argp_option common[] = {
+        {.doc = "Options for running:"},
+        {.name = "jobs",
+         .key = KEY_JOBS,
+         .arg = "N",
+         .doc = "Number of worker threads [one per processor]"},
+        {.name = "quiet", .key = KEY_QUIET, .doc = "Print no progress, only results and errors"},
+        {.name = "completion", .key = KEY_COMPLETION, .flags = OPTION_HIDDEN},
+        {.name = "version",
+         .key = KEY_VERSION,
+         .doc = "Print the versions of this program and its libraries",
+         .group = -1},
+    };
+    const size_t count = parse->row_count, common_count = sizeof common / sizeof *common;
+    struct argp_option *table = dl2_calloc(count + common_count + 1, sizeof *table);
+    int group = 1;
+    for (size_t i = 0; table && i < count; i++) {
+        const struct dl2_option *option = parse->rows[i].option;
+        const bool heading = option->type == DL2_OPTION_GROUP;
+        table[i] =
+            (struct argp_option){.name = option->name,
+                                 .key = heading ? 0 : row_key(parse, i),
+                                 .arg = option->metavar,
+                                 .doc = heading ? option->help : describe_row(&parse->rows[i]),
+                                 .group = heading ? ++group : group};
+    }
+    for (size_t i = 0; table && i < common_count; i++) {
+        table[count + i] = common[i];
+        table[count + i].group = common[i].group ? common[i].group : group + 1;
+    }
+    return table;
+}
+
+static void free_argp_rows(struct argp_option *table, const struct parse *parse)
+{
+    for (size_t i = 0; i < parse->row_count; i++)
+        if (parse->rows[i].option->type != DL2_OPTION_GROUP)
+            free((char *)table[i].doc);
+    free(table);
+}
+
+/* A line of the completion's `case`: the words that may follow an option. */
+static void print_completed_option(const struct dl2_option *option)
+{
+    if (!option->metavar)
+        return;
+    printf("    --%s", option->name);
+    if (option->letter)
+        printf(" | -%c", option->letter);
+    if (option->list) {
+        printf(") choices=$(\"${COMP_WORDS[0]}\" --list %s 2>/dev/null | cut -f 1) ;;\n",
+               option->list);
+    } else if (option->words) {
+        printf(") choices='");
+        for (size_t i = 0; option->words[i]; i++)
+            printf("%s%s", i ? " " : "", option->words[i]);
+        printf("' ;;\n");
+    } else {
+        printf(") return ;;\n");
+    }
+}
+
+/* Where the script completes nothing the shell completes file names. */
+static void print_completion(const struct parse *parse)
+{
+    const struct dl2_program *program = parse->program;
+    const char *name = strchr(program->name, '-') ? strchr(program->name, '-') + 1 : program->name;
+    printf("# bash completion for %s. In zsh, run `autoload -U bashcompinit && bashcompinit`\n"
+           "# and then source this file.\n"
+           "_dl2_%s()\n{\n"
+           "    local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD-1]} choices=\n"
+           "    COMPREPLY=()\n"
+           "    if [ \"$word\" = = ]; then word=\n"
+           "    elif [ \"$option\" = = ]; then option=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+           "    case $option in\n",
+           program->name, name);
+    for (size_t i = 0; i < parse->row_count; i++)
+        print_completed_option(parse->rows[i].option);
+    printf("    --jobs | -j) return ;;\n    *) case $word in\n        -*) choices='");
+    for (size_t i = 0; i < parse->row_count; i++)
+        if (parse->rows[i].option->name)
+            printf("--%s ", parse->rows[i].option->name);
+    printf("--jobs --quiet --help --usage --version' ;;\n");
+    if (program->commands) {
+        printf("        *) [ \"$COMP_CWORD\" -ne 1 ] || choices='");
+        for (size_t i = 0; program->commands[i]; i++)
+            printf("%s%s", i ? " " : "", program->commands[i]);
+        printf("' ;;\n");
+    }
+    printf("        esac ;;\n    esac\n"
+           "    local before=${word%%\"${word##*,}\"} # of a list, the items that are complete\n"
+           "    [ -z \"$choices\" ] ||\n"
+           "        COMPREPLY=($(compgen -P \"$before\" -W \"$choices\" -- \"${word##*,}\"))\n"
+           "}\ncomplete -o default -F _dl2_%s %s\n",
+           name, program->name);
 }
 
 static void print_version(const struct dl2_program *program)
@@ -110,8 +333,10 @@ static void print_version(const struct dl2_program *program)
         program->print_versions(stdout);
 }
 
+/* ---- Parsing ---- */
+
 /* The forms of a synopsis, a line each, in one line. */
-static void say_expected(const struct argp_state *state, const char *synopsis)
+static void report_too_few(const struct argp_state *state, const char *synopsis)
 {
     char forms[256] = "";
     for (const char *form = synopsis; *form; form += strcspn(form, "\n"), form += *form == '\n') {
@@ -122,29 +347,44 @@ static void say_expected(const struct argp_state *state, const char *synopsis)
     argp_error(state, "too few arguments: %s is expected", forms);
 }
 
+/* Whether the key is an option of the program's table, which is stored then. */
+static bool parse_row(struct parse *parse, int key, const char *text,
+                      const struct argp_state *state)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    for (size_t i = 0; i < parse->row_count; i++) {
+        const struct row *row = &parse->rows[i];
+        if (row->option->type == DL2_OPTION_GROUP || row_key(parse, i) != key)
+            continue;
+        if (parse_value(row, text, &error) < 0)
+            argp_error(state, "--%s: %s", row->option->name, error.message);
+        parse->common->given[i] = true;
+        return true;
+    }
+    return false;
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
     const struct dl2_program *program = parse->program;
     struct dl2_error error = DL2_ERROR_INIT;
-    const struct dl2_option *option = find_option(program, key);
-    if (option) {
-        if (apply(option, text, &error) < 0)
-            argp_error(state, "--%s: %s", option->name, error.message);
-        parse->common->given[option - program->options] = true;
+    if (parse_row(parse, key, text, state))
         return 0;
-    }
     switch (key) {
     case KEY_JOBS: {
-        struct dl2_option jobs = {
-            .type = DL2_OPTION_UINT, .value = &parse->common->jobs, .min = 1, .max = 1024};
-        if (apply(&jobs, text, &error) < 0)
+        const struct dl2_option jobs = {.type = DL2_OPTION_UINT, .min = 1, .max = 1024};
+        const struct row row = {&jobs, &parse->common->jobs, 0};
+        if (parse_value(&row, text, &error) < 0)
             argp_error(state, "--jobs: %s", error.message);
         return 0;
     }
     case KEY_QUIET:
         parse->common->quiet = true;
         return 0;
+    case KEY_COMPLETION:
+        print_completion(parse);
+        exit(DL2_EXIT_OK);
     case KEY_VERSION:
         print_version(program);
         exit(DL2_EXIT_OK);
@@ -155,14 +395,15 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (parse->count < program->min_arguments)
-            say_expected(state, program->synopsis);
+            report_too_few(state, program->synopsis);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-/* getopt names an option that it doesn't know as it is: file names, too, may begin with a dash. */
+/* getopt prints an option that it doesn't know unquoted, and file names, too, may begin with a
+ * dash. */
 static void refuse_odd_options(const struct dl2_program *program, const struct argp_option *known,
                                char **argv)
 {
@@ -184,54 +425,24 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
                        struct dl2_common_options *common, char ***arguments, size_t *count)
 {
     dl2_streams_begin(program->name);
-    size_t options = 0;
-    while (program->options[options].type != DL2_OPTION_END)
-        options++;
-    struct argp_option *table = dl2_calloc(options + 5, sizeof *table);
-    struct parse parse = {program, common, dl2_calloc((size_t)argc + 1, sizeof(char *)), 0};
-    size_t length = strlen(program->summary) + (program->details ? strlen(program->details) : 0);
-    char *text = dl2_calloc(length + 4, 1);
-    if (!table || !parse.arguments || !text || options > DL2_MOST_OPTIONS) {
+    struct parse parse = {.program = program,
+                          .common = common,
+                          .arguments = dl2_calloc((size_t)argc + 1, sizeof(char *))};
+    parse.row_count = add_rows(program->options, program->values, 0, parse.rows, 0);
+    struct argp_option *table = make_argp_rows(&parse);
+    char *text = NULL;
+    if (!table || !parse.arguments ||
+        asprintf(&text, "%s\v%s", program->summary, program->details ? program->details : "") < 0) {
         fprintf(stderr, "%s: out of memory\n", program->name);
         exit(DL2_EXIT_FAILED);
     }
-    int group = 1;
-    for (size_t i = 0; i < options; i++) {
-        const struct dl2_option *option = &program->options[i];
-        if (option->type == DL2_OPTION_GROUP) {
-            table[i] = (struct argp_option){.doc = option->help, .group = ++group};
-            continue;
-        }
-        table[i] = (struct argp_option){.name = option->name,
-                                        .key = option_key(program, i),
-                                        .arg = option->metavar,
-                                        .doc = option->help,
-                                        .group = group};
-    }
-    size_t n = options;
-    group++;
-    table[n++] = (struct argp_option){.doc = "Running:", .group = group};
-    table[n++] = (struct argp_option){.name = "jobs",
-                                      .key = KEY_JOBS,
-                                      .arg = "N",
-                                      .doc = "Worker threads (default: one a processor)",
-                                      .group = group};
-    table[n++] = (struct argp_option){.name = "quiet",
-                                      .key = KEY_QUIET,
-                                      .doc = "No progress, only results and errors",
-                                      .group = group};
-    table[n++] = (struct argp_option){.name = "version",
-                                      .key = KEY_VERSION,
-                                      .doc = "Print the versions of this program and its libraries",
-                                      .group = -1};
-    sprintf(text, "%s\v%s", program->summary, program->details ? program->details : "");
     struct argp argp = {table, parse_option, program->synopsis, text, NULL, NULL, NULL};
     argp_err_exit_status = DL2_EXIT_USAGE;
     refuse_odd_options(program, table, argv);
     argp_parse(&argp, argc, argv, 0, NULL, &parse);
     if (common->jobs == 0)
         common->jobs = dl2_cpu_count();
-    free(table);
+    free_argp_rows(table, &parse);
     free(text);
     *arguments = parse.arguments;
     *count = parse.count;
@@ -240,10 +451,23 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
 bool dl2_option_given(const struct dl2_program *program, const struct dl2_common_options *common,
                       const char *name)
 {
-    for (size_t i = 0; program->options[i].type != DL2_OPTION_END; i++)
-        if (program->options[i].name && !strcmp(program->options[i].name, name))
+    struct row rows[DL2_MOST_OPTIONS];
+    const size_t count = add_rows(program->options, program->values, 0, rows, 0);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].option->name && !strcmp(rows[i].option->name, name))
             return common->given[i];
     return false;
+}
+
+const char *dl2_option_without_effect(const struct dl2_program *program,
+                                      const struct dl2_common_options *common, unsigned command)
+{
+    struct row rows[DL2_MOST_OPTIONS];
+    const size_t count = add_rows(program->options, program->values, 0, rows, 0);
+    for (size_t i = 0; i < count; i++)
+        if (common->given[i] && rows[i].commands && !(rows[i].commands & command))
+            return rows[i].option->name;
+    return NULL;
 }
 
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)

@@ -1,12 +1,15 @@
 /*
- * One table per program parses the command line, prints --help (and so the man page), and knows
- * every default. Built on argp.
+ * A table of options parses the command line, prints --help (and so the man page) with the defaults
+ * that the program's structs begin with, prints the shell's completion, and writes the settings of
+ * a run as JSON. A table is of a struct: each row names a member by its offset. Tables that several
+ * programs share are included by a row of type DL2_OPTION_TABLE. Built on argp.
  */
 #ifndef DL2_COMMON_OPTION_H
 #define DL2_COMMON_OPTION_H
 
 #include "common/error.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,15 +17,24 @@
 enum dl2_option_type {
     DL2_OPTION_END = 0,
     DL2_OPTION_GROUP,  /* a heading: only `help` is used */
-    DL2_OPTION_FLAG,   /* bool *value, set to true */
-    DL2_OPTION_NEGATE, /* bool *value, set to false */
-    DL2_OPTION_UINT,   /* unsigned *value, within [min, max] */
-    DL2_OPTION_UINT64, /* uint64_t *value, within [min, max] */
-    DL2_OPTION_REAL,   /* double *value, within [min, max] */
-    DL2_OPTION_SIZE,   /* uint64_t *value in bytes: see dl2_parse_size() */
-    DL2_OPTION_TEXT,   /* const char **value, pointing into argv */
-    DL2_OPTION_CHOICE, /* an enum or unsigned *value: the number of one of `words` */
-    DL2_OPTION_PARSE,  /* parse() puts what it finds where value points; may come several times */
+    DL2_OPTION_TABLE,  /* all rows of `table`, which is of the struct at `offset` */
+    DL2_OPTION_FLAG,   /* bool, set to true */
+    DL2_OPTION_NEGATE, /* bool, set to false */
+    DL2_OPTION_UINT,   /* unsigned, within [min, max] */
+    DL2_OPTION_UINT64, /* uint64_t, within [min, max] */
+    DL2_OPTION_REAL,   /* double, within [min, max]; NAN: not set */
+    DL2_OPTION_SIZE,   /* uint64_t in bytes: see dl2_parse_size() */
+    DL2_OPTION_TEXT,   /* const char *, pointing into argv; NULL: not set */
+    DL2_OPTION_CHOICE, /* an enum or unsigned: the number of one of `words` */
+    DL2_OPTION_SWITCH, /* bool: the first or the second of `words` */
+    DL2_OPTION_PARSE,  /* whatever parse() stores at `offset`; may be given several times */
+};
+
+/* What a setting means to a training run, as flags. 0: each part of a run may set it anew. */
+enum dl2_option_role {
+    DL2_OPTION_FIXED = 1,    /* a run keeps it: --resume refuses another value */
+    DL2_OPTION_NOTED = 2,    /* --resume accepts another value and says so */
+    DL2_OPTION_COMPARED = 4, /* it bears on accuracy: runs that are compared agree on it */
 };
 
 struct dl2_option {
@@ -30,21 +42,27 @@ struct dl2_option {
     const char *name;    /* long name without dashes */
     char letter;         /* short name, or 0; j and V are taken */
     const char *metavar; /* NULL for flags */
-    const char *help;    /* a default, where one is worth telling, is written out by the author */
-    void *value;
-    double min, max; /* both 0: no bounds beyond the type's */
+    const char *help;    /* --help adds the default in brackets */
+    size_t offset;       /* of the member that holds the value, in the table's struct */
+    double min, max;     /* both 0: no bounds beyond the type's */
     int (*parse)(const char *text, void *value, struct dl2_error *error);
-    const char *const *words; /* of a choice, in the order of its enum; NULL ends them */
+    json_t *(*show)(const void *value); /* a new reference to what parse() stored; or NULL */
+    const char *const *words;           /* of a choice, in the order of its enum; NULL ends them */
+    const char *list;  /* `--list` of the same program with this word prints the choices */
+    const char *unset; /* the default's text where the value is 0, NAN, NULL or no word */
+    unsigned roles;    /* enum dl2_option_role */
+    unsigned commands; /* bits of the commands that it has an effect on; 0: all */
+    const struct dl2_option *table;
 };
 
-/* Rows of a table of options, at most. */
+/* The maximum number of rows, included ones counted. */
 enum { DL2_MOST_OPTIONS = 128 };
 
-/* What every program has. Parsed by dl2_program_parse() from options of its own. */
+/* What every program has. dl2_program_parse() fills it in; zero it first. */
 struct dl2_common_options {
-    unsigned jobs;                /* -j, --jobs: worker threads; 0 until parsed, then at least 1 */
+    unsigned jobs;                /* -j, --jobs: worker threads, at least 1 */
     bool quiet;                   /* --quiet: no progress, only errors and results */
-    bool given[DL2_MOST_OPTIONS]; /* by row of the program's table; ask dl2_option_given() */
+    bool given[DL2_MOST_OPTIONS]; /* by row; ask dl2_option_given() */
 };
 
 struct dl2_program {
@@ -53,24 +71,36 @@ struct dl2_program {
     const char *summary;  /* one line, for --help and whatis */
     const char *details;  /* under the options: examples, formats, exit status; or NULL */
     const struct dl2_option *options;  /* ends with DL2_OPTION_END */
+    void *values;                      /* the struct that the table is of, holding the defaults */
+    const char *const *commands;       /* choices of the first argument, NULL ends them; or NULL */
     void (*print_versions)(FILE *out); /* one "  name version" line per linked library, or NULL */
     unsigned min_arguments, max_arguments; /* positional arguments; max 0 means no limit */
 };
 
 /*
- * Parses. --help, --usage and --version print and end the process with status 0; wrong usage says
- * why on stderr and ends it with status 2. `arguments` receives the positional arguments (a block
- * to free; the strings are argv's) and `count` how many there are. Begins with dl2_streams_begin(),
- * so a program that calls it has safe standard streams, and fails where its output was lost. Call
- * from main, first.
+ * Parses into program->values. --help, --usage, --version and --completion print and end the
+ * process with status 0; wrong usage says why on stderr and ends it with status 2. `arguments`
+ * receives the positional arguments (a block to free; the strings are argv's) and `count` how many
+ * there are. Begins with dl2_streams_begin(), so a program that calls it has safe standard streams,
+ * and fails where its output was lost. Call from main, first.
  */
 void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
                        struct dl2_common_options *common, char ***arguments, size_t *count);
 
-/* Was the option of this long name on the command line, with whatever value? For options that only
- * have a meaning beside others. */
+/* Whether the option of this long name was on the command line. */
 bool dl2_option_given(const struct dl2_program *program, const struct dl2_common_options *common,
                       const char *name);
+
+/* The first option on the command line that has no effect on `command`, a bit of the rows'
+ * `commands`, or NULL. */
+const char *dl2_option_without_effect(const struct dl2_program *program,
+                                      const struct dl2_common_options *common, unsigned command);
+
+/* The values of a table of options as a new JSON object: numbers, texts and booleans by option
+ * name; null where a text or a real number is not set. `values` is the table's struct. */
+json_t *dl2_options_json(const struct dl2_option *options, const void *values);
+/* Those members of such an object whose options have one of the roles. A new reference. */
+json_t *dl2_options_select(const struct dl2_option *options, const json_t *values, unsigned roles);
 
 /* The project's exit statuses. */
 enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
@@ -80,7 +110,7 @@ enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
     DL2_PRINTF(2, 3);
 
-/* The number of the word, or DL2_ERR_ARGUMENT with a message that lists them all. */
+/* The number of the word, or DL2_ERR_ARGUMENT with a message that lists all words. */
 int dl2_parse_word(const char *text, const char *const *words, struct dl2_error *error);
 
 /*
@@ -97,8 +127,7 @@ void dl2_free_list(char **list);
 /* "512M", "1.5G": bytes, with K, M, G or T for powers of 1024 (any case, also as MB or MiB). */
 int dl2_parse_size(const char *text, uint64_t *out, struct dl2_error *error);
 
-/* "RRGGBB" or "#RRGGBB", hexadecimal, white, black or gray, into a uint8_t[3]; a DL2_OPTION_PARSE.
- */
+/* Parses "RRGGBB" or "#RRGGBB", hexadecimal, white, black or gray into a uint8_t[3]. */
 int dl2_parse_colour(const char *text, void *value, struct dl2_error *error);
 
 #endif

@@ -1,13 +1,14 @@
-/* dl2-load: measures and checks the input pipeline alone, and tells what training will come to. */
+/* dl2-load: measures and checks the input pipeline alone, and predicts training rates. */
 #include "codec/codec.h"
 #include "common/file.h"
 #include "common/option.h"
 #include "common/thread.h"
 #include "load/load.h"
-#include "loader/words.h"
+#include "loader/loader_options.h"
 
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -18,31 +19,28 @@ static const char *const devices[] = {[DL2_DEVICE_UNKNOWN] = "auto",
                                       [DL2_DEVICE_SHARED] = "shared",
                                       NULL};
 
-static struct dl2_load_options settings = {.loader = DL2_LOADER_DEFAULTS,
-                                           .dataset = DL2_DATASET_DEFAULTS,
-                                           .epochs = 3,
-                                           .seconds = 3,
-                                           .within = 5};
+/* The commands; as bits, the rows' `commands`. */
+enum command { BENCH, CHECK, ANALYZE };
+static const char *const commands[] = {
+    [BENCH] = "bench", [CHECK] = "check", [ANALYZE] = "analyze", NULL};
+enum { BENCHES = 1 << BENCH, ANALYZES = 1 << ANALYZE, LOADS = BENCHES | ANALYZES };
+
 static struct {
-    struct dl2_common_options common;
-    unsigned split, on_bad;
+    struct dl2_load_options options;
+    unsigned split;
     bool gray;
-} given = {.split = SPLIT_BY_MODE};
+} settings = {
+    .options = {.loader = DL2_LOADER_DEFAULTS,
+                .dataset = DL2_DATASET_DEFAULTS,
+                .epochs = 3,
+                .device_rate = NAN,
+                .seconds = 3,
+                .within = 5},
+    .options.loader.max_pixels = DL2_DEFAULT_MAX_PIXELS,
+    .split = SPLIT_BY_MODE,
+};
 
-/* ---- values of options ---- */
-
-static int parse_area(const char *text, void *value, struct dl2_error *error)
-{
-    struct dl2_loader_config *loader = value;
-    double min, max;
-    char rest;
-    if (sscanf(text, "%lf,%lf%c", &min, &max, &rest) != 2 || !(min > 0 && min <= max && max <= 1))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "'%s' is not MIN,MAX with 0 < MIN <= MAX <= 1", text);
-    loader->area_min = min;
-    loader->area_max = max;
-    return DL2_OK;
-}
+/* ---- Values of options ---- */
 
 static int parse_scaling(const char *text, void *value, struct dl2_error *error)
 {
@@ -77,145 +75,105 @@ static int parse_quality(const char *text, void *value, struct dl2_error *error)
 
 /* ---- */
 
+#define AT(member) offsetof(__typeof__(settings), member)
+
 static const struct dl2_option options[] = {
-    {DL2_OPTION_GROUP, .help = "What is loaded:"},
-    {DL2_OPTION_CHOICE, "split", 's', "SPLIT",
-     "all, train, val or test (default: what the mode is called; of check: all)",
-     .value = &given.split, .words = dl2_split_words},
-    {DL2_OPTION_FLAG, "train", 0, NULL, "Shuffled, random crops and flips (the default)",
-     .value = &settings.loader.train},
-    {DL2_OPTION_NEGATE, "val", 0, NULL, "In order, resized, the middle cropped",
-     .value = &settings.loader.train},
-    {DL2_OPTION_UINT, "image-size", 'i', "PIXELS", "Side of the images that come out (default: 64)",
-     .value = &settings.loader.image_size, .min = 1, .max = 65536},
-    {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
-     "With --train: parts of the image's area that a crop may have (default: 0.08,1)",
-     .value = &settings.loader, .parse = parse_area},
+    {DL2_OPTION_GROUP, .help = "Options for the images:"},
+    {DL2_OPTION_CHOICE, "split", 's', "SPLIT", "Which images to load: all, train, val or test",
+     AT(split), .words = dl2_split_words, .unset = "as --train or --val says; all for check"},
+    {DL2_OPTION_FLAG, "train", 0, NULL,
+     "Load as in training: shuffled, with random crops and flips; this is the default",
+     AT(options.loader.train), .commands = LOADS},
+    {DL2_OPTION_NEGATE, "val", 0, NULL,
+     "Load as in validation: in order, resized, with the central crop", AT(options.loader.train),
+     .commands = LOADS},
+    {DL2_OPTION_UINT, "image-size", 'i', "PIXELS", "Width and height of the loaded images",
+     AT(options.loader.image_size), .min = 1, .max = 65536, .commands = LOADS},
     {DL2_OPTION_UINT, "resize", 0, "PIXELS",
-     "With --val: the shorter side before the crop (default: 256/224 of the image size)",
-     .value = &settings.loader.resize, .min = 1, .max = 65536},
-    {DL2_OPTION_FLAG, "gray", 0, NULL, "One channel instead of three", .value = &given.gray},
-    {DL2_OPTION_CHOICE, "dtype", 0, "TYPE",
-     "What pixels come out as: uint8, float32 or bfloat16 (default: uint8)",
-     .value = &settings.loader.dtype, .words = dl2_dtype_words},
+     "With --val: shorter side of an image before it is cropped", AT(options.loader.resize),
+     .min = 1, .max = 65536, .unset = "8/7 of --image-size", .commands = LOADS},
+    {DL2_OPTION_FLAG, "gray", 0, NULL, "Load one channel instead of three", AT(gray),
+     .commands = LOADS},
+    {DL2_OPTION_CHOICE, "dtype", 0, "TYPE", "Type of the pixels: uint8, float32 or bfloat16",
+     AT(options.loader.dtype), .words = dl2_dtype_words, .commands = LOADS},
     {DL2_OPTION_CHOICE, "layout", 0, "LAYOUT",
-     "nhwc: a pixel's channels together; nchw: planes (default: nhwc)",
-     .value = &settings.loader.layout, .words = dl2_layout_words},
-    {DL2_OPTION_UINT, "batch", 'b', "IMAGES", "Images a batch (default: 64)",
-     .value = &settings.loader.batch, .min = 1, .max = 1048576},
-    {DL2_OPTION_FLAG, "drop-last", 0, NULL, "Leave out a last batch that is not full",
-     .value = &settings.loader.drop_last},
-    {DL2_OPTION_UINT64, "max-pixels", 0, "N",
-     "Images with more pixels are counted as bad (default: 134217728)",
-     .value = &settings.loader.max_pixels},
-    {DL2_OPTION_CHOICE, "on-bad", 0, "skip|stop",
-     "skip: name a bad image and put the next good one in its place (with --val, zeros that count "
-     "for nothing); stop: end there (default: skip)",
-     .value = &given.on_bad, .words = dl2_on_bad_words},
+     "Order of the pixels: nhwc: channels together; nchw: planes", AT(options.loader.layout),
+     .words = dl2_layout_words, .commands = LOADS},
+    {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Count images with more pixels as unreadable",
+     AT(options.loader.max_pixels)},
 
-    {DL2_OPTION_GROUP, .help = "In which order:"},
-    {DL2_OPTION_UINT64, "seed", 0, "N", "Of the order, crops and flips (default: 0)",
-     .value = &settings.loader.seed},
-    {DL2_OPTION_UINT, "shuffle-chunk", 0, "N",
-     "Shuffle runs of N neighbours, for disks that seek slowly (default: shuffle all)",
-     .value = &settings.loader.shuffle_chunk, .min = 1, .max = 4294967295.0},
-    {DL2_OPTION_UINT, "shuffle-window", 0, "N",
-     "With --shuffle-chunk: runs whose images are mixed with each other (default: 1)",
-     .value = &settings.loader.shuffle_window, .min = 1, .max = 4294967295.0},
-    {DL2_OPTION_UINT, "rank", 0, "N", "The part of an epoch that this process loads (default: 0)",
-     .value = &settings.loader.rank},
+    {DL2_OPTION_GROUP, .help = "Options for loading:"},
+    {DL2_OPTION_UINT, "batch", 'b', "IMAGES", "Number of images per batch",
+     AT(options.loader.batch), .min = 1, .max = 1048576, .commands = LOADS},
+    {DL2_OPTION_FLAG, "drop-last", 0, NULL, "Leave out the last batch if it is not full",
+     AT(options.loader.drop_last), .commands = LOADS},
+    {DL2_OPTION_UINT64, "seed", 0, "N", "Seed of order, crops and flips", AT(options.loader.seed),
+     .commands = LOADS},
+    {DL2_OPTION_UINT, "rank", 0, "N", "Which part of an epoch this process loads",
+     AT(options.loader.rank), .commands = LOADS},
     {DL2_OPTION_UINT, "world", 0, "N",
-     "Parts that an epoch is cut into; with --train they are equal, and the images that are left "
-     "over, fewer than N, others in each epoch, are left out (default: 1)",
-     .value = &settings.loader.world, .min = 1, .max = 65536},
-    {DL2_OPTION_CHOICE, "batching", 0, "MODE",
-     "strict: batches in the epoch's order; completion: of whatever is ready first; aware: slow "
-     "images are put aside and join a later batch (default: strict)",
-     .value = &settings.loader.batching, .words = dl2_batching_words},
-    {DL2_OPTION_UINT, "depth", 0, "BATCHES", "Batches held in memory (default: 3)",
-     .value = &settings.loader.depth, .min = 2, .max = 1024},
-
-    {DL2_OPTION_GROUP, .help = "How files are read:"},
-    {DL2_OPTION_CHOICE, "io", 0, "WAY",
-     "direct: each worker reads what it needs; threads or uring: ahead of the workers; auto: "
-     "whichever is fast (default: auto)",
-     .value = &settings.loader.fetch.io, .words = dl2_io_words},
-    {DL2_OPTION_UINT, "ahead", 0, "IMAGES", "Images read ahead at most (default: the loader's)",
-     .value = &settings.loader.fetch.ahead, .min = 1, .max = 1048576},
+     "Number of parts of an epoch; with --train they are equal, and the images left over, others "
+     "in each epoch, are left out",
+     AT(options.loader.world), .min = 1, .max = 65536, .unset = "1", .commands = LOADS},
+    {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(options.loader),
+     .commands = LOADS},
+    {DL2_OPTION_UINT, "ahead", 0, "IMAGES", "Maximum number of images read ahead",
+     AT(options.loader.fetch.ahead), .min = 1, .max = 1048576, .unset = "chosen by the loader",
+     .commands = LOADS},
     {DL2_OPTION_FLAG, "whole", 0, NULL,
-     "Read packed images whole where the rows of the crop would do (a cache always does)",
-     .value = &settings.loader.fetch.whole},
-    {DL2_OPTION_SIZE, "cache", 0, "SIZE",
-     "Keep up to SIZE of encoded images in memory, as 512M or 2G (default: none)",
-     .value = &settings.loader.fetch.cache_bytes},
-    {DL2_OPTION_SIZE, "cache-decoded", 0, "SIZE",
-     "Keep up to SIZE of decoded images in memory (default: none)",
-     .value = &settings.loader.decoded_cache_bytes},
+     "Read packed images whole even where the rows of the crop suffice (a cache always does)",
+     AT(options.loader.fetch.whole), .commands = LOADS},
 
-    {DL2_OPTION_GROUP, .help = "Of bench:"},
-    {DL2_OPTION_UINT, "epochs", 'e', "N", "How often all images are loaded (default: 3)",
-     .value = &settings.epochs, .min = 1, .max = 1000000},
+    {DL2_OPTION_GROUP, .help = "Options for bench:"},
+    {DL2_OPTION_UINT, "epochs", 'e', "N", "Number of epochs", AT(options.epochs), .min = 1,
+     .max = 1000000, .commands = BENCHES},
     {DL2_OPTION_FLAG, "cold", 0, NULL,
-     "Take the files out of the system's page cache before each epoch", .value = &settings.cold},
+     "Evict the files from the system's page cache before each epoch", AT(options.cold),
+     .commands = BENCHES},
     {DL2_OPTION_PARSE, "scaling", 0, "N,...",
-     "Then compare these numbers of workers, an epoch of each in turn; auto: 1, 2, 4... up to the "
-     "processors",
-     .value = &settings, .parse = parse_scaling},
+     "Then compare these numbers of workers, one epoch of each in turn; auto: 1, 2, 4... up to "
+     "the number of processors",
+     AT(options), .parse = parse_scaling, .commands = BENCHES},
     {DL2_OPTION_FLAG, "digest", 0, NULL,
-     "Also print a check sum over every batch's images and labels (slows down a little)",
-     .value = &settings.digest},
-    {DL2_OPTION_CHOICE, "decode", 0, "WHO",
-     "cpu; gpu: a card decodes, crops and resizes the JPEGs that it knows (needs nvJPEG); hybrid: "
-     "both share the images by how fast they are (default: cpu)",
-     .value = &settings.decode.mode, .words = dl2_decode_mode_words},
-    {DL2_OPTION_CHOICE, "gpu-input", 0, "WHAT",
-     "What the card is given: plain (whole files), region (it decodes the crop alone) or spliced "
-     "(small JPEGs of the segments under the crop, of files that have restart markers) (default: "
-     "plain)",
-     .value = &settings.decode.input, .words = dl2_decode_input_words},
-    {DL2_OPTION_CHOICE, "gpu-engine", 0, "PART",
-     "What of the card decodes: engines (its JPEG decoders), cores, or auto: engines where there "
-     "are some and they know the image (default: auto)",
-     .value = &settings.decode.engine, .words = dl2_decode_engine_words},
+     "Also print a checksum of all images and labels (slows loading a little)", AT(options.digest),
+     .commands = BENCHES},
+    {DL2_OPTION_TABLE, .table = dl2_decode_options, .offset = AT(options.decode),
+     .commands = BENCHES},
     {DL2_OPTION_PARSE, "device", 0, "NAME",
-     "With --decode gpu or hybrid: the card, auto, cuda or cuda:1 (default: auto, the first)",
-     .value = &settings.card, .parse = dl2_batch_decoder_card},
+     "With --decode gpu or hybrid: the card, auto, cuda or cuda:1", AT(options.card),
+     .parse = dl2_batch_decoder_card, .unset = "auto, the first", .commands = BENCHES},
+    {DL2_OPTION_TEXT, "name", 0, "NAME", "Name of the dataset in the results", AT(options.name),
+     .unset = "its variant's name, or the last part of DIR", .commands = BENCHES},
 
-    {DL2_OPTION_GROUP, .help = "Of analyze:"},
+    {DL2_OPTION_GROUP, .help = "Options for analyze:"},
     {DL2_OPTION_REAL, "device-rate", 0, "IMAGES/S",
-     "What the device trains a second when it never waits for data", .value = &settings.device_rate,
-     .min = 1e-3, .max = 1e9},
+     "Training rate of the device when it never waits for data", AT(options.device_rate),
+     .min = 1e-3, .max = 1e9, .commands = ANALYZES},
     {DL2_OPTION_TEXT, "device-report", 0, "FILE",
-     "The same from an experiment_report.json of dl2-train --loader synthetic; its image size, "
-     "batch, channels and crops hold here, too",
-     .value = &settings.device_report},
+     "Take that rate from an experiment_report.json of dl2-train --loader synthetic, and from it "
+     "also image size, batch, channels and crops",
+     AT(options.device_report), .commands = ANALYZES},
     {DL2_OPTION_CHOICE, "device-kind", 0, "KIND",
-     "separate: the loader has the processors for itself, as beside a GPU; shared: training runs "
-     "on them, too; auto: what the report's device is, else separate (default: auto)",
-     .value = &settings.device, .words = devices},
-    {DL2_OPTION_REAL, "seconds", 0, "S",
-     "Time for each of the three runs of a dataset (default: 3)", .value = &settings.seconds,
-     .min = 0.05, .max = 86400},
+     "separate: the loader has all processors, as beside a GPU; shared: training runs on them "
+     "too; auto: shared if the report's device is a processor",
+     AT(options.device), .words = devices, .commands = ANALYZES},
+    {DL2_OPTION_REAL, "seconds", 0, "S", "Duration of each of the three runs of a dataset",
+     AT(options.seconds), .min = 0.05, .max = 86400, .commands = ANALYZES},
     {DL2_OPTION_REAL, "within", 0, "PERCENT",
-     "How much slower than the fastest a smaller dataset may be (default: 5)",
-     .value = &settings.within, .min = 0, .max = 99},
-    {DL2_OPTION_SIZE, "memory", 0, "SIZE",
-     "What memory can keep of the files from epoch to epoch (default: what is available now)",
-     .value = &settings.memory},
+     "How much slower than the fastest a recommended smaller dataset may be", AT(options.within),
+     .min = 0, .max = 99, .commands = ANALYZES},
+    {DL2_OPTION_SIZE, "memory", 0, "SIZE", "Memory that can keep files from epoch to epoch",
+     AT(options.memory), .unset = "what is available now", .commands = ANALYZES},
     {DL2_OPTION_PARSE, "quality", 0, "PATH",
-     "A JSON file of dl2-quality, or a folder of them, whose figures stand beside the datasets'; "
-     "may "
-     "come several times",
-     .value = &settings, .parse = parse_quality},
+     "Show the figures of this JSON file of dl2-quality, or of a folder of them, beside the "
+     "datasets; may be given several times",
+     AT(options), .parse = parse_quality, .commands = ANALYZES},
 
-    {DL2_OPTION_GROUP, .help = "What is reported:"},
+    {DL2_OPTION_GROUP, .help = "Options for results:"},
     {DL2_OPTION_TEXT, "json", 0, "FILE",
-     "Write the figures to FILE (dl2-load/1, dl2-load-check/1, dl2-load-analysis/1)",
-     .value = &settings.json_path},
-    {DL2_OPTION_TEXT, "name", 0, "NAME",
-     "Of bench: what to call the dataset (default: its variant's name, or the last part of DIR)",
-     .value = &settings.name},
-    {.type = DL2_OPTION_END},
+     "Write the results to FILE (dl2-load/1, dl2-load-check/1 or dl2-load-analysis/1)",
+     AT(options.json_path)},
+    {DL2_OPTION_END},
 };
 
 static void print_versions(FILE *out)
@@ -229,111 +187,97 @@ static const struct dl2_program program = {
     .synopsis = "bench DIR\ncheck DIR\nanalyze DIR...",
     .summary = "Measure or check the input pipeline of training: read, decode, crop, resize.",
     .details =
-        "bench loads all images as training would and says how fast that went, and where the time "
-        "went. An image's share of a core is CPU time, of user and system, of the whole process. "
-        "Heap allocations are those of the whole process, libraries included.\n\n"
-        "check reads every image, holds it against its check sum where there is one, decodes it, "
-        "and names the bad ones.\n\n"
-        "analyze tells for each DIR how fast a device would train from it, and what it would wait "
-        "for: storage, preprocessing or itself (the differential runs of DS-Analyzer: Mohan et "
-        "al., VLDB 2021). It reads a part of the images cold, loads the same part with the files "
-        "in memory, then another part cold, and sets that beside the device's own rate. Then it "
-        "says which DIR to choose. It takes about 3 * --seconds for each.\n\n"
-        "DIR is a folder of images, {train,val,test}/CLASS/FILE or CLASS/FILE, or one of its "
-        "splits, DIR/train; one of GulpIO's chunks, "
-        "or of WebDataset's tar shards, or such a file; or one that holds MNIST's IDX files. With "
-        "--batching=strict the batches are the same bytes for every number of workers.\n\n"
-        "Exit status: 0 all well, 1 an image or something else failed, 2 wrong usage.\n\n"
+        "bench loads all images as training would and prints the rate and the time of each stage. "
+        "Images/s a core are images per CPU second, user and system, of the whole process. Heap "
+        "allocations are those of the whole process, libraries included.\n\n"
+        "check reads every image, verifies its checksum if the dataset has one, decodes it, and "
+        "names the unreadable ones.\n\n"
+        "analyze predicts for each DIR how fast a device trains from it, and what it waits for: "
+        "storage, preprocessing or itself (the differential runs of DS-Analyzer: Mohan et al., "
+        "VLDB 2021). It reads some of the images cold, loads the same images with the files in "
+        "memory, loads others cold, and compares these rates with the device's own. Then it "
+        "recommends a DIR. It takes about 3 * --seconds for each.\n\n"
+        "DIR is a folder of images, {train,val,test}/CLASS/FILE or CLASS/FILE, or one split of "
+        "it, DIR/train; a folder of GulpIO chunks or of WebDataset tar shards, or one such file; "
+        "or a folder of MNIST's IDX files. With --batching=strict the batches are the same bytes "
+        "for every number of workers.\n\n"
+        "Exit status: 0 success, 1 an image or something else failed, 2 wrong usage.\n\n"
         "Examples:\n"
         "  $ dl2-load bench variants/jpeg-50 --image-size 224 --scaling auto\n"
         "  $ dl2-load check photos\n"
         "  $ dl2-load analyze --device-rate 3000 photos variants/*",
     .options = options,
+    .values = &settings,
+    .commands = commands,
     .print_versions = print_versions,
     .min_arguments = 2,
 };
 
 /* ---- */
 
-enum command { BENCH, CHECK, ANALYZE };
+static struct dl2_common_options common;
 
 static int run(enum command command, const char *const *paths, size_t count,
                struct dl2_error *error)
 {
-    if (given.split != SPLIT_BY_MODE)
-        settings.dataset.split = (enum dl2_split)given.split;
+    struct dl2_load_options *own = &settings.options;
+    if (settings.split != SPLIT_BY_MODE)
+        own->dataset.split = (enum dl2_split)settings.split;
     else if (command != CHECK)
-        settings.dataset.split = settings.loader.train ? DL2_SPLIT_TRAIN : DL2_SPLIT_VAL;
-    settings.dataset.keep = dl2_codec_is_image_file;
-    settings.loader.workers = given.common.jobs;
-    settings.loader.channels = given.gray ? 1 : 3;
-    settings.loader.stop_on_bad = given.on_bad;
-    settings.quiet = given.common.quiet;
-    if (settings.json_path)
-        DL2_TRY(dl2_file_expect(settings.json_path, error));
+        own->dataset.split = own->loader.train ? DL2_SPLIT_TRAIN : DL2_SPLIT_VAL;
+    own->dataset.keep = dl2_codec_is_image_file;
+    own->loader.workers = common.jobs;
+    own->loader.channels = settings.gray ? 1 : 3;
+    own->quiet = common.quiet;
+    if (own->json_path)
+        DL2_TRY(dl2_file_expect(own->json_path, error));
     switch (command) {
     case BENCH:
-        return dl2_load_bench(&settings, paths[0], stdout, error);
+        return dl2_load_bench(own, paths[0], stdout, error);
     case CHECK:
-        return dl2_load_check(&settings, paths[0], stdout, error);
+        return dl2_load_check(own, paths[0], stdout, error);
     default:
-        return dl2_load_analyze(&settings, paths, count, stdout, error);
+        return dl2_load_analyze(own, paths, count, stdout, error);
     }
 }
 
 static bool is_given(const char *option)
 {
-    return dl2_option_given(&program, &given.common, option);
+    return dl2_option_given(&program, &common, option);
 }
 
-/* Options that would have no effect: whoever gives them expects one. */
+/* Refuses options that would have no effect. */
 static int check_effects(enum command command)
 {
-    static const char *const of_bench[] = {"epochs",    "cold",       "scaling", "digest", "decode",
-                                           "gpu-input", "gpu-engine", "device",  "name",   NULL};
-    static const char *const of_analyze[] = {
-        "device-rate", "device-report", "device-kind", "seconds",
-        "within",      "memory",        "quality",     NULL};
-    static const char *const of_loading[] = {
-        "train",          "val",   "image-size",    "crop-area", "resize",
-        "gray",           "dtype", "layout",        "batch",     "drop-last",
-        "on-bad",         "seed",  "rank",          "world",     "shuffle-chunk",
-        "shuffle-window", "io",    "ahead",         "batching",  "depth",
-        "whole",          "cache", "cache-decoded", NULL};
-    static const char *const of_report[] = {"image-size", "batch", "gray", "crop-area", NULL};
+    static const char *const reported[] = {"image-size", "batch", "gray", "crop-area", NULL};
+    const struct dl2_load_options *own = &settings.options;
+    const char *idle = dl2_option_without_effect(&program, &common, 1u << command);
+    if (idle)
+        return dl2_program_usage_error(&program, "--%s has no effect on %s", idle,
+                                       commands[command]);
+    for (size_t i = 0; own->device_report && reported[i]; i++)
+        if (is_given(reported[i]))
+            return dl2_program_usage_error(&program, "--%s is taken from --device-report",
+                                           reported[i]);
     const struct {
         bool idle;
-        const char *const *options, *says;
-    } groups[] = {
-        {command != BENCH, of_bench, "is an option of bench"},
-        {command != ANALYZE, of_analyze, "is an option of analyze"},
-        {command == CHECK, of_loading,
-         "has no effect on check, which decodes each image as a whole"},
-        {settings.device_report, of_report, "is what --device-report says"},
-    };
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
-        for (size_t i = 0; groups[g].idle && groups[g].options[i]; i++)
-            if (is_given(groups[g].options[i]))
-                return dl2_program_usage_error(&program, "--%s %s", groups[g].options[i],
-                                               groups[g].says);
-    const struct {
-        bool idle;
-        const char *option, *says;
+        const char *option, *reason;
     } rules[] = {
-        {!settings.loader.train, "crop-area", "goes with --train"},
-        {settings.loader.train, "resize", "goes with --val"},
-        {!settings.loader.train, "shuffle-chunk", "goes with --train: --val loads in order"},
-        {!is_given("shuffle-chunk"), "shuffle-window", "goes with --shuffle-chunk"},
-        {settings.loader.fetch.io == DL2_IO_DIRECT, "ahead",
+        {!own->loader.train, "crop-area", "needs --train"},
+        {own->loader.train, "resize", "needs --val"},
+        {!own->loader.train, "shuffle-chunk", "needs --train: --val loads in order"},
+        {!is_given("shuffle-chunk"), "shuffle-window", "needs --shuffle-chunk"},
+        {own->loader.fetch.io == DL2_IO_DIRECT, "ahead",
          "has no effect with --io direct, which reads nothing ahead"},
+        {own->decode.mode == DL2_DECODE_CPU, "device", "needs --decode gpu or hybrid"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].idle && is_given(rules[i].option))
-            return dl2_program_usage_error(&program, "--%s %s", rules[i].option, rules[i].says);
+            return dl2_program_usage_error(&program, "--%s %s", rules[i].option, rules[i].reason);
     return 0;
 }
 
-/* An exit status where the arguments make no sense, else 0. */
+/* Checks all arguments; returns 0 or an exit status. */
 static int check_usage(int command, size_t paths)
 {
     if (command < 0)
@@ -343,35 +287,30 @@ static int check_usage(int command, size_t paths)
     const int idle = check_effects((enum command)command);
     if (idle)
         return idle;
-    if (settings.loader.rank >= (settings.loader.world ? settings.loader.world : 1))
-        return dl2_program_usage_error(&program, "--rank counts from 0 up to --world");
+    const struct dl2_load_options *own = &settings.options;
+    const struct dl2_loader_config *loader = &own->loader;
+    if (loader->rank >= (loader->world ? loader->world : 1))
+        return dl2_program_usage_error(&program, "--rank must be below --world");
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_decode_choice_check(&settings.decode, &error) < 0)
+    if (dl2_decode_choice_check(&own->decode, &error) < 0)
         return dl2_program_usage_error(&program, "%s", error.message);
-    const bool decodes = settings.decode.mode != DL2_DECODE_CPU;
-    if (decodes && (settings.loader.dtype != DL2_UINT8 || settings.loader.layout != DL2_NHWC ||
-                    settings.loader.decoded_cache_bytes))
+    if (own->decode.mode != DL2_DECODE_CPU &&
+        (loader->dtype != DL2_UINT8 || loader->layout != DL2_NHWC || loader->decoded_cache_bytes))
         return dl2_program_usage_error(
-            &program, "with --decode gpu or hybrid images come out as uint8 nhwc, without "
+            &program, "--decode gpu or hybrid needs --dtype uint8 and --layout nhwc, and no "
                       "--cache-decoded");
-    if (!decodes && is_given("device"))
-        return dl2_program_usage_error(&program, "--device goes with --decode gpu or hybrid");
-    if (command != ANALYZE)
-        return 0;
-    if (!settings.device_rate == !settings.device_report)
+    if (command == ANALYZE && isnan(own->device_rate) == !own->device_report)
         return dl2_program_usage_error(
-            &program, "analyze needs the device's rate: --device-rate or --device-report, one of "
-                      "them. For the latter: dl2-train --loader synthetic --data DIR --epochs 3");
+            &program, "analyze needs the device's rate: either --device-rate or --device-report. "
+                      "For a report, run dl2-train --loader synthetic --data DIR --epochs 3");
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const commands[] = {
-        [BENCH] = "bench", [CHECK] = "check", [ANALYZE] = "analyze", NULL};
     char **arguments;
     size_t count;
-    dl2_program_parse(&program, argc, argv, &given.common, &arguments, &count);
+    dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
     struct dl2_error error = DL2_ERROR_INIT;
     const int command = dl2_parse_word(arguments[0], commands, &error);
     int exit_status = check_usage(command, count - 1);
@@ -382,8 +321,8 @@ int main(int argc, char **argv)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
         exit_status = status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     }
-    free(settings.scaling);
-    free(settings.quality);
+    free(settings.options.scaling);
+    free(settings.options.quality);
     free(arguments);
     return exit_status;
 }

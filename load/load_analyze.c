@@ -1,8 +1,8 @@
 /*
- * The runs of dl2-load analyze. They go round by round through all datasets, each round with the
- * images and crops of another epoch, the same for all: so what disturbs the machine for a while
- * disturbs all alike, and the interval over rounds holds the choice of images as well as the
- * machine's moods.
+ * The measurements of dl2-load analyze. They go round by round through all datasets, so that a
+ * disturbance of the machine affects all of them alike. Each round has the images and crops of
+ * another epoch, the same for all datasets, so that the interval over rounds covers both the choice
+ * of images and the machine's variation.
  */
 #include "load/load_analyze.h"
 #include "codec/codec.h"
@@ -18,12 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Headers that tell how large the decoded images are. */
+/* Number of headers from which the size of the decoded images is estimated. */
 #define HEADERS 64
 
 /* ---- the device ---- */
 
-/* The report's rates, without the first epoch's where there are more: that one makes plans. */
+/* The rate over the report's epochs, without the first of several, which includes setting up. */
 static struct dl2_figure reported_rate(const json_t *epochs)
 {
     double rates[DL2_LOAD_ANALYSIS_VALUES];
@@ -43,7 +43,7 @@ static double pair_item(const json_t *pair, size_t item, double fallback)
     return json_is_number(value) ? json_number_value(value) : fallback;
 }
 
-/* Images come as they did, or would have come, in that run. */
+/* Sets image size, batch, channels and crops to those of the report's run. */
 static int adopt_arguments(const json_t *arguments, struct dl2_loader_config *config,
                            struct dl2_error *error)
 {
@@ -104,7 +104,7 @@ static int find_device(struct dl2_load_analysis *analysis, struct dl2_error *err
 
 /* ---- the datasets ---- */
 
-/* What the images take decoded, from the headers of a few. */
+/* Estimates the size of all decoded images from the headers of a few. */
 static double decoded_bytes(const struct dl2_load_analysis_subject *subject)
 {
     struct dl2_bytes scratch = DL2_BYTES_INIT;
@@ -213,10 +213,10 @@ static void close_subject(struct dl2_load_analysis_subject *subject)
 struct reading {
     const struct dl2_load_analysis_subject *subject;
     struct dl2_fetch *fetch;
-    struct dl2_fetched *held;   /* a worker each */
+    struct dl2_fetched *held;   /* one per worker */
     double end;                 /* dl2_clock_wall() */
-    size_t least, done;         /* at least so many are read; so many were */
-    struct dl2_planner planner; /* of the loader: which bytes of each sample are read */
+    size_t least, done;         /* number of images to read at least; number read */
+    struct dl2_planner planner; /* the loader's: which bytes of each sample it needs */
     atomic_uint_fast64_t bytes;
 };
 
@@ -230,7 +230,7 @@ static int read_one(void *context, unsigned worker, size_t slot, size_t item,
     const uint32_t index = reading->subject->sampler.order[item];
     struct dl2_fetched *held = &reading->held[worker];
     struct dl2_sample_plan plan;
-    /* A bad one is the loader's to tell. */
+    /* The loader reports unreadable samples. */
     dl2_fetch_take(reading->fetch, item, index, &plan, held, NULL);
     atomic_fetch_add(&reading->bytes, held->size);
     dl2_fetch_give(reading->fetch, held);
@@ -245,7 +245,7 @@ static int count_read(void *context, size_t slot, size_t item, struct dl2_error 
     return DL2_OK;
 }
 
-/* Where little was read so far, another epoch's first images are others, and cold as they are. */
+/* Evicts the files unless little was read so far: another epoch's first images are still cold. */
 static int make_cold(struct dl2_load_analysis_subject *subject, struct dl2_error *error)
 {
     if (subject->warm_images && subject->warm_images < subject->images / 20)
@@ -253,18 +253,18 @@ static int make_cold(struct dl2_load_analysis_subject *subject, struct dl2_error
     subject->warm_images = 0;
     struct dl2_error reason = DL2_ERROR_INIT;
     const int status = dl2_fetch_evict(subject->dataset, &subject->resident, &reason);
-    if (status < 0 && status != DL2_ERR_UNSUPPORTED) /* IDX: memory is where it lies */
+    if (status < 0 && status != DL2_ERR_UNSUPPORTED) /* IDX data is held in memory */
         return dl2_error_copy(error, &reason);
     return DL2_OK;
 }
 
-/* Reads the first images of the epoch for a while; *count are in memory then. */
+/* Reads images from the epoch's start until the time is over; *count are then in memory. */
 static int read_for(const struct dl2_load_analysis *analysis,
                     struct dl2_load_analysis_subject *subject, unsigned round,
                     struct dl2_parallel *loop, size_t *count, struct dl2_error *error)
 {
     struct reading *reading = loop->context;
-    struct dl2_error ended = DL2_ERROR_INIT; /* by the clock, mostly */
+    struct dl2_error ended = DL2_ERROR_INIT; /* usually canceled by the clock */
     dl2_fetch_start(reading->fetch, subject->sampler.order, loop->count);
     const double start = dl2_clock_wall();
     reading->end = start + analysis->options->seconds / DL2_LOAD_ANALYSIS_ROUNDS;
@@ -325,14 +325,14 @@ static int load_for(struct dl2_load_analysis_subject *subject, struct dl2_load_p
     return DL2_OK;
 }
 
-/* `count` images from the epoch's beginning on are in memory. */
+/* Loads the epoch's first `count` images, whose files are in memory. */
 static int run_warm(const struct dl2_load_analysis *analysis,
                     struct dl2_load_analysis_subject *subject, unsigned round, size_t count,
                     struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &analysis->config;
     const double seconds = analysis->options->seconds / DL2_LOAD_ANALYSIS_ROUNDS;
-    /* Workers run ahead of what comes out, and should find that in memory, too. */
+    /* Workers run ahead of the batches that come out; those images must be in memory too. */
     const uint64_t steps = count / config->batch;
     struct dl2_load_pass pass = {.epoch = round};
     if (count < subject->sampler.positions)
@@ -349,7 +349,7 @@ static int run_warm(const struct dl2_load_analysis *analysis,
     return DL2_OK;
 }
 
-/* An epoch at most, of images that no run had before; what is in memory already is no use. */
+/* Loads images that are not in memory, at most one epoch. */
 static int run_cold(const struct dl2_load_analysis *analysis,
                     struct dl2_load_analysis_subject *subject, unsigned round,
                     struct dl2_error *error)

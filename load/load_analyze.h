@@ -1,12 +1,12 @@
 /*
- * dl2-load analyze: what would training from each of several datasets come to on this machine, and
- * what would it wait for? load_analyze.c measures, load_analyze_model.c concludes, and
- * load_analyze_report.c tells it.
+ * dl2-load analyze: predicts how fast training from each of several datasets is on this machine,
+ * and what it waits for. load_analyze.c measures, load_analyze_model.c concludes, and
+ * load_analyze_report.c prints.
  *
  * The three differential runs of DS-Analyzer (Mohan et al., "Analyzing and mitigating data stalls
  * in DNN training", VLDB 2021, section 3.3), and reading alone:
  *
- *     device         D   images/s that training takes when data cost nothing: told, not measured
+ *     device         D   images/s of training without waiting for data: given, not measured
  *     preprocessing  P   images/s of the whole loader, the files in memory; c: CPU seconds an image
  *     cold           L   the same with the files taken out of the page cache before; e: its c
  *     storage        S   images/s of reading alone, cold
@@ -19,16 +19,16 @@
 
 enum { DL2_LOAD_ANALYSIS_ROUNDS = 5, DL2_LOAD_ANALYSIS_VALUES = 64 };
 
-/* What the runs of one dataset came to, in a round or in the middle of them. */
+/* Results of one dataset, of one round or the median over rounds. */
 struct dl2_load_analysis_runs {
     double storage, loader, cold; /* S, P, L: images/s */
     double cpu, cold_cpu;         /* c, e: CPU seconds an image */
-    double kept;                  /* processor seconds an image that nobody else could have */
+    double kept;                  /* processor seconds per image that were not free for others */
 };
 
 struct dl2_figure {
-    double middle; /* the median: on a busy machine some rounds are far off */
-    double half;   /* of the mean's 95% interval; INFINITY where it can't be told */
+    double middle; /* the median, since some rounds are far off on a busy machine */
+    double half;   /* half the mean's 95% interval; INFINITY if it is unknown */
 };
 
 struct dl2_load_analysis_device {
@@ -58,7 +58,7 @@ struct dl2_load_analysis_subject { /* one dataset */
     struct dl2_load_analysis_runs middle; /* medians */
     double rate[DL2_LOAD_ANALYSIS_ROUNDS], first[DL2_LOAD_ANALYSIS_ROUNDS];
     uint64_t read_images, read_bytes;
-    uint64_t warm_images; /* that were read since the files were evicted */
+    uint64_t warm_images; /* read since the files were evicted */
     double resident;      /* the part of the files that eviction left in memory */
     struct dl2_loader_stats stats;
     struct dl2_figure storage_figure, loader_figure, cold_figure, cpu_figure, rate_figure,
@@ -75,26 +75,26 @@ struct dl2_load_analysis {
     struct dl2_load_analysis_device device;
     uint64_t memory;
     struct dl2_load_analysis_subject *subjects;
-    size_t count, fastest, smallest; /* smallest: of those that are nearly as fast */
-    json_t *quality;                 /* the variants of all files of dl2-quality, in one array */
+    size_t count, fastest, smallest; /* smallest: of those nearly as fast */
+    json_t *quality;                 /* the variants in all files of dl2-quality, in one array */
     json_t *bad;
     int bad_count;
 };
 
 /* ---- load_analyze_model.c ---- */
 
-/* Of the first DL2_LOAD_ANALYSIS_VALUES. */
+/* Summarises the first DL2_LOAD_ANALYSIS_VALUES values. */
 struct dl2_figure dl2_load_analysis_summarize(const double *values, size_t count);
-/* What a dataset's runs come to. */
+/* Fills in the conclusions from a dataset's runs. */
 void dl2_load_analysis_conclude(const struct dl2_load_analysis *analysis,
                                 struct dl2_load_analysis_subject *subject);
-/* The fastest, and the smallest that is nearly as fast. */
+/* Finds the fastest dataset, and the smallest that is nearly as fast. */
 void dl2_load_analysis_choose(struct dl2_load_analysis *analysis);
 
 /* ---- load_analyze_report.c ---- */
 
 void dl2_load_analysis_print(FILE *out, const struct dl2_load_analysis *analysis);
-/* As dl2-load-analysis/1, to the file that the options name. */
+/* Writes dl2-load-analysis/1 to the file that the options name. */
 int dl2_load_analysis_save(const struct dl2_load_analysis *analysis, struct dl2_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * What follows from the runs of dl2-load analyze.
+ * The conclusions from the measurements of dl2-load analyze.
  *
- * From the second epoch on, memory holds a part x of the files; images from memory and from storage
- * follow each other as they come, so the loader does p = 1 / (x / P + (1 - x) / L) images/s at
+ * From the second epoch on, memory holds a part x of the files. Images from memory and from storage
+ * alternate, so the loader delivers p = 1 / (x / P + (1 - x) / L) images/s at
  * x c + (1 - x) e CPU seconds each.
  *
  *     separate device    min(D, p, S / (1 - x))
@@ -19,7 +19,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* A stage that makes an epoch longer by less is not worth a word. */
+/* A stage that makes an epoch longer by less than this part is not reported. */
 #define WORTH 0.02
 
 /* What limits training, for predict(). */
@@ -47,7 +47,7 @@ static double predict(const struct limits *limits)
     return rate;
 }
 
-/* With a part of the files in memory. */
+/* The loader's rates with a part of the files in memory. */
 static struct limits limits_at(const struct dl2_load_analysis_device *device,
                                const struct dl2_load_analysis_runs *runs, double cached)
 {
@@ -73,7 +73,7 @@ static void consider(struct dl2_load_analysis_advice *best, double rate, const c
     best->rate = rate;
 }
 
-/* What would speed this one up most, by itself. */
+/* Finds the single change that speeds up this dataset most. */
 static void advise(const struct dl2_load_analysis *analysis,
                    struct dl2_load_analysis_subject *subject)
 {
@@ -113,7 +113,7 @@ static void advise(const struct dl2_load_analysis *analysis,
         advice->rate = 0;
 }
 
-/* Where an epoch's time goes: each stage's part is what it adds to those before it. */
+/* Divides an epoch's time: each stage's part is what it adds to the stages before it. */
 static void share_out(const struct dl2_load_analysis_device *device,
                       struct dl2_load_analysis_subject *subject)
 {
@@ -124,7 +124,7 @@ static void share_out(const struct dl2_load_analysis_device *device,
     subject->loader_share = rate / warm_rate - subject->device_share;
     subject->storage_share = 1 - rate / warm_rate;
     subject->saturated = subject->device_share >= 1 - WORTH;
-    /* A device that waits is not what holds training up; one that shares processors never waits. */
+    /* A device that waits is not the bottleneck; one that shares processors never waits. */
     const double device_counts = device->shared || subject->saturated ? subject->device_share : 0;
     if (device_counts >= subject->loader_share && device_counts >= subject->storage_share)
         subject->bottleneck = "device";
@@ -133,7 +133,7 @@ static void share_out(const struct dl2_load_analysis_device *device,
             subject->storage_share > subject->loader_share ? "storage" : "preprocessing";
 }
 
-/* The figure of one field of the rounds' runs. */
+/* Summarises one field over the rounds. */
 static struct dl2_figure figure_of(const struct dl2_load_analysis_subject *subject, size_t field)
 {
     double values[DL2_LOAD_ANALYSIS_ROUNDS];
@@ -168,7 +168,7 @@ void dl2_load_analysis_conclude(const struct dl2_load_analysis *analysis,
     }
     subject->rate_figure = dl2_load_analysis_summarize(subject->rate, DL2_LOAD_ANALYSIS_ROUNDS);
     subject->first_figure = dl2_load_analysis_summarize(subject->first, DL2_LOAD_ANALYSIS_ROUNDS);
-    /* The device's own uncertainty counts as far as the device does. */
+    /* The device's uncertainty is weighted by its share of an epoch. */
     const double relative = device->rate.half / device->rate.middle;
     if (isfinite(relative))
         subject->rate_figure.half =

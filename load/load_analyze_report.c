@@ -1,4 +1,4 @@
-/* What dl2-load analyze says, as text and as JSON. */
+/* The results of dl2-load analyze as text and as JSON. */
 #include "codec/codec.h"
 #include "common/json.h"
 #include "common/machine.h"
@@ -125,7 +125,7 @@ static void print_choice(FILE *out, const struct dl2_load_analysis *analysis)
     }
 }
 
-/* Was it storage that was read, or memory under another name? */
+/* Whether storage was read, not the page cache. */
 static bool was_cold(const struct dl2_load_analysis_subject *subject)
 {
     return subject->resident < 0.5;

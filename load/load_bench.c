@@ -1,4 +1,4 @@
-/* dl2-load bench: all images as training would load them, and how fast that went. */
+/* dl2-load bench: loads all images as training would, and measures the rate. */
 #include "codec/codec.h"
 #include "common/clock.h"
 #include "common/json.h"
@@ -6,7 +6,7 @@
 #include "common/progress.h"
 #include "common/quote.h"
 #include "load/load.h"
-#include "loader/words.h"
+#include "loader/loader_options.h"
 
 #include "config.h"
 
@@ -18,7 +18,7 @@
 struct scaling {
     unsigned workers;
     struct dl2_loader *loader;
-    struct dl2_load_run run; /* without the first epoch where there are more */
+    struct dl2_load_run run; /* without the first of several epochs */
 };
 
 struct bench {
@@ -35,11 +35,11 @@ struct bench {
     struct dl2_batch_decoder *decoder;
     struct dl2_loader_config config; /* options->loader, with the decoder */
     struct dl2_batch_decoder_stats decoded;
-    struct dl2_bytes host; /* a batch of the decoder's */
+    struct dl2_bytes host; /* a batch that was downloaded from the decoder */
     struct dl2_error failure;
     json_t *bad;
-    double resident; /* with --cold: the part of the files that stayed in memory, at most */
-    uint64_t peak;   /* resident, of the whole process, before the scaling table */
+    double resident; /* with --cold: the largest part of the files that stayed in memory */
+    uint64_t peak;   /* resident memory of the process before the scaling runs */
     bool digesting;
     uint32_t digest;
     struct dl2_progress progress;
@@ -117,7 +117,7 @@ static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2
     return status;
 }
 
-/* ---- the same for several numbers of workers, an epoch of each in turn ---- */
+/* ---- Scaling: one epoch for each number of workers in turn ---- */
 
 static int run_scaling(struct bench *bench, struct dl2_error *error)
 {
@@ -148,16 +148,16 @@ static double scaling_rate(const struct scaling *row)
     return dl2_load_rate((double)row->run.images, row->run.seconds);
 }
 
-/* Of a worker, beside a worker's of the first row. */
+/* The rate per worker relative to that of the first row. */
 static double efficiency(const struct bench *bench, const struct scaling *row)
 {
     const double one = scaling_rate(&bench->scaling[0]) / bench->scaling[0].workers;
     return one > 0 ? scaling_rate(row) / row->workers / one : 0;
 }
 
-/* ---- what came of it ---- */
+/* ---- Results ---- */
 
-/* The workers' time that no stage took: they waited for a free slot or for the epoch to end. */
+/* The workers' time outside all stages, waiting for a free slot or for the epoch's end. */
 static double waited(const struct bench *bench)
 {
     const struct dl2_loader_stats *stats = &bench->stats;
@@ -166,7 +166,7 @@ static double waited(const struct bench *bench)
     return rest > 0 ? rest : 0;
 }
 
-/* Heap allocations an image of the last epoch; the first takes what all later ones use. */
+/* Heap allocations per image in the last epoch; the first one allocates buffers for all. */
 static double allocations(const struct bench *bench)
 {
     const struct dl2_load_run *last = &bench->epochs[bench->options->epochs - 1];
@@ -214,7 +214,7 @@ static void print_rates(FILE *out, const struct bench *bench)
                 stats->aside, 1e3 * stats->threshold);
 }
 
-/* Times are the card's own, so beside each other's and the processors'. */
+/* The card's times overlap each other and those of the processors. */
 static void print_decoded(FILE *out, const struct bench *bench)
 {
     const struct dl2_batch_decoder_stats *decoded = &bench->decoded;

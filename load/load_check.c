@@ -1,4 +1,4 @@
-/* dl2-load check: reads and decodes every image, and names the bad ones. */
+/* dl2-load check: reads and decodes every image, and names the unreadable ones. */
 #include "codec/codec.h"
 #include "common/clock.h"
 #include "common/json.h"
@@ -17,8 +17,8 @@ struct checker {
 struct check {
     const struct dl2_load_options *options;
     const struct dl2_dataset *dataset;
-    struct checker *checkers;  /* a worker each */
-    struct dl2_error *results; /* a slot each */
+    struct checker *checkers;  /* one per worker */
+    struct dl2_error *results; /* one per slot */
     struct dl2_progress progress;
     json_t *bad;
     int bad_count;
@@ -36,7 +36,7 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
     int status = dl2_dataset_read(check->dataset, item, &checker->encoded, &data, &size, result);
     if (status == DL2_OK) {
         struct dl2_decode_options how = DL2_DECODE_DEFAULTS;
-        how.keep_orientation = true; /* turning it would show nothing more */
+        how.keep_orientation = true; /* rotation finds no further errors */
         how.max_pixels = check->options->loader.max_pixels;
         status = dl2_image_decode(data, size, &how, &checker->image, &checker->turned, result);
         if (status < 0) {

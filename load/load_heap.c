@@ -1,10 +1,9 @@
 /*
- * Counts what this program, with every library in it, takes from the heap: the allocator's
- * functions are defined once more here, count, and hand on to glibc's own. Elsewhere, and where a
- * sanitizer has taken their place already, nothing is counted.
+ * Counts the heap allocations of this program and its libraries: the allocator's functions are
+ * replaced by ones that count and call glibc's own. Without glibc, or with a sanitizer that
+ * replaces them already, nothing is counted.
  *
- * This is the one file of the program besides its main file with a global that changes: the
- * functions that it stands in for have no argument that could carry a counter.
+ * The counter is a mutable global, since the allocator's functions have no argument for it.
  */
 #include "load/load.h"
 

@@ -1,4 +1,4 @@
-/* One measured run of the loader, and what the commands say in the same words. */
+/* One measured run of the loader, and messages that the commands share. */
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/quote.h"
@@ -33,7 +33,7 @@ int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
     dl2_loader_get_stats(loader, &after);
     run->images += after.images - before.images;
     DL2_TRY(status);
-    /* Cut short: workers would go on filling the ring beside whatever is measured next. */
+    /* Ends the epoch, or workers would go on filling the ring during the next measurement. */
     return status == 1
                ? dl2_loader_start_epoch(loader, pass->epoch, dl2_loader_steps(loader), error)
                : DL2_OK;

@@ -10,13 +10,13 @@ libloader_la_SOURCES = \
 	loader/evict.c \
 	loader/fetch.c loader/fetch.h \
 	loader/loader.c loader/loader.h \
+	loader/loader_options.c loader/loader_options.h \
 	loader/pipeline.h \
 	loader/read_ahead.c loader/read_ahead.h \
 	loader/sample.c loader/sample.h \
 	loader/sample_plan.c loader/sample_plan.h \
 	loader/sampler.c loader/sampler.h \
 	loader/slow_samples.c loader/slow_samples.h \
-	loader/words.c loader/words.h \
 	loader/worker.c
 libloader_la_LIBADD = libdataset.la libcodec.la libpixels.la libcommon.la $(XXHASH_LIBS)
 libloader_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)

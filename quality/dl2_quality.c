@@ -185,6 +185,8 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
     exit(DL2_EXIT_OK);
 }
 
+static struct quality_arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu"};
+
 /* Writes the text of --help that follows the options, with a paragraph for each metric. */
 static void quality_describe(char *text, size_t size)
 {
@@ -219,52 +221,61 @@ static void quality_describe(char *text, size_t size)
             "  $ dl2-quality --metrics ssim,ms_ssim photos variants/webp-75");
 }
 
+static json_t *show_text(const void *value)
+{
+    const char *text = *(const char *const *)value;
+    return text ? json_string(text) : json_null();
+}
+
+#define AT(member) offsetof(struct quality_arguments, member)
+
+static const struct dl2_option options[] = {
+    {DL2_OPTION_TEXT, "json", 0, "FILE",
+     "Write everything to FILE: aggregates, each image's figures, and what could not be scored",
+     AT(json)},
+    {DL2_OPTION_TEXT, "json-dir", 0, "DIR", "Write the same, one file per variant: DIR/NAME.json",
+     AT(json_folder)},
+    {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write one line per image of each variant to FILE",
+     AT(csv)},
+    {DL2_OPTION_PARSE, "metrics", 0, "LIST", "Metrics to score, separated by commas, or all",
+     AT(metrics), .parse = parse_metrics, .list = "metrics", .unset = "those marked * below"},
+    {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
+     AT(background), .parse = keep_colour,
+     .unset = "the variants' own, from dl2-variant.json, else white"},
+    {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
+     .min = 1, .max = 4294967295.0},
+    {DL2_OPTION_PARSE, "device", 0, "NAME",
+     "Device that scores: auto, cpu, or cuda (cuda:1 is the second card). Values differ by at most "
+     "1e-5. The processors decode in any case, because a card's decoder rounds differently, and "
+     "score the metrics that the device lacks",
+     AT(device), .parse = keep_device, .list = "devices", .show = show_text},
+    {DL2_OPTION_PARSE, "list", 0, "WHAT",
+     "List what this build has, and exit: metrics (name, title, unit, whether scored by default, "
+     "definition) or devices (name, description, what they score); one line each, with tabs "
+     "between the columns",
+     .parse = print_list},
+    {DL2_OPTION_END},
+};
+
+static char details[8192]; /* filled in by main() */
+
+static const struct dl2_program program = {
+    .name = "dl2-quality",
+    .synopsis = "REFERENCE VARIANT...",
+    .summary = "Score variants of images against their reference.",
+    .details = details,
+    .options = options,
+    .values = &arguments,
+    .print_versions = dl2_codec_print_versions,
+    .min_arguments = 2,
+};
+
 int main(int argc, char **argv)
 {
-    struct quality_arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu"};
-    const struct dl2_option table[] = {
-        {DL2_OPTION_TEXT, "json", 0, "FILE",
-         "Write a JSON file: aggregates, each image's scores, and what could not be scored",
-         &arguments.json, 0, 0, NULL},
-        {DL2_OPTION_TEXT, "json-dir", 0, "DIR", "Write a JSON file for each variant, DIR/NAME.json",
-         &arguments.json_folder, 0, 0, NULL},
-        {DL2_OPTION_TEXT, "csv", 0, "FILE",
-         "Write a CSV file with a line for each image of each variant", &arguments.csv, 0, 0, NULL},
-        {DL2_OPTION_PARSE, "metrics", 0, "LIST",
-         "Metrics to score, separated by commas, or all [those marked * below]", arguments.metrics,
-         0, 0, parse_metrics},
-        {DL2_OPTION_PARSE, "background", 'b', "RRGGBB",
-         "Colour behind transparent pixels [the background in the variants' dl2-variant.json, else "
-         "white]",
-         &arguments.background, 0, 0, keep_colour},
-        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse larger images [134217728]",
-         &arguments.max_pixels, 1, 4294967295.0, NULL},
-        {DL2_OPTION_PARSE, "device", 0, "NAME",
-         "Device that scores: auto, cpu, or cuda (cuda:1 is the second card). Values differ by at most "
-         "1e-5. The processors decode in any case, because a card's decoder rounds differently, "
-         "and score the metrics that the device lacks (see --list devices) [cpu]",
-         &arguments.device, 0, 0, keep_device},
-        {DL2_OPTION_PARSE, "list", 0, "WHAT",
-         "Print what this build has, and exit: metrics (name, title, unit, whether scored by "
-         "default, definition) or devices (name, description, what they score); a line each, with "
-         "tabs between the columns",
-         NULL, 0, 0, print_list},
-        {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
-    };
-    char details[8192];
-    quality_describe(details, sizeof details);
-    const struct dl2_program program = {
-        .name = "dl2-quality",
-        .synopsis = "REFERENCE VARIANT...",
-        .summary = "Score variants of images against their reference.",
-        .details = details,
-        .options = table,
-        .print_versions = dl2_codec_print_versions,
-        .min_arguments = 2,
-    };
     struct dl2_common_options common = {0};
     char **paths;
     size_t count;
+    quality_describe(details, sizeof details);
     dl2_program_parse(&program, argc, argv, &common, &paths, &count);
     struct dl2_error error = DL2_ERROR_INIT;
     if (arguments.json_folder &&

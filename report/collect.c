@@ -590,20 +590,27 @@ static void describe_difference(const json_t *own, const json_t *reference, char
     }
 }
 
-/* What must be the same in trainings that are compared: options that can bear on accuracy, without
- * the data's and the seed. A new reference. */
+/*
+ * What must be the same in trainings that are compared: the report's own list of settings that bear
+ * on accuracy. Reports of dl2 0.1 have none: there it is the arguments without those that had no
+ * bearing in that release, the lengths of several stages, and the number of classes. A new
+ * reference.
+ */
 static json_t *settings_of(const struct dl2_study_run *run)
 {
-    static const char *const of_no_bearing[] = {
+    static const char *const without_bearing[] = {
         "data",           "stages", "val",     "images",     "seed",       "arch",
         "jobs",           "depth",  "on-bad",  "io",         "cache",      "threads",
         "trainers",       "gpus",   "world",   "run-epochs", "checkpoint", "checkpoint-every",
         "validate-every", "resume", "restart", "name",       "out",        "export",
         "skip-validation"};
+    json_t *comparable = json_object_get(run->report, "comparable");
+    if (json_is_object(comparable))
+        return json_incref(comparable);
     json_t *arguments = json_object_get(run->report, "arguments");
     json_t *settings = json_is_object(arguments) ? json_copy(arguments) : json_object();
-    for (size_t i = 0; i < sizeof of_no_bearing / sizeof *of_no_bearing; i++)
-        json_object_del(settings, of_no_bearing[i]);
+    for (size_t i = 0; i < sizeof without_bearing / sizeof *without_bearing; i++)
+        json_object_del(settings, without_bearing[i]);
     json_t *lengths = json_array(), *stage; /* of a run in several stages, else null */
     size_t i;
     json_array_foreach(json_object_get(arguments, "stages"), i, stage)

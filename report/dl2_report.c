@@ -12,54 +12,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *output = "report.html";
-static const char *title;
-static const char *command;
-static const char *gnuplot = "gnuplot";
-static const char *variants, *trainings;
-static double tolerance = 1;
+static struct {
+    const char *output, *title, *command, *gnuplot, *variants, *trainings;
+    double tolerance;
+} arguments = {.output = "report.html", .gnuplot = "gnuplot", .tolerance = 1};
+
+#define AT(member) offsetof(__typeof__(arguments), member)
 
 static const struct dl2_option options[] = {
-    {DL2_OPTION_TEXT, "output", 'o', "FILE", "The page to write (default: report.html)", &output, 0,
-     0, NULL},
+    {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write", AT(output)},
     {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
-     "Percentage points of top-1 accuracy that may be lost (default: 1)", &tolerance, 0, 100, NULL},
-    {DL2_OPTION_TEXT, "title", 0, "TEXT", "What was studied (default: the folder's name)", &title,
-     0, 0, NULL},
+     "Percentage points of top-1 accuracy that a recommended variant may lose", AT(tolerance),
+     .max = 100},
+    {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
+     .unset = "the folder's name"},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
-     "Variants that the study consists of, as 'raw jpeg-50'; others are left out, and named "
-     "(default: all there are)",
-     &variants, 0, 0, NULL},
+     "Variants of the study, for example 'raw jpeg-50'; others are left out and named",
+     AT(variants), .unset = "all"},
     {DL2_OPTION_TEXT, "trainings", 0, "LIST",
-     "Trainings that it consists of, as 'raw/resnet10/seed-1 jpeg-50/resnet10/seed-1'; others are "
-     "left out, and named (default: all there are)",
-     &trainings, 0, 0, NULL},
-    {DL2_OPTION_TEXT, "command", 0, "TEXT", "What makes the study again, to be told in the page",
-     &command, 0, 0, NULL},
-    {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "The gnuplot to draw with (default: gnuplot)",
-     &gnuplot, 0, 0, NULL},
-    {.type = DL2_OPTION_END},
+     "Trainings of the study, for example 'raw/resnet10/seed-1 jpeg-50/resnet10/seed-1'; others "
+     "are left out and named",
+     AT(trainings), .unset = "all"},
+    {DL2_OPTION_TEXT, "command", 0, "TEXT", "Command that repeats the study, shown on the page",
+     AT(command)},
+    {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "gnuplot program to draw with", AT(gnuplot)},
+    {DL2_OPTION_END},
 };
 
 static const struct dl2_program program = {
     .name = "dl2-report",
     .synopsis = "FOLDER",
-    .summary = "Tell in one HTML page how far a dataset can be compressed.",
+    .summary = "Report in one HTML page how far a dataset can be compressed.",
     .details =
-        "FOLDER is what a study wrote: variants/, quality/, load/ and train/, of which any may be "
-        "missing. The page needs no network and no other file. The plots are left in plots/ "
-        "beside it too, as SVG with their data and gnuplot scripts; without gnuplot the page has "
-        "the tables alone.\n\n"
-        "A variant is recommended when the difference of its top-1 accuracy to the original's is "
-        "within the tolerance; what is said follows from the difference's 95% interval over the "
-        "seeds of the trainings. Only what is comparable counts: of a network's trainings those "
-        "that differ in nothing but data and seed, as most of the original's do, and loading that "
-        "was measured as the original's was. The rest is left out, and named with what differs.\n\n"
-        "Exit status: 0 all well, 1 results that could not be read or no page, 2 wrong usage.\n\n"
+        "FOLDER is the output of a study: variants/, quality/, load/ and train/; any of them may "
+        "be missing. The page needs no network and no other file. The plots are also written to "
+        "plots/ beside it, as SVG with their data and gnuplot scripts. Without gnuplot the page "
+        "has only the tables.\n\n"
+        "A variant is recommended if its top-1 accuracy is within the tolerance of the "
+        "original's; the 95% interval of the difference over the seeds decides how sure that is. "
+        "Only comparable results count: a network's trainings that differ in data and seed alone, "
+        "and loading that was measured as the original's. The rest is left out, and named with "
+        "what differs.\n\n"
+        "Exit status: 0 success, 1 results that could not be read or no page, 2 wrong usage.\n\n"
         "Examples:\n"
         "  $ dl2-report study-out/demo -o report.html\n"
         "  $ dl2-report study-out/demo --tolerance 2 --title 'Our photographs'",
     .options = options,
+    .values = &arguments,
     .min_arguments = 1,
     .max_arguments = 1,
 };
@@ -82,7 +81,7 @@ static int write_page(const struct dl2_page *page, struct dl2_error *error)
     dl2_page_write(page, &html);
     int status = html.status;
     if (status == DL2_OK)
-        status = dl2_file_write(output, html.bytes.data, html.bytes.size, error);
+        status = dl2_file_write(arguments.output, html.bytes.data, html.bytes.size, error);
     dl2_bytes_free(&html.bytes);
     return status;
 }
@@ -101,7 +100,8 @@ static void print_answer(const struct dl2_study *study, const struct dl2_analysi
     }
 }
 
-/* A list of words between blanks or commas; ends with NULL, and is NULL for no text. To free. */
+/* Splits a list at blanks and commas. *list ends with NULL, is NULL for no text, and is to free
+ * with dl2_free_list(). */
 static int split_list(const char *text, char ***list, struct dl2_error *error)
 {
     static const char separators[] = " ,\t\n";
@@ -129,9 +129,9 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_error
 {
     char **variant_list = NULL, **training_list = NULL;
     *study = (struct dl2_study){0};
-    int status = split_list(variants, &variant_list, error);
+    int status = split_list(arguments.variants, &variant_list, error);
     if (status == DL2_OK)
-        status = split_list(trainings, &training_list, error);
+        status = split_list(arguments.trainings, &training_list, error);
     const struct dl2_study_selection selection = {variant_list, training_list};
     if (status == DL2_OK)
         status = dl2_study_collect(folder, &selection, study, error);
@@ -140,33 +140,34 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_error
     return status;
 }
 
-/* Everything between the folder and the page. */
+/* Collects, analyses and writes the page. */
 static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
 {
     DL2_TRY(collect(folder, study, error));
     struct dl2_analysis *analyses = calloc(study->arch_count + 1, sizeof *analyses);
-    char *plots_path = plots_folder(output);
+    char *plots_path = plots_folder(arguments.output);
     struct dl2_plots plots = {NULL, 0, ""};
     int status = DL2_OK;
     if (!analyses || !plots_path)
         status = dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the report");
     for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
-        status = dl2_analyse(study, study->archs[a], tolerance, &analyses[a], error);
+        status = dl2_analyse(study, study->archs[a], arguments.tolerance, &analyses[a], error);
     if (status == DL2_OK)
-        status = dl2_file_expect(output, error);
+        status = dl2_file_expect(arguments.output, error);
     if (status == DL2_OK)
-        status = dl2_plots_make(study, analyses, plots_path, gnuplot, &plots, error);
+        status = dl2_plots_make(study, analyses, plots_path, arguments.gnuplot, &plots, error);
     char *name = strdup(folder);
     if (status == DL2_OK && name) {
         for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
             name[end - 1] = '\0';
-        const struct dl2_page page = {.title = title ? title : dl2_path_base(name),
+        const struct dl2_page page = {.title =
+                                          arguments.title ? arguments.title : dl2_path_base(name),
                                       .folder = folder,
-                                      .command = command,
+                                      .command = arguments.command,
                                       .study = study,
                                       .analyses = analyses,
                                       .plots = &plots,
-                                      .tolerance = tolerance};
+                                      .tolerance = arguments.tolerance};
         status = write_page(&page, error);
     }
     if (status == DL2_OK && !quiet)
@@ -185,13 +186,13 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
 int main(int argc, char **argv)
 {
     struct dl2_common_options common = {0};
-    char **arguments;
+    char **folder;
     size_t count;
-    dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
+    dl2_program_parse(&program, argc, argv, &common, &folder, &count);
 
     struct dl2_study study;
     struct dl2_error error = DL2_ERROR_INIT;
-    int status = report(arguments[0], &study, common.quiet, &error);
+    int status = report(folder[0], &study, common.quiet, &error);
     if (status < 0)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     for (size_t i = 0; i < study.broken_count; i++)
@@ -207,6 +208,6 @@ int main(int argc, char **argv)
                 study.failure_count == 1 ? "it" : "them");
     const bool broken = study.broken_count > 0;
     dl2_study_free(&study);
-    free(arguments);
+    free(folder);
     return status < 0 || broken ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }

@@ -37,7 +37,7 @@ explained() {
     expect 2 "$@" "--$option=none"
     words=$(sed -n "s/.*'none' is none of //p" "$work/err" | tr -d ,)
     [ -n "$words" ] || fail "--$option=none: $(cat "$work/err")"
-    "$1" --help | sed -n "/--$option=/,/default:/p" >"$work/help"
+    "$1" --help | sed -n "/--$option=/,/\]$/p" >"$work/help"
     for word in $words; do
         grep -q -w -e "$word" "$work/help" || fail "--help: --$option says nothing of $word"
     done

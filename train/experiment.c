@@ -2,25 +2,12 @@
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/memory.h"
-#include "loader/words.h"
 #include "train/run.h"
+#include "train/train_options.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static json_t *pair(double a, double b)
-{
-    return json_pack("[f, f]", a, b);
-}
-
-static json_t *paths(const char *const *list, size_t count)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, dl2_json_text(list[i]));
-    return array;
-}
 
 static json_int_t trainers(const struct dl2_train_config *config)
 {
@@ -53,134 +40,55 @@ uint64_t dl2_run_images(const struct dl2_run *run)
     return images;
 }
 
-/* Every option of dl2-train under its long name, with the value that it came to. */
+/* Every option under its long name, with the value that the run came to. */
 json_t *dl2_run_arguments(const struct dl2_run *run)
 {
     const struct dl2_train_config *c = run->config;
-    json_t *a = json_object();
-    bool staged = c->stage_count > 1;
+    json_t *a = dl2_options_json(dl2_train_options, c);
+    const bool staged = c->stage_count > 1;
+    const bool cards = c->world && run->device->ops->is_card;
     json_object_set_new(
         a, "data", staged || !c->stages[0].path ? json_null() : dl2_json_text(c->stages[0].path));
     json_object_set_new(a, "stages", staged ? stage_list(run, true) : json_null());
-    json_object_set_new(a, "val", paths(c->val, c->val_count));
-    json_object_set_new(a, "val-split", json_string(dl2_split_words[c->val_split]));
-    json_object_set_new(a, "val-fraction", json_real(c->val_fraction));
-    json_object_set_new(a, "split-seed", json_integer((json_int_t)c->split_seed));
-    json_object_set_new(a, "loader", json_string(c->synthetic ? "synthetic" : "real"));
+    json_object_set_new(a, "epochs", dl2_json_real(staged ? NAN : c->stages[0].epochs));
     json_object_set_new(a, "classes", json_integer(run->classes));
     json_object_set_new(a, "images", json_integer((json_int_t)run->stages[0].images));
-    json_object_set_new(a, "jobs", json_integer(c->workers));
-    json_object_set_new(a, "depth", json_integer(c->loader.depth));
-    json_object_set_new(a, "batching", json_string(dl2_batching_words[c->loader.batching]));
-    json_object_set_new(a, "shuffle-chunk", json_integer(c->loader.shuffle_chunk));
-    json_object_set_new(a, "shuffle-window", json_integer(c->loader.shuffle_window));
-    json_object_set_new(a, "on-bad", json_string(c->loader.stop_on_bad ? "stop" : "skip"));
-    json_object_set_new(a, "io", json_string(dl2_io_words[c->loader.io]));
-    json_object_set_new(a, "cache", json_integer((json_int_t)c->loader.cache_bytes));
-    json_object_set_new(a, "cache-decoded",
-                        json_integer((json_int_t)c->loader.decoded_cache_bytes));
-    json_object_set_new(a, "decode", json_string(dl2_decode_mode_words[c->loader.decode.mode]));
-    json_object_set_new(a, "gpu-input",
-                        json_string(dl2_decode_input_words[c->loader.decode.input]));
-    json_object_set_new(a, "gpu-engine",
-                        json_string(dl2_decode_engine_words[c->loader.decode.engine]));
     json_object_set_new(a, "channels", json_integer(run->channels));
-    json_object_set_new(a, "image-size", json_integer(c->image_size));
-    json_object_set_new(a, "val-resize", json_integer(c->val_resize));
-    json_object_set_new(a, "crop-area", pair(c->area_min, c->area_max));
-    json_object_set_new(a, "crop-aspect", pair(c->aspect_min, c->aspect_max));
-    json_object_set_new(a, "no-flip", json_boolean(!c->flip));
-    json_object_set_new(a, "mean", json_pack("[f, f, f]", c->mean[0], c->mean[1], c->mean[2]));
-    json_object_set_new(a, "std", json_pack("[f, f, f]", c->std[0], c->std[1], c->std[2]));
-    json_object_set_new(a, "arch", json_string(c->arch));
-    json_object_set_new(a, "pretrained",
-                        c->pretrained ? dl2_json_text(c->pretrained) : json_null());
-    json_object_set_new(a, "export", c->export ? dl2_json_text(c->export) : json_null());
+    json_object_set_new(a, "jobs", json_integer(c->loader.workers));
     json_object_set_new(a, "device", json_string(run->device->ops->name));
-    json_object_set_new(a, "threads", json_integer(c->threads));
-    json_object_set_new(
-        a, "amp",
-        json_string(c->precision == DL2_PRECISION_FP32 ? "off" : dl2_precision_name(c->precision)));
-    json_object_set_new(a, "loss-scale", json_real(c->loss_scale));
-    json_object_set_new(a, "deterministic", json_boolean(c->deterministic));
     json_object_set_new(a, "ranks", json_integer(dl2_world_size(c->world)));
-    const bool cards = c->world && run->device->ops->is_card;
     json_object_set_new(a, "gpus", json_integer(cards ? c->world->local_size : 0));
     json_object_set_new(a, "world", c->world ? json_string(c->world->ops->name) : json_null());
-    json_object_set_new(a, "sync-bn", json_boolean(c->sync_norm));
-    json_object_set_new(a, "batch", json_integer(c->batch));
-    json_object_set_new(a, "accumulate", json_integer(c->accumulate));
-    json_object_set_new(a, "epochs", dl2_json_real(staged ? NAN : c->stages[0].epochs));
-    json_object_set_new(a, "lr", json_real(c->lr));
-    json_object_set_new(a, "lr-policy", json_string(dl2_lr_policy_words[c->policy]));
-    json_object_set_new(a, "lr-per-epoch", json_boolean(c->lr_per_epoch));
-    json_object_set_new(a, "warmup", c->warmup < 0 ? json_null() : json_real(c->warmup));
-    json_object_set_new(a, "end-lr", json_real(c->end_lr));
-    json_object_set_new(a, "optimizer", json_string(dl2_optimizer_words[c->optimizer]));
-    json_object_set_new(a, "momentum", json_real(c->momentum));
-    json_object_set_new(a, "beta2", c->optimizer == DL2_ADAMW ? json_real(c->beta2) : json_null());
-    json_object_set_new(a, "nesterov", json_boolean(c->nesterov));
-    json_object_set_new(a, "weight-decay", json_real(c->weight_decay));
-    json_object_set_new(a, "bn-weight-decay", json_boolean(c->norm_decay));
-    json_object_set_new(a, "label-smoothing", json_real(c->smoothing));
-    json_object_set_new(a, "mixup", json_real(c->mixup));
-    json_object_set_new(a, "ema", json_real(c->average_decay));
-    json_object_set_new(a, "seed", json_integer((json_int_t)c->seed));
-    json_object_set_new(a, "trainers", json_integer(trainers(c)));
-    json_object_set_new(a, "time-budget",
-                        c->time_budget > 0 ? json_real(c->time_budget) : json_null());
-    json_object_set_new(a, "run-epochs",
-                        c->run_epochs > 0 ? json_real(c->run_epochs) : json_null());
-    json_object_set_new(a, "validate-every", json_real(c->validate_every));
-    json_object_set_new(a, "skip-validation", json_boolean(c->skip_validation));
+    if (c->optimizer != DL2_ADAMW)
+        json_object_set_new(a, "beta2", json_null());
     json_object_set_new(a, "checkpoint", dl2_json_text(run->checkpoint));
-    json_object_set_new(a, "checkpoint-every", json_real(c->checkpoint_every));
-    json_object_set_new(a, "resume", json_boolean(c->resume));
-    json_object_set_new(a, "restart", json_boolean(c->restart));
     json_object_set_new(a, "name", dl2_json_text(run->name));
     json_object_set_new(a, "out", dl2_json_text(run->out));
     return a;
 }
 
+/* What must be equal in runs that are compared: settings that bear on accuracy. The data, the seed
+ * and the network are what such runs are compared by. */
+static json_t *comparable_settings(const struct dl2_run *run)
+{
+    json_t *settings = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_COMPARED);
+    json_t *lengths = json_array();
+    for (size_t i = 0; i < run->stage_count; i++)
+        json_array_append_new(lengths, dl2_json_real(run->stages[i].epochs));
+    if (run->stage_count > 1)
+        json_object_set(settings, "stages", lengths);
+    json_decref(lengths);
+    return settings;
+}
+
 /*
- * What a run is, whoever runs it where: the arguments without those that may change from part to
- * part (paths, threads, what is validated and written when), and the data by name and size.
+ * What makes a run the same run, whoever continues it where: settings that it keeps, and the data
+ * by name and size.
  */
 json_t *dl2_run_identity(const struct dl2_run *run)
 {
-    static const char *const free_to_change[] = {"data",
-                                                 "stages",
-                                                 "val",
-                                                 "val-split",
-                                                 "jobs",
-                                                 "depth",
-                                                 "on-bad",
-                                                 "io",
-                                                 "cache",
-                                                 "batching",
-                                                 "cache-decoded",
-                                                 "device",
-                                                 "threads",
-                                                 "trainers",
-                                                 "deterministic",
-                                                 "world",
-                                                 "gpus",
-                                                 "run-epochs",
-                                                 "skip-validation",
-                                                 "checkpoint",
-                                                 "checkpoint-every",
-                                                 "resume",
-                                                 "restart",
-                                                 "name",
-                                                 "out",
-                                                 "val-resize",
-                                                 "validate-every",
-                                                 "export"};
-    json_t *identity = json_deep_copy(run->arguments);
-    for (size_t i = 0; i < sizeof free_to_change / sizeof *free_to_change; i++)
-        json_object_del(identity, free_to_change[i]);
-    /* Not how much of it, but that there is a cache of decoded images decides how they are decoded.
-     */
+    json_t *identity = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_FIXED);
+    /* That decoded images are cached decides how they are decoded; how many are does not. */
     json_object_set_new(identity, "cache-decoded",
                         json_boolean(run->config->loader.decoded_cache_bytes > 0));
     json_object_set_new(identity, "pretrained", json_boolean(run->config->pretrained != NULL));
@@ -193,16 +101,11 @@ json_t *dl2_run_identity(const struct dl2_run *run)
     return identity;
 }
 
-/*
- * What may change from part to part, but not without a word: settings that decide how a device
- * rounds or what figures are of, and the validation images.
- */
+/* What may change when a run is resumed, but not unnoticed: settings that bear on its results, and
+ * the validation images. */
 json_t *dl2_run_part(const struct dl2_run *run)
 {
-    static const char *const settings[] = {"device", "deterministic", "batching", "val-resize"};
-    json_t *part = json_object();
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        json_object_set(part, settings[i], json_object_get(run->arguments, settings[i]));
+    json_t *part = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_NOTED);
     if (run->device->ops->rounds_by_threads)
         json_object_set_new(
             part, "threads",
@@ -217,13 +120,13 @@ json_t *dl2_run_part(const struct dl2_run *run)
     return part;
 }
 
-/* Who trained together; null: one process alone. */
+/* The processes that trained together; null for one process alone. */
 static json_t *world_of(const struct dl2_run *run)
 {
     const struct dl2_train_config *c = run->config;
     if (!c->world)
         return json_null();
-    const json_int_t images = (json_int_t)c->batch * c->accumulate * c->world->size;
+    const json_int_t images = (json_int_t)c->loader.batch * c->accumulate * c->world->size;
     return json_pack("{s:i, s:s, s:s, s:I}", "ranks", (int)c->world->size, "transport",
                      c->world->ops->name, "version", c->world->ops->version(), "images_per_step",
                      images);
@@ -242,10 +145,11 @@ json_t *dl2_run_report(const struct dl2_run *run)
     json_object_set_new(report, "name", dl2_json_text(run->name));
     json_object_set_new(report, "variant", dl2_json_text(run->variant));
     json_object_set_new(report, "arch", json_string(run->config->arch));
-    json_object_set_new(report, "seed", json_integer((json_int_t)run->config->seed));
+    json_object_set_new(report, "seed", json_integer((json_int_t)run->config->loader.seed));
     json_object_set_new(report, "device", json_string(run->device->ops->name));
     json_object_set_new(report, "world", world_of(run));
     json_object_set(report, "arguments", run->arguments);
+    json_object_set_new(report, "comparable", comparable_settings(run));
     json_object_set_new(report, "versions", versions);
     json_object_set_new(report, "machine", dl2_machine_describe());
     if (run->card)
@@ -263,7 +167,7 @@ json_t *dl2_run_report(const struct dl2_run *run)
     return report;
 }
 
-/* A pass as each rank saw it. */
+/* Figures of a pass on one rank. */
 enum { SECONDS, WAIT, JOULES, READ, DECODE, TRANSFORM, WORKER_WAIT, FIGURES };
 
 /* figures: [ranks][FIGURES] */
@@ -453,7 +357,7 @@ json_t *dl2_run_export_texts(const struct dl2_run *run)
     json_object_set_new(texts, "format", json_string("pt"));
     json_object_set_new(texts, "arch", json_string(c->arch));
     json_object_set_new(texts, "classes", json_string(names ? names : "[]"));
-    json_object_set_new(texts, "image_size", json_sprintf("%u", c->image_size));
+    json_object_set_new(texts, "image_size", json_sprintf("%u", c->loader.image_size));
     json_object_set_new(texts, "mean",
                         json_sprintf("[%g, %g, %g]", c->mean[0], c->mean[1], c->mean[2]));
     json_object_set_new(texts, "std",

@@ -8,6 +8,7 @@ libtrainer_la_SOURCES = \
 	train/run.c train/run.h \
 	train/checkpoint.c train/checkpoint.h \
 	train/schedule.c train/schedule.h \
+	train/train_options.c train/train_options.h \
 	train/trainer.c train/trainer.h
 libtrainer_la_LIBADD = libnetwork.la libdecoders.la libloader.la $(ZLIB_LIBS)
 

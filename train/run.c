@@ -4,7 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/thread.h"
-#include "loader/words.h"
+#include "loader/loader_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -205,7 +205,7 @@ static int open_val_sets(struct dl2_run *run, struct dl2_error *error)
 /* 1 where all of a few images of every stage are gray, else 3. Unreadable ones don't vote. */
 static void probe_channels(struct dl2_run *run)
 {
-    run->channels = run->config->channels;
+    run->channels = run->config->loader.channels;
     if (run->channels)
         return;
     struct dl2_bytes scratch = DL2_BYTES_INIT;
@@ -256,7 +256,7 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
         run->name = dl2_calloc(size, 1);
         if (run->name)
             snprintf(run->name, size, "%s-%s-seed-%llu", run->variant, config->arch,
-                     (unsigned long long)config->seed);
+                     (unsigned long long)config->loader.seed);
     }
     if (run->name)
         run->out = config->out ? strdup(config->out) : dl2_path_join("experiments", run->name);
@@ -272,18 +272,17 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
 static int open_decoder(struct dl2_run *run, unsigned card, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    struct dl2_loader_config loader = {.workers = config->workers};
-    if (config->loader.decode.mode == DL2_DECODE_CPU || config->synthetic)
+    struct dl2_loader_config loader = {.workers = config->loader.workers};
+    if (config->decode.mode == DL2_DECODE_CPU || config->synthetic)
         return DL2_OK;
     if (!run->device->ops->is_card)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--decode %s leaves images in a card's memory, so it needs --device "
                              "cuda, not %s",
-                             dl2_decode_mode_words[config->loader.decode.mode],
-                             run->device->ops->name);
+                             dl2_decode_mode_words[config->decode.mode], run->device->ops->name);
     if (!loader.workers)
         loader.workers = dl2_run_processors(run);
-    return dl2_decode_choice_open(&config->loader.decode, card, &loader, &run->decoder, error);
+    return dl2_decode_choice_open(&config->decode, card, &loader, &run->decoder, error);
 }
 
 static int open_network(struct dl2_run *run, struct dl2_error *error)
@@ -306,8 +305,8 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(open_decoder(run, name.number, error));
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;
-    network.batch = config->batch;
-    network.height = network.width = config->image_size;
+    network.batch = config->loader.batch;
+    network.height = network.width = config->loader.image_size;
     network.channels = run->channels;
     network.classes = run->classes;
     for (int i = 0; i < 3; i++) {
@@ -319,7 +318,7 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
         network.std[0] = (float)((config->std[0] + config->std[1] + config->std[2]) / 3);
     }
     network.smoothing = (float)config->smoothing;
-    network.seed = config->seed;
+    network.seed = config->loader.seed;
     network.optimizer = config->optimizer;
     network.norm_decay = config->norm_decay;
     network.average = config->average_decay > 0;
@@ -373,7 +372,7 @@ int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
     if (dl2_world_rank(run->config->world) == 0)
         DL2_TRY(claim_places(run, error));
     DL2_TRY(open_network(run, error));
-    run->partner = dl2_calloc(run->config->batch, sizeof *run->partner);
+    run->partner = dl2_calloc(run->config->loader.batch, sizeof *run->partner);
     if (!run->partner)
         return no_memory(error);
     return start_monitor(run, error);
@@ -431,40 +430,27 @@ static void slot_free(void *context, void *slot)
 static struct dl2_loader_config loader_config(const struct dl2_run *run, bool train)
 {
     const struct dl2_train_config *config = run->config;
-    struct dl2_loader_config loader = DL2_LOADER_DEFAULTS;
-    loader.batch = config->batch;
-    loader.image_size = config->image_size;
+    struct dl2_loader_config loader = config->loader;
     loader.channels = run->channels;
-    loader.resize = train ? 0 : config->val_resize;
     loader.train = train;
-    loader.area_min = config->area_min;
-    loader.area_max = config->area_max;
-    loader.aspect_min = config->aspect_min;
-    loader.aspect_max = config->aspect_max;
-    loader.flip = config->flip;
-    loader.seed = config->seed;
     loader.rank = dl2_world_rank(config->world);
     loader.world = dl2_world_size(config->world);
-    loader.workers = config->workers;
     if (!loader.workers && loader.world > 1)
         loader.workers = dl2_run_processors(run);
-    loader.depth = config->loader.depth;
-    loader.batching = train ? config->loader.batching : DL2_BATCHING_STRICT;
-    loader.stop_on_bad = config->loader.stop_on_bad;
-    loader.fetch.io = config->loader.io;
     loader.decoder = run->decoder;
-    loader.decoder_shares = config->loader.decode.mode == DL2_DECODE_HYBRID;
-    loader.decoder_splices = config->loader.decode.input == DL2_DECODE_SPLICED;
+    loader.decoder_shares = config->decode.mode == DL2_DECODE_HYBRID;
+    loader.decoder_splices = config->decode.input == DL2_DECODE_SPLICED;
     if (run->device->ops->host_alloc) {
         loader.slot_alloc = slot_alloc;
         loader.slot_free = slot_free;
         loader.slot_context = run->device;
     }
-    if (train) { /* a validation set is opened anew for each validation */
-        loader.shuffle_chunk = config->loader.shuffle_chunk;
-        loader.shuffle_window = config->loader.shuffle_window;
-        loader.fetch.cache_bytes = config->loader.cache_bytes;
-        loader.decoded_cache_bytes = config->loader.decoded_cache_bytes;
+    if (train) {
+        loader.resize = 0;
+    } else { /* a validation set is opened anew for each validation: caches would be of no use */
+        loader.batching = DL2_BATCHING_STRICT;
+        loader.shuffle_chunk = loader.shuffle_window = 0;
+        loader.fetch.cache_bytes = loader.decoded_cache_bytes = 0;
     }
     return loader;
 }

@@ -94,7 +94,7 @@ static double learning_rate(const struct dl2_run *run)
     const struct dl2_train_config *config = run->config;
     struct dl2_schedule schedule = {config->policy, config->lr,     config->end_lr,
                                     run->length,    config->warmup, 1};
-    if (config->warmup < 0)
+    if (isnan(config->warmup))
         schedule.warmup = fmin(5, run->length / 10);
     else if (config->time_budget > 0)
         schedule.warmup = fmin(config->warmup, run->length / 2);
@@ -160,8 +160,8 @@ static int train_batch(struct dl2_run *run, unsigned part, unsigned parts, struc
     const unsigned ranks = dl2_world_size(config->world);
     const uint64_t number = run->state.step * ranks + dl2_world_rank(config->world);
     if (config->mixup > 0) {
-        input.lambda =
-            (float)dl2_mixup_draw(config->seed, number, config->mixup, run->partner, batch->count);
+        input.lambda = (float)dl2_mixup_draw(config->loader.seed, number, config->mixup,
+                                             run->partner, batch->count);
         input.partner = run->partner;
     }
     const struct dl2_network_step step = {number, 1.0f / (float)parts, part > 0, part + 1 < parts};

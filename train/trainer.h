@@ -54,20 +54,14 @@ struct dl2_train_config {
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
     unsigned synthetic_classes; /* without a dataset */
     uint64_t synthetic_images;
-    unsigned workers; /* of the loader; 0: one a processor, shared among its ranks */
-    struct {          /* as in struct dl2_loader_config */
-        unsigned depth;
-        enum dl2_batching batching;
-        unsigned shuffle_chunk, shuffle_window;
-        bool stop_on_bad;
-        enum dl2_io io;
-        uint64_t cache_bytes, decoded_cache_bytes; /* for training images */
-        struct dl2_decode_choice decode; /* not by the processors: the device must be a card */
-    } loader;
-    unsigned channels; /* 1 or 3; 0: 1 if a sample of the training images is gray, else 3 */
-    unsigned image_size, val_resize; /* pixels; val_resize 0: see loader.h */
-    double area_min, area_max, aspect_min, aspect_max;
-    bool flip;
+    /*
+     * Batches, crops, order and reading. The trainer sets what differs between training and
+     * validation, and rank, world, decoder and where batches lie. channels 0: 1 where a sample of
+     * the training images is all gray; workers 0: one per processor, shared among its ranks; resize
+     * is validation's; caches and shuffling are training's.
+     */
+    struct dl2_loader_config loader;
+    struct dl2_decode_choice decode; /* not by the processors: the device must be a card */
     double mean[3], std[3]; /* on the 0-255 scale; gray images use the means of the three */
 
     /* Network and device. */
@@ -81,10 +75,10 @@ struct dl2_train_config {
     bool sync_norm;                /* batch norm's statistics over all ranks */
 
     /* Optimisation. */
-    unsigned batch, accumulate; /* images a batch, batches a step, of a rank; both at least 1 */
+    unsigned accumulate; /* batches per step of a rank, at least 1; loader.batch has the images */
     enum dl2_lr_policy policy;
     double lr, end_lr;
-    double warmup;     /* epochs; negative: a tenth of the run, at most five */
+    double warmup;     /* epochs; NAN: a tenth of the run, at most five */
     bool lr_per_epoch; /* the rate stays in a pass, as (DL)2 has it; else it moves every step */
     enum dl2_optimizer optimizer;
     double momentum, beta2; /* AdamW's two betas; SGD has no beta2 */
@@ -98,13 +92,12 @@ struct dl2_train_config {
      * that is less, so that they don't begin with the fresh weights (TensorFlow's
      * ExponentialMovingAverage, num_updates). 0: none.
      */
-    double average_decay;
-    uint64_t seed;
+    double average_decay; /* loader.seed is the seed of weights, mixup and dropout, too */
 
     /* The run. */
     unsigned trainers;  /* that share the machine, this one included, for the report alone; 0: 1 */
-    double time_budget; /* seconds from `started`, all parts of a resumed run together; 0: none */
-    double run_epochs;  /* stop after so many in this part; 0: go on to the end */
+    double time_budget; /* seconds from `started`, all parts of a resumed run together; NAN: none */
+    double run_epochs;  /* stop after so many in this part; NAN: go on to the end */
     double validate_every;   /* epochs, whole; 0: only at the end */
     double checkpoint_every; /* epochs; 0: only when it stops or ends */
     bool skip_validation;
@@ -117,7 +110,13 @@ struct dl2_train_config {
     const char *export;     /* file that receives the weights at the end; NULL: none */
     double started;         /* dl2_clock_wall() when the program began */
     const volatile sig_atomic_t *stop; /* becomes non-zero to stop after the step; may be NULL */
-    json_t *versions;                  /* of libraries, for the report; borrowed, may be NULL */
+    /* What users say of stages, device and world; dl2-train sets these from it. */
+    struct {
+        const char *data, *world;
+        double epochs;
+        unsigned ranks, gpus;
+    } given;
+    json_t *versions; /* of libraries, for the report; borrowed, may be NULL */
 };
 
 /* A run, once all is open. */

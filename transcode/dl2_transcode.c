@@ -1,4 +1,4 @@
-/* dl2-transcode: a tree of images, recompressed by several codecs at several qualities. */
+/* dl2-transcode: recompresses a tree of images by several codecs at several qualities. */
 #include "codec/jpeg/jpeg_slices.h"
 #include "common/file.h"
 #include "common/memory.h"
@@ -17,43 +17,109 @@
 
 enum { MAX_CODECS = 32, MAX_CONTAINERS = 16 };
 
-/* What the command line says, before it is checked as a whole. */
-struct arguments {
-    const char *codecs, *qualities, *subsampling, *efforts, *restart;
+/* What a run does; as bits, the rows' `commands`. */
+enum task { ENCODE, COPY, INDEX };
+enum { ENCODES = 1 << ENCODE, WRITES = ENCODES | 1 << COPY };
+
+enum { LIST_CODECS, LIST_CONTAINERS, LIST_NOTHING };
+static const char *const lists[] = {
+    [LIST_CODECS] = "codecs", [LIST_CONTAINERS] = "containers", NULL};
+
+static const char *const subsamplings[] = {"420", "422", "444", NULL};
+static const char *const restarts[] = {"tiles", "none", NULL};
+static const char *containers[MAX_CONTAINERS + 1]; /* filled in by main() */
+
+enum { ENCODERS_OWN = 100 };
+
+static struct arguments {
+    const char *codecs, *qualities, *efforts;
+    unsigned subsampling, restart; /* numbers of words; ENCODERS_OWN: not given */
     uint8_t background[3];
     uint64_t max_pixels, memory_mib;
     bool force, prune;
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
     bool copy, index;
-    unsigned list; /* LIST_CODECS... or LIST_NOTHING */
+    unsigned list;
+} arguments = {.qualities = "75",
+               .subsampling = ENCODERS_OWN,
+               .restart = ENCODERS_OWN,
+               .background = {255, 255, 255},
+               .max_pixels = DL2_DEFAULT_MAX_PIXELS,
+               .shard_mib = 256,
+               .list = LIST_NOTHING};
+static struct dl2_common_options common;
+
+#define AT(member) offsetof(struct arguments, member)
+
+static const struct dl2_option table[] = {
+    {DL2_OPTION_GROUP, .help = "Options for encoding:"},
+    {DL2_OPTION_TEXT, "codec", 'c', "LIST", "Codecs to encode with, of those below", AT(codecs),
+     .list = "codecs", .commands = ENCODES},
+    {DL2_OPTION_TEXT, "q", 'q', "LIST",
+     "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50", AT(qualities),
+     .commands = ENCODES},
+    {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
+     "Chroma subsampling of codecs that have the choice", AT(subsampling), .words = subsamplings,
+     .unset = "420", .commands = ENCODES},
+    {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N",
+     "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
+     "means",
+     AT(efforts), .commands = ENCODES},
+    {DL2_OPTION_CHOICE, "restart", 0, "tiles|none",
+     "Restart intervals of JPEG, with which the loader decodes only what a crop needs, for 0 to "
+     "3% more bytes; progressive files have none",
+     AT(restart), .words = restarts, .unset = "tiles", .commands = ENCODES},
+    {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
+     AT(background), .parse = dl2_parse_colour, .unset = "white", .commands = ENCODES},
+    {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
+     .min = 1, .max = 4294967295.0, .commands = ENCODES},
+    {DL2_OPTION_UINT64, "memory", 0, "MIB",
+     "Memory for all images in work together, which limits how many large ones are in work at "
+     "once",
+     AT(memory_mib), .min = 1, .max = 1u << 30, .unset = "half of the machine's memory",
+     .commands = ENCODES},
+
+    {DL2_OPTION_GROUP, .help = "Options for output:"},
+    {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
+     AT(container), .words = containers, .list = "containers", .commands = WRITES},
+    {DL2_OPTION_UINT, "shard", 0, "MIB",
+     "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
+     .min = 1, .max = 1u << 20, .commands = WRITES},
+    {DL2_OPTION_FLAG, "copy", 0, NULL,
+     "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
+     .commands = WRITES},
+    {DL2_OPTION_FLAG, "index", 0, NULL, "Write an index for the packed dataset SOURCE", AT(index)},
+    {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(force), .commands = WRITES},
+    {DL2_OPTION_FLAG, "prune", 0, NULL,
+     "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
+     "DEST that SOURCE lacks) instead of naming them",
+     AT(prune), .commands = WRITES},
+
+    {DL2_OPTION_GROUP, .help = "Options for scripts:"},
+    {DL2_OPTION_CHOICE, "list", 0, "WHAT",
+     "Check the other options, list what this build has, and exit: codecs (name, lossy or "
+     "lossless, extension) or containers (name, read or read,write, extensions, summary); one line "
+     "each, with tabs between the columns",
+     AT(list), .words = lists},
+    {DL2_OPTION_END},
 };
 
-enum { LIST_CODECS, LIST_CONTAINERS, LIST_NOTHING };
-static const char *const lists[] = {
-    [LIST_CODECS] = "codecs", [LIST_CONTAINERS] = "containers", NULL};
+static struct dl2_program program = {
+    .name = "dl2-transcode",
+    .synopsis = "SOURCE [DEST]",
+    .summary = "Recompress a tree of images by several codecs at several qualities.",
+    .options = table,
+    .values = &arguments,
+    .print_versions = dl2_codec_print_versions,
+    .max_arguments = 2,
+};
 
-static int parse_subsampling(const char *text, void *value, struct dl2_error *error)
+static struct dl2_writer_options pack_options(void)
 {
-    if (strcmp(text, "420") != 0 && strcmp(text, "422") != 0 && strcmp(text, "444") != 0)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not 420, 422 or 444", text);
-    *(const char **)value = text;
-    return DL2_OK;
-}
-
-static struct dl2_writer_options pack_options(const struct arguments *arguments)
-{
-    return (struct dl2_writer_options){.container = dl2_container_name(arguments->container),
+    return (struct dl2_writer_options){.container = dl2_container_name(arguments.container),
                                        .slice = dl2_jpeg_slice,
-                                       .shard_bytes = (uint64_t)arguments->shard_mib << 20};
-}
-
-static int parse_restart(const char *text, void *value, struct dl2_error *error)
-{
-    if (strcmp(text, "tiles") != 0 && strcmp(text, "none") != 0)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not tiles or none", text);
-    *(const char **)value = text;
-    return DL2_OK;
+                                       .shard_bytes = (uint64_t)arguments.shard_mib << 20};
 }
 
 /* The codecs to encode with. */
@@ -98,7 +164,7 @@ static int select_codecs(const char *text, struct selection *selection, struct d
     return status;
 }
 
-/* "6", where only one codec has a choice, or "webp=6,avif=8". */
+/* "6" if only one codec has a choice, or "webp=6". */
 static int set_effort(const char *text, struct selection *selection, struct dl2_error *error)
 {
     const char *equals = strchr(text, '='), *number = equals ? equals + 1 : text;
@@ -145,33 +211,31 @@ static int set_efforts(const char *text, struct selection *selection, struct dl2
     return status;
 }
 
-/* Every lossy codec at every quality, every lossless one once. */
-static int make_targets(const struct arguments *arguments, struct dl2_transcode_target **out,
-                        size_t *count, struct dl2_error *error)
+/* Makes a target for every lossy codec at every quality and every lossless one. */
+static int make_targets(struct dl2_transcode_target **out, size_t *count, struct dl2_error *error)
 {
     struct selection selection = {.count = 0};
-    DL2_TRY(select_codecs(arguments->codecs ? arguments->codecs : dl2_codec_at(0)->name, &selection,
-                          error));
-    if (arguments->efforts)
-        DL2_TRY(set_efforts(arguments->efforts, &selection, error));
+    DL2_TRY(select_codecs(arguments.codecs, &selection, error));
+    if (arguments.efforts)
+        DL2_TRY(set_efforts(arguments.efforts, &selection, error));
     bool lossy = false, subsampled = false, restarted = false;
     for (size_t c = 0; c < selection.count; c++) {
         lossy = lossy || selection.codecs[c]->lossy;
         subsampled = subsampled || selection.codecs[c]->has_subsampling;
         restarted = restarted || selection.codecs[c]->has_restart;
     }
-    if (arguments->qualities && !lossy)
+    if (dl2_option_given(&program, &common, "q") && !lossy)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "--q: every codec in use is lossless");
-    if (arguments->subsampling && !subsampled)
+    if (arguments.subsampling != ENCODERS_OWN && !subsampled)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--subsampling: none of the codecs in use has a choice");
-    if (arguments->restart && !restarted)
+    if (arguments.restart != ENCODERS_OWN && !restarted)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "--restart is for JPEG, which is not in use");
 
     unsigned *qualities;
     size_t quality_count;
-    const int status = dl2_parse_uint_list(arguments->qualities ? arguments->qualities : "75", 1,
-                                           100, &qualities, &quality_count, error);
+    const int status =
+        dl2_parse_uint_list(arguments.qualities, 1, 100, &qualities, &quality_count, error);
     if (status < 0) {
         dl2_error_prefix(error, "--q");
         return status;
@@ -186,10 +250,10 @@ static int make_targets(const struct arguments *arguments, struct dl2_transcode_
             target->encode = (struct dl2_encode_options)DL2_ENCODE_DEFAULTS;
             target->encode.quality = (int)qualities[q];
             target->encode.effort = selection.efforts[c];
-            if (codec->has_subsampling)
-                target->encode.subsampling = arguments->subsampling;
-            if (codec->has_restart)
-                target->encode.restart = arguments->restart;
+            if (codec->has_subsampling && arguments.subsampling != ENCODERS_OWN)
+                target->encode.subsampling = subsamplings[arguments.subsampling];
+            if (codec->has_restart && arguments.restart != ENCODERS_OWN)
+                target->encode.restart = restarts[arguments.restart];
         }
     }
     free(qualities);
@@ -230,46 +294,52 @@ static void print_table(const struct dl2_transcode_result *result)
 }
 
 /* The exit status of a finished run. */
-static int end_program(const struct dl2_program *program, int status, const struct dl2_error *error,
-                       bool failures)
+static int end_program(int status, const struct dl2_error *error, bool failures)
 {
     int exit_status = status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     if (status == DL2_ERR_ARGUMENT)
-        exit_status = dl2_program_usage_error(program, "%s", error->message);
+        exit_status = dl2_program_usage_error(&program, "%s", error->message);
     else if (status < 0)
-        fprintf(stderr, "%s: %s\n", program->name, error->message);
+        fprintf(stderr, "%s: %s\n", program.name, error->message);
     return exit_status;
 }
 
-static int transcode(const struct arguments *arguments, const struct dl2_program *program,
-                     const struct dl2_common_options *common, char **places)
+/* Half of the machine's memory. */
+static uint64_t default_memory_mib(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? ((uint64_t)pages * (uint64_t)page >> 21) + 1 : 1024;
+}
+
+static int transcode(char **places)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_transcode_target *targets = NULL;
     size_t target_count = 0;
-    if (make_targets(arguments, &targets, &target_count, &error) < 0) {
+    if (make_targets(&targets, &target_count, &error) < 0) {
         free(targets);
-        return dl2_program_usage_error(program, "%s", error.message);
+        return dl2_program_usage_error(&program, "%s", error.message);
     }
     struct dl2_progress progress;
-    struct dl2_transcode_options options = {.source = places[0],
-                                            .dest = places[1],
-                                            .targets = targets,
-                                            .target_count = target_count,
-                                            .decode = DL2_DECODE_DEFAULTS,
-                                            .jobs = common->jobs,
-                                            .memory = arguments->memory_mib << 20,
-                                            .pack = pack_options(arguments),
-                                            .force = arguments->force,
-                                            .prune = arguments->prune,
-                                            .on_message = on_message,
-                                            .on_progress = on_progress,
-                                            .context = &progress};
-    options.decode.max_pixels = arguments->max_pixels;
-    memcpy(options.decode.background, arguments->background, sizeof arguments->background);
+    struct dl2_transcode_options options = {
+        .source = places[0],
+        .dest = places[1],
+        .targets = targets,
+        .target_count = target_count,
+        .decode = DL2_DECODE_DEFAULTS,
+        .jobs = common.jobs,
+        .memory = (arguments.memory_mib ? arguments.memory_mib : default_memory_mib()) << 20,
+        .pack = pack_options(),
+        .force = arguments.force,
+        .prune = arguments.prune,
+        .on_message = on_message,
+        .on_progress = on_progress,
+        .context = &progress};
+    options.decode.max_pixels = arguments.max_pixels;
+    memcpy(options.decode.background, arguments.background, sizeof arguments.background);
 
     struct dl2_transcode_result result;
-    dl2_progress_begin(&progress, "transcode", "images", 0, common->quiet);
+    dl2_progress_begin(&progress, "transcode", "images", 0, common.quiet);
     int status = dl2_transcode(&options, &result, &error);
     dl2_progress_end(&progress);
     const bool failures = status == DL2_OK && result.failed_sources;
@@ -278,120 +348,88 @@ static int transcode(const struct arguments *arguments, const struct dl2_program
     if (failures)
         fprintf(stderr,
                 "%s: %zu of %zu images failed; they are named above and in dl2-variant.json\n",
-                program->name, result.failed_sources, result.sources);
+                program.name, result.failed_sources, result.sources);
     dl2_transcode_result_free(&result);
     free(targets);
-    return end_program(program, status, &error, failures);
+    return end_program(status, &error, failures);
 }
 
-static int copy(const struct arguments *arguments, const struct dl2_program *program,
-                const struct dl2_common_options *common, char **places)
+static int copy(char **places)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_progress progress;
     const struct dl2_copy_options options = {.source = places[0],
                                              .dest = places[1],
-                                             .pack = pack_options(arguments),
-                                             .jobs = common->jobs,
-                                             .force = arguments->force,
-                                             .prune = arguments->prune,
+                                             .pack = pack_options(),
+                                             .jobs = common.jobs,
+                                             .force = arguments.force,
+                                             .prune = arguments.prune,
                                              .on_message = on_message,
                                              .on_progress = on_progress,
                                              .context = &progress};
     struct dl2_copy_result result;
-    dl2_progress_begin(&progress, "copy", "images", 0, common->quiet);
+    dl2_progress_begin(&progress, "copy", "images", 0, common.quiet);
     int status = dl2_copy(&options, &result, &error);
     dl2_progress_end(&progress);
     if (status == DL2_OK)
         printf("%s: %zu images, %" PRIu64 " bytes, as %s; %zu written, %zu failed\n",
                DL2_SHOWN(places[1]), result.images, result.bytes,
-               dl2_container_name(arguments->container), result.written, result.failed);
-    return end_program(program, status, &error, result.failed > 0);
+               dl2_container_name(arguments.container), result.written, result.failed);
+    return end_program(status, &error, result.failed > 0);
 }
 
-static int write_index(const struct dl2_program *program, const struct dl2_common_options *common,
-                       const char *path)
+static int write_index(const char *path)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     size_t count = 0;
-    int status = dl2_dataset_write_index(path, dl2_jpeg_slice, common->jobs, &count, &error);
+    int status = dl2_dataset_write_index(path, dl2_jpeg_slice, common.jobs, &count, &error);
     if (status == DL2_OK)
         printf("%s/dl2-index.bin: %zu samples\n", DL2_SHOWN(path), count);
-    return end_program(program, status, &error, false);
+    return end_program(status, &error, false);
 }
 
 /* Prints what this build has, after checking the other options. */
-static int print_list(const struct arguments *arguments, const struct dl2_program *program)
+static int print_list(void)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_transcode_target *targets = NULL;
     size_t count = 0;
-    const int status = make_targets(arguments, &targets, &count, &error);
+    const int status = make_targets(&targets, &count, &error);
     free(targets);
     if (status < 0)
-        return dl2_program_usage_error(program, "%s", error.message);
-    if (arguments->list == LIST_CONTAINERS)
+        return dl2_program_usage_error(&program, "%s", error.message);
+    if (arguments.list == LIST_CONTAINERS)
         dl2_container_list(stdout);
     else
         dl2_codec_list(stdout);
     return DL2_EXIT_OK;
 }
 
-/* The first of these options that was given, or NULL. */
-static const char *first_given(const struct dl2_program *program,
-                               const struct dl2_common_options *common, const char *const *names)
+static int run(char **places, size_t count)
 {
-    while (*names && !dl2_option_given(program, common, *names))
-        names++;
-    return *names;
-}
-
-/* An exit status where an option would have no effect, else 0. */
-static int check_effects(const struct arguments *arguments, const struct dl2_program *program,
-                         const struct dl2_common_options *common)
-{
-    static const char *const encoding[] = {"codec",       "q",       "effort",
-                                           "subsampling", "restart", "background",
-                                           "max-pixels",  "memory",  NULL};
-    static const char *const writing[] = {"copy", "force", "prune", "container", "shard", NULL};
-    const char *encodes = first_given(program, common, encoding);
-    const char *writes = first_given(program, common, writing);
-    if (arguments->index && (encodes || writes))
-        return dl2_program_usage_error(program,
-                                       "--index takes one folder, and goes by itself: "
-                                       "leave out --%s",
-                                       encodes ? encodes : writes);
-    if (arguments->copy && encodes)
-        return dl2_program_usage_error(program, "--copy leaves images as they are: leave out --%s",
-                                       encodes);
-    const char *container = dl2_container_name(arguments->container);
-    if (dl2_option_given(program, common, "shard") && !dl2_container_is_packed(container))
-        return dl2_program_usage_error(program,
-                                       "--shard has no effect: --container=%s has no "
-                                       "shards",
-                                       container);
-    return 0;
-}
-
-static int run(const struct arguments *arguments, const struct dl2_program *program,
-               const struct dl2_common_options *common, char **places, size_t count)
-{
-    const int wrong = check_effects(arguments, program, common);
-    if (wrong)
-        return wrong;
-    if (arguments->list != LIST_NOTHING)
-        return print_list(arguments, program);
-    if (arguments->index && count != 1)
-        return dl2_program_usage_error(program, "--index takes one folder, and goes by itself");
-    if (arguments->index)
-        return write_index(program, common, places[0]);
+    const enum task task = arguments.index ? INDEX : arguments.copy ? COPY : ENCODE;
+    const char *idle = dl2_option_without_effect(&program, &common, 1u << task);
+    if (idle)
+        return dl2_program_usage_error(&program, "%s: leave out --%s",
+                                       task == COPY ? "--copy leaves images as they are"
+                                                    : "--index only writes an index",
+                                       idle);
+    const char *container = dl2_container_name(arguments.container);
+    if (dl2_option_given(&program, &common, "shard") && !dl2_container_is_packed(container))
+        return dl2_program_usage_error(
+            &program, "--shard has no effect: --container=%s has no shards", container);
+    if (arguments.list != LIST_NOTHING)
+        return print_list();
+    if (task == INDEX && count != 1)
+        return dl2_program_usage_error(&program, "--index takes one folder");
+    if (task == INDEX)
+        return write_index(places[0]);
     if (count != 2)
-        return dl2_program_usage_error(program, "name a SOURCE and a DEST");
-    return arguments->copy ? copy(arguments, program, common, places)
-                           : transcode(arguments, program, common, places);
+        return dl2_program_usage_error(&program, "name a SOURCE and a DEST");
+    return task == COPY ? copy(places) : transcode(places);
 }
 
-/* What --help says below the options, beginning with the codecs and the containers. */
+/* The end of --help: this build's codecs and containers, one line each, then the text. To free. */
 static char *describe_details(void)
 {
     char *text = NULL;
@@ -415,22 +453,22 @@ static char *describe_details(void)
     for (size_t i = 0; (container = dl2_container_name(i)); i++)
         fprintf(out, "  %-6s  %s\n", container, dl2_container_summary(container));
     fputs("\n"
-          "Makes DEST/CODEC-QUALITY for each, with the tree of SOURCE, a dl2-variant.json with "
-          "what it is, and a dl2-variant.jsonl with a line an image. EXIF orientation is applied, "
-          "gray stays gray where the codec can, alpha is laid over the background. What an image "
-          "is, its content says, not its name. DEST may not lie in SOURCE: the next run would take "
-          "the variants for images of it.\n\n"
+          "Makes DEST/CODEC-QUALITY for each, with the tree of SOURCE, a dl2-variant.json that "
+          "describes it, and a dl2-variant.jsonl with one line per image. EXIF orientation is "
+          "applied, gray stays gray where the codec can, and transparent pixels are laid over the "
+          "background. The content of a file, not its name, decides whether it is an image. DEST "
+          "may not lie in SOURCE: the next run would take the variants for images of it.\n\n"
           "A rerun makes only what is missing or out of date: no file, another size than was "
           "written, a source of another size or time, other options, another version of the "
           "codec's library. A run that was killed leaves no half-written file; run it again to "
           "complete it.\n\n"
           "With --container other than folder, a variant is a few large files, in train/ and val/ "
-          "where SOURCE has them, and a dl2-index.bin that makes opening instant and holds a check "
-          "sum of every image. It is made as a whole: if anything is out of date, everything is "
-          "made again. --copy makes DEST itself such a container of SOURCE's "
-          "bytes as they are, or class folders out of one. --index writes a dl2-index.bin beside "
-          "the shards that others have packed.\n\n"
-          "Exit status: 0 all well, 1 an image or the run failed (named on stderr), 2 wrong "
+          "if SOURCE has them, with a dl2-index.bin that makes opening fast and holds a "
+          "checksum of every image. It is made as a whole: if anything is out of date, everything "
+          "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
+          "class folders from one. --index writes a dl2-index.bin beside shards that another "
+          "program packed.\n\n"
+          "Exit status: 0 success, 1 an image or the run failed (named on stderr), 2 wrong "
           "usage.\n\n"
           "Examples:\n"
           "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
@@ -444,106 +482,21 @@ static char *describe_details(void)
     return text;
 }
 
-static void print_versions(FILE *out)
-{
-    dl2_codec_print_versions(out);
-}
-
-/* Half of the machine's memory. */
-static uint64_t default_memory_mib(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? ((uint64_t)pages * (uint64_t)page >> 21) + 1 : 1024;
-}
-
 int main(int argc, char **argv)
 {
-    const char *default_codec = dl2_codec_at(0)->name;
-    char codec_help[128];
-    snprintf(codec_help, sizeof codec_help, "Codecs to encode with, of those below (default: %s)",
-             default_codec);
-    const char *containers[MAX_CONTAINERS + 1] = {NULL};
-    char container_choice[128] = "";
-    for (size_t i = 0; i < MAX_CONTAINERS && (containers[i] = dl2_container_name(i)); i++) {
-        const size_t used = strlen(container_choice);
-        snprintf(container_choice + used, sizeof container_choice - used, "%s%s", i ? "|" : "",
-                 containers[i]);
-    }
-    struct arguments arguments = {.background = {255, 255, 255},
-                                  .max_pixels = DL2_DEFAULT_MAX_PIXELS,
-                                  .memory_mib = default_memory_mib(),
-                                  .shard_mib = 256,
-                                  .list = LIST_NOTHING};
-    const struct dl2_option table[] = {
-        {DL2_OPTION_TEXT, "codec", 'c', "LIST", codec_help, &arguments.codecs, 0, 0, NULL},
-        {DL2_OPTION_TEXT, "q", 'q', "LIST",
-         "Qualities of lossy codecs, 1 to 100, higher is better, as 10,25,50 (default: 75)",
-         &arguments.qualities, 0, 0, NULL},
-        {DL2_OPTION_PARSE, "subsampling", 's', "420|422|444",
-         "Chroma of codecs that have the choice (default: 420)", &arguments.subsampling, 0, 0,
-         parse_subsampling},
-        {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N",
-         "An encoder's effort, or several as webp=6,png=9; what it means is said below",
-         &arguments.efforts, 0, 0, NULL},
-        {DL2_OPTION_PARSE, "restart", 0, "tiles|none",
-         "Restart intervals of JPEG that let the loader decode only what a crop needs, at 0 to 3% "
-         "more "
-         "bytes; progressive files have none (default: tiles)",
-         &arguments.restart, 0, 0, parse_restart},
-        {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "What is under alpha (default: white)",
-         arguments.background, 0, 0, dl2_parse_colour},
-        {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse larger images (default: 134217728)",
-         &arguments.max_pixels, 1, 4294967295.0, NULL},
-        {DL2_OPTION_UINT64, "memory", 0, "MIB",
-         "What the images in work may take together, so that large ones aren't all worked on at "
-         "once "
-         "(default: half of the machine's memory)",
-         &arguments.memory_mib, 1, 1u << 30, NULL},
-        {DL2_OPTION_CHOICE, "container", 0, container_choice,
-         "What variants lie in, one of the containers below (default: folder)",
-         &arguments.container, 0, 0, NULL, containers},
-        {DL2_OPTION_UINT, "shard", 0, "MIB",
-         "Begin another chunk or shard at this size (default: 256; chunks have at most 10000 "
-         "images)",
-         &arguments.shard_mib, 1, 1u << 20, NULL},
-        {DL2_OPTION_FLAG, "copy", 0, NULL,
-         "Copy SOURCE's images to DEST as they are, into the container that is asked for",
-         &arguments.copy, 0, 0, NULL},
-        {DL2_OPTION_FLAG, "index", 0, NULL, "Write an index for the packed dataset SOURCE",
-         &arguments.index, 0, 0, NULL},
-        {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", &arguments.force, 0, 0,
-         NULL},
-        {DL2_OPTION_FLAG, "prune", 0, NULL,
-         "Remove images of earlier runs whose source is gone, with --copy every image of a folder "
-         "DEST that SOURCE lacks (default: name them)",
-         &arguments.prune, 0, 0, NULL},
-        {DL2_OPTION_CHOICE, "list", 0, "WHAT",
-         "Check the other options, list what this build has, and end: codecs (name, lossy or "
-         "lossless, extension) or containers (name, read or read,write, extensions, summary); a "
-         "line each, with tabs between the columns",
-         &arguments.list, 0, 0, NULL, lists},
-        {DL2_OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL},
-    };
-    char *details = describe_details();
-    const struct dl2_program program = {
-        .name = "dl2-transcode",
-        .synopsis = "SOURCE [DEST]",
-        .summary = "Recompress a tree of images by several codecs at several qualities.",
-        .details = details,
-        .options = table,
-        .print_versions = print_versions,
-        .min_arguments = 0,
-        .max_arguments = 2};
-    struct dl2_common_options common = {0};
-    char **places;
+    char **places, *details = describe_details();
     size_t count;
+    for (size_t i = 0; i < MAX_CONTAINERS; i++)
+        containers[i] = dl2_container_name(i);
+    arguments.codecs = dl2_codec_at(0)->name;
+    program.details = details;
     dl2_program_parse(&program, argc, argv, &common, &places, &count);
     for (size_t i = 0; i < count; i++) { /* "photos/" would be "photos//train" in messages */
         const int length = dl2_path_folder_length(places[i]);
         if (length)
             places[i][length] = '\0';
     }
-    int exit_status = run(&arguments, &program, &common, places, count);
+    const int exit_status = run(places, count);
     free(places);
     free(details);
     return exit_status;

@@ -495,6 +495,68 @@ static void lists_of_numbers_and_names(void **state)
     assert_int_equal(dl2_parse_name_list("jpeg,", &names, &count, &error), DL2_ERR_ARGUMENT);
 }
 
+struct inner {
+    uint64_t size;
+    unsigned colour;
+    bool stops;
+};
+
+struct outer {
+    double rate, lost;
+    const char *name, *none;
+    bool flip;
+    struct inner inner;
+};
+
+static void settings_become_json(void **state)
+{
+    (void)state;
+    static const char *const colours[] = {"red", "blue", NULL};
+    static const char *const actions[] = {"go", "stop", NULL};
+    static const struct dl2_option inner[] = {
+        {DL2_OPTION_SIZE, "size", .offset = offsetof(struct inner, size)},
+        {DL2_OPTION_CHOICE, "colour", .offset = offsetof(struct inner, colour), .words = colours,
+         .roles = DL2_OPTION_FIXED | DL2_OPTION_COMPARED},
+        {DL2_OPTION_SWITCH, "action", .offset = offsetof(struct inner, stops), .words = actions},
+        {DL2_OPTION_END},
+    };
+    static const struct dl2_option outer[] = {
+        {DL2_OPTION_GROUP, .help = "Options:"},
+        {DL2_OPTION_REAL, "rate", .offset = offsetof(struct outer, rate),
+         .roles = DL2_OPTION_FIXED},
+        {DL2_OPTION_REAL, "lost", .offset = offsetof(struct outer, lost)},
+        {DL2_OPTION_TABLE, .table = inner, .offset = offsetof(struct outer, inner)},
+        {DL2_OPTION_TEXT, "name", .offset = offsetof(struct outer, name),
+         .roles = DL2_OPTION_COMPARED},
+        {DL2_OPTION_TEXT, "none", .offset = offsetof(struct outer, none)},
+        {DL2_OPTION_NEGATE, "no-flip", .offset = offsetof(struct outer, flip)},
+        {DL2_OPTION_END},
+    };
+    const struct outer values = {0.5, NAN, "n", NULL, true, {1u << 20, 1, true}};
+    const struct {
+        unsigned roles;
+        const char *json;
+    } selected[] = {
+        {DL2_OPTION_FIXED, "{\"rate\":0.5,\"colour\":\"blue\"}"},
+        {DL2_OPTION_COMPARED, "{\"colour\":\"blue\",\"name\":\"n\"}"},
+        {DL2_OPTION_NOTED, "{}"},
+    };
+    json_t *all = dl2_options_json(outer, &values);
+    char *text = json_dumps(all, JSON_COMPACT);
+    assert_string_equal(text, "{\"rate\":0.5,\"lost\":null,\"size\":1048576,\"colour\":\"blue\","
+                              "\"action\":\"stop\",\"name\":\"n\",\"none\":null,"
+                              "\"no-flip\":false}");
+    free(text);
+    for (size_t i = 0; i < sizeof selected / sizeof *selected; i++) {
+        json_t *some = dl2_options_select(outer, all, selected[i].roles);
+        text = json_dumps(some, JSON_COMPACT);
+        assert_string_equal(text, selected[i].json);
+        free(text);
+        json_decref(some);
+    }
+    json_decref(all);
+}
+
 static void sizes_in_words(void **state)
 {
     (void)state;
@@ -625,6 +687,7 @@ int main(void)
         cmocka_unit_test(files_are_expected),
         cmocka_unit_test(words_are_parsed),
         cmocka_unit_test(lists_of_numbers_and_names),
+        cmocka_unit_test(settings_become_json),
         cmocka_unit_test(sizes_in_words),
         cmocka_unit_test(monitor_samples_the_process),
         cmocka_unit_test(long_timelines_are_thinned),

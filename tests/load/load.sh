@@ -160,7 +160,7 @@ for wrong in "--epochs 2" --cold "--name x"; do
 done
 for wrong in "--image-size 32" "--batch 3" --gray "--crop-area 0.5,1"; do
     expect 2 dl2-load analyze "$work/flowers" --device-report x $wrong
-    grep -q -e "dl2-load: ${wrong%% *} is what --device-report says" "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
+    grep -q -e "dl2-load: ${wrong%% *} is taken from --device-report" "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
 done
 for option in split dtype layout on-bad batching io device-kind decode gpu-input gpu-engine; do
     explained $option dl2-load bench "$work/flowers"

@@ -9,6 +9,7 @@ import json
 import os
 import queue
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -1016,6 +1017,25 @@ class Words(unittest.TestCase):
                 if not name.startswith("_") and not name.startswith("n_"):
                     self.assertTrue(getattr(thing, name).__doc__, name)
         self.assertIn("image_size=224", dl2.Loader.__text_signature__)
+
+    def test_keywords_are_the_options_of_dl2_load(self):
+        """The same settings have both, but for names, and for what only one of them is for."""
+        renamed = {"crop-area": "area", "cache": "cache_bytes", "cache-decoded": "decoded_cache_bytes",
+                   "on-bad": "stop_on_bad", "gray": "channels", "val": "train", "jobs": "workers"}
+        of_the_program = set("""help usage version quiet json name epochs cold scaling digest decode gpu-input gpu-engine
+            card device-rate device-report device seconds within memory quality whole""".split())
+        of_python = set("mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction".split())
+        script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
+        options = set(re.search(r"-\*\) choices='(.*)'", script)[1].replace("--", "").split())
+        keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))
+        self.assertLessEqual(of_the_program, options)
+        self.assertEqual({renamed.get(name, name.replace("-", "_")) for name in options - of_the_program},
+                         keywords - of_python)
+        for keyword in ("dtype", "layout", "batching", "io"):
+            words = re.search(rf"--{keyword}\) choices='(.*)'", script)[1].split()
+            with self.assertRaisesRegex(ValueError, f"{keyword} is one of ") as raised:
+                dl2.Loader("nowhere", **{keyword: "none"})
+            self.assertEqual(words, [word.lower() for word in re.findall(r"'(\w+)'", str(raised.exception))][:-1])
 
 
 if __name__ == "__main__":

@@ -72,6 +72,16 @@ touch -d 2001-01-01 "$study/train/raw/small/seed-2/experiment_report.json" \
     "$study/train/jpeg-50/small/seed-2/experiment_report.json"
 expect 0 report "$study"
 says "$work/err" "raw, small, seed 2: unlike the trainings that are shown, epochs is 2, not 6"
+# A report's own list of what bears on accuracy is what counts, beside one without a list too.
+comparable='{"epochs": 6, "lr": 0.5, "stages": [1, 2]}' epochs=2 training "$study" raw listed 1 0.8
+comparable='{"epochs": 6, "lr": 0.5, "stages": [1, 2]}' epochs=9 training "$study" raw listed 2 0.8
+comparable='{"epochs": 6, "lr": 0.25, "stages": [2, 1]}' training "$study" jpeg-50 listed 1 0.8
+epochs=2 training "$study" jpeg-50 listed 2 0.8
+expect 0 report "$study"
+says "$work/err" "jpeg-50, listed, seed 1: unlike the trainings that are shown, lr is 0.25, not 0.5; stages is [2,1], not [1,2]" \
+    "jpeg-50, listed, seed 2: unlike the trainings that are shown, epochs is 2, not 6"
+silent "$work/err" "raw, listed"
+rm -r "$study"/train/*/listed
 # Networks are compared by themselves.
 epochs=9.0 training "$study" raw large 1 0.8
 epochs=9.0 training "$study" raw large 2 0.8

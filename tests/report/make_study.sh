@@ -35,7 +35,7 @@ JSON
 
 # training FOLDER NAME ARCH SEED TOP1 [COMPLETED]: TOP1 is a fraction. Variables may change it: epochs
 # (2), trainers (1; empty: not recorded), images and val_images (800, 200), paths and sets (arguments' val
-# and what comes after the first of "final", as JSON).
+# and what comes after the first of "final", as JSON), comparable (the report's list, as JSON; none).
 training() {
     mkdir -p "$1/train/$2/$3/seed-$4"
     trainers_field=", \"trainers\": ${trainers-1}"
@@ -43,6 +43,7 @@ training() {
     cat >"$1/train/$2/$3/seed-$4/experiment_report.json" <<JSON
 {"schema": "dl2-experiment/1", "variant": "$2", "arch": "$3", "seed": $4, "device": "cpu",
  "arguments": {"data": "data/$2", "epochs": ${epochs:-2}, "val": [${paths:-}]${trainers_field}},
+ ${comparable:+"\"comparable\": $comparable,"}
  "versions": {"dl2": "0.1.0"}, "machine": {"cpu": "c", "cores": 2},
  "classes": 10, "train_images": ${images:-800}, "val_images": ${val_images:-200}, "train_bytes": 1, "parameters": 1,
  "epochs": [{"epoch": 0, "val": [{"name": "$2", "images": 200, "loss": 2, "top1": 0.25, "top5": 0.5}],

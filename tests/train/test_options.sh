@@ -107,6 +107,15 @@ dl2-train --help | sed -n 's/^.* --\([a-z0-9-]*\).*/\1/p' |
         grep -q "\"$name\":" base/$REPORT || { echo "FAIL: the report has no '$name'" >&2; exit 1; }
     done || exit 1
 
+# What bears on accuracy is listed for comparisons; where the run is, how it loads and its seed are not.
+sed -n '/"comparable": {/,/^  }/p' base/$REPORT >comparable
+for name in batch classes device epochs image-size lr val-resize; do
+    grep -q "\"$name\":" comparable || fail "comparable has no '$name'"
+done
+for name in arch cache data jobs name out seed threads; do
+    ! grep -q "\"$name\":" comparable || fail "comparable has '$name'"
+done
+
 # Wrong usage.
 dl2-train $smallest $base --decode gpu --device ref --out wrong >"$work/out" 2>"$work/err" # 2: not built
 got=$?

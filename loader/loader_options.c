@@ -1,0 +1,135 @@
+#include "loader/loader_options.h"
+
+#include "loader/batch_decoder.h"
+#include "loader/loader.h"
+
+#include <math.h>
+#include <stdio.h>
+
+const char *const dl2_split_words[] = {[DL2_SPLIT_ALL] = "all",
+                                       [DL2_SPLIT_TRAIN] = "train",
+                                       [DL2_SPLIT_VAL] = "val",
+                                       [DL2_SPLIT_TEST] = "test",
+                                       NULL};
+
+const char *const dl2_dtype_words[] = {
+    [DL2_UINT8] = "uint8", [DL2_FLOAT32] = "float32", [DL2_BFLOAT16] = "bfloat16", NULL};
+
+const char *const dl2_layout_words[] = {[DL2_NHWC] = "nhwc", [DL2_NCHW] = "nchw", NULL};
+
+const char *const dl2_batching_words[] = {[DL2_BATCHING_STRICT] = "strict",
+                                          [DL2_BATCHING_COMPLETION] = "completion",
+                                          [DL2_BATCHING_AWARE] = "aware",
+                                          NULL};
+
+const char *const dl2_io_words[] = {[DL2_IO_AUTO] = "auto",
+                                    [DL2_IO_DIRECT] = "direct",
+                                    [DL2_IO_THREADS] = "threads",
+                                    [DL2_IO_URING] = "uring",
+                                    NULL};
+
+static const char *const on_bad_words[] = {[false] = "skip", [true] = "stop", NULL};
+
+const char *const dl2_decode_mode_words[] = {
+    [DL2_DECODE_CPU] = "cpu", [DL2_DECODE_GPU] = "gpu", [DL2_DECODE_HYBRID] = "hybrid", NULL};
+
+const char *const dl2_decode_input_words[] = {[DL2_DECODE_PLAIN] = "plain",
+                                              [DL2_DECODE_REGION] = "region",
+                                              [DL2_DECODE_SPLICED] = "spliced",
+                                              NULL};
+
+const char *const dl2_decode_engine_words[] = {[DL2_DECODE_AUTO] = "auto",
+                                               [DL2_DECODE_ENGINES] = "engines",
+                                               [DL2_DECODE_CORES] = "cores",
+                                               NULL};
+
+static int parse_range(const char *text, double highest, double *range, struct dl2_error *error)
+{
+    double min, max;
+    char rest;
+    if (sscanf(text, "%lf,%lf%c", &min, &max, &rest) != 2 ||
+        !(min > 0 && min <= max && max <= highest && isfinite(max)))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not MIN,MAX with 0 < MIN <= MAX%s",
+                             text, highest == 1 ? " <= 1" : "");
+    range[0] = min;
+    range[1] = max;
+    return DL2_OK;
+}
+
+int dl2_parse_area(const char *text, void *value, struct dl2_error *error)
+{
+    return parse_range(text, 1, value, error);
+}
+
+int dl2_parse_aspect(const char *text, void *value, struct dl2_error *error)
+{
+    return parse_range(text, INFINITY, value, error);
+}
+
+json_t *dl2_show_range(const void *value)
+{
+    const double *range = value;
+    return json_pack("[f, f]", range[0], range[1]);
+}
+
+_Static_assert(offsetof(struct dl2_loader_config, area_max) ==
+                       offsetof(struct dl2_loader_config, area_min) + sizeof(double) &&
+                   offsetof(struct dl2_loader_config, aspect_max) ==
+                       offsetof(struct dl2_loader_config, aspect_min) + sizeof(double),
+               "ranges are parsed as two doubles");
+
+enum { RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED };
+
+#define AT(member) offsetof(struct dl2_loader_config, member)
+
+const struct dl2_option dl2_loader_options[] = {
+    {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
+     "Area of a training crop, as a fraction of the image's area", AT(area_min),
+     .parse = dl2_parse_area, .show = dl2_show_range, .roles = RUN},
+    {DL2_OPTION_CHOICE, "batching", 0, "MODE",
+     "Which images make a batch: strict: those that are next in the epoch's order, the same in "
+     "every run; completion: those that are ready first; aware: slow images join a later batch",
+     AT(batching), .words = dl2_batching_words, .roles = DL2_OPTION_NOTED | DL2_OPTION_COMPARED},
+    {DL2_OPTION_UINT, "depth", 0, "BATCHES", "Number of batches held in memory", AT(depth),
+     .min = 2, .max = 1024},
+    {DL2_OPTION_UINT, "shuffle-chunk", 0, "N",
+     "Shuffle runs of N neighbours, for disks that seek slowly", AT(shuffle_chunk), .min = 1,
+     .max = 4294967295.0, .unset = "shuffle single images", .roles = RUN},
+    {DL2_OPTION_UINT, "shuffle-window", 0, "N",
+     "With --shuffle-chunk: number of runs whose images are mixed with each other",
+     AT(shuffle_window), .min = 1, .max = 4294967295.0, .unset = "1", .roles = RUN},
+    {DL2_OPTION_SWITCH, "on-bad", 0, "ACTION",
+     "What to do with an image that cannot be read: skip: name it and load the next good one in "
+     "its place (in validation, zeros that are not counted); stop: end with the error",
+     AT(stop_on_bad), .words = on_bad_words},
+    {DL2_OPTION_CHOICE, "io", 0, "ENGINE",
+     "How files are read: direct: by each worker thread when it needs them; threads or uring: "
+     "ahead of the workers; auto: the faster of them",
+     AT(fetch.io), .words = dl2_io_words},
+    {DL2_OPTION_SIZE, "cache", 0, "SIZE",
+     "Keep up to this size of encoded images in memory, for example 512M or 2G",
+     AT(fetch.cache_bytes), .unset = "none"},
+    {DL2_OPTION_SIZE, "cache-decoded", 0, "SIZE",
+     "Keep up to this size of decoded images in memory", AT(decoded_cache_bytes), .unset = "none",
+     .roles = DL2_OPTION_COMPARED},
+    {DL2_OPTION_END},
+};
+
+#undef AT
+#define AT(member) offsetof(struct dl2_decode_choice, member)
+
+const struct dl2_option dl2_decode_options[] = {
+    {DL2_OPTION_CHOICE, "decode", 0, "WHERE",
+     "Where JPEGs are decoded: cpu; gpu: on the card, which also crops and resizes them (needs "
+     "nvJPEG); hybrid: on both, shared by their speed",
+     AT(mode), .words = dl2_decode_mode_words, .roles = RUN},
+    {DL2_OPTION_CHOICE, "gpu-input", 0, "INPUT",
+     "What the card receives: plain: whole files; region: whole files, of which it decodes the "
+     "crop; spliced: small JPEGs made of the restart intervals under the crop",
+     AT(input), .words = dl2_decode_input_words, .roles = RUN},
+    {DL2_OPTION_CHOICE, "gpu-engine", 0, "ENGINE",
+     "What decodes on the card: engines: its JPEG decoders; cores: its cores; auto: engines for "
+     "the images that they support, cores for the others",
+     AT(engine), .words = dl2_decode_engine_words, .roles = RUN},
+    {DL2_OPTION_END},
+};

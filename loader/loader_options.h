@@ -1,0 +1,34 @@
+/*
+ * The options about loading that several programs share, as tables to include in their own
+ * (common/option.h), and the words that name the loader's enums in options and reports.
+ */
+#ifndef DL2_LOADER_LOADER_OPTIONS_H
+#define DL2_LOADER_LOADER_OPTIONS_H
+
+#include "common/option.h"
+
+/* Crops, batching, order, reading and caching, of a struct dl2_loader_config. */
+extern const struct dl2_option dl2_loader_options[];
+
+/* What a card decodes, and how, of a struct dl2_decode_choice. */
+extern const struct dl2_option dl2_decode_options[];
+
+/* Each ends with NULL. */
+extern const char *const dl2_split_words[];         /* enum dl2_split: "all", "train"... */
+extern const char *const dl2_dtype_words[];         /* enum dl2_dtype: "uint8"... */
+extern const char *const dl2_layout_words[];        /* enum dl2_layout: "nhwc"... */
+extern const char *const dl2_batching_words[];      /* enum dl2_batching: "strict"... */
+extern const char *const dl2_io_words[];            /* enum dl2_io: "auto"... */
+extern const char *const dl2_decode_mode_words[];   /* enum dl2_decode_mode: "cpu"... */
+extern const char *const dl2_decode_input_words[];  /* enum dl2_decode_input: "plain"... */
+extern const char *const dl2_decode_engine_words[]; /* enum dl2_decode_engine: "auto"... */
+
+/*
+ * Options for an area or an aspect ratio, "MIN,MAX" with 0 < MIN <= MAX, where `value` points to
+ * two doubles, struct dl2_loader_config's area_min or aspect_min and the member after it.
+ */
+int dl2_parse_area(const char *text, void *value, struct dl2_error *error); /* MAX <= 1 */
+int dl2_parse_aspect(const char *text, void *value, struct dl2_error *error);
+json_t *dl2_show_range(const void *value);
+
+#endif

@@ -1,0 +1,41 @@
+#!/bin/sh
+# The shell's completion: each program's own options, the words of choices, and what --list names.
+. "$srcdir/tests/lib.sh"
+need bash bash
+
+# complete COMMAND WORD...: what bash offers for the last word, sorted, in one line
+complete() {
+    bash -c 'source "$1/$2.bash" || exit 99
+        shift
+        function=$(complete -p "$1" | sed "s/.* -F \([^ ]*\) .*/\1/")
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        "$function" && printf "%s\n" "${COMPREPLY[@]}"' completion "$builddir" "$@" | LC_ALL=C sort | tr '\n' ' '
+}
+offers() { # WANTED COMMAND WORD...
+    wanted=$1
+    shift
+    [ "$(complete "$@")" = "$wanted " ] || fail "$*: $(complete "$@"), not $wanted"
+}
+offers "analyze bench check" dl2-load ""
+offers "completion" dl2-load bench --batching c
+offers "uring" dl2-load bench --io = u
+offers "auto direct threads uring" dl2-load bench --io =
+offers "--cache --cache-decoded" dl2-load bench data --cach
+offers "all" dl2-load check -s al
+offers "vit_b_16 vit_s_16 vit_tiny" dl2-train --arch vit
+offers "convnet" dl2-train -d data -a conv
+offers "ref" dl2-train --device r
+offers "jpeg,ppm" dl2-transcode --codec jpeg,pp
+offers "folder gulp tar" dl2-transcode --container ""
+offers "--json --json-dir" dl2-quality photos --js
+offers "--output" dl2-report --out
+# File names are the shell's.
+offers "" dl2-train --data data/
+offers "" dl2-load bench photo
+
+for program in load train transcode quality report; do
+    expect 0 "dl2-$program" --help
+    sed -n 's/^ \{2,6\}\(-., \)\{0,1\}\(--[a-z0-9-]*\).*/\2/p' "$work/out" | LC_ALL=C sort >"$work/wanted"
+    complete "dl2-$program" -- | tr ' ' '\n' | sed '/^$/d' >"$work/offered"
+    diff "$work/wanted" "$work/offered" >&2 || fail "dl2-$program completes (>) other options than --help has (<)"
+done

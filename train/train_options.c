@@ -1,0 +1,536 @@
+#include "train/train_options.h"
+
+#include "common/json.h"
+#include "common/memory.h"
+#include "loader/loader_options.h"
+#include "network/arch.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_EPOCHS 30
+
+/* Not yet an enum dl2_optimizer: the one that the network learns best with. */
+#define OPTIMIZER_OF_ARCH UINT_MAX
+
+struct dl2_train_config dl2_train_defaults(void)
+{
+    struct dl2_train_config config = {
+        .val_split = DL2_SPLIT_VAL,
+        .val_fraction = 0.2,
+        .synthetic_classes = 10,
+        .synthetic_images = 10000,
+        .loader = DL2_LOADER_DEFAULTS,
+        .mean = {122.655, 116.535, 104.04},
+        .std = {59.415, 58.395, 58.65},
+        .arch = "resnet10",
+        .accumulate = 1,
+        .lr = NAN,
+        .warmup = NAN,
+        .optimizer = (enum dl2_optimizer)OPTIMIZER_OF_ARCH,
+        .momentum = 0.9,
+        .beta2 = NAN,
+        .weight_decay = NAN,
+        .smoothing = 0.1,
+        .trainers = 1,
+        .time_budget = NAN,
+        .run_epochs = NAN,
+        .validate_every = 1,
+        .checkpoint_every = 1,
+        .given.epochs = NAN,
+    };
+    config.loader.channels = config.loader.image_size = 0;
+    return config;
+}
+
+/* ---- Values ---- */
+
+static int add_val(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_train_config *config = value;
+    const char **grown =
+        dl2_realloc((void *)config->val, config->val_count + 1, sizeof *config->val);
+    if (!grown)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    grown[config->val_count++] = text;
+    config->val = grown;
+    return DL2_OK;
+}
+
+static json_t *show_val(const void *value)
+{
+    const struct dl2_train_config *config = value;
+    json_t *array = json_array();
+    for (size_t i = 0; i < config->val_count; i++)
+        json_array_append_new(array, dl2_json_text(config->val[i]));
+    return array;
+}
+
+/* Appends a stage, with its own copy of the path's first `length` bytes. */
+static int add_stage(struct dl2_train_config *config, const char *path, size_t length,
+                     double epochs, struct dl2_error *error)
+{
+    struct dl2_train_stage *grown =
+        dl2_realloc((void *)config->stages, config->stage_count + 1, sizeof *grown);
+    if (grown)
+        config->stages = grown;
+    char *copy = grown && path ? strndup(path, length) : NULL;
+    if (!grown || (path && !copy))
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    grown[config->stage_count++] = (struct dl2_train_stage){copy, epochs};
+    return DL2_OK;
+}
+
+static void drop_stages(struct dl2_train_config *config)
+{
+    for (size_t i = 0; i < config->stage_count; i++)
+        free((char *)config->stages[i].path);
+    free((void *)config->stages);
+    config->stages = NULL;
+    config->stage_count = 0;
+}
+
+/* "DIR:45,DIR2:45" */
+static int parse_stages(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_train_config *config = value;
+    drop_stages(config);
+    for (const char *item = text; item; item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL) {
+        const size_t size = strcspn(item, ",");
+        const char *colon = memrchr(item, ':', size);
+        char *end = NULL;
+        const double epochs = colon ? strtod(colon + 1, &end) : 0;
+        if (!colon || colon == item || end == colon + 1 || end != item + size || !(epochs > 0) ||
+            !isfinite(epochs))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "'%.*s' is not a folder and its epochs, like photos:45", (int)size,
+                                 item);
+        DL2_TRY(add_stage(config, item, (size_t)(colon - item), epochs, error));
+    }
+    return DL2_OK;
+}
+
+/* "1h30m", "10m", "90s" or "90" in seconds; NAN for anything else. */
+static double seconds_of(const char *text)
+{
+    static const char units[] = "hms";
+    static const double worth[] = {3600, 60, 1};
+    size_t next = 0;
+    double seconds = 0;
+    while (*text) {
+        char *end;
+        if (*text == '-' || *text == '+')
+            return NAN;
+        double number = strtod(text, &end);
+        if (end == text || !isfinite(number))
+            return NAN;
+        const char *unit = *end ? strchr(units + next, *end) : units + 2;
+        if (!unit)
+            return NAN;
+        seconds += number * worth[unit - units];
+        next = (size_t)(unit - units) + 1;
+        if (next == 3 && *end && end[1])
+            return NAN;
+        text = *end ? end + 1 : end;
+    }
+    return seconds > 0 ? seconds : NAN;
+}
+
+static int parse_duration(const char *text, void *value, struct dl2_error *error)
+{
+    const double seconds = seconds_of(text);
+    if (isnan(seconds))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not a time like 10m or 1h30m", text);
+    *(double *)value = seconds;
+    return DL2_OK;
+}
+
+static json_t *show_real(const void *value)
+{
+    return dl2_json_real(*(const double *)value);
+}
+
+/* "122.6,116.5,104" or one number for all three, into a double[3]. */
+static int parse_channels(const char *text, void *value, struct dl2_error *error)
+{
+    double n[3];
+    int one = 0, all = 0;
+    const int count = sscanf(text, "%lf%n,%lf,%lf%n", &n[0], &one, &n[1], &n[2], &all);
+    if (count == 1 && !text[one])
+        n[1] = n[2] = n[0];
+    else if (count != 3 || text[all])
+        n[0] = NAN;
+    if (count < 1 || !isfinite(n[0]) || !isfinite(n[1]) || !isfinite(n[2]))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not one or three numbers", text);
+    memcpy(value, n, sizeof n);
+    return DL2_OK;
+}
+
+static int parse_deviation(const char *text, void *value, struct dl2_error *error)
+{
+    double numbers[3];
+    DL2_TRY(parse_channels(text, numbers, error));
+    if (!(numbers[0] > 0 && numbers[1] > 0 && numbers[2] > 0))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not above 0", text);
+    memcpy(value, numbers, sizeof numbers);
+    return DL2_OK;
+}
+
+static json_t *show_channels(const void *value)
+{
+    const double *numbers = value;
+    return json_pack("[f, f, f]", numbers[0], numbers[1], numbers[2]);
+}
+
+/* ---- The table ---- */
+
+static const char *const loader_words[] = {[false] = "real", [true] = "synthetic", NULL};
+static const char *const precision_words[] = {[DL2_PRECISION_FP32] = "off",
+                                              [DL2_PRECISION_TF32] = "tf32",
+                                              [DL2_PRECISION_BF16] = "bf16",
+                                              [DL2_PRECISION_FP16] = "fp16",
+                                              NULL};
+
+enum {
+    RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED,
+    PART = DL2_OPTION_NOTED | DL2_OPTION_COMPARED,
+};
+
+#define AT(member) offsetof(struct dl2_train_config, member)
+
+const struct dl2_option dl2_train_options[] = {
+    {DL2_OPTION_GROUP, .help = "Options for data:"},
+    {DL2_OPTION_TEXT, "data", 'd', "DIR",
+     "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE (also named training, valid, "
+     "validation or dev, in any case), or DIR/CLASS/IMAGE, a part of which is kept for "
+     "validation, or a folder of IDX files",
+     AT(given.data)},
+    {DL2_OPTION_PARSE, "val", 0, "DIR",
+     "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,
+     .show = show_val, .unset = "the dataset's own"},
+    {DL2_OPTION_CHOICE, "val-split", 0, "SPLIT",
+     "Which of these datasets' images to validate on: val, test, train or all", AT(val_split),
+     .words = dl2_split_words, .roles = DL2_OPTION_COMPARED},
+    {DL2_OPTION_PARSE, "stages", 0, "DIR:N,...",
+     "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule",
+     0, .parse = parse_stages},
+    {DL2_OPTION_REAL, "val-fraction", 0, "PART",
+     "Fraction of each class that is kept for validation if no folders split the dataset",
+     AT(val_fraction), .min = 0.001, .max = 0.9, .roles = RUN},
+    {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed of the choice of these images", AT(split_seed),
+     .roles = RUN},
+    {DL2_OPTION_UINT, "image-size", 0, "PIXELS", "Width and height of the network's input",
+     AT(loader.image_size), .min = 8, .max = 4096, .unset = "that of the architecture, see below",
+     .roles = RUN},
+    {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
+     AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
+     .roles = RUN},
+    {DL2_OPTION_PARSE, "mean", 0, "R,G,B",
+     "Mean of the pixels' values, 0 to 255: three numbers, or one for all; gray images use the "
+     "mean of the three (the default is ImageNet's)",
+     AT(mean), .parse = parse_channels, .show = show_channels, .roles = RUN},
+    {DL2_OPTION_PARSE, "std", 0, "R,G,B", "Standard deviation of the pixels' values, as --mean",
+     AT(std), .parse = parse_deviation, .show = show_channels, .roles = RUN},
+    {DL2_OPTION_PARSE, "crop-aspect", 0, "MIN,MAX",
+     "Aspect ratio (width by height) of a training crop", AT(loader.aspect_min),
+     .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN},
+    {DL2_OPTION_NEGATE, "no-flip", 0, NULL, "Do not mirror training images", AT(loader.flip),
+     .roles = RUN},
+    {DL2_OPTION_UINT, "val-resize", 0, "PIXELS",
+     "Shorter side of a validation image before its central crop", AT(loader.resize), .min = 8,
+     .max = 8192, .unset = "8/7 of --image-size", .roles = PART},
+    {DL2_OPTION_SWITCH, "loader", 0, "KIND",
+     "real; or synthetic: the same batch of noise each time, to measure training alone",
+     AT(synthetic), .words = loader_words, .roles = RUN},
+    {DL2_OPTION_UINT, "classes", 0, "N", "Number of classes of synthetic data without --data",
+     AT(synthetic_classes), .min = 2, .max = 1000000, .roles = RUN},
+    {DL2_OPTION_UINT64, "images", 0, "N", "Number of images of synthetic data without --data",
+     AT(synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED},
+
+    {DL2_OPTION_GROUP, .help = "Options for loading (--jobs sets the number of workers):"},
+    {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(loader)},
+    {DL2_OPTION_TABLE, .table = dl2_decode_options, .offset = AT(decode)},
+
+    {DL2_OPTION_GROUP, .help = "Options for network and device:"},
+    {DL2_OPTION_TEXT, "arch", 'a', "NAME", "Architecture, one of those below", AT(arch),
+     .list = "archs", .roles = DL2_OPTION_FIXED},
+    {DL2_OPTION_TEXT, "pretrained", 0, "FILE",
+     "Start from the weights in a safetensors file: torchvision's, an --export or a checkpoint; "
+     "with other classes the last layer starts anew",
+     AT(pretrained), .roles = DL2_OPTION_COMPARED},
+    {DL2_OPTION_TEXT, "export", 0, "FILE",
+     "Write the weights to a safetensors file when the run ends or stops, as torchvision's "
+     "models load them",
+     AT(export)},
+    {DL2_OPTION_TEXT, "device", 0, "NAME",
+     "Device: auto, cuda (cuda:1 is the second card), cpu or ref, if --list devices has it",
+     AT(device), .list = "devices", .unset = "auto, the fastest that can be used", .roles = PART},
+    {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
+     "Precision of the layers: bf16 or fp16: 16 bits, with float32 weights kept beside them "
+     "(device cuda; slow on ref); tf32: products of shortened numbers (device cuda); off: float32",
+     AT(precision), .words = precision_words, .roles = RUN},
+    {DL2_OPTION_REAL, "loss-scale", 0, "N",
+     "With --amp fp16: factor that keeps gradients from vanishing; 0: found while training",
+     AT(loss_scale), .min = 0, .max = 16777216, .roles = RUN},
+    {DL2_OPTION_FLAG, "deterministic", 0, NULL,
+     "Make the same weights in every run, bit for bit, on device cuda too; the other devices "
+     "always do",
+     AT(deterministic), .roles = PART},
+    {DL2_OPTION_UINT, "threads", 0, "N", "Number of threads of the device", AT(threads), .min = 1,
+     .max = 1024, .unset = "one per processor"},
+
+    {DL2_OPTION_GROUP, .help = "Options for several processes, one per device:"},
+    {DL2_OPTION_UINT, "ranks", 0, "N", "Start N processes on this machine", AT(given.ranks),
+     .min = 1, .max = 256, .unset = "", .roles = RUN},
+    {DL2_OPTION_UINT, "gpus", 0, "N", "Start N processes, on devices cuda:0, cuda:1...",
+     AT(given.gpus), .min = 1, .max = 256, .unset = ""},
+    {DL2_OPTION_TEXT, "world", 0, "NAME",
+     "How the processes reach each other: local (--ranks and --gpus), or mpi if mpirun or srun "
+     "started them",
+     AT(given.world), .unset = "whichever it is"},
+    {DL2_OPTION_FLAG, "sync-bn", 0, NULL,
+     "Compute batch norm's statistics over all processes instead of each one's own batch",
+     AT(sync_norm), .roles = RUN},
+
+    {DL2_OPTION_GROUP, .help = "Options for optimisation:"},
+    {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
+     .min = 1, .max = 1000000, .roles = RUN},
+    {DL2_OPTION_UINT, "accumulate", 0, "N",
+     "Number of batches whose gradients are averaged into one step", AT(accumulate), .min = 1,
+     .max = 1000000, .roles = RUN},
+    {DL2_OPTION_REAL, "epochs", 'e', "N",
+     "Number of epochs, not necessarily whole; with --time-budget the maximum", AT(given.epochs),
+     .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = RUN},
+    {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer: sgd or adamw", AT(optimizer),
+     .words = dl2_optimizer_words, .unset = "adamw for vision transformers, sgd for the others",
+     .roles = RUN},
+    {DL2_OPTION_REAL, "lr", 0, "RATE", "Peak learning rate, whatever the number of images per step",
+     AT(lr), .min = 1e-12, .max = 1e6,
+     .unset = "0.05 for a step of 64 images over all processes, in proportion for others; adamw: "
+              "0.0005, in proportion to their square root",
+     .roles = RUN},
+    {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
+     "How the learning rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), "
+     "linear or exponential",
+     AT(policy), .words = dl2_lr_policy_words, .roles = RUN},
+    {DL2_OPTION_FLAG, "lr-per-epoch", 0, NULL,
+     "Change the learning rate after each epoch, as (DL)2 does, instead of after each step",
+     AT(lr_per_epoch), .roles = RUN},
+    {DL2_OPTION_REAL, "warmup", 0, "EPOCHS", "Raise the learning rate linearly for so many epochs",
+     AT(warmup), .min = 0, .max = 1e9, .unset = "a tenth of the run, at most 5", .roles = RUN},
+    {DL2_OPTION_REAL, "end-lr", 0, "RATE", "Learning rate at the end of the run", AT(end_lr),
+     .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr", .roles = RUN},
+    {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum of sgd; beta1 of adamw", AT(momentum), .min = 0,
+     .max = 1, .roles = RUN},
+    {DL2_OPTION_REAL, "beta2", 0, "B", "Decay of adamw's mean of squared gradients", AT(beta2),
+     .min = 0, .max = 0.999999, .unset = "0.999", .roles = RUN},
+    {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Use Nesterov momentum", AT(nesterov), .roles = RUN},
+    {DL2_OPTION_REAL, "weight-decay", 0, "L2",
+     "sgd: factor of half the sum of the squared weights in the loss; adamw: part of a weight "
+     "that it loses in a step, times the learning rate",
+     AT(weight_decay), .min = 0, .max = 10, .unset = "sgd: 0.0005, adamw: 0.05", .roles = RUN},
+    {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
+     "Decay norms' parameters, biases and a transformer's tokens too", AT(norm_decay),
+     .roles = RUN},
+    {DL2_OPTION_REAL, "label-smoothing", 0, "S",
+     "Part of the target that is spread over all classes", AT(smoothing), .min = 0, .max = 0.999,
+     .roles = RUN},
+    {DL2_OPTION_REAL, "mixup", 0, "ALPHA",
+     "Blend pairs of images with shares drawn from Beta(ALPHA, ALPHA); 0: do not blend", AT(mixup),
+     .min = 0, .max = 1000, .roles = RUN},
+    {DL2_OPTION_REAL, "ema", 0, "DECAY",
+     "Validate and export moving averages of the weights with this decay per update (less in "
+     "the first ones), for example 0.999; 0: the weights themselves",
+     AT(average_decay), .min = 0, .max = 0.999999, .roles = RUN},
+    {DL2_OPTION_UINT64, "seed", 0, "N", "Seed of weights, order, crops, mixup and dropout",
+     AT(loader.seed), .roles = DL2_OPTION_FIXED},
+
+    {DL2_OPTION_GROUP, .help = "Options for the run:"},
+    {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(out),
+     .unset = "experiments/NAME"},
+    {DL2_OPTION_TEXT, "name", 0, "NAME", "Name of the run in its report", AT(name),
+     .unset = "VARIANT-ARCH-seed-N"},
+    {DL2_OPTION_UINT, "trainers", 0, "N",
+     "Number of trainings that share this machine, this one included; recorded, so that rates "
+     "and energy are not taken for those of one alone",
+     AT(trainers), .min = 1, .max = 100000},
+    {DL2_OPTION_PARSE, "time-budget", 0, "TIME",
+     "Finish the schedule and the validation within this time, for example 90s or 1h",
+     AT(time_budget), .parse = parse_duration, .show = show_real, .roles = RUN},
+    {DL2_OPTION_TEXT, "checkpoint", 0, "FILE", "Checkpoint, a safetensors file", AT(checkpoint),
+     .unset = "DIR/" DL2_CHECKPOINT_FILE},
+    {DL2_OPTION_REAL, "checkpoint-every", 0, "EPOCHS",
+     "Checkpoint interval; 0: only when the run stops or ends", AT(checkpoint_every), .min = 0,
+     .max = 1e9},
+    {DL2_OPTION_FLAG, "resume", 0, NULL,
+     "Continue from the checkpoint; start from the beginning if there is none", AT(resume)},
+    {DL2_OPTION_FLAG, "restart", 0, NULL,
+     "Start from the beginning even if there is a checkpoint, and overwrite it", AT(restart)},
+    {DL2_OPTION_REAL, "run-epochs", 0, "N",
+     "Stop after N epochs, not necessarily whole, to be resumed later", AT(run_epochs), .min = 1e-6,
+     .max = 1e9},
+    {DL2_OPTION_REAL, "validate-every", 0, "EPOCHS",
+     "Validation interval, in whole epochs; the end is always validated; 0: the end alone",
+     AT(validate_every), .min = 0, .max = 1e9},
+    {DL2_OPTION_FLAG, "skip-validation", 0, NULL, "Do not validate", AT(skip_validation)},
+    {DL2_OPTION_END},
+};
+
+/* ---- What the settings come to together ---- */
+
+static int check_names(struct dl2_train_config *config, const struct dl2_program *program)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device_name name;
+    if (dl2_device_parse(config->device, &name, &error) < 0)
+        return dl2_program_usage_error(program, "--device: %s", error.message);
+    const struct dl2_arch *arch = dl2_arch_find(config->arch, &error);
+    if (!arch)
+        return dl2_program_usage_error(program, "--arch: %s", error.message);
+    if ((unsigned)config->optimizer == OPTIMIZER_OF_ARCH)
+        config->optimizer = arch->optimizer;
+    if (!config->loader.image_size)
+        config->loader.image_size = arch->image_size;
+    return 0;
+}
+
+static int check_decoding(const struct dl2_train_config *config, const struct dl2_program *program)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_decode_choice_check(&config->decode, &error) < 0)
+        return dl2_program_usage_error(program, "%s", error.message);
+    if (config->decode.mode != DL2_DECODE_CPU && config->loader.decoded_cache_bytes)
+        return dl2_program_usage_error(
+            program, "--cache-decoded caches what the processors decode: leave out --decode");
+    if (config->decode.mode == DL2_DECODE_HYBRID && config->deterministic)
+        return dl2_program_usage_error(program, "with --decode hybrid pixels depend on where they "
+                                                "were decoded: leave out --deterministic");
+    return 0;
+}
+
+/* Refuses options that exclude each other or that would have no effect. */
+static int check_effects(const struct dl2_train_config *config, const struct dl2_program *program,
+                         const struct dl2_common_options *common, bool needs_data)
+{
+    const bool has_data = config->given.data || config->stage_count;
+    const bool sizes_noise = config->synthetic && !has_data;
+    const struct {
+        bool refused;
+        const char *option, *reason;
+    } rules[] = {
+        {config->given.data, "stages", "excludes --data"},
+        {config->stage_count, "epochs", "has no effect with --stages, which has the epochs"},
+        {!sizes_noise, "classes", "needs --loader synthetic without --data"},
+        {!sizes_noise, "images", "needs --loader synthetic without --data"},
+        {config->synthetic, "val", "has no effect on synthetic data, which is not validated"},
+        {config->skip_validation, "val", "excludes --skip-validation"},
+        {config->skip_validation, "val-resize", "has no effect with --skip-validation"},
+        {config->skip_validation, "validate-every", "has no effect with --skip-validation"},
+        {!dl2_option_given(program, common, "shuffle-chunk"), "shuffle-window",
+         "needs --shuffle-chunk"},
+        {config->precision != DL2_PRECISION_FP16, "loss-scale", "needs --amp fp16"},
+        {config->restart, "resume", "excludes --restart"},
+        {config->optimizer != DL2_ADAMW, "beta2", "needs --optimizer adamw"},
+        {config->optimizer == DL2_ADAMW, "nesterov", "needs --optimizer sgd"},
+        {config->given.gpus, "ranks", "excludes --gpus"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].refused && dl2_option_given(program, common, rules[i].option))
+            return dl2_program_usage_error(program, "--%s %s", rules[i].option, rules[i].reason);
+    if (needs_data && !has_data && !config->synthetic)
+        return dl2_program_usage_error(program, "no data: give --data DIR");
+    if (config->loader.channels == 2)
+        return dl2_program_usage_error(program, "--channels is 1 or 3");
+    if (config->validate_every != floor(config->validate_every))
+        return dl2_program_usage_error(program,
+                                       "--validate-every must be a whole number of epochs");
+    return 0;
+}
+
+static int check_ranks(struct dl2_train_config *config, const struct dl2_program *program)
+{
+    const char *world = config->given.world;
+    const bool starts = config->given.ranks || config->given.gpus;
+    if (world && strcmp(world, "mpi") == 0 && starts)
+        return dl2_program_usage_error(program, "with --world mpi, mpirun or srun starts the "
+                                                "processes: leave out --ranks and --gpus");
+    if (world && strcmp(world, "local") == 0 && !starts)
+        return dl2_program_usage_error(program, "--world local needs --ranks or --gpus");
+    bool known = !world;
+    for (size_t i = 0; dl2_world_at(i) && !known; i++)
+        known = strcmp(world, dl2_world_at(i)->name) == 0;
+    if (!known)
+        return dl2_program_usage_error(program, "--world: there is no '%s' in this build", world);
+    if (!config->given.gpus)
+        return 0;
+    const struct dl2_device_class *card = dl2_device_card();
+    if (!card)
+        return dl2_program_usage_error(program, "--gpus: this build has no device cuda");
+    struct dl2_device_name name;
+    if (dl2_device_parse(config->device, &name, NULL) < 0 ||
+        (!name.automatic && (name.numbered || dl2_device_named(&name) != card)))
+        return dl2_program_usage_error(program, "--gpus needs --device %s, not '%s'", card->name,
+                                       config->device);
+    config->device = card->name;
+    return 0;
+}
+
+int dl2_train_options_check_rates(struct dl2_train_config *config,
+                                  const struct dl2_program *program, unsigned ranks)
+{
+    const bool adamw = config->optimizer == DL2_ADAMW;
+    /* In proportion to the images a step: Goyal et al., "Accurate, large minibatch SGD", 2017; to
+     * their square root: Malladi et al., "On the SDEs and scaling rules for adaptive gradient
+     * algorithms", 2022. */
+    const double share = (double)config->loader.batch * config->accumulate * ranks / 64;
+    if (isnan(config->lr))
+        config->lr = adamw ? 0.0005 * sqrt(share) : 0.05 * share;
+    if (isnan(config->weight_decay))
+        config->weight_decay = adamw ? 0.05 : 0.0005;
+    if (isnan(config->beta2))
+        config->beta2 = 0.999;
+    if (config->end_lr > config->lr)
+        return dl2_program_usage_error(program, "--end-lr %g is above --lr %g", config->end_lr,
+                                       config->lr);
+    if (config->nesterov && config->momentum == 0)
+        return dl2_program_usage_error(program, "--nesterov needs a --momentum above 0");
+    if (config->momentum == 1 && adamw)
+        return dl2_program_usage_error(program,
+                                       "--momentum must be below 1 with --optimizer adamw");
+    double epochs = 0;
+    for (size_t i = 0; i < config->stage_count; i++)
+        epochs += config->stages[i].epochs;
+    if (config->warmup >= epochs)
+        return dl2_program_usage_error(
+            program, "--warmup %g is not shorter than the run's %g epochs", config->warmup, epochs);
+    return 0;
+}
+
+int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_program *program,
+                            const struct dl2_common_options *common, bool needs_data)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    int status = check_names(config, program);
+    if (status == 0)
+        status = check_effects(config, program, common, needs_data);
+    if (status == 0)
+        status = check_decoding(config, program);
+    if (status == 0)
+        status = check_ranks(config, program);
+    const double epochs = !isnan(config->given.epochs) ? config->given.epochs
+                          : config->time_budget > 0    ? INFINITY
+                                                       : DEFAULT_EPOCHS;
+    const char *data = config->given.data;
+    if (status == 0 && !config->stage_count &&
+        add_stage(config, data, data ? strlen(data) : 0, epochs, &error) < 0)
+        status = dl2_program_usage_error(program, "%s", error.message);
+    return status;
+}
+
+void dl2_train_options_free(struct dl2_train_config *config)
+{
+    drop_stages(config);
+    free((void *)config->val);
+}

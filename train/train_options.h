@@ -1,0 +1,29 @@
+/* The settings of a training run: their options, and what they come to together. */
+#ifndef DL2_TRAIN_TRAIN_OPTIONS_H
+#define DL2_TRAIN_TRAIN_OPTIONS_H
+
+#include "common/option.h"
+#include "train/trainer.h"
+
+/* Of a struct dl2_train_config. The report has each under the option's name. */
+extern const struct dl2_option dl2_train_options[];
+
+/* The settings before any option. */
+struct dl2_train_config dl2_train_defaults(void);
+
+/*
+ * Checks parsed settings and completes them, but for what depends on the number of ranks. With
+ * `needs_data` a dataset or synthetic data must be named. Returns 0, or an exit status after an
+ * error message. Call dl2_train_options_free() in either case.
+ */
+int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_program *program,
+                            const struct dl2_common_options *common, bool needs_data);
+
+/* Checks and completes learning rate and weight decay for that number of ranks; returns as above.
+ */
+int dl2_train_options_check_rates(struct dl2_train_config *config,
+                                  const struct dl2_program *program, unsigned ranks);
+
+void dl2_train_options_free(struct dl2_train_config *config);
+
+#endif
