@@ -737,7 +737,7 @@ class Samples(unittest.TestCase):
 class Errors(unittest.TestCase):
     def test_arguments(self):
         for wrong, says in (
-                ({"batch": 0}, "no batches of 0"), ({"channels": 2}, "not 2"), ({"depth": 1}, "not 1"),
+                ({"batch": 0}, "batch must"), ({"channels": 2}, "channels must"), ({"depth": 1}, "depth must"),
                 ({"area": (0.5, 2)}, "area"), ({"dtype": "int8"}, "dtype is one of 'uint8', 'float32', 'bfloat16', not 'int8'"),
                 ({"layout": "CHWN"}, "layout"), ({"batching": "none"}, "batching"), ({"io": "tape"}, "io"),
                 ({"mean": (0, 0), "dtype": "float32"}, "mean has 2 numbers for 3 channels"),
