@@ -339,8 +339,10 @@ int main(int argc, char **argv)
     if (status == 0)
         status = dl2_train_options_check(config, &program, &common, !lists_only);
     if (status == 0) {
+        /* Rates are set once the world is open; mistakes are found before it starts. */
+        struct dl2_train_config trial = *config;
         const unsigned ranks = config->given.gpus ? config->given.gpus : config->given.ranks;
-        status = dl2_train_options_check_rates(config, &program, ranks ? ranks : 1);
+        status = dl2_train_options_check_rates(&trial, &program, ranks ? ranks : 1);
     }
     if (status == 0 && !lists_only)
         status = train_in_world();
