@@ -94,7 +94,7 @@ static int avif_open(void *state, const uint8_t *data, size_t size, uint64_t max
         avif->view = avifImageCreateEmpty();
     avifDecoder *decoder = avif->decoder = avif->view ? avifDecoderCreate() : NULL;
     if (!decoder)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libavif");
+        return dl2_error_memory(error, "libavif");
     decoder->maxThreads = 1;
     decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
     /* Files of older encoders lack what this asks for; browsers read them all the same. */
@@ -311,7 +311,7 @@ static int avif_encode(const struct dl2_image *image, const struct dl2_encode_op
     avifRWData written = AVIF_DATA_EMPTY;
     int status;
     if (!yuv || !encoder) {
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libavif");
+        status = dl2_error_memory(error, "libavif");
         goto done;
     }
     char cq_level[16];

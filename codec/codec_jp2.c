@@ -597,7 +597,7 @@ static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t b
         jp2_is_codestream(jp2->data, jp2->size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
     opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_TRUE);
     if (!codec || !stream) {
-        dl2_error_set(&own, DL2_ERR_MEMORY, "out of memory for OpenJPEG");
+        dl2_error_memory(&own, "OpenJPEG");
         goto done;
     }
     opj_set_error_handler(codec, jp2_on_error, &own);
@@ -817,8 +817,8 @@ static int jp2_encode(const struct dl2_image *image, const struct dl2_encode_opt
     opj_codec_t *codec = opj_create_compress(OPJ_CODEC_JP2);
     opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_FALSE);
     if (!planes || !codec || !stream) {
-        dl2_error_set(&own, DL2_ERR_MEMORY, "out of memory for a JPEG 2000 image of %ux%u",
-                      (unsigned)image->width, (unsigned)image->height);
+        dl2_error_memory(&own, "a JPEG 2000 image of %ux%u", (unsigned)image->width,
+                         (unsigned)image->height);
         goto done;
     }
     opj_set_error_handler(codec, jp2_on_error, &own);

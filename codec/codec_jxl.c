@@ -76,7 +76,7 @@ static int jxl_open(void *state, const uint8_t *data, size_t size, uint64_t max_
         JxlDecoderSetKeepOrientation(jxl->decoder, JXL_TRUE) != JXL_DEC_SUCCESS ||
         JxlDecoderSetUnpremultiplyAlpha(jxl->decoder, JXL_TRUE) != JXL_DEC_SUCCESS ||
         JxlDecoderSetInput(jxl->decoder, data, size) != JXL_DEC_SUCCESS)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libjxl");
+        return dl2_error_memory(error, "libjxl");
     if (JxlDecoderProcessInput(jxl->decoder) != JXL_DEC_BASIC_INFO ||
         JxlDecoderGetBasicInfo(jxl->decoder, &jxl->info) != JXL_DEC_SUCCESS)
         return jxl_fail(error);
@@ -228,7 +228,7 @@ static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct dl2_
     int status;
     if (!settings || JxlEncoderFrameSettingsSetOption(settings, JXL_ENC_FRAME_SETTING_EFFORT,
                                                       effort) != JXL_ENC_SUCCESS) {
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for libjxl");
+        status = dl2_error_memory(error, "libjxl");
     } else if (jpeg && !jxl_add_jpeg(encoder, settings, jpeg, size)) {
         status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                "JPEG XL: libjxl can't recompress this kind of JPEG");

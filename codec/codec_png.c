@@ -188,7 +188,7 @@ static int png_read(void *state, const struct dl2_decode_request *request, struc
     if (reader->png)
         reader->png_info = png_create_info_struct(reader->png);
     if (!reader->png_info)
-        dl2_error_set(&own, DL2_ERR_MEMORY, "out of memory for libpng");
+        dl2_error_memory(&own, "libpng");
     else if (!setjmp(png_jmpbuf(reader->png)))
         png_read_pixels(reader, request, image, &own);
     if (own.status < 0)
@@ -257,7 +257,7 @@ static int png_encode(const struct dl2_image *image, const struct dl2_encode_opt
     if (png)
         info = png_create_info_struct(png);
     if (!info) {
-        dl2_error_set(&own, DL2_ERR_MEMORY, "out of memory for libpng");
+        dl2_error_memory(&own, "libpng");
     } else if (!setjmp(png_jmpbuf(png))) {
         png_set_write_fn(png, &sink, png_write_sink, png_flush_nothing);
         png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);

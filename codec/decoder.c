@@ -19,7 +19,7 @@ int dl2_decoder_create(struct dl2_decoder **out, struct dl2_error *error)
     while (dl2_codec_at(codecs))
         codecs++;
     *out = dl2_calloc(1, sizeof **out + codecs * sizeof(void *));
-    return *out ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a decoder");
+    return *out ? DL2_OK : dl2_error_memory(error, "a decoder");
 }
 
 void dl2_decoder_destroy(struct dl2_decoder *decoder)
@@ -57,8 +57,7 @@ static int decoder_find_state(struct dl2_decoder *decoder, const struct dl2_code
     if (!decoder->states[i])
         decoder->states[i] = dl2_calloc(1, codec->state_size);
     decoder->state = decoder->states[i];
-    return decoder->state ? DL2_OK
-                          : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a decoder");
+    return decoder->state ? DL2_OK : dl2_error_memory(error, "a decoder");
 }
 
 int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t size,

@@ -50,6 +50,16 @@ int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *f
     return status;
 }
 
+int dl2_error_memory(struct dl2_error *error, const char *what, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, what);
+    vsnprintf(text, sizeof text, what, args);
+    va_end(args);
+    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", text);
+}
+
 int dl2_error_system(struct dl2_error *error, const char *format, ...)
 {
     int reason = errno;

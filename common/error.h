@@ -62,6 +62,9 @@ int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *f
  */
 int dl2_error_system(struct dl2_error *error, const char *format, ...) DL2_PRINTF(2, 3);
 
+/* Records DL2_ERR_MEMORY and "out of memory for WHAT"; `what` is a format. Returns that status. */
+int dl2_error_memory(struct dl2_error *error, const char *what, ...) DL2_PRINTF(2, 3);
+
 /* Records what `from` says unless an error is already there. Returns the status of `from`. */
 int dl2_error_copy(struct dl2_error *error, const struct dl2_error *from);
 

@@ -322,7 +322,7 @@ static int list_inner(struct listing *listing, const struct level *level, const 
         return errno == ENOENT ? DL2_OK : cannot(listing, level, name, "opened", error);
     if (asprintf(&path, "%s%s", level->path, name) < 0) {
         close(inner.descriptor);
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for file names");
+        return dl2_error_memory(error, "file names");
     }
     inner.path = path;
     int status = list_folder(listing, &inner, error);
@@ -436,7 +436,7 @@ int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_erro
         list->bytes = dl2_calloc(listing.count, sizeof *list->bytes);
         list->mtime_ns = dl2_calloc(listing.count, sizeof *list->mtime_ns);
         if (!list->paths || !list->bytes || !list->mtime_ns)
-            status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for file names");
+            status = dl2_error_memory(error, "file names");
     }
     if (status == DL2_OK) {
         for (size_t i = 0; i < listing.count; i++)

@@ -51,7 +51,7 @@ int dl2_bytes_resize(struct dl2_bytes *bytes, size_t size, struct dl2_error *err
     if (size > bytes->capacity) {
         uint8_t *data = dl2_alloc_aligned(size, 1);
         if (!data)
-            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu bytes", size);
+            return dl2_error_memory(error, "%zu bytes", size);
         free(bytes->data);
         bytes->data = data;
         bytes->capacity = size;
@@ -74,7 +74,7 @@ int dl2_bytes_append(struct dl2_bytes *bytes, const void *data, size_t size,
             capacity = needed;
         uint8_t *grown = dl2_alloc_aligned(capacity, 1);
         if (!grown)
-            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu bytes", capacity);
+            return dl2_error_memory(error, "%zu bytes", capacity);
         if (bytes->size)
             memcpy(grown, bytes->data, bytes->size);
         free(bytes->data);

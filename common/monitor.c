@@ -198,7 +198,7 @@ int dl2_monitor_start(double period_seconds, const char *card, struct dl2_monito
 {
     struct dl2_monitor *monitor = dl2_calloc(1, sizeof *monitor);
     if (!monitor)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for the resource monitor");
+        return dl2_error_memory(error, "the resource monitor");
     monitor->period = period_seconds;
     monitor->started = monitor->last_wall = dl2_clock_wall();
     monitor->last_cpu = dl2_clock_process_cpu();

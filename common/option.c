@@ -500,7 +500,7 @@ int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned *
 {
     unsigned *list = dl2_calloc(strlen(text) / 2 + 1, sizeof *list);
     if (!list)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_error_memory(error, "options");
     size_t n = 0;
     for (const char *p = text;; p++) {
         char *end;
@@ -553,7 +553,7 @@ int dl2_parse_name_list(const char *text, char ***out, size_t *count, struct dl2
         p++;
     }
     dl2_free_list(list);
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    return dl2_error_memory(error, "options");
 }
 
 void dl2_free_list(char **list)

@@ -125,7 +125,7 @@ int dl2_parallel_run(const struct dl2_parallel *given, struct dl2_error *error)
     if (!workers || !loop.done) {
         free(workers);
         free(loop.done);
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u workers", plan.jobs);
+        return dl2_error_memory(error, "%u workers", plan.jobs);
     }
     pthread_mutex_init(&loop.mutex, NULL);
     pthread_cond_init(&loop.slot_free, NULL);

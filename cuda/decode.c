@@ -161,7 +161,7 @@ static int check(nvjpegStatus_t status, const char *call, struct dl2_error *erro
 
 static int out_of_memory(struct dl2_error *error)
 {
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a batch to decode");
+    return dl2_error_memory(error, "a batch to decode");
 }
 
 /* ---- memory ---- */

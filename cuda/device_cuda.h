@@ -1,7 +1,7 @@
 /*
- * What the files of the device cuda share: its context, its memory, and how calls fail.
- * device_cuda.c has the device itself and its table; the others have the layers, by kind, under the
- * names that device/device.h's methods have there.
+ * What the files of the device cuda share: its context, its memory, and how calls fail
+ * (device_calls.c). device_cuda.c has the device itself and its table; the others have the layers,
+ * by kind, under the names of device/device.h's methods.
  */
 #ifndef DL2_CUDA_DEVICE_CUDA_H
 #define DL2_CUDA_DEVICE_CUDA_H
@@ -17,6 +17,12 @@
 struct area {
     void *memory;
     size_t size;
+};
+
+/* Scratch that was outgrown, but that recordings still write to. */
+struct retired {
+    void *memory;
+    struct retired *next;
 };
 
 struct cuda {

@@ -151,7 +151,7 @@ int dl2_product_create(cublasLtHandle_t handle, const struct dl2_product_shape *
     cublasLtMatmulPreference_t preference = NULL;
     struct dl2_product *p = dl2_calloc(1, sizeof *p);
     if (!p)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a product");
+        return dl2_error_memory(error, "a product");
     p->s = *shape;
     int status = describe(p, error);
     if (status == DL2_OK)

@@ -139,7 +139,7 @@ static int score_cuda_lane_create(struct dl2_score_device *base, struct dl2_scor
 {
     struct dl2_score_lane *lane = *out = dl2_calloc(1, sizeof *lane);
     if (!lane)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a lane of the card");
+        return dl2_error_memory(error, "a lane of the card");
     lane->device = (const struct score_cuda *)base;
     int status = dl2_gpu_check(cudaSetDevice((int)lane->device->card), "cudaSetDevice", error);
     if (status == DL2_OK)
@@ -163,7 +163,7 @@ static int score_cuda_open(unsigned card, struct dl2_score_device **out, struct 
     DL2_TRY(dl2_gpu_use(card, error));
     struct score_cuda *device = dl2_calloc(1, sizeof *device);
     if (!device)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a device");
+        return dl2_error_memory(error, "a device");
     device->base.ops = &dl2_score_cuda;
     device->card = card;
     *out = &device->base;

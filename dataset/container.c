@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-/* A later row is asked first whether it knows a path; a folder can be anything, so it is last. */
 static const struct dl2_container *const rows[] = {
     &dl2_container_folder,
     &dl2_container_tar,
@@ -32,15 +31,6 @@ const struct dl2_container *dl2_container_of_index(uint32_t kind)
 {
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i]->shards && rows[i]->shards->index_kind == kind)
-            return rows[i];
-    return NULL;
-}
-
-const struct dl2_container *dl2_container_probe(const char *path)
-{
-    const struct dl2_container *packed = dl2_shards_probe(path);
-    for (size_t i = ROWS; i-- > 0;)
-        if (rows[i]->shards ? rows[i] == packed : rows[i]->probe(path))
             return rows[i];
     return NULL;
 }

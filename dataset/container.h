@@ -68,13 +68,11 @@ struct dl2_container {
 extern const struct dl2_container dl2_container_folder, dl2_container_tar, dl2_container_gulp,
     dl2_container_idx;
 
-/* Row `number` of the table, NULL after the last. A later row is asked first what a path holds. */
+/* Row `number` of the table, NULL after the last. */
 const struct dl2_container *dl2_container_at(size_t number);
 /* NULL if there is no container of this name (or this kind of index). */
 const struct dl2_container *dl2_container_find(const char *name);
 const struct dl2_container *dl2_container_of_index(uint32_t kind);
-/* The container at `path`, NULL if no row knows it. */
-const struct dl2_container *dl2_container_probe(const char *path);
 
 struct dl2_dataset {
     const struct dl2_container *container;
@@ -101,8 +99,5 @@ int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *name
 /* layout.c: makes the messages of a dataset whose samples are counted. */
 int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
                          struct dl2_error *error);
-
-/* Sets DL2_ERR_MEMORY and returns it. */
-int dl2_dataset_no_memory(struct dl2_error *error);
 
 #endif

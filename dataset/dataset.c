@@ -2,15 +2,22 @@
 
 #include "common/file.h"
 #include "common/json.h"
+#include "dataset/packed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-int dl2_dataset_no_memory(struct dl2_error *error)
+/* The last row that knows a path reads it: a folder can be anything, so its row comes first. NULL
+ * if no row does. */
+static const struct dl2_container *probe_container(const char *path)
 {
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a dataset");
+    const struct dl2_container *packed = dl2_shards_probe(path), *found = NULL, *row;
+    for (size_t i = 0; (row = dl2_container_at(i)); i++)
+        if (row->shards ? row == packed : row->probe(path))
+            found = row;
+    return found;
 }
 
 static int unknown_path(const char *path, struct dl2_error *error)
@@ -65,7 +72,8 @@ static int split_items(struct dl2_dataset *dataset, const struct dl2_dataset_opt
     uint32_t *item_of = dl2_calloc(dataset->count, sizeof *item_of);
     uint8_t *part_of_item = dl2_calloc(dataset->count, 1);
     size_t items = 0;
-    int status = keys && labels && item_of && part_of_item ? DL2_OK : dl2_dataset_no_memory(error);
+    int status =
+        keys && labels && item_of && part_of_item ? DL2_OK : dl2_error_memory(error, "a dataset");
     for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
         const struct dl2_entry entry = describe_sample(dataset, i);
         if (!entry.is_further || !items) {
@@ -117,7 +125,7 @@ static int choose_split(struct dl2_dataset *dataset, const struct dl2_dataset_op
         dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen);
         parts = dataset->has_parts ? NULL : dl2_calloc(dataset->count, 1);
         if (!dataset->chosen || (!parts && !dataset->has_parts))
-            status = dl2_dataset_no_memory(error);
+            status = dl2_error_memory(error, "a dataset");
         else if (parts)
             status = assign_parts(dataset, options, parts, error);
     }
@@ -184,12 +192,12 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "a validation part of %g is not within 0 and 1",
                              options->val_fraction);
-    const struct dl2_container *container = dl2_container_probe(path);
+    const struct dl2_container *container = probe_container(path);
     if (!container)
         return unknown_path(path, error);
     struct dl2_dataset *dataset = dl2_calloc(1, sizeof *dataset);
     if (!dataset)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     dataset->container = container;
     const int status = open_by_container(dataset, path, options, error);
     if (status < 0)
@@ -327,7 +335,7 @@ int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *name
         size += strlen(names[i]) + 1;
     char **classes = dl2_calloc(1, size);
     if (!classes)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     char *text = (char *)(classes + count);
     for (unsigned i = 0; i < count; i++) {
         classes[i] = strcpy(text, names[i]);

@@ -58,7 +58,7 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
     folder->strings = dl2_realloc(NULL, size, 1);
     folder->entries = dl2_realloc(NULL, list->count, sizeof *folder->entries);
     if (!folder->strings || !folder->entries)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     char *at = folder->strings;
     for (size_t i = 0; i < list->count; i++) {
         const size_t length = strlen(list->paths[i]);
@@ -86,7 +86,7 @@ static int folder_read_names(struct dl2_dataset *dataset, struct folder *folder,
 {
     const char **names = dl2_calloc(folder->count, sizeof *names);
     if (!names)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     for (size_t i = 0; i < folder->count; i++)
         names[i] = folder_name_of(folder, &folder->entries[i]);
     struct dl2_tree tree;
@@ -111,7 +111,7 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
 {
     struct folder *folder = dl2_calloc(1, sizeof *folder);
     if (!folder)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     dataset->state = folder;
     struct dl2_file_list list;
     DL2_TRY(dl2_list_files(path, &list, error));

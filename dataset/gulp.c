@@ -75,7 +75,7 @@ static int gulp_read_item(struct dl2_scan *scan, const char *id, const json_t *i
         return dl2_error_set(error, DL2_ERR_FORMAT, "an id must not have empty, . or .. parts");
     char number[24], *key = dl2_calloc(room, 1);
     if (!key)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     const char *label = gulp_label_of(item, number);
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < count; i++) {

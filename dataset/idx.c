@@ -94,7 +94,7 @@ static int idx_read_items(gzFile file, uint64_t possible, struct dl2_idx *idx,
                              size, possible);
     idx->items = dl2_alloc_aligned(size, 1);
     if (!idx->items)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     uint64_t got, more;
     uint8_t beyond;
     DL2_TRY(idx_take(file, idx->items, size, &got, error));
@@ -313,7 +313,7 @@ static int idx_open(struct dl2_dataset *dataset, const char *path,
     (void)options; /* there are no files to be left out */
     struct idx_dataset *idx = dl2_calloc(1, sizeof *idx);
     if (!idx)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     dataset->state = idx;
     dataset->has_parts = true;
     for (int p = 0; p < 2; p++)
@@ -330,7 +330,7 @@ static int idx_open(struct dl2_dataset *dataset, const char *path,
     idx->entries = dl2_calloc(count, sizeof *idx->entries);
     idx->strings = dl2_calloc(size, 1);
     if (!idx->entries || !idx->strings)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     char *at = idx->strings;
     for (int p = 0; p < 2; p++)
         if (idx->parts[p].images_path)

@@ -279,7 +279,7 @@ static int index_check_sum(const void *data, size_t size, uint64_t wanted, struc
 {
     XXH3_state_t *state = XXH3_createState();
     if (!state)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a check sum");
+        return dl2_error_memory(error, "a check sum");
     const uint64_t sum = index_sum(data, size, state);
     XXH3_freeState(state);
     return sum == wanted
@@ -381,11 +381,11 @@ int dl2_index_draft_add_shard(struct dl2_index_draft *draft, const char *name, u
     struct dl2_index_draft_shard *grown =
         dl2_realloc(draft->shards, (size_t)draft->shard_count + 1, sizeof *grown);
     if (!grown)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     draft->shards = grown;
     grown[draft->shard_count] = (struct dl2_index_draft_shard){strdup(name), bytes, mtime_ns};
     if (!grown[draft->shard_count].name)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     draft->shard_count++;
     return DL2_OK;
 }
@@ -492,11 +492,11 @@ int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const
 {
     draft->classes = dl2_calloc(count, sizeof *draft->classes);
     if (!draft->classes)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     draft->class_count = count;
     for (uint32_t i = 0; i < count; i++)
         if (!(draft->classes[i] = strdup(names[i])))
-            return dl2_dataset_no_memory(error);
+            return dl2_error_memory(error, "a dataset");
     return DL2_OK;
 }
 
@@ -593,7 +593,7 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
     draft_put_records(draft, block + layout->records);
     uint32_t *by_key = dl2_realloc(NULL, draft->count, sizeof *by_key);
     if (!by_key)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     int status = draft_sort_keys(draft, by_key, error);
     for (size_t i = 0; status == DL2_OK && i < draft->count; i++) {
         const uint32_t number = htole32(by_key[i]);
@@ -604,7 +604,7 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
     memcpy(block, header, sizeof *header);
     XXH3_state_t *state = XXH3_createState();
     if (!state)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     header->sum = htole64(index_sum(block, layout->end, state));
     XXH3_freeState(state);
     memcpy(block, header, sizeof *header);
@@ -637,7 +637,8 @@ int dl2_index_draft_save(const struct dl2_index_draft *draft, const char *root,
 {
     struct dl2_bytes block = DL2_BYTES_INIT;
     char *path = dl2_path_join(root, DL2_INDEX_NAME);
-    int status = path ? dl2_index_draft_finish(draft, &block, error) : dl2_dataset_no_memory(error);
+    int status =
+        path ? dl2_index_draft_finish(draft, &block, error) : dl2_error_memory(error, "a dataset");
     if (status == DL2_OK)
         status = dl2_file_write(path, block.data, block.size, error);
     free(path);

@@ -135,7 +135,7 @@ int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_o
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     print_layout(dataset, options, out);
     const bool whole = fclose(out) == 0;
     if (!whole) {
@@ -145,7 +145,7 @@ int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_o
     int status = add_message(dataset, text);
     if (status == DL2_OK)
         status = add_warnings(dataset);
-    return status < 0 ? dl2_dataset_no_memory(error) : DL2_OK;
+    return status < 0 ? dl2_error_memory(error, "a dataset") : DL2_OK;
 }
 
 const char *dl2_dataset_layout(const struct dl2_dataset *dataset)

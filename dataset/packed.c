@@ -105,7 +105,7 @@ static int read_index(struct packed *packed, const char *path, const struct dl2_
 {
     char *unfinished = dl2_path_join(path, DL2_UNFINISHED_NAME);
     char *file = dl2_path_join(path, DL2_INDEX_NAME);
-    int status = unfinished && file ? DL2_OK : dl2_dataset_no_memory(error);
+    int status = unfinished && file ? DL2_OK : dl2_error_memory(error, "a dataset");
     if (status == DL2_OK && dl2_is_file(unfinished))
         status = dl2_error_set(error, DL2_ERR_FORMAT,
                                "%s: this dataset was not written to its end; run the dl2-transcode "
@@ -126,7 +126,7 @@ static int copy_classes(struct dl2_dataset *dataset, const struct dl2_index *ind
 {
     const char **names = dl2_calloc(index->class_count, sizeof *names);
     if (!names)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     for (uint32_t i = 0; i < index->class_count; i++)
         names[i] = dl2_index_class(index, i);
     int status = dl2_dataset_set_classes(dataset, names, index->class_count, error);
@@ -139,14 +139,14 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_er
     const struct dl2_index *index = &packed->index;
     packed->shards = dl2_calloc(index->shard_count, sizeof *packed->shards);
     if (!packed->shards)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     for (uint32_t i = 0; i < index->shard_count; i++)
         atomic_init(&packed->shards[i].fd, -1);
     for (uint32_t i = 0; i < index->shard_count; i++)
         if (!(packed->shards[i].path = dl2_path_join(root, dl2_index_shard(index, i).name)))
-            return dl2_dataset_no_memory(error);
+            return dl2_error_memory(error, "a dataset");
     packed->names = dl2_calloc(index->count, sizeof *packed->names);
-    return packed->names ? DL2_OK : dl2_dataset_no_memory(error);
+    return packed->names ? DL2_OK : dl2_error_memory(error, "a dataset");
 }
 
 static int packed_open(struct dl2_dataset *dataset, const char *path,
@@ -155,7 +155,7 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
     (void)options; /* a shard has no files to be left out */
     struct packed *packed = dl2_calloc(1, sizeof *packed);
     if (!packed)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     dataset->state = packed;
     struct dl2_shard_files list;
     DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
@@ -486,7 +486,7 @@ static int sum_all(const struct packed *packed, dl2_slice_function slice, unsign
     loop.window = 2 * (size_t)loop.jobs;
     summing.samples = dl2_calloc(loop.window, sizeof *summing.samples);
     const int status =
-        summing.samples ? dl2_parallel_run(&loop, error) : dl2_dataset_no_memory(error);
+        summing.samples ? dl2_parallel_run(&loop, error) : dl2_error_memory(error, "a dataset");
     for (size_t i = 0; summing.samples && i < loop.window; i++) {
         dl2_slicing_free(&summing.samples[i].slicing);
         dl2_bytes_free(&summing.samples[i].bytes);
@@ -521,7 +521,7 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned
                              "%s: no packed dataset, and other folders need no index", path);
     struct packed *packed = dl2_calloc(1, sizeof *packed);
     if (!packed)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     struct dl2_shard_files list;
     struct dl2_scan scan = {0};
     int status = dl2_shards_list(container, path, &list, error);

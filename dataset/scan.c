@@ -44,11 +44,12 @@ static int number_label(struct dl2_scan *scan, const char *text, int32_t *number
     struct label *label = dl2_calloc(1, sizeof *label + size);
     if (!label || dl2_bytes_append(&scan->labels, &label, sizeof label, error) < 0) {
         free(label);
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     }
     label->text = memcpy(label + 1, text, size);
     label->number = *number = (int32_t)scan->label_count++;
-    return tsearch(label, &scan->tree, compare_labels) ? DL2_OK : dl2_dataset_no_memory(error);
+    return tsearch(label, &scan->tree, compare_labels) ? DL2_OK
+                                                       : dl2_error_memory(error, "a dataset");
 }
 
 int dl2_scan_add(struct dl2_scan *scan, const struct dl2_index_entry *entry, const char *label,
@@ -87,7 +88,7 @@ int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names
     struct dl2_class_list *grown = dl2_realloc(scan->lists, scan->list_count + 1, sizeof *grown);
     if (!grown) {
         free_class_names(names, count);
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     }
     scan->lists = grown;
     grown[scan->list_count++] = (struct dl2_class_list){folder, names, count};
@@ -125,7 +126,7 @@ static int use_numbers(struct dl2_scan *scan, int64_t largest, int32_t *class_of
     const uint32_t count = (uint32_t)largest + 1;
     char(*texts)[24] = dl2_calloc(count, sizeof *texts);
     const char **names = dl2_calloc(count, sizeof *names);
-    int status = texts && names ? DL2_OK : dl2_dataset_no_memory(error);
+    int status = texts && names ? DL2_OK : dl2_error_memory(error, "a dataset");
     const int digits = snprintf(NULL, 0, "%" PRId64, largest);
     for (uint32_t i = 0; status == DL2_OK && i < count; i++) {
         snprintf(texts[i], sizeof texts[i], "%0*" PRIu32, digits, i);
@@ -173,7 +174,7 @@ static int use_sorted(struct dl2_scan *scan, int32_t *class_of, struct dl2_error
     if (!names || !labels) {
         free(names);
         free(labels);
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     }
     memcpy(labels, scan->labels.data, count * sizeof *labels);
     qsort(labels, count, sizeof *labels, compare_label_pointers);
@@ -206,7 +207,7 @@ static int scan_make_classes(struct dl2_scan *scan, int32_t **out, struct dl2_er
         }
     *out = dl2_calloc(scan->label_count, sizeof **out);
     if (!*out)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     if (numeric)
         return use_numbers(scan, largest, *out, error);
     if (lists_agree(scan))
@@ -222,7 +223,7 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
     const char **names = dl2_calloc(draft->count, sizeof *names);
     int32_t *class_of = NULL;
     struct dl2_tree tree = {0};
-    int status = names ? DL2_OK : dl2_dataset_no_memory(error);
+    int status = names ? DL2_OK : dl2_error_memory(error, "a dataset");
     for (size_t i = 0; status == DL2_OK && i < draft->count; i++)
         names[i] = dl2_index_draft_key(draft, i);
     if (status == DL2_OK)

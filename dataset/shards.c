@@ -108,13 +108,13 @@ static int add_shard_file(struct dl2_shard_files *list, const char *folder, cons
     static const char *const starts[DL2_PARTS] = {"", "train/", "val/", "test/"};
     struct dl2_shard_file *grown = dl2_realloc(list->files, list->count + 1, sizeof *grown);
     if (!grown)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     list->files = grown;
     struct dl2_shard_file *file = &grown[list->count];
     *file = (struct dl2_shard_file){.role = role, .folder = folder, .key_start = folder};
     if (asprintf(&file->name, "%s%s", folder, name) < 0) {
         file->name = NULL;
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     }
     list->count++;
     if (!list->container->shards->companion.start) {
@@ -187,7 +187,7 @@ static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
 {
     char *path = dl2_path_join(list->root, folder);
     if (!path)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     int status = DL2_OK;
     DIR *open_folder = opendir(path);
     if (!open_folder && errno != ENOENT)
@@ -217,10 +217,10 @@ static int add_shard_folder(struct dl2_shard_files *list, const char *name, stru
 {
     char **grown = dl2_realloc(list->folders, list->folder_count + 1, sizeof *grown);
     if (!grown)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     list->folders = grown;
     if (asprintf(&grown[list->folder_count], "%s%s", name, *name ? "/" : "") < 0)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     list->folder_count++;
     return DL2_OK;
 }
@@ -277,7 +277,7 @@ int dl2_shards_list(const struct dl2_container *container, const char *path,
         length = (int)(base - path);
     *list = (struct dl2_shard_files){.container = container};
     list->root = one && !length ? strdup(".") : strndup(path, length ? (size_t)length : 1);
-    int status = !list->root ? dl2_dataset_no_memory(error)
+    int status = !list->root ? dl2_error_memory(error, "a dataset")
                  : one       ? list_one(list, base, error)
                              : list_shards(list, error);
     if (status < 0)
@@ -308,7 +308,7 @@ int dl2_shard_stat(const struct dl2_shard_files *list, const struct dl2_shard_fi
     for (int i = file->companion ? 1 : 0; i >= 0; i--) { /* the shard last, for its size */
         struct stat info;
         char *path = dl2_path_join(list->root, i ? file->companion : file->name);
-        int status = path ? DL2_OK : dl2_dataset_no_memory(error);
+        int status = path ? DL2_OK : dl2_error_memory(error, "a dataset");
         if (path && stat(path, &info) != 0)
             status = dl2_error_system(error, "%s: cannot be read", path);
         else if (path && !S_ISREG(info.st_mode))
@@ -328,7 +328,7 @@ static int read_classes(const struct dl2_shard_files *list, const char *folder,
     const struct dl2_shard_format *format = list->container->shards;
     char *path = NULL;
     if (asprintf(&path, "%s/%s%s", list->root, folder, format->classes_name) < 0)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     struct dl2_bytes text = DL2_BYTES_INIT;
     char **names = NULL;
     uint32_t count = 0;
@@ -366,7 +366,7 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
     char *companion = file->companion ? dl2_path_join(list->root, file->companion) : NULL;
     int status = DL2_OK;
     if (!path || (file->companion && !companion))
-        status = dl2_dataset_no_memory(error);
+        status = dl2_error_memory(error, "a dataset");
     else if ((input.fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         status = dl2_error_system(error, "%s: cannot be read", path);
     if (status == DL2_OK && companion)

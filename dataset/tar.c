@@ -351,13 +351,13 @@ static int tar_add_target(struct tar_scan *tar, const struct member *member,
     const size_t length = strlen(member->name) + 1;
     struct target *target = dl2_calloc(1, sizeof *target + length);
     if (!target)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     target->name = memcpy((char *)(target + 1), member->name, length);
     struct target **there = tsearch(target, &tar->targets, tar_compare_targets);
     if (!there || *there != target)
         free(target);
     if (!there)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     (*there)->offset = member->offset; /* the last member of a name counts, as when extracting */
     (*there)->size = member->size;
     return DL2_OK;
@@ -552,7 +552,7 @@ static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
 {
     struct tar_scan *tar = dl2_calloc(1, sizeof *tar);
     struct tar_window *window = dl2_calloc(1, sizeof *window);
-    int status = tar && window ? DL2_OK : dl2_dataset_no_memory(error);
+    int status = tar && window ? DL2_OK : dl2_error_memory(error, "a dataset");
     if (status == DL2_OK) {
         const size_t before = scan->draft.count;
         *window = (struct tar_window){.fd = input->fd, .bytes = input->bytes};
@@ -598,7 +598,7 @@ static int tar_read_classes(const struct dl2_bytes *text, char ***out, uint32_t 
         if (grown)
             names = grown;
         if (!grown || !(names[*count] = strndup(line, length)))
-            status = dl2_dataset_no_memory(error);
+            status = dl2_error_memory(error, "a dataset");
         else
             ++*count;
     }
@@ -671,7 +671,7 @@ static int tar_put_pax(struct dl2_shard_output *output, const char *name, struct
         length++;
     char *text = NULL;
     if (asprintf(&text, "%zu path=%s\n", length, name) < 0)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     int status =
         tar_put_header(output, "", 0, "PaxHeader", strlen("PaxHeader"), 'x', length, error);
     if (status == DL2_OK)

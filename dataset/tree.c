@@ -69,7 +69,7 @@ static int tree_set_classes(struct dl2_tree *tree, const struct span *spans, siz
         size += spans[i].length + 1;
     tree->classes = dl2_calloc(1, size);
     if (!tree->classes || count > INT32_MAX)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu classes", count);
+        return dl2_error_memory(error, "%zu classes", count);
     char *text = (char *)(tree->classes + count);
     for (size_t i = 0; i < count; i++) {
         tree->classes[i] = memcpy(text, spans[i].text, spans[i].length);
@@ -121,7 +121,7 @@ int dl2_tree_read(const char *const *names, size_t count, struct dl2_tree *tree,
     struct span *runs = dl2_realloc(NULL, count, sizeof *runs);
     int status = DL2_OK;
     if (!tree->parts || !tree->labels || !runs) {
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for classes");
+        status = dl2_error_memory(error, "classes");
     } else {
         tree->has_parts = tree_find_parts(names, count, tree->parts);
         status = label_names(names, count, tree, runs, error);

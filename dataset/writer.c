@@ -101,7 +101,7 @@ static int clear_folder(const char *path, bool top, bool own, bool remove, struc
             continue;
         char *inner = dl2_path_join(path, name);
         if (!inner) {
-            status = dl2_dataset_no_memory(error);
+            status = dl2_error_memory(error, "a dataset");
         } else if (top && dl2_part_of_folder(name, strlen(name)) && dl2_is_folder(inner)) {
             status = clear_folder(inner, false, own, remove, error);
             if (remove && status == DL2_OK)
@@ -158,8 +158,8 @@ static int write_mark(const struct dl2_writer *writer, struct dl2_error *error)
     static const char text[] = "A packed dataset is being written here, or was when that was cut "
                                "short. Run the same dl2-transcode again to complete it.\n";
     char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
-    int status =
-        path ? dl2_file_write(path, text, strlen(text), error) : dl2_dataset_no_memory(error);
+    int status = path ? dl2_file_write(path, text, strlen(text), error)
+                      : dl2_error_memory(error, "a dataset");
     free(path);
     return status;
 }
@@ -167,7 +167,7 @@ static int write_mark(const struct dl2_writer *writer, struct dl2_error *error)
 static int remove_mark(const struct dl2_writer *writer, struct dl2_error *error)
 {
     char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
-    int status = path ? DL2_OK : dl2_dataset_no_memory(error);
+    int status = path ? DL2_OK : dl2_error_memory(error, "a dataset");
     if (path && unlink(path) != 0 && errno != ENOENT)
         status = dl2_error_system(error, "%s: cannot be removed", path);
     free(path);
@@ -195,7 +195,7 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
                              name);
     struct dl2_writer *writer = dl2_calloc(1, sizeof *writer);
     if (!writer)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     writer->format = container->shards;
     writer->options = *options;
     if (!options->shard_bytes)
@@ -206,7 +206,8 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
     writer->draft.has_parts = options->has_parts;
     writer->draft.is_own = true;
     writer->root = strdup(path);
-    int status = writer->root ? prepare_folder(writer, error) : dl2_dataset_no_memory(error);
+    int status =
+        writer->root ? prepare_folder(writer, error) : dl2_error_memory(error, "a dataset");
     if (status == DL2_OK)
         status = dl2_index_draft_set_classes(&writer->draft, classes, class_count, error);
     if (status < 0) {
@@ -240,16 +241,16 @@ static int create_file(struct dl2_writer *writer, const struct group *group,
 {
     char *(*grown)[2] = dl2_realloc(writer->renames, writer->rename_count + 1, sizeof *grown);
     if (!grown)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     writer->renames = grown;
     char **pair = grown[writer->rename_count], name[64];
     snprintf(name, sizeof name, "%s%0*" PRIu32 "%s", form->start, form->digits, group->number,
              form->end);
     if (asprintf(&pair[0], "%s/%s.%s" DL2_TEMPORARY_SUFFIX, writer->root, group->folder, name) < 0)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     if (asprintf(&pair[1], "%s/%s%s", writer->root, group->folder, name) < 0) {
         free(pair[0]);
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     }
     writer->rename_count++;
     *path = pair[1];
@@ -340,17 +341,17 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
 {
     struct group *grown = dl2_realloc(writer->groups, writer->group_count + 1, sizeof *grown);
     if (!grown)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     writer->groups = grown;
     struct group *group = &grown[writer->group_count];
     *group = (struct group){.folder = strndup(key, length), .part = part};
     if (!group->folder)
-        return dl2_dataset_no_memory(error);
+        return dl2_error_memory(error, "a dataset");
     writer->group_count++;
     if (!length)
         return DL2_OK;
     char *folder = dl2_path_join(writer->root, group->folder);
-    int status = folder ? dl2_make_folders(folder, error) : dl2_dataset_no_memory(error);
+    int status = folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a dataset");
     free(folder);
     return status;
 }
@@ -447,7 +448,7 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
                                                writer->draft.class_count, &text, error);
     if (status == DL2_OK &&
         asprintf(&path, "%s/%s%s", writer->root, group->folder, writer->format->classes_name) < 0)
-        status = dl2_dataset_no_memory(error);
+        status = dl2_error_memory(error, "a dataset");
     if (status == DL2_OK && text.size)
         status = dl2_file_write(path, text.data, text.size, error);
     free(path);

@@ -1,5 +1,5 @@
 /*
- * Inside the cpu device: what device_cpu.c and the files of its operations (cpu_NAME.c) share.
+ * What the files of the cpu device share (cpu.c), and the layers that its table names (cpu_NAME.c).
  *
  * Sums are cut into the same parts whenever the number of threads is the same, and added in order.
  */

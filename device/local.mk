@@ -11,7 +11,7 @@ CPU_KERNELS_CFLAGS = $(AM_CFLAGS) -O3 -fopenmp-simd -fno-math-errno -fno-trappin
 if HAVE_ONEDNN
 noinst_LTLIBRARIES += libdevice_cpu.la libcpu_kernels_c.la
 libdevice_cpu_la_SOURCES = \
-	device/cpu.h \
+	device/cpu.c device/cpu.h \
 	device/cpu_attention.c \
 	device/cpu_batch_norm.c \
 	device/cpu_elementwise.c \

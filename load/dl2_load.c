@@ -54,7 +54,7 @@ static int parse_scaling(const char *text, void *value, struct dl2_error *error)
     const unsigned cores = dl2_cpu_count();
     options->scaling = dl2_calloc(34, sizeof *options->scaling);
     if (!options->scaling)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_error_memory(error, "options");
     unsigned workers = 1;
     for (; workers < cores; workers *= 2)
         options->scaling[options->scaling_count++] = workers;
@@ -67,7 +67,7 @@ static int parse_quality(const char *text, void *value, struct dl2_error *error)
     struct dl2_load_options *options = value;
     const char **grown = dl2_realloc(options->quality, options->quality_count + 1, sizeof *grown);
     if (!grown)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_error_memory(error, "options");
     options->quality = grown;
     options->quality[options->quality_count++] = text;
     return DL2_OK;

@@ -143,8 +143,8 @@ static int read_quality_folder(json_t *list, const char *folder, struct dl2_erro
         if (strcmp(dl2_path_extension(files.paths[i]), "json"))
             continue;
         char *path = dl2_path_join(folder, files.paths[i]);
-        status = path ? read_quality_file(list, path, error)
-                      : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        status =
+            path ? read_quality_file(list, path, error) : dl2_error_memory(error, "the analysis");
         free(path);
     }
     dl2_file_list_free(&files);
@@ -183,7 +183,7 @@ static int open_subject(struct dl2_load_analysis *analysis,
     subject->resident = 1;
     subject->name = dl2_dataset_variant_name(path);
     if (!subject->name)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_error_memory(error, "the analysis");
     DL2_TRY(dl2_load_open(analysis->options, path, &subject->dataset, error));
     subject->images = dl2_dataset_count(subject->dataset);
     for (size_t i = 0; i < subject->images; i++) {
@@ -301,8 +301,7 @@ static int run_storage(const struct dl2_load_analysis *analysis,
     DL2_TRY(dl2_fetch_create(&reading.planner, &how, NULL, &reading.fetch, error));
     reading.held = dl2_calloc(loop.jobs, sizeof *reading.held);
     const int status = reading.held ? read_for(analysis, subject, round, &loop, count, error)
-                                    : dl2_error_set(error, DL2_ERR_MEMORY,
-                                                    "out of memory for %u readers", loop.jobs);
+                                    : dl2_error_memory(error, "%u readers", loop.jobs);
     for (unsigned i = 0; reading.held && i < loop.jobs; i++)
         dl2_bytes_free(&reading.held[i].scratch);
     free(reading.held);
@@ -405,7 +404,7 @@ static int prepare(struct dl2_load_analysis *analysis, const char *const *paths,
     analysis->subjects = dl2_calloc(count, sizeof *analysis->subjects);
     analysis->quality = json_array();
     if (!analysis->bad || !analysis->subjects || !analysis->quality)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_error_memory(error, "the analysis");
     DL2_TRY(find_device(analysis, error));
     analysis->memory = options->memory ? options->memory : dl2_memory_available();
     DL2_TRY(read_quality(analysis, error));

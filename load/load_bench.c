@@ -435,7 +435,7 @@ int dl2_load_bench(const struct dl2_load_options *options, const char *path, FIL
     bench.epoch_samples = bench.samples / (options->loader.world ? options->loader.world : 1);
     int status = bench.name && bench.epochs && bench.scaling && bench.bad
                      ? run_bench(&bench, out, error)
-                     : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+                     : dl2_error_memory(error, "results");
     for (size_t i = 0; bench.scaling && i < options->scaling_count; i++)
         dl2_loader_destroy(bench.scaling[i].loader);
     dl2_batch_decoder_close(bench.decoder);

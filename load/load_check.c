@@ -95,7 +95,7 @@ static int run_check(struct check *check, struct dl2_parallel *loop, struct dl2_
     check->results = dl2_calloc(loop->window, sizeof *check->results);
     check->bad = json_array();
     if (!check->checkers || !check->results || !check->bad)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_error_memory(error, "results");
     dl2_progress_begin(&check->progress, "check", "images", loop->count, check->options->quiet);
     const int status = dl2_parallel_run(loop, error);
     dl2_progress_end(&check->progress);

@@ -9,7 +9,7 @@ int dl2_bad_samples_init(struct dl2_bad_samples *list, uint32_t samples, struct 
 {
     *list = (struct dl2_bad_samples){.known = dl2_calloc(samples, sizeof *list->known)};
     if (!list->known)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u samples", samples);
+        return dl2_error_memory(error, "%u samples", samples);
     return DL2_OK;
 }
 

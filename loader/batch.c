@@ -101,8 +101,7 @@ static int init_images(struct dl2_loader *loader, struct dl2_slot *slot, size_t 
                                                   &slot->decode_slot, error));
         slot->batch.images = config->decoder->ops->images(slot->decode_slot);
         slot->refused = dl2_calloc(config->batch, sizeof *slot->refused);
-        return slot->refused ? DL2_OK
-                             : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a batch");
+        return slot->refused ? DL2_OK : dl2_error_memory(error, "a batch");
     }
     slot->batch.images = config->slot_alloc ? config->slot_alloc(config->slot_context, bytes)
                                             : dl2_alloc_aligned(bytes, 1);
@@ -115,7 +114,7 @@ int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
     size_t bytes;
     loader->slots = dl2_calloc(config->depth, sizeof *loader->slots);
     if (!loader->slots || !dl2_size_mul(loader->recipe.sample_bytes, config->batch, &bytes))
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u batches", config->depth);
+        return dl2_error_memory(error, "%u batches", config->depth);
     for (unsigned i = 0; i < config->depth; i++) {
         struct dl2_slot *slot = &loader->slots[i];
         DL2_TRY(init_images(loader, slot, bytes, error));
@@ -123,9 +122,8 @@ int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
         slot->batch.indices = dl2_calloc(config->batch, sizeof *slot->batch.indices);
         slot->positions = dl2_calloc(config->batch, sizeof *slot->positions);
         if (!slot->batch.images || !slot->batch.labels || !slot->batch.indices || !slot->positions)
-            return dl2_error_set(error, DL2_ERR_MEMORY,
-                                 "out of memory for %u batches of %u images, %zu bytes each",
-                                 config->depth, config->batch, bytes);
+            return dl2_error_memory(error, "%u batches of %u images, %zu bytes each", config->depth,
+                                    config->batch, bytes);
         loader->memory += sizeof *slot + bytes + (uint64_t)config->batch * 3 * sizeof(uint32_t);
     }
     return DL2_OK;

@@ -42,7 +42,7 @@ int dl2_cache_create(size_t count, uint64_t limit, struct dl2_cache **out, struc
                              limit, count);
     struct dl2_cache *cache = dl2_calloc(1, sizeof *cache);
     if (!cache)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a cache");
+        return dl2_error_memory(error, "a cache");
     cache->count = count;
     cache->limit = (size_t)limit;
     cache->memory = mmap(NULL, cache->limit ? cache->limit : 1, PROT_READ | PROT_WRITE,

@@ -177,7 +177,7 @@ int dl2_decode_queue_init(struct dl2_loader *loader, struct dl2_error *error)
     loader->staged = dl2_calloc(loader->config.depth, sizeof *loader->staged);
     loader->decode_claims = dl2_calloc(DL2_DECODE_THREADS, sizeof *loader->decode_claims);
     if (!loader->staged || !loader->decode_claims)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a loader");
+        return dl2_error_memory(error, "a loader");
     for (unsigned i = 0; i < DL2_DECODE_THREADS; i++) {
         struct dl2_claim *claim = &loader->decode_claims[i];
         DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));

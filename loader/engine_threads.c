@@ -62,7 +62,7 @@ static int threads_start(struct dl2_read_ahead *ahead, void **state, struct dl2_
 {
     struct threads *threads = dl2_calloc(1, sizeof *threads);
     if (!threads)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for threads that read ahead");
+        return dl2_error_memory(error, "threads that read ahead");
     threads->ahead = ahead;
     *state = threads;
     while (threads->count < THREADS &&

@@ -235,7 +235,7 @@ static int uring_start(struct dl2_read_ahead *ahead, void **state, struct dl2_er
 {
     struct uring *uring = dl2_calloc(1, sizeof *uring);
     if (!uring)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for an io_uring");
+        return dl2_error_memory(error, "an io_uring");
     uring->ahead = ahead;
     uring->event = eventfd(0, EFD_CLOEXEC);
     if (uring->event < 0) {

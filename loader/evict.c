@@ -109,7 +109,7 @@ int dl2_fetch_evict(const struct dl2_dataset *dataset, double *resident, struct 
     unsigned char *map = dl2_calloc(PAGES_AT_ONCE, 1);
     int status = DL2_OK;
     if (!paths || !map)
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for names of files");
+        status = dl2_error_memory(error, "names of files");
     const size_t count = status == DL2_OK ? list_paths(dataset, paths) : 0;
     struct pages pages = {0};
     for (size_t i = 0; status == DL2_OK && i < count; i++)

@@ -86,7 +86,7 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
 
 static int out_of_memory(struct dl2_error *error)
 {
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a loader");
+    return dl2_error_memory(error, "a loader");
 }
 
 static int set_sizes(struct dl2_loader *loader, struct dl2_error *error)

@@ -16,8 +16,7 @@ int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl
     const size_t side = config->image_size;
     job->pixels = dl2_alloc_aligned(side * side, config->channels);
     if (!job->pixels)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for an image of %zux%zu", side,
-                             side);
+        return dl2_error_memory(error, "an image of %zux%zu", side, side);
     return DL2_OK;
 }
 

@@ -66,7 +66,7 @@ static int allocate_order(struct dl2_sampler *sampler, struct dl2_error *error)
             dl2_calloc((sampler->count - 1) / config->shuffle_chunk + 1, sizeof *sampler->chunks);
     if (!sampler->all || !sampler->order ||
         (config->train && config->shuffle_chunk && !sampler->chunks))
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u samples", sampler->count);
+        return dl2_error_memory(error, "%u samples", sampler->count);
     return DL2_OK;
 }
 

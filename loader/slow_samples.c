@@ -27,7 +27,7 @@ int dl2_slow_samples_init(struct dl2_slow_samples *times, uint32_t samples, doub
     *times = (struct dl2_slow_samples){.share = percentile / 100, .threshold = INFINITY};
     times->past = dl2_calloc(samples, sizeof *times->past);
     if (!times->past)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u samples", samples);
+        return dl2_error_memory(error, "%u samples", samples);
     return DL2_OK;
 }
 

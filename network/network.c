@@ -231,7 +231,7 @@ static int network_fill_plans(struct dl2_network *net, struct plan_set *set, uns
     const struct dl2_network_config *config = &net->config;
     set->layers = dl2_calloc(net->graph.layer_count, sizeof *set->layers);
     if (!set->layers)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a network");
+        return dl2_error_memory(error, "a network");
     struct dl2_ingest_shape ingest = {count, config->height, config->width, config->channels, {0},
                                       {0}};
     memcpy(ingest.mean, config->mean, sizeof ingest.mean);
@@ -678,7 +678,7 @@ int dl2_network_last(struct dl2_network *net, float *losses, float *logits, stru
         return DL2_OK;
     void *kept = malloc(bytes);
     if (!kept)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for logits");
+        return dl2_error_memory(error, "logits");
     int status = device->ops->download(
         device, kept, network_value_at(net, net->graph.logits, net->last_train), bytes, error);
     if (status == DL2_OK)
@@ -782,7 +782,7 @@ int dl2_network_get(struct dl2_network *net, size_t index, enum dl2_network_part
     DL2_TRY(network_part_at(net, index, part, &from, error));
     float *kept = malloc(bytes);
     if (!kept)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", t->name);
+        return dl2_error_memory(error, "%s", t->name);
     int status = net->device->ops->download(net->device, kept, from, bytes, error);
     if (status == DL2_OK)
         network_permute(t, kept, values, true);
@@ -799,7 +799,7 @@ int dl2_network_set(struct dl2_network *net, size_t index, enum dl2_network_part
     DL2_TRY(network_part_at(net, index, part, &to, error));
     float *kept = malloc(bytes);
     if (!kept)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", t->name);
+        return dl2_error_memory(error, "%s", t->name);
     network_permute(t, values, kept, false);
     const struct dl2_device_class *ops = net->device->ops;
     int status = ops->sync(net->device, error); /* an upload may overtake what reads the place */
@@ -821,7 +821,7 @@ static int network_fresh_weights(struct dl2_network *net, struct dl2_error *erro
         const struct dl2_tensor *t = &net->graph.tensors[i];
         float *values = dl2_calloc(t->count, sizeof *values);
         if (!values)
-            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", t->name);
+            return dl2_error_memory(error, "%s", t->name);
         dl2_graph_fresh(&net->graph, i, net->config.seed, values);
         int status = dl2_network_set(net, i, DL2_NETWORK_VALUE, values, error);
         free(values);
@@ -959,7 +959,7 @@ static int network_create(struct dl2_device *device, const struct dl2_network_co
 {
     struct dl2_network *net = dl2_calloc(1, sizeof *net);
     if (!net)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a network");
+        return dl2_error_memory(error, "a network");
     net->device = device;
     net->config = *config;
     int status = network_build(net, error);

@@ -52,7 +52,7 @@ static struct dl2_safetensors_tensor *append(struct dl2_safetensors *content,
         size_t capacity = content->capacity ? 2 * content->capacity : 64;
         void *grown = dl2_realloc(content->tensors, capacity, sizeof *content->tensors);
         if (!grown) {
-            dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu tensors", capacity);
+            dl2_error_memory(error, "%zu tensors", capacity);
             return NULL;
         }
         content->tensors = grown;
@@ -68,7 +68,7 @@ int dl2_safetensors_init(struct dl2_safetensors *content, struct dl2_error *erro
     memset(content, 0, sizeof *content);
     content->metadata = json_object();
     if (!content->metadata)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for weights");
+        return dl2_error_memory(error, "weights");
     return DL2_OK;
 }
 
@@ -158,7 +158,7 @@ int dl2_safetensors_format(const struct dl2_safetensors *content, struct dl2_byt
     size_t data_bytes;
     char *header = format_header(content, &data_bytes);
     if (!header)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a file's header");
+        return dl2_error_memory(error, "a file's header");
     size_t length = strlen(header), padded = (length + 7) / 8 * 8, size;
     int status = DL2_OK;
     if (padded > DL2_SAFETENSORS_MAX_HEADER || !dl2_size_add(8 + padded, data_bytes, &size))

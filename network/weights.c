@@ -109,7 +109,7 @@ static int set_tensor(const struct dl2_safetensors *file, struct dl2_network *ne
     dl2_network_tensor(network, index, &tensor);
     float *values = dl2_alloc_aligned(tensor.count, sizeof *values);
     if (!values)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %s", tensor.name);
+        return dl2_error_memory(error, "%s", tensor.name);
     int status =
         dl2_safetensors_copy_floats(file, tensor.name, tensor.rank, tensor.dims, values, error);
     if (status == DL2_OK)
@@ -162,7 +162,7 @@ static int add_tensor(struct dl2_safetensors *file, struct dl2_network *network,
     dl2_network_tensor(network, index, &tensor);
     *values = dl2_alloc_aligned(tensor.count, sizeof **values);
     if (!*values)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %s", tensor.name);
+        return dl2_error_memory(error, "%s", tensor.name);
     DL2_TRY(dl2_network_get(network, index, DL2_NETWORK_VALUE, *values, error));
     return dl2_safetensors_add(file, tensor.name, "F32", tensor.rank, tensor.dims, *values, error);
 }
@@ -176,8 +176,7 @@ int dl2_weights_save(const char *path, struct dl2_network *network, const json_t
     json_t *text;
     DL2_TRY(dl2_safetensors_init(&file, error));
     float **values = dl2_calloc(count, sizeof *values);
-    int status =
-        values ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a network's weights");
+    int status = values ? DL2_OK : dl2_error_memory(error, "a network's weights");
     json_object_foreach((json_t *)texts, key, text)
     {
         if (status == DL2_OK)

@@ -20,9 +20,7 @@ int dl2_image_reshape(struct dl2_image *image, uint32_t width, uint32_t height, 
     if (size > image->capacity) {
         uint8_t *data = dl2_alloc_aligned(size, 1);
         if (!data)
-            return dl2_error_set(error, DL2_ERR_MEMORY,
-                                 "out of memory for an image of %" PRIu32 "x%" PRIu32, width,
-                                 height);
+            return dl2_error_memory(error, "an image of %" PRIu32 "x%" PRIu32, width, height);
         free(image->data);
         image->data = data;
         image->capacity = size;

@@ -32,7 +32,7 @@ static int quality_find_background(char **paths, size_t count, uint8_t backgroun
         json_t *json = NULL;
         uint8_t own[3];
         if (!file)
-            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+            return dl2_error_memory(error, "options");
         const char *text = NULL;
         if (dl2_is_file(file) && dl2_json_load(file, NULL, &json, NULL) == DL2_OK)
             text = dl2_json_get_text(json_object_get(json, "options"), "background", NULL);

@@ -29,7 +29,7 @@ int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error)
 {
     struct dl2_scorer *scorer = dl2_alloc_aligned(1, sizeof *scorer);
     if (!scorer)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a scorer");
+        return dl2_error_memory(error, "a scorer");
     /* The strip is zeroed because kernels read a little behind its columns; what they make of that
      * is thrown away. */
     memset(scorer, 0, sizeof *scorer);

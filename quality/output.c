@@ -276,7 +276,7 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
     json_object_set_new(json, "scored_on", json_string(scoring->device));
     json_object_set_new(json, "definitions", definitions);
     int status = json_object_set_new(json, "variants", variants) < 0
-                     ? dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %s", path)
+                     ? dl2_error_memory(error, "%s", path)
                      : dl2_json_save(path, json, error);
     json_decref(json);
     return status;
@@ -306,8 +306,8 @@ int dl2_scoring_write_json_folder(const struct dl2_scoring *scoring, const char 
     DL2_TRY(dl2_make_folders(folder, error));
     for (size_t i = 0; i < scoring->variant_count; i++) {
         char *path = document_path(folder, scoring->variants[i].name);
-        int status = path ? write_document(scoring, i, 1, path, error)
-                          : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a path");
+        int status =
+            path ? write_document(scoring, i, 1, path, error) : dl2_error_memory(error, "a path");
         free(path);
         DL2_TRY(status);
     }
@@ -317,11 +317,10 @@ int dl2_scoring_write_json_folder(const struct dl2_scoring *scoring, const char 
 int dl2_check_variant_names(const char *const *paths, size_t count, struct dl2_error *error)
 {
     char **names = dl2_calloc(count, sizeof *names);
-    int status =
-        names ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu names", count);
+    int status = names ? DL2_OK : dl2_error_memory(error, "%zu names", count);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         if (!(names[i] = dl2_dataset_variant_name(paths[i])))
-            status = dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a name");
+            status = dl2_error_memory(error, "a name");
         else if (!names[i][0] || names[i][0] == '.' || strchr(names[i], '/'))
             status = dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s: its variant's name, '%s', can't be a file's", paths[i],

@@ -81,7 +81,7 @@ static int score_sort_keys(struct score_source *source, struct dl2_error *error)
     source->by_key = dl2_calloc(source->count, sizeof *source->by_key);
     if (!list || !source->by_key) {
         free(list);
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu keys", source->count);
+        return dl2_error_memory(error, "%zu keys", source->count);
     }
     for (size_t i = 0; i < source->count; i++)
         list[i] = (struct score_key){score_key_of(source, i), i};
@@ -181,8 +181,7 @@ static int score_set_error(struct dl2_pair *pair, enum dl2_pair_state state,
 {
     pair->state = state;
     pair->error = strdup(why->message);
-    return pair->error ? DL2_OK
-                       : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a message");
+    return pair->error ? DL2_OK : dl2_error_memory(error, "a message");
 }
 
 /* Decodes the variant's image and scores it against the scorer's reference. */
@@ -289,7 +288,7 @@ static int score_aggregate(const struct dl2_scoring *scoring,
     double (*const of_mse)(double) = scoring->metrics[metric]->of_mse;
     double *values = dl2_calloc(scoring->count, sizeof *values), mse = 0;
     if (!values)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu scores", scoring->count);
+        return dl2_error_memory(error, "%zu scores", scoring->count);
     *out = (struct dl2_aggregate){
         .mean = NAN, .median = NAN, .p5 = NAN, .min = NAN, .of_mean_mse = NAN};
     for (size_t i = 0; i < scoring->count; i++) {
@@ -342,7 +341,7 @@ static int score_find_extra(const struct score_source *reference, const struct s
         return DL2_OK;
     variant->extra = dl2_calloc(source->count, sizeof *variant->extra);
     if (!variant->extra)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu keys", source->count);
+        return dl2_error_memory(error, "%zu keys", source->count);
     for (size_t i = 0; i < source->count; i++) {
         const char *key = score_key_of(source, source->by_key[i]);
         size_t count;
@@ -350,7 +349,7 @@ static int score_find_extra(const struct score_source *reference, const struct s
         if (count || (i && !strcmp(key, score_key_of(source, source->by_key[i - 1]))))
             continue;
         if (!(variant->extra[variant->extra_count] = strdup(key)))
-            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a key");
+            return dl2_error_memory(error, "a key");
         variant->extra_count++;
     }
     return DL2_OK;
@@ -380,8 +379,7 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
     variant->name = dl2_dataset_variant_name(path);
     variant->pairs = dl2_calloc(run->scoring->count, sizeof *variant->pairs);
     if (!variant->name || !variant->pairs)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu pairs",
-                             run->scoring->count);
+        return dl2_error_memory(error, "%zu pairs", run->scoring->count);
     score_describe(variant);
     struct dl2_error why = DL2_ERROR_INIT;
     int status = score_source_open(path, source, &why);
@@ -396,8 +394,7 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
     score_source_close(source);
     *source = (struct score_source){.count = 0};
     variant->error = strdup(why.message);
-    return variant->error ? DL2_OK
-                          : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a message");
+    return variant->error ? DL2_OK : dl2_error_memory(error, "a message");
 }
 
 static int score_open_reference(struct score_run *run, struct dl2_error *error)
@@ -410,14 +407,13 @@ static int score_open_reference(struct score_run *run, struct dl2_error *error)
     }
     scoring->keys = dl2_calloc(run->reference.count, sizeof *scoring->keys);
     if (!scoring->keys)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu keys",
-                             run->reference.count);
+        return dl2_error_memory(error, "%zu keys", run->reference.count);
     for (size_t i = 0; i < run->reference.count; i++) {
         struct dl2_sample sample;
         score_sample(&run->reference, i, &sample);
         const char *name = run->reference.dataset ? sample.key : sample.name;
         if (!(scoring->keys[i] = strdup(name)))
-            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a key");
+            return dl2_error_memory(error, "a key");
         scoring->count++;
     }
     return DL2_OK;
@@ -427,13 +423,13 @@ static int score_create_workers(struct score_run *run, unsigned count, struct dl
 {
     run->workers = dl2_calloc(count, sizeof *run->workers);
     if (!run->workers)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %u workers", count);
+        return dl2_error_memory(error, "%u workers", count);
     run->worker_count = count;
     for (unsigned i = 0; i < count; i++) {
         struct score_worker *worker = &run->workers[i];
         worker->cpu_seconds = dl2_calloc(run->scoring->variant_count, sizeof *worker->cpu_seconds);
         if (!worker->cpu_seconds)
-            return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for a worker");
+            return dl2_error_memory(error, "a worker");
         DL2_TRY(dl2_scorer_create(&worker->scorer, error));
         if (run->uses_device)
             DL2_TRY(
@@ -521,8 +517,7 @@ int dl2_scoring_run(const char *reference, const char *const *variants, size_t v
     run.variants = dl2_calloc(variant_count, sizeof *run.variants);
     int status = DL2_OK;
     if (!scoring->variants || !run.variants)
-        status =
-            dl2_error_set(error, DL2_ERR_MEMORY, "out of memory for %zu variants", variant_count);
+        status = dl2_error_memory(error, "%zu variants", variant_count);
     else
         scoring->variant_count = variant_count;
     if (status == DL2_OK)

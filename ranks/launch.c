@@ -141,7 +141,7 @@ int dl2_local_launch(unsigned ranks, struct dl2_world **out, int *exit_status,
     launch.processes = dl2_calloc(ranks, sizeof *launch.processes);
     if (!launch.processes) {
         dl2_local_destroy(launch.local);
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %u ranks", ranks);
+        return dl2_error_memory(error, "%u ranks", ranks);
     }
     sigemptyset(&launch.signals);
     sigaddset(&launch.signals, SIGCHLD);

@@ -106,18 +106,13 @@ int dl2_world_sum(const struct dl2_world *world, double *values, size_t count,
     return world ? world->ops->sum_doubles(world, 0, values, count, error) : DL2_OK;
 }
 
-static int no_memory(struct dl2_error *error)
-{
-    return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for what ranks tell each other");
-}
-
 /* Each rank's number, to all. */
 static int gather_numbers(const struct dl2_world *world, double own, double **out,
                           struct dl2_error *error)
 {
     double *numbers = dl2_calloc(world->size, sizeof *numbers);
     if (!numbers)
-        return no_memory(error);
+        return dl2_error_memory(error, "what ranks tell each other");
     numbers[world->rank] = own;
     int status = dl2_world_sum(world, numbers, world->size, error);
     if (status == DL2_OK)
@@ -159,7 +154,7 @@ int dl2_world_gather(const struct dl2_world *world, const char *text, char **tex
         const size_t length = (size_t)lengths[rank];
         texts[rank] = dl2_calloc(length + 1, 1);
         if (!texts[rank])
-            status = no_memory(error);
+            status = dl2_error_memory(error, "what ranks tell each other");
         else if (rank == own)
             memcpy(texts[rank], text, length);
         if (status == DL2_OK && world)
@@ -183,6 +178,6 @@ int dl2_world_share(const struct dl2_world *world, char **text, struct dl2_error
     if (world->rank != 0)
         *text = size > 0 ? dl2_calloc((size_t)size, 1) : NULL;
     if (size > 0 && !*text)
-        return no_memory(error);
+        return dl2_error_memory(error, "what ranks tell each other");
     return size > 0 ? world->ops->broadcast(world, 0, *text, (size_t)size, error) : DL2_OK;
 }

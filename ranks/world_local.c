@@ -227,7 +227,7 @@ int dl2_local_create(unsigned ranks, struct dl2_local **out, struct dl2_error *e
                              ranks, DL2_LOCAL_RANKS_MAX);
     struct dl2_local *local = dl2_calloc(1, sizeof *local);
     if (!local)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %u ranks", ranks);
+        return dl2_error_memory(error, "%u ranks", ranks);
     local->ranks = ranks;
     local->size = sizeof(struct shared) + DL2_WORLD_CHANNELS * (ranks + 1) * SLOT;
     void *memory =
@@ -254,7 +254,7 @@ int dl2_local_join(struct dl2_local *local, unsigned rank, bool owner, struct dl
 {
     struct member *member = dl2_calloc(1, sizeof *member);
     if (!member)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for rank %u", rank);
+        return dl2_error_memory(error, "rank %u", rank);
     member->base = (struct dl2_world){.ops = &dl2_world_local,
                                       .rank = rank,
                                       .size = local->ranks,

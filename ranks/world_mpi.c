@@ -234,7 +234,7 @@ static int look_around(struct dl2_world *world, struct dl2_error *error)
     int status =
         all ? check(MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, here),
                     "find who shares processors", error)
-            : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a world");
+            : dl2_error_memory(error, "a world");
     for (int i = 0; i < size && status == DL2_OK; i++)
         world->sharers += i != rank && CPU_EQUAL(&own, &all[i]);
     free(all);
@@ -264,7 +264,7 @@ static int prepare(struct mpi *mpi, struct dl2_error *error)
         mpi->parts[i] = dl2_alloc_aligned(PIECE + ranks * sizeof(double), 1);
         mpi->counts[i] = dl2_calloc(4 * ranks, sizeof(int));
         if (!mpi->parts[i] || !mpi->counts[i])
-            return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a world");
+            return dl2_error_memory(error, "a world");
         DL2_TRY(check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->channels[i]), "make a channel", error));
         DL2_TRY(check(MPI_Comm_set_errhandler(mpi->channels[i], MPI_ERRORS_RETURN), "return errors",
                       error));
@@ -277,7 +277,7 @@ static int mpi_open(struct dl2_world **out, struct dl2_error *error)
     int provided = MPI_THREAD_SINGLE;
     struct mpi *mpi = dl2_calloc(1, sizeof *mpi);
     if (!mpi)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a world");
+        return dl2_error_memory(error, "a world");
     mpi->base.ops = &dl2_world_mpi;
     for (int i = 0; i < DL2_WORLD_CHANNELS; i++)
         mpi->channels[i] = MPI_COMM_NULL;

@@ -373,7 +373,7 @@ int dl2_analyse(const struct dl2_study *study, const char *arch, double toleranc
     double *scratch = dl2_calloc(study->run_count + 1, sizeof *scratch);
     if (!analysis->comparisons || !scratch) {
         free(scratch);
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the analysis");
+        return dl2_error_memory(error, "the analysis");
     }
     const size_t raw_index = dl2_study_find(study, "raw");
     const struct stretch raw = find_runs(study, arch, raw_index);

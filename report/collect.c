@@ -19,7 +19,7 @@ static int grow(void **items, size_t count, size_t size, struct dl2_error *error
         return DL2_OK;
     void *grown = dl2_realloc(*items, count ? 2 * count : 1, size);
     if (!grown)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the study's results");
+        return dl2_error_memory(error, "the study's results");
     *items = grown;
     return DL2_OK;
 }
@@ -27,7 +27,7 @@ static int grow(void **items, size_t count, size_t size, struct dl2_error *error
 static int copy_text(const char *text, char **out, struct dl2_error *error)
 {
     *out = strdup(text);
-    return *out ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for '%s'", text);
+    return *out ? DL2_OK : dl2_error_memory(error, "'%s'", text);
 }
 
 static int add_text(char ***list, size_t *count, const char *text, struct dl2_error *error)
@@ -362,7 +362,7 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
     double *values = dl2_calloc(count, sizeof *values);
     if (!run->val_top1 || !values) {
         free(values);
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu epochs", count);
+        return dl2_error_memory(error, "%zu epochs", count);
     }
     size_t i;
     json_array_foreach(epochs, i, epoch)
@@ -543,7 +543,7 @@ static int sort_all(struct dl2_study *study, struct dl2_error *error)
     const size_t count = study->variant_count;
     char **before = dl2_calloc(count, sizeof *before);
     if (count && !before)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu variants", count);
+        return dl2_error_memory(error, "%zu variants", count);
     for (size_t i = 0; i < count; i++)
         before[i] = study->variants[i].name;
     if (count)
@@ -646,8 +646,7 @@ static int find_reference(const struct dl2_study *study, const char *arch, json_
     struct group *groups = dl2_calloc(study->run_count + 1, sizeof *groups);
     size_t count = 0, best = 0;
     if (!groups)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu trainings",
-                             study->run_count);
+        return dl2_error_memory(error, "%zu trainings", study->run_count);
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         if (strcmp(run->arch, arch) != 0)
@@ -708,7 +707,7 @@ static int compare_trainings(struct dl2_study *study, const char *arch, struct d
     const size_t count = study->run_count;
     json_t **settings = dl2_calloc(count + 1, sizeof *settings);
     if (!settings)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for %zu trainings", count);
+        return dl2_error_memory(error, "%zu trainings", count);
     for (size_t i = 0; i < count; i++)
         settings[i] = settings_of(&study->runs[i]);
     size_t left = 0, reference = 0;

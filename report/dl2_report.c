@@ -122,7 +122,7 @@ static int split_list(const char *text, char ***list, struct dl2_error *error)
         text += size;
     }
     *list = words;
-    return words ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    return words ? DL2_OK : dl2_error_memory(error, "the report");
 }
 
 static int collect(const char *folder, struct dl2_study *study, struct dl2_error *error)
@@ -149,7 +149,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     struct dl2_plots plots = {NULL, 0, ""};
     int status = DL2_OK;
     if (!analyses || !plots_path)
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the report");
+        status = dl2_error_memory(error, "the report");
     for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
         status = dl2_analyse(study, study->archs[a], arguments.tolerance, &analyses[a], error);
     if (status == DL2_OK)

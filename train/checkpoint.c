@@ -109,7 +109,7 @@ static int val_from_json(const json_t *list, struct dl2_run_state *state, struct
         return DL2_OK;
     state->val = dl2_calloc(state->val_count, sizeof *state->val);
     if (!state->val)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a run's state");
+        return dl2_error_memory(error, "a run's state");
     json_array_foreach(list, i, set) state->val[i] = (struct dl2_train_val){
         dl2_json_get_text(set, "name", "?"), (uint64_t)dl2_json_get_integer(set, "images", 0),
         dl2_json_get_real(set, "loss", NAN), dl2_json_get_real(set, "top1", NAN),
@@ -173,7 +173,7 @@ static int set_json(struct dl2_safetensors *checkpoint, const char *key, const j
 {
     char *text = json ? dump(json) : NULL;
     if (!text)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint's %s", key);
+        return dl2_error_memory(error, "a checkpoint's %s", key);
     int status = dl2_safetensors_set_text(checkpoint, key, text, error);
     free(text);
     return status;
@@ -224,7 +224,7 @@ static int visit_all(struct dl2_network *network, const struct visit *visit,
             size_t size = strlen(parts[p].prefix) + strlen(tensor.name) + 1;
             char *name = malloc(size);
             if (!name)
-                return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a name");
+                return dl2_error_memory(error, "a name");
             snprintf(name, size, "%s%s", parts[p].prefix, tensor.name);
             int status = visit->tensor(visit->context, i, parts[p].part, name, &tensor, error);
             free(name);
@@ -253,7 +253,7 @@ static int gather_tensor(void *context, size_t index, enum dl2_network_part part
     own->name = strdup(name);
     own->values = dl2_alloc_aligned(tensor->count, sizeof *own->values);
     if (!own->name || !own->values)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the weights of a checkpoint");
+        return dl2_error_memory(error, "the weights of a checkpoint");
     DL2_TRY(dl2_network_get(gather->network, index, part, own->values, error));
     return dl2_safetensors_add(gather->checkpoint, own->name, "F32", tensor->rank, tensor->dims,
                                own->values, error);
@@ -279,9 +279,8 @@ int dl2_checkpoint_save(const struct dl2_run_state *state, const json_t *identit
     struct gather gather = {network, &checkpoint, NULL, 0};
     gather.gathered =
         dl2_calloc(PARTS * dl2_network_tensor_count(network), sizeof *gather.gathered);
-    int status = gather.gathered
-                     ? fill(&checkpoint, state, identity, &gather, error)
-                     : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
+    int status = gather.gathered ? fill(&checkpoint, state, identity, &gather, error)
+                                 : dl2_error_memory(error, "a checkpoint");
     if (status < 0)
         dl2_error_prefix(error, "checkpoint %s", path);
     else if ((status = dl2_safetensors_write(&checkpoint, path, error)) < 0)
@@ -306,7 +305,7 @@ static int scatter_tensor(void *context, size_t index, enum dl2_network_part par
     struct scatter *scatter = context;
     float *values = dl2_alloc_aligned(tensor->count, sizeof *values);
     if (!values)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for the weights of a checkpoint");
+        return dl2_error_memory(error, "the weights of a checkpoint");
     int status = dl2_safetensors_copy(scatter->checkpoint, name, "F32", tensor->rank, tensor->dims,
                                       values, error);
     if (status == DL2_OK)
@@ -487,7 +486,7 @@ int dl2_checkpoint_set_missing(struct dl2_run_state *state, const struct dl2_loa
     json_decref(state->missing);
     state->missing = json_array();
     int status = text && texts ? dl2_world_gather(world, text, texts, error)
-                               : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
+                               : dl2_error_memory(error, "a checkpoint");
     for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
         json_t *its = json_loads(texts[rank], 0, NULL);
         any |= json_array_size(json_object_get(its, "missing")) > 0;
@@ -497,7 +496,7 @@ int dl2_checkpoint_set_missing(struct dl2_run_state *state, const struct dl2_loa
     free(texts);
     free(text);
     if (status == DL2_OK && json_array_size(state->missing) != ranks)
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a checkpoint");
+        status = dl2_error_memory(error, "a checkpoint");
     if (!any) {
         json_decref(state->missing);
         state->missing = NULL;

@@ -276,7 +276,7 @@ int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_
 {
     double *figures = dl2_calloc(dl2_world_size(run->config->world), FIGURES * sizeof *figures);
     if (!figures)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for an epoch's record");
+        return dl2_error_memory(error, "an epoch's record");
     int status = gather_figures(run, figures, error);
     if (status == DL2_OK) {
         *epoch = make_epoch(run, figures);

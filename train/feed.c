@@ -19,7 +19,7 @@ static struct dl2_feed *feed_alloc(struct dl2_error *error)
 {
     struct dl2_feed *feed = dl2_calloc(1, sizeof *feed);
     if (!feed)
-        dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a feed");
+        dl2_error_memory(error, "a feed");
     return feed;
 }
 
@@ -53,8 +53,7 @@ static int make_noise(struct dl2_feed *feed, unsigned classes,
     noise->labels = dl2_calloc(config->batch, sizeof *noise->labels);
     noise->indices = dl2_calloc(config->batch, sizeof *noise->indices);
     if (!noise->images || !noise->labels || !noise->indices)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a batch of noise (%zu bytes)",
-                             size);
+        return dl2_error_memory(error, "a batch of noise (%zu bytes)", size);
     struct dl2_random random;
     dl2_random_init(&random, config->seed, DL2_RANDOM_SYNTHETIC, config->rank, 0);
     for (size_t i = 0; i < size; i++)

@@ -60,7 +60,7 @@ int dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed, struct dl
         json_array_append_new(own, dl2_json_text(bad[i]));
     char *text = json_dumps(own, JSON_COMPACT), **texts = dl2_calloc(ranks, sizeof *texts);
     int status = text && texts ? dl2_world_gather(world, text, texts, error)
-                               : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for bad samples");
+                               : dl2_error_memory(error, "bad samples");
     for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
         json_t *list = json_loads(texts[rank], 0, NULL);
         keep_bad(run, list);
@@ -87,11 +87,6 @@ unsigned dl2_run_processors(const struct dl2_run *run)
     return processors > sharers ? processors / sharers : 1;
 }
 
-static int no_memory(struct dl2_error *error)
-{
-    return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a training run");
-}
-
 /* Has a stage or a validation set that was opened before the same path? */
 static bool was_opened(const struct dl2_run *run, const struct dl2_run_data *data)
 {
@@ -115,7 +110,7 @@ static int open_dataset(const struct dl2_run *run, struct dl2_run_data *data, co
     data->path = path;
     data->name = dl2_dataset_variant_name(path);
     if (!data->name)
-        return no_memory(error);
+        return dl2_error_memory(error, "a training run");
     DL2_TRY(dl2_dataset_open(path, &options, &data->dataset, error));
     if (run->events.opened && !was_opened(run, data))
         run->events.opened(run->events.context, path, data->dataset);
@@ -160,7 +155,7 @@ static int open_stages(struct dl2_run *run, struct dl2_error *error)
     const struct dl2_train_config *config = run->config;
     run->stages = dl2_calloc(config->stage_count, sizeof *run->stages);
     if (!run->stages)
-        return no_memory(error);
+        return dl2_error_memory(error, "a training run");
     double all = 0, end = 0;
     for (size_t i = 0; i < config->stage_count; i++)
         all += config->stages[i].epochs;
@@ -193,7 +188,7 @@ static int open_val_sets(struct dl2_run *run, struct dl2_error *error)
         return DL2_OK;
     run->val = dl2_calloc(count, sizeof *run->val);
     if (!run->val)
-        return no_memory(error);
+        return dl2_error_memory(error, "a training run");
     for (size_t i = 0; i < count; i++) {
         run->val_count = i + 1;
         DL2_TRY(open_dataset(run, &run->val[i], paths[i], config->val_split, error));
@@ -248,7 +243,7 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
     const struct dl2_train_config *config = run->config;
     run->variant = join_names(run);
     if (!run->variant)
-        return no_memory(error);
+        return dl2_error_memory(error, "a training run");
     if (config->name) {
         run->name = strdup(config->name);
     } else {
@@ -265,7 +260,7 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
         run->checkpoint = config->checkpoint ? strdup(config->checkpoint)
                                              : dl2_path_join(run->out, DL2_CHECKPOINT_FILE);
     }
-    return run->report_path && run->checkpoint ? DL2_OK : no_memory(error);
+    return run->report_path && run->checkpoint ? DL2_OK : dl2_error_memory(error, "a training run");
 }
 
 /* Opens the decoder on the card that the network is on, so that batches are decoded in place. */
@@ -374,7 +369,7 @@ int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(open_network(run, error));
     run->partner = dl2_calloc(run->config->loader.batch, sizeof *run->partner);
     if (!run->partner)
-        return no_memory(error);
+        return dl2_error_memory(error, "a training run");
     return start_monitor(run, error);
 }
 

@@ -53,7 +53,7 @@ static int add_val(const char *text, void *value, struct dl2_error *error)
     const char **grown =
         dl2_realloc((void *)config->val, config->val_count + 1, sizeof *config->val);
     if (!grown)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_error_memory(error, "options");
     grown[config->val_count++] = text;
     config->val = grown;
     return DL2_OK;
@@ -78,7 +78,7 @@ static int add_stage(struct dl2_train_config *config, const char *path, size_t l
         config->stages = grown;
     char *copy = grown && path ? strndup(path, length) : NULL;
     if (!grown || (path && !copy))
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_error_memory(error, "options");
     grown[config->stage_count++] = (struct dl2_train_stage){copy, epochs};
     return DL2_OK;
 }

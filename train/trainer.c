@@ -381,7 +381,7 @@ static int validate(struct dl2_run *run, uint64_t pass, json_t *record, struct d
     const double began = dl2_clock_wall();
     struct dl2_train_val *val = dl2_calloc(run->val_count, sizeof *val);
     if (!val)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a validation");
+        return dl2_error_memory(error, "a validation");
     /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
     int status = dl2_checkpoint_share_statistics(run->network, run->config->world, error);
     if (status == DL2_OK)
@@ -647,7 +647,7 @@ static int check_alike(const struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_world *world = run->config->world;
     char *own = json_dumps(run->identity, JSON_COMPACT | JSON_SORT_KEYS), *first = own;
-    int status = own ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a run");
+    int status = own ? DL2_OK : dl2_error_memory(error, "a run");
     if (status == DL2_OK)
         status = dl2_world_share(world, &first, error);
     if (status == DL2_OK && strcmp(own, first) != 0)

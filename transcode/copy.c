@@ -34,11 +34,6 @@ struct copy {
     struct reading *readings;  /* a slot each */
 };
 
-static int no_memory(struct dl2_error *error)
-{
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
-}
-
 static bool is_packed(const struct copy *copy)
 {
     return dl2_container_is_packed(copy->options->pack.container);
@@ -103,7 +98,7 @@ static int write_file(struct copy *copy, const struct dl2_sample *sample, const 
 {
     char *path = NULL;
     if (asprintf(&path, "%s/%s.%s", copy->options->dest, sample->key, extension) < 0)
-        return no_memory(error);
+        return dl2_error_memory(error, "a copy");
     int status = DL2_OK;
     if (copy->options->force || !is_there(path, sample)) {
         char *slash = strrchr(path, '/');
@@ -213,7 +208,8 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
                                       .emit = write_next,
                                       .context = copy};
     copy->readings = dl2_calloc(loop.window, sizeof *copy->readings);
-    const int status = copy->readings ? dl2_parallel_run(&loop, error) : no_memory(error);
+    const int status =
+        copy->readings ? dl2_parallel_run(&loop, error) : dl2_error_memory(error, "a copy");
     for (size_t i = 0; copy->readings && i < loop.window; i++)
         dl2_bytes_free(&copy->readings[i].bytes);
     free(copy->readings);
@@ -255,7 +251,7 @@ static int list_expected(const struct copy *copy, char ***out, struct dl2_error 
         }
     }
     if (!names)
-        return no_memory(error);
+        return dl2_error_memory(error, "a copy");
     qsort(names, count, sizeof *names, compare_names);
     *out = names;
     return DL2_OK;
@@ -318,7 +314,7 @@ static int copy_summary(const struct copy *copy, struct dl2_error *error)
     char *from = dl2_path_join(copy->options->source, "dl2-variant.json");
     char *to = dl2_path_join(copy->options->dest, "dl2-variant.json");
     json_t *summary = NULL;
-    int status = from && to ? DL2_OK : no_memory(error);
+    int status = from && to ? DL2_OK : dl2_error_memory(error, "a copy");
     if (status == DL2_OK && dl2_is_file(from))
         status = dl2_json_load(from, NULL, &summary, error);
     if (summary) {
@@ -328,7 +324,7 @@ static int copy_summary(const struct copy *copy, struct dl2_error *error)
                                       json_string(copy->options->pack.container));
         else
             json_object_del(summary, "container");
-        status = bad ? no_memory(error) : dl2_json_save(to, summary, error);
+        status = bad ? dl2_error_memory(error, "a copy") : dl2_json_save(to, summary, error);
         json_decref(summary);
     }
     free(from);

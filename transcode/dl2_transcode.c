@@ -82,7 +82,7 @@ static const struct dl2_option table[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
     {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
-     AT(container), .words = containers, .list = "containers", .commands = WRITES},
+     AT(container), .words = containers, .commands = WRITES},
     {DL2_OPTION_UINT, "shard", 0, "MIB",
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = WRITES},
@@ -257,7 +257,7 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
         }
     }
     free(qualities);
-    return *out ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    return *out ? DL2_OK : dl2_error_memory(error, "options");
 }
 
 static void on_message(void *context, const char *text)

@@ -86,7 +86,7 @@ bool dl2_output_lies_in(const char *path, const char *folder)
 int dl2_output_remove(const char *root, const char *name, bool *removed, struct dl2_error *error)
 {
     char *path = dl2_path_join(root, name), *real = dl2_output_resolve(root), *folder = NULL;
-    int status = path && real ? DL2_OK : dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+    int status = path && real ? DL2_OK : dl2_error_memory(error, "a path");
     *removed = false;
     if (status == DL2_OK) {
         char *slash = strrchr(path, '/');
@@ -124,7 +124,7 @@ int dl2_output_lock(const char *dest, void (*tell)(void *context, const char *te
 {
     char *path = dl2_path_join(dest, LOCK_NAME);
     if (!path)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
+        return dl2_error_memory(error, "a path");
     int status = DL2_OK;
     *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (*lock < 0) {

@@ -20,11 +20,6 @@ enum {
     MAX_STRAYS_NAMED = 10,
 };
 
-static int no_memory(struct dl2_error *error)
-{
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
-}
-
 /* ---- Memory of the images in work */
 
 /* Lets work through while it fits under the limit, or where nothing else is being done. */
@@ -165,7 +160,7 @@ static int sort_by_key(struct dl2_source_items *source, struct dl2_error *error)
     struct dl2_source_item *items = source->items;
     source->by_key = dl2_calloc(source->count, sizeof *source->by_key);
     if (!source->by_key)
-        return no_memory(error);
+        return dl2_error_memory(error, "images");
     for (size_t i = 0; i < source->count; i++)
         source->by_key[i] = i;
     qsort_r(source->by_key, source->count, sizeof *source->by_key, compare_keys, items);
@@ -220,7 +215,7 @@ static int collect(struct run *run, struct dl2_error *error)
     source->dataset = run->dataset;
     source->items = dl2_calloc(count, sizeof *source->items);
     if (!source->items)
-        return no_memory(error);
+        return dl2_error_memory(error, "images");
     for (size_t i = 0; i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(run->dataset, i, &sample);
@@ -240,7 +235,7 @@ static int collect(struct run *run, struct dl2_error *error)
                                                                   .label = sample.label,
                                                                   .same_key_as = SIZE_MAX};
         if (!key_text || !name_text)
-            return no_memory(error);
+            return dl2_error_memory(error, "images");
     }
     if (!source->count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no images here (%zu other files)",
@@ -296,7 +291,7 @@ static int plan_items(struct run *run, struct dl2_error *error)
         name_strays(run);
     run->todo = dl2_calloc(run->source.count, sizeof *run->todo);
     if (!run->todo)
-        return no_memory(error);
+        return dl2_error_memory(error, "images");
     for (size_t i = 0; i < run->source.count; i++) {
         const struct dl2_source_item *item = &run->source.items[i];
         bool needed = false;
@@ -314,7 +309,7 @@ static int plan_items(struct run *run, struct dl2_error *error)
         for (size_t v = 0; v < run->variant_count; v++) {
             char *message;
             if (asprintf(&message, "would be written to the same name as %s", other) < 0)
-                return no_memory(error);
+                return dl2_error_memory(error, "images");
             DL2_TRY(dl2_variant_fail(&run->variants[v], item, i, message, error));
         }
     }
@@ -550,7 +545,7 @@ static int make_all(struct run *run, struct dl2_error *error)
     size_t outcomes = loop.window * run->variant_count;
     run->outcomes = dl2_calloc(outcomes, sizeof *run->outcomes);
     if (!run->workers || !run->outcomes)
-        return no_memory(error);
+        return dl2_error_memory(error, "images");
     int status = dl2_parallel_run(&loop, error);
     for (size_t i = 0; i < outcomes; i++) {
         free(run->outcomes[i].message); /* of items that weren't emitted any more */
@@ -574,7 +569,7 @@ static int init_variants(struct run *run, struct dl2_error *error)
     const struct dl2_transcode_options *options = run->options;
     run->variants = dl2_calloc(options->target_count, sizeof *run->variants);
     if (!run->variants)
-        return no_memory(error);
+        return dl2_error_memory(error, "images");
     for (size_t v = 0; v < options->target_count; v++) {
         const struct dl2_transcode_target *target = &options->targets[v];
         run->variant_count = v + 1;
@@ -589,7 +584,7 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
 {
     result->variants = dl2_calloc(run->variant_count, sizeof *result->variants);
     if (!result->variants)
-        return no_memory(error);
+        return dl2_error_memory(error, "images");
     result->sources = run->source.count;
     result->ignored = run->source.ignored;
     for (size_t v = 0; v < run->variant_count; v++) {
@@ -608,7 +603,7 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
                                            .source_bytes = totals->source_bytes,
                                            .encode_cpu = totals->encode_cpu};
         if (!result->variants[v].name || !result->variants[v].path)
-            return no_memory(error);
+            return dl2_error_memory(error, "images");
     }
     for (size_t i = 0; i < run->source.count; i++) {
         bool failed = false;

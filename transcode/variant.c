@@ -21,11 +21,6 @@
 /* How long a journal's lines may wait in memory. */
 #define FLUSH_SECONDS 0.2
 
-static int no_memory(struct dl2_error *error)
-{
-    return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory");
-}
-
 static json_t *describe_options(const struct dl2_codec *codec,
                                 const struct dl2_encode_options *encode,
                                 const struct dl2_decode_options *decode)
@@ -60,7 +55,8 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
                   describe_options(codec, encode, decode), "encoder",
                   codec->encoder_parameters(encode), "libraries", dl2_codec_versions());
-    return variant->name && variant->root && variant->about ? DL2_OK : no_memory(error);
+    return variant->name && variant->root && variant->about ? DL2_OK
+                                                            : dl2_error_memory(error, "a variant");
 }
 
 static bool is_packed(const struct dl2_variant *variant)
@@ -72,7 +68,7 @@ static char *inside(const struct dl2_variant *variant, const char *name, struct 
 {
     char *path = dl2_path_join(variant->root, name);
     if (!path)
-        no_memory(error);
+        dl2_error_memory(error, "a variant");
     return path;
 }
 
@@ -197,14 +193,14 @@ static int list_outputs(const struct dl2_variant *variant, const struct dl2_sour
     *out = outputs;
     *count = 0;
     if (!outputs)
-        return no_memory(error);
+        return dl2_error_memory(error, "a variant");
     for (size_t i = 0; i < items->count; i++) {
         if (items->items[i].same_key_as != SIZE_MAX)
             continue;
         size_t size = strlen(items->items[i].key) + strlen(extension) + 2;
         char *path = dl2_calloc(size, 1);
         if (!path)
-            return no_memory(error);
+            return dl2_error_memory(error, "a variant");
         snprintf(path, size, "%s.%s", items->items[i].key, extension);
         outputs[(*count)++] = (struct output){path, i};
     }
@@ -216,11 +212,11 @@ static int add_stray(struct dl2_variant *variant, const char *path, struct dl2_e
 {
     char **grown = dl2_realloc(variant->strays, variant->stray_count + 2, sizeof *grown);
     if (!grown)
-        return no_memory(error);
+        return dl2_error_memory(error, "a variant");
     variant->strays = grown;
     grown[variant->stray_count] = strdup(path);
     if (!grown[variant->stray_count])
-        return no_memory(error);
+        return dl2_error_memory(error, "a variant");
     grown[++variant->stray_count] = NULL;
     return DL2_OK;
 }
@@ -328,7 +324,7 @@ static int take_failure(struct dl2_variant *variant, const struct dl2_source_ite
     }
     variant->records[i].state = DL2_RECORD_FAILED;
     variant->errors[i] = strdup(why);
-    return variant->errors[i] ? DL2_OK : no_memory(error);
+    return variant->errors[i] ? DL2_OK : dl2_error_memory(error, "a variant");
 }
 
 static int take_failures(struct dl2_variant *variant, const struct dl2_source_items *items,
@@ -396,7 +392,7 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     variant->records = dl2_calloc(items->count, sizeof *variant->records);
     variant->errors = dl2_calloc(items->count, sizeof *variant->errors);
     if (!variant->records || !variant->errors)
-        return no_memory(error);
+        return dl2_error_memory(error, "a variant");
     variant->source_dataset = items->dataset;
     if (!dl2_is_folder(variant->root))
         return DL2_OK;
@@ -404,7 +400,7 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
         DL2_TRY(refuse_container(variant, error));
     uint64_t *output_bytes = dl2_calloc(items->count, sizeof *output_bytes);
     if (!output_bytes)
-        return no_memory(error);
+        return dl2_error_memory(error, "a variant");
     int status = load_summary(variant, error);
     if (force)
         variant->same_options = false;
@@ -445,7 +441,7 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
     double bits = totals->pixels ? 8.0 * (double)totals->bytes / (double)totals->pixels : NAN;
     json_t *summary = json_pack("{s:s, s:s}", "schema", SCHEMA, "variant", variant->name);
     if (!summary)
-        return no_memory(error);
+        return dl2_error_memory(error, "a variant");
     int bad = json_object_set(summary, "codec", json_object_get(variant->about, "codec"));
     bad |= json_object_set(summary, "quality", json_object_get(variant->about, "quality"));
     bad |= json_object_set_new(summary, "complete", json_boolean(complete));
@@ -466,7 +462,8 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
     bad |= json_object_set(summary, "failed", failed);
     bad |= json_object_set_new(summary, "ignored", json_integer((json_int_t)ignored));
     char *path = inside(variant, SUMMARY_NAME, error);
-    int status = bad || !path ? no_memory(error) : dl2_json_save(path, summary, error);
+    int status =
+        bad || !path ? dl2_error_memory(error, "a variant") : dl2_json_save(path, summary, error);
     free(path);
     json_decref(summary);
     return status;
@@ -484,7 +481,8 @@ static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
         DL2_TRY(remove_inside(variant, JOURNAL_NAME, error));
     }
     json_t *nothing = json_array();
-    int status = nothing ? save_summary(variant, false, nothing, 0, error) : no_memory(error);
+    int status = nothing ? save_summary(variant, false, nothing, 0, error)
+                         : dl2_error_memory(error, "a variant");
     json_decref(nothing);
     if (status < 0 || is_packed(variant))
         return status;
@@ -646,7 +644,7 @@ static int list_failed(const struct dl2_variant *variant, const struct dl2_sourc
         }
     }
     *out = failed;
-    return failed ? DL2_OK : no_memory(error);
+    return failed ? DL2_OK : dl2_error_memory(error, "a variant");
 }
 
 static void sum_up(struct dl2_variant *variant, const struct dl2_source_items *items)

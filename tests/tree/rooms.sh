@@ -86,7 +86,8 @@ symbols TDBRC | awk '$3 ~ /^dl2/ { print $3 }' | sort | uniq -d >"$work/twice"
 
 # Files of a room call each other one way. Known loops, each with its reason:
 # loader: the engines of read-ahead ask it what to read next; it starts and wakes them.
-known_loops='engine_threads read_ahead|engine_uring read_ahead'
+# python: an array gives its batch back to the loader that it came from.
+known_loops='engine_threads read_ahead|engine_uring read_ahead|py_array py_loader'
 for room in $rooms; do
     symbols U | awk -v room="$room" '$1 == room { print $2, $3 }' >"$work/uses"
     symbols T | awk -v room="$room" '$1 == room { print $3, $2 }' >"$work/has"
