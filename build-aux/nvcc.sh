@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # nvcc.sh NVCC FLAGS...: runs nvcc, and hands on to the host's compiler the flags that are meant for it, such as
 # libtool's -fPIC. (libtool swallows -Xcompiler itself, and nvcc cuts what follows that at commas.)
 last=

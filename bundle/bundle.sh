@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # usage: bundle.sh INSTALLED NAME CUDA FORMAT [CHECK...]
 #
 # Makes NAME.tar.FORMAT of what `make install DESTDIR=INSTALLED` gave and of the programs CHECK..., with the shared libraries

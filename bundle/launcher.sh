@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Starts the program of its own name (or the one named first, when it is called `run`) with the libraries that a bundle
 # doesn't hold, taken from this machine: NVIDIA's, and Open MPI.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # `make bundle`: everything in one folder that runs elsewhere. BUNDLE_CUDA=yes puts NVIDIA's libraries in (gigabytes), no leaves
 # them to the machine; BUNDLE_FORMAT is xz or gz; it is put into BUNDLE_FOLDER.
 BUNDLE_CUDA = no

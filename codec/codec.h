@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The registry of image codecs: one table, one file for each codec. Only that file includes the
  * codec's library. A codec whose library was absent at configure time is absent here.

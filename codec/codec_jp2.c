@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * JPEG 2000 through OpenJPEG: JP2 files and bare codestreams in, JP2 files out.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * JPEG through libjpeg-turbo: the codec's row and encoding. Decoding is in
  * codec/jpeg/jpeg_decode.c.

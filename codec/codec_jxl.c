@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * JPEG XL through libjxl: containers and bare codestreams in; bare codestreams out, or a container
  * where a JPEG file is recompressed. One thread.

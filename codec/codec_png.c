@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * PNG through libpng. Headers are read here, without it: eight bytes of signature, IHDR, and a walk
  * over the chunks' lengths for transparency and EXIF.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * PGM and PPM, binary (P5 and P6), as in the netpbm manual. They need no library, so every build
  * has this codec. Samples of another maximum than 255 are scaled to it. The first of several images

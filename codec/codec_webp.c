@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * WebP through libwebp: lossy, always 4:2:0.
  *

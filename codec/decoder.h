@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Decoding: open, then read a rectangle, image after image. A decoder keeps its memory, and reads
  * no more of an image and no finer than requested, as far as the codec can:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The orientation in an EXIF block (CIPA DC-008), which is a small TIFF file. */
 #ifndef DL2_CODEC_EXIF_H
 #define DL2_CODEC_EXIF_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Image codecs: each library's flags go to its own file's small library and nowhere else.
 noinst_LTLIBRARIES += libcodec.la
 libcodec_la_SOURCES = \

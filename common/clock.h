@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clocks, all in seconds. */
 #ifndef DL2_COMMON_CLOCK_H
 #define DL2_COMMON_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Names of devices on command lines, the same in all programs: "auto" is the best device that can
  * be used, "cuda" a kind of device, "cuda:1" its second one. Each program has a registry of the

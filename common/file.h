@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Files and folders. Paths are bytes as the system gives them; '/' separates. */
 #ifndef DL2_COMMON_FILE_H
 #define DL2_COMMON_FILE_H

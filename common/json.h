@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* JSON files through Jansson: read with an error that names the file, write whole or not at all. */
 #ifndef DL2_COMMON_JSON_H
 #define DL2_COMMON_JSON_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 noinst_LTLIBRARIES += libcommon.la
 libcommon_la_SOURCES = \
 	common/clock.c common/clock.h \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What this machine is, and what this process uses of it. Linux's /proc; fields it lacks are left
  * out. */
 #ifndef DL2_COMMON_MACHINE_H

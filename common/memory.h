@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory whose size was computed from somebody's input: every product is checked before it
  * reaches an allocator.

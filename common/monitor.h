@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a run did with the machine: a thread looks once a period at the process, the disk and the
  * card, and at how far the run has come.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What an NVIDIA card says of itself, through the library that comes with its driver (NVML,
  * libnvidia-ml.so.1). It is looked for when a card is opened; nothing of it is needed to build, and

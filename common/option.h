@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A table of options parses the command line, prints --help (and so the man page) with the defaults
  * that the program's structs begin with, prints the shell's completion, and writes the settings of

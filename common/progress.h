@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How far a long job is: a bar that redraws itself on a terminal, a plain line every ten seconds
  * elsewhere, nothing when quiet. On stderr, so that results can be piped.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Text for people to read. File names may hold any bytes; some of them move the cursor, colour what
  * follows or begin a line of their own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the processor can do, for dispatch tables that are filled once: plain C first, then
  * overwritten by what the flags allow. The environment variable DL2_SIMD=c|avx2|avx512 caps it so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/slices.h"
 
 void dl2_slicing_free(struct dl2_slicing *slicing)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sliced samples: an encoded image of which any run of pixel rows can be decoded from a part of its
  * bytes. This is what lies between those who know how to cut one (codec/jpeg/jpeg_slices.h) and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Statistics of a list of numbers. */
 #ifndef DL2_COMMON_STATS_H
 #define DL2_COMMON_STATS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A program's standard streams: safe to open files beside, and checked at the end.
  *

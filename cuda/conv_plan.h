@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Convolutions by cuDNN's graph interface: what it can do for one shape and one pass, as plans that
  * run. Source: "cuDNN 9 backend API" (operation graph, heuristics, execution plan, variant pack).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Batches decoded by nvJPEG, then cropped and resized by transform.cu.
  *

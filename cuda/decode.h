@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Batches decoded by nvJPEG: a batch decoder (loader/batch_decoder.h), opened from its registry. */
 #ifndef DL2_CUDA_DECODE_H
 #define DL2_CUDA_DECODE_H

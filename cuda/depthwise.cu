@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Depthwise convolutions: a thread makes N channels of an output, the weights in registers. */
 #include "cuda/kernels.h"
 #include "cuda/rows.cuh"

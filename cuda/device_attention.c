@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Attention of the device cuda: products by cublasLt, each of one head in all samples of the batch,
  * and a softmax of our own between them. One head after the other, so that its scores are likely to

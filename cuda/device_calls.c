@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the layers of the cuda device call: errors, memory of the card, and the device's methods
  * that layers use too. */
 #include "cuda/device_cuda.h"

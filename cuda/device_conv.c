@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Convolutions of the device cuda: cuDNN's, and depthwise ones by our own kernels.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The cuda device. cuDNN does convolutions (device_conv.c), cublasLt linear layers
  * (device_linear.c) and attention (device_attention.c), and our own kernels what is bound by memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files of the device cuda share: its context, its memory, and how calls fail
  * (device_calls.c). device_cuda.c has the device itself and its table; the others have the layers,

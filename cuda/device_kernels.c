@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the device cuda does with a kernel or two of its own: pooling, tokens, elementwise
  * layers, the loss, optimisers. */
 #include "cuda/device_cuda.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Linear layers of the device cuda, by cublasLt. */
 #include "cuda/device_cuda.h"
 

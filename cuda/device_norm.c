@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Batch norm of the device cuda, over several cards where it is synchronized, and layer norm. */
 #include "cuda/device_cuda.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What is done to each element by itself. */
 #include "cuda/kernels.h"
 #include "cuda/tensor.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What all of this room shares: which cards there are, and CUDA's errors in words that help.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Images on their way into a network. */
 #include "cuda/kernels.h"
 #include "cuda/tensor.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The training device's own kernels: what is bound by memory rather than by arithmetic, fused so
  * that each tensor is touched as seldom as can be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How a .cu file starts its kernels, so that the same file compiles twice: with nvcc for cards, and
  * with a C++ compiler for tests on machines that have none (tests/cuda/emulate.h).

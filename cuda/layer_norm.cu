@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Layer norm: a warp a row. A row is read anew in each pass over it: after the first it lies in the
  * cache nearest to the warp.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The room of CUDA: the training device cuda, and what else runs on the card.
 #
 # A .cu file goes into a library's SOURCES like any other. nvcc compiles it through libtool; build-aux/nvcc.sh hands on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Softmax cross-entropy: a block a sample. */
 #include "cuda/kernels.h"
 #include "cuda/tensor.cuh"

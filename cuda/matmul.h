@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Products of matrices by cublasLt: d = a * b, rows first, for linear layers, attention and their
  * gradients; one, or a batch of them that differ in nothing but where they lie.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Batch norm, and the sums and biases of channels. Why not cuDNN's: docs/performance.md. */
 #include "cuda/kernels.h"
 #include "cuda/rows.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What changes weights, and the state of the card that steps look at. */
 #include "cuda/kernels.h"
 #include "cuda/tensor.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pooling: a thread makes N channels of one output. No tensor has 2^31 elements, and 32 bits are
  * quicker to divide. Why not cuDNN's: docs/performance.md.

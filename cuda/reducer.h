@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The cuda device's all_reduce(), by NCCL: sums over the ranks, each with a card of its own, on a
  * stream beside the one that computes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where this build has no NCCL: one rank, which has nothing to add up. */
 #include "cuda/reducer.h"
 

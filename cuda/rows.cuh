@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Kernels over rows of [rows][channels]. Only .cu files include it. */
 #ifndef DL2_CUDA_ROWS_CUH
 #define DL2_CUDA_ROWS_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A block takes a tile of 32 x 16 pixels and the windows whose first pixel lies in it. It puts the
  * luma of both images into shared memory as sum and difference, with ten more columns and rows, and

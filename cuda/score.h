@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sums of psnr_rgb, psnr_y and ssim (quality/psnr.c, quality/ssim.c) on the card: one launch
  * makes all three for a pair of images.

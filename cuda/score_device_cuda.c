@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A lane has a stream, both images on the card, and pinned memory that they pass through; the
  * reference stays on the card for all its variants. Images are packed without padding on the way.

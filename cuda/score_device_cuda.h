@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scoring on a card, for the registry of quality/score_device.h. */
 #ifndef DL2_CUDA_SCORE_DEVICE_CUDA_H
 #define DL2_CUDA_SCORE_DEVICE_CUDA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The softmax of attention: a warp a row, which it reads anew in each pass over it, from the cache
  * nearest to it.

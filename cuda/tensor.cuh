@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What all kernels on tensors share: access to elements of any type, 16 bytes at once where that
  * can be, a kernel over elements, and sums over a block. Only .cu files include it.

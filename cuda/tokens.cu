@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Patches to tokens, and back. */
 #include "cuda/kernels.h"
 #include "cuda/rows.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The pixels of a batch. A block makes a tile of 32 x 8 outputs, a warp a row of it: first down,
  * four columns a thread from words of four samples, into shared memory, then across. The samples

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The loader's fused transform (pixels/resize.h) on the card, for a batch of images of any sizes:
  * crop, antialiased resize, colours, flip, to uint8 NHWC. The same integer arithmetic with the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What pixels/resize.c works out before it begins, for transform.cu. */
 #include "cuda/transform.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of containers, and finding the right row. */
 #include "dataset/container.h"
 #include "dataset/packed.h"

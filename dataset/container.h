@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The registry of containers: what samples may lie in. A container is one file of this room, with
  * its reader and its writer, and one row of the table in container.c. Only this room's files

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Encoded samples and their labels, by number. Pixels are not this room's business.
  *

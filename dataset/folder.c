@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Folders of image files. dl2-transcode writes each file by itself, so there is no writer here.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * GulpIO's chunks (TwentyBN, github.com/TwentyBN/GulpIO). data_N.gulp holds frames, each padded
  * with zeros to a multiple of four bytes; meta_N.gmeta has their places, as JSON:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * IDX files as MNIST has them. Both parts are kept in memory, uncompressed. Samples are numbered in
  * the order of their keys, class by class, so that a folder with copies of them has the same order.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The IDX format (Y. LeCun, "The MNIST database of handwritten digits"): two zero bytes, the type
  * of an item (8: unsigned byte, the only one here), the number of dimensions, each dimension as a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "dataset/index.h"
 
 #include "common/file.h"

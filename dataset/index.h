@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The index of a packed dataset: where every sample lies, what it is called, its label, its part
  * and its check sum, in one block that is mapped as it is (dl2-index.bin, docs/formats.md). Numbers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
 	dataset/dataset.c dataset/dataset.h \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads packed datasets by their index, and makes an index for what other programs packed. */
 #include "dataset/packed.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Packed datasets: samples in a few large files, called shards, with an index. The formats share
  * all that this header declares: listing shards, scanning them into an index, reading by the

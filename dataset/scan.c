@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a scan of shards gathers: samples, their labels as texts, and classes out of those. */
 #include "dataset/packed.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The shards that lie at a path: finding them, and scanning them all. */
 #include "common/file.h"
 #include "dataset/packed.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which samples are for training, for validation and for testing, and which class they are of. The
  * names of folders and shards tell this; without such names a seeded rule splits (dataset.h). Only

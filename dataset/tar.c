@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tar files, read and written as WebDataset does: consecutive members with the same name up to the
  * first dot of its last part are one sample. Headers are ustar's (POSIX.1-1988); long names and

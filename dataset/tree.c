@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Splits and classes out of the names of samples. */
 #include "dataset/split.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Writing packed datasets. What is special to a format stands in its struct dl2_shard_format. */
 #include "dataset/writer.h"
 

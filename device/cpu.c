@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files of the cpu device share: threads, partial sums, errors, and calls of oneDNN. */
 #include "device/cpu.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files of the cpu device share (cpu.c), and the layers that its table names (cpu_NAME.c).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Of the device cpu: attention. A thread does a head of a sample by itself, so that its scores stay
  * in the cache between the products (oneDNN's, each on that one thread) and the softmax.

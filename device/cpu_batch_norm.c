@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Of the device cpu: batch norm, with what follows it in the same pass. One pass over memory
  * forward for the sums and one to apply them; two backward.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Of the device cpu: convolutions and linear layers. Both are a product of activations and weights
  * to oneDNN, with the same three primitives.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Of the device cpu: what needs no plan (elementwise, the optimisers' steps, tokens). */
 #include "common/random.h"
 #include "device/cpu.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory-bound loops of the cpu device, for one thread's share of a tensor; made once for each
  * SIMD level from the same source (kernels.c). Internal to train/.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Of the device cpu: layer norm, by kernels over shares of its rows. */
 #include "common/memory.h"
 #include "device/cpu.h"

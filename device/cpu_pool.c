@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Of the device cpu: pooling; the maximum by oneDNN, means by loops of our own. */
 #include "common/memory.h"
 #include "device/cpu.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The registry of devices, and what all of them share. The only file here that asks HAVE_... */
 #ifdef HAVE_CONFIG_H
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The device seam: where tensors live and what computes on them. A device is a table of functions
  * (struct dl2_device_class) and a context that begins with struct dl2_device. Code that knows

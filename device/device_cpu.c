@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The cpu device. oneDNN does what is bound by arithmetic (convolutions, linear layers,
  * attention's products) and max pooling; cpu_kernels.c does what is bound by memory, fused so that

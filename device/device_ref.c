@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The reference device: every operation as its definition reads, one thread, sums in double. Slow,
  * and what the other devices are held against, in float32 and with elements of half its width.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Elements of tensors on a device, and float32 beside them: half precision (IEEE 754 binary16) and
  * bfloat16 (the upper half of a float32).

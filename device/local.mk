@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The device seam, the reference device, and the cpu device. The cuda device is in cuda/.
 noinst_LTLIBRARIES += libdevice.la
 libdevice_la_SOURCES = \

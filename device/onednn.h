@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What oneDNN's C interface says one way in version 2 and another in version 3, said once, in the
  * manner of 3: layouts are handles, and a primitive is described in one call. All else is the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * load_batches FOLDER: two epochs of training batches, 224x224 RGB, and a check sum over them, the
  * one that `dl2-load bench --digest -i 224 -e 2 FOLDER` prints.

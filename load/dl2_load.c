@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-load: measures and checks the input pipeline alone, and predicts training rates. */
 #include "codec/codec.h"
 #include "common/file.h"

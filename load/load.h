@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Shared by the files of dl2-load: its options, its commands, one measured run of the loader, and
  * the count of heap allocations.

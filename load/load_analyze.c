@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The measurements of dl2-load analyze. They go round by round through all datasets, so that a
  * disturbance of the machine affects all of them alike. Each round has the images and crops of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dl2-load analyze: predicts how fast training from each of several datasets is on this machine,
  * and what it waits for. load_analyze.c measures, load_analyze_model.c concludes, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The conclusions from the measurements of dl2-load analyze.
  *

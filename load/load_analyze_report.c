@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The results of dl2-load analyze as text and as JSON. */
 #include "codec/codec.h"
 #include "common/json.h"

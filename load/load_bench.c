@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-load bench: loads all images as training would, and measures the rate. */
 #include "codec/codec.h"
 #include "common/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-load check: reads and decodes every image, and names the unreadable ones. */
 #include "codec/codec.h"
 #include "common/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts the heap allocations of this program and its libraries: the allocator's functions are
  * replaced by ones that count and call glibc's own. Without glibc, or with a sanitizer that

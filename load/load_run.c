@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One measured run of the loader, and messages that the commands share. */
 #include "common/clock.h"
 #include "common/json.h"

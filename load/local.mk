@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-load: measures, checks and explains the input pipeline.
 bin_PROGRAMS += dl2-load
 dl2_commands += dl2-load

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/bad_samples.h"
 
 #include "common/memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The samples that can't be read or decoded. Each is counted and named once.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The ring of batch slots and the places in them. The only file that writes a slot's state. */
 #include "loader/pipeline.h"
 

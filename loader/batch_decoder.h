@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The seam to decoders of whole batches: a graphics card. Each batch slot of the loader has a slot
  * of the decoder behind it. Workers put samples into its places: an encoded image, or pixels where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The registry of batch decoders. It is a library of its own for the programs that offer them, so
  * that libdl2 needs no library of a graphics card. The only file here that tests HAVE_NVJPEG. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One mapping of the size of the limit, handed out from front to back:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A cache in memory, by sample number, of encoded bytes or of decoded images.
  *

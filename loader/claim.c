@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Brings a claimed sample to its place in a batch: through its stages (sample.c), and if it is bad,
  * on with the sample that replaces it.

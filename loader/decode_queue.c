@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Full batches that wait for the batch decoder, and the threads that have them decoded. The threads
  * wait for the decoder most of the time, which no worker should.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Engines carry out the reads that loader/read_ahead.c plans. An engine is one or more threads that
  * ask dl2_read_ahead_next() for requests, read them, and report each with dl2_read_ahead_done().

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads with a few threads and plain system calls. */
 #include "loader/engine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads with one thread and one io_uring. A file of its own is opened, read and closed by one chain
  * of operations. It uses a descriptor of the ring, one for each chain, so that no system call of

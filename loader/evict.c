@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Evicts files of a dataset, or parts of them, from the page cache. */
 #include "common/memory.h"
 #include "loader/engine.h"

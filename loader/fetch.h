@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The read stage: encoded bytes of samples, from the cache, from read-ahead or directly. Samples
  * that come next in the order are read early (by io_uring where the kernel has it, else by

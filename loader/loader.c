@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The interface: settings, epochs, and the consumer's side. "Locked": see pipeline.h. */
 #include "loader/pipeline.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The input pipeline: decodes, crops, resizes and flips the samples of a dataset, in batches.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/loader_options.h"
 
 #include "loader/batch_decoder.h"

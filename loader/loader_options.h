@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The options about loading that several programs share, as tables to include in their own
  * (common/option.h), and the words that name the loader's enums in options and reports.

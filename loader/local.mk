@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 noinst_LTLIBRARIES += libloader.la
 libloader_la_SOURCES = \
 	loader/bad_samples.c loader/bad_samples.h \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The batch stage and the interface, private to the files of this room. The order in which files
  * call each other; each calls only files below it:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The positions of the order. A window of them is planned, being read or waiting to be taken:
  *

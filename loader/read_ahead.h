@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Read-ahead: reads for loader/fetch.c the samples that come next in the order. It promises
  * nothing: a sample that is not there, because it was not planned, did not fit or could not be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/sample.h"
 
 #include "codec/jpeg/jpeg_slices.h"

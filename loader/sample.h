@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sample stage: from encoded bytes to pixels in the batch. A job is one sample under way, with
  * everything that it needs, so that another thread can take it over between two stages:

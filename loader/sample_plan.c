@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/sample_plan.h"
 
 #include "codec/decoder.h"

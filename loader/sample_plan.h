@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The plan of a sample: what is known of it before any of its bytes are read. It is made once, by
  * read-ahead or else by the worker that takes the sample, and travels with the sample to the end.

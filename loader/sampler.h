@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The order stage: in which order an epoch visits the samples of a dataset, and one rank's share of
  * it. It depends on the settings and the epoch's number alone.

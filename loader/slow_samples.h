@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which samples are slow: an online percentile of the time that recent samples took, and the time
  * that each sample took in earlier epochs. (After MinatoLoader, whose threshold comes from a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Worker threads. All are alike: each takes a new sample or, with DL2_BATCHING_AWARE, one that was
  * put aside, whichever is needed more.

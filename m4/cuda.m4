@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # DL2_WITH_CUDA: --with-cuda=auto|yes|no|DIR. The training device needs the toolkit, cuDNN 9 and cublasLt, each beside the
 # toolkit or where the compiler looks by itself; it is believed to be there when a real kernel compiles and a program with
 # all three links. NCCL (several cards) and nvJPEG (decoding there) are optional beside it.

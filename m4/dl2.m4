@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Macros for optional dependencies: auto (use it if found), yes (an error if not found), no.
 # Each adds a line to the table that configure ends with.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # DL2_WITH_PYTHON: the module dl2, for $PYTHON3 (3.11 or later, whose stable ABI it is built for), which needs its
 # headers and DLPack's. Sets PYTHON_CPPFLAGS, and pyexecdir, where that Python looks for modules below the prefix.
 AC_DEFUN([DL2_WITH_PYTHON], [

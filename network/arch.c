@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "network/arch.h"
 #include "network/graph.h"
 

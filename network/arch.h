@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The architectures. A row of arch.c's table is all that an architecture is: a new one needs no
  * other file.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "network/graph.h"
 #include "common/memory.h"
 #include "common/random.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A network as a graph, without a device: layers over numbered values, tensors with names, and a
  * plan of the memory. The functions of arch.c build it and network.c runs it. Internal to network/.

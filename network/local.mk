@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Networks: layers, the graph, architectures, and weights in and out.
 noinst_LTLIBRARIES += libnetwork.la
 libnetwork_la_SOURCES = \

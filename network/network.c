@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A network on a device: the graph's memory, the device's plans for it (kept per batch size), and
  * the calls that run it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Networks above the device seam: forward, backward, update, evaluation, and access to the weights.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "network/safetensors.h"
 #include "common/file.h"
 #include "device/element.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Files of weights: named tensors and a table of texts. Checkpoints, exported and pretrained
  * weights are such files.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "network/weights.h"
 #include "common/memory.h"
 #include "network/safetensors.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A network's weights alone, as a safetensors file with torchvision's names: from PyTorch and to
  * it. Checkpoints, which hold more, can be read as weights too.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which part of an image a sample shows. The choice needs only the image's size, so it is made from
  * the header, before anything is decoded.

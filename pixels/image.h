@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An image in memory: 8-bit samples, interleaved, rows top to bottom.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Pixel operations on memory. The resize gives the same bytes by every path, so no product and sum becomes one operation.
 noinst_LTLIBRARIES += libpixels.la
 libpixels_la_SOURCES = \

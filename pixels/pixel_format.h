@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How pixels lie in a batch: the type of a value, and the order of the axes. */
 #ifndef DL2_PIXELS_PIXEL_FORMAT_H
 #define DL2_PIXELS_PIXEL_FORMAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Part of an image as a decoder has it, before colour conversion: one to three planes, each at its
  * own resolution. What a resize needs to know is where each sample lies.

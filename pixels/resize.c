@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "pixels/resize.h"
 
 #include "common/simd.h"

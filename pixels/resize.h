@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The fused transform: from part of a decoded image to pixels in a batch. Each plane is resized at
  * its own resolution by a triangle filter that is widened by the scale (antialiased bilinear, as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The inner loops of the fused transform, one table an instruction set: plain C (resize_kernels.c),
  * AVX2 and AVX-512 (resize_avx2.c, resize_avx512.c). All are integer arithmetic but for the last

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The Python module over libdl2, dl2.so.
 if HAVE_PYTHON
 pyexec_LTLIBRARIES = python/dl2.la

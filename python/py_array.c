@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dl2.Array: memory that others see through the buffer protocol and DLPack, without a copy.
  *

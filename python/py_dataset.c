@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2.Dataset: the encoded samples of a dataset, by number. */
 #include "python/py_dl2.h"
 

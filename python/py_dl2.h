@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files of the Python module share. The module only translates: everything it does is in
  * the C library's public headers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2.Loader: epochs of batches. */
 #include "python/py_dl2.h"
 

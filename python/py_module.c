@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The module dl2: its types, its exception, and the translation of errors, names and numbers. */
 #include "python/py_dl2.h"
 

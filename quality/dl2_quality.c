@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-quality: scores variants of images against their reference. */
 #include "codec/codec.h"
 #include "common/error.h"

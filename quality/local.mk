@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The metrics and dl2-quality. Each SIMD level is a library because it has its own compiler flags.
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \

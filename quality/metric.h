@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The registry of quality metrics: full-reference, on 8-bit images in memory, no files. dl2-quality
  * scores datasets with it; a search for a target quality can call it just as well.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Inner loops of the metrics, one table for each instruction set: plain C (in psnr.c and ssim.c),
  * and the same with AVX2 or AVX-512 (metric_kernels_avx2.c, metric_kernels_avx512.c, both of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "quality/metric_kernels.h"
 
 #include <immintrin.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Multi-scale SSIM after Wang, Simoncelli, Bovik: "Multi-scale structural similarity for image
  * quality assessment", Asilomar Conference on Signals, Systems and Computers, 2003, as their

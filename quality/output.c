@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "quality/output.h"
 
 #include "common/file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Peak signal-to-noise ratio, 10 log10(255^2 / MSE). The sums of squares are whole numbers, so that
  * every path and any order of summing gives the same figure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Scores datasets: pairs every image of a reference with its variants by key, scores each pair with
  * the chosen metrics, and aggregates the scores. Nothing is left out in silence: what can't be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Scoring on a graphics card: a device makes the sums of a pair of images for the metrics that it
  * knows, and the metrics' rows turn sums into scores. Definitions are the same as on the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The registry of devices that score: a library of its own, for programs. No other file of this
  * room tests HAVE_CUDA. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * SSIM after Wang, Bovik, Sheikh, Simoncelli: "Image quality assessment: from error visibility to
  * structural similarity", IEEE TIP 13(4), 2004, as their ssim_index.m has it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Starting the ranks of the transport "local", and looking after them. They are forks of this
  * process, which does nothing else from then on than wait: for their ends, and for signals.

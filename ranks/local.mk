@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Processes that train together.
 noinst_LTLIBRARIES += libranks.la
 libranks_la_SOURCES = \

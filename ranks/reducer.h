@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A thread that adds up gradients over a world's ranks while the device computes others: what
  * all_reduce() and all_reduce_wait() are on devices whose memory is the host's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "ranks/sync_norm.h"
 
 /* By means and squares of what is left after `near` is taken off, so that little cancels. */

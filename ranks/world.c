@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The registry of transports, how a process comes by its world, and what is made of collectives.
  * The only file here that asks HAVE_MPI. */
 #ifdef HAVE_CONFIG_H

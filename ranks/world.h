@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Processes that train together: ranks 0 .. size-1, each with a device of its own. They come from
  * mpirun or srun (transport "mpi": Open MPI, where built in), or from this program itself, which

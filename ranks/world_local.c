@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Collectives over shared memory. A channel has a slot for each rank and one for the result, and a
  * place to meet. To sum up a piece of what all have: each rank copies its own into its slot; they

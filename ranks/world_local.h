@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The transport "local": ranks on one machine that share memory. Between world.c, launch.c, which
  * starts the ranks, and tests, which have them in threads; others: ranks/world.h.

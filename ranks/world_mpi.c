@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The transport "mpi": Open MPI. The only file that includes its header.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a study's figures say of the question: which variants hold the original's accuracy?
  *

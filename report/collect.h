@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A study's results: every JSON file of docs/formats.md below its folder, put together by variant
  * and by training. What is missing is left out; what is broken is noted, and the rest still counts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * HTML (well-formed as XML, too) built up in memory. What comes from files goes through the calls
  * that escape; only literals go through dl2_html_markup(). The first failure sticks in `status`.

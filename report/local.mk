@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The results of a study as a page. A library, so that tests reach its parts.
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \

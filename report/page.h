@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The report: one HTML page that needs nothing else. */
 #ifndef DL2_REPORT_PAGE_H
 #define DL2_REPORT_PAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The report's plots: for each a data file, a gnuplot script that can be run by hand in the
  * plots' folder, and the SVG that it makes.

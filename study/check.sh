@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # usage: check.sh VARIABLE=VALUE...
 #
 # Prints one line that says what is wrong with the variables of study.mk, and nothing where they are

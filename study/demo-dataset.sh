@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # usage: demo-dataset.sh FOLDER [PHOTOGRAPHS]
 #
 # Makes the demo dataset: which of fifteen photographs is this a piece of?

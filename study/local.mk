@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The study's makefile works in the tree, from any build folder, and installed.
 dist_pkgdata_DATA += study/study.mk study/check.sh study/demo-dataset.sh study/packages.sh study/packages.txt
 EXTRA_DIST += GNUmakefile bootstrap

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # usage: packages.sh [--check] WORD...
 #
 # Installs those of packages.txt that are needed by any of the words (build, study, check, demo, ...)

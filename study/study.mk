@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # How far can this dataset be compressed, and what does it cost?
 #
 #   make -f study.mk [GOAL] [VARIABLE=value ...]        in a dl2 checkout: make GOAL VARIABLE=value ...
@@ -415,4 +416,4 @@ clean-study:
 endif
 
 help:
-	@sed -n '1,/^$$/s/^#\( \|$$\)//p' $(call quote,$(this))
+	@sed -n '2,/^$$/s/^#\( \|$$\)//p' $(call quote,$(this))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Replays a corpus through a fuzz target, for builds without libFuzzer: `fuzz_X FILE|FOLDER...`.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the command tests: a scratch folder, and a few words to say what is expected.
 set -u
 fail() { echo "FAIL: $*" >&2; exit 1; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Unit tests link cmocka; command tests are shell scripts that find the programs through
 # $(TESTS_ENVIRONMENT). Exit status 77 means SKIP, and the test says why.
 AM_TESTS_ENVIRONMENT = \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A budget of seconds turned into a number of epochs, anew at every step, from the speed that was
  * measured so far. The schedule is then played over that number, so that the rate has come to its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "train/checkpoint.h"
 #include "common/json.h"
 #include "network/safetensors.h"

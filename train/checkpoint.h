@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Checkpoints: a run's weights, batch norm's statistics, moments, averages and position, and the
  * settings that must stay the same. Random numbers have no state: the seed and the position select

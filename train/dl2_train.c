@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-train: trains a network on a dataset and reports its accuracy. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The report of a run: experiment_report.json (docs/formats.md, dl2-experiment/1). */
 #include "common/json.h"
 #include "common/machine.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where a trainer's batches come from: the loader, or one fixed batch of noise that comes again and
  * again, which costs nothing and so shows how fast the training itself can be.

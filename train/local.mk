@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # How a run goes: schedules, budgets, mixup, checkpoints, the loop.
 noinst_LTLIBRARIES += libtrainer.la
 libtrainer_la_SOURCES = \

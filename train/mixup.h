@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Mixup (Zhang, Cisse, Dauphin, Lopez-Paz: "mixup: beyond empirical risk minimization", ICLR 2018):
  * every sample of a batch is blended with a partner from the same batch, one share for all.

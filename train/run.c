@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "train/run.h"
 #include "codec/codec.h"
 #include "common/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A training run, shared by the files of the trainer: run.c opens and closes it, trainer.c drives
  * it, experiment.c describes it in the report. Private to them; others include trainer.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "train/train_options.h"
 
 #include "common/json.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The settings of a training run: their options, and what they come to together. */
 #ifndef DL2_TRAIN_TRAIN_OPTIONS_H
 #define DL2_TRAIN_TRAIN_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The loop of a training run: passes, validations, and what is written when. */
 #include "train/trainer.h"
 #include "common/clock.h"

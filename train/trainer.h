@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A training run: one or several stages of data under one schedule, validation on any number of
  * sets, checkpoints to resume from, and a report (docs/formats.md, dl2-experiment/1) that is

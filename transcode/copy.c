@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/copy.h"
 
 #include "codec/codec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dl2-transcode --copy: a dataset's encoded bytes as they are, in another container or out of one.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-transcode: recompresses a tree of images by several codecs at several qualities. */
 #include "codec/jpeg/jpeg_slices.h"
 #include "common/file.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
 	transcode/copy.c transcode/copy.h \

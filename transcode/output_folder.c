@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/output_folder.h"
 
 #include "common/file.h"

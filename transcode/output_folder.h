@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where dl2-transcode writes: whose place it is, and that nobody else writes there meanwhile. */
 #ifndef DL2_TRANSCODE_OUTPUT_FOLDER_H
 #define DL2_TRANSCODE_OUTPUT_FOLDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The engine of dl2-transcode: a source's images, each decoded once and encoded for every variant
  * that lacks it, written whole or not at all.

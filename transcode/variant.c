@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/variant.h"
 
 #include "common/clock.h"

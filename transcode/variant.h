@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One variant on disk: a folder DEST/jpeg-50 that mirrors the source's tree.
  *

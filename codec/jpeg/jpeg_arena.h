@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A libjpeg decompressor that is used for image after image. libjpeg's own memory manager allocates
  * from the heap for every image; this one keeps its blocks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Decoding of JPEG through libjpeg-turbo, two ways.
  *

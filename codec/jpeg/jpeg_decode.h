@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Decoding of JPEG: what the codec's row (codec/codec_jpeg.c) needs. */
 #ifndef DL2_CODEC_JPEG_JPEG_DECODE_H
 #define DL2_CODEC_JPEG_JPEG_DECODE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What lies around the entropy-coded data of a baseline JPEG of one scan, and where its restart
  * markers are (ITU-T T.81, annex B), for those who cut such files without decoding them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "codec/jpeg/jpeg_plain.h"
 
 #include "codec/jpeg/jpeg_header.h"

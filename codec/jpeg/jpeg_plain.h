@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The JPEG that decoders in hardware know: baseline (SOF0), 8 bits, one scan, gray or YCbCr with
  * chroma of half or full resolution, and complete. All others (progressive, RGB, CMYK, damaged) are

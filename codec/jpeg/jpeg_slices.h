@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * JPEG in slices (common/slices.h). A file whose restart intervals make its rows addressable is cut
  * at MCU rows. A reader that knows the header and the cuts needs to read only the rows of its crop.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Crop-addressable JPEG: a baseline JPEG whose restart intervals (ITU-T T.81, B.2.4.4 and E.1.4)
  * are a few MCUs long, so that the entropy-coded segments that cover a rectangle can be found by

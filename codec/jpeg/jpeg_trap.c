@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "codec/jpeg/jpeg_trap.h"
 
 #include <jerror.h>

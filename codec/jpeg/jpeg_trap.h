@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libjpeg's errors: they jump back to the caller instead of ending the process. */
 #ifndef DL2_CODEC_JPEG_JPEG_TRAP_H
 #define DL2_CODEC_JPEG_JPEG_TRAP_H

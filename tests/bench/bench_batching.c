@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the order of finished samples is worth when some are slow (loader/loader.h, enum
  * dl2_batching):

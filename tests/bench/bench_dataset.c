@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What opening a dataset costs, and holding samples against their check sums. Not a test.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What decoding a random crop of an image takes, each way that there is.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How fast encoded samples come from storage (loader/fetch.h):
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How fast the metrics are, and whether the fast code says what the plain code says. Every path is
  * forced through DL2_SIMD, in a process of its own; for each image size it prints megapixels a

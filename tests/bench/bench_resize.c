@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How long the fused transform takes from decoded planes to 224x224 pixels of a batch, by each
  * path, forced through DL2_SIMD in a process of its own: microseconds of CPU time an image, best of

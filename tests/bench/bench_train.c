@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Training steps a second on synthetic data, for comparison with bench_train.py:
  *

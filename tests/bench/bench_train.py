@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Training steps a second in PyTorch, channels last, for comparison with bench_train.c:
 
     bench_train.py ARCH PIXELS BATCH THREADS STEPS

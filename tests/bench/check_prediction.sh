@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Are the rates that dl2-load analyze predicts those that dl2-train comes to on the cpu device?
 #
 #     check_prediction.sh [DATASET [ARCH [PIXELS [ROUNDS]]]]

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-load against other loaders, in turns on the same core, so that all see the same machine:
 #
 #     compare_load.sh [WORK [PHOTOS [CORES [ROUNDS]]]]

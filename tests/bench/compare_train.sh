@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The cpu device against PyTorch, in turns, so that both see the same machine:
 #
 #     compare_train.sh [ARCH PIXELS BATCH THREADS STEPS ROUNDS]

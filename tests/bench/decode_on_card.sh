@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # decode_on_card.sh WORK [IMAGES [SIDE [BATCH [EPOCHS]]]]: how fast a card decodes, crops and resizes for training, beside the
 # processors. IMAGES is a folder of images (default: photographs that make_photos.sh finds); WORK receives its variants, JPEG
 # of qualities 75 and 90, without restart intervals and with (crop-addressable), and all reports. Rows are repeated in turns,

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # usage: make_photos.sh FOLDER
 #
 # Photographs of the size that ImageNet is trained on, for benchmarks: those of Debian's lomiri-wallpapers-16.04,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What another loader makes of a folder of images, for compare_load.sh.
 
     peer_load.py PEER FOLDER SIZE BATCH WORKERS EPOCHS WORK

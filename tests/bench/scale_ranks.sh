@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Several ranks on the processors of one machine against one process, each with one thread, in turns, so that all see the
 # same machine:
 #

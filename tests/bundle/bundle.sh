@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # `make bundle`: unpacked elsewhere, with nothing in the environment, it does a small study; and so it does where there is
 # nothing else: in a root of its own with libc and a few commands alone.
 . "$srcdir/tests/lib.sh"

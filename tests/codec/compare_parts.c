@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * compare_parts PATH...: decoding of parts against decoding of the whole, for image
  * files and all of those in folders. Names each difference; exit status 1 where there are any.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The EXIF reader on any bytes. */
 #include "codec/exif.h"
 

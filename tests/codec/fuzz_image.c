@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Every decoder and header parser on any bytes: which one it is, the first bytes decide. */
 #include "codec/codec.h"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Replays files of every codec, good and damaged, through the decoders.
 . "$srcdir/tests/lib.sh"
 expect 0 "$builddir/tests/codec/make_corpus" "$work/corpus"

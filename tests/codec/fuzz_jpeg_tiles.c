@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Splicing and decoding parts of any JPEG. The first eight bytes choose the rectangle and what is
  * wanted of it; the rest is the file. Where the whole can be decoded, the part can, and is the

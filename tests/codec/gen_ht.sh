@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Makes ht_golden.h: a small high-throughput JPEG 2000 file, which OpenJPEG reads and can't write, of
 # 61x43 gray pixels, by ojph_compress (Debian: openjph-tools). Usage: gen_ht.sh >ht_golden.h
 work=$(mktemp -d) || exit 1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Made by gen_ht.sh. */
 static const uint8_t ht_golden[] = {
     255, 79, 255, 81, 0, 41, 64, 0, 0, 0, 0, 61, 0, 0, 0, 43,

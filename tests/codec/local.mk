@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The libraries that sample files are made with.
 sample_cflags = $(AM_CFLAGS) $(JP2_CFLAGS) $(JPEG_CFLAGS) $(JXL_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS)
 sample_libs = $(JP2_LIBS) $(JPEG_LIBS) $(JXL_LIBS) $(PNG_LIBS) $(WEBP_LIBS)

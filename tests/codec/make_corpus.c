@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes the corpus that the fuzz targets replay: FOLDER/CODEC/..., FOLDER/exif/... */
 #include "config.h"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Parts of images against the whole: of every codec's own files, odd ones, and what other encoders make.
 . "$srcdir/tests/lib.sh"
 expect 0 "$builddir/tests/codec/make_corpus" "$work/corpus"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Image files that the codecs' own encoders never write, made with the bare libraries: what a
  * decoder meets in the wild. Each replaces out's contents and ends the test program where a library

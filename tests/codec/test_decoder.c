@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Parts of JPEGs against the whole: what dl2_decoder gives of a rectangle must be, bit for bit,
  * what libjpeg makes of the whole file.

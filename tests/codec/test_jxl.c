@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * JPEG XL beyond what test_codec.c asks of every codec: files that libjxl itself writes with alpha,
  * 16 bits, an orientation, several frames or inks, and JPEG files that come back byte for byte.

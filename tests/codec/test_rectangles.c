@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Decoding of a part, by the codecs beside JPEG: the same pixels, bit for bit, as cropping the
  * whole decoded image, or the whole image decoded to planes or at the same reduction.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # What the card did, told by a library that stands in for NVIDIA's: the timeline and the energy of a training, and that
 # a card or a library that is not there is passed over in silence.
 . "$srcdir/tests/lib.sh"

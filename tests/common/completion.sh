@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The shell's completion: each program's own options, the words of choices, and what --list names.
 . "$srcdir/tests/lib.sh"
 need bash bash

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Stands in for libnvidia-ml.so.1 in card.sh: one card at 0000:1b:00.0, or at 0000:00:00.0, number 0, that takes 250 W, of which a kernel runs
  * 80% of the time. FAKE_NVML lists what is amiss: "noinit", "nocounter" (no energy counter), "nothing" (every reading

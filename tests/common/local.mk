@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 if HAVE_CMOCKA
 check_PROGRAMS += tests/common/test_common
 tests_common_test_common_SOURCES = tests/common/test_common.c

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Standard streams of every program: closed ones, full ones, and names that are not fit to print.
 . "$srcdir/tests/lib.sh"
 [ -c /dev/full ] || skip "this system has no /dev/full"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/clock.h"
 #include "common/error.h"
 #include "common/file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a training step must do on a card, counted from the network itself: operations of
  * convolutions and linear layers, and the bytes that each call moves when it reads each input and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The fibres behind emulate.h, and the types that it names. */
 #undef _FORTIFY_SOURCE /* it takes a jump to another stack for an attack */
 #include "tests/cuda/emulate.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a .cu file needs to compile as C++ for this machine, and to run here: a block's threads are
  * fibres that hand over to each other at barriers, of the block or of a warp, blocks run one after

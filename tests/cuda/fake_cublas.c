@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cublasLtMatmul() by its documentation, columns first, in plain C. Descriptors and layouts are the
  * real library's, which needs no card for them.

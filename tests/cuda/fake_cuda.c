@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A CUDA runtime of this machine's memory, for running the training device's host code where there
  * is no card: see fake_cuda.h. Streams are queues; what is queued runs at the first moment, at the

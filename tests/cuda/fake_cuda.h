@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What stands in for the card where there is none, so that the training device's own code runs and
  * is tested: a CUDA runtime (fake_cuda.c), what is used of cuDNN's graph interface (fake_cudnn.c)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * As much of cuDNN's graph interface as convolutions need: descriptors keep what is set on them, an
  * execution plan runs the reference device's convolution. What a real cuDNN refuses is refused.

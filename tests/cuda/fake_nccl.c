@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What is used of NCCL, between processes of this machine: they meet in a file that all have in
  * memory, whose name is the communicator's. Sums are queued like any other work of the fake card

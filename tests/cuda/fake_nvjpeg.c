@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What cuda/decode.c uses of nvJPEG, by this machine's libjpeg-turbo, in the order of the fake
  * CUDA's streams (fake_cuda.h): encoded bytes are read and planes written when the stream comes to

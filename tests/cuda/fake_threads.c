@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The fake CUDA (fake_cuda.h) for programs with threads that use it: its functions one at a time.
  * A capture hinders the memory calls of the thread that began it alone

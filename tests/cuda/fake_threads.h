@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The fake CUDA for threads: fake_threads.c instead of fake_cuda.c. */
 #ifndef DL2_TESTS_CUDA_FAKE_THREADS_H
 #define DL2_TESTS_CUDA_FAKE_THREADS_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 if HAVE_CUDA
 if HAVE_CMOCKA
 check_PROGRAMS += tests/cuda/test_gpu

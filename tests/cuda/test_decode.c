@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The loader over nvJPEG. Built twice: with the real libraries, for a machine with a card (status
  * 77 without), where pixels are within what two decoders' rounding comes to; and with what stands

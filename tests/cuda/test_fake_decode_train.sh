@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-train --device cuda --decode gpu, with what stands in for a card and for nvJPEG: the weights that --decode cpu gives, as the
 # pixels are the same; on from a checkpoint, too, and while steps are recorded.
 . "$srcdir/tests/lib.sh"

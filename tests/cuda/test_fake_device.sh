@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The training device's host code, against the reference device in each precision, where streams run as early as they
 # may, as late as they may, and at random: with what stands in for a card (fake_cuda.h).
 . "$srcdir/tests/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-quality --device cuda, with what stands in for a card: the processors' figures, for several images and variants, by several
 # threads, and with streams that run late or at random.
 . "$srcdir/tests/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Several cards, each in a process of its own, with what stands in for CUDA and NCCL (fake_cuda.h): sums beside backward
 # and in recordings, batch norm over all cards, and what happens when one is lost.
 . "$srcdir/tests/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-train on the training device cuda, with what stands in for a card (fake_cuda.h): staged uploads, recorded steps,
 # and an order of streams that must not matter.
 . "$srcdir/tests/lib.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Errors in words; what holds with and without a card. */
 #include "cuda/gpu.h"
 

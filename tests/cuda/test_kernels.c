@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The training device's kernels, compiled for this machine (emulate.h), against the reference
  * device: every kernel, each element, sizes that are no multiple of anything, tensors that begin

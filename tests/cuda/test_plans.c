@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Does cuDNN have a plan for every convolution of every network, in each precision, on the card
  * that we know best? cuDNN's own heuristics say, from a description of the card's properties, where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What the compiler made of the kernels for compute capability 9.0: no stack frames, nothing spilled, and accesses of 16
 # bytes in all that moves whole tensors. The log has the registers of each. (Tensor cores are used by cuDNN and cublasLt,
 # not by these kernels.)

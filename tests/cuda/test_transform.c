@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The card's transform, run here (emulate.h), against the loader's: the same bytes, of planes of
  * any sizes, for any boxes, also where rows are shifted.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* GulpIO's meta files on any bytes: the first says how large the data file is, the rest is JSON. */
 #include "tests/dataset/fuzz_packed.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The IDX parser on any bytes; the first byte chooses between labels and images. */
 #include "dataset/idx.h"
 

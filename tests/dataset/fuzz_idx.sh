@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Replays IDX files, good and damaged, through the parser.
 . "$srcdir/tests/lib.sh"
 need gzip gzip

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The index on any bytes, with the check sum put right, which would keep everything else out. */
 #include "dataset/index.h"
 

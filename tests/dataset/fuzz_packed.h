@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What every scan must end in, whatever was scanned: an index that passes its own checks, or an
  * error. */
 #ifndef DL2_TESTS_DATASET_FUZZ_PACKED_H

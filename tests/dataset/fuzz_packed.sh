@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Replays packed datasets, good and damaged, through the parsers of their shards and indices.
 . "$srcdir/tests/lib.sh"
 need tar tar

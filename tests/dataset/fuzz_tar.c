@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Tar files of any bytes. */
 #include "tests/dataset/fuzz_packed.h"
 

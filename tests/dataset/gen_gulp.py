@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Makes gulp_golden.h: what GulpIO itself (gulpio2 from PyPI) writes, and what is in it.
 
     python3 gen_gulp.py >gulp_golden.h

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
 """The train/val rule of dataset/dataset.h once more, independently: prints what test_dataset.c expects."""
 M32, M64 = 2**32 - 1, 2**64 - 1
 

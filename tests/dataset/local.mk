@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 check_PROGRAMS += tests/dataset/fuzz_idx
 tests_dataset_fuzz_idx_SOURCES = tests/dataset/fuzz_idx.c
 tests_dataset_fuzz_idx_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """For peers.sh: reads what dl2 packed with GulpIO and WebDataset, and packs with them for dl2 to read."""
 import glob
 import os

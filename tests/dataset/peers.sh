@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # GulpIO and WebDataset open what dl2 wrote, and dl2 opens what they wrote. They are not in Debian:
 #   python3 -m venv V && V/bin/pip install gulpio2 webdataset && DL2_PEER_PYTHON=V/bin/python make check
 . "$srcdir/tests/lib.sh"

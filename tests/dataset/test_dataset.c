@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Folders and IDX files: splits, labels, names, and what must be refused. */
 #include "common/file.h"
 #include "common/memory.h"

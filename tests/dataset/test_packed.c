@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Packed datasets: what is written is what a folder of the same samples says, with and without the
  * index; and what must be refused. GulpIO's own files: gulp_golden.h, made by gen_gulp.py.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks and measures dl2 on a machine with an NVIDIA card, beside PyTorch where that is there:
 
     device.py [--parts LIST] [--out FOLDER] [--data FOLDER] [--minutes 9] [--device cuda]

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # device.py, as a machine with a card runs it, tried out on the processors: every part ends, what isn't there is named,
 # and what it measured is in its tables. Nsight Compute is a script that says what the real one would.
 . "$srcdir/tests/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # tests of device
 if HAVE_CMOCKA
 check_PROGRAMS += tests/device/test_device

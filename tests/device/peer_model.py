@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Networks and optimisers as dl2 has them, for peer_steps.py and peer_train.py."""
 import torch
 import torchvision

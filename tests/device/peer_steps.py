@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The same steps as steps.c in PyTorch:
 
     peer_steps.py DEVICE PRECISION ARCH OPTIMIZER PIXELS BATCH CLASSES STEPS RATE FOLDER

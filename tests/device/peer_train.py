@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What PyTorch trains a second, as well as it can: channels last, automatic mixed precision, cuDNN's fastest algorithms,
 the fused optimiser. For device.py, which asks for a round at a time, so that rounds of others come in between:
 

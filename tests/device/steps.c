@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Training steps from given weights on a given batch, for comparison with peer_steps.py:
  *

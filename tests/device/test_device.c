@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Every operation of the seam: gradients of the reference device against finite differences, then
  * each other device that is present, in each precision that it has, against the reference in

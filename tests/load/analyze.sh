@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-load analyze: where training's time goes for devices slow and fast, which dataset it chooses, and what
 # it says where it can't. No rate is checked against a clock: only against each other, where they differ a lot.
 . "$srcdir/tests/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-load: the same batches for every number of workers, its report, bad images, wrong usage.
 . "$srcdir/tests/lib.sh"
 

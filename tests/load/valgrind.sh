@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Reading ahead under valgrind, which runs one thread at a time and passes the turn on only at calls that it knows
 # to block: the loader ends there by every way to read, without an error of memory, with the same batches.
 . "$srcdir/tests/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Batches are what Pillow and torchvision make of the same images, within one grey level.
 . "$srcdir/tests/lib.sh"
 need_python PIL python3-pil

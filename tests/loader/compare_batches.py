@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """compare_batches.py PROGRAM FOLDER [photos]: holds batches against Pillow (training) and torchvision (validation).
 
 Of PNGs that it makes in FOLDER, no value may be off by more than one grey level. Of JPEGs that are there ("photos") the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Photographs of noise for the tests of batch decoders: JPEG but for every ninth, which is PNG;
  * some gray, some 4:4:4 or 4:2:2, every other one with restart intervals, and wide enough to be
  * cut. */

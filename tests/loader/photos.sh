@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # What the decoder's planes, its reductions and the fused transform make of photographs, against Pillow's resize of the
 # whole decoded image: at most one grey level off on average.
 . "$srcdir/tests/lib.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/loader/pictures.h"
 
 #include "codec/codec.h"

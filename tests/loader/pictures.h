@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A small dataset of pictures for the loader's tests, and loaders over it. */
 #ifndef DL2_TESTS_LOADER_PICTURES_H
 #define DL2_TESTS_LOADER_PICTURES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * show_batches DIR SIZE RESIZE train|val CHANNELS SEED EPOCH: for comparing with other software.
  * Writes per sample one line "PATH<tab>x y width height flip" (the crop that was chosen; of no use

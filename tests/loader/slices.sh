@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Only the rows that a crop needs are read of packed JPEGs: fewer bytes, the same pixels, and damage in them is found.
 . "$srcdir/tests/lib.sh"
 dl2-transcode --version | grep -q '^  jpeg:' || skip "this build can't write JPEG (Debian: libjpeg62-turbo-dev)"

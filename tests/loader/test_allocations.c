@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * In steady state an image costs no heap allocation, in any mode and with either kind of order.
  * Buffers grow with the largest image that each of them has met, so the first epochs have some;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The pipeline over a batch decoder. The one here decodes on the processors, behind the same header
  * as a card's: what comes out is then what comes out without one, byte for byte, whatever it

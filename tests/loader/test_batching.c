@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Completion order and sample-aware batching: each sample once, with the pixels that strict order
  * gives, whatever goes aside, fails, or is stopped and resumed; and the same over ranks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading samples: the right bytes in every mode, bounded caches, named errors, no leaks. */
 #include "common/file.h"
 #include "common/random.h"

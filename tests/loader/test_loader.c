@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The pipeline: the same bytes for any number of workers, exact restarts, bad samples, no hangs. */
 #include "common/file.h"
 #include "tests/loader/pictures.h"

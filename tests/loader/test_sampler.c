@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The order: every sample once over all ranks, whatever the shuffle, and the same for any world. */
 #include "loader/sampler.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Networks here and in torchvision: the same tensors, logits and losses.
 
     compare_torchvision.py SHOW_NETWORK FOLDER tensors ARCH...     names and shapes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A safetensors file with changes:
 
     edit_safetensors.py IN OUT CHANGE...

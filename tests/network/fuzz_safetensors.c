@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The checkpoint reader on any bytes: what it accepts must be wholly readable. */
 #include "network/safetensors.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The checkpoint reader over real checkpoints, whole and damaged.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # tests of network
 if HAVE_CMOCKA
 check_PROGRAMS += tests/network/test_network tests/network/test_safetensors

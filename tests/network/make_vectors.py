@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Golden vectors of whole networks, made with PyTorch (Debian's python3-torch):
 
     /usr/bin/python3 make_vectors.py convnet > vectors-convnet.txt

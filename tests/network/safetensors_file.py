@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Safetensors files: eight bytes with the header's length, the header (JSON), the data."""
 
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Networks above the seam: whole ones against PyTorch's figures (vectors-*.txt, from
  * make_vectors.py) on every device, and what the interface promises.

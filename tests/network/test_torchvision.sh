@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Networks here are torchvision's: names, shapes, logits both ways, losses of ten steps.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"

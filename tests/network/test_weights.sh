@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # --pretrained and --export: what a file of weights may be, and what is said of one that doesn't fit.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Makes resize_golden.h: what Pillow's Image.resize(BILINEAR, box=) makes of a known pattern.
 
 Usage: /usr/bin/python3 gen_resize.py >resize_golden.h

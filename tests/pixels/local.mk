@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # tests of pixels
 if HAVE_CMOCKA
 check_PROGRAMS += tests/pixels/test_resize

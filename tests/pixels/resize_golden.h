@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Made by gen_resize.py with Pillow 9.4.0. */
 static const uint8_t golden_0[] = {
     147, 83,  131, 150, 130, 122, 155, 155, 109, 107, 138, 119, 161, 145, 102, 98,  163, 140,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The resize against Pillow's figures, and the rules by which crops are chosen. */
 #include "common/simd.h"
 #include "pixels/crop.h"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The Python module, as it was built, against NumPy and PyTorch.
 . "$srcdir/tests/lib.sh"
 [ -e "$builddir/python/dl2.la" ] || skip "the Python module isn't built (Debian: python3-dev, libdlpack-dev)"

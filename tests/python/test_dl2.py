@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The module dl2 against dl2-load, NumPy and PyTorch: bytes, lifetimes, errors.
 
 Says which tests were left out, and why, for want of PyTorch or torchvision.
@@ -1023,7 +1024,7 @@ class Words(unittest.TestCase):
         renamed = {"crop-area": "area", "cache": "cache_bytes", "cache-decoded": "decoded_cache_bytes",
                    "on-bad": "stop_on_bad", "gray": "channels", "val": "train", "jobs": "workers"}
         of_the_program = set("""help usage version quiet json name epochs cold scaling digest decode gpu-input gpu-engine
-            card device-rate device-report device seconds within memory quality whole""".split())
+            device-kind device-rate device-report device seconds within memory quality whole""".split())
         of_python = set("mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"-\*\) choices='(.*)'", script)[1].replace("--", "").split())

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Holds every figure of a dl2-quality JSON file against scikit-image: compare_skimage.py FILE.json"""
 import json
 import os

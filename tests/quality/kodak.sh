@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Published figures of two Kodak images under libjpeg-turbo, as cjpeg and djpeg make them, to their last printed digit.
 # DL2_KODAK names the folder of kodim01.png to kodim24.png.
 . "$srcdir/tests/lib.sh"

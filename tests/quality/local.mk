@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 if HAVE_CMOCKA
 check_PROGRAMS += tests/quality/test_metric
 tests_quality_test_metric_SOURCES = tests/quality/test_metric.c tests/quality/pattern.h tests/quality/golden.inc

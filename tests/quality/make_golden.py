@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Makes golden.inc: what scikit-image says of pattern.h's images. Needs Debian's python3-skimage.
 
     /usr/bin/python3 tests/quality/make_golden.py > tests/quality/golden.inc

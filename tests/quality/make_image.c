@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* make_image FILE WIDTH HEIGHT CHANNELS STRENGTH SHIFT: pattern.h's image as a PGM or PPM file. */
 #include "tests/quality/pattern.h"
 

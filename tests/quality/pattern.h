@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Images by whole-number arithmetic, so that make_golden.py can make the same ones: a slope,
  * squares, and noise from a hash of the position. The variant has other noise, of amplitude

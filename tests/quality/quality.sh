@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-quality from the outside: what it pairs, what it names, what it writes.
 . "$srcdir/tests/lib.sh"
 make=$builddir/tests/quality/make_image

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Figures of dl2-quality against Debian's scikit-image, run here and now, on each path of the code.
 . "$srcdir/tests/lib.sh"
 need_python skimage python3-skimage

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # tests of ranks
 if HAVE_CMOCKA
 check_PROGRAMS += tests/ranks/test_ranks tests/ranks/test_world

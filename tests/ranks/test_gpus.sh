@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Ranks on cards, which NCCL joins. One card is enough for the path of --gpus itself; two for sums.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"

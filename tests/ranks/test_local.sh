@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Several ranks on one machine: they are one process with their batches put together; what is validated,
 # counted, saved and resumed; and that nobody hangs and nobody is left over, whoever dies.
 . "$srcdir/tests/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Ranks on two machines, as far as one can stand in for them: hosts of the kernel's namespaces, each with a network,
 # a name, process numbers and shared memory of its own, which mpirun reaches over a bridge.
 if [ -z "${DL2_INSIDE:-}" ]; then

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Ranks that mpirun started: the collectives' checks, and training as over shared memory.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"

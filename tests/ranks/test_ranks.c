@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Training on several ranks, in threads: with synchronised batch norm, N of them with batches of b
  * learn what one does with batches of N * b, and all have the same weights, bit for bit.

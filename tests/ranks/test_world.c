@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Collectives: the same checks on ranks in threads, over shared memory, and, where mpirun started
  * this program, on its ranks (test_mpi.sh).

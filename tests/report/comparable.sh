@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-report compares what can be compared, and names the rest.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/report/make_study.sh"

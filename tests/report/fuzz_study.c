@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A study's result files on any bytes: the first byte says which of the four kinds the rest is; it
  * is read, analysed and made a page (without plots, which are gnuplot's work).

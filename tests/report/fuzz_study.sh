@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Replays result files, good and damaged, through the report.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/report/make_study.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # tests of report
 if HAVE_CMOCKA
 check_PROGRAMS += tests/report/test_analysis

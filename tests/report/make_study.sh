@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: writes the JSON files of a study by hand, so that the report's tests know what must come out.
 # dl2-transcode and the others are not run.
 

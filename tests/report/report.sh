@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-report on studies that are whole, partial and broken.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/report/make_study.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The statistics and the recommendation, against figures worked out by hand. */
 #include "common/memory.h"
 #include "report/analysis.h"

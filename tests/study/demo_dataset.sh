@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The demo dataset: complete, as it is told to be, resumable, and the same each time.
 . "$srcdir/tests/lib.sh"
 for convert in /usr/bin/convert convert none; do

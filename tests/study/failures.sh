@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # study.mk where something is wrong: a failure is never taken for a success, and is told before the work.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/study/study_lib.sh"

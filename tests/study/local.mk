@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # tests of study
 STUDY_TESTS = tests/study/packages.sh tests/study/demo_dataset.sh tests/study/study.sh tests/study/failures.sh \
 	tests/study/settings.sh

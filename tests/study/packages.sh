@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # packages.sh: says what is missing and why; installs through apt-get; silent when all is there.
 . "$srcdir/tests/lib.sh"
 mkdir "$work/study" "$work/bin"

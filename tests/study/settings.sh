@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # A folder that was used with other settings before: the report is of the study that was asked for alone,
 # as if it had been made in a folder of its own.
 . "$srcdir/tests/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # study.mk with the real programs on a tiny dataset: what is made, and what is not made again.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/study/study_lib.sh"

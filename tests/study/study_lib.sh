@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the study's tests after tests/lib.sh: a tiny dataset in $work/data, and the study of it.
 for convert in /usr/bin/convert convert none; do
     "$convert" -version 2>/dev/null | grep -q ImageMagick && break

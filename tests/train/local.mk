@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # tests of train
 if HAVE_CMOCKA
 check_PROGRAMS += tests/train/test_schedule

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Writes schedule_vectors.h: learning rates of PyTorch's own schedulers (python3-torch)."""
 import torch
 from torch.optim import lr_scheduler as s

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Made by make_schedule_vectors.py with PyTorch 1.13.0a0. */
 static const double torch_cosine[] = {
     0.40000000000000002, 0.39045602067755497, 0.36275831390311475, 0.31961812419703228,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A time budget ends a run that would go on for long, validation and start included, is used, and plays the
 # schedule to its end. How near it comes is a matter of the machine: test_schedule.c holds it in simulation.
 . "$srcdir/tests/lib.sh"

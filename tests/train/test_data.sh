@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Stages, several validation sets, splits, gray images, bad samples, synthetic data, and how missing or
 # wrong data is answered.
 . "$srcdir/tests/lib.sh"

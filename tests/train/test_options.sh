@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Every option acts: where it should change the weights it does, where it shouldn't it doesn't; all are in
 # the report; wrong usage is status 2.
 . "$srcdir/tests/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A run that was stopped anywhere, by whatever, ends with the very weights of one that wasn't.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/random.h"
 #include "tests/train/schedule_vectors.h"
 #include "train/budget.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # SIGTERM and SIGINT: the step ends, checkpoint and report are written, --resume goes on to the same
 # weights. SIGKILL: the last checkpoint is whole.
 . "$srcdir/tests/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the tests of dl2-train, after lib.sh.
 cd "$work" || exit 99
 make_images() { "$builddir/tests/train/make_images" "$@" || exit 99; }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The bare cost that dl2-transcode is held against: for each JPEG file named on stdin, one decode
  * and an encode at each quality named on the command line, with libjpeg alone. Prints the CPU

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # What dl2-transcode costs beyond libjpeg itself: CPU seconds (user and system) of the whole program for a five-quality
 # sweep, over those of one decode and five encodes by bare library calls, best of ROUNDS (5) in turn.
 #

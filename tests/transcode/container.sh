@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Packed variants and copies: the same images, labels and splits as folders; what is redone, refused, and what a kill leaves.
 [ ! -w /dev/shm ] || TMPDIR=/dev/shm
 . "$srcdir/tests/lib.sh"

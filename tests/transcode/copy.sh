@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # --copy into a folder: what SOURCE lacks is named or removed. A full disk names what was being written.
 . "$srcdir/tests/lib.sh"
 unsaid() { ! grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says '$1'"; }; }

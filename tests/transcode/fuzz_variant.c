@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A variant's records on any bytes: the first byte says whether the rest is its summary, its lines
  * or a journal that a killed run left. Whatever they say, a record is believed only for an image

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Replays a variant's records, good and damaged, through what a rerun reads.
 . "$srcdir/tests/lib.sh"
 mkdir "$work/source" "$work/corpus"

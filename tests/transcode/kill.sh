@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # SIGKILL at any moment leaves no half-written file under a final name, and a rerun ends with the same bytes as an
 # undisturbed run. Half of the rounds start on variants made with other options, whose files are overwritten.
 # In memory where that can be had: many files are made and removed, at which disks are slow.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 check_PROGRAMS += tests/transcode/images
 tests_transcode_images_SOURCES = tests/transcode/images.c tests/codec/sample_files.c tests/codec/sample_files.h
 tests_transcode_images_CFLAGS = $(sample_cflags)

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # dl2-transcode from the outside: what it writes, what it leaves alone, what it says.
 . "$srcdir/tests/lib.sh"
 grep -q 'define HAVE_JPEG 1' "$builddir/config.h" || skip "this build has no JPEG"

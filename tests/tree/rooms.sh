@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The rooms of CONTRIBUTING.md: who includes whom, which files may include a library's headers, that
 # no two struct tags or external symbols have one name, and that files of a room don't call each other
 # in a circle.
