@@ -30,6 +30,14 @@ const struct dl2_world_class *dl2_world_at(size_t index)
     return index < TRANSPORTS ? transports[index] : NULL;
 }
 
+const struct dl2_world_class *dl2_world_find(const char *name)
+{
+    for (size_t i = 0; i < TRANSPORTS; i++)
+        if (!strcmp(transports[i]->name, name))
+            return transports[i];
+    return NULL;
+}
+
 /* -- opening -- */
 
 /* mpirun's and srun's environment, as far as it tells that there are several of this process. */
@@ -60,27 +68,25 @@ static int open_started(struct dl2_world **out, struct dl2_error *error)
 int dl2_world_open(const struct dl2_world_options *options, struct dl2_world **out,
                    int *exit_status, struct dl2_error *error)
 {
-    const char *name = options->transport;
+    const struct dl2_world_class *transport =
+        options->transport ? dl2_world_find(options->transport) : NULL;
     *out = NULL;
+    if (options->transport && !transport)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no transport '%s' in this build",
+                             options->transport);
     if (options->ranks && launcher())
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s has started several of this process already: each would start %u "
                              "more; leave out --ranks and --gpus",
                              launcher(), options->ranks);
-    if (options->ranks && (!name || !strcmp(name, "local")))
+    if (options->ranks && (!transport || !transport->open))
         return dl2_local_launch(options->ranks, out, exit_status, error);
     if (options->ranks)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "it is mpirun or srun that says how many ranks there are");
-    if (!name)
+    if (!transport)
         return open_started(out, error);
-    for (size_t i = 0; i < TRANSPORTS; i++)
-        if (!strcmp(transports[i]->name, name) && transports[i]->open)
-            return transports[i]->open(out, error);
-    return strcmp(name, "local") == 0
-               ? DL2_OK
-               : dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no transport '%s' in this build",
-                               name);
+    return transport->open ? transport->open(out, error) : DL2_OK;
 }
 
 /* -- what is made of collectives -- */

@@ -38,6 +38,7 @@ struct dl2_world_class {
     const char *(*version)(void); /* "Open MPI 4.1.4"; for --version and reports */
     /* Did a launcher of this kind start this process? */
     bool (*started)(void);
+    /* Both are NULL for the transport whose ranks this program starts itself. */
     int (*open)(struct dl2_world **out, struct dl2_error *error);
     /* All ranks; not after a call that failed. */
     void (*close)(struct dl2_world *world);
@@ -58,6 +59,8 @@ struct dl2_world_class {
 
 /* The transports of this build; NULL at the end. */
 const struct dl2_world_class *dl2_world_at(size_t index);
+/* NULL for a name that is not there. */
+const struct dl2_world_class *dl2_world_find(const char *name);
 
 struct dl2_world_options {
     const char *transport; /* "local", "mpi"; NULL: whatever started this process */

@@ -256,7 +256,7 @@ static int train(struct dl2_world *world)
     struct dl2_error error = DL2_ERROR_INIT;
     /* A second signal ends the program as it would any other. A rank's comes from who started it,
      * and from the terminal, too. */
-    const bool started = world && strcmp(world->ops->name, "local") == 0;
+    const bool started = world && !world->ops->open;
     struct sigaction action = {.sa_handler = on_signal,
                                .sa_flags = started ? 0 : (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);

@@ -452,26 +452,24 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
 
 static int check_ranks(struct dl2_train_config *config, const struct dl2_program *program)
 {
-    const char *world = config->given.world;
+    const char *name = config->given.world;
+    const struct dl2_world_class *world = name ? dl2_world_find(name) : NULL;
     const bool starts = config->given.ranks || config->given.gpus;
-    if (world && strcmp(world, "mpi") == 0 && starts)
+    if (name && !world)
+        return dl2_program_usage_error(program, "--world: there is no '%s' in this build", name);
+    if (world && world->open && starts)
         return dl2_program_usage_error(program, "with --world mpi, mpirun or srun starts the "
                                                 "processes: leave out --ranks and --gpus");
-    if (world && strcmp(world, "local") == 0 && !starts)
+    if (world && !world->open && !starts)
         return dl2_program_usage_error(program, "--world local needs --ranks or --gpus");
-    bool known = !world;
-    for (size_t i = 0; dl2_world_at(i) && !known; i++)
-        known = strcmp(world, dl2_world_at(i)->name) == 0;
-    if (!known)
-        return dl2_program_usage_error(program, "--world: there is no '%s' in this build", world);
     if (!config->given.gpus)
         return 0;
     const struct dl2_device_class *card = dl2_device_card();
     if (!card)
         return dl2_program_usage_error(program, "--gpus: this build has no device cuda");
-    struct dl2_device_name name;
-    if (dl2_device_parse(config->device, &name, NULL) < 0 ||
-        (!name.automatic && (name.numbered || dl2_device_named(&name) != card)))
+    struct dl2_device_name device;
+    if (dl2_device_parse(config->device, &device, NULL) < 0 ||
+        (!device.automatic && (device.numbered || dl2_device_named(&device) != card)))
         return dl2_program_usage_error(program, "--gpus needs --device %s, not '%s'", card->name,
                                        config->device);
     config->device = card->name;

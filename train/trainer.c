@@ -667,8 +667,7 @@ static void note_binding(struct dl2_run *run)
     const struct dl2_world *world = run->config->world;
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const unsigned own = dl2_cpu_count();
-    if (world && strcmp(world->ops->name, "mpi") == 0 &&
-        (long)(own * world->local_size / world->sharers) < processors)
+    if (world && world->ops->open && (long)(own * world->local_size / world->sharers) < processors)
         dl2_run_note(
             run,
             "each rank may run on %u of this machine's %ld processors only; more are to be "
