@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a header says, before any pixel is decoded. */
+/* The facts in a header, known before any pixel is decoded. */
 struct dl2_image_info {
     uint32_t width, height; /* as coded, before orientation */
     uint32_t channels; /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */

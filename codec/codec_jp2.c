@@ -102,7 +102,7 @@ struct jp2_lab {
     bool d65;      /* the illuminant; false: D50 */
 };
 
-/* What the boxes and the main header say. */
+/* The facts in the boxes and the main header. */
 struct jp2_header {
     uint32_t width, height;
     uint32_t components; /* after the palette, where there is one */
@@ -545,7 +545,8 @@ static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *h
     return DL2_OK;
 }
 
-/* What OpenJPEG decodes: pixels [left, right) x [top, bottom), 2^reduction times coarser. */
+/* The area that OpenJPEG decodes: pixels [left, right) x [top, bottom), 2^reduction times coarser.
+ */
 struct jp2_area {
     uint32_t left, top, right, bottom, reduction;
     bool whole; /* no area is set, and OpenJPEG reads the file to its end */
@@ -686,8 +687,8 @@ static int jp2_read(void *state, const struct dl2_decode_request *request, struc
     struct jp2_area area = jp2_area_of(header, request);
     area.whole = !header->plain || (!area.reduction && request->width == header->width &&
                                     request->height == header->height);
-    /* What the library refuses to decode in part, for a tile with fewer resolutions, say, it may
-     * decode as a whole. */
+    /* The library refuses some files in part, such as those with a tile of fewer resolutions. It
+     * may decode them as a whole. */
     if (area.whole || jp2_run(jp2, &area, request->background, image, NULL) < 0) {
         area = (struct jp2_area){.right = header->width, .bottom = header->height, .whole = true};
         DL2_TRY(jp2_run(jp2, &area, request->background, image, error));

@@ -30,7 +30,7 @@ struct png_source {
     size_t size, at;
 };
 
-/* What a read holds, so that a jump out of libpng can free it, and what is kept. */
+/* Memory of a read, which must be freed after a jump out of libpng, and memory that is kept. */
 struct png_state {
     struct png_source source;
     struct dl2_image_info info;
@@ -91,7 +91,7 @@ static void png_on_error(png_structp png, png_const_charp message)
     png_longjmp(png, 1);
 }
 
-/* What libpng merely warns of (odd text, colour profiles) leaves the pixels as they are. */
+/* Warnings (odd text, colour profiles) are ignored: the pixels are right. */
 static void png_on_warning(png_structp png, png_const_charp message)
 {
     (void)png;

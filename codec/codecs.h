@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the codecs share among themselves; others include codec/codec.h. */
+/* Shared by the codecs; other rooms include codec/codec.h. */
 #ifndef DL2_CODEC_CODECS_H
 #define DL2_CODEC_CODECS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which files are images, for those who list datasets.
+ * Tells which files are images, for code that lists datasets.
  *
  * Threads: any number at once.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this machine is, and what this process uses of it. Linux's /proc; fields it lacks are left
- * out. */
+/* Describes this machine and what this process uses of it, from Linux's /proc. Fields that /proc
+ * lacks are left out. */
 #ifndef DL2_COMMON_MACHINE_H
 #define DL2_COMMON_MACHINE_H
 
@@ -9,7 +9,8 @@
 /* {"cpu", "cores", "memory_bytes", "system", "simd"}; new reference. */
 json_t *dl2_machine_describe(void);
 
-/* Of this process: memory now, bytes moved from and to disks so far; 0 where /proc doesn't tell. */
+/* This process: memory now, bytes read from and written to disks so far; 0 if /proc has no figure.
+ */
 struct dl2_process_usage {
     long long rss, disk_read, disk_write;
 };

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* What images, tensors and SIMD loads are aligned to, in bytes. */
+/* Alignment of images, tensors and SIMD loads, in bytes. */
 #define DL2_ALIGNMENT 64
 
 /* *out = a * b (or a + b). Return false, and leave *out alone, where that overflows. */

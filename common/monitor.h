@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a run did with the machine: a thread looks once a period at the process, the disk and the
- * card, and at how far the run has come.
+ * Records how a run uses the machine: once a period a thread samples the process, the disk, the
+ * card and the run's progress.
  *
  * Threads: dl2_monitor_count() and the functions that read may be called from any.
  */
@@ -51,7 +51,7 @@ json_t *dl2_monitor_timeline(struct dl2_monitor *monitor);
  * of its power over time}, or NULL without a card. A new reference. */
 json_t *dl2_monitor_card(const struct dl2_monitor *monitor);
 
-/* What the card took since the start, joules; NAN where it isn't known. */
+/* Energy that the card used since the start, joules; NAN if it is not known. */
 double dl2_monitor_joules(struct dl2_monitor *monitor);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an NVIDIA card says of itself, through the library that comes with its driver (NVML,
+ * The sensors of an NVIDIA card, read through the library that comes with its driver (NVML,
  * libnvidia-ml.so.1). It is looked for when a card is opened; nothing of it is needed to build, and
  * where it is missing there is simply no card. The environment variable DL2_NVML names another file
  * to take its place.

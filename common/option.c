@@ -291,7 +291,7 @@ static void print_completed_option(const struct dl2_option *option)
     }
 }
 
-/* Where the script completes nothing the shell completes file names. */
+/* If the script completes nothing, the shell completes file names. */
 static void print_completion(const struct parse *parse)
 {
     const struct dl2_program *program = parse->program;

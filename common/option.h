@@ -59,7 +59,7 @@ struct dl2_option {
 /* The maximum number of rows, included ones counted. */
 enum { DL2_MOST_OPTIONS = 128 };
 
-/* What every program has. dl2_program_parse() fills it in; zero it first. */
+/* The options of every program. dl2_program_parse() fills it in; zero it first. */
 struct dl2_common_options {
     unsigned jobs;                /* -j, --jobs: worker threads, at least 1 */
     bool quiet;                   /* --quiet: no progress, only errors and results */

@@ -25,7 +25,7 @@ struct dl2_random {
     uint32_t used;     /* how many of it are gone */
 };
 
-/* What a stream is for, so that two uses of one seed never share numbers. */
+/* The use of a stream, so that two uses of one seed never share numbers. */
 enum dl2_random_use {
     DL2_RANDOM_SHUFFLE = 1, /* order of an epoch: a = epoch */
     DL2_RANDOM_AUGMENT = 2, /* one sample: a = epoch, b = index */

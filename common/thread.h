@@ -34,7 +34,7 @@ struct dl2_parallel {
     void *context;
 };
 
-/* What jobs and window come to, for sizing the scratch and the slots. */
+/* Replaces jobs and window by the numbers in use, for sizing the scratch and the slots. */
 void dl2_parallel_resolve(struct dl2_parallel *loop);
 
 /* Blocks until all is done or something failed and all workers have ended. */

@@ -197,7 +197,7 @@ static unsigned notes_of(cudnnBackendDescriptor_t config)
     return bits;
 }
 
-/* Which notes make an engine unfit for what was asked. */
+/* Returns the notes that make an engine unfit for the request. */
 static unsigned unwanted(const struct dl2_conv_request *request)
 {
     /* Sums in 16 bits lose what the header promises, and so do Winograd's largest tiles. */

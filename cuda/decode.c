@@ -2,7 +2,7 @@
 /*
  * Batches decoded by nvJPEG, then cropped and resized by transform.cu.
  *
- * What nvJPEG gives are the planes of luma and chroma as they are coded (NVJPEG_OUTPUT_YUV, or Y
+ * nvJPEG returns the planes of luma and chroma as they are coded (NVJPEG_OUTPUT_YUV, or Y
  * for gray): half of RGB's bytes, and the loader's own definition, which resizes planes before it
  * converts colours; nvJPEG's upsampling of chroma, another one than libjpeg's, has no part in it.
  * With regions it is interleaved RGB, of which alone nvJPEG promises to decode a rectangle.
@@ -261,7 +261,7 @@ static bool is_gray(const struct dl2_decode_slot *slot, const struct place *plac
     return slot->channels == 1 || place->image.jpeg.components == 1;
 }
 
-/* What of an image is decoded, and as what. Returns the bytes that its planes take. */
+/* Chooses the part of an image that is decoded, and its format. Returns the bytes of its planes. */
 static size_t lay_out(const struct dl2_decode_slot *slot, struct place *place)
 {
     const struct dl2_encoded *image = &place->image;
@@ -291,7 +291,7 @@ static size_t lay_out(const struct dl2_decode_slot *slot, struct place *place)
     return bytes;
 }
 
-/* Where its planes lie; the end of them. */
+/* Sets the addresses of the planes from `at` on. Returns the end of them. */
 static uint8_t *put_planes(const struct dl2_decode_slot *slot, struct place *place, uint8_t *at)
 {
     const struct dl2_jpeg_plain *jpeg = &place->image.jpeg;
@@ -620,7 +620,7 @@ static void count(struct dl2_decode_slot *slot, unsigned from, unsigned end,
     }
 }
 
-/* What the processors made: neighbours in one copy. */
+/* Uploads the samples that the processors decoded, neighbours in one copy. */
 static int upload_pixels(struct dl2_decode_slot *slot, unsigned samples, struct dl2_error *error)
 {
     for (unsigned i = 0, first = 0; i <= samples; i++) {

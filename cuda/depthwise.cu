@@ -69,7 +69,7 @@ template <class T, int M> struct depthwise_backward_data {
         for (int t = 0; t < 9; t++) {
             unsigned up = h + s.pad_height - t / 3, left = w + s.pad_width - t % 3;
             unsigned oh = up / s.stride_height, ow = left / s.stride_width;
-            /* What wrapped below 0 is far outside. */
+            /* A value that wrapped below 0 is far outside. */
             if (oh < out_height && ow < out_width && oh * s.stride_height == up &&
                 ow * s.stride_width == left) {
                 load<N>(dy + ((n * out_height + oh) * out_width + ow) * s.in_channels + column, v);

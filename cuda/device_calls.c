@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the layers of the cuda device call: errors, memory of the card, and the device's methods
- * that layers use too. */
+/* Functions that the layers of the cuda device call: errors, memory of the card, and methods of the
+ * device. */
 #include "cuda/device_cuda.h"
 
 #include "common/memory.h"

@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-/* What was chosen for a shape and pass. */
+/* The choice for a shape and pass. */
 struct choice {
     struct dl2_conv_request request;
     struct dl2_conv_plan plan;

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What alloc() gave out. */
+/* Memory that alloc() returned. */
 struct block {
     void *memory;
     size_t size;

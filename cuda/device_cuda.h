@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the device cuda share: its context, its memory, and how calls fail
+ * Shared by the files of the cuda device: its context, its memory, and how calls fail
  * (device_calls.c). device_cuda.c has the device itself and its table; the others have the layers,
  * by kind, under the names of device/device.h's methods.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the device cuda does with a kernel or two of its own: pooling, tokens, elementwise
- * layers, the loss, optimisers. */
+/* The layers of the cuda device that are one or two kernels of our own: pooling, tokens,
+ * elementwise layers, the loss, optimisers. */
 #include "cuda/device_cuda.h"
 
 #include "common/memory.h"

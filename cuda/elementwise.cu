@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is done to each element by itself. */
+/* Kernels that treat each element by itself. */
 #include "cuda/kernels.h"
 #include "cuda/tensor.cuh"
 

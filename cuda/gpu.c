@@ -21,7 +21,7 @@ const char *dl2_gpu_version(void)
     return text;
 }
 
-/* What to do about it: "" where nobody knows. */
+/* Advice for the user; "" if there is none. */
 static const char *advice(cudaError_t status)
 {
     switch (status) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all of this room shares: which cards there are, and CUDA's errors in words that help.
+ * Shared by the whole room: the cards of the machine, and CUDA's errors in words that help.
  *
  * Threads: any, at any time; CUDA's current card is each thread's own.
  */

@@ -169,8 +169,8 @@ int dl2_gpu_layer_norm_backward_data(enum dl2_element element,
 
 /*
  * -- softmax of attention's scores, which are float32 --
- * Of `rows` rows, `step` elements apart, a multiple of 8; the first `count` of each are meant, the
- * others become 0. All 16-byte aligned.
+ * For `rows` rows that lie `step` elements apart, a multiple of 8. The first `count` elements of
+ * each row are computed; the others become 0. All addresses are 16-byte aligned.
  */
 int dl2_gpu_softmax(enum dl2_element element, const float *scores, size_t rows, unsigned count,
                     unsigned step, void *softmax, struct CUstream_st *stream);

@@ -26,7 +26,7 @@ TRAIN_KERNELS = cuda/depthwise.cu cuda/elementwise.cu cuda/ingest.cu cuda/layer_
 CUDA_KERNELS = $(TRAIN_KERNELS) cuda/score.cu cuda/transform.cu
 
 if HAVE_CUDA
-# What the parts of this room share.
+# Shared by the parts of this room.
 noinst_LTLIBRARIES += libgpu.la
 libgpu_la_SOURCES = cuda/gpu.c cuda/gpu.h
 libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)

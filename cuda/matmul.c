@@ -53,7 +53,7 @@ static cudaDataType_t type_of(enum dl2_precision precision)
                                              : CUDA_R_32F;
 }
 
-/* Of a matrix of `high` rows here. */
+/* Makes the layout of a matrix of `high` rows. */
 static int lay_out(const struct dl2_product_shape *s, const struct dl2_product_matrix *m,
                    cudaDataType_t type, unsigned high, unsigned wide, cublasLtMatrixLayout_t *out,
                    struct dl2_error *error)

@@ -129,8 +129,8 @@ struct norm_keep_running {
     }
 };
 
-/* What batch norm makes of M channels, before residual and activation: one way to compute it, so
- * that backward sees the same bits as forward. */
+/* Batch norm of M channels, before residual and activation. Forward and backward both compute it
+ * here, so that they see the same bits. */
 template <int M> struct normal {
     float mean[M], slope[M], offset[M];
     /* `kept` has means, then scales: see norm_keep. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What changes weights, and the state of the card that steps look at. */
+/* Kernels that update weights, and the state on the card that steps read. */
 #include "cuda/kernels.h"
 #include "cuda/tensor.cuh"
 

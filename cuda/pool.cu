@@ -9,7 +9,7 @@
 namespace
 {
 
-/* Where the i-th group of N channels of a tensor lies. */
+/* The place of the i-th group of N channels of a tensor. */
 struct place {
     unsigned c, w, h;
     size_t n;

@@ -30,8 +30,8 @@ int dl2_gpu_reducer_add(struct dl2_gpu_reducer *reducer, float *data, size_t cou
 /* `stream` goes on once all that was added is there. */
 int dl2_gpu_reducer_wait(struct dl2_gpu_reducer *reducer, cudaStream_t stream,
                          struct dl2_error *error);
-/* What went wrong on the way since, such as another rank's end; to be asked once the card has been
- * waited for, which comes to an end then, with sums that are none. NULL is fine. */
+/* Records a failure since the last call, such as another rank's end. Call it after waiting for the
+ * card: after a failure the wait ends too, and the sums are wrong. NULL is fine. */
 int dl2_gpu_reducer_check(struct dl2_gpu_reducer *reducer, struct dl2_error *error);
 
 #endif

@@ -13,8 +13,7 @@
  * When a rank is lost, the others' cards would wait in a kernel for ever, and with them whoever
  * waits for the card. So a thread looks twice a second at what NCCL and the world know, and aborts
  * the communicator: kernels end, calls fail from then on, and dl2_gpu_reducer_check() says why.
- * Where the main thread is inside NCCL itself just then, it is left to the launcher to end this
- * process.
+ * If the main thread is inside NCCL at that moment, the launcher ends this process.
  */
 #include "common/memory.h"
 #include "cuda/gpu.h"
@@ -67,7 +66,7 @@ static int check(ncclResult_t result, const char *call, ncclComm_t comm, struct 
 
 /* -- the guard -- */
 
-/* Held. What went wrong behind everybody's back. */
+/* Call with the mutex held. Looks for a failure that NCCL found asynchronously. */
 static int look(const struct dl2_gpu_reducer *reducer, struct dl2_error *error)
 {
     const struct dl2_world *world = reducer->world;
@@ -81,7 +80,7 @@ static int look(const struct dl2_gpu_reducer *reducer, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* Held. */
+/* Call with the mutex held. */
 static void give_up(struct dl2_gpu_reducer *reducer, const struct dl2_error *reason)
 {
     if (!reducer->failure.status)
@@ -119,7 +118,7 @@ static void *guard(void *context)
 
 /* -- joining -- */
 
-/* Held. Rank 0's name for the communicator goes to all by the world. */
+/* Call with the mutex held. The world broadcasts rank 0's name for the communicator. */
 static int join(struct dl2_gpu_reducer *reducer, struct dl2_error *error)
 {
     const struct dl2_world *world = reducer->world;
@@ -199,14 +198,14 @@ void dl2_gpu_reducer_close(struct dl2_gpu_reducer *reducer)
 
 /* -- sums -- */
 
-/* Held. */
+/* Call with the mutex held. */
 static int failed(const struct dl2_gpu_reducer *reducer, struct dl2_error *error)
 {
     const struct dl2_error *failure = &reducer->failure;
     return failure->status ? dl2_error_set(error, failure->status, "%s", failure->message) : DL2_OK;
 }
 
-/* Held. */
+/* Call with the mutex held. */
 static int add(struct dl2_gpu_reducer *reducer, float *data, size_t count, cudaStream_t stream,
                struct dl2_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where this build has no NCCL: one rank, which has nothing to add up. */
+/* The reducer of a build without NCCL: one rank, which has nothing to add up. */
 #include "cuda/reducer.h"
 
 const char *dl2_gpu_reducer_version(void)

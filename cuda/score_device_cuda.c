@@ -66,7 +66,7 @@ static int score_cuda_upload(struct dl2_score_lane *lane, struct score_buffer *b
         "cudaMemcpyAsync (an image)", error);
 }
 
-/* What the card scores, in the order of its sums. */
+/* The metrics that the card scores, in the order of its sums. */
 enum { PSNR_RGB, PSNR_Y, SSIM, SCORED };
 static const struct dl2_metric *const scored[SCORED + 1] = {
     [PSNR_RGB] = &dl2_metric_psnr_rgb,

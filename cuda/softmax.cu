@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Of scores s and p = softmax(s): ds = p * (dp - sum(p * dp)). */
+/* The gradient of scores s, with p = softmax(s): ds = p * (dp - sum(p * dp)). */
 template <class T>
 __global__ void __launch_bounds__(THREADS)
     softmax_backward(struct rows s, float scale, const T *__restrict__ all_p, const float *all_dp,

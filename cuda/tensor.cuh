@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all kernels on tensors share: access to elements of any type, 16 bytes at once where that
+ * Shared by all kernels on tensors: access to elements of any type, 16 bytes at once where that
  * can be, a kernel over elements, and sums over a block. Only .cu files include it.
  */
 #ifndef DL2_CUDA_TENSOR_CUH
@@ -50,7 +50,7 @@ __device__ __forceinline__ void narrow(float v, __half *to)
 {
     *to = __float2half_rn(v);
 }
-/* As a tensor of T would keep it. */
+/* Rounds as a tensor of T would. */
 template <class T> __device__ __forceinline__ float rounded(float v)
 {
     T t;
@@ -225,7 +225,7 @@ __device__ inline float block_max(float value, float *shared)
 
 enum { WARP = 32, WARPS = THREADS / WARP };
 
-/* Where a warp does a row. */
+/* The row of this warp, if a warp does a row. */
 __device__ __forceinline__ size_t warp_row()
 {
     return (size_t)blockIdx.x * WARPS + threadIdx.x / WARP;

@@ -17,7 +17,7 @@ enum { TILE_X = 32, TILE_Y = 8, THREADS = TILE_X * TILE_Y };
 enum { FILTERS = 128 }; /* threads of a block that makes windows */
 #define IMAGES 16000u   /* of a launch at most: a grid's second side is below 65536 */
 
-/* Where an output's filter begins, and how many taps it has. */
+/* The start of an output's filter and its number of taps. */
 struct window {
     uint32_t first, taps;
 };
@@ -66,7 +66,7 @@ static __global__ void make_windows(const struct dl2_gpu_axis *axes, uint32_t si
     windows[axis->window + i].taps = taps;
 }
 
-/* What all threads of a block know. */
+/* Shared by all threads of a block. */
 struct tile {
     const struct dl2_gpu_resize *resize;
     const struct dl2_gpu_axis *axes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What pixels/resize.c works out before it begins, for transform.cu. */
+/* The plan of a resize, as pixels/resize.c makes it, for transform.cu. */
 #include "cuda/transform.h"
 
 #include "pixels/resize_kernels.h"

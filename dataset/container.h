@@ -14,7 +14,7 @@
 
 struct dl2_shard_format;
 
-/* What a dataset says of a sample while it is opened. Strings live as long as the dataset. */
+/* The facts about a sample while a dataset is opened. Strings live as long as the dataset. */
 struct dl2_entry {
     const char *key, *name; /* as in struct dl2_sample */
     int label;

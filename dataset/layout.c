@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What people are told about a dataset when it is opened: how it was read, and warnings. */
+/* Messages about a dataset when it is opened: how it was read, and warnings. */
 #include "dataset/container.h"
 #include "dataset/packed.h"
 

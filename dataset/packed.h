@@ -23,7 +23,7 @@ struct dl2_scan;
 
 /* ---- What a format of shards supplies */
 
-/* What a file is to a format, by its name. */
+/* The role of a file in a format, by its name. */
 enum dl2_file_role {
     DL2_FILE_OTHER,
     DL2_FILE_SHARD,

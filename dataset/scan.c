@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a scan of shards gathers: samples, their labels as texts, and classes out of those. */
+/* A scan of shards gathers samples and their labels as texts, and makes classes of these. */
 #include "dataset/packed.h"
 
 #include <inttypes.h>

@@ -21,7 +21,7 @@ enum {
 
 /* ---- Which container is it? */
 
-/* What lies in a folder and its folders that are named after splits, by names. */
+/* The files in a folder and in its folders that are named after splits, told by their names. */
 struct survey {
     bool index, unfinished;
     bool other_folders; /* a folder at the top holds no shards: this may be a tree of files */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which samples are for training, for validation and for testing, and which class they are of. The
+ * Tells which samples are for training, validation and testing, and their class. The
  * names of folders and shards tell this; without such names a seeded rule splits (dataset.h). Only
  * this room's files include this header.
  */

@@ -150,7 +150,7 @@ static int tar_plain_name(const uint8_t *header, struct dl2_bytes *out, struct d
     return dl2_bytes_append(out, "", 1, error);
 }
 
-/* What an extended header says of the next header, whose own fields it replaces. */
+/* The fields of an extended header, which replace those of the next header. */
 struct extras {
     bool has_name, has_link, has_size;
     uint64_t size;

@@ -19,7 +19,7 @@
 
 enum { BUFFER_BYTES = 1 << 20 };
 
-/* What is written in one folder: the root, or that of a split in it. */
+/* The shards of one folder: the root, or the folder of a split in it. */
 struct group {
     char *folder; /* "", "train/", "validation/"... */
     enum dl2_part part;

@@ -32,7 +32,7 @@ extern "C" {
  */
 const char *dl2_container_name(size_t number);
 
-/* What the container of this name is, as a noun phrase for --help. */
+/* Describes the container of this name in a noun phrase, for --help. */
 const char *dl2_container_summary(const char *name);
 
 /* Is this the name of a container that struct dl2_writer writes? Folders are written by file. */

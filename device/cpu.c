@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the cpu device share: threads, partial sums, errors, and calls of oneDNN. */
+/* Shared by the files of the cpu device: threads, partial sums, errors, and calls of oneDNN. */
 #include "device/cpu.h"
 
 #include "common/memory.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the OpenMP runtime that oneDNN uses; <omp.h> comes with some compilers only. */
+/* From the OpenMP runtime that oneDNN uses; only some compilers have <omp.h>. */
 void omp_set_num_threads(int threads);
 int omp_get_max_threads(void);
 

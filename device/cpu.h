@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the cpu device share (cpu.c), and the layers that its table names (cpu_NAME.c).
+ * Shared by the files of the cpu device: helpers (cpu.c), and the layers of its table (cpu_NAME.c).
  *
  * Sums are cut into the same parts whenever the number of threads is the same, and added in order.
  */
@@ -77,7 +77,7 @@ static inline void dl2_cpu_point(dnnl_memory_t memory, const void *address)
     dnnl_memory_set_data_handle(memory, (void *)address);
 }
 
-/* As kernels know activations. */
+/* The activation as kernels take it. */
 static inline float dl2_cpu_limit(enum dl2_activation activation)
 {
     return activation == DL2_RELU ? INFINITY : activation == DL2_RELU6 ? 6 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Of the device cpu: attention. A thread does a head of a sample by itself, so that its scores stay
+ * Attention on the cpu device. A thread does a head of a sample by itself, so that its scores stay
  * in the cache between the products (oneDNN's, each on that one thread) and the softmax.
  */
 #include "common/memory.h"
@@ -21,7 +21,7 @@ struct dl2_cpu_attention {
     float *softmax; /* [batch][heads][tokens][tokens] of the last forward */
     float *gradients;
     struct part *parts; /* [threads] */
-    /* Of the call that runs. */
+    /* Arguments of the current call. */
     const float *qkv, *dy;
     float *y, *dqkv;
 };
@@ -63,7 +63,7 @@ int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attenti
     return DL2_OK;
 }
 
-/* Where a head's first token begins, in qkv and in y. */
+/* The start of a head's first token, in qkv and in y. */
 struct head {
     size_t q, k, v, y;
     float *softmax;

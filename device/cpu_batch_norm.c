@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Of the device cpu: batch norm, with what follows it in the same pass. One pass over memory
- * forward for the sums and one to apply them; two backward.
+ * Batch norm on the cpu device, with the residual and the activation in the same pass. One pass
+ * over memory forward for the sums and one to apply them; two backward.
  */
 #include "common/memory.h"
 #include "device/cpu.h"
@@ -20,7 +20,7 @@ struct dl2_cpu_norm {
     float *a, *b, *mean, *p, *q, *r;
     double *inverse; /* [channels] 1 / sqrt(var + epsilon) */
     double *sums;    /* [2][channels]: mean and variance, or backward's sums; see norm_train */
-    /* Of the call that runs. */
+    /* Arguments of the current call. */
     const float *x, *residual;
     struct dl2_masked gradient;
     float *y, *dx, *dresidual;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Of the device cpu: convolutions and linear layers. Both are a product of activations and weights
+ * Convolutions and linear layers on the cpu device. Both are products of activations and weights
  * to oneDNN, with the same three primitives.
  *
  * oneDNN gets activations as they are (NHWC) and may choose the layout of weights; a weight's
@@ -28,7 +28,7 @@ struct product {
     size_t weight_count, outs;
 };
 
-/* What the descriptions of the three primitives are made from. */
+/* The descriptions of the three primitives are made of this. */
 struct product_shape {
     struct dl2_operands ours;
     dl2_layout wanted; /* of the weights: any allowed; NULL: ours */
@@ -249,7 +249,7 @@ static void cpu_product_backward_weights(struct product *p, const void *x, const
     }
 }
 
-/* What the seam calls a convolution and a linear layer is a product to this device. */
+/* A convolution and a linear layer of the seam are both a product on this device. */
 #define PRODUCT_METHODS(name)                                                                      \
     struct dl2_##name {                                                                            \
         struct product product;                                                                    \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of the device cpu: what needs no plan (elementwise, the optimisers' steps, tokens). */
+/* Operations of the cpu device that need no plan: elementwise, optimiser steps, tokens. */
 #include "common/random.h"
 #include "device/cpu.h"
 #include "ranks/world.h"

@@ -3,7 +3,7 @@
  * The memory-bound loops of the cpu device, for one thread's share of a tensor; made once for each
  * SIMD level from the same source (kernels.c). Internal to train/.
  *
- * What is given per channel is laid out with a period: `period` is a multiple of the channel count
+ * Arrays per channel are laid out with a period: `period` is a multiple of the channel count
  * and the per-channel arrays are repeated up to it, so that narrow layers run over long rows too. A
  * share starts at channel 0; `count` is its number of elements.
  */

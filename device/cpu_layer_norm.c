@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of the device cpu: layer norm, by kernels over shares of its rows. */
+/* Layer norm on the cpu device, by kernels over shares of the rows. */
 #include "common/memory.h"
 #include "device/cpu.h"
 
@@ -9,7 +9,7 @@ struct dl2_cpu_layer_norm {
     struct dl2_cpu *cpu;
     struct dl2_layer_norm_shape s;
     float *mean, *inverse; /* [rows] of the last forward; inverse is 1 / sqrt(var + epsilon) */
-    /* Of the call that runs. */
+    /* Arguments of the current call. */
     const float *x, *gamma, *beta, *dy;
     float *y, *dx;
 };

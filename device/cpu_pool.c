@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of the device cpu: pooling; the maximum by oneDNN, means by loops of our own. */
+/* Pooling on the cpu device: the maximum by oneDNN, means by loops of our own. */
 #include "common/memory.h"
 #include "device/cpu.h"
 
@@ -33,7 +33,7 @@ void dl2_cpu_pool_free(struct dl2_pool *plan)
     free(pool);
 }
 
-/* Where each window's largest element was, which the forward pass tells the backward pass. */
+/* Makes room for the position of each window's largest element, which backward needs. */
 static int cpu_make_winners(struct dl2_cpu_pool *pool, const_dnnl_primitive_desc_t forward,
                             const char *what, struct dl2_error *error)
 {

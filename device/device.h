@@ -445,7 +445,7 @@ struct dl2_device_class {
     /* Weights that were set from outside, for layers to read. Optional: NULL where elements are
      * float32 alone. */
     void (*lower)(struct dl2_device *device, const float *weights, void *lowered, size_t count);
-    /* Where the loss scale is, and to go on from there: a checkpoint keeps it. Both sync. Optional,
+    /* Get and set the loss scale, which a checkpoint keeps. Both sync. Optional,
      * both: NULL on devices without loss scales. */
     int (*get_loss_scale)(struct dl2_device *device, struct dl2_loss_scale *scale,
                           struct dl2_error *error);

@@ -155,7 +155,7 @@ struct dl2_cpu_ingest {
     struct dl2_cpu *cpu;
     struct dl2_ingest_shape s;
     float a[INGEST_PERIOD], b[INGEST_PERIOD]; /* y = a * x + b */
-    /* Of the call that runs. */
+    /* Arguments of the current call. */
     const uint8_t *images;
     const uint32_t *partner;
     float *y;
@@ -219,7 +219,7 @@ struct dl2_cpu_loss {
     double *values;  /* [batch] */
     uint32_t *ranks; /* [batch] classes above the label */
     size_t counted;
-    /* Of the call that runs. */
+    /* Arguments of the current call. */
     const float *logits;
     const int32_t *labels;
     const uint32_t *partner;

@@ -17,7 +17,7 @@
 struct ref {
     struct dl2_device base;
     struct dl2_reducer *reducer; /* NULL: alone */
-    /* Of the loss, where elements are F16; else it stays 1. */
+    /* The loss scale; it stays 1 unless elements are F16. */
     struct dl2_loss_scale scale;
     bool dynamic, finite; /* finite: so are the gradients of this update */
 };
@@ -795,7 +795,7 @@ static int ref_attention_create(struct dl2_device *device, const struct dl2_atte
     return DL2_OK;
 }
 
-/* Of a head of a sample. */
+/* A head of a sample. */
 struct head {
     size_t q, k, v, y; /* where its first token's begin, in qkv and in y */
     size_t step, size; /* elements from token to token in qkv, and of a token */

@@ -21,7 +21,7 @@ void dl2_layout_free(dl2_layout layout)
     free(layout);
 }
 
-/* Of what an operation's initialisation, which `status` tells the end of, has left in `op`. */
+/* Describes the primitive of `op`, whose initialisation ended with `status`. */
 static dnnl_status_t describe(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
                               dnnl_status_t status, const void *op,
                               const_dnnl_primitive_desc_t hint)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What oneDNN's C interface says one way in version 2 and another in version 3, said once, in the
- * manner of 3: layouts are handles, and a primitive is described in one call. All else is the same
+ * The parts of oneDNN's C interface that differ between versions 2 and 3, in one form, that of
+ * version 3: layouts are handles, and a primitive is described in one call. All else is the same
  * in both, and the cpu device calls it itself.
  *
  * A layout is what oneDNN calls a memory descriptor: the sizes of a tensor and its order in memory.
@@ -34,7 +34,7 @@ void dl2_layout_free(dl2_layout layout);
 
 enum dl2_pass { DL2_FORWARD, DL2_BACKWARD_DATA, DL2_BACKWARD_WEIGHTS };
 
-/* Of a convolution or a linear layer; in a backward pass, some stand for their gradients. */
+/* The operands of a convolution or a linear layer; in a backward pass, some are gradients. */
 struct dl2_operands {
     dl2_layout in, out, weights, bias; /* bias NULL: none */
 };

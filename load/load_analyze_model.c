@@ -23,7 +23,7 @@
 /* A stage that makes an epoch longer by less than this part is not reported. */
 #define WORTH 0.02
 
-/* What limits training, for predict(). */
+/* The limits of training, for predict(). */
 struct limits {
     double device, threads, cores; /* threads 0: the device is separate */
     double loader, cpu;            /* images/s; CPU seconds an image */

@@ -11,7 +11,7 @@
 /* Crops, batching, order, reading and caching, of a struct dl2_loader_config. */
 extern const struct dl2_option dl2_loader_options[];
 
-/* What a card decodes, and how, of a struct dl2_decode_choice. */
+/* Decoding on a card: a table of struct dl2_decode_choice. */
 extern const struct dl2_option dl2_decode_options[];
 
 /* Each ends with NULL. */

@@ -33,5 +33,5 @@ libdecoders_la_LIBADD = libcommon.la
 if HAVE_NVJPEG
 libdecoders_la_LIBADD += libdecode_cuda.la
 endif
-# What programs link: libtool doesn't hand on -R.
+# Programs link these: libtool does not pass on -R.
 DECODERS = libdecoders.la $(NVJPEG_LIBS)

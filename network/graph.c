@@ -108,7 +108,7 @@ static struct dl2_tensor graph_channel_tensor(unsigned channels, bool parameter,
                                .limit = limit};
 }
 
-/* Of a weight's fresh values. */
+/* The limit of a weight's initial values. */
 static float graph_limit_of(const struct dl2_tensor *t)
 {
     const double fan_in = (double)t->in * t->height * t->width;
@@ -313,7 +313,7 @@ int dl2_graph_dropout(struct dl2_graph *g, int in, float rate)
     return out;
 }
 
-/* Of each of `rows` equal parts of a sample. */
+/* A linear layer on each of `rows` equal parts of a sample. */
 static int graph_add_linear(struct dl2_graph *g, const char *name, int in, unsigned rows,
                             unsigned out_features, enum dl2_init init)
 {
@@ -560,7 +560,7 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
             continue;
         int *dx = &in->gradient[layer->in_use];
         if (layer->kind == DL2_LAYER_ADD) {
-            /* Of both; see dl2_graph_add() for who may change it. */
+            /* The gradient of both; dl2_graph_add() says who may change it. */
             g->values[layer->residual].gradient[layer->residual_use] = out->gradient[0];
             *dx = out->gradient[0];
         } else if (layer->residual >= 0) {

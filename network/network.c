@@ -39,7 +39,7 @@ union plan {
     struct dl2_attention *attention;
 };
 
-/* What decides which calls a run is made of, beside the batch size. */
+/* Kinds of runs: with the batch size, the kind decides the calls of a run. */
 enum {
     RUN_TRAIN = 1,
     RUN_MIXED = 2,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which part of an image a sample shows. The choice needs only the image's size, so it is made from
- * the header, before anything is decoded.
+ * Chooses the part of an image that a sample shows. The choice needs only the image's size, so it
+ * is made from the header, before anything is decoded.
  */
 #ifndef DL2_PIXELS_CROP_H
 #define DL2_PIXELS_CROP_H
@@ -9,7 +9,7 @@
 #include "common/random.h"
 #include "pixels/resize.h"
 
-/* Which crops are drawn. */
+/* The crops to draw. */
 struct dl2_crop_config {
     unsigned image_size; /* side of the output, pixels */
     unsigned resize;     /* validation: the shorter side before the central crop, pixels */

@@ -52,7 +52,7 @@ int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image 
     if (orientation <= 1 || orientation > 8)
         return DL2_OK;
     const bool transpose = orientation >= 5;
-    /* Where the output's row and column run in the source, for each orientation. */
+    /* The direction of the output's rows and columns in the source, for each orientation. */
     const bool flip_x =
         orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
     const bool flip_y =

@@ -222,7 +222,7 @@ static int make_lines(struct dl2_resizer *resizer, struct job *job, struct dl2_e
     DL2_TRY(dl2_bytes_resize(&resizer->lines,
                              (lines * line + 3 * output) * sizeof(int16_t) + 3 * output, error));
     int16_t *at = (int16_t *)resizer->lines.data;
-    /* What lies behind a row has weight 0, but must be there. */
+    /* The words behind a row have weight 0, but must be readable. */
     memset(at, 0, lines * line * sizeof(int16_t));
     job->between = at;
     for (size_t c = 0; c < 3; c++)

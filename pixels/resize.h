@@ -7,7 +7,8 @@
  * type and place while they are in the first-level cache.
  *
  * Integer arithmetic throughout, so every SIMD path (resize_kernels.h) gives the bytes of plain C.
- * Of gray and RGB rasters each value is within 1 of Pillow's, which rounds between its passes, too.
+ * For gray and RGB rasters each value is within 1 of Pillow's, which rounds between its passes,
+ * too.
  */
 #ifndef DL2_PIXELS_RESIZE_H
 #define DL2_PIXELS_RESIZE_H
@@ -37,7 +38,7 @@ struct dl2_resizer {
         .kernels = NULL                                                                            \
     }
 
-/* Where the output of dl2_resize_raster() goes, and as what. */
+/* The place and format of the output of dl2_resize_raster(). */
 struct dl2_resize_output {
     void *data; /* height x width x channels of dtype, in `layout`, no padding */
     uint32_t width, height, channels;

@@ -73,7 +73,7 @@ static void split_avx2(const int16_t *in, size_t count, int16_t *const out[3])
         const int16_t *from = in + 3 * i;
         const __m256i a = load_halves(from, from + 24), b = load_halves(from + 8, from + 32),
                       c = load_halves(from + 16, from + 40);
-        /* Of channel 0: words 0 3 6 of a, 1 4 7 of b, 2 5 of c; and so on round. */
+        /* Channel 0 is words 0 3 6 of a, 1 4 7 of b, 2 5 of c; the others follow in turn. */
         store(out[0] + i,
               _mm256_shuffle_epi8(_mm256_blend_epi16(_mm256_blend_epi16(a, b, 0x92), c, 0x24),
                                   order_0));

@@ -21,7 +21,7 @@ enum {
     DL2_RESIZE_BETWEEN_BITS = 7,
     DL2_RESIZE_WORD_BITS = 6,
     DL2_RESIZE_GROUP = 16, /* outputs of a row that are made together */
-    /* What kernels may read or write behind a row of 16-bit words, so what rows are padded by. */
+    /* Kernels may read and write this many 16-bit words behind a row; rows are padded by it. */
     DL2_RESIZE_PADDING = 96,
     DL2_RESIZE_PHASES = 48, /* values until the channels of interleaved floats come round again */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the Python module share. The module only translates: everything it does is in
+ * Shared by the files of the Python module. The module only translates: everything it does is in
  * the C library's public headers.
  *
  * Built for Python's stable ABI of 3.11, so one build serves that and every later version.
@@ -21,13 +21,13 @@ struct py_state { /* of the module: its types, each a strong reference */
     bool collates; /* PyTorch's default_collate() was told of arrays */
 };
 
-/* Of an object of ours. */
+/* The type of an object of ours. */
 static inline PyTypeObject *py_type_of(void *self)
 {
     return Py_TYPE((PyObject *)self);
 }
 
-/* Of the module that a type of ours belongs to. */
+/* The state of the module that a type of ours belongs to. */
 struct py_state *py_state_of(PyTypeObject *type);
 
 /* Raises what `error` says: MemoryError, OSError or a subclass, ValueError, else dl2.Error. NULL.
@@ -73,7 +73,7 @@ struct py_loader {
     unsigned taken; /* batches whose images are alive */
     long process;   /* that the workers belong to */
 };
-/* What `for` goes through: one epoch, until another is begun. */
+/* The iterator of `for`: one epoch, until another is begun. */
 struct py_epoch {
     PyObject_HEAD struct py_loader *loader;
     uint64_t number; /* of loader->begins */

@@ -28,7 +28,7 @@
 /* Numbers that a metric adds up over a pair of images, at most. */
 enum { DL2_METRIC_SUMS = 5 };
 
-/* What one metric makes of one pair. */
+/* The score of one pair by one metric. */
 struct dl2_score {
     double value; /* in the metric's unit; NAN: the pair has no value */
     double mean;  /* where the metric has of_mse: the mean squared error, on the 0-255 scale; else

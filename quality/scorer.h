@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a scorer holds, and what its metrics share. Private to this room. */
+/* The state of a scorer, shared by its metrics. Private to this room. */
 #ifndef DL2_QUALITY_SCORER_H
 #define DL2_QUALITY_SCORER_H
 

@@ -148,7 +148,7 @@ int dl2_local_launch(unsigned ranks, struct dl2_world **out, int *exit_status,
     sigaddset(&launch.signals, SIGCHLD);
     sigaddset(&launch.signals, SIGINT);
     sigaddset(&launch.signals, SIGTERM);
-    /* Where the parent of this process ignored it, the ends of ranks would go unnoticed. */
+    /* If the parent of this process ignores SIGCHLD, the ends of ranks would go unnoticed. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &launch.signals, &before);
     const int status = start(&launch, &before, out, error);

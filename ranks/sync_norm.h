@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What batch norm needs of the other ranks where its statistics are the whole world's; for devices
- * whose memory is the host's. Ranks have equally many rows, so means of means are means.
+ * Synchronised batch norm: statistics over the whole world, for devices whose memory is the
+ * host's. Ranks have equally many rows, so means of means are means.
  *
  * Threads: the device's; collective, on channel 0.
  */

@@ -68,7 +68,7 @@ struct dl2_world_options {
 };
 
 /*
- * What dl2_world_open() returns in the process that started the ranks, when all of them have ended.
+ * dl2_world_open() returns this in the process that started the ranks, when all of them have ended.
  */
 #define DL2_WORLD_ENDED 1
 

@@ -8,7 +8,7 @@
 
 #include "ranks/world.h"
 
-/* Of --ranks. */
+/* The limit of --ranks. */
 #define DL2_LOCAL_RANKS_MAX 256
 
 /* Memory for `ranks` ranks, which processes forked later share. */

@@ -214,8 +214,8 @@ static void mpi_close(struct dl2_world *world)
     MPI_Finalize();
 }
 
-/* Which of the ranks on this machine this is, and how many of them may run where it may: mpirun
- * often binds each to processors of its own. */
+/* Finds this rank's number among the ranks on this machine, and how many of them may run on the
+ * same processors: mpirun often binds each to processors of its own. */
 static int look_around(struct dl2_world *world, struct dl2_error *error)
 {
     MPI_Comm here;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a study's figures say of the question: which variants hold the original's accuracy?
+ * Analyses a study: which variants keep the original's accuracy?
  *
  * Accuracies are top-1 in percent, differences in percentage points, all intervals 95%.
  *

@@ -561,7 +561,7 @@ static int sort_all(struct dl2_study *study, struct dl2_error *error)
 
 /* ---- What can be compared with what */
 
-/* As people write it: a whole number without ".0". To free. */
+/* The value as people write it: a whole number without ".0". To free. */
 static char *show_value(const json_t *value)
 {
     char *text = NULL;
@@ -592,9 +592,9 @@ static void describe_difference(const json_t *own, const json_t *reference, char
 }
 
 /*
- * What must be the same in trainings that are compared: the report's own list of settings that bear
- * on accuracy. Reports of dl2 0.1 have none: there it is the arguments without those that had no
- * bearing in that release, the lengths of several stages, and the number of classes. A new
+ * The settings that must be equal in trainings that are compared: the report's own list of settings
+ * that bear on accuracy. Reports of dl2 0.1 have none: there it is the arguments without those that
+ * had no bearing in that release, the lengths of several stages, and the number of classes. A new
  * reference.
  */
 static json_t *settings_of(const struct dl2_study_run *run)
@@ -738,7 +738,7 @@ static int compare_trainings(struct dl2_study *study, const char *arch, struct d
     return status;
 }
 
-/* What must be the same in measurements of loading that are compared. A new reference. */
+/* The settings that must be equal in measurements of loading that are compared. A new reference. */
 static json_t *conditions_of(const json_t *loaded)
 {
     static const char *const fields[] = {"mode", "batch", "image_size", "workers", "config"};

@@ -78,7 +78,7 @@ struct dl2_study {
     json_t *definitions; /* dl2-quality's: metric to text; or NULL */
 };
 
-/* What a study consists of. Lists end with NULL; a list that is NULL: all there is. */
+/* The parts of a study. Lists end with NULL; a list that is NULL: all there is. */
 struct dl2_study_selection {
     char *const *variants;  /* "raw", "jpeg-50" */
     char *const *trainings; /* "jpeg-50/resnet10/seed-1" */

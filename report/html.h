@@ -20,7 +20,7 @@ struct dl2_html {
         DL2_BYTES_INIT, DL2_OK, error                                                              \
     }
 
-/* As it is. */
+/* Appends markup unchanged. */
 void dl2_html_markup(struct dl2_html *html, const char *markup);
 void dl2_html_bytes(struct dl2_html *html, const struct dl2_bytes *markup);
 /* Escaped; what isn't UTF-8, or a control character, becomes U+FFFD. */

@@ -506,7 +506,7 @@ static void with_half(struct dl2_html *html, const struct dl2_estimate *estimate
     dl2_html_markup(html, "</td>");
 }
 
-/* What a plot's timeline is of: the original, or a variant that is recommended. */
+/* Whether a plot's timeline is of the original or of a recommended variant. */
 static bool stands_out(const struct dl2_page *page, const struct dl2_plot *plot)
 {
     const struct dl2_analysis *analysis = &page->analyses[plot->arch];

@@ -78,7 +78,7 @@ static void add_number(struct text *text, double value)
         emit(text, "NaN ");
 }
 
-/* What a name may put into a script or data file: no blanks, no quotes, nothing that gnuplot
+/* Makes a name safe for a script or data file: no blanks, no quotes, nothing that gnuplot
  * expands. */
 static const char *plain(const char *name, char *out, size_t size)
 {
@@ -618,7 +618,7 @@ static bool is_of_card(int curve)
     return curve == CARD_PERCENT || curve == CARD_GB || curve == WATTS;
 }
 
-/* Of one network on one variant: the run of the lowest seed. */
+/* The timeline of one network on one variant: the run with the lowest seed. */
 static int plot_timeline(struct maker *maker, size_t arch, size_t v)
 {
     static const char *const labels[] = {"images/s", "% of time", "memory, GB", "power, W"};

@@ -248,7 +248,7 @@ get_imagenette = $(call installed,imagenette) && { test -d $(data) || { \
 
 ifneq ($(wildcard $(made)/dataset),)
 ifneq ($(data),$(out)/data)
-# What failed may be readable now without looking newer: after chmod, for one.
+# A file that failed may be readable now without looking newer, for example after chmod.
 changed := $(shell find -L $(data) -newer $(made)/dataset -print -quit; \
     sed -n '/"failed": \[/,/\]/s/^ *"path": "\(.*\)",*$$/\1/p' $(out)/variants/*/dl2-variant.json 2>/dev/null | \
     sort -u | while read -r name; do find -L "$(data)/$$name" -cnewer $(made)/dataset 2>/dev/null; done)

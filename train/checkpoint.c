@@ -195,7 +195,7 @@ static int get_json(const struct dl2_safetensors *checkpoint, const char *key, j
     return DL2_OK;
 }
 
-/* What makes up the network's state, and how it is called. */
+/* The parts of the network's state and their names. */
 static const struct {
     enum dl2_network_part part;
     const char *prefix;
@@ -235,7 +235,7 @@ static int visit_all(struct dl2_network *network, const struct visit *visit,
     return DL2_OK;
 }
 
-/* What the checkpoint borrows until it is written. */
+/* Memory that the checkpoint borrows until it is written. */
 struct gather {
     struct dl2_network *network;
     struct dl2_safetensors *checkpoint;

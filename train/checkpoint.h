@@ -30,7 +30,7 @@ struct dl2_run_state {
     uint64_t step;  /* batches in all: selects mixup's and dropout's random numbers */
     uint64_t updates;
     double elapsed; /* seconds, over all parts of the run */
-    /* Of this pass so far. */
+    /* This pass so far. */
     struct dl2_loss_sums sums;
     double seconds, data_wait, lr;
     struct dl2_loss_scale loss_scale; /* the device's; a scale of 0: it has none */

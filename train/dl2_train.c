@@ -225,7 +225,7 @@ static void on_note(void *context, const char *text)
     fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(text));
 }
 
-/* Of several ranks, this one. */
+/* This rank, of several, has failed. */
 static void on_failed(void *context, const struct dl2_error *error)
 {
     (void)context;

@@ -68,8 +68,8 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     return a;
 }
 
-/* What must be equal in runs that are compared: settings that bear on accuracy. The data, the seed
- * and the network are what such runs are compared by. */
+/* The settings that bear on accuracy, which must be equal in runs that are compared. Data, seed and
+ * network may differ: they are what is compared. */
 static json_t *comparable_settings(const struct dl2_run *run)
 {
     json_t *settings = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_COMPARED);
@@ -83,7 +83,7 @@ static json_t *comparable_settings(const struct dl2_run *run)
 }
 
 /*
- * What makes a run the same run, whoever continues it where: settings that it keeps, and the data
+ * The identity of a run, whoever continues it and where: the settings that it keeps, and the data
  * by name and size.
  */
 json_t *dl2_run_identity(const struct dl2_run *run)
@@ -102,8 +102,8 @@ json_t *dl2_run_identity(const struct dl2_run *run)
     return identity;
 }
 
-/* What may change when a run is resumed, but not unnoticed: settings that bear on its results, and
- * the validation images. */
+/* The settings that may change when a run is resumed, but not unnoticed: those that bear on its
+ * results, and the validation images. */
 json_t *dl2_run_part(const struct dl2_run *run)
 {
     json_t *part = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_NOTED);

@@ -46,7 +46,7 @@ static int make_noise(struct dl2_feed *feed, unsigned classes,
     if (!dl2_size_mul(size, config->channels, &size) || !dl2_size_mul(size, config->batch, &size))
         return dl2_error_set(error, DL2_ERR_LIMIT, "a batch of noise would be too large");
     struct dl2_batch *noise = &feed->noise;
-    /* Where the loader's batches would lie, so that uploads take as long as theirs. */
+    /* In the same kind of memory as the loader's batches, so that uploads take as long. */
     noise->images = config->slot_alloc ? config->slot_alloc(config->slot_context, size)
                                        : dl2_alloc_aligned(size, 1);
     feed->noise_free = config->slot_free;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a trainer's batches come from: the loader, or one fixed batch of noise that comes again and
+ * The source of a trainer's batches: the loader, or one fixed batch of noise that comes again and
  * again, which costs nothing and so shows how fast the training itself can be.
  *
  * Threads: one consumer, as for the loader.
@@ -22,7 +22,7 @@ int dl2_feed_create_synthetic(uint64_t images, unsigned classes,
                               struct dl2_error *error);
 void dl2_feed_destroy(struct dl2_feed *feed);
 
-/* As the loader's functions of the same names. */
+/* These do what the loader's functions of the same names do. */
 uint64_t dl2_feed_steps(const struct dl2_feed *feed);
 int dl2_feed_start_epoch(struct dl2_feed *feed, uint64_t epoch, uint64_t first_step,
                          struct dl2_error *error);

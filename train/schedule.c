@@ -12,7 +12,7 @@ const char *const dl2_lr_policy_words[] = {
     NULL,
 };
 
-/* Where the rate falls to a tenth, as ninetieths of the run. */
+/* The rate falls to a tenth at these positions, in ninetieths of the run. */
 static double step_rate(const struct dl2_schedule *schedule, double position)
 {
     static const double falls[] = {30, 60, 80};

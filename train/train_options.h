@@ -6,7 +6,7 @@
 #include "common/option.h"
 #include "train/trainer.h"
 
-/* Of a struct dl2_train_config. The report has each under the option's name. */
+/* A table of struct dl2_train_config. The report has each value under the option's name. */
 extern const struct dl2_option dl2_train_options[];
 
 /* The settings before any option. */

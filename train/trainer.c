@@ -52,7 +52,7 @@ static double run_length(const struct dl2_run *run)
 }
 
 /*
- * What ranks must not decide for themselves: whether to stop, which signals say to any of them, and
+ * Decisions that ranks must make together: whether to stop, which signals say to any of them, and
  * how long the run is, which with a budget rank 0's clock says. All ranks, before every step.
  *
  * A device that has failed does nothing more, and so leaves out sums that the others' wait for:
@@ -211,7 +211,7 @@ static int note_position(struct dl2_run *run, struct dl2_error *error)
     return dl2_checkpoint_set_missing(state, &at, run->config->world, error);
 }
 
-/* Where half-precision training keeps one. */
+/* Notes the loss scale, if half-precision training has one. */
 static int note_loss_scale(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_device_class *ops = run->device->ops;

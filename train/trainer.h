@@ -111,7 +111,7 @@ struct dl2_train_config {
     const char *export;     /* file that receives the weights at the end; NULL: none */
     double started;         /* dl2_clock_wall() when the program began */
     const volatile sig_atomic_t *stop; /* becomes non-zero to stop after the step; may be NULL */
-    /* What users say of stages, device and world; dl2-train sets these from it. */
+    /* The command line on stages, device and world; dl2-train sets the fields above from it. */
     struct {
         const char *data, *world;
         double epochs;

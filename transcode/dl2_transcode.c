@@ -18,7 +18,7 @@
 
 enum { MAX_CODECS = 32, MAX_CONTAINERS = 16 };
 
-/* What a run does; as bits, the rows' `commands`. */
+/* The task of a run; as bits, the rows' `commands`. */
 enum task { ENCODE, COPY, INDEX };
 enum { ENCODES = 1 << ENCODE, WRITES = ENCODES | 1 << COPY };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where dl2-transcode writes: whose place it is, and that nobody else writes there meanwhile. */
+/* The folder that dl2-transcode writes to: its place relative to the source, and its lock. */
 #ifndef DL2_TRANSCODE_OUTPUT_FOLDER_H
 #define DL2_TRANSCODE_OUTPUT_FOLDER_H
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    /* What a worker keeps from image to image. */
+    /* Memory that a worker keeps from image to image. */
     KEPT_IMAGE_BYTES = 64 << 20,
     MAX_STRAYS_NAMED = 10,
 };
@@ -56,7 +56,7 @@ struct worker {
     size_t source_size;
 };
 
-/* What work leaves for emit: for each variant a new record, or why there is none. */
+/* Passed from work() to emit(): for each variant a new record, or why there is none. */
 struct outcome {
     struct dl2_record record;
     struct dl2_bytes encoded; /* of a packed variant: to be put there in order */
@@ -155,7 +155,7 @@ static int compare_keys(const void *a, const void *b, void *context)
     return order ? order : (i > j) - (i < j);
 }
 
-/* Of images that would be written to one name the first has it. */
+/* If several images would be written to one name, the first has it. */
 static int sort_by_key(struct dl2_source_items *source, struct dl2_error *error)
 {
     struct dl2_source_item *items = source->items;
@@ -271,7 +271,7 @@ static int prune(struct run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* What failed in a packed variant before and is not tried again, once. */
+/* Names a failure of an earlier run in a packed variant that is not tried again, once. */
 static void tell_kept_failures(const struct run *run, size_t index)
 {
     for (size_t v = 0; v < run->variant_count; v++)

@@ -59,7 +59,7 @@ enum dl2_record_state {
     DL2_RECORD_FAILED,
 };
 
-/* What a variant knows of an item. */
+/* The facts that a variant keeps about an item. */
 struct dl2_record {
     uint64_t bytes;
     uint32_t width, height;

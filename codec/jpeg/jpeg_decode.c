@@ -257,7 +257,7 @@ static int jpeg_splice_planes(struct dl2_jpeg_decoder *jpeg, struct jpeg_planes 
 {
     struct dl2_jpeg_splice *const splice = &jpeg->splice;
     const uint32_t bottom = wanted->y + wanted->height;
-    /* Where the last row is a small JPEG of its own, this goes round a second time. */
+    /* A second round decodes a last row that is a small JPEG of its own. */
     for (uint32_t y = wanted->y; y < bottom; y = splice->y + splice->height) {
         const int found = dl2_jpeg_splice(splice, jpeg->data, jpeg->size, wanted->x, y,
                                           wanted->width, bottom - y, error);
