@@ -99,7 +99,7 @@ struct dl2_codec {
     /* NULL-ended: what files of this kind are usually called, lower case */
     const char *const *extensions;
     bool lossy;
-    uint32_t max_side;       /* of what it can encode, pixels */
+    uint32_t max_side;       /* longest side that it can encode, pixels */
     bool has_subsampling;    /* is there a choice? */
     bool has_restart;        /* is there a choice of restart intervals? */
     int max_effort;          /* -1: there is no choice */

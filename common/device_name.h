@@ -21,7 +21,7 @@ struct dl2_device_name {
 
 /*
  * Parses `text`; NULL is "auto". known(i) is the name of the registry's kind i, NULL after the
- * last. DL2_ERR_ARGUMENT for any other name: the message lists those that there are.
+ * last. DL2_ERR_ARGUMENT for any other name: the message lists the known ones.
  */
 int dl2_device_name_parse(const char *text, const char *(*known)(size_t index),
                           struct dl2_device_name *out, struct dl2_error *error);

@@ -27,7 +27,7 @@ int dl2_monitor_start(double period_seconds, const char *card, struct dl2_monito
 /* Ends it; NULL is fine. */
 void dl2_monitor_stop(struct dl2_monitor *monitor);
 
-/* So many more images are done, and so many seconds more were spent waiting for them. */
+/* Adds images that are done, and seconds that were spent waiting for them. */
 void dl2_monitor_count(struct dl2_monitor *monitor, uint64_t images, double waited);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random
  * numbers: as easy as 1, 2, 3", SC 2011). A stream is named by a seed and two numbers, never by a
- * thread, so the same sample gets the same numbers whoever works on it.
+ * thread, so a sample gets the same numbers on any thread.
  */
 #ifndef DL2_COMMON_RANDOM_H
 #define DL2_COMMON_RANDOM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sliced samples: an encoded image of which any run of pixel rows can be decoded from a part of its
- * bytes. This is what lies between those who know how to cut one (codec/jpeg/jpeg_slices.h) and
- * those who keep and read the bytes (dataset/).
+ * bytes. This is the interface between code that can cut one (codec/jpeg/jpeg_slices.h) and code
+ * that stores and reads the bytes (dataset/).
  *
  *     sample's bytes:  ... | slice 0 | slice 1 | ... | slice count-1 | ...
  *

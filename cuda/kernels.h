@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The training device's own kernels: what is bound by memory rather than by arithmetic, fused so
- * that each tensor is touched as seldom as can be.
+ * The training device's own kernels, for work that is bound by memory rather than by arithmetic,
+ * fused so that each tensor is touched as seldom as can be.
  *
  * Each function queues its work on `stream` and returns a cudaError_t, cudaSuccess being 0.
  * Addresses are of the card's memory; `void` tensors are of the element that is given first;
@@ -103,7 +103,7 @@ int dl2_gpu_pool_backward(enum dl2_element element, const struct dl2_pool_shape 
 
 /*
  * -- sums over rows of [rows][channels] --
- * Floats of scratch that any call below with so many channels needs: partial sums of up to nine
+ * Floats of scratch that any call below with that many channels needs: partial sums of up to nine
  * planes.
  */
 size_t dl2_gpu_partials(unsigned channels);

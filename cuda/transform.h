@@ -69,7 +69,7 @@ struct dl2_gpu_plan {
     size_t windows, weights; /* that the axes come to */
 };
 
-/* Bytes of a table for so many images. */
+/* Bytes of a table for that many images. */
 size_t dl2_gpu_plan_bytes(uint32_t images);
 /* An empty plan in a table of that size, aligned to 16 bytes, which stays the caller's. */
 void dl2_gpu_plan_begin(struct dl2_gpu_plan *plan, void *table, uint32_t images, uint32_t side,

@@ -47,7 +47,7 @@ void dl2_container_list(FILE *out);
 struct dl2_writer_options {
     const char *container;  /* its name: a packed one */
     uint64_t shard_bytes;   /* a shard is closed when it would grow beyond this; 0: 256 MiB */
-    uint32_t shard_samples; /* or beyond so many samples; 0: the container's own limit */
+    uint32_t shard_samples; /* or beyond this many samples; 0: the container's own limit */
     /* Keys that start with a split's name are of that split, which becomes a folder of its own. */
     bool has_parts;
     /* Finds how samples can be cut, as dl2_jpeg_slice() does; NULL: they are not cut. */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /*
- * Activations are told by their `limit`: 0 for none, else values are held between 0 and it;
+ * An activation is given by its `limit`: 0 for none, else values are held between 0 and it;
  * INFINITY for ReLU. A gradient passes where the output is above 0 and below the limit.
  */
 

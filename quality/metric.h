@@ -53,7 +53,7 @@ struct dl2_metric {
      * equal and at least min_side. */
     int (*measure)(struct dl2_scorer *scorer, const struct dl2_image *variant,
                    double sums[DL2_METRIC_SUMS], struct dl2_error *error);
-    /* From sums, whoever made them, to dl2_score's mean. */
+    /* From sums, made on any device, to dl2_score's mean. */
     double (*mean)(const double sums[DL2_METRIC_SUMS], const struct dl2_image *reference,
                    const struct dl2_image *variant);
     /* The value of a mean squared error, INFINITY if there is none; NULL for a metric whose mean

@@ -15,7 +15,7 @@ struct dl2_reducer;
 /* The world must outlive it. */
 int dl2_reducer_start(const struct dl2_world *world, struct dl2_reducer **out,
                       struct dl2_error *error);
-/* Waits for what was begun. NULL is fine. */
+/* Waits for sums that have begun. NULL is fine. */
 void dl2_reducer_stop(struct dl2_reducer *reducer);
 
 /* Begins to add up `data` over the ranks, in place. After a failure it does nothing. */

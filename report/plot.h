@@ -41,8 +41,8 @@ struct dl2_plots {
 };
 
 /*
- * Writes into `folder` all plots that there are figures for. `analyses` has one per network of the
- * study. Without gnuplot the data and scripts are written all the same and `problem` says so.
+ * Writes into `folder` each plot for which the study has figures. `analyses` has one per network of
+ * the study. Without gnuplot the data and scripts are written all the same and `problem` says so.
  * Free with dl2_plots_free(), on failure too.
  */
 int dl2_plots_make(const struct dl2_study *study, const struct dl2_analysis *analyses,

@@ -13,7 +13,7 @@
 struct dl2_budget {
     double seconds;        /* in all */
     double validate_every; /* epochs; 0: only at the end */
-    /* Measured. Training: sums in which what is long ago counts less. */
+    /* Measured. Training: sums in which older steps count less. */
     double trained_seconds, trained_epochs;
     unsigned trained_calls;
     double validate_seconds; /* the slowest so far */

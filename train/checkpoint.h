@@ -50,7 +50,7 @@ struct dl2_run_state {
 void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1);
 
 /*
- * `identity` is an object of what makes the run what it is. On loading it must equal the
+ * `identity` is an object of the settings that define the run. On loading it must equal the
  * checkpoint's, or DL2_ERR_ARGUMENT names what differs. Loading replaces *state, without freeing
  * what it held.
  */

@@ -85,7 +85,7 @@ json_t *dl2_run_report(const struct dl2_run *run);
  * record for the report. Collective. */
 int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
                          json_t **out, struct dl2_error *error);
-/* Adds state.val, which took so many seconds, to the record of its pass. */
+/* Adds state.val, which took `seconds`, to the record of its pass. */
 void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t *record);
 /* Images of the largest stage. */
 uint64_t dl2_run_images(const struct dl2_run *run);

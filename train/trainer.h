@@ -98,7 +98,7 @@ struct dl2_train_config {
     /* The run. */
     unsigned trainers;  /* that share the machine, this one included, for the report alone; 0: 1 */
     double time_budget; /* seconds from `started`, all parts of a resumed run together; NAN: none */
-    double run_epochs;  /* stop after so many in this part; NAN: go on to the end */
+    double run_epochs;  /* stop after this many in this part; NAN: go on to the end */
     double validate_every;   /* epochs, whole; 0: only at the end */
     double checkpoint_every; /* epochs; 0: only when it stops or ends */
     bool skip_validation;

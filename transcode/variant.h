@@ -91,7 +91,7 @@ struct dl2_variant {
     char **errors;              /* why an item failed, or NULL */
     char **strays;              /* files below root that no item accounts for; NULL-ended or NULL */
     size_t stray_count;
-    bool same_options; /* what was found was made by these options */
+    bool same_options; /* the files that were found were made by these options */
     bool begun;        /* something has been written in this run */
     pthread_mutex_t mutex;
     FILE *journal;
@@ -108,7 +108,7 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
                      const struct dl2_decode_options *decode, const struct dl2_writer_options *pack,
                      struct dl2_error *error);
 
-/* Looks at what is there and says in records which items need no work. `force`: none. */
+/* Looks at the files and marks the records whose items need no work; with `force`, none. */
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
                      struct dl2_error *error);
 
@@ -127,8 +127,8 @@ int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *
 int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                     const struct dl2_record *record, struct dl2_error *error);
 
-/* An image can't be made: takes `message` (a string to free), removes what an earlier run made of
- * it. */
+/* Records that an image cannot be made. Takes over `message` (a string to free) and removes the
+ * file that an earlier run made. */
 int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                      char *message, struct dl2_error *error);
 

@@ -19,7 +19,7 @@
 struct dl2_jpeg_arena {
     struct jpeg_decompress_struct cinfo; /* first: it is all that libjpeg hands to its manager */
     struct dl2_jpeg_block *blocks; /* the newest first; more than one only until the next reset */
-    uint8_t *next;                 /* what is free in the newest */
+    uint8_t *next;                 /* the free part of the newest */
     size_t left;
     size_t total;                                    /* bytes of all blocks */
     void (*free_pool)(j_common_ptr cinfo, int pool); /* libjpeg's own */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What lies around the entropy-coded data of a baseline JPEG of one scan, and where its restart
- * markers are (ITU-T T.81, annex B), for those who cut such files without decoding them.
+ * markers are (ITU-T T.81, annex B), for code that cuts such files without decoding them.
  */
 #ifndef DL2_CODEC_JPEG_JPEG_HEADER_H
 #define DL2_CODEC_JPEG_JPEG_HEADER_H
