@@ -198,8 +198,8 @@ static void quality_describe(char *text, size_t size)
         "Metrics (those with * are scored by default):\n");
     const struct dl2_metric *metric;
     for (unsigned i = 0; (metric = dl2_metric_at(i)) && length >= 0 && (size_t)length < size; i++) {
-        length += snprintf(text + length, size - (size_t)length, "\n%s%s: %s.", metric->name,
-                           metric->by_default ? " *" : "", metric->definition);
+        length += snprintf(text + length, size - (size_t)length, "%s%s%s: %s.", i ? "\n\n" : "\n",
+                           metric->name, metric->by_default ? " *" : "", metric->definition);
         if ((size_t)length < size && metric->min_side > 1)
             length += snprintf(text + length, size - (size_t)length,
                                " Images with a side below %u pixels have no value.",
