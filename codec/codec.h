@@ -80,7 +80,7 @@ struct dl2_encode_options {
     /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg/jpeg_tiles.h), "none" doesn't;
      * NULL: tiles, but for progressive files. Others ignore it. */
     const char *restart;
-    /* The encoded file that the image comes from, if there is one: jxl-lossless stores a JPEG file
+    /* The encoded file that the image comes from, if there is one: jxl_lossless stores a JPEG file
      * itself. Others ignore it. */
     const uint8_t *source;
     size_t source_size;
@@ -94,7 +94,7 @@ struct dl2_encode_options {
 enum { DL2_CODEC_VERSION_SIZE = 320 };
 
 struct dl2_codec {
-    const char *name;      /* "jpeg": on command lines and in variant names */
+    const char *name;      /* "jpeg": on command lines and in variant names; without "-" */
     const char *extension; /* "jpg": of the files that are written */
     /* NULL-ended: what files of this kind are usually called, lower case */
     const char *const *extensions;

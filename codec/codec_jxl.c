@@ -8,7 +8,7 @@
  * is lossless. Gray stays gray. Effort is libjxl's, 1 to 9, 7 by default; 0 means 1, and images of
  * less than 1,024 pixels have at most 7.
  *
- * The second codec, jxl-lossless, recompresses a JPEG file so that its very bytes can be
+ * The second codec, jxl_lossless, recompresses a JPEG file so that its very bytes can be
  * reconstructed (`djxl FILE.jxl FILE.jpg`), and keeps every pixel of other images.
  *
  * libjxl computes in floating point: processors with other vector instructions may give other bytes
@@ -303,7 +303,7 @@ const struct dl2_codec dl2_codec_jxl = {
 
 /* Encodes only: the files are those of the codec above. */
 const struct dl2_codec dl2_codec_jxl_lossless = {
-    .name = "jxl-lossless",
+    .name = "jxl_lossless",
     .extension = "jxl",
     .extensions = jxl_extensions,
     .lossy = false,

@@ -202,7 +202,7 @@ int main(int argc, char **argv)
     save(&out, "jpeg/cmyk");
     sample_cmyk_jpeg(inks, true, &out);
     save(&out, "jpeg/ycck");
-    const struct dl2_codec *jxl = dl2_codec_find("jxl-lossless");
+    const struct dl2_codec *jxl = dl2_codec_find("jxl_lossless");
     struct dl2_encode_options recompress = DL2_ENCODE_DEFAULTS;
     recompress.source = plain.data;
     recompress.source_size = plain.size;

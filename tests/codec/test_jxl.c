@@ -224,7 +224,7 @@ static void jpeg_comes_back_byte_for_byte(void **state)
 {
     (void)state;
     static const char *const subsamplings[] = {"420", "422", "444"};
-    const struct dl2_codec *jpeg = dl2_codec_find("jpeg"), *jxl = dl2_codec_find("jxl-lossless");
+    const struct dl2_codec *jpeg = dl2_codec_find("jpeg"), *jxl = dl2_codec_find("jxl_lossless");
     struct dl2_image in = DL2_IMAGE_INIT, image = DL2_IMAGE_INIT;
     struct dl2_bytes plain = DL2_BYTES_INIT, source = DL2_BYTES_INIT, file = DL2_BYTES_INIT,
                      back = DL2_BYTES_INIT;

@@ -274,7 +274,7 @@ said nowhere
 mkdir "$work/empty"
 run 1 "$work/empty" "$work/x"
 expect 0 dl2-transcode --help
-for codec in JPEG:jpeg WEBP:webp AVIF:avif JP2:jp2 JXL:jxl JXL:jxl-lossless PNG:png; do
+for codec in JPEG:jpeg WEBP:webp AVIF:avif JP2:jp2 JXL:jxl JXL:jxl_lossless PNG:png; do
     built=0
     grep -q "define HAVE_${codec%%:*} 1" "$builddir/config.h" && built=1
     is "$(grep -c "^  ${codec#*:} *\(quality\|lossless\)" "$work/out")" $built "${codec#*:} in --help"
