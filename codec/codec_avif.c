@@ -51,8 +51,8 @@ static int avif_fail(avifResult result, const avifDiagnostics *diagnostics, stru
                          *detail ? ": " : "", detail);
 }
 
-/* 0: top and bottom are exchanged; 1: left and right. libavif 1.0 gave it its name in the standard.
- */
+/* 0: top and bottom are exchanged; 1: left and right. libavif 1.0 gave it
+ * its name in the standard. */
 static int avif_mirror_axis(const avifImage *image)
 {
 #if AVIF_VERSION_MAJOR >= 1

@@ -545,8 +545,8 @@ static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *h
     return DL2_OK;
 }
 
-/* The area that OpenJPEG decodes: pixels [left, right) x [top, bottom), 2^reduction times coarser.
- */
+/* The area that OpenJPEG decodes: pixels [left, right) x [top, bottom),
+ * 2^reduction times coarser. */
 struct jp2_area {
     uint32_t left, top, right, bottom, reduction;
     bool whole; /* no area is set, and OpenJPEG reads the file to its end */

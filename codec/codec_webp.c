@@ -163,8 +163,8 @@ static int webp_read_rgb(struct webp_state *webp, const struct webp_window *wind
     return DL2_OK;
 }
 
-/* The even start of an axis' part that keeps `margin` pixels before `start`, where there are any.
- */
+/* The even start of an axis' part that keeps `margin` pixels before
+ * `start`, where there are any. */
 static uint32_t webp_even_start(uint32_t start, uint32_t margin)
 {
     return start > margin ? (start - margin) & ~1u : 0;

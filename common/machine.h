@@ -9,8 +9,8 @@
 /* {"cpu", "cores", "memory_bytes", "system", "simd"}; new reference. */
 json_t *dl2_machine_describe(void);
 
-/* This process: memory now, bytes read from and written to disks so far; 0 if /proc has no figure.
- */
+/* This process: memory now, bytes read from and written to disks so far;
+ * 0 if /proc has no figure. */
 struct dl2_process_usage {
     long long rss, disk_read, disk_write;
 };

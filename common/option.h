@@ -106,8 +106,8 @@ json_t *dl2_options_select(const struct dl2_option *options, const json_t *value
 /* The project's exit statuses. */
 enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 
-/* Prints "program: message", quoted, for wrong usage found after parsing; returns DL2_EXIT_USAGE.
- */
+/* Prints "program: message", quoted, for wrong usage found after
+ * parsing; returns DL2_EXIT_USAGE. */
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
     DL2_PRINTF(2, 3);
 

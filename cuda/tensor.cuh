@@ -148,8 +148,8 @@ __global__ void __launch_bounds__(THREADS) each(F f, size_t head, size_t vectors
         f.template run<1>(s < head ? s : s + vectors * N);
 }
 
-/* Where N-element accesses may begin: the number of elements before that; -1 where tensors differ.
- */
+/* Where N-element accesses may begin: the number of elements before that;
+ * -1 where tensors differ. */
 template <int N> struct aligner {
     long head = -2;
     void see(const void *address, size_t size)

@@ -31,7 +31,7 @@ enum dl2_file_role {
     DL2_FILE_REFUSED    /* a shard that cannot be read: see `refusal` */
 };
 
-/* Names that the writer gives: START, a number with a minimum of digits, END. */
+/* File names of a format: START, a number of at least `digits` digits, END. */
 struct dl2_numbered_name {
     const char *start, *end; /* NULL: the format has no such files */
     int digits;

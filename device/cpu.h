@@ -83,7 +83,7 @@ static inline float dl2_cpu_limit(enum dl2_activation activation)
     return activation == DL2_RELU ? INFINITY : activation == DL2_RELU6 ? 6 : 0;
 }
 
-/* -- what the seam (device.h) asks of cpu_product.c -- */
+/* -- cpu_conv_linear.c -- */
 
 int dl2_cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
                         struct dl2_conv **out, struct dl2_error *error);
@@ -104,7 +104,7 @@ void dl2_cpu_linear_backward_data(struct dl2_linear *plan, const void *dy, const
 void dl2_cpu_linear_backward_weights(struct dl2_linear *plan, const void *x, const void *dy,
                                      float *dweights, float *dbias, bool accumulate);
 
-/* -- of cpu_pool.c -- */
+/* -- cpu_pool.c -- */
 
 void dl2_cpu_pool_free(struct dl2_pool *plan);
 int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
@@ -112,7 +112,7 @@ int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *
 void dl2_cpu_pool_forward(struct dl2_pool *plan, const void *x, void *y);
 void dl2_cpu_pool_backward(struct dl2_pool *plan, const void *dy, void *dx);
 
-/* -- of cpu_batch_norm.c -- */
+/* -- cpu_batch_norm.c -- */
 
 void dl2_cpu_norm_free(struct dl2_norm *plan);
 int dl2_cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
@@ -127,7 +127,7 @@ void dl2_cpu_norm_backward(struct dl2_norm *plan, const void *x, const void *y, 
                            const void *dy2, const float *gamma, const float *beta, void *dx,
                            void *dresidual, float *dgamma, float *dbeta, bool accumulate);
 
-/* -- of cpu_layer_norm.c -- */
+/* -- cpu_layer_norm.c -- */
 
 int dl2_cpu_layer_norm_create(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
                               struct dl2_layer_norm **out, struct dl2_error *error);
@@ -138,7 +138,7 @@ void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, con
                                  const float *gamma, void *dx, float *dgamma, float *dbeta,
                                  bool accumulate);
 
-/* -- of cpu_attention.c -- */
+/* -- cpu_attention.c -- */
 
 int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
                              struct dl2_attention **out, struct dl2_error *error);
@@ -147,7 +147,7 @@ void dl2_cpu_attention_forward(struct dl2_attention *plan, const void *qkv, void
 void dl2_cpu_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
                                 void *dqkv);
 
-/* -- of cpu_elementwise.c -- */
+/* -- cpu_elementwise.c -- */
 
 void dl2_cpu_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
                             const void *x, const float *class_token, const float *positions,

@@ -285,8 +285,8 @@ static int cpu_conv_layouts(const struct dl2_conv_shape *shape, struct product_s
     unsigned width =
         dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
     dnnl_dim_t groups = shape->groups;
-    /* oneDNN names dimensions in the order NCHW and OIHW whatever the layout; with groups, GOIHW.
-     */
+    /* oneDNN names dimensions in the order NCHW and OIHW whatever the
+     * layout; with groups, GOIHW. */
     dnnl_dims_t in = {shape->batch, shape->in_channels, shape->in_height, shape->in_width};
     dnnl_dims_t out = {shape->batch, shape->out_channels, height, width};
     dnnl_dims_t kernel = {groups, shape->out_channels / groups, shape->in_channels / groups,

@@ -246,8 +246,8 @@ static void cpu_tokens_gradient_part(void *context, unsigned part, size_t begin,
                (size - channels) * sizeof *t->to);
 }
 
-/* Elements begin .. end-1 of a sample's, over the batch: the order of the sum is always the same.
- */
+/* Elements begin .. end-1 of a sample's, over the batch: the order of
+ * the sum is always the same. */
 static void cpu_tokens_sums_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct tokens *t = context;

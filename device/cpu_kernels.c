@@ -446,7 +446,6 @@ static void move_average(float *average, const float *values, size_t count, floa
         average[i] += moves * (values[i] - average[i]);
 }
 
-extern const struct dl2_cpu_kernels DL2_CPU_KERNELS;
 const struct dl2_cpu_kernels DL2_CPU_KERNELS = {
     .name = DL2_CPU_KERNELS_NAME,
     .norm_sums = norm_sums,

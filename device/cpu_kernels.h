@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory-bound loops of the cpu device, for one thread's share of a tensor; made once for each
- * SIMD level from the same source (kernels.c). Internal to train/.
+ * SIMD level from the same source (cpu_kernels.c). Private to the cpu device.
  *
  * Arrays per channel are laid out with a period: `period` is a multiple of the channel count
  * and the per-channel arrays are repeated up to it, so that narrow layers run over long rows too. A
@@ -49,8 +49,8 @@ struct dl2_cpu_kernels {
     /* y = a * (x - mean) + b, + residual where not NULL, then the activation. y may be x. */
     void (*norm_apply)(const float *x, const float *residual, size_t count, const float *mean,
                        const float *a, const float *b, size_t period, float limit, float *y);
-    /* sum += g, product += g * (x - mean); g, the masked gradient, is left in `out` where not NULL.
-     */
+    /* sum += g, product += g * (x - mean); g, the masked gradient, is left
+     * in `out` where not NULL. */
     void (*norm_backward_sums)(const struct dl2_masked *gradient, size_t count, size_t period,
                                double *sum, double *product, float *out);
     /* dx = p * g + q * (x - mean) + r; dx may be any of the inputs. */
@@ -99,6 +99,8 @@ struct dl2_cpu_kernels {
     /* average += moves * (values - average) */
     void (*move_average)(float *average, const float *values, size_t count, float moves);
 };
+
+extern const struct dl2_cpu_kernels dl2_cpu_kernels_c, dl2_cpu_kernels_avx2, dl2_cpu_kernels_avx512;
 
 /* The best that this processor can run (and DL2_SIMD allows). */
 const struct dl2_cpu_kernels *dl2_cpu_kernels_best(void);

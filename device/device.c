@@ -6,26 +6,13 @@
 
 #include "device/device.h"
 
-#ifdef HAVE_ONEDNN
-#include "common/simd.h"
-#include "device/cpu_kernels.h"
-#endif
-
 #include <stdio.h>
 #include <string.h>
 
 extern const struct dl2_device_class dl2_device_ref;
 #ifdef HAVE_ONEDNN
 extern const struct dl2_device_class dl2_device_cpu;
-extern const struct dl2_cpu_kernels dl2_cpu_kernels_c;
-#ifdef HAVE_AVX2
-extern const struct dl2_cpu_kernels dl2_cpu_kernels_avx2;
 #endif
-#ifdef HAVE_AVX512
-extern const struct dl2_cpu_kernels dl2_cpu_kernels_avx512;
-#endif
-#endif
-
 #ifdef HAVE_CUDA
 extern const struct dl2_device_class dl2_device_cuda;
 #endif
@@ -153,24 +140,6 @@ void dl2_device_close(struct dl2_device *device)
     if (device)
         device->ops->close(device);
 }
-
-#ifdef HAVE_ONEDNN
-const struct dl2_cpu_kernels *dl2_cpu_kernels_best(void)
-{
-    const struct dl2_cpu_kernels *best = &dl2_cpu_kernels_c;
-    unsigned flags = dl2_simd_flags();
-    (void)flags;
-#ifdef HAVE_AVX2
-    if (flags & DL2_SIMD_AVX2)
-        best = &dl2_cpu_kernels_avx2;
-#endif
-#ifdef HAVE_AVX512
-    if (flags & DL2_SIMD_AVX512)
-        best = &dl2_cpu_kernels_avx512;
-#endif
-    return best;
-}
-#endif
 
 unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad)
 {

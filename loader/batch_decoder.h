@@ -130,8 +130,6 @@ struct dl2_batch_decoder_options {
 /* Opens the best decoder in this build. DL2_ERR_UNSUPPORTED without a decoder or a card. */
 int dl2_batch_decoder_open(const struct dl2_batch_decoder_options *options,
                            struct dl2_batch_decoder **out, struct dl2_error *error);
-/* Has this build a decoder? */
-bool dl2_batch_decoder_built(void);
 /* A DL2_OPTION_PARSE: the number of the card that `text` names (common/device_name.h), into an
  * unsigned. */
 int dl2_batch_decoder_card(const char *text, void *card, struct dl2_error *error);

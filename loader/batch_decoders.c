@@ -27,7 +27,7 @@ int dl2_batch_decoder_card(const char *text, void *card, struct dl2_error *error
     return DL2_OK;
 }
 
-bool dl2_batch_decoder_built(void)
+static bool has_batch_decoder(void)
 {
 #ifdef HAVE_NVJPEG
     return true;
@@ -61,9 +61,9 @@ int dl2_decode_choice_check(const struct dl2_decode_choice *choice, struct dl2_e
     if (choice->mode == DL2_DECODE_CPU)
         return choice->input || choice->engine
                    ? dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                   "--gpu-input and --gpu-engine go with --decode gpu or hybrid")
+                                   "--gpu-input and --gpu-engine need --decode gpu or hybrid")
                    : DL2_OK;
-    if (dl2_batch_decoder_built())
+    if (has_batch_decoder())
         return DL2_OK;
     const int status = dl2_batch_decoder_open(NULL, &(struct dl2_batch_decoder *){NULL}, error);
     dl2_error_prefix(error, "--decode");

@@ -57,7 +57,7 @@ static int parse_range(const char *text, double highest, double *range, struct d
     return DL2_OK;
 }
 
-int dl2_parse_area(const char *text, void *value, struct dl2_error *error)
+static int parse_area(const char *text, void *value, struct dl2_error *error)
 {
     return parse_range(text, 1, value, error);
 }
@@ -86,7 +86,7 @@ enum { RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED };
 const struct dl2_option dl2_loader_options[] = {
     {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
      "Area of a training crop, as a fraction of the image's area", AT(area_min),
-     .parse = dl2_parse_area, .show = dl2_show_range, .roles = RUN},
+     .parse = parse_area, .show = dl2_show_range, .roles = RUN},
     {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "Which images make a batch: strict: those that are next in the epoch's order, the same in "
      "every run; completion: those that are ready first; aware: slow images join a later batch",

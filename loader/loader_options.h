@@ -25,10 +25,9 @@ extern const char *const dl2_decode_input_words[];  /* enum dl2_decode_input: "p
 extern const char *const dl2_decode_engine_words[]; /* enum dl2_decode_engine: "auto"... */
 
 /*
- * Options for an area or an aspect ratio, "MIN,MAX" with 0 < MIN <= MAX, where `value` points to
- * two doubles, struct dl2_loader_config's area_min or aspect_min and the member after it.
+ * Parses an aspect ratio, "MIN,MAX" with 0 < MIN <= MAX, into two doubles: struct
+ * dl2_loader_config's aspect_min and the member after it. Shows such a pair, or an area, as JSON.
  */
-int dl2_parse_area(const char *text, void *value, struct dl2_error *error); /* MAX <= 1 */
 int dl2_parse_aspect(const char *text, void *value, struct dl2_error *error);
 json_t *dl2_show_range(const void *value);
 

@@ -17,8 +17,8 @@ struct dl2_arch {
     const char *name;
     unsigned image_size; /* pixels: the side of its input where nothing else is asked for */
     enum dl2_optimizer optimizer; /* the one that it learns best with */
-    /* Adds the layers to the graph, from `value` (the images) on. Returns the value of the logits.
-     */
+    /* Adds the layers to the graph, from `value` (the images) on. Returns
+     * the value of the logits. */
     int (*build)(struct dl2_graph *graph, int value, unsigned classes);
     const char *summary; /* for --help and --list: one line */
 };

@@ -587,8 +587,8 @@ static int graph_by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Largest first, each at the lowest place that is free for its lifetime. Returns the bytes in all.
- */
+/* Largest first, each at the lowest place that is free for its lifetime.
+ * Returns the bytes in all. */
 static size_t graph_place_buffers(struct dl2_graph *g, size_t from, size_t to)
 {
     size_t count = to - from, total = 0;

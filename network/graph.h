@@ -114,8 +114,8 @@ struct dl2_graph {
 
     /* dl2_graph_plan(): */
     size_t arena; /* bytes of activations and their gradients */
-    /* Elements: tensors are in the order decayed parameters, other parameters, running statistics.
-     */
+    /* Elements: tensors are in the order decayed parameters, other
+     * parameters, running statistics. */
     size_t decayed;    /* the first group */
     size_t parameters; /* the first two */
     size_t elements;   /* all */

@@ -13,8 +13,8 @@
 struct dl2_crop_config {
     unsigned image_size; /* side of the output, pixels */
     unsigned resize;     /* validation: the shorter side before the central crop, pixels */
-    /* Training: the crop's share of the image's area, and its width / height; see loader/loader.h.
-     */
+    /* Training: the crop's share of the image's area, and its width /
+     * height; see loader/loader.h. */
     double area_min, area_max, aspect_min, aspect_max;
     bool flip; /* training: mirror half of the images */
 };

@@ -47,8 +47,8 @@ struct dl2_filter {
     uint32_t reach; /* the farthest first sample from its base */
 };
 
-/* YCbCr to RGB: how much more than 1, 1, 2 (times luma, Cr in red, Cb in blue), 15 fraction bits.
- */
+/* YCbCr to RGB: how much more than 1, 1, 2 (times luma, Cr in red, Cb in
+ * blue), 15 fraction bits. */
 struct dl2_resize_colors {
     int16_t luma_offset; /* 6 fraction bits */
     int16_t luma, red, green_cb, green_cr, blue;

@@ -52,8 +52,8 @@ static PyObject *collate(PyObject *unused, PyObject *args, PyObject *kwargs)
     return tensor;
 }
 
-/* Puts collate() into that table once PyTorch is there; a PyTorch without the table does without.
- */
+/* Puts collate() into that table once PyTorch is there; a PyTorch
+ * without the table does without. */
 static void teach_torch(struct py_state *state)
 {
     static PyMethodDef method = {"collate", (PyCFunction)(void (*)(void))collate,

@@ -27,8 +27,8 @@ void py_dataset_leave(struct py_dataset *self)
         close_if_unused(self);
 }
 
-/* Warns of what may not have been meant so; of a split by the rule unless its fraction was given.
- */
+/* Warns of what may not have been meant so; of a split by the rule
+ * unless its fraction was given. */
 static bool warn_of(const struct dl2_dataset *dataset, const char *path, bool fraction_given)
 {
     const char *text;

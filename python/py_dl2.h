@@ -30,8 +30,8 @@ static inline PyTypeObject *py_type_of(void *self)
 /* The state of the module that a type of ours belongs to. */
 struct py_state *py_state_of(PyTypeObject *type);
 
-/* Raises what `error` says: MemoryError, OSError or a subclass, ValueError, else dl2.Error. NULL.
- */
+/* Raises what `error` says: MemoryError, OSError or a subclass,
+ * ValueError, else dl2.Error. NULL. */
 PyObject *py_raise(const struct py_state *state, const struct dl2_error *error);
 
 /* A string of the library's as Python has file names: bytes that are not UTF-8 survive. */

@@ -593,9 +593,9 @@ static void describe_difference(const json_t *own, const json_t *reference, char
 
 /*
  * The settings that must be equal in trainings that are compared: the report's own list of settings
- * that bear on accuracy. Reports of dl2 0.1 have none: there it is the arguments without those that
- * had no bearing in that release, the lengths of several stages, and the number of classes. A new
- * reference.
+ * that bear on accuracy. Reports made before that list was added have none: there it is the
+ * arguments without those that had no bearing then, the lengths of several stages, and the number
+ * of classes. A new reference.
  */
 static json_t *settings_of(const struct dl2_study_run *run)
 {

@@ -75,8 +75,8 @@ static const char style[] =
     "@media (max-width:34rem){main{padding:2rem 1rem 3rem}.plots,.cards{grid-template-columns:1fr}}"
     "@media print{body{background:#fff}.card,figure,.scroll{break-inside:avoid}}";
 
-/* gnuplot writes its colours as attributes; rules win over those, so a dark page can change them.
- */
+/* gnuplot writes its colours as attributes; rules win over those, so a
+ * dark page can change them. */
 static void write_dark_plots(struct dl2_html *html)
 {
     dl2_html_markup(html, "@media (prefers-color-scheme:dark){");

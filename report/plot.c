@@ -193,8 +193,8 @@ static void drop_all(struct dl2_bytes *bytes, const char *open, const char *clos
     }
 }
 
-/* Makes gnuplot's file fit to stand in a page with others of its kind: ids of its own, no tooltips.
- */
+/* Makes gnuplot's file fit to stand in a page with others of its kind: ids
+ * of its own, no tooltips. */
 static int embed(struct dl2_plot *plot, struct dl2_error *error)
 {
     static const char *const shared[] = {"gpPt", "gpDot", "textbox", "greybox", "gnuplot_canvas"};

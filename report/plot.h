@@ -9,8 +9,8 @@
 #include "common/memory.h"
 #include "report/analysis.h"
 
-/* A colour of the plots as gnuplot writes it, "rgb( 47, 111, 222)", and what it is on a dark page.
- */
+/* A colour of the plots as gnuplot writes it, "rgb( 47, 111, 222)", and
+ * what it is on a dark page. */
 struct dl2_plot_colour {
     const char *light; /* "#2f6fde" */
     const char *dark;

@@ -20,8 +20,8 @@ struct dl2_train_config dl2_train_defaults(void);
 int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_program *program,
                             const struct dl2_common_options *common, bool needs_data);
 
-/* Checks and completes learning rate and weight decay for that number of ranks; returns as above.
- */
+/* Checks and completes learning rate and weight decay for that number of
+ * ranks; returns as above. */
 int dl2_train_options_check_rates(struct dl2_train_config *config,
                                   const struct dl2_program *program, unsigned ranks);
 

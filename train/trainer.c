@@ -255,8 +255,8 @@ static int start_feed(struct dl2_run *run, struct dl2_error *error)
     return status;
 }
 
-/* Trains to the end of the pass, of its stage, of the run or of this part, whichever comes first.
- */
+/* Trains to the end of the pass, of its stage, of the run or of this
+ * part, whichever comes first. */
 static int train_pass(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
@@ -405,8 +405,8 @@ static int validate(struct dl2_run *run, uint64_t pass, json_t *record, struct d
     return DL2_OK;
 }
 
-/* What a validation will cost, from a few batches of each set, so that a budget can set it aside.
- */
+/* What a validation will cost, from a few batches of each set, so that a
+ * budget can set it aside. */
 static int probe_validation(struct dl2_run *run, struct dl2_error *error)
 {
     double seconds = 0;

@@ -147,8 +147,8 @@ static void take_line(struct dl2_variant *variant, const struct dl2_source_items
     record->state = DL2_RECORD_VALID;
 }
 
-/* A missing file has no lines, and what isn't a line (the end of a journal that was cut) is none.
- */
+/* A missing file has no lines, and what isn't a line (the end of a
+ * journal that was cut) is none. */
 static int take_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
                       const uint64_t *output_bytes, const char *name, struct dl2_error *error)
 {
@@ -273,8 +273,8 @@ static int load_summary(struct dl2_variant *variant, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* The sizes of the images in the container that is there; false where it isn't what it should be.
- */
+/* The sizes of the images in the container that is there; false where it
+ * isn't what it should be. */
 static bool look_into_container(struct dl2_variant *variant, const struct dl2_source_items *items,
                                 uint64_t *output_bytes, size_t *count)
 {

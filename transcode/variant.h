@@ -4,8 +4,7 @@
  *
  *   dl2-variant.json        what it is, and sums (docs/formats.md)
  *   dl2-variant.jsonl       a line an image, once a run has ended
- *   .dl2-variant.journal    the same lines as they come, while a run is under way or after it was
- * cut short
+ *   .dl2-variant.journal    the same lines as they come, until a run has ended
  *
  * What can be relied on at any moment, also after SIGKILL: files under their final names are whole,
  * and an image that has a line was made by the options that dl2-variant.json names, from a source
@@ -101,8 +100,8 @@ struct dl2_variant {
     struct dl2_variant_totals totals; /* after dl2_variant_finish() */
 };
 
-/* Names the variant and what it depends on; touches no file. `dest` and `source` must outlive it.
- */
+/* Names the variant and what it depends on; touches no file. `dest` and
+ * `source` must outlive it. */
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
                      const struct dl2_decode_options *decode, const struct dl2_writer_options *pack,

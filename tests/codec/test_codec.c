@@ -117,8 +117,8 @@ static void lossless_codecs_keep_every_sample(void **state)
     dl2_bytes_free(&file);
 }
 
-/* More quality is more bytes and fewer errors; the same call gives the same bytes; gray stays gray.
- */
+/* More quality is more bytes and fewer errors; the same call gives the
+ * same bytes; gray stays gray. */
 static void quality_rises_with_quality(void **state)
 {
     (void)state;

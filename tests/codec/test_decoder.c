@@ -672,8 +672,8 @@ static void a_splice_is_a_jpeg(void **state)
     dl2_jpeg_splice_free(&splice);
 }
 
-/* What a crop needs of slices, with the margin, at random; the joined JPEG is told it in its rows.
- */
+/* What a crop needs of slices, with the margin, at random; the joined
+ * JPEG is told it in its rows. */
 static void check_slices(struct dl2_decoder *decoder, struct dl2_random *random,
                          const struct dl2_slicing *cuts, const struct dl2_bytes *jpeg,
                          const struct whole *whole, struct dl2_decode_request request,

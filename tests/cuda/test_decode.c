@@ -173,8 +173,8 @@ static void test_shares(void **state)
     compare(&defaults, true, 3, true, false, fake ? 0 : 1);
 }
 
-/* What the headers don't tell, nvJPEG's lists fail of, and halves find. Real decoders forgive more.
- */
+/* What the headers don't tell, nvJPEG's lists fail of, and halves find.
+ * Real decoders forgive more. */
 static void test_bad(void **state)
 {
     (void)state;

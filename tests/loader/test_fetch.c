@@ -710,8 +710,8 @@ static void what_is_wrong_is_named(void **state)
     }
 }
 
-/* What is not asked for in its turn: samples from elsewhere, twice, and positions that are skipped.
- */
+/* What is not asked for in its turn: samples from elsewhere, twice, and
+ * positions that are skipped. */
 static void positions_may_be_skipped(void **state)
 {
     (void)state;

@@ -806,8 +806,8 @@ static int do_nothing(void *context, uint32_t index, struct dl2_random *random, 
     return 0;
 }
 
-/* Every type and layout holds the values of uint8 NHWC, with an operation on the way and without.
- */
+/* Every type and layout holds the values of uint8 NHWC, with an
+ * operation on the way and without. */
 static void test_types_and_layouts(void **state)
 {
     (void)state;

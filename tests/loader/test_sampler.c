@@ -132,8 +132,8 @@ static void test_same_steps_for_any_world(void **state)
     dl2_sampler_free(&one);
 }
 
-/* Samples of one window come from window * chunk neighbours at most, in another order than theirs.
- */
+/* Samples of one window come from window * chunk neighbours at most, in
+ * another order than theirs. */
 static void test_quasi_random(void **state)
 {
     (void)state;

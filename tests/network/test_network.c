@@ -272,8 +272,8 @@ static double evaluated(struct dl2_network *net, const struct dl2_network_input 
     return sums.loss / (double)sums.counted;
 }
 
-/* Averages follow weights and running statistics, stand in for them, and go again without a trace.
- */
+/* Averages follow weights and running statistics, stand in for them, and
+ * go again without a trace. */
 static void averages(struct dl2_device *device)
 {
     struct dl2_error error = DL2_ERROR_INIT;

@@ -248,8 +248,8 @@ static uint8_t *resized_by(const struct dl2_resize_kernels *kernels, const struc
     return data;
 }
 
-/* Every instruction set gives the bytes of plain C, whatever the sizes, boxes, types and layouts.
- */
+/* Every instruction set gives the bytes of plain C, whatever the sizes,
+ * boxes, types and layouts. */
 static void test_paths_agree(void **state)
 {
     (void)state;
@@ -363,8 +363,8 @@ static void test_planes(void **state)
     }
 }
 
-/* Floats are the bytes, normalised; bfloat16 is the float rounded to nearest even; NCHW the same.
- */
+/* Floats are the bytes, normalised; bfloat16 is the float rounded to
+ * nearest even; NCHW the same. */
 static void test_types(void **state)
 {
     (void)state;
@@ -492,8 +492,8 @@ static void test_random_crops(void **state)
         flips += crop.flip;
         large += area > 0.9;
     }
-    /* Five standard errors around what the rule gives; tries that don't fit make large crops rarer.
-     */
+    /* Five standard errors around what the rule gives; tries that don't
+     * fit make large crops rarer. */
     assert_true(fabs(flips / (double)TRIES - 0.5) < 0.04);
     assert_true(fabs(aspect_sum / TRIES) < 0.015);
     assert_true(area_sum / TRIES > 0.44 && area_sum / TRIES < 0.54);

@@ -206,8 +206,8 @@ static void test_advice_likely(void **state)
     assert_int_equal(made.analysis.smallest.likely, 1);
     assert_says(&made.analysis.smallest, "No smaller variant is within 1 point");
     assert_says(&made.analysis.smallest, "jpeg-50 is the smallest that could be");
-    /* t(S - 1) 0.5 / sqrt(S) <= 0.5: t/sqrt(S) is 1.24 for 5, 1.05 for 6 (2.571/2.449), 0.92 for 7
-     */
+    /* t(S - 1) 0.5 / sqrt(S) <= 0.5: t/sqrt(S) is 1.24 for 5, 1.05 for 6
+     * (2.571/2.449), 0.92 for 7 */
     assert_says(&made.analysis.smallest, "About 7 seeds would tell");
     assert_says(&made.analysis.fastest, "No variant is faster to load than the original.");
     dl2_analysis_free(&made.analysis);

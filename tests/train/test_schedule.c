@@ -56,8 +56,8 @@ static void warmup_comes_first(void **state)
                                0.5 * (1 - cos(acos(-1) / 8)),
                                0};
     agrees(&schedule, expected, COUNT(expected));
-    /* By the step, the rate moves within an epoch and reaches the peak at the warm-up's last step.
-     */
+    /* By the step, the rate moves within an epoch and reaches the peak at
+     * the warm-up's last step. */
     schedule.interval = 0.1;
     assert_float_equal(dl2_schedule_lr(&schedule, 0), 0.025, 1e-12);
     assert_float_equal(dl2_schedule_lr(&schedule, 3.9), 1, 1e-12);
@@ -130,8 +130,8 @@ static void a_budget_is_kept_and_used(void **state)
             simulate(runs[i].seconds, runs[i].every, runs[i].step, runs[i].validate, &epochs);
         assert_true(used <= runs[i].seconds);
         assert_true(epochs > 0);
-        /* What may stay unused: the reserve, and a validation that no longer fits before the last.
-         */
+        /* What may stay unused: the reserve, and a validation that no
+         * longer fits before the last. */
         assert_true(used >= runs[i].seconds * 0.98 - 2 * runs[i].validate);
     }
 }
