@@ -2,120 +2,12 @@
 /* Folders and IDX files: splits, labels, names, and what must be refused. */
 #include "common/file.h"
 #include "common/memory.h"
-#include "dataset/dataset.h"
+#include "tests/dataset/scratch.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <cmocka.h>
-
-static char root[256];
-
-static int make_root(void **state)
-{
-    (void)state;
-    const char *base = getenv("TMPDIR");
-    snprintf(root, sizeof root, "%s/dl2-dataset.XXXXXX", base ? base : "/tmp");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    char command[640];
-    snprintf(command, sizeof command, "chmod -R u+rwX '%s'; rm -rf '%s'", root, root);
-    return system(command);
-}
-
-static char *at(const char *name)
-{
-    char *path = dl2_path_join(root, name);
-    assert_non_null(path);
-    return path;
-}
-
-static void put_bytes(const char *name, const void *data, size_t size)
-{
-    struct dl2_error error = DL2_ERROR_INIT;
-    char *path = at(name);
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    if (dl2_make_folders(path, &error) < 0)
-        fail_msg("%s", error.message);
-    *slash = '/';
-    if (dl2_file_write(path, data, size, &error) < 0)
-        fail_msg("%s", error.message);
-    free(path);
-}
-
-static void put(const char *name)
-{
-    put_bytes(name, name, strlen(name));
-}
-
-static struct dl2_dataset *open_with(const struct dl2_dataset_options *options)
-{
-    struct dl2_dataset *dataset;
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_dataset_open(root, options, &dataset, &error) < 0)
-        fail_msg("%s", error.message);
-    return dataset;
-}
-
-static struct dl2_dataset *open_split(enum dl2_split split)
-{
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    options.split = split;
-    return open_with(&options);
-}
-
-/* Opening must fail with this status and a message that contains `word`. */
-static void refuse(enum dl2_split split, int status, const char *word)
-{
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    options.split = split;
-    struct dl2_dataset *dataset;
-    struct dl2_error error = DL2_ERROR_INIT;
-    assert_int_equal(dl2_dataset_open(root, &options, &dataset, &error), status);
-    assert_null(dataset);
-    if (!strstr(error.message, word))
-        fail_msg("\"%s\" does not contain \"%s\"", error.message, word);
-}
-
-static struct dl2_sample sample_of(const struct dl2_dataset *dataset, size_t index)
-{
-    struct dl2_sample sample;
-    dl2_dataset_sample(dataset, index, &sample);
-    return sample;
-}
-
-/* "key:label key:label ..." */
-static const char *describe(const struct dl2_dataset *dataset)
-{
-    static char text[4096];
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
-        struct dl2_sample sample = sample_of(dataset, i);
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s:%d", i ? " " : "",
-                                 sample.key, sample.label);
-    }
-    return text;
-}
-
-static void expect_split(enum dl2_split split, const char *description)
-{
-    struct dl2_dataset *dataset = open_split(split);
-    assert_string_equal(describe(dataset), description);
-    dl2_dataset_close(dataset);
-}
 
 static void test_train_and_val(void **state)
 {
@@ -128,13 +20,15 @@ static void test_train_and_val(void **state)
     put("val/tulip/1.jpg");
     put("test/rose/5.jpg");
     put("train/stray.jpg");
-    expect_split(DL2_SPLIT_TRAIN, "train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
-                                  "train/rose/deep/er/1:2");
-    expect_split(DL2_SPLIT_VAL, "val/rose/9:2 val/tulip/1:3");
-    expect_split(DL2_SPLIT_TEST, "test/rose/5:2");
-    expect_split(DL2_SPLIT_ALL, "test/rose/5:2 train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
-                                "train/rose/deep/er/1:2 train/stray:-1 val/rose/9:2 val/tulip/1:3");
-    struct dl2_dataset *dataset = open_split(DL2_SPLIT_VAL);
+    expect_split("", DL2_SPLIT_TRAIN,
+                 "train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
+                 "train/rose/deep/er/1:2");
+    expect_split("", DL2_SPLIT_VAL, "val/rose/9:2 val/tulip/1:3");
+    expect_split("", DL2_SPLIT_TEST, "test/rose/5:2");
+    expect_split("", DL2_SPLIT_ALL,
+                 "test/rose/5:2 train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
+                 "train/rose/deep/er/1:2 train/stray:-1 val/rose/9:2 val/tulip/1:3");
+    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_VAL);
     assert_int_equal(dl2_dataset_class_count(dataset), 4);
     assert_string_equal(dl2_dataset_class_name(dataset, 0), "aster");
     assert_string_equal(dl2_dataset_class_name(dataset, 1), "aster.x");
@@ -148,8 +42,8 @@ static void test_only_one_part(void **state)
 {
     (void)state;
     put("train/a/1.jpg");
-    expect_split(DL2_SPLIT_TRAIN, "train/a/1:0");
-    refuse(DL2_SPLIT_VAL, DL2_ERR_FORMAT, "validation");
+    expect_split("", DL2_SPLIT_TRAIN, "train/a/1:0");
+    refuse_split("", DL2_SPLIT_VAL, DL2_ERR_FORMAT, "validation");
 }
 
 static void test_class_called_train(void **state)
@@ -158,7 +52,7 @@ static void test_class_called_train(void **state)
     put("plane/1.jpg");
     put("train/1.jpg");
     put("train/2.jpg");
-    expect_split(DL2_SPLIT_ALL, "plane/1:0 train/1:1 train/2:1");
+    expect_split("", DL2_SPLIT_ALL, "plane/1:0 train/1:1 train/2:1");
 }
 
 /* The layout matters to people where the seeded rule has split the dataset. */
@@ -171,19 +65,12 @@ static bool is_by_rule(const struct dl2_dataset *dataset)
 
 static void expect_message(const char *name, size_t number, const char *text)
 {
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    struct dl2_dataset *dataset;
-    struct dl2_error error = DL2_ERROR_INIT;
-    char *path = at(name);
-    options.split = DL2_SPLIT_TRAIN;
-    if (dl2_dataset_open(path, &options, &dataset, &error) < 0)
-        fail_msg("%s", error.message);
+    struct dl2_dataset *dataset = open_split(name, DL2_SPLIT_TRAIN);
     bool matters;
     const char *message = dl2_dataset_message(dataset, number, &matters);
     if (!message || !strstr(message, text))
         fail_msg("message %zu is \"%s\", without \"%s\"", number, message, text);
     dl2_dataset_close(dataset);
-    free(path);
 }
 
 /* Every usual name of a split, in any case, is one. */
@@ -198,7 +85,8 @@ static void test_names_of_splits(void **state)
         put(name);
         snprintf(name, sizeof name, "%s/dog/1.jpg", vals[i]);
         put(name);
-        struct dl2_dataset *train = open_split(DL2_SPLIT_TRAIN), *val = open_split(DL2_SPLIT_VAL);
+        struct dl2_dataset *train = open_split("", DL2_SPLIT_TRAIN),
+                           *val = open_split("", DL2_SPLIT_VAL);
         assert_int_equal(dl2_dataset_count(train), 1);
         assert_int_equal(dl2_dataset_count(val), 1);
         assert_int_equal(dl2_dataset_class_count(val), 2);
@@ -231,9 +119,9 @@ static void test_train_and_test(void **state)
     put("train/cat/1.jpg");
     put("train/dog/1.jpg");
     put("test/cat/2.jpg");
-    expect_split(DL2_SPLIT_TRAIN, "train/cat/1:0 train/dog/1:1");
-    expect_split(DL2_SPLIT_TEST, "test/cat/2:0");
-    refuse(DL2_SPLIT_VAL, DL2_ERR_FORMAT, "train 2 images in 2 classes, test 1");
+    expect_split("", DL2_SPLIT_TRAIN, "train/cat/1:0 train/dog/1:1");
+    expect_split("", DL2_SPLIT_TEST, "test/cat/2:0");
+    refuse_split("", DL2_SPLIT_VAL, DL2_ERR_FORMAT, "train 2 images in 2 classes, test 1");
 }
 
 /* The depth tells splits from classes that happen to be called so; both are said. */
@@ -256,21 +144,10 @@ static void test_depth_tells_splits(void **state)
     expect_message("stray", 1, "1 image is outside every class");
 }
 
-static struct dl2_dataset *open_below(const char *name, enum dl2_split split)
-{
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    options.split = split;
-    struct dl2_dataset *dataset = NULL;
-    char *path = at(name);
-    dl2_dataset_open(path, &options, &dataset, NULL);
-    free(path);
-    return dataset;
-}
-
 /* How many samples of the split a path below root has; 0: it can't be opened. */
 static size_t count_below(const char *name, enum dl2_split split)
 {
-    struct dl2_dataset *dataset = open_below(name, split);
+    struct dl2_dataset *dataset = open_any(name, split);
     const size_t count = dataset ? dl2_dataset_count(dataset) : 0;
     assert_false(dataset && is_by_rule(dataset));
     dl2_dataset_close(dataset);
@@ -300,15 +177,13 @@ static void test_folder_of_a_split(void **state)
     assert_int_equal(count_below("woof/test", DL2_SPLIT_VAL), 10); /* the path names it */
     assert_int_equal(count_below("woof/test", DL2_SPLIT_TRAIN), 0);
     assert_int_equal(count_below("woof/train/cat", DL2_SPLIT_TRAIN), 5);
-    char *link = at("alias");
-    assert_int_equal(symlink("woof/train", link), 0);
-    free(link);
+    assert_int_equal(symlink("woof/train", at("alias")), 0);
     assert_int_equal(count_below("alias", DL2_SPLIT_TRAIN), 10);
     /* A folder that just happens to be called so, beside others, is split by the rule. */
     put("home/dev/cat/1.jpg");
     put("home/dev/cat/2.jpg");
     put("home/joe/1.jpg");
-    struct dl2_dataset *dataset = open_below("home/dev", DL2_SPLIT_TRAIN);
+    struct dl2_dataset *dataset = open_any("home/dev", DL2_SPLIT_TRAIN);
     assert_non_null(dataset);
     assert_true(is_by_rule(dataset));
     bool matters;
@@ -322,9 +197,9 @@ static void test_sample_fields(void **state)
 {
     (void)state;
     put("c/one.tar.jpg");
-    struct dl2_dataset *dataset = open_split(DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_ALL);
     struct dl2_sample sample = sample_of(dataset, 0);
-    char *path = at("c/one.tar.jpg");
+    const char *path = at("c/one.tar.jpg");
     struct stat status;
     assert_int_equal(stat(path, &status), 0);
     assert_string_equal(sample.key, "c/one.tar");
@@ -352,7 +227,6 @@ static void test_sample_fields(void **state)
     assert_non_null(strstr(error.message, "one.tar.jpg"));
     dl2_bytes_free(&scratch);
     dl2_dataset_close(dataset);
-    free(path);
 }
 
 static void test_what_is_skipped(void **state)
@@ -365,7 +239,7 @@ static void test_what_is_skipped(void **state)
     put("c/.1.jpg.dl2-tmp");
     put("c/1.jpg");
     put("c/1.png");
-    expect_split(DL2_SPLIT_ALL, "c/1:0 c/1:0");
+    expect_split("", DL2_SPLIT_ALL, "c/1:0 c/1:0");
 }
 
 static bool is_jpeg(const char *path)
@@ -380,10 +254,10 @@ static void test_keep(void **state)
     put("doc/README.txt");
     put("rose/README.txt");
     put("rose/1.jpg");
-    expect_split(DL2_SPLIT_ALL, "README:-1 doc/README:0 rose/1:1 rose/README:1");
+    expect_split("", DL2_SPLIT_ALL, "README:-1 doc/README:0 rose/1:1 rose/README:1");
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.keep = is_jpeg;
-    struct dl2_dataset *dataset = open_with(&options);
+    struct dl2_dataset *dataset = open_with("", &options);
     assert_string_equal(describe(dataset), "rose/1:0");
     assert_int_equal(dl2_dataset_class_count(dataset), 1);
     dl2_dataset_close(dataset);
@@ -395,8 +269,8 @@ static void test_flat(void **state)
     put("b.jpg");
     put("a.jpg");
     put("c.jpg");
-    expect_split(DL2_SPLIT_ALL, "a:-1 b:-1 c:-1");
-    struct dl2_dataset *dataset = open_split(DL2_SPLIT_TRAIN);
+    expect_split("", DL2_SPLIT_ALL, "a:-1 b:-1 c:-1");
+    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_TRAIN);
     assert_int_equal(dl2_dataset_count(dataset), 2);
     assert_int_equal(dl2_dataset_class_count(dataset), 0);
     dl2_dataset_close(dataset);
@@ -410,8 +284,9 @@ static void test_odd_names(void **state)
     put("new\nline/x\ty.jpg");
     put("\xff\xfe/not utf-8 \x80.jpg");
     put("trailing./dot..jpg");
-    expect_split(DL2_SPLIT_ALL, "Bl\xc3\xbcte/\xe8\x8a\xb1:0 new\nline/x\ty:1 trailing./dot.:2 "
-                                "two words/a photo:3 \xff\xfe/not utf-8 \x80:4");
+    expect_split("", DL2_SPLIT_ALL,
+                 "Bl\xc3\xbcte/\xe8\x8a\xb1:0 new\nline/x\ty:1 trailing./dot.:2 "
+                 "two words/a photo:3 \xff\xfe/not utf-8 \x80:4");
 }
 
 static void test_slash_at_the_end(void **state)
@@ -424,10 +299,8 @@ static void test_slash_at_the_end(void **state)
     struct dl2_dataset *dataset;
     assert_int_equal(dl2_dataset_open(with_slashes, &options, &dataset, NULL), 0);
     struct dl2_sample sample = sample_of(dataset, 0);
-    char *path = at("c/1.jpg");
-    assert_string_equal(sample.path, path);
+    assert_string_equal(sample.path, at("c/1.jpg"));
     assert_string_equal(sample.key, "c/1");
-    free(path);
     dl2_dataset_close(dataset);
 }
 
@@ -449,9 +322,9 @@ static void test_rule_is_a_partition(void **state)
     put("lonely/1.jpg");
     put("pair/1.jpg");
     put("pair/2.jpg");
-    struct dl2_dataset *all = open_split(DL2_SPLIT_ALL);
-    struct dl2_dataset *train = open_split(DL2_SPLIT_TRAIN);
-    struct dl2_dataset *val = open_split(DL2_SPLIT_VAL);
+    struct dl2_dataset *all = open_split("", DL2_SPLIT_ALL);
+    struct dl2_dataset *train = open_split("", DL2_SPLIT_TRAIN);
+    struct dl2_dataset *val = open_split("", DL2_SPLIT_VAL);
     assert_int_equal(dl2_dataset_count(all), 3 * 33 + 3);
     assert_int_equal(dl2_dataset_count(train) + dl2_dataset_count(val), dl2_dataset_count(all));
     size_t t = 0, v = 0;
@@ -482,7 +355,7 @@ static void test_rule_is_a_partition(void **state)
 static char *copy_of_split(uint64_t seed, double fraction)
 {
     struct dl2_dataset_options options = {DL2_SPLIT_VAL, fraction, seed, NULL};
-    struct dl2_dataset *dataset = open_with(&options);
+    struct dl2_dataset *dataset = open_with("", &options);
     char *text = strdup(describe(dataset));
     dl2_dataset_close(dataset);
     return text;
@@ -540,7 +413,7 @@ static void test_rule_arguments(void **state)
     options.val_fraction = (double)NAN;
     assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
     options.val_fraction = 0;
-    dataset = open_with(&options);
+    dataset = open_with("", &options);
     assert_int_equal(dl2_dataset_count(dataset), 4);
     dl2_dataset_close(dataset);
     options.val_fraction = 1;
@@ -551,13 +424,10 @@ static void test_links(void **state)
 {
     (void)state;
     put("real/1.jpg");
-    char *link = at("alias"), *loop = at("real/loop");
-    assert_int_equal(symlink("real", link), 0);
-    expect_split(DL2_SPLIT_ALL, "alias/1:0 real/1:1");
-    assert_int_equal(symlink("..", loop), 0);
-    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "loop");
-    free(link);
-    free(loop);
+    assert_int_equal(symlink("real", at("alias")), 0);
+    expect_split("", DL2_SPLIT_ALL, "alias/1:0 real/1:1");
+    assert_int_equal(symlink("..", at("real/loop")), 0);
+    refuse("", DL2_ERR_FORMAT, "loop");
 }
 
 static void test_unreadable_folder(void **state)
@@ -565,35 +435,23 @@ static void test_unreadable_folder(void **state)
     (void)state;
     put("c/1.jpg");
     put("locked/1.jpg");
-    char *locked = at("locked");
     assert_int_equal(chmod(root, 0755), 0);
-    assert_int_equal(chmod(locked, 0), 0);
+    assert_int_equal(chmod(at("locked"), 0), 0);
     const uid_t me = geteuid();
     if (me == 0)
         assert_int_equal(seteuid(65534), 0); /* root may read anything: be nobody for a while */
-    refuse(DL2_SPLIT_ALL, DL2_ERR_SYSTEM, "locked");
+    refuse("", DL2_ERR_SYSTEM, "locked");
     if (me == 0)
         assert_int_equal(seteuid(0), 0);
-    free(locked);
 }
 
 static void test_nothing_there(void **state)
 {
     (void)state;
-    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "CLASS/FILE");
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    struct dl2_dataset *dataset;
-    struct dl2_error error = DL2_ERROR_INIT;
-    char *path = at("absent");
-    assert_int_equal(dl2_dataset_open(path, &options, &dataset, &error), DL2_ERR_SYSTEM);
-    assert_non_null(strstr(error.message, "absent"));
-    free(path);
+    refuse("", DL2_ERR_FORMAT, "CLASS/FILE");
+    refuse("absent", DL2_ERR_SYSTEM, "absent");
     put("file");
-    path = at("file");
-    dl2_error_clear(&error);
-    assert_int_equal(dl2_dataset_open(path, &options, &dataset, &error), DL2_ERR_FORMAT);
-    assert_non_null(strstr(error.message, "images-idx3-ubyte"));
-    free(path);
+    refuse("file", DL2_ERR_FORMAT, "images-idx3-ubyte");
 }
 
 static void expect_variant(const char *path, const char *name)
@@ -617,10 +475,9 @@ static void test_variant_name(void **state)
     expect_variant("sub", "sub");
     expect_variant("sub/..", dl2_path_base(root));
     assert_int_equal(chdir(here), 0);
-    const char *json = "{\"schema\": \"dl2-variant/1\", \"variant\": \"webp-10\"}";
-    put_bytes("dl2-variant.json", json, strlen(json));
+    put_text("dl2-variant.json", "{\"schema\": \"dl2-variant/1\", \"variant\": \"webp-10\"}");
     expect_variant(root, "webp-10");
-    put_bytes("dl2-variant.json", "{", 1);
+    put_text("dl2-variant.json", "{");
     expect_variant(path, dl2_path_base(root));
 }
 
@@ -651,7 +508,7 @@ static size_t pack(const uint8_t *data, size_t size, uint8_t *out, size_t room)
     return room - stream.avail_out;
 }
 
-static void put_packed(const char *name, const uint8_t *data, size_t size)
+static void put_packed(const char *name, const void *data, size_t size)
 {
     uint8_t packed[4096];
     put_bytes(name, packed, pack(data, size, packed, sizeof packed));
@@ -660,51 +517,42 @@ static void put_packed(const char *name, const uint8_t *data, size_t size)
 /* `count` images of 3x2 pixels with pixel values 6 * i + 0..5, and labels (i * 5) % modulus. */
 static void put_idx(const char *prefix, uint32_t count, unsigned modulus, bool packed)
 {
+    void (*const put_data)(const char *, const void *, size_t) = packed ? put_packed : put_bytes;
+    const char *extension = packed ? ".gz" : "";
     uint8_t data[2048];
     char name[64];
     size_t size = idx_header(data, 3, count, 2, 3);
     for (uint32_t i = 0; i < 6 * count; i++)
         data[size++] = (uint8_t)i;
-    snprintf(name, sizeof name, "%s-images-idx3-ubyte%s", prefix, packed ? ".gz" : "");
-    if (packed)
-        put_packed(name, data, size);
-    else
-        put_bytes(name, data, size);
+    snprintf(name, sizeof name, "%s-images-idx3-ubyte%s", prefix, extension);
+    put_data(name, data, size);
     size = idx_header(data, 1, count, 0, 0);
     for (uint32_t i = 0; i < count; i++)
         data[size++] = (uint8_t)(i * 5 % modulus);
-    snprintf(name, sizeof name, "%s-labels-idx1-ubyte%s", prefix, packed ? ".gz" : "");
-    if (packed)
-        put_packed(name, data, size);
-    else
-        put_bytes(name, data, size);
+    snprintf(name, sizeof name, "%s-labels-idx1-ubyte%s", prefix, extension);
+    put_data(name, data, size);
 }
 
 static void check_idx(bool packed)
 {
     put_idx("train", 5, 3, packed); /* labels 0 2 1 0 2 */
     put_idx("t10k", 2, 3, packed);  /* labels 0 2 */
-    expect_split(DL2_SPLIT_TRAIN, "train/0/00000:0 train/0/00003:0 train/1/00002:1 "
-                                  "train/2/00001:2 train/2/00004:2");
-    expect_split(DL2_SPLIT_VAL, "val/0/00000:0 val/2/00001:2");
-    struct dl2_dataset *dataset = open_split(DL2_SPLIT_ALL);
+    expect_split("", DL2_SPLIT_TRAIN,
+                 "train/0/00000:0 train/0/00003:0 train/1/00002:1 "
+                 "train/2/00001:2 train/2/00004:2");
+    expect_split("", DL2_SPLIT_VAL, "val/0/00000:0 val/2/00001:2");
+    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_ALL);
     assert_int_equal(dl2_dataset_count(dataset), 7);
     assert_int_equal(dl2_dataset_class_count(dataset), 3);
     struct dl2_sample sample = sample_of(dataset, 2);
     assert_string_equal(sample.key, "train/1/00002");
     assert_non_null(strstr(sample.path, packed ? "train-images-idx3-ubyte.gz[2]"
                                                : "train-images-idx3-ubyte[2]"));
-    struct dl2_bytes scratch = DL2_BYTES_INIT;
-    const uint8_t *data;
-    size_t size;
-    assert_int_equal(dl2_dataset_read(dataset, 2, &scratch, &data, &size, NULL), 0);
     static const char expected[] = "P5\n3 2\n255\n\x0c\x0d\x0e\x0f\x10\x11";
-    assert_int_equal(size, sizeof expected - 1);
-    assert_int_equal(sample.bytes, size);
-    assert_memory_equal(data, expected, size);
+    expect_sample(dataset, 2, expected, sizeof expected - 1);
+    assert_int_equal(sample.bytes, sizeof expected - 1);
     struct dl2_location location;
     assert_false(dl2_dataset_locate(dataset, 2, &location));
-    dl2_bytes_free(&scratch);
     dl2_dataset_close(dataset);
 }
 
@@ -725,19 +573,19 @@ static void test_idx_sparse_labels(void **state)
 {
     (void)state;
     put_idx("train", 4, 13, false); /* labels 0 5 10 2 */
-    struct dl2_dataset *dataset = open_split(DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_ALL);
     assert_string_equal(describe(dataset),
                         "train/00/00000:0 train/02/00003:1 train/05/00001:2 train/10/00002:3");
     assert_string_equal(dl2_dataset_class_name(dataset, 3), "10");
     dl2_dataset_close(dataset);
-    refuse(DL2_SPLIT_VAL, DL2_ERR_FORMAT, "validation");
+    refuse_split("", DL2_SPLIT_VAL, DL2_ERR_FORMAT, "validation");
 }
 
 static void refuse_images(const uint8_t *data, size_t size, int status, const char *word)
 {
     put_bytes("train-images-idx3-ubyte", data, size);
-    refuse(DL2_SPLIT_ALL, status, word);
-    refuse(DL2_SPLIT_ALL, status, "train-images-idx3-ubyte");
+    refuse("", status, word);
+    refuse("", status, "train-images-idx3-ubyte");
 }
 
 static void test_idx_refusals(void **state)
@@ -766,50 +614,41 @@ static void test_idx_refusals(void **state)
     refuse_images(data, size, DL2_ERR_FORMAT, "cannot hold");
     size = idx_header(data, 3, 2, 2, 3);
     refuse_images(data, size + 12, DL2_ERR_FORMAT, "5 labels for the 2 images");
-    char *labels = at("train-labels-idx1-ubyte");
-    unlink(labels);
+    unlink(at("train-labels-idx1-ubyte"));
     refuse_images(data, size + 12, DL2_ERR_FORMAT, "no labels");
-    free(labels);
 }
 
 static void test_idx_packed_refusals(void **state)
 {
     (void)state;
     put_idx("train", 5, 3, false);
-    char *plain = at("train-images-idx3-ubyte");
-    unlink(plain);
-    free(plain);
+    unlink(at("train-images-idx3-ubyte"));
     const char *name = "train-images-idx3-ubyte.gz";
     uint8_t data[64], packed[256];
     size_t size = idx_header(data, 3, 5, 2, 3);
     memset(data + size, 9, 31);
     size_t length = pack(data, size + 30, packed, sizeof packed);
     put_bytes(name, packed, length - 9);
-    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "too early");
+    refuse("", DL2_ERR_FORMAT, "too early");
     packed[length - 6] ^= 1; /* the check sum */
     put_bytes(name, packed, length);
-    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "corrupt");
-    length = pack(data, size + 29, packed, sizeof packed);
-    put_bytes(name, packed, length);
-    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "only 29 follow");
-    length = pack(data, size + 31, packed, sizeof packed);
-    put_bytes(name, packed, length);
-    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "more bytes");
+    refuse("", DL2_ERR_FORMAT, "corrupt");
+    put_packed(name, data, size + 29);
+    refuse("", DL2_ERR_FORMAT, "only 29 follow");
+    put_packed(name, data, size + 31);
+    refuse("", DL2_ERR_FORMAT, "more bytes");
     size = idx_header(data, 3, 60000, 28, 28);
-    length = pack(data, size, packed, sizeof packed);
-    put_bytes(name, packed, length);
-    refuse(DL2_SPLIT_ALL, DL2_ERR_FORMAT, "cannot hold");
+    put_packed(name, data, size);
+    refuse("", DL2_ERR_FORMAT, "cannot hold");
     /* Two gzip members one after the other are one file. */
     size = idx_header(data, 3, 5, 2, 3);
     length = pack(data, size + 10, packed, sizeof packed);
     length += pack(data + size + 10, 20, packed + length, sizeof packed - length);
     put_bytes(name, packed, length);
-    struct dl2_dataset *dataset = open_split(DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_ALL);
     assert_int_equal(dl2_dataset_count(dataset), 5);
     dl2_dataset_close(dataset);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
 
 int main(void)
 {
