@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Unit tests link cmocka; command tests are shell scripts that find the programs through
+# Unit tests link cmocka and include unit.h; command tests are shell scripts that find the programs through
 # $(TESTS_ENVIRONMENT). Exit status 77 means SKIP, and the test says why.
 AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; export srcdir; \
@@ -12,7 +12,7 @@ AM_TESTS_ENVIRONMENT = \
 	PATH='$(abs_top_builddir)':$$PATH; export PATH;
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = $(SHELL)
-EXTRA_DIST += tests/lib.sh
+EXTRA_DIST += tests/lib.sh tests/unit.h
 
 # A fuzz target links $(FUZZ_LIBS) with $(FUZZ_LINK): libFuzzer's driver under --enable-fuzzing, ours, which
 # replays a corpus, otherwise. A shell test makes the corpus and runs `fuzz_X -runs=0 FOLDER`.

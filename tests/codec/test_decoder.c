@@ -11,18 +11,9 @@
 #include "common/random.h"
 #include "load/load.h"
 #include "tests/codec/sample_files.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 #ifdef HAVE_JPEG
-#include <stdio.h>
-
 #include <jpeglib.h>
 
 /* ---- What libjpeg makes of the whole file */
@@ -88,8 +79,7 @@ static struct dl2_decoder *new_decoder(void)
 {
     struct dl2_decoder *decoder;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_decoder_create(&decoder, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_decoder_create(&decoder, &error), &error);
     return decoder;
 }
 
@@ -350,7 +340,6 @@ static void check_crops(struct dl2_decoder *decoder, struct dl2_random *random,
 
 static void parts_are_parts_of_the_whole(void **state)
 {
-    (void)state;
     static const uint32_t sizes[][2] = {{150, 113}, {97, 130}, {64, 48}, {33, 17}, {5, 3}, {1, 1}};
     static const unsigned intervals[] = {0, 1, 2, 3, 4, 5, 7, 19};
     struct dl2_decoder *decoder = new_decoder();
@@ -368,16 +357,14 @@ static void open_ok(struct dl2_decoder *decoder, const struct dl2_bytes *file,
                     struct dl2_image_info *info)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_decoder_open(decoder, file->data, file->size, 0, info, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_decoder_open(decoder, file->data, file->size, 0, info, &error), &error);
 }
 
 static void decode_ok(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
                       struct dl2_raster *raster)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_decoder_decode(decoder, request, raster, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_decoder_decode(decoder, request, raster, &error), &error);
 }
 
 static const struct kind *find_kind(const char *name)
@@ -391,7 +378,6 @@ static const struct kind *find_kind(const char *name)
 
 static void turned_parts_are_upright(void **state)
 {
-    (void)state;
     struct dl2_decoder *decoder = new_decoder();
     struct dl2_bytes plain = DL2_BYTES_INIT, jpeg = DL2_BYTES_INIT;
     struct dl2_image scratch = DL2_IMAGE_INIT;
@@ -444,7 +430,6 @@ static void decode_all(struct dl2_decoder *decoder, const struct dl2_bytes *file
 
 static void memory_is_kept(void **state)
 {
-    (void)state;
     uint64_t before, after;
     if (!dl2_load_allocations(&before))
         skip(); /* a sanitizer has the allocator's place, or it isn't glibc's */
@@ -468,7 +453,6 @@ static void memory_is_kept(void **state)
 /* Other files' tables and errors leave no traces in a decoder that is used again. */
 static void a_decoder_forgets(void **state)
 {
-    (void)state;
     struct dl2_decoder *decoder = new_decoder();
     struct dl2_bytes jpeg = DL2_BYTES_INIT, bare = DL2_BYTES_INIT;
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
@@ -550,7 +534,6 @@ static void check_damaged(struct dl2_decoder *decoder, struct dl2_decoder *other
 
 static void damage_is_noticed(void **state)
 {
-    (void)state;
     struct dl2_decoder *decoder = new_decoder(), *other = new_decoder();
     struct dl2_bytes jpeg = DL2_BYTES_INIT;
     struct dl2_random random;
@@ -594,7 +577,6 @@ static size_t find_segment(const struct dl2_bytes *jpeg, unsigned n)
 
 static void only_what_is_needed_is_decoded(void **state)
 {
-    (void)state;
     struct dl2_decoder *decoder = new_decoder();
     struct dl2_bytes jpeg = DL2_BYTES_INIT;
     struct whole whole = {.pixels = DL2_IMAGE_INIT};
@@ -626,7 +608,6 @@ static void only_what_is_needed_is_decoded(void **state)
  * those of the whole. */
 static void a_splice_is_a_jpeg(void **state)
 {
-    (void)state;
     struct dl2_jpeg_splice splice = DL2_JPEG_SPLICE_INIT;
     struct dl2_bytes jpeg = DL2_BYTES_INIT;
     struct dl2_random random;
@@ -705,7 +686,6 @@ static void check_slices(struct dl2_decoder *decoder, struct dl2_random *random,
 
 static void slices_make_the_same_pixels(void **state)
 {
-    (void)state;
     static const char *const names[] = {"4:2:0", "4:4:4", "4:4:0", "gray"};
     static const struct {
         uint32_t width, height, interval;
@@ -747,7 +727,6 @@ static void slices_make_the_same_pixels(void **state)
 
 static void slices_are_checked(void **state)
 {
-    (void)state;
     struct dl2_slicing cuts = {0};
     struct dl2_bytes jpeg = DL2_BYTES_INIT, joined = DL2_BYTES_INIT;
     make_jpeg(find_kind("4:2:0"), 1024, 900, 4, &jpeg);
@@ -792,7 +771,6 @@ static void slices_are_checked(void **state)
 
 static void tiles_are_written(void **state)
 {
-    (void)state;
     assert_int_equal(dl2_jpeg_tile_interval(500, 16, 16, 90), 4);
     assert_int_equal(dl2_jpeg_tile_interval(496, 16, 16, 90), 4); /* 31 MCUs: nothing divides */
     assert_int_equal(dl2_jpeg_tile_interval(400, 16, 16, 90), 5);
@@ -825,7 +803,6 @@ static void tiles_are_written(void **state)
 
 static void nonsense_is_refused(void **state)
 {
-    (void)state;
     struct dl2_decoder *decoder = new_decoder();
     struct dl2_bytes jpeg = DL2_BYTES_INIT;
     struct dl2_image_info info;

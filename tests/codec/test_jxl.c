@@ -7,14 +7,7 @@
 
 #include "codec/codec.h"
 #include "tests/codec/sample_files.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 #include <jxl/decode.h>
 #include <jxl/encode.h>
@@ -101,8 +94,7 @@ static void jxl_decode(const struct dl2_bytes *file, struct dl2_image *image)
     options.background[0] = 10;
     options.background[1] = 200;
     options.background[2] = 90;
-    if (dl2_image_decode(file->data, file->size, &options, image, &scratch, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_image_decode(file->data, file->size, &options, image, &scratch, &error), &error);
     dl2_image_free(&scratch);
 }
 
@@ -113,7 +105,6 @@ static uint8_t over(unsigned value, unsigned alpha, unsigned under)
 
 static void alpha_lies_over_the_background(void **state)
 {
-    (void)state;
     uint8_t samples[PIXELS * 4];
     for (size_t i = 0; i < sizeof samples; i++)
         samples[i] = (uint8_t)(i * 37);
@@ -140,7 +131,6 @@ static void alpha_lies_over_the_background(void **state)
 
 static void sixteen_bits_become_eight(void **state)
 {
-    (void)state;
     uint16_t samples[PIXELS * 3];
     for (size_t i = 0; i < PIXELS * 3; i++)
         samples[i] = (uint16_t)(i * 1457);
@@ -161,7 +151,6 @@ static void sixteen_bits_become_eight(void **state)
 /* The first of two frames, upright, from bare codestreams and containers. */
 static void orientation_is_applied_to_the_first_frame(void **state)
 {
-    (void)state;
     uint8_t samples[2 * PIXELS * 3];
     for (size_t i = 0; i < sizeof samples; i++)
         samples[i] = (uint8_t)(i * 5);
@@ -189,7 +178,6 @@ static void orientation_is_applied_to_the_first_frame(void **state)
 
 static void cmyk_is_refused_by_name(void **state)
 {
-    (void)state;
     static const uint8_t samples[PIXELS * 3];
     const struct jxl_sample sample = {3, 1, 8, JXL_CHANNEL_BLACK, 1, 1, true, samples};
     struct dl2_bytes file = DL2_BYTES_INIT;
@@ -222,7 +210,6 @@ static void jxl_reconstruct(const struct dl2_bytes *file, struct dl2_bytes *out)
 /* Every subsampling and kind of scan, gray, restart markers, EXIF with an orientation. */
 static void jpeg_comes_back_byte_for_byte(void **state)
 {
-    (void)state;
     static const char *const subsamplings[] = {"420", "422", "444"};
     const struct dl2_codec *jpeg = dl2_codec_find("jpeg"), *jxl = dl2_codec_find("jxl_lossless");
     struct dl2_image in = DL2_IMAGE_INIT, image = DL2_IMAGE_INIT;
@@ -265,7 +252,6 @@ static void jpeg_comes_back_byte_for_byte(void **state)
 /* The mapping of qualities, at both of its branches. */
 static void quality_is_a_distance(void **state)
 {
-    (void)state;
     static const struct {
         int quality;
         double distance;

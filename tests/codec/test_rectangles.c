@@ -8,18 +8,10 @@
 #include "codec/codec.h"
 #include "codec/decoder.h"
 #include "tests/codec/sample_files.h"
+#include "tests/unit.h"
 #ifdef HAVE_JP2
 #include "tests/codec/ht_golden.h"
 #endif
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const uint32_t sizes[][2] = {{1, 1}, {7, 5}, {40, 33}, {150, 101}, {333, 250}};
 
@@ -80,9 +72,8 @@ static void decode_part(struct dl2_decoder *decoder, const struct dl2_bytes *fil
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_image_info info;
-    if (dl2_decoder_open(decoder, file->data, file->size, 0, &info, &error) < 0 ||
-        dl2_decoder_decode(decoder, request, raster, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_decoder_open(decoder, file->data, file->size, 0, &info, &error), &error);
+    expect_ok(dl2_decoder_decode(decoder, request, raster, &error), &error);
 }
 
 static struct dl2_decoder *new_decoder(void)
@@ -149,7 +140,6 @@ static void check_file(struct dl2_decoder *decoder, const struct dl2_bytes *file
 
 static void parts_equal_the_whole(void **state)
 {
-    (void)state;
     static const char *const samplings[] = {"420", "422", "444"};
     /* One decoder for all: what it keeps of one image must not show in the next. */
     struct dl2_decoder *decoder = new_decoder();
@@ -196,7 +186,6 @@ static double luma_off(const struct dl2_raster *planes, const struct dl2_image *
 /* Where planes are welcome they come, and mean the same picture. */
 static void planes_are_the_picture(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         enum dl2_color color;
@@ -233,7 +222,6 @@ static void planes_are_the_picture(void **state)
 
 static void reduced_parts_equal_the_reduced_whole(void **state)
 {
-    (void)state;
     const struct dl2_codec *codec = dl2_codec_find("jp2");
     if (!codec)
         skip();
@@ -257,7 +245,6 @@ static void reduced_parts_equal_the_reduced_whole(void **state)
 /* On a slope a sample's value is its place; the encoder's own bias is 0.4. */
 static void reduced_samples_lie_where_they_say(void **state)
 {
-    (void)state;
     enum { SIDE = 200 };
     const struct dl2_codec *codec = dl2_codec_find("jp2");
     if (!codec)
@@ -302,7 +289,6 @@ static void reduced_samples_lie_where_they_say(void **state)
 /* Alpha, 16 bits, palettes, interlacing, other maxima. */
 static void odd_files(void **state)
 {
-    (void)state;
     enum { WIDTH = 61, HEIGHT = 43 };
     struct dl2_decoder *decoder = new_decoder();
     struct dl2_bytes file = DL2_BYTES_INIT;
@@ -366,7 +352,6 @@ static int alpha_filter(const struct dl2_bytes *file)
 /* Opacities that are predicted from others, some of them above a part. */
 static void filtered_alpha(void **state)
 {
-    (void)state;
 #ifdef HAVE_WEBP
     enum { WIDTH = 97, HEIGHT = 71, KINDS = 12 };
     struct dl2_decoder *decoder = new_decoder();
@@ -443,7 +428,6 @@ static void check_reduced(struct dl2_decoder *decoder, const struct dl2_bytes *f
 /* Palettes, inks, and colours under no alpha; high throughput. */
 static void odd_jp2(void **state)
 {
-    (void)state;
 #ifdef HAVE_JP2
     enum { WIDTH = 90, HEIGHT = 70 };
     static const char rgb[] = "\7\1\0\0\0\0\0\x10", cmyk[] = "\7\1\0\0\0\0\0\x0c";
@@ -497,7 +481,6 @@ static void odd_jp2(void **state)
 /* Cut files are refused, or their upper part is right; the decoder is as good as new after it. */
 static void cut_files(void **state)
 {
-    (void)state;
     struct dl2_decoder *decoder = new_decoder();
     struct dl2_image image = DL2_IMAGE_INIT;
     struct dl2_bytes file = DL2_BYTES_INIT;

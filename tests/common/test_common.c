@@ -12,22 +12,15 @@
 #include "common/stats.h"
 #include "common/thread.h"
 #include "pixels/image.h"
+#include "tests/unit.h"
 
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 static void first_error_wins(void **state)
 {
-    (void)state;
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_error_set(&error, DL2_ERR_FORMAT, "bad %d", 7), DL2_ERR_FORMAT);
     assert_int_equal(dl2_error_set(&error, DL2_ERR_MEMORY, "later"), DL2_ERR_MEMORY);
@@ -39,7 +32,6 @@ static void first_error_wins(void **state)
 
 static void names_are_quoted(void **state)
 {
-    (void)state;
     char out[64], again[64];
     const struct {
         const char *raw, *quoted;
@@ -78,7 +70,6 @@ static void expect_path(const struct dl2_error *error, int number, const char *p
 /* An error of the system keeps its number and where its message names the file. */
 static void system_errors_name_their_file(void **state)
 {
-    (void)state;
     struct dl2_error error = DL2_ERROR_INIT, copy = DL2_ERROR_INIT;
     errno = ENOENT;
     assert_int_equal(dl2_error_system(&error, "%s: can't be %s", "a: b/c", "read"), DL2_ERR_SYSTEM);
@@ -120,7 +111,6 @@ static void system_errors_name_their_file(void **state)
 
 static void long_errors_are_cut(void **state)
 {
-    (void)state;
     char text[3000];
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = '\0';
@@ -132,7 +122,6 @@ static void long_errors_are_cut(void **state)
 
 static void sizes_are_checked(void **state)
 {
-    (void)state;
     size_t out = 5;
     assert_false(dl2_size_mul(SIZE_MAX, 2, &out));
     assert_int_equal(out, 5);
@@ -150,7 +139,6 @@ static void sizes_are_checked(void **state)
 /* A 3x2 image 0 1 2 / 3 4 5, turned as EXIF says; expected pixels worked out by hand. */
 static void orientation_turns(void **state)
 {
-    (void)state;
     static const struct {
         int width, height;
         uint8_t pixels[6];
@@ -176,7 +164,6 @@ static void orientation_turns(void **state)
 
 static void image_sizes_have_limits(void **state)
 {
-    (void)state;
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_image_check_size(65535, 65535, DL2_DEFAULT_MAX_PIXELS, &error),
                      DL2_ERR_LIMIT);
@@ -191,7 +178,6 @@ static void image_sizes_have_limits(void **state)
 /* Known answers of Philox4x32-10 from the Random123 distribution (kat_vectors). */
 static void philox_known_answers(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t counter[4], key[2], out[4];
     } vectors[] = {
@@ -210,7 +196,6 @@ static void philox_known_answers(void **state)
 
 static void streams_differ_and_repeat(void **state)
 {
-    (void)state;
     struct dl2_random a, b, c;
     dl2_random_init(&a, 1, DL2_RANDOM_AUGMENT, 2, 3);
     dl2_random_init(&b, 1, DL2_RANDOM_AUGMENT, 2, 3);
@@ -250,7 +235,6 @@ struct squares {
 static int square(void *context, unsigned worker, size_t slot, size_t item, struct dl2_error *error)
 {
     struct squares *squares = context;
-    (void)worker;
     if (item == squares->fail_at)
         return dl2_error_set(error, DL2_ERR_FORMAT, "item %zu", item);
     squares->slots[slot] = item * item;
@@ -260,7 +244,6 @@ static int square(void *context, unsigned worker, size_t slot, size_t item, stru
 static int collect(void *context, size_t slot, size_t item, struct dl2_error *error)
 {
     struct squares *squares = context;
-    (void)error;
     assert_int_equal(item, squares->count);
     squares->emitted[squares->count++] = squares->slots[slot];
     return DL2_OK;
@@ -268,7 +251,6 @@ static int collect(void *context, size_t slot, size_t item, struct dl2_error *er
 
 static void parallel_emits_in_order(void **state)
 {
-    (void)state;
     for (unsigned jobs = 1; jobs <= 8; jobs *= 2) {
         struct squares squares = {.fail_at = SIZE_MAX};
         struct dl2_parallel loop = {.jobs = jobs,
@@ -286,7 +268,6 @@ static void parallel_emits_in_order(void **state)
 
 static void parallel_stops_at_an_error(void **state)
 {
-    (void)state;
     struct squares squares = {.fail_at = 300};
     struct dl2_parallel loop = {.jobs = 4,
                                 .window = 16,
@@ -306,7 +287,6 @@ static void parallel_stops_at_an_error(void **state)
  * = 2.7484 */
 static void statistics_match_numpy(void **state)
 {
-    (void)state;
     double values[] = {3, 1, 4, 1, 5, 9, 2, 6};
     struct dl2_summary summary;
     dl2_summarize(values, 8, &summary);
@@ -324,7 +304,6 @@ static void statistics_match_numpy(void **state)
 
 static void paths(void **state)
 {
-    (void)state;
     char *joined = dl2_path_join("a//", "b.tar.gz");
     assert_string_equal(joined, "a/b.tar.gz");
     assert_string_equal(dl2_path_base(joined), "b.tar.gz");
@@ -434,7 +413,6 @@ static void json_round_trip(void **state)
 
 static void files_are_expected(void **state)
 {
-    (void)state;
     char root[] = "/tmp/dl2-test.XXXXXX", path[64];
     struct dl2_error error = DL2_ERROR_INIT;
     assert_non_null(mkdtemp(root));
@@ -460,7 +438,6 @@ static void files_are_expected(void **state)
 
 static void words_are_parsed(void **state)
 {
-    (void)state;
     static const char *const words[] = {"auto", "direct", NULL};
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_parse_word("auto", words, &error), 0);
@@ -472,7 +449,6 @@ static void words_are_parsed(void **state)
 
 static void lists_of_numbers_and_names(void **state)
 {
-    (void)state;
     unsigned *numbers;
     size_t count;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -511,7 +487,6 @@ struct outer {
 
 static void settings_become_json(void **state)
 {
-    (void)state;
     static const char *const colours[] = {"red", "blue", NULL};
     static const char *const actions[] = {"go", "stop", NULL};
     static const struct dl2_option inner[] = {
@@ -560,7 +535,6 @@ static void settings_become_json(void **state)
 
 static void sizes_in_words(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t bytes;
@@ -592,7 +566,6 @@ static double last_of(const json_t *timeline, const char *name)
 
 static void monitor_samples_the_process(void **state)
 {
-    (void)state;
     struct dl2_monitor *monitor;
     unsetenv("DL2_CARD");
     assert_int_equal(dl2_monitor_start(0.01, NULL, &monitor, NULL), DL2_OK);
@@ -635,7 +608,6 @@ static void monitor_samples_the_process(void **state)
  * counted isn't lost. */
 static void long_timelines_are_thinned(void **state)
 {
-    (void)state;
     struct dl2_monitor *monitor;
     const double period = 1e-4;
     assert_int_equal(dl2_monitor_start(period, NULL, &monitor, NULL), DL2_OK);

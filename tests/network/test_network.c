@@ -7,26 +7,14 @@
 #include "network/arch.h"
 #include "network/graph.h"
 #include "network/network.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* after those above */
-#include <cmocka.h>
 
 /* As in make_vectors.py. */
 static double fill(uint64_t k, uint64_t seed)
 {
     return (double)((k * 7919 + seed * 104729) % 2003) / 1001.5 - 1;
-}
-
-static void ok(int status, const struct dl2_error *error)
-{
-    if (status)
-        fail_msg("%s", error->message);
 }
 
 static struct dl2_device *opened(const struct dl2_device_class *ops, unsigned threads)
@@ -37,7 +25,7 @@ static struct dl2_device *opened(const struct dl2_device_class *ops, unsigned th
 #endif
     struct dl2_device_options options = {.threads = threads};
     struct dl2_device *device = NULL;
-    ok(ops->open(&options, &device, &error), &error);
+    expect_ok(ops->open(&options, &device, &error), &error);
     return device;
 }
 
@@ -62,7 +50,7 @@ static struct dl2_network *created(struct dl2_device *device,
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_network *net = NULL;
-    ok(dl2_network_create(device, config, &net, &error), &error);
+    expect_ok(dl2_network_create(device, config, &net, &error), &error);
     return net;
 }
 
@@ -83,8 +71,8 @@ static double one_step(struct dl2_network *net, const struct dl2_network_input *
     struct dl2_error error = DL2_ERROR_INIT;
     const struct dl2_network_step step = {number, 1, false, false};
     struct dl2_loss_sums sums;
-    ok(dl2_network_train(net, input, &step, &error), &error);
-    ok(dl2_network_take_sums(net, &sums, &error), &error);
+    expect_ok(dl2_network_train(net, input, &step, &error), &error);
+    expect_ok(dl2_network_take_sums(net, &sums, &error), &error);
     return sums.loss / (double)sums.counted;
 }
 
@@ -111,7 +99,7 @@ static void compare_digest(FILE *file, const char *kind, struct dl2_network *net
     expect_line(file, kind, tensor.name, &want, &want_square);
     float *values = dl2_calloc(tensor.count, sizeof *values);
     assert_non_null(values);
-    ok(dl2_network_get(net, index, part, values, &error), &error);
+    expect_ok(dl2_network_get(net, index, part, values, &error), &error);
     for (size_t k = 0; k < tensor.count; k++) {
         got += values[k] * fill(k, 7);
         square += (double)values[k] * values[k];
@@ -154,7 +142,7 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
                 values[k] = (float)(t.rank > 1   ? spread * fill(k, i + 1)
                                     : around_one ? 1 + 0.25 * fill(k, i + 1)
                                                  : 0.1 * fill(k, i + 1));
-            ok(dl2_network_set(net, i, DL2_NETWORK_VALUE, values, &error), &error);
+            expect_ok(dl2_network_set(net, i, DL2_NETWORK_VALUE, values, &error), &error);
             free(values);
         }
         char path[4096];
@@ -177,13 +165,13 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
                 if (t.parameter)
                     compare_digest(file, "gradient", net, i, DL2_NETWORK_GRADIENT, 2e-4);
             }
-            ok(dl2_network_update(net, &update, &error), &error);
+            expect_ok(dl2_network_update(net, &update, &error), &error);
         }
         for (size_t i = 0; i < tensors; i++)
             compare_digest(file, "value", net, i, DL2_NETWORK_VALUE, values_within);
         struct dl2_loss_sums sums;
-        ok(dl2_network_evaluate(net, &input, &error), &error);
-        ok(dl2_network_take_sums(net, &sums, &error), &error);
+        expect_ok(dl2_network_evaluate(net, &input, &error), &error);
+        expect_ok(dl2_network_take_sums(net, &sums, &error), &error);
         expect_line(file, "evaluation", NULL, &want, NULL);
         assert_true(fabs(sums.loss / BATCH - want) < 1e-4);
         fclose(file);
@@ -195,14 +183,12 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
 
 static void convnet_as_in_pytorch(void **state)
 {
-    (void)state;
     compare_with_pytorch("convnet", PIXELS, 2e-4);
 }
 
 /* Residual blocks, with and without a projection. */
 static void resnet20_as_in_pytorch(void **state)
 {
-    (void)state;
     compare_with_pytorch("resnet20", 16, 1e-3);
 }
 
@@ -217,7 +203,7 @@ static float *all_of(struct dl2_network *net, enum dl2_network_part part, size_t
         dl2_network_tensor(net, i, &t);
         all = dl2_realloc(all, total + t.count, sizeof *all);
         assert_non_null(all);
-        ok(dl2_network_get(net, i, part, all + total, &error), &error);
+        expect_ok(dl2_network_get(net, i, part, all + total, &error), &error);
         total += t.count;
     }
     if (count)
@@ -238,7 +224,7 @@ static float *trained(struct dl2_device *device, const char *arch, unsigned pixe
     for (unsigned step = 0; step < 2; step++) {
         const struct dl2_network_input input = {large, labels, BATCH - step, NULL, 1};
         one_step(net, &input, step);
-        ok(dl2_network_update(net, &update, &error), &error);
+        expect_ok(dl2_network_update(net, &update, &error), &error);
     }
     float *all = all_of(net, DL2_NETWORK_VALUE, count);
     free(large);
@@ -248,7 +234,6 @@ static float *trained(struct dl2_device *device, const char *arch, unsigned pixe
 
 static void two_runs_are_the_same_bits(void **state)
 {
-    (void)state;
     const struct dl2_device_class *ops = dl2_device_default();
     for (unsigned threads = 1; threads <= 2; threads++) {
         size_t count, again_count;
@@ -267,8 +252,8 @@ static double evaluated(struct dl2_network *net, const struct dl2_network_input 
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_loss_sums sums;
-    ok(dl2_network_evaluate(net, input, &error), &error);
-    ok(dl2_network_take_sums(net, &sums, &error), &error);
+    expect_ok(dl2_network_evaluate(net, input, &error), &error);
+    expect_ok(dl2_network_take_sums(net, &sums, &error), &error);
     return sums.loss / (double)sums.counted;
 }
 
@@ -287,7 +272,7 @@ static void averages(struct dl2_device *device)
     for (unsigned n = 0; n < 3; n++) {
         const struct dl2_update update = {0.1f, 0.9f, 0.01f, false, decays[n]};
         one_step(net, &input, n);
-        ok(dl2_network_update(net, &update, &error), &error);
+        expect_ok(dl2_network_update(net, &update, &error), &error);
         float *values = all_of(net, DL2_NETWORK_VALUE, NULL);
         for (size_t i = 0; i < count; i++)
             want[i] = decays[n] * want[i] + (1 - decays[n]) * values[i];
@@ -299,8 +284,8 @@ static void averages(struct dl2_device *device)
         assert_true(fabsf(average[i] - want[i]) <= 1e-6f * (1 + fabsf(want[i])));
 
     const double own = evaluated(net, &input);
-    ok(dl2_network_use_average(net, true, &error), &error);
-    ok(dl2_network_use_average(net, true, &error), &error);
+    expect_ok(dl2_network_use_average(net, true, &error), &error);
+    expect_ok(dl2_network_use_average(net, true, &error), &error);
     const double averaged = evaluated(net, &input);
     assert_true(fabs(own - averaged) > 1e-3);
     float *shown = all_of(net, DL2_NETWORK_VALUE, NULL);
@@ -308,7 +293,7 @@ static void averages(struct dl2_device *device)
     const struct dl2_network_step step = {3, 1, false, false};
     assert_int_equal(dl2_network_train(net, &input, &step, &error), DL2_ERR_ARGUMENT);
     dl2_error_clear(&error);
-    ok(dl2_network_use_average(net, false, &error), &error);
+    expect_ok(dl2_network_use_average(net, false, &error), &error);
     assert_true(fabs(evaluated(net, &input) - own) < 1e-6);
     free(shown);
     shown = all_of(net, DL2_NETWORK_VALUE, NULL);
@@ -320,7 +305,7 @@ static void averages(struct dl2_device *device)
     for (size_t i = 0, at = 0; i < dl2_network_tensor_count(net); i++) {
         struct dl2_network_tensor t;
         dl2_network_tensor(net, i, &t);
-        ok(dl2_network_set(net, i, DL2_NETWORK_VALUE, average + at, &error), &error);
+        expect_ok(dl2_network_set(net, i, DL2_NETWORK_VALUE, average + at, &error), &error);
         at += t.count;
     }
     assert_true(fabs(evaluated(net, &input) - averaged) < 1e-6);
@@ -338,7 +323,6 @@ static void averages(struct dl2_device *device)
 
 static void averages_stand_in(void **state)
 {
-    (void)state;
     const struct dl2_device_class *ops;
     for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
         if (ops->present && !ops->present()) {
@@ -353,7 +337,7 @@ static void averages_stand_in(void **state)
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_device *device = NULL;
     const struct dl2_device_options options = {.precision = DL2_PRECISION_BF16};
-    ok(dl2_device_open("ref", &options, &device, &error), &error);
+    expect_ok(dl2_device_open("ref", &options, &device, &error), &error);
     averages(device);
     dl2_device_close(device);
 }
@@ -361,7 +345,6 @@ static void averages_stand_in(void **state)
 /* The same batch twice at half the loss's scale gives the gradient of once. */
 static void micro_batches_add_up(void **state)
 {
-    (void)state;
     const struct dl2_device_class *ops;
     for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
         struct dl2_error error = DL2_ERROR_INIT;
@@ -378,12 +361,12 @@ static void micro_batches_add_up(void **state)
         float *once = dl2_calloc(t.count, sizeof *once),
               *twice = dl2_calloc(t.count, sizeof *twice);
         one_step(net, &input, 0);
-        ok(dl2_network_get(net, last, DL2_NETWORK_GRADIENT, once, &error), &error);
+        expect_ok(dl2_network_get(net, last, DL2_NETWORK_GRADIENT, once, &error), &error);
         for (int i = 0; i < 2; i++) {
             const struct dl2_network_step half = {0, 0.5f, i > 0, false};
-            ok(dl2_network_train(net, &input, &half, &error), &error);
+            expect_ok(dl2_network_train(net, &input, &half, &error), &error);
         }
-        ok(dl2_network_get(net, last, DL2_NETWORK_GRADIENT, twice, &error), &error);
+        expect_ok(dl2_network_get(net, last, DL2_NETWORK_GRADIENT, twice, &error), &error);
         for (size_t k = 0; k < t.count; k++)
             assert_true(fabsf(once[k] - twice[k]) < 1e-5f);
         free(once);
@@ -435,23 +418,23 @@ static size_t all_kinds(struct dl2_device *device, const struct learner *learner
                      {&mixed, {4 * round + 3, 0.5f, true, false}}};
         for (int i = 0; i < 4; i++) {
             struct dl2_loss_sums sums;
-            ok(dl2_network_train(net, calls[i].input, &calls[i].step, &error), &error);
+            expect_ok(dl2_network_train(net, calls[i].input, &calls[i].step, &error), &error);
             update.number += !calls[i].step.more;
             if (!calls[i].step.more)
-                ok(dl2_network_update(net, &update, &error), &error);
-            ok(dl2_network_take_sums(net, &sums, &error), &error);
+                expect_ok(dl2_network_update(net, &update, &error), &error);
+            expect_ok(dl2_network_take_sums(net, &sums, &error), &error);
             out[count++] = sums.loss / (double)sums.counted;
         }
         /* Without a look in between, as a trainer has it. */
-        ok(dl2_network_evaluate(net, &fewer, &error), &error);
-        ok(dl2_network_evaluate(net, &plain, &error), &error);
+        expect_ok(dl2_network_evaluate(net, &fewer, &error), &error);
+        expect_ok(dl2_network_evaluate(net, &plain, &error), &error);
         struct dl2_loss_sums sums;
-        ok(dl2_network_take_sums(net, &sums, &error), &error);
+        expect_ok(dl2_network_take_sums(net, &sums, &error), &error);
         assert_int_equal(sums.counted, 2 * BATCH - 1);
         out[count++] = sums.loss / (double)sums.counted;
     }
     float logits[BATCH * 3];
-    ok(dl2_network_last(net, NULL, logits, &error), &error);
+    expect_ok(dl2_network_last(net, NULL, logits, &error), &error);
     for (int i = 0; i < BATCH * 3; i++)
         out[count++] = logits[i];
     dl2_network_destroy(net);
@@ -482,7 +465,7 @@ static void learn_alike(const struct learner *learner)
             int status = ops->open(&options, &device, &error);
             if (status == DL2_ERR_UNSUPPORTED && p != DL2_PRECISION_FP32)
                 continue;
-            ok(status, &error);
+            expect_ok(status, &error);
             all_kinds(device, learner, got);
             for (size_t i = 0; i < figures; i++)
                 if (!(fabs(got[i] - want[i]) < within[p]))
@@ -494,7 +477,6 @@ static void learn_alike(const struct learner *learner)
 
 static void devices_and_precisions_learn_alike(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof learners / sizeof learners[0]; i++)
         learn_alike(&learners[i]);
 }
@@ -551,7 +533,6 @@ static void spy_ingest_run(struct dl2_ingest *ingest, const uint8_t *from, const
 
 static void spy_record_begin(struct dl2_device *device)
 {
-    (void)device;
     assert_false(spy.recording);
     spy.recording = true;
     spy.begun++;
@@ -559,7 +540,6 @@ static void spy_record_begin(struct dl2_device *device)
 
 static struct dl2_recording *spy_record_end(struct dl2_device *device)
 {
-    (void)device;
     assert_true(spy.recording);
     spy.recording = false;
     return (struct dl2_recording *)&spy;
@@ -601,7 +581,6 @@ static struct dl2_device *spied(void)
 /* What is done a second time is recorded, and replayed from the third time on. */
 static void steps_are_recorded(void **state)
 {
-    (void)state;
     enum { CONVS = 6 }; /* of convnet */
     static const uint32_t partner[BATCH] = {3, 0, 1, 2};
     struct dl2_error error = DL2_ERROR_INIT;
@@ -617,9 +596,10 @@ static void steps_are_recorded(void **state)
                 for (int time = 0; time < 5; time++, runs++) {
                     const struct dl2_network_input *input = mix ? &mixed : &plain;
                     if (evaluated)
-                        ok(dl2_network_evaluate(net, input, &error), &error);
+                        expect_ok(dl2_network_evaluate(net, input, &error), &error);
                     else
-                        ok(dl2_network_train(net, input, &steps[accumulate], &error), &error);
+                        expect_ok(dl2_network_train(net, input, &steps[accumulate], &error),
+                                  &error);
                 }
     assert_int_equal(kinds, 5);
     assert_int_equal(spy.ingests, runs);
@@ -630,7 +610,7 @@ static void steps_are_recorded(void **state)
     for (unsigned count = 1; count < BATCH; count++)
         for (int time = 0; time < 3; time++) {
             const struct dl2_network_input fewer = {images, labels, count, NULL, 1};
-            ok(dl2_network_evaluate(net, &fewer, &error), &error);
+            expect_ok(dl2_network_evaluate(net, &fewer, &error), &error);
         }
     assert_int_equal(spy.begun, kinds + BATCH - 1);
     dl2_network_destroy(net);
@@ -641,7 +621,6 @@ static void steps_are_recorded(void **state)
 
 static void a_batch_that_fits_is_named(void **state)
 {
-    (void)state;
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_device *device = spied();
     struct dl2_network_config config = DL2_NETWORK_DEFAULTS;
@@ -667,7 +646,6 @@ static void a_batch_that_fits_is_named(void **state)
 /* Names and counts as torchvision has them. */
 static void architectures(void **state)
 {
-    (void)state;
     static const struct {
         const char *arch;
         unsigned pixels;
@@ -694,7 +672,7 @@ static void architectures(void **state)
         graph.error = &error;
         int first = dl2_graph_images(&graph, known[i].pixels, known[i].pixels, 3);
         graph.logits = arch->build(&graph, first, 1000);
-        ok(dl2_graph_plan(&graph, 4), &error);
+        expect_ok(dl2_graph_plan(&graph, 4), &error);
         size_t parameters = 0;
         const struct dl2_tensor *found = NULL;
         for (size_t k = 0; k < graph.tensor_count; k++) {
@@ -711,7 +689,6 @@ static void architectures(void **state)
 
 static void what_makes_no_sense(void **state)
 {
-    (void)state;
     struct dl2_device *device = opened(dl2_device_default(), 1);
     struct dl2_network_config config = DL2_NETWORK_DEFAULTS;
     struct dl2_error error = DL2_ERROR_INIT;

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/file.h"
 #include "network/safetensors.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const float weights[6] = {1, -2, 3.5f, 0, 5e-30f, 6};
 static const int64_t seen[1] = {-7};
@@ -46,7 +40,6 @@ static int parse(const void *data, size_t size, struct dl2_safetensors *checkpoi
 
 static void round_trip(void **state)
 {
-    (void)state;
     struct dl2_bytes file = DL2_BYTES_INIT;
     make(&file);
     struct dl2_safetensors checkpoint;
@@ -76,7 +69,6 @@ static void round_trip(void **state)
 
 static void cut_short_or_damaged_is_refused(void **state)
 {
-    (void)state;
     struct dl2_bytes file = DL2_BYTES_INIT;
     make(&file);
     struct dl2_safetensors checkpoint;
@@ -106,7 +98,6 @@ static void cut_short_or_damaged_is_refused(void **state)
 
 static void nonsense_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *header;
         size_t data;
@@ -157,7 +148,6 @@ static void nonsense_is_refused(void **state)
 
 static void files_are_named_in_errors(void **state)
 {
-    (void)state;
     char path[] = "/tmp/dl2-checkpoint.XXXXXX";
     int descriptor = mkstemp(path);
     assert_true(descriptor >= 0);

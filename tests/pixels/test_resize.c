@@ -3,15 +3,9 @@
 #include "common/simd.h"
 #include "pixels/crop.h"
 #include "pixels/resize_kernels.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 struct golden {
     uint32_t width, height, channels;
@@ -58,7 +52,6 @@ static int resize(struct dl2_resizer *resizer, const struct dl2_raster *in,
 
 static void test_pillows_figures(void **state)
 {
-    (void)state;
     struct dl2_resizer resizer = DL2_RESIZER_INIT;
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
         const struct golden *golden = &goldens[i];
@@ -83,7 +76,6 @@ static void test_pillows_figures(void **state)
 /* Samples of a slope, each in the middle of the first of the four pixels that it covers. */
 static void test_shift(void **state)
 {
-    (void)state;
     enum { SIDE = 40 };
     struct dl2_resizer resizer = DL2_RESIZER_INIT;
     uint8_t data[SIDE * SIDE], out[SIDE * SIDE];
@@ -107,7 +99,6 @@ static void test_shift(void **state)
 
 static void test_flip(void **state)
 {
-    (void)state;
     struct dl2_resizer resizer = DL2_RESIZER_INIT;
     uint8_t *data = pattern(33 * 21 * 3);
     const struct dl2_raster in = pixels_of(data, 33, 21, 3);
@@ -125,7 +116,6 @@ static void test_flip(void **state)
 
 static void test_gray_to_three(void **state)
 {
-    (void)state;
     struct dl2_resizer resizer = DL2_RESIZER_INIT;
     uint8_t *data = pattern(13 * 11);
     const struct dl2_raster in = pixels_of(data, 13, 11, 1);
@@ -142,7 +132,6 @@ static void test_gray_to_three(void **state)
 /* One colour stays that colour at every size: the weights add up. */
 static void test_flat_colour(void **state)
 {
-    (void)state;
     struct dl2_resizer resizer = DL2_RESIZER_INIT;
     uint8_t *data = malloc(97 * 89), *out = malloc(128 * 128);
     for (int value = 0; value < 256; value += 51) {
@@ -162,7 +151,6 @@ static void test_flat_colour(void **state)
 
 static void test_refusals(void **state)
 {
-    (void)state;
     struct dl2_resizer resizer = DL2_RESIZER_INIT;
     static const uint8_t data[4 * 4 * 3];
     uint8_t out[12];
@@ -252,7 +240,6 @@ static uint8_t *resized_by(const struct dl2_resize_kernels *kernels, const struc
  * boxes, types and layouts. */
 static void test_paths_agree(void **state)
 {
-    (void)state;
     static const unsigned flags[] = {DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
     static const uint32_t steps[] = {1, 1, 2, 4};
     struct dl2_random random;
@@ -329,7 +316,6 @@ static uint8_t clipped(double value)
 /* The definition: planes resized apart, then colours, with JPEG's centred chroma. */
 static void test_planes(void **state)
 {
-    (void)state;
     static const uint32_t chroma[][2] = {{1, 1}, {2, 1}, {2, 2}};
     struct dl2_random random;
     dl2_random_init(&random, 8, DL2_RANDOM_AUGMENT, 0, 0);
@@ -367,7 +353,6 @@ static void test_planes(void **state)
  * nearest even; NCHW the same. */
 static void test_types(void **state)
 {
-    (void)state;
     enum { W = 37, H = 11, N = W * H * 3 };
     struct picture picture;
     make_picture(&picture, DL2_COLOR_YCBCR, 90, 50, 1, 2, 2);
@@ -418,7 +403,6 @@ static void test_types(void **state)
 /* A wide window: thousands of taps still sum to 1, and none is lost to rounding. */
 static void test_many_taps(void **state)
 {
-    (void)state;
     enum { SIDE = 60000 };
     uint8_t *data = malloc(SIDE);
     for (uint32_t i = 0; i < SIDE; i++)
@@ -438,7 +422,6 @@ static void test_many_taps(void **state)
 
 static void test_reduction(void **state)
 {
-    (void)state;
     static const struct {
         double width, height;
         uint32_t reduction;
@@ -473,7 +456,6 @@ static struct dl2_crop training_crop(const struct dl2_crop_config *config, uint3
 /* Crops lie within the image and have the area and aspect that were asked for, spread as told. */
 static void test_random_crops(void **state)
 {
-    (void)state;
     const struct dl2_crop_config config = defaults;
     enum { TRIES = 4000 };
     double area_sum = 0, aspect_sum = 0;
@@ -503,7 +485,6 @@ static void test_random_crops(void **state)
 /* Where no crop fits: the middle, as wide or as high as the aspect allows. */
 static void test_central_crop(void **state)
 {
-    (void)state;
     struct dl2_crop_config config = defaults;
     config.area_min = 0.9; /* of 1000x10, no such part has an aspect near 1 */
     struct dl2_crop crop = training_crop(&config, 1000, 10, 0);
@@ -526,7 +507,6 @@ static void test_central_crop(void **state)
 /* The number of tries a crop takes must not decide the flip, nor its switch the crop. */
 static void test_flip_is_drawn_first(void **state)
 {
-    (void)state;
     struct dl2_crop_config config = defaults;
     for (uint64_t i = 0; i < 200; i++) {
         config.flip = true;
@@ -543,7 +523,6 @@ static void test_flip_is_drawn_first(void **state)
 /* The rectangle that validation asks for holds all that the whole image would have given. */
 static void test_validation_needs_no_more(void **state)
 {
-    (void)state;
     static const uint32_t sizes[][2] = {{500, 333}, {333, 500}, {64, 64},   {73, 73}, {1, 1},
                                         {7, 400},   {400, 7},   {1024, 31}, {90, 80}};
     struct dl2_crop_config config = defaults;

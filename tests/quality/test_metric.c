@@ -3,15 +3,9 @@
 #include "quality/metric.h"
 #include "quality/scorer.h"
 #include "tests/quality/pattern.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static void assert_close_at(double value, double truth, double tolerance, int line)
 {
@@ -173,7 +167,6 @@ static double textbook_ms_ssim(const struct dl2_image *a, const struct dl2_image
 
 static void scikit_image_agrees(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t width, height, channels, strength;
         int shift;
@@ -230,7 +223,6 @@ static void fill_hard(struct dl2_image *image, int kind, uint32_t seed)
 
 static void textbook_agrees(void **state)
 {
-    (void)state;
     /* Around the widths of vectors and strips; heights that leave a group of rows unfinished. */
     static const uint32_t sizes[][2] = {{11, 11}, {13, 12},   {18, 15},   {25, 11},
                                         {26, 14}, {27, 31},   {42, 17},   {43, 13},
@@ -255,7 +247,6 @@ static void textbook_agrees(void **state)
 /* Odd sizes at every scale, several strips (of an odd width at first), and a negative mean. */
 static void textbook_agrees_on_ms_ssim(void **state)
 {
-    (void)state;
     static const uint32_t sizes[][2] = {{176, 176}, {177, 183},  {191, 178},
                                         {207, 177}, {4097, 176}, {8201, 177}};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
@@ -282,7 +273,6 @@ static void textbook_agrees_on_ms_ssim(void **state)
  * multiply-adds. */
 static void simd_equals_c(void **state)
 {
-    (void)state;
     for (size_t p = 1; p < path_count; p++)
         for (uint32_t width = 1; width < 420; width += width < 80 ? 1 : 23)
             for (uint32_t channels = 1; channels <= 3; channels += 2) {
@@ -314,7 +304,6 @@ static void simd_equals_c(void **state)
 /* Sums of many large squares: a lane of 32 bits would overflow. */
 static void long_sums_are_exact(void **state)
 {
-    (void)state;
     const size_t count = 3000017;
     uint8_t *a = calloc(count, 1), *b = malloc(count);
     assert_true(a && b);
@@ -327,7 +316,6 @@ static void long_sums_are_exact(void **state)
 
 static void identical_images(void **state)
 {
-    (void)state;
     for (size_t p = 0; p < path_count; p++) {
         struct dl2_scorer *scorer = scorer_for(p);
         struct dl2_image a = new_image(83, 29, 3), b = new_image(83, 29, 3);
@@ -354,7 +342,6 @@ static void identical_images(void **state)
 
 static void black_and_white(void **state)
 {
-    (void)state;
     struct dl2_image black = flat_image(100, 40, 3, 0), white = flat_image(100, 40, 3, 255);
     for (size_t p = 0; p < path_count; p++) {
         struct dl2_scorer *scorer = scorer_for(p);
@@ -370,7 +357,6 @@ static void black_and_white(void **state)
 
 static void small_images_have_no_ms_ssim(void **state)
 {
-    (void)state;
     struct dl2_scorer *scorer = scorer_for(0);
     for (uint32_t side = 175; side <= 176; side++)
         for (int wide = 0; wide < 2; wide++) {
@@ -383,7 +369,6 @@ static void small_images_have_no_ms_ssim(void **state)
 
 static void small_images_have_no_ssim(void **state)
 {
-    (void)state;
     static const uint32_t sizes[][2] = {{1, 1}, {10, 11}, {11, 10}, {1, 500}, {500, 1}};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (size_t p = 0; p < path_count; p++) {
@@ -402,7 +387,6 @@ static void small_images_have_no_ssim(void **state)
 /* A gray image is the same as R = G = B, on either side. */
 static void gray_against_colour(void **state)
 {
-    (void)state;
     struct dl2_image gray = new_image(190, 180, 1), same = new_image(190, 180, 3),
                      colour = new_image(190, 180, 3);
     pattern_fill(&gray, 0, 0);
@@ -431,7 +415,6 @@ static void gray_against_colour(void **state)
 /* A scorer's memory is reused: what it scored before must not show. */
 static void scorers_are_reusable(void **state)
 {
-    (void)state;
     struct dl2_scorer *scorer = scorer_for(path_count - 1);
     struct dl2_image large = new_image(400, 90, 3), noise = new_image(400, 90, 3);
     struct dl2_image small = new_image(33, 21, 3), other = new_image(33, 21, 3),
@@ -465,7 +448,6 @@ static void scorers_are_reusable(void **state)
 
 static void registry(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
         assert_ptr_equal(dl2_metric_find(dl2_metric_at(i)->name), dl2_metric_at(i));
     assert_null(dl2_metric_at(DL2_METRIC_COUNT));

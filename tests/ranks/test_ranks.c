@@ -5,17 +5,10 @@
  */
 #include "network/network.h"
 #include "ranks/world_local.h"
+#include "tests/unit.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants those above it */
-#include <cmocka.h>
 
 enum { PIXELS = 8, IMAGE = PIXELS * PIXELS * 3, STEPS = 6, PARTS = 2, BATCH = 4, RANKS = 3 };
 
@@ -169,7 +162,6 @@ static void compare(const char *device, unsigned count, double limit)
 
 static void ranks_are_one_large_batch(void **state)
 {
-    (void)state;
     make_images();
     for (size_t i = 0; dl2_device_at(i); i++)
         for (unsigned count = 2; count <= RANKS; count++) {

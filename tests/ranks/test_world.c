@@ -6,16 +6,9 @@
 #include "common/random.h"
 #include "ranks/reducer.h"
 #include "ranks/world_local.h"
+#include "tests/unit.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants those above it */
-#include <cmocka.h>
 
 /* Failures end the process: a cmocka assertion in another thread would jump into a stack that isn't
  * its own. */
@@ -196,7 +189,6 @@ static void with_ranks(unsigned ranks, void (*check)(const struct dl2_world *wor
 
 static void ranks_add_up_and_tell(void **state)
 {
-    (void)state;
     static const unsigned sizes[] = {1, 2, 3, 7};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         with_ranks(sizes[i], check_world);
@@ -229,14 +221,12 @@ static void leave_early(const struct dl2_world *world)
 
 static void nobody_waits_for_who_left(void **state)
 {
-    (void)state;
     for (int i = 0; i < 50; i++)
         with_ranks(2 + (unsigned)i % 3, leave_early);
 }
 
 static void a_world_of_one_needs_none(void **state)
 {
-    (void)state;
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_world *world;
     int exit_status;

@@ -3,18 +3,10 @@
 #include "common/memory.h"
 #include "report/analysis.h"
 #include "report/html.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define T2 4.302652729911275  /* Student's t, 97.5%, 2 degrees of freedom */
 #define T4 2.7764451051977987 /* 4 */
@@ -72,7 +64,6 @@ static void assert_near(double value, double expected)
 
 static void test_judge(void **state)
 {
-    (void)state;
     assert_int_equal(dl2_judge(-0.4, 0.6, 1), DL2_VERDICT_WITHIN); /* to the very edge */
     assert_int_equal(dl2_judge(-0.4, 0.61, 1), DL2_VERDICT_LIKELY);
     assert_int_equal(dl2_judge(-1.2, 0.3, 1), DL2_VERDICT_UNLIKELY);
@@ -85,7 +76,6 @@ static void test_judge(void **state)
 
 static void test_mean(void **state)
 {
-    (void)state;
     double three[] = {3, 1, 2}, one[] = {5};
     const struct dl2_estimate a = dl2_estimate_mean(three, 3);
     assert_near(a.mean, 2);
@@ -99,7 +89,6 @@ static void test_mean(void **state)
 /* One variant: the block design must be the paired t-test. Differences -1, 0, -0.5. */
 static void test_paired(void **state)
 {
-    (void)state;
     struct case_study made;
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 72, 75}, 0},
                                {"jpeg-50", 0.1, 200, 3, {69, 72, 74.5}, 0}};
@@ -122,7 +111,6 @@ static void test_paired(void **state)
  */
 static void test_block(void **state)
 {
-    (void)state;
     struct case_study made;
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 72, 74}, 0},
                                {"a", 0.1, 200, 3, {69, 71, 76}, 0},
@@ -139,7 +127,6 @@ static void test_block(void **state)
 /* No seed in common: Welch's standard error, the smaller sample's degrees of freedom. */
 static void test_unpaired(void **state)
 {
-    (void)state;
     struct case_study made;
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 71, 72}, 0},
                                {"a", 0.1, 200, 3, {70, 72, 74}, 10}};
@@ -154,7 +141,6 @@ static void test_unpaired(void **state)
 /* A variant that lacks a seed doesn't spoil the block for the others. */
 static void test_missing_seed(void **state)
 {
-    (void)state;
     struct case_study made;
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 72, 75}, 0},
                                {"a", 0.1, 200, 3, {69, 72, 74.5}, 0},
@@ -176,7 +162,6 @@ static void assert_says(const struct dl2_advice *advice, const char *words)
 /* All noise is equal in all rows, so that residuals are 0 and intervals are points. */
 static void test_advice_sure(void **state)
 {
-    (void)state;
     struct case_study made;
     const struct row rows[] = {{"raw", 1, 100, 2, {70, 71}, 0},
                                {"jpeg-10", 0.04, 400, 2, {60, 61}, 0},
@@ -197,7 +182,6 @@ static void test_advice_sure(void **state)
 
 static void test_advice_likely(void **state)
 {
-    (void)state;
     struct case_study made; /* as test_paired: -0.5 with +-1.24 */
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 72, 75}, 0},
                                {"jpeg-50", 0.1, 50, 3, {69, 72, 74.5}, 0}};
@@ -220,7 +204,6 @@ static void test_advice_likely(void **state)
 
 static void test_advice_one_seed(void **state)
 {
-    (void)state;
     struct case_study made;
     const struct row rows[] = {{"raw", 1, 100, 1, {70}, 0}, {"jpeg-50", 0.1, 200, 1, {70.2}, 0}};
     analyse(&made, rows, 2, 1);
@@ -233,7 +216,6 @@ static void test_advice_one_seed(void **state)
 
 static void test_advice_none(void **state)
 {
-    (void)state;
     struct case_study made;
     const struct row rows[] = {{"raw", 1, NAN, 2, {70, 71}, 0},
                                {"jpeg-10", 0.04, NAN, 2, {60, 61}, 0},
@@ -254,7 +236,6 @@ static void test_advice_none(void **state)
 
 static void test_escaping(void **state)
 {
-    (void)state;
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_html html = DL2_HTML_INIT(&error);
     dl2_html_element(&html, "b class='x'", "%s", "<a & \"b\" 'c'>\x01\xff é");

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/random.h"
 #include "tests/train/schedule_vectors.h"
+#include "tests/unit.h"
 #include "train/budget.h"
 #include "train/mixup.h"
 #include "train/schedule.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -23,7 +18,6 @@ static void agrees(const struct dl2_schedule *schedule, const double *expected, 
 
 static void policies_equal_pytorch(void **state)
 {
-    (void)state;
     struct dl2_schedule schedule = {DL2_LR_COSINE, 0.4, 0.01, 10, 0, 1};
     agrees(&schedule, torch_cosine, COUNT(torch_cosine));
     schedule.policy = DL2_LR_LINEAR;
@@ -40,7 +34,6 @@ static void policies_equal_pytorch(void **state)
  * 12 epochs. */
 static void warmup_comes_first(void **state)
 {
-    (void)state;
     struct dl2_schedule schedule = {DL2_LR_COSINE, 1, 0, 12, 4, 1};
     const double expected[] = {0.25,
                                0.5,
@@ -67,7 +60,6 @@ static void warmup_comes_first(void **state)
 
 static void ends_where_it_should(void **state)
 {
-    (void)state;
     for (int policy = DL2_LR_COSINE; policy <= DL2_LR_EXPONENTIAL; policy++) {
         struct dl2_schedule schedule = {(enum dl2_lr_policy)policy, 0.5, 0.02, 2.7, 0.3, 0.01};
         assert_float_equal(dl2_schedule_lr(&schedule, 2.7), 0.02, 1e-12);
@@ -116,7 +108,6 @@ static double simulate(double seconds, double every, double step, double validat
 
 static void a_budget_is_kept_and_used(void **state)
 {
-    (void)state;
     static const struct {
         double seconds, every, step, validate;
     } runs[] = {
@@ -138,7 +129,6 @@ static void a_budget_is_kept_and_used(void **state)
 
 static void a_budget_without_a_speed_knows_nothing(void **state)
 {
-    (void)state;
     struct dl2_budget budget = {.seconds = 10};
     assert_true(isinf(dl2_budget_epochs(&budget, 0, 0)));
     for (int i = 0; i < 5; i++)
@@ -151,7 +141,6 @@ static void a_budget_without_a_speed_knows_nothing(void **state)
 /* Beta(a, a): mean 1/2, variance 1 / (4 (2 a + 1)). */
 static void mixup_draws_from_beta(void **state)
 {
-    (void)state;
     static const double alphas[] = {0.05, 0.2, 1, 3};
     for (size_t i = 0; i < COUNT(alphas); i++) {
         double sum = 0, squares = 0;
