@@ -11,7 +11,10 @@ loader_pictures = tests/loader/pictures.c tests/loader/pictures.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/loader/test_allocations tests/loader/test_batch_decoder tests/loader/test_batching \
-	tests/loader/test_loader tests/loader/test_sampler
+	tests/loader/test_fetch tests/loader/test_loader tests/loader/test_sampler
+tests_loader_test_fetch_SOURCES = tests/loader/test_fetch.c $(loader_pictures)
+tests_loader_test_fetch_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_loader_test_fetch_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
 tests_loader_test_loader_SOURCES = tests/loader/test_loader.c $(loader_pictures)
 tests_loader_test_loader_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_loader_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
@@ -30,16 +33,8 @@ tests_loader_test_allocations_LDADD = libloader.la libdataset.la libcodec.la lib
 tests_loader_test_sampler_SOURCES = tests/loader/test_sampler.c
 tests_loader_test_sampler_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_sampler_LDADD = libloader.la libcommon.la $(CMOCKA_LIBS)
-TESTS += tests/loader/test_allocations tests/loader/test_batch_decoder tests/loader/test_batching tests/loader/test_loader \
-	tests/loader/test_sampler
-endif
-
-if HAVE_CMOCKA
-check_PROGRAMS += tests/loader/test_fetch
-tests_loader_test_fetch_SOURCES = tests/loader/test_fetch.c
-tests_loader_test_fetch_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_loader_test_fetch_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
-TESTS += tests/loader/test_fetch
+TESTS += tests/loader/test_allocations tests/loader/test_batch_decoder tests/loader/test_batching tests/loader/test_fetch \
+	tests/loader/test_loader tests/loader/test_sampler
 endif
 
 # Not a test: `make tests/bench/bench_batching && ./tests/bench/bench_batching`.

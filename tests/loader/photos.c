@@ -63,6 +63,7 @@ int make_photos(void **state)
         put(name, file.data, file.size);
     }
     dl2_bytes_free(&file);
+    reopen();
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 char root[256];
+struct dl2_dataset *samples;
 
 void put(const char *name, const void *data, size_t size)
 {
@@ -15,11 +16,9 @@ void put(const char *name, const void *data, size_t size)
     char *path = dl2_path_join(root, name);
     char *slash = strrchr(path, '/');
     *slash = '\0';
-    if (dl2_make_folders(path, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_make_folders(path, &error), &error);
     *slash = '/';
-    if (dl2_file_write(path, data, size, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_file_write(path, data, size, &error), &error);
     free(path);
 }
 
@@ -38,11 +37,9 @@ static void put_jpeg(const char *name, const uint8_t *pixels, unsigned width, un
     struct dl2_bytes file = DL2_BYTES_INIT;
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
-    if (dl2_image_reshape(&image, width, height, channels, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_image_reshape(&image, width, height, channels, &error), &error);
     memcpy(image.data, pixels, (size_t)width * height * channels);
-    if (dl2_image_encode(dl2_codec_find("jpeg"), &image, &options, &file, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_image_encode(dl2_codec_find("jpeg"), &image, &options, &file, &error), &error);
     put(name, file.data, file.size);
     dl2_image_free(&image);
     dl2_bytes_free(&file);
@@ -73,10 +70,15 @@ static void name_of(unsigned number, char *name)
 
 int make_root(void **state)
 {
-    (void)state;
     const char *base = getenv("TMPDIR");
     snprintf(root, sizeof root, "%s/dl2-loader.XXXXXX", base ? base : "/tmp");
     return mkdtemp(root) ? 0 : -1;
+}
+
+void reopen(void)
+{
+    dl2_dataset_close(samples);
+    samples = open_all();
 }
 
 int make_pictures(void **state)
@@ -88,12 +90,14 @@ int make_pictures(void **state)
         name_of(i, name);
         put_picture(name, i);
     }
+    reopen();
     return 0;
 }
 
 int remove_root(void **state)
 {
-    (void)state;
+    dl2_dataset_close(samples);
+    samples = NULL;
     char command[320];
     snprintf(command, sizeof command, "rm -rf '%s'", root);
     return system(command);
@@ -111,8 +115,7 @@ struct dl2_dataset *open_all(void)
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     struct dl2_dataset *dataset;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_dataset_open(root, &options, &dataset, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_dataset_open(root, &options, &dataset, &error), &error);
     return dataset;
 }
 
@@ -132,14 +135,96 @@ struct dl2_loader *create(const struct dl2_dataset *dataset, const struct dl2_lo
 {
     struct dl2_loader *loader;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_loader_create(dataset, config, &loader, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_loader_create(dataset, config, &loader, &error), &error);
     return loader;
 }
 
 void start(struct dl2_loader *loader, uint64_t epoch, uint64_t step)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_loader_start_epoch(loader, epoch, step, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_loader_start_epoch(loader, epoch, step, &error), &error);
+}
+
+int drain(struct dl2_loader *loader, unsigned *batches, struct dl2_error *error)
+{
+    struct dl2_batch *batch;
+    int status;
+    unsigned count = 0;
+    while ((status = dl2_loader_next(loader, &batch, error)) == 1) {
+        count++;
+        dl2_loader_release(loader, batch);
+    }
+    if (batches)
+        *batches = count;
+    return status;
+}
+
+struct loaded *load_epoch(struct dl2_loader *loader, unsigned channels, uint64_t epoch,
+                          uint64_t step)
+{
+    struct loaded *all = calloc(1, sizeof *all);
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_batch *batch;
+    const size_t bytes = (size_t)SIZE * SIZE * channels;
+    start(loader, epoch, step);
+    int status;
+    while ((status = dl2_loader_next(loader, &batch, &error)) == 1) {
+        assert_int_equal(batch->epoch, epoch);
+        assert_int_equal(batch->step, step + all->steps);
+        assert_true(all->count + batch->count <= COUNT);
+        memcpy(all->images + all->count * bytes, batch->images, batch->count * bytes);
+        memcpy(all->labels + all->count, batch->labels, batch->count * sizeof *batch->labels);
+        memcpy(all->indices + all->count, batch->indices, batch->count * sizeof *batch->indices);
+        all->count += batch->count;
+        all->steps++;
+        dl2_loader_release(loader, batch);
+    }
+    expect_ok(status, &error);
+    return all;
+}
+
+void expect_same(const struct loaded *a, const struct loaded *b)
+{
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->steps, b->steps);
+    assert_memory_equal(a->indices, b->indices, sizeof a->indices);
+    assert_memory_equal(a->labels, b->labels, sizeof a->labels);
+    assert_memory_equal(a->images, b->images, sizeof a->images);
+}
+
+static int compare_u32(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+void expect_every_sample(struct loaded *loaded, uint32_t count)
+{
+    assert_int_equal(loaded->count, count);
+    qsort(loaded->indices, count, sizeof *loaded->indices, compare_u32);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(loaded->indices[i], i);
+}
+
+void expect_exact_restarts(struct dl2_loader *loader, size_t count)
+{
+    struct loaded *whole = load_epoch(loader, 3, 7, 0);
+    const size_t bytes = (size_t)SIZE * SIZE * 3;
+    assert_int_equal(whole->count, count);
+    for (uint64_t step = 0; step <= whole->steps; step++) {
+        struct dl2_batch *batch;
+        start(loader, step, step % 3);
+        for (uint64_t i = 0; i < step % 4; i++) {
+            assert_int_equal(dl2_loader_next(loader, &batch, NULL), 1);
+            dl2_loader_release(loader, batch);
+        }
+        struct loaded *rest = load_epoch(loader, 3, 7, step);
+        const size_t skipped = step < whole->steps ? (size_t)step * 8 : count;
+        assert_int_equal(rest->count, count - skipped);
+        assert_memory_equal(rest->indices, whole->indices + skipped,
+                            rest->count * sizeof(uint32_t));
+        assert_memory_equal(rest->images, whole->images + skipped * bytes, rest->count * bytes);
+        free(rest);
+    }
+    free(whole);
 }

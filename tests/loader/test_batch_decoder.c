@@ -14,8 +14,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { BATCH = 8 };
-
 /* ---- a decoder ---- */
 
 struct fake {
@@ -43,24 +41,22 @@ struct dl2_decode_slot {
 
 static bool fake_takes(const struct dl2_batch_decoder *decoder, const struct dl2_jpeg_plain *jpeg)
 {
-    (void)decoder;
     return jpeg->width != 33; /* some it doesn't */
 }
 
-static int fake_slot_create(struct dl2_batch_decoder *decoder, unsigned samples, unsigned side,
+static int fake_slot_create(struct dl2_batch_decoder *decoder, unsigned count, unsigned side,
                             unsigned channels, struct dl2_decode_slot **out,
                             struct dl2_error *error)
 {
-    (void)error;
     struct dl2_decode_slot *slot = calloc(1, sizeof *slot);
     slot->fake = (struct fake *)decoder;
-    slot->samples = samples;
+    slot->samples = count;
     slot->side = side;
     slot->channels = channels;
     slot->sample_bytes = (size_t)side * side * channels;
-    slot->device = malloc(samples * slot->sample_bytes);
-    slot->host = malloc(samples * slot->sample_bytes);
-    slot->places = calloc(samples, sizeof *slot->places);
+    slot->device = malloc(count * slot->sample_bytes);
+    slot->host = malloc(count * slot->sample_bytes);
+    slot->places = calloc(count, sizeof *slot->places);
     *out = slot;
     return DL2_OK;
 }
@@ -103,7 +99,6 @@ static uint8_t *fake_images(struct dl2_decode_slot *slot)
 static int fake_add(struct dl2_decode_slot *slot, unsigned n, const struct dl2_encoded *image,
                     struct dl2_error *error)
 {
-    (void)error;
     slot->places[n].kind = ENCODED;
     slot->places[n].image = *image;
     slot->places[n].data = malloc(image->size);
@@ -220,7 +215,6 @@ static int fake_finish(struct dl2_decode_slot *slot, unsigned count, bool *refus
 static int fake_download(struct dl2_batch_decoder *decoder, void *to, const uint8_t *images,
                          size_t bytes, struct dl2_error *error)
 {
-    (void)decoder, (void)error;
     memcpy(to, images, bytes);
     return DL2_OK;
 }
@@ -228,7 +222,6 @@ static int fake_download(struct dl2_batch_decoder *decoder, void *to, const uint
 static void fake_stats(const struct dl2_batch_decoder *decoder,
                        struct dl2_batch_decoder_stats *stats)
 {
-    (void)decoder;
     *stats = (struct dl2_batch_decoder_stats){0};
 }
 
@@ -238,47 +231,9 @@ static const struct dl2_batch_decoder_class fake_class = {
 
 /* ---- epochs ---- */
 
-struct epoch {
-    uint8_t images[PHOTOS * SIZE * SIZE * 3];
-    int32_t labels[PHOTOS];
-    uint32_t indices[PHOTOS];
-    size_t count;
-};
-
-static struct epoch *load(struct dl2_loader *loader, unsigned channels, uint64_t number,
-                          uint64_t step)
-{
-    struct epoch *all = calloc(1, sizeof *all);
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_batch *batch;
-    const size_t bytes = (size_t)SIZE * SIZE * channels;
-    start(loader, number, step);
-    int status;
-    while ((status = dl2_loader_next(loader, &batch, &error)) == 1) {
-        assert_true(all->count + batch->count <= PHOTOS);
-        memcpy(all->images + all->count * bytes, batch->images, batch->count * bytes);
-        memcpy(all->labels + all->count, batch->labels, batch->count * sizeof *batch->labels);
-        memcpy(all->indices + all->count, batch->indices, batch->count * sizeof *batch->indices);
-        all->count += batch->count;
-        dl2_loader_release(loader, batch);
-    }
-    if (status < 0)
-        fail_msg("%s", error.message);
-    return all;
-}
-
-static void expect_same(const struct epoch *want, const struct epoch *have)
-{
-    assert_int_equal(want->count, have->count);
-    assert_memory_equal(want->indices, have->indices, sizeof want->indices);
-    assert_memory_equal(want->labels, have->labels, sizeof want->labels);
-    assert_memory_equal(want->images, have->images, sizeof want->images);
-}
-
 static struct dl2_loader_config settings(bool train, unsigned workers, unsigned channels)
 {
     struct dl2_loader_config config = config_for(train, workers);
-    config.batch = BATCH;
     config.channels = channels;
     config.resize = train ? 0 : 18;
     return config;
@@ -293,10 +248,9 @@ static struct fake make_fake(const struct dl2_loader_config *config, unsigned re
 static void compare(bool train, unsigned channels, bool splices)
 {
     static const unsigned workers[] = {1, 2, 5}, refuses[] = {0, 1, 4};
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = settings(train, 2, channels);
-    struct dl2_loader *plain = create(dataset, &config);
-    struct epoch *want = load(plain, channels, 6, 0);
+    struct dl2_loader *plain = create(samples, &config);
+    struct loaded *want = load_epoch(plain, channels, 6, 0);
     size_t bad, had;
     const char *const *bad_texts = dl2_loader_bad(plain, &bad);
     uint64_t whole = 0;
@@ -306,8 +260,8 @@ static void compare(bool train, unsigned channels, bool splices)
         struct fake fake = make_fake(&config, refuses[i % 3]);
         config.decoder = &fake.base;
         config.decoder_splices = splices;
-        struct dl2_loader *loader = create(dataset, &config);
-        struct epoch *have = load(loader, channels, 6, 0);
+        struct dl2_loader *loader = create(samples, &config);
+        struct loaded *have = load_epoch(loader, channels, 6, 0);
         expect_same(want, have);
         free(have);
         const char *const *texts = dl2_loader_bad(loader, &had);
@@ -329,12 +283,10 @@ static void compare(bool train, unsigned channels, bool splices)
     assert_true(whole > 0);
     free(want);
     dl2_loader_destroy(plain);
-    dl2_dataset_close(dataset);
 }
 
 static void test_same_bytes(void **state)
 {
-    (void)state;
     for (int train = 0; train < 2; train++)
         for (unsigned channels = 1; channels <= 3; channels += 2)
             for (int splices = 0; splices < 2; splices++)
@@ -344,8 +296,6 @@ static void test_same_bytes(void **state)
 /* Spliced, fewer bytes are decoded. */
 static void test_splices(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     uint64_t bytes[2], shifted = 0;
     for (int splices = 0; splices < 2; splices++) {
         struct dl2_loader_config config = settings(true, 2, 3);
@@ -353,54 +303,47 @@ static void test_splices(void **state)
         struct fake fake = make_fake(&config, 0);
         config.decoder = &fake.base;
         config.decoder_splices = splices;
-        struct dl2_loader *loader = create(dataset, &config);
-        free(load(loader, 3, 0, 0));
+        struct dl2_loader *loader = create(samples, &config);
+        free(load_epoch(loader, 3, 0, 0));
         bytes[splices] = atomic_load(&fake.bytes);
         shifted += atomic_load(&fake.shifted);
         dl2_loader_destroy(loader);
     }
     assert_true(bytes[1] < bytes[0] * 9 / 10);
     assert_true(shifted > 0); /* of widths that no interval divides */
-    dl2_dataset_close(dataset);
 }
 
 /* Damage within is the decoder's to refuse, a missing end the headers' to tell; both are named, and
  * their places filled, as without a decoder. */
 static void test_bad_samples(void **state)
 {
-    (void)state;
     spoil_photo(3, true);
     spoil_photo(14, true);
     spoil_photo(13, false);
     spoil_photo(40, true);
+    reopen();
     for (int train = 0; train < 2; train++)
         compare(train, 3, false);
     compare(true, 3, true);
 
     /* The first error ends the epoch, after the batches before it. */
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = settings(false, 3, 3);
     for (int with = 0; with < 2; with++) {
         struct fake fake = make_fake(&config, 0);
         config.decoder = with ? &fake.base : NULL;
         config.stop_on_bad = true;
-        struct dl2_loader *loader = create(dataset, &config);
+        struct dl2_loader *loader = create(samples, &config);
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_batch *batch;
         start(loader, 0, 0);
-        int status, batches = 0;
-        while ((status = dl2_loader_next(loader, &batch, &error)) == 1) {
-            batches++;
-            dl2_loader_release(loader, batch);
-        }
-        assert_int_equal(status, DL2_ERR_FORMAT);
+        unsigned batches;
+        assert_int_equal(drain(loader, &batches, &error), DL2_ERR_FORMAT);
         assert_non_null(strstr(error.message, "class0/003.jpg: decode: "));
         assert_int_equal(batches, 0); /* number 1 of the dataset's order */
         start(loader, 0, 5);          /* behind the bad ones but for 40, which is there */
         assert_true(dl2_loader_next(loader, &batch, NULL) <= 1);
         dl2_loader_destroy(loader);
     }
-    dl2_dataset_close(dataset);
     repair_photo(3);
     repair_photo(14);
     repair_photo(13);
@@ -410,40 +353,18 @@ static void test_bad_samples(void **state)
 /* Left in the middle and begun anywhere, with batches staged, being finished and ready. */
 static void test_restarts(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = settings(true, 3, 3);
     struct fake fake = make_fake(&config, 3);
     fake.micros = 500;
     config.decoder = &fake.base;
     config.depth = 4;
-    struct dl2_loader *loader = create(dataset, &config);
-    struct epoch *whole = load(loader, 3, 7, 0);
-    const size_t bytes = (size_t)SIZE * SIZE * 3;
-    for (uint64_t step = 0; step <= 7; step++) {
-        struct dl2_batch *batch;
-        start(loader, step, step % 3);
-        for (uint64_t i = 0; i < step % 4; i++) {
-            assert_int_equal(dl2_loader_next(loader, &batch, NULL), 1);
-            dl2_loader_release(loader, batch);
-        }
-        struct epoch *rest = load(loader, 3, 7, step);
-        const size_t skipped = step < 7 ? (size_t)step * BATCH : PHOTOS;
-        assert_int_equal(rest->count, PHOTOS - skipped);
-        assert_memory_equal(rest->indices, whole->indices + skipped,
-                            rest->count * sizeof(uint32_t));
-        assert_memory_equal(rest->images, whole->images + skipped * bytes, rest->count * bytes);
-        free(rest);
-    }
-    free(whole);
+    struct dl2_loader *loader = create(samples, &config);
+    expect_exact_restarts(loader, PHOTOS);
     dl2_loader_destroy(loader);
-    dl2_dataset_close(dataset);
 }
 
 static void test_destroy_at_any_time(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     for (unsigned workers = 1; workers <= 4; workers++)
         for (unsigned taken = 0; taken < 5; taken++) {
             struct dl2_loader_config config = settings(true, workers, 3);
@@ -451,7 +372,7 @@ static void test_destroy_at_any_time(void **state)
             fake.micros = taken * 300;
             config.decoder = &fake.base;
             config.depth = 2 + workers % 2;
-            struct dl2_loader *loader = create(dataset, &config);
+            struct dl2_loader *loader = create(samples, &config);
             struct dl2_batch *batch;
             if (taken > 0)
                 start(loader, 0, 0);
@@ -461,14 +382,11 @@ static void test_destroy_at_any_time(void **state)
                 dl2_loader_release(loader, batch);
             dl2_loader_destroy(loader);
         }
-    dl2_dataset_close(dataset);
 }
 
 /* A decoder that fails ends the epoch with its error, after the batches before; nothing hangs. */
 static void test_decoder_fails(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     for (unsigned batching = DL2_BATCHING_STRICT; batching <= DL2_BATCHING_AWARE; batching++)
         for (unsigned at = 1; at <= 5; at += 2) {
             struct dl2_loader_config config = settings(true, 3, 3);
@@ -476,35 +394,22 @@ static void test_decoder_fails(void **state)
             fake.fails_at = at;
             config.decoder = &fake.base;
             config.batching = (enum dl2_batching)batching;
-            struct dl2_loader *loader = create(dataset, &config);
+            struct dl2_loader *loader = create(samples, &config);
             struct dl2_error error = DL2_ERROR_INIT;
-            struct dl2_batch *batch;
             start(loader, 0, 0);
-            int status;
-            while ((status = dl2_loader_next(loader, &batch, &error)) == 1)
-                dl2_loader_release(loader, batch);
-            assert_int_equal(status, DL2_ERR_SYSTEM);
+            assert_int_equal(drain(loader, NULL, &error), DL2_ERR_SYSTEM);
             assert_non_null(strstr(error.message, "the card fell out"));
-            free(load(loader, 3, 1, 0)); /* here it works again */
+            free(load_epoch(loader, 3, 1, 0)); /* here it works again */
             dl2_loader_destroy(loader);
         }
-    dl2_dataset_close(dataset);
-}
-
-static int compare_u32(const void *left, const void *right)
-{
-    const uint32_t *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
 }
 
 /* In other orders, and shared with the processors, each sample comes once, with its own pixels. */
 static void test_orders_and_shares(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = settings(true, 3, 3);
-    struct dl2_loader *plain = create(dataset, &config);
-    struct epoch *want = load(plain, 3, 2, 0);
+    struct dl2_loader *plain = create(samples, &config);
+    struct loaded *want = load_epoch(plain, 3, 2, 0);
     dl2_loader_destroy(plain);
     const size_t bytes = (size_t)SIZE * SIZE * 3;
     for (unsigned i = 0; i < 6; i++) {
@@ -513,9 +418,9 @@ static void test_orders_and_shares(void **state)
         other.batching = (enum dl2_batching)(i % 3);
         other.decoder = &fake.base;
         other.decoder_shares = i >= 3;
-        struct dl2_loader *loader = create(dataset, &other);
+        struct dl2_loader *loader = create(samples, &other);
         struct dl2_loader_stats stats;
-        struct epoch *have = load(loader, 3, 2, 0);
+        struct loaded *have = load_epoch(loader, 3, 2, 0);
         dl2_loader_get_stats(loader, &stats);
         assert_true(stats.decoder_images > 0);
         if (i >= 3) /* the first batches of a run are halved */
@@ -528,21 +433,16 @@ static void test_orders_and_shares(void **state)
             assert_int_equal(have->labels[k], want->labels[from]);
             assert_memory_equal(have->images + k * bytes, want->images + from * bytes, bytes);
         }
-        qsort(have->indices, PHOTOS, sizeof *have->indices, compare_u32);
-        for (uint32_t k = 0; k < PHOTOS; k++)
-            assert_int_equal(have->indices[k], k);
+        expect_every_sample(have, PHOTOS);
         free(have);
         dl2_loader_destroy(loader);
     }
     free(want);
-    dl2_dataset_close(dataset);
 }
 
 /* A slow decoder gets little, a fast one much. */
 static void test_shares_follow_rates(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     uint64_t given[2];
     for (unsigned slow = 0; slow < 2; slow++) {
         struct dl2_loader_config config = settings(true, 2, 3);
@@ -550,24 +450,21 @@ static void test_shares_follow_rates(void **state)
         fake.micros = slow ? 20000 : 0;
         config.decoder = &fake.base;
         config.decoder_shares = true;
-        struct dl2_loader *loader = create(dataset, &config);
+        struct dl2_loader *loader = create(samples, &config);
         struct dl2_loader_stats stats;
-        free(load(loader, 3, 0, 0));
+        free(load_epoch(loader, 3, 0, 0));
         dl2_loader_stats_reset(loader);
         for (uint64_t i = 1; i < 5; i++)
-            free(load(loader, 3, i, 0));
+            free(load_epoch(loader, 3, i, 0));
         dl2_loader_get_stats(loader, &stats);
         given[slow] = stats.decoder_images;
         dl2_loader_destroy(loader);
     }
     assert_true(given[1] > 0 && given[1] < given[0]);
-    dl2_dataset_close(dataset);
 }
 
 static void test_misuse(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader *loader;
     for (unsigned i = 0; i < 3; i++) {
         struct dl2_loader_config config = settings(true, 1, 3);
@@ -577,16 +474,14 @@ static void test_misuse(void **state)
         config.dtype = i == 0 ? DL2_FLOAT32 : DL2_UINT8;
         config.layout = i == 1 ? DL2_NCHW : DL2_NHWC;
         config.decoded_cache_bytes = i == 2 ? 1 << 20 : 0;
-        assert_int_equal(dl2_loader_create(dataset, &config, &loader, &error), DL2_ERR_ARGUMENT);
+        assert_int_equal(dl2_loader_create(samples, &config, &loader, &error), DL2_ERR_ARGUMENT);
         assert_non_null(strstr(error.message, "batch decoder"));
     }
-    dl2_dataset_close(dataset);
 }
 
 /* What is plain, and what is not. */
 static void test_plain_jpeg(void **state)
 {
-    (void)state;
     struct dl2_bytes file = DL2_BYTES_INIT;
     struct dl2_jpeg_plain plain;
     make_photo(1, &file);

@@ -44,8 +44,7 @@ static int take(struct dl2_loader *loader, struct album *album, unsigned limit)
         add_batch(album, batch);
         dl2_loader_release(loader, batch);
     }
-    if (status < 0)
-        fail_msg("%s", error.message);
+    expect_ok(status, &error);
     return status;
 }
 
@@ -71,7 +70,6 @@ struct noise {
 static int add_noise(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
                      unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
 {
-    (void)error;
     struct noise *noise = context;
     atomic_fetch_add(&noise->calls, 1);
     if (index % 4 == 0 && noise->slow_ns) {
@@ -98,8 +96,6 @@ static void use_operations(struct dl2_loader_config *config, struct noise *noise
  * where it is known who is slow. */
 static void test_same_pixels_in_all_modes(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     for (unsigned operations = 0; operations <= 3; operations += 3)
         for (int train = 0; train < 2; train++) {
             struct album *expected = NULL;
@@ -110,7 +106,7 @@ static void test_same_pixels_in_all_modes(void **state)
                     config.batching = modes[mode];
                     config.batch = 4 + workers;
                     use_operations(&config, &noise, operations);
-                    struct dl2_loader *loader = create(dataset, &config);
+                    struct dl2_loader *loader = create(samples, &config);
                     for (unsigned epoch = 0; epoch < 4; epoch++) {
                         struct album *album = calloc(1, sizeof *album);
                         start(loader, epoch, 0);
@@ -136,14 +132,11 @@ static void test_same_pixels_in_all_modes(void **state)
                 }
             free(expected);
         }
-    dl2_dataset_close(dataset);
 }
 
 /* Nor does it matter how bytes come, with next to no room for what is read ahead. */
 static void test_same_pixels_however_read(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct album *expected = NULL;
     for (enum dl2_io io = DL2_IO_AUTO; io <= DL2_IO_URING; io++)
         for (unsigned mode = 0; mode < MODES; mode++)
@@ -156,7 +149,7 @@ static void test_same_pixels_however_read(void **state)
                 config.fetch.ahead = io == DL2_IO_DIRECT ? 0 : 2;
                 config.decoded_cache_bytes = 100000;
                 use_operations(&config, &noise, 2);
-                const int status = dl2_loader_create(dataset, &config, &loader, NULL);
+                const int status = dl2_loader_create(samples, &config, &loader, NULL);
                 if (io == DL2_IO_URING && status == DL2_ERR_UNSUPPORTED)
                     continue;
                 assert_int_equal(status, 0);
@@ -180,21 +173,18 @@ static void test_same_pixels_however_read(void **state)
                 dl2_loader_destroy(loader);
             }
     free(expected);
-    dl2_dataset_close(dataset);
 }
 
 /* Samples that take a hundred times as long as others do go aside, in the first epoch in the middle
  * of their operations. */
 static void test_slow_samples_go_aside(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct noise noise = {5000000, 0};
     struct dl2_loader_config config = config_for(true, 4);
     config.batching = DL2_BATCHING_AWARE;
     config.slow_percentile = 60; /* of 61 samples 16 are slow */
     use_operations(&config, &noise, 3);
-    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_loader *loader = create(samples, &config);
     struct dl2_loader_stats stats;
     for (unsigned epoch = 0; epoch < 4; epoch++) {
         struct album *album = calloc(1, sizeof *album);
@@ -208,19 +198,16 @@ static void test_slow_samples_go_aside(void **state)
     assert_true(stats.aside > 0);
     assert_int_equal(atomic_load(&noise.calls), 4 * 3 * COUNT); /* no operation ran twice */
     dl2_loader_destroy(loader);
-    dl2_dataset_close(dataset);
 }
 
 /* Stopped after any step and resumed, by another loader with another batching: what had not come
  * comes, and nothing else. */
 static void test_resume(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct noise noise = {200000, 0};
     struct dl2_loader_config config = config_for(true, 5);
     use_operations(&config, &noise, 2);
-    struct dl2_loader *strict = create(dataset, &config);
+    struct dl2_loader *strict = create(samples, &config);
     struct album *expected = calloc(1, sizeof *expected);
     start(strict, 6, 0);
     take(strict, expected, UINT32_MAX);
@@ -231,7 +218,7 @@ static void test_resume(void **state)
             for (unsigned step = 0; step <= 8; step++) {
                 struct album *album = calloc(1, sizeof *album);
                 config.batching = modes[mode];
-                struct dl2_loader *loader = create(dataset, &config);
+                struct dl2_loader *loader = create(samples, &config);
                 start(loader, 6, 0);
                 take(loader, album, step / 2);
                 /* Saved twice: what is resumed can be saved again. */
@@ -246,7 +233,7 @@ static void test_resume(void **state)
                     assert_int_equal(at.missing_count, 0);
                 out_of_order += at.missing_count;
                 config.batching = modes[next_mode];
-                struct dl2_loader *other = create(dataset, &config);
+                struct dl2_loader *other = create(samples, &config);
                 assert_int_equal(dl2_loader_resume(other, &at, NULL), 0);
                 dl2_loader_destroy(loader);
                 take(other, album, UINT32_MAX);
@@ -257,15 +244,12 @@ static void test_resume(void **state)
             }
     assert_true(out_of_order > 0);
     free(expected);
-    dl2_dataset_close(dataset);
 }
 
 static void test_positions_that_are_none(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = config_for(true, 2);
-    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_loader *loader = create(samples, &config);
     struct dl2_loader_position at;
     assert_int_equal(dl2_loader_get_position(loader, &at, NULL), DL2_ERR_ARGUMENT);
     static const uint32_t beyond[] = {3, 10}, twice[] = {3, 3}, good[] = {0, 9};
@@ -284,14 +268,11 @@ static void test_positions_that_are_none(void **state)
     assert_int_equal(album->total, COUNT - 8);
     free(album);
     dl2_loader_destroy(loader);
-    dl2_dataset_close(dataset);
 }
 
 /* Stopped at any moment, with samples aside or waiting for a place, and begun again: no hang. */
 static void test_stop_at_any_time(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     for (unsigned mode = 1; mode < MODES; mode++)
         for (unsigned workers = 1; workers <= 16; workers += 3)
             for (unsigned taken = 0; taken < 6; taken++) {
@@ -301,7 +282,7 @@ static void test_stop_at_any_time(void **state)
                 config.batch = 3;
                 config.slow_percentile = modes[mode] == DL2_BATCHING_AWARE ? 60 : 0;
                 use_operations(&config, &noise, 2);
-                struct dl2_loader *loader = create(dataset, &config);
+                struct dl2_loader *loader = create(samples, &config);
                 struct album *album = calloc(1, sizeof *album);
                 struct dl2_batch *batch;
                 for (unsigned epoch = 0; epoch < 3; epoch++) {
@@ -315,14 +296,11 @@ static void test_stop_at_any_time(void **state)
                 dl2_loader_destroy(loader);
                 free(album);
             }
-    dl2_dataset_close(dataset);
 }
 
 /* A bad sample's place is filled by the next good one, in any mode; in validation it is blank. */
 static void test_bad_samples(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     spoil(3);
     spoil(8);
     spoil(30);
@@ -333,7 +311,7 @@ static void test_bad_samples(void **state)
                 struct dl2_loader_config config = config_for(train, workers);
                 config.batching = modes[mode];
                 use_operations(&config, &noise, 2);
-                struct dl2_loader *loader = create(dataset, &config);
+                struct dl2_loader *loader = create(samples, &config);
                 for (unsigned epoch = 0; epoch < 2; epoch++) {
                     struct album *album = calloc(1, sizeof *album);
                     start(loader, epoch, 0);
@@ -356,16 +334,11 @@ static void test_bad_samples(void **state)
                 assert_int_equal(stats.bad, 3);
                 dl2_loader_destroy(loader);
             }
-    dl2_dataset_close(dataset);
 }
 
 static int refuse_some(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
                        unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
 {
-    (void)random;
-    (void)width;
-    (void)height;
-    (void)channels;
     pixels[0] = 77;
     if (index == *(const uint32_t *)context)
         return dl2_error_set(error, DL2_ERR_FORMAT, "not to my taste");
@@ -375,8 +348,6 @@ static int refuse_some(void *context, uint32_t index, struct dl2_random *random,
 /* With stop_on_bad the epoch ends with the error, whoever waits for what; an operation may fail. */
 static void test_stop_on_bad(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     uint32_t disliked = 20;
     const struct dl2_operation operation = {"taste", refuse_some, &disliked};
     for (unsigned mode = 0; mode < MODES; mode++)
@@ -388,7 +359,7 @@ static void test_stop_on_bad(void **state)
                 config.stop_on_bad = true;
                 config.operations = &operation;
                 config.operation_count = 1;
-                struct dl2_loader *loader = create(dataset, &config);
+                struct dl2_loader *loader = create(samples, &config);
                 for (unsigned round = 0; round < 2; round++) {
                     struct dl2_error error = DL2_ERROR_INIT;
                     struct dl2_batch *got;
@@ -406,15 +377,12 @@ static void test_stop_on_bad(void **state)
                 }
                 dl2_loader_destroy(loader);
             }
-    dl2_dataset_close(dataset);
 }
 
 /* Over all ranks each sample comes once in validation, and at most once in training; all ranks
  * have the same steps, with empty batches where there is nothing left. */
 static void test_ranks(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     for (unsigned mode = 0; mode < MODES; mode++)
         for (int train = 0; train < 2; train++)
             for (unsigned world = 2; world <= 32; world *= 2) {
@@ -426,7 +394,7 @@ static void test_ranks(void **state)
                     config.batch = 3;
                     config.rank = rank;
                     config.world = world;
-                    struct dl2_loader *loader = create(dataset, &config);
+                    struct dl2_loader *loader = create(samples, &config);
                     const unsigned before = album->batches;
                     start(loader, 2, 0);
                     take(loader, album, UINT32_MAX);
@@ -441,13 +409,10 @@ static void test_ranks(void **state)
                     assert_true(album->seen[i] <= 1);
                 free(album);
             }
-    dl2_dataset_close(dataset);
 }
 
 static void test_misuse_is_an_error(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader *loader;
     const struct dl2_operation nameless = {NULL, refuse_some, NULL}, empty = {"empty", NULL, NULL};
     struct dl2_loader_config wrong[5];
@@ -460,8 +425,7 @@ static void test_misuse_is_an_error(void **state)
     wrong[4].operations = &empty;
     wrong[3].operation_count = wrong[4].operation_count = 1;
     for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(dl2_loader_create(dataset, &wrong[i], &loader, NULL), DL2_ERR_ARGUMENT);
-    dl2_dataset_close(dataset);
+        assert_int_equal(dl2_loader_create(samples, &wrong[i], &loader, NULL), DL2_ERR_ARGUMENT);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_pictures, remove_root)

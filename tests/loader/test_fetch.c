@@ -6,6 +6,7 @@
 #include "loader/cache.h"
 #include "loader/fetch.h"
 #include "loader/read_ahead.h"
+#include "tests/loader/pictures.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,23 +14,14 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-enum { COUNT = 200, THREADS = 4 };
-
-static char root[256];
+enum { SAMPLES = 200, THREADS = 4 };
 
 static size_t size_of(unsigned number)
 {
@@ -50,64 +42,38 @@ static void name_of(unsigned number, char *name)
     sprintf(name, "%s/class%u/%03u.jpg", root, number / 50, number);
 }
 
-static void put(unsigned number, size_t size)
+static void put_sample(unsigned number, size_t size)
 {
     char name[320];
-    struct dl2_error error = DL2_ERROR_INIT;
     uint8_t *data = malloc(size + 1);
     fill(number, data, size);
     name_of(number, name);
-    *strrchr(name, '/') = '\0';
-    assert_int_equal(dl2_make_folders(name, &error), 0);
-    name_of(number, name);
-    if (dl2_file_write(name, data, size, &error) < 0)
-        fail_msg("%s", error.message);
+    put(name + strlen(root) + 1, data, size);
     free(data);
 }
 
 static int make_samples(void **state)
 {
-    (void)state;
-    const char *base = getenv("TMPDIR");
-    snprintf(root, sizeof root, "%s/dl2-fetch.XXXXXX", base ? base : "/tmp");
-    if (!mkdtemp(root))
+    if (make_root(state) != 0)
         return -1;
-    for (unsigned i = 0; i < COUNT; i++)
-        put(i, size_of(i));
+    for (unsigned i = 0; i < SAMPLES; i++)
+        put_sample(i, size_of(i));
+    reopen();
+    assert_int_equal(dl2_dataset_count(samples), SAMPLES);
     return 0;
-}
-
-static int remove_samples(void **state)
-{
-    (void)state;
-    char command[320];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
-}
-
-static struct dl2_dataset *open_all(void)
-{
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    struct dl2_dataset *dataset;
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_dataset_open(root, &options, &dataset, &error) < 0)
-        fail_msg("%s", error.message);
-    assert_int_equal(dl2_dataset_count(dataset), COUNT);
-    return dataset;
 }
 
 static const struct dl2_loader_config loader_config = DL2_LOADER_DEFAULTS;
 static struct dl2_planner planner; /* of the fetch that a test made last; they live one at a time */
 
-static struct dl2_fetch *create(const struct dl2_dataset *dataset,
-                                const struct dl2_fetch_config *config,
-                                const struct dl2_cache *decoded)
+static struct dl2_fetch *new_fetch(const struct dl2_dataset *dataset,
+                                   const struct dl2_fetch_config *config,
+                                   const struct dl2_cache *decoded)
 {
     planner = dl2_planner_of(dataset, &loader_config);
     struct dl2_fetch *fetch;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_fetch_create(&planner, config, decoded, &fetch, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_fetch_create(&planner, config, decoded, &fetch, &error), &error);
     return fetch;
 }
 
@@ -133,8 +99,7 @@ static void take_and_check(struct dl2_fetch *fetch, size_t position, uint32_t in
                            struct dl2_fetched *fetched)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (take(fetch, position, index, fetched, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(take(fetch, position, index, fetched, &error), &error);
     assert_true(is_right(index, fetched->data, fetched->size));
     dl2_fetch_give(fetch, fetched);
 }
@@ -143,9 +108,9 @@ static void shuffle(uint32_t *order, unsigned seed)
 {
     struct dl2_random random;
     dl2_random_init(&random, seed, DL2_RANDOM_TEST, 1, 0);
-    for (uint32_t i = 0; i < COUNT; i++)
+    for (uint32_t i = 0; i < SAMPLES; i++)
         order[i] = i;
-    for (uint32_t i = COUNT - 1; i > 0; i--) {
+    for (uint32_t i = SAMPLES - 1; i > 0; i--) {
         const uint32_t j = dl2_random_below(&random, i + 1), kept = order[i];
         order[i] = order[j];
         order[j] = kept;
@@ -156,7 +121,6 @@ static void shuffle(uint32_t *order, unsigned seed)
 
 static void cache_is_bounded_exactly(void **state)
 {
-    (void)state;
     struct dl2_cache *cache;
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_cache_create(100, 799, &cache, &error), DL2_ERR_ARGUMENT);
@@ -215,8 +179,8 @@ static void *use_cache(void *argument)
 {
     struct cache_user *user = argument;
     for (unsigned round = 0; round < 20; round++)
-        for (unsigned n = 0; n < COUNT; n++) {
-            const unsigned i = (n * 7 + user->number * 50) % COUNT;
+        for (unsigned n = 0; n < SAMPLES; n++) {
+            const unsigned i = (n * 7 + user->number * 50) % SAMPLES;
             const struct dl2_cache_block *found = dl2_cache_find(user->cache, i);
             if (found) {
                 user->wrong += !is_right(i, found->data, found->size);
@@ -238,9 +202,8 @@ static void *use_cache(void *argument)
 
 static void cache_is_shared_by_threads(void **state)
 {
-    (void)state;
     struct dl2_cache *cache;
-    assert_int_equal(dl2_cache_create(COUNT, 500000, &cache, NULL), 0);
+    assert_int_equal(dl2_cache_create(SAMPLES, 500000, &cache, NULL), 0);
     struct cache_user users[THREADS] = {{0}};
     unsigned filled = 0;
     for (unsigned i = 0; i < THREADS; i++) {
@@ -256,7 +219,7 @@ static void cache_is_shared_by_threads(void **state)
     struct dl2_cache_stats stats;
     dl2_cache_get_stats(cache, &stats);
     assert_int_equal(stats.count, filled);
-    assert_true(filled > 50 && filled < COUNT);
+    assert_true(filled > 50 && filled < SAMPLES);
     assert_true(stats.bytes <= 500000);
     dl2_cache_destroy(cache);
 }
@@ -265,46 +228,41 @@ static void cache_is_shared_by_threads(void **state)
 
 static void direct_reads_and_caches(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     uint64_t all = 0;
-    for (unsigned i = 0; i < COUNT; i++)
+    for (unsigned i = 0; i < SAMPLES; i++)
         all += size_of(i);
     struct dl2_fetch_config config = {.io = DL2_IO_DIRECT, .cache_bytes = 300000};
-    struct dl2_fetch *fetch = create(dataset, &config, NULL);
+    struct dl2_fetch *fetch = new_fetch(samples, &config, NULL);
     struct dl2_fetched fetched = {0};
     struct dl2_fetch_stats first, second;
-    uint32_t order[COUNT];
+    uint32_t order[SAMPLES];
     shuffle(order, 1);
-    dl2_fetch_start(fetch, order, COUNT);
-    for (unsigned i = 0; i < COUNT; i++)
+    dl2_fetch_start(fetch, order, SAMPLES);
+    for (unsigned i = 0; i < SAMPLES; i++)
         take_and_check(fetch, i, order[i], &fetched);
     dl2_fetch_get_stats(fetch, &first);
     assert_int_equal(first.bytes_read, all);
-    assert_int_equal(first.requests, COUNT);
+    assert_int_equal(first.requests, SAMPLES);
     assert_int_equal(first.cache_hits, 0);
-    assert_true(first.cached > 10 && first.cached < COUNT);
+    assert_true(first.cached > 10 && first.cached < SAMPLES);
     assert_true(first.cached_bytes <= 300000 && first.cached_bytes > 290000);
     assert_true(first.memory >= first.cached_bytes);
     shuffle(order, 2);
-    dl2_fetch_start(fetch, order, COUNT);
-    for (unsigned i = 0; i < COUNT; i++)
+    dl2_fetch_start(fetch, order, SAMPLES);
+    for (unsigned i = 0; i < SAMPLES; i++)
         take_and_check(fetch, i, order[i], &fetched);
     dl2_fetch_get_stats(fetch, &second);
     assert_int_equal(second.cached, first.cached); /* it stays as it is */
     assert_int_equal(second.cache_hits, first.cached);
-    assert_int_equal(second.requests, 2 * COUNT - first.cached);
+    assert_int_equal(second.requests, 2 * SAMPLES - first.cached);
     dl2_bytes_free(&fetched.scratch);
     dl2_fetch_destroy(fetch);
-    dl2_dataset_close(dataset);
 }
 
 static void errors_name_the_file(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_fetch_config config = {.io = DL2_IO_DIRECT};
-    struct dl2_fetch *fetch = create(dataset, &config, NULL);
+    struct dl2_fetch *fetch = new_fetch(samples, &config, NULL);
     struct dl2_fetched fetched = {0};
     struct dl2_error error = DL2_ERROR_INIT;
     char name[320];
@@ -314,40 +272,35 @@ static void errors_name_the_file(void **state)
     assert_non_null(strstr(error.message, name));
     dl2_fetch_give(fetch, &fetched);
     dl2_error_clear(&error);
-    assert_int_equal(take(fetch, 0, COUNT, &fetched, &error), DL2_ERR_ARGUMENT);
+    assert_int_equal(take(fetch, 0, SAMPLES, &fetched, &error), DL2_ERR_ARGUMENT);
     dl2_fetch_give(fetch, &fetched);
-    put(9, size_of(9));
+    put_sample(9, size_of(9));
     take_and_check(fetch, 0, 9, &fetched);
     dl2_bytes_free(&fetched.scratch);
     dl2_fetch_destroy(fetch);
-    dl2_dataset_close(dataset);
 }
 
 static void eviction_is_measured(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_fetch_config config = {.io = DL2_IO_DIRECT, .drop_behind = true};
-    struct dl2_fetch *fetch = create(dataset, &config, NULL);
+    struct dl2_fetch *fetch = new_fetch(samples, &config, NULL);
     struct dl2_fetched fetched = {0};
     struct dl2_error error = DL2_ERROR_INIT;
     double resident = -1;
     /* How many pages stay is the file system's affair (in a tmpfs all do): only a share is asked
      * for. */
-    if (dl2_fetch_evict(dataset, &resident, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_fetch_evict(samples, &resident, &error), &error);
     assert_true(resident >= 0 && resident <= 1);
-    for (unsigned i = 0; i < COUNT; i++)
+    for (unsigned i = 0; i < SAMPLES; i++)
         take_and_check(fetch, i, i, &fetched);
     char name[320];
     name_of(3, name);
     assert_int_equal(unlink(name), 0);
-    assert_int_equal(dl2_fetch_evict(dataset, &resident, &error), DL2_ERR_SYSTEM);
+    assert_int_equal(dl2_fetch_evict(samples, &resident, &error), DL2_ERR_SYSTEM);
     assert_non_null(strstr(error.message, name));
-    put(3, size_of(3));
+    put_sample(3, size_of(3));
     dl2_bytes_free(&fetched.scratch);
     dl2_fetch_destroy(fetch);
-    dl2_dataset_close(dataset);
 }
 
 /* ---- a dataset in one file, with check sums of a kind, and as slow as one likes ---- */
@@ -357,7 +310,7 @@ enum { GAP = 100 };
 struct pack {
     int fd;
     char path[320];
-    uint64_t offsets[COUNT];
+    uint64_t offsets[SAMPLES];
     atomic_uint read, verified, planned;
     bool to_be_opened; /* there is no descriptor to share */
     unsigned delay_us;
@@ -366,7 +319,6 @@ struct pack {
 static bool locate_in_pack(const struct dl2_dataset *dataset, size_t index,
                            const struct dl2_slice_range *slices, struct dl2_location *location)
 {
-    (void)slices;
     const struct pack *pack = dataset->state;
     *location = (struct dl2_location){pack->path, pack->to_be_opened ? -1 : pack->fd,
                                       pack->offsets[index], size_of((unsigned)index)};
@@ -377,7 +329,6 @@ static bool locate_in_pack(const struct dl2_dataset *dataset, size_t index,
 static bool cuts_of_pack(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts)
 {
     struct pack *pack = dataset->state;
-    (void)index, (void)cuts;
     atomic_fetch_add(&pack->planned, 1);
     return false;
 }
@@ -386,7 +337,6 @@ static int verify_pack(const struct dl2_dataset *dataset, size_t index,
                        const struct dl2_slice_range *slices, const uint8_t *data, size_t size,
                        struct dl2_error *error)
 {
-    (void)slices;
     struct pack *pack = dataset->state;
     atomic_fetch_add(&pack->verified, 1);
     return is_right((unsigned)index, data, size)
@@ -416,7 +366,6 @@ static int read_pack(const struct dl2_dataset *dataset, size_t index,
 static void sample_of_pack(const struct dl2_dataset *dataset, size_t index,
                            struct dl2_sample *sample)
 {
-    (void)dataset;
     *sample = (struct dl2_sample){
         .key = "x", .path = "pack[x]", .name = "x", .label = -1, .bytes = size_of((unsigned)index)};
 }
@@ -436,7 +385,7 @@ static struct dl2_dataset open_pack(struct pack *pack, unsigned spoiled)
     pack->fd = open(pack->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     assert_true(pack->fd >= 0);
     uint64_t at = 0;
-    for (unsigned i = 0; i < COUNT; i++) {
+    for (unsigned i = 0; i < SAMPLES; i++) {
         uint8_t data[9001];
         const size_t size = size_of(i);
         fill(i, data, size);
@@ -447,7 +396,7 @@ static struct dl2_dataset open_pack(struct pack *pack, unsigned spoiled)
         assert_int_equal(write(pack->fd, zeros, GAP), GAP);
         at += size + GAP;
     }
-    return (struct dl2_dataset){.container = &pack_container, .state = pack, .count = COUNT};
+    return (struct dl2_dataset){.container = &pack_container, .state = pack, .count = SAMPLES};
 }
 
 static void close_pack(struct pack *pack)
@@ -461,8 +410,8 @@ static void close_pack(struct pack *pack)
 static const enum dl2_io modes[] = {DL2_IO_AUTO, DL2_IO_DIRECT, DL2_IO_THREADS, DL2_IO_URING};
 
 /* NULL where the kernel or the build has no io_uring. */
-static struct dl2_fetch *try_create(const struct dl2_dataset *dataset,
-                                    const struct dl2_fetch_config *config)
+static struct dl2_fetch *try_fetch(const struct dl2_dataset *dataset,
+                                   const struct dl2_fetch_config *config)
 {
     struct dl2_fetch *fetch = NULL;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -473,8 +422,7 @@ static struct dl2_fetch *try_create(const struct dl2_dataset *dataset,
         print_message("%s\n", error.message);
         return NULL;
     }
-    if (status < 0)
-        fail_msg("%s", error.message);
+    expect_ok(status, &error);
     return fetch;
 }
 
@@ -530,17 +478,17 @@ static void take_part(struct dl2_fetch *fetch, const uint32_t *order, size_t fir
  * way. */
 static void use(struct dl2_fetch *fetch)
 {
-    static uint32_t order[COUNT]; /* outlives what is under way at the end */
+    static uint32_t order[SAMPLES]; /* outlives what is under way at the end */
     for (unsigned epoch = 0; epoch < 6; epoch++) {
         dl2_fetch_start(fetch, NULL, 0);
         shuffle(order, epoch);
-        dl2_fetch_start(fetch, order, COUNT);
-        take_part(fetch, order, epoch == 4 ? COUNT / 2 : 0, epoch % 2 ? COUNT / 3 : COUNT);
+        dl2_fetch_start(fetch, order, SAMPLES);
+        take_part(fetch, order, epoch == 4 ? SAMPLES / 2 : 0, epoch % 2 ? SAMPLES / 3 : SAMPLES);
     }
     dl2_fetch_start(fetch, NULL, 0);
     shuffle(order, 9);
-    dl2_fetch_start(fetch, order, COUNT);
-    dl2_fetch_start(fetch, order, COUNT);
+    dl2_fetch_start(fetch, order, SAMPLES);
+    dl2_fetch_start(fetch, order, SAMPLES);
 }
 
 static unsigned count_descriptors(void)
@@ -555,7 +503,6 @@ static unsigned count_descriptors(void)
 
 static void every_mode_gives_the_same_bytes(void **state)
 {
-    (void)state;
     static const struct dl2_fetch_config shapes[] = {
         {.ahead = 0},
         {.ahead = 1},
@@ -565,15 +512,13 @@ static void every_mode_gives_the_same_bytes(void **state)
         {.ahead = 300, .cache_bytes = 4000000, .drop_behind = true},
     };
     struct pack pack;
-    struct dl2_dataset packed = open_pack(&pack, COUNT);
-    unlink(pack.path); /* so that it is no sample of the folder */
-    struct dl2_dataset *folder = open_all();
+    struct dl2_dataset packed = open_pack(&pack, SAMPLES);
     const unsigned descriptors = count_descriptors();
     for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++)
         for (unsigned i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
             struct dl2_fetch_config config = shapes[i / 2];
             config.io = modes[m];
-            struct dl2_fetch *fetch = try_create(i % 2 ? &packed : folder, &config);
+            struct dl2_fetch *fetch = try_fetch(i % 2 ? &packed : samples, &config);
             if (!fetch)
                 break;
             use(fetch);
@@ -583,7 +528,6 @@ static void every_mode_gives_the_same_bytes(void **state)
             dl2_fetch_destroy(fetch);
         }
     assert_int_equal(count_descriptors(), descriptors);
-    dl2_dataset_close(folder);
     close_pack(&pack);
 }
 
@@ -603,34 +547,33 @@ static void wait_for_requests(struct dl2_fetch *fetch, uint64_t count)
 
 static void neighbours_are_read_together(void **state)
 {
-    (void)state;
     struct pack pack;
-    struct dl2_dataset packed = open_pack(&pack, COUNT);
+    struct dl2_dataset packed = open_pack(&pack, SAMPLES);
     for (unsigned m = 0; m < 2 * sizeof modes / sizeof *modes; m++) {
         struct dl2_fetch_config config = {.io = modes[m / 2]};
         pack.to_be_opened = m % 2;
         if (config.io == DL2_IO_AUTO || config.io == DL2_IO_DIRECT)
             continue;
-        struct dl2_fetch *fetch = try_create(&packed, &config);
+        struct dl2_fetch *fetch = try_fetch(&packed, &config);
         if (!fetch)
             continue;
-        uint32_t order[COUNT];
+        uint32_t order[SAMPLES];
         shuffle(order, m);
         atomic_store(&pack.read, 0);
         atomic_store(&pack.verified, 0);
         atomic_store(&pack.planned, 0);
-        dl2_fetch_start(fetch, order, COUNT);
+        dl2_fetch_start(fetch, order, SAMPLES);
         wait_for_requests(fetch, 1);
-        take_part(fetch, order, 0, COUNT);
+        take_part(fetch, order, 0, SAMPLES);
         struct dl2_fetch_stats stats;
         dl2_fetch_get_stats(fetch, &stats);
         assert_int_equal(stats.requests, 1); /* all of the window lies within 1 MiB */
-        assert_int_equal(stats.ahead, COUNT);
+        assert_int_equal(stats.ahead, SAMPLES);
         assert_int_equal(stats.bytes_read,
-                         pack.offsets[COUNT - 1] + size_of(COUNT - 1) - pack.offsets[0]);
+                         pack.offsets[SAMPLES - 1] + size_of(SAMPLES - 1) - pack.offsets[0]);
         assert_int_equal(pack.read, 0);
-        assert_int_equal(pack.verified, COUNT);
-        assert_int_equal(pack.planned, COUNT); /* once, by who came first */
+        assert_int_equal(pack.verified, SAMPLES);
+        assert_int_equal(pack.planned, SAMPLES); /* once, by who came first */
         dl2_fetch_destroy(fetch);
     }
     close_pack(&pack);
@@ -638,21 +581,18 @@ static void neighbours_are_read_together(void **state)
 
 static void what_is_wrong_is_named(void **state)
 {
-    (void)state;
     for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++) {
         struct dl2_fetch_config config = {.io = modes[m]};
         struct pack pack;
         struct dl2_dataset packed = open_pack(&pack, 77);
-        uint32_t order[COUNT];
+        uint32_t order[SAMPLES];
         struct dl2_fetched fetched = {0};
         struct dl2_error error = DL2_ERROR_INIT;
-        unlink(pack.path);
-        struct dl2_dataset *folder = open_all();
-        struct dl2_fetch *fetch = try_create(&packed, &config);
+        struct dl2_fetch *fetch = try_fetch(&packed, &config);
         if (fetch) { /* a check sum that differs, and a shard cut short */
             shuffle(order, 3);
-            dl2_fetch_start(fetch, order, COUNT);
-            for (unsigned i = 0; i < COUNT; i++) {
+            dl2_fetch_start(fetch, order, SAMPLES);
+            for (unsigned i = 0; i < SAMPLES; i++) {
                 const int expected = order[i] == 77 ? DL2_ERR_FORMAT : DL2_OK;
                 assert_int_equal(take(fetch, i, order[i], &fetched, &error), expected);
                 dl2_fetch_give(fetch, &fetched);
@@ -660,8 +600,8 @@ static void what_is_wrong_is_named(void **state)
             assert_non_null(strstr(error.message, "[77]: another check sum"));
             dl2_error_clear(&error);
             assert_int_equal(ftruncate(pack.fd, (off_t)pack.offsets[150]), 0);
-            dl2_fetch_start(fetch, order, COUNT);
-            for (unsigned i = 0; i < COUNT; i++) {
+            dl2_fetch_start(fetch, order, SAMPLES);
+            for (unsigned i = 0; i < SAMPLES; i++) {
                 const uint32_t index = order[i];
                 const bool bad = index == 77 || (index >= 150 && size_of(index));
                 assert_int_equal(take(fetch, i, index, &fetched, &error) < 0, bad);
@@ -671,7 +611,7 @@ static void what_is_wrong_is_named(void **state)
             dl2_fetch_destroy(fetch);
             dl2_error_clear(&error);
         }
-        fetch = try_create(folder, &config);
+        fetch = try_fetch(samples, &config);
         if (fetch) { /* files that went, shrank and grew since the dataset was opened */
             char name[320];
             name_of(20, name);
@@ -683,8 +623,8 @@ static void what_is_wrong_is_named(void **state)
             name_of(22, name);
             assert_int_equal(dl2_file_write(name, more, sizeof more, &error), 0);
             shuffle(order, 4);
-            dl2_fetch_start(fetch, order, COUNT);
-            for (unsigned i = 0; i < COUNT; i++) {
+            dl2_fetch_start(fetch, order, SAMPLES);
+            for (unsigned i = 0; i < SAMPLES; i++) {
                 const uint32_t index = order[i];
                 const int status = take(fetch, i, index, &fetched, &error);
                 if (index == 20) {
@@ -702,10 +642,9 @@ static void what_is_wrong_is_named(void **state)
             assert_non_null(strstr(error.message, name));
             dl2_fetch_destroy(fetch);
             for (unsigned i = 20; i < 23; i++)
-                put(i, size_of(i));
+                put_sample(i, size_of(i));
         }
         dl2_bytes_free(&fetched.scratch);
-        dl2_dataset_close(folder);
         close_pack(&pack);
     }
 }
@@ -714,25 +653,23 @@ static void what_is_wrong_is_named(void **state)
  * positions that are skipped. */
 static void positions_may_be_skipped(void **state)
 {
-    (void)state;
-    struct dl2_dataset *folder = open_all();
     for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++) {
         /* So small that what is skipped would fill it. */
         struct dl2_fetch_config config = {.io = modes[m], .ahead = 16, .ahead_bytes = 100000};
-        struct dl2_fetch *fetch = try_create(folder, &config);
+        struct dl2_fetch *fetch = try_fetch(samples, &config);
         if (!fetch)
             continue;
         struct dl2_fetched a = {0}, b = {0};
-        uint32_t order[20 * COUNT];
+        uint32_t order[20 * SAMPLES];
         for (unsigned i = 0; i < 20; i++)
-            shuffle(order + (size_t)i * COUNT, i);
-        dl2_fetch_start(fetch, order, 20 * COUNT);
+            shuffle(order + (size_t)i * SAMPLES, i);
+        dl2_fetch_start(fetch, order, 20 * SAMPLES);
         wait_for_requests(fetch, config.io >= DL2_IO_THREADS);
-        for (unsigned i = 0; i < 20 * COUNT; i += 1 + i % 3) {
+        for (unsigned i = 0; i < 20 * SAMPLES; i += 1 + i % 3) {
             take_and_check(fetch, i, order[i], &a);
             if (i % 5 == 0)
                 take_and_check(fetch, i, order[i], &b);
-            if (i % 7 == 0 && i + 40 < 20 * COUNT)
+            if (i % 7 == 0 && i + 40 < 20 * SAMPLES)
                 take_and_check(fetch, i, order[i + 40], &b);
             if (i % 11 == 0)
                 take_and_check(fetch, SIZE_MAX, order[i], &b);
@@ -745,31 +682,28 @@ static void positions_may_be_skipped(void **state)
         dl2_bytes_free(&b.scratch);
         dl2_fetch_destroy(fetch);
     }
-    dl2_dataset_close(folder);
 }
 
 /* Held samples keep their bytes whatever is read meanwhile, across a start too. */
 static void held_samples_stay(void **state)
 {
-    (void)state;
-    struct dl2_dataset *folder = open_all();
     for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++) {
         struct dl2_fetch_config config = {.io = modes[m], .ahead = 32, .ahead_bytes = 400000};
-        struct dl2_fetch *fetch = try_create(folder, &config);
+        struct dl2_fetch *fetch = try_fetch(samples, &config);
         if (!fetch)
             continue;
         struct dl2_fetched held[20] = {{0}}, other = {0};
         struct dl2_error error = DL2_ERROR_INIT;
-        uint32_t order[COUNT];
+        uint32_t order[SAMPLES];
         shuffle(order, 5);
-        dl2_fetch_start(fetch, order, COUNT);
+        dl2_fetch_start(fetch, order, SAMPLES);
         wait_for_requests(fetch, config.io >= DL2_IO_THREADS);
         for (unsigned i = 0; i < 20; i++)
             assert_int_equal(take(fetch, i, order[i], &held[i], &error), 0);
-        for (unsigned i = 20; i < COUNT; i++)
+        for (unsigned i = 20; i < SAMPLES; i++)
             take_and_check(fetch, i, order[i], &other);
-        dl2_fetch_start(fetch, order, COUNT);
-        for (unsigned i = 0; i < COUNT; i++)
+        dl2_fetch_start(fetch, order, SAMPLES);
+        for (unsigned i = 0; i < SAMPLES; i++)
             take_and_check(fetch, i, order[i], &other);
         for (unsigned i = 0; i < 20; i++) {
             assert_true(is_right(order[i], held[i].data, held[i].size));
@@ -779,27 +713,24 @@ static void held_samples_stay(void **state)
         dl2_bytes_free(&other.scratch);
         dl2_fetch_destroy(fetch);
     }
-    dl2_dataset_close(folder);
 }
 
 static void decoded_samples_are_not_read_ahead(void **state)
 {
-    (void)state;
-    struct dl2_dataset *folder = open_all();
     struct dl2_cache *decoded;
-    assert_int_equal(dl2_cache_create(COUNT, 1000000, &decoded, NULL), 0);
-    for (unsigned i = 0; i < COUNT; i++)
+    assert_int_equal(dl2_cache_create(SAMPLES, 1000000, &decoded, NULL), 0);
+    for (unsigned i = 0; i < SAMPLES; i++)
         if (i != 7)
             dl2_cache_publish(decoded, i, dl2_cache_offer(decoded, i, 1));
     struct dl2_fetch_config config = {.io = DL2_IO_THREADS};
-    struct dl2_fetch *fetch = create(folder, &config, decoded);
+    struct dl2_fetch *fetch = new_fetch(samples, &config, decoded);
     struct dl2_fetched fetched = {0};
     struct dl2_fetch_stats stats;
-    uint32_t order[COUNT];
+    uint32_t order[SAMPLES];
     shuffle(order, 6);
-    dl2_fetch_start(fetch, order, COUNT);
+    dl2_fetch_start(fetch, order, SAMPLES);
     wait_for_requests(fetch, 1);
-    for (unsigned i = 0; i < COUNT; i++)
+    for (unsigned i = 0; i < SAMPLES; i++)
         if (order[i] == 7)
             take_and_check(fetch, i, 7, &fetched);
     dl2_fetch_get_stats(fetch, &stats);
@@ -808,25 +739,23 @@ static void decoded_samples_are_not_read_ahead(void **state)
     dl2_bytes_free(&fetched.scratch);
     dl2_fetch_destroy(fetch);
     dl2_cache_destroy(decoded);
-    dl2_dataset_close(folder);
 }
 
 /* Goes on when reads are slow, and off again when they are fast. */
 static void auto_follows_the_storage(void **state)
 {
-    (void)state;
     struct pack pack;
-    struct dl2_dataset packed = open_pack(&pack, COUNT);
+    struct dl2_dataset packed = open_pack(&pack, SAMPLES);
     struct dl2_fetch_config config = {.io = DL2_IO_AUTO};
-    struct dl2_fetch *fetch = create(&packed, &config, NULL);
-    uint32_t order[COUNT];
+    struct dl2_fetch *fetch = new_fetch(&packed, &config, NULL);
+    uint32_t order[SAMPLES];
     struct dl2_fetch_stats stats = {0};
     pack.delay_us = 2000;
     for (unsigned i = 0; i < 50 && !stats.ahead; i++) {
         dl2_fetch_start(fetch, NULL, 0);
         shuffle(order, i);
-        dl2_fetch_start(fetch, order, COUNT);
-        take_part(fetch, order, 0, COUNT);
+        dl2_fetch_start(fetch, order, SAMPLES);
+        take_part(fetch, order, 0, SAMPLES);
         dl2_fetch_get_stats(fetch, &stats);
     }
     assert_true(stats.ahead > 0);
@@ -838,7 +767,7 @@ static void auto_follows_the_storage(void **state)
     const struct timespec pause = {0, 1000000};
     assert_int_equal(dl2_read_ahead_create(&planner, &config, NULL, NULL, &ahead, NULL), 0);
     shuffle(order, 0);
-    dl2_read_ahead_start(ahead, order, COUNT);
+    dl2_read_ahead_start(ahead, order, SAMPLES);
     for (unsigned i = 0; i < 63; i++)
         dl2_read_ahead_observe(ahead, i % 25 ? 20e-6 : 10e-3,
                                50000); /* three that were just unlucky */
@@ -852,10 +781,10 @@ static void auto_follows_the_storage(void **state)
     assert_true(before.requests > 0);
     for (unsigned i = 0; i < 16; i++)
         dl2_read_ahead_observe(ahead, 20e-6, 50000);
-    dl2_read_ahead_start(ahead, order, COUNT);
+    dl2_read_ahead_start(ahead, order, SAMPLES);
     nanosleep(&pause, NULL);
     dl2_read_ahead_get_stats(ahead, &before);
-    dl2_read_ahead_start(ahead, order, COUNT);
+    dl2_read_ahead_start(ahead, order, SAMPLES);
     nanosleep(&pause, NULL);
     dl2_read_ahead_get_stats(ahead, &after);
     assert_int_equal(after.requests, before.requests);
@@ -866,7 +795,6 @@ static void auto_follows_the_storage(void **state)
 /* A kernel that refuses, as containers often have it: asked for, it is an error; AUTO goes on. */
 static void without_io_uring(void **state)
 {
-    (void)state;
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -883,8 +811,7 @@ static void without_io_uring(void **state)
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
             _exit(77);
-        struct dl2_dataset *folder = open_all();
-        planner = dl2_planner_of(folder, &loader_config);
+        planner = dl2_planner_of(samples, &loader_config);
         if (dl2_fetch_create(&planner, &config, NULL, &fetch, &error) != DL2_ERR_UNSUPPORTED ||
             !strstr(error.message, "io_uring"))
             _exit(1);
@@ -893,7 +820,6 @@ static void without_io_uring(void **state)
             _exit(2);
         use(fetch);
         dl2_fetch_destroy(fetch);
-        dl2_dataset_close(folder);
         _exit(0);
     }
     int status;
@@ -921,5 +847,5 @@ int main(void)
         cmocka_unit_test(auto_follows_the_storage),
         cmocka_unit_test(without_io_uring),
     };
-    return cmocka_run_group_tests(tests, make_samples, remove_samples);
+    return cmocka_run_group_tests(tests, make_samples, remove_root);
 }

@@ -8,61 +8,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* All of an epoch's batches from a step on, copied one after the other. */
-struct epoch {
-    uint8_t images[COUNT * SIZE * SIZE * 3];
-    int32_t labels[COUNT];
-    uint32_t indices[COUNT];
-    size_t count;
-    uint64_t steps;
-};
-
-static struct epoch *load_epoch(struct dl2_loader *loader, unsigned channels, uint64_t epoch,
-                                uint64_t step)
-{
-    struct epoch *all = calloc(1, sizeof *all);
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_batch *batch;
-    const size_t bytes = (size_t)SIZE * SIZE * channels;
-    start(loader, epoch, step);
-    int status;
-    while ((status = dl2_loader_next(loader, &batch, &error)) == 1) {
-        assert_int_equal(batch->epoch, epoch);
-        assert_int_equal(batch->step, step + all->steps);
-        assert_true(all->count + batch->count <= COUNT);
-        memcpy(all->images + all->count * bytes, batch->images, batch->count * bytes);
-        memcpy(all->labels + all->count, batch->labels, batch->count * sizeof *batch->labels);
-        memcpy(all->indices + all->count, batch->indices, batch->count * sizeof *batch->indices);
-        all->count += batch->count;
-        all->steps++;
-        dl2_loader_release(loader, batch);
-    }
-    if (status < 0)
-        fail_msg("%s", error.message);
-    return all;
-}
-
-static void expect_same(const struct epoch *a, const struct epoch *b)
-{
-    assert_int_equal(a->count, b->count);
-    assert_int_equal(a->steps, b->steps);
-    assert_memory_equal(a->indices, b->indices, sizeof a->indices);
-    assert_memory_equal(a->labels, b->labels, sizeof a->labels);
-    assert_memory_equal(a->images, b->images, sizeof a->images);
-}
-
 static void check_workers(bool train, unsigned channels)
 {
-    struct dl2_dataset *dataset = open_all();
-    struct epoch *expected = NULL;
+    struct loaded *expected = NULL;
     static const unsigned workers[] = {1, 2, 3, 5, 8};
     for (size_t i = 0; i < sizeof workers / sizeof *workers; i++) {
         struct dl2_loader_config config = config_for(train, workers[i]);
         config.channels = channels;
         config.depth = 2 + (unsigned)i % 3;
-        struct dl2_loader *loader = create(dataset, &config);
+        struct dl2_loader *loader = create(samples, &config);
         assert_int_equal(dl2_loader_steps(loader), 8);
-        struct epoch *epoch = load_epoch(loader, channels, 4, 0);
+        struct loaded *epoch = load_epoch(loader, channels, 4, 0);
         assert_int_equal(epoch->count, COUNT);
         if (expected)
             expect_same(expected, epoch);
@@ -78,111 +34,70 @@ static void check_workers(bool train, unsigned channels)
             expected = epoch;
     }
     free(expected);
-    dl2_dataset_close(dataset);
 }
 
 static void test_any_number_of_workers(void **state)
 {
-    (void)state;
     check_workers(true, 3);
     check_workers(true, 1);
     check_workers(false, 3);
     check_workers(false, 1);
 }
 
-static int compare_u32(const void *left, const void *right)
-{
-    const uint32_t *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 /* Each sample comes once, with its label; training shuffles anew each epoch, validation doesn't. */
 static void test_each_sample_once(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     for (int train = 0; train < 2; train++) {
         struct dl2_loader_config config = config_for(train, 2);
-        struct dl2_loader *loader = create(dataset, &config);
-        struct epoch *first = load_epoch(loader, 3, 0, 0), *second = load_epoch(loader, 3, 1, 0);
+        struct dl2_loader *loader = create(samples, &config);
+        struct loaded *first = load_epoch(loader, 3, 0, 0), *second = load_epoch(loader, 3, 1, 0);
         for (size_t i = 0; i < COUNT; i++) {
             struct dl2_sample sample;
-            dl2_dataset_sample(dataset, first->indices[i], &sample);
+            dl2_dataset_sample(samples, first->indices[i], &sample);
             assert_int_equal(first->labels[i], sample.label);
         }
         const bool same_order = !memcmp(first->indices, second->indices, sizeof first->indices);
         assert_int_equal(same_order, !train);
         if (!train)
             expect_same(first, second);
-        qsort(first->indices, COUNT, sizeof *first->indices, compare_u32);
-        for (uint32_t i = 0; i < COUNT; i++)
-            assert_int_equal(first->indices[i], i);
+        expect_every_sample(first, COUNT);
         free(first);
         free(second);
         dl2_loader_destroy(loader);
     }
-    dl2_dataset_close(dataset);
 }
 
 /* Another seed, another order. */
 static void test_seed(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = config_for(true, 2);
-    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_loader *loader = create(samples, &config);
     config.seed++;
-    struct dl2_loader *other = create(dataset, &config);
-    struct epoch *a = load_epoch(loader, 3, 0, 0), *b = load_epoch(other, 3, 0, 0);
+    struct dl2_loader *other = create(samples, &config);
+    struct loaded *a = load_epoch(loader, 3, 0, 0), *b = load_epoch(other, 3, 0, 0);
     assert_memory_not_equal(a->indices, b->indices, sizeof a->indices);
     free(a);
     free(b);
     dl2_loader_destroy(loader);
     dl2_loader_destroy(other);
-    dl2_dataset_close(dataset);
 }
 
 static void test_restart_anywhere(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = config_for(true, 3);
-    struct dl2_loader *whole = create(dataset, &config);
-    struct epoch *epoch = load_epoch(whole, 3, 7, 0);
-    dl2_loader_destroy(whole);
-    const size_t bytes = (size_t)SIZE * SIZE * 3;
-    struct dl2_loader *loader = create(dataset, &config);
-    for (uint64_t step = 0; step <= 8; step++) {
-        /* First something else, left in the middle. */
-        struct dl2_batch *batch;
-        start(loader, step, step % 3);
-        for (uint64_t i = 0; i < step % 4; i++) {
-            assert_int_equal(dl2_loader_next(loader, &batch, NULL), 1);
-            dl2_loader_release(loader, batch);
-        }
-        struct epoch *rest = load_epoch(loader, 3, 7, step);
-        const size_t skipped = step < 8 ? (size_t)step * 8 : COUNT;
-        assert_int_equal(rest->count, COUNT - skipped);
-        assert_memory_equal(rest->indices, epoch->indices + skipped,
-                            rest->count * sizeof(uint32_t));
-        assert_memory_equal(rest->images, epoch->images + skipped * bytes, rest->count * bytes);
-        free(rest);
-    }
-    free(epoch);
+    struct dl2_loader *loader = create(samples, &config);
+    expect_exact_restarts(loader, COUNT);
     dl2_loader_destroy(loader);
-    dl2_dataset_close(dataset);
 }
 
 /* Stopped at once, while busy, with batches ready, with a batch taken: nothing hangs or leaks. */
 static void test_destroy_at_any_time(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     for (unsigned workers = 1; workers <= 8; workers++)
         for (unsigned taken = 0; taken < 4; taken++) {
             struct dl2_loader_config config = config_for(true, workers);
             config.depth = 2 + workers % 2;
-            struct dl2_loader *loader = create(dataset, &config);
+            struct dl2_loader *loader = create(samples, &config);
             struct dl2_batch *batch;
             if (taken > 0)
                 start(loader, 0, 0);
@@ -192,20 +107,17 @@ static void test_destroy_at_any_time(void **state)
                 dl2_loader_release(loader, batch);
             dl2_loader_destroy(loader);
         }
-    dl2_dataset_close(dataset);
 }
 
 /* Batches that are kept, in a later epoch, too, stay as they are and take nothing from the rest. */
 static void test_kept_batches(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     const size_t bytes = (size_t)8 * SIZE * SIZE * 3;
     for (unsigned kept = 1; kept < 4; kept++) {
         struct dl2_loader_config config = config_for(true, 3);
         config.depth = 4;
-        struct dl2_loader *loader = create(dataset, &config);
-        struct epoch *expected = load_epoch(loader, 3, 1, 0);
+        struct dl2_loader *loader = create(samples, &config);
+        struct loaded *expected = load_epoch(loader, 3, 1, 0);
         struct dl2_batch *batches[3];
         uint8_t *copy = malloc(kept * bytes);
         start(loader, 0, 3);
@@ -214,7 +126,7 @@ static void test_kept_batches(void **state)
             assert_int_equal(dl2_loader_next(loader, &batches[i], NULL), 1);
             memcpy(copy + i * bytes, batches[i]->images, bytes);
         }
-        struct epoch *epoch = load_epoch(loader, 3, 1, 0);
+        struct loaded *epoch = load_epoch(loader, 3, 1, 0);
         expect_same(expected, epoch);
         assert_int_equal(dl2_loader_wait(loader, 0), 1); /* the epoch has ended */
         for (unsigned i = 0; i < kept; i++) {
@@ -231,15 +143,12 @@ static void test_kept_batches(void **state)
         free(copy);
         dl2_loader_destroy(loader);
     }
-    dl2_dataset_close(dataset);
 }
 
 static void test_misuse_is_an_error(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = config_for(true, 2);
-    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_loader *loader = create(samples, &config);
     struct dl2_batch *a, *b, *c;
     assert_int_equal(dl2_loader_next(loader, &a, NULL), DL2_ERR_ARGUMENT); /* no epoch */
     start(loader, 0, 0);
@@ -257,34 +166,25 @@ static void test_misuse_is_an_error(void **state)
     start(loader, 1, 0);
     dl2_loader_destroy(loader);
 
-    struct dl2_loader_config wrong = config_for(true, 1);
-    wrong.depth = 1;
-    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
-    wrong = config_for(true, 1);
-    wrong.channels = 2;
-    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
-    wrong = config_for(true, 1);
-    wrong.batch = 0;
-    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
-    wrong = config_for(true, 1);
-    wrong.area_min = 1.5;
-    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
-    wrong = config_for(true, 1);
-    wrong.aspect_max = 0.1;
-    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
-    wrong = config_for(false, 1);
-    wrong.resize = SIZE - 1;
-    assert_int_equal(dl2_loader_create(dataset, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
+    struct dl2_loader_config wrong[6];
+    for (unsigned i = 0; i < 6; i++)
+        wrong[i] = config_for(i < 5, 1);
+    wrong[0].depth = 1;
+    wrong[1].channels = 2;
+    wrong[2].batch = 0;
+    wrong[3].area_min = 1.5;
+    wrong[4].aspect_max = 0.1;
+    wrong[5].resize = SIZE - 1;
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(dl2_loader_create(samples, &wrong[i], &loader, NULL), DL2_ERR_ARGUMENT);
     assert_null(loader);
-    dl2_dataset_close(dataset);
 }
 
-static void expect_refused(const struct dl2_dataset *dataset,
-                           const struct dl2_loader_config *config, const char *says)
+static void expect_refused(const struct dl2_loader_config *config, const char *says)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_loader *loader;
-    assert_int_equal(dl2_loader_create(dataset, config, &loader, &error), DL2_ERR_ARGUMENT);
+    assert_int_equal(dl2_loader_create(samples, config, &loader, &error), DL2_ERR_ARGUMENT);
     assert_null(loader);
     if (!strstr(error.message, says))
         fail_msg("\"%s\" doesn't speak of \"%s\"", error.message, says);
@@ -293,8 +193,6 @@ static void expect_refused(const struct dl2_dataset *dataset,
 /* What would be left out of account, and what is no number, is refused by name. */
 static void test_settings_without_effect(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config wrong;
     for (unsigned dtype = 0; dtype < 3; dtype++)
         for (unsigned channel = 0; channel < 3; channel++) {
@@ -305,41 +203,33 @@ static void test_settings_without_effect(void **state)
                 wrong.dtype = (enum dl2_dtype)dtype;
                 wrong.mean[channel] = strange[i];
                 if ((dtype == DL2_UINT8 && strange[i] != 0) || !isfinite(strange[i]))
-                    expect_refused(dataset, &wrong, says);
-                wrong = config_for(true, 1);
-                wrong.dtype = (enum dl2_dtype)dtype;
+                    expect_refused(&wrong, says);
+                wrong.mean[channel] = 0;
                 wrong.std[channel] = strange[i];
                 if (dtype == DL2_UINT8 ? strange[i] != 0 : !(strange[i] > 0) || isinf(strange[i]))
-                    expect_refused(dataset, &wrong, says);
+                    expect_refused(&wrong, says);
             }
         }
-    wrong = config_for(true, 1);
-    wrong.resize = SIZE + 4;
-    expect_refused(dataset, &wrong, "resize");
-    wrong = config_for(false, 1);
-    wrong.shuffle_chunk = 4;
-    expect_refused(dataset, &wrong, "shuffle_chunk");
-    wrong = config_for(true, 1);
-    wrong.shuffle_window = 4;
-    expect_refused(dataset, &wrong, "shuffle_window needs shuffle_chunk");
-    wrong = config_for(true, 1);
-    wrong.slow_percentile = 50;
-    expect_refused(dataset, &wrong, "slow_percentile");
-    wrong = config_for(true, 1);
-    wrong.batching = DL2_BATCHING_COMPLETION;
-    wrong.side_workers = 1;
-    expect_refused(dataset, &wrong, "side_workers");
-    wrong = config_for(true, 1);
-    wrong.fetch.io = DL2_IO_DIRECT;
-    wrong.fetch.ahead = 4;
-    expect_refused(dataset, &wrong, "ahead");
-    wrong.fetch.ahead = 0;
-    wrong.fetch.ahead_bytes = 4096;
-    expect_refused(dataset, &wrong, "ahead_bytes");
-    wrong = config_for(true, 1);
-    wrong.decoder_splices = true;
-    expect_refused(dataset, &wrong, "batch decoder");
-    dl2_dataset_close(dataset);
+    static const char *const says[] = {
+        "resize",          "shuffle_chunk", "shuffle_window needs shuffle_chunk",
+        "slow_percentile", "side_workers",  "ahead",
+        "ahead_bytes",     "batch decoder"};
+    enum { CASES = sizeof says / sizeof *says };
+    struct dl2_loader_config cases[CASES];
+    for (unsigned i = 0; i < CASES; i++)
+        cases[i] = config_for(i != 1, 1);
+    cases[0].resize = SIZE + 4;
+    cases[1].shuffle_chunk = 4;
+    cases[2].shuffle_window = 4;
+    cases[3].slow_percentile = 50;
+    cases[4].batching = DL2_BATCHING_COMPLETION;
+    cases[4].side_workers = 1;
+    cases[5].fetch.io = cases[6].fetch.io = DL2_IO_DIRECT;
+    cases[5].fetch.ahead = 4;
+    cases[6].fetch.ahead_bytes = 4096;
+    cases[7].decoder_splices = true;
+    for (unsigned i = 0; i < CASES; i++)
+        expect_refused(&cases[i], says[i]);
 }
 
 struct giver {
@@ -362,8 +252,6 @@ static void *give_back(void *context)
 /* With another thread that releases batches, the next one is waited for, also an empty one. */
 static void test_wait_for_release(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     for (unsigned mode = 0; mode < 4; mode++) {
         struct dl2_loader_config config = config_for(mode < 3, 2);
         if (mode < 3)
@@ -374,7 +262,7 @@ static void test_wait_for_release(void **state)
             config.world = 20;
             config.batch = 1;
         }
-        struct dl2_loader *loader = create(dataset, &config);
+        struct dl2_loader *loader = create(samples, &config);
         const uint64_t steps = dl2_loader_steps(loader);
         struct giver giver = {.loader = loader};
         start(loader, 0, 0);
@@ -398,13 +286,11 @@ static void test_wait_for_release(void **state)
         }
         dl2_loader_destroy(loader);
     }
-    dl2_dataset_close(dataset);
 }
 
 static int fail_some(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
                      unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
 {
-    (void)random, (void)pixels, (void)width, (void)height, (void)channels;
     if (index % 5)
         return 0;
     if (index % 10)
@@ -415,16 +301,14 @@ static int fail_some(void *context, uint32_t index, struct dl2_random *random, u
 /* Whatever negative number an operation returns, the sample is bad and the epoch goes on. */
 static void test_operation_fails(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     for (int number = -9; number < 0; number++)
         for (unsigned train = 0; train < 2; train++) {
             const struct dl2_operation operation = {"blue", fail_some, &number};
             struct dl2_loader_config config = config_for(train, 2);
             config.operations = &operation;
             config.operation_count = 1;
-            struct dl2_loader *loader = create(dataset, &config);
-            struct epoch *epoch = load_epoch(loader, 3, 0, 0);
+            struct dl2_loader *loader = create(samples, &config);
+            struct loaded *epoch = load_epoch(loader, 3, 0, 0);
             assert_int_equal(epoch->count, COUNT);
             for (unsigned i = 0; i < COUNT; i++)
                 assert_int_equal(epoch->labels[i] == -1, !train && i % 5 == 0);
@@ -436,27 +320,20 @@ static void test_operation_fails(void **state)
             free(epoch);
             dl2_loader_destroy(loader);
             config.stop_on_bad = true;
-            loader = create(dataset, &config);
+            loader = create(samples, &config);
             start(loader, 0, 0);
-            struct dl2_batch *batch;
             struct dl2_error error = DL2_ERROR_INIT;
-            int status;
-            while ((status = dl2_loader_next(loader, &batch, &error)) == 1)
-                dl2_loader_release(loader, batch);
-            assert_int_equal(status, DL2_ERR_FORMAT);
+            assert_int_equal(drain(loader, NULL, &error), DL2_ERR_FORMAT);
             assert_non_null(strstr(error.message, ": blue: "));
             dl2_loader_destroy(loader);
         }
-    dl2_dataset_close(dataset);
 }
 
 /* A position belongs to the epochs of one seed, dataset and way to go through it. */
 static void test_position_of_others(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = config_for(true, 2);
-    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_loader *loader = create(samples, &config);
     struct dl2_batch *batch;
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_loader_start_epoch(loader, 0, dl2_loader_steps(loader), NULL), 0);
@@ -479,7 +356,7 @@ static void test_position_of_others(void **state)
         other.rank = i == 4;
         other.world = i == 4 || i == 5 ? 2 : 0;
         other.shuffle_chunk = i == 6 ? 3 : 0;
-        struct dl2_loader *its = create(dataset, &other);
+        struct dl2_loader *its = create(samples, &other);
         dl2_error_clear(&error);
         assert_int_equal(dl2_loader_resume(its, &at, &error), DL2_ERR_ARGUMENT);
         if (!strstr(error.message, parts[i]))
@@ -499,35 +376,31 @@ static void test_position_of_others(void **state)
     free(from);
     free(to);
     config.batching = DL2_BATCHING_COMPLETION; /* which may go on with it */
-    its = create(dataset, &config);
+    its = create(samples, &config);
     assert_int_equal(dl2_loader_resume(its, &at, NULL), 0);
     dl2_loader_destroy(its);
     dl2_loader_destroy(loader);
-    dl2_dataset_close(dataset);
 }
 
 static void test_drop_last(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = config_for(true, 2);
     config.drop_last = true;
-    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_loader *loader = create(samples, &config);
     assert_int_equal(dl2_loader_steps(loader), 7);
-    struct epoch *epoch = load_epoch(loader, 3, 0, 0);
+    struct loaded *epoch = load_epoch(loader, 3, 0, 0);
     assert_int_equal(epoch->count, 56);
     free(epoch);
     dl2_loader_destroy(loader);
     config.batch = COUNT + 1;
-    assert_int_equal(dl2_loader_create(dataset, &config, &loader, NULL), DL2_ERR_ARGUMENT);
+    assert_int_equal(dl2_loader_create(samples, &config, &loader, NULL), DL2_ERR_ARGUMENT);
     config.drop_last = false;
-    loader = create(dataset, &config);
+    loader = create(samples, &config);
     assert_int_equal(dl2_loader_steps(loader), 1);
     epoch = load_epoch(loader, 3, 0, 0);
     assert_int_equal(epoch->count, COUNT);
     free(epoch);
     dl2_loader_destroy(loader);
-    dl2_dataset_close(dataset);
 }
 
 static void expect_bad(const struct dl2_loader *loader, const char *const *names, size_t expected)
@@ -544,21 +417,19 @@ static void expect_bad(const struct dl2_loader *loader, const char *const *names
 /* A bad sample's place goes to the next good one in the epoch's order, with that one's crop. */
 static void test_bad_in_training(void **state)
 {
-    (void)state;
     static const char *const names[] = {"class0/003", "class0/030", "class2/008"};
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = config_for(true, 1);
-    struct dl2_loader *loader = create(dataset, &config);
-    struct epoch *good = load_epoch(loader, 3, 2, 0);
+    struct dl2_loader *loader = create(samples, &config);
+    struct loaded *good = load_epoch(loader, 3, 2, 0);
     dl2_loader_destroy(loader);
     spoil(3);
     spoil(8);
     spoil(30);
-    struct epoch *first = NULL;
+    struct loaded *first = NULL;
     for (unsigned workers = 1; workers <= 8; workers += 3) {
         config.workers = workers;
-        loader = create(dataset, &config);
-        struct epoch *epoch = load_epoch(loader, 3, 2, 0);
+        loader = create(samples, &config);
+        struct loaded *epoch = load_epoch(loader, 3, 2, 0);
         expect_bad(loader, names, 3);
         struct dl2_loader_stats stats;
         dl2_loader_get_stats(loader, &stats);
@@ -570,7 +441,7 @@ static void test_bad_in_training(void **state)
             size_t from = i;
             for (;; from = (from + 1) % COUNT) {
                 struct dl2_sample sample;
-                dl2_dataset_sample(dataset, good->indices[from], &sample);
+                dl2_dataset_sample(samples, good->indices[from], &sample);
                 bool is_bad = false;
                 for (int b = 0; b < 3; b++)
                     is_bad |= strstr(sample.path, names[b]) != NULL;
@@ -586,7 +457,7 @@ static void test_bad_in_training(void **state)
         if (first)
             expect_same(first, epoch);
         /* In the next epoch they are known, and named no second time. */
-        struct epoch *again = load_epoch(loader, 3, 3, 0);
+        struct loaded *again = load_epoch(loader, 3, 3, 0);
         expect_bad(loader, names, 3);
         free(again);
         dl2_loader_destroy(loader);
@@ -597,17 +468,14 @@ static void test_bad_in_training(void **state)
     }
     free(first);
     free(good);
-    dl2_dataset_close(dataset);
 }
 
 static void test_bad_in_validation(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     spoil(0); /* the first in the dataset's order */
     struct dl2_loader_config config = config_for(false, 3);
-    struct dl2_loader *loader = create(dataset, &config);
-    struct epoch *epoch = load_epoch(loader, 3, 0, 0);
+    struct dl2_loader *loader = create(samples, &config);
+    struct loaded *epoch = load_epoch(loader, 3, 0, 0);
     static const uint8_t zero[SIZE * SIZE * 3];
     assert_int_equal(epoch->count, COUNT);
     assert_int_equal(epoch->indices[0], 0);
@@ -619,20 +487,17 @@ static void test_bad_in_validation(void **state)
     expect_bad(loader, names, 1);
     free(epoch);
     dl2_loader_destroy(loader);
-    dl2_dataset_close(dataset);
 }
 
 /* The batches before the first bad one come out, then its error, again and again. */
 static void test_stop_on_bad(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     spoil(42);
     spoil(57); /* numbers 14 and 19 of the dataset: in steps 1 and 2 */
     for (unsigned workers = 1; workers <= 8; workers++) {
         struct dl2_loader_config config = config_for(false, workers);
         config.stop_on_bad = true;
-        struct dl2_loader *loader = create(dataset, &config);
+        struct dl2_loader *loader = create(samples, &config);
         struct dl2_batch *batch;
         for (int round = 0; round < 2; round++) {
             struct dl2_error error = DL2_ERROR_INIT;
@@ -648,18 +513,16 @@ static void test_stop_on_bad(void **state)
         dl2_loader_release(loader, batch);
         dl2_loader_destroy(loader);
     }
-    dl2_dataset_close(dataset);
 }
 
 static void test_all_bad(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < COUNT; i++)
         spoil(i);
-    struct dl2_dataset *dataset = open_all();
+    reopen();
     for (unsigned workers = 1; workers <= 8; workers += 7) {
         struct dl2_loader_config config = config_for(true, workers);
-        struct dl2_loader *loader = create(dataset, &config);
+        struct dl2_loader *loader = create(samples, &config);
         struct dl2_batch *batch;
         struct dl2_error error = DL2_ERROR_INIT;
         start(loader, 0, 0);
@@ -670,7 +533,7 @@ static void test_all_bad(void **state)
 
         config.train = false;
         dl2_error_clear(&error);
-        loader = create(dataset, &config);
+        loader = create(samples, &config);
         start(loader, 0, 0);
         int status;
         unsigned steps = 0;
@@ -685,26 +548,22 @@ static void test_all_bad(void **state)
         assert_non_null(strstr(error.message, "class0/000.ppm"));
         dl2_loader_destroy(loader);
     }
-    dl2_dataset_close(dataset);
 }
 
 /* A file that is gone, and one above the limit of pixels, are bad samples too. */
 static void test_other_ways_to_be_bad(void **state)
 {
-    (void)state;
     put("huge/1.ppm", "P6\n60000 60000\n255\n", 19);
     put("huge/2.ppm", "", 0);
     put_picture("huge/3.ppm", 3);
-    struct dl2_dataset *dataset = open_all();
+    reopen();
     char *path = dl2_path_join(root, "class1/001.ppm");
     unlink(path);
     free(path);
     struct dl2_loader_config config = config_for(false, 2);
-    struct dl2_loader *loader = create(dataset, &config);
-    struct dl2_batch *batch;
+    struct dl2_loader *loader = create(samples, &config);
     start(loader, 0, 0);
-    while (dl2_loader_next(loader, &batch, NULL) == 1)
-        dl2_loader_release(loader, batch);
+    assert_int_equal(drain(loader, NULL, NULL), 0);
     size_t count;
     const char *const *bad = dl2_loader_bad(loader, &count);
     assert_int_equal(count, 3);
@@ -713,18 +572,15 @@ static void test_other_ways_to_be_bad(void **state)
     assert_non_null(strstr(bad[1], "limit"));
     assert_non_null(strstr(bad[2], "huge/2.ppm: decode: "));
     dl2_loader_destroy(loader);
-    dl2_dataset_close(dataset);
 }
 
 /* The caches change nothing but the speed, whatever fits in them and whoever fills them. */
 static void test_caches(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     static const uint64_t limits[] = {0, 60000, 1 << 24};
     struct dl2_loader_config config = config_for(true, 1);
-    struct dl2_loader *plain = create(dataset, &config);
-    struct epoch *encoded_only = load_epoch(plain, 3, 4, 0), *expected = NULL;
+    struct dl2_loader *plain = create(samples, &config);
+    struct loaded *encoded_only = load_epoch(plain, 3, 4, 0), *expected = NULL;
     dl2_loader_destroy(plain);
     for (size_t encoded = 0; encoded < 3; encoded++)
         for (size_t decoded = 0; decoded < 3; decoded++)
@@ -732,11 +588,11 @@ static void test_caches(void **state)
                 config = config_for(true, workers);
                 config.fetch.cache_bytes = limits[encoded];
                 config.decoded_cache_bytes = limits[decoded];
-                struct dl2_loader *loader = create(dataset, &config);
+                struct dl2_loader *loader = create(samples, &config);
                 for (uint64_t number = 0; number < 4; number++)
                     free(load_epoch(loader, 3, number, 0));
                 dl2_loader_stats_reset(loader);
-                struct epoch *epoch = load_epoch(loader, 3, 4, 0);
+                struct loaded *epoch = load_epoch(loader, 3, 4, 0);
                 struct dl2_loader_stats stats;
                 dl2_loader_get_stats(loader, &stats);
                 assert_int_equal(stats.images, COUNT);
@@ -758,17 +614,14 @@ static void test_caches(void **state)
             }
     free(expected);
     free(encoded_only);
-    dl2_dataset_close(dataset);
 }
 
 /* Gray becomes three equal channels, whatever the other images are. */
 static void test_gray_in_colour(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct dl2_loader_config config = config_for(true, 2);
-    struct dl2_loader *loader = create(dataset, &config);
-    struct epoch *epoch = load_epoch(loader, 3, 0, 0);
+    struct dl2_loader *loader = create(samples, &config);
+    struct loaded *epoch = load_epoch(loader, 3, 0, 0);
     unsigned gray = 0;
     for (size_t i = 0; i < COUNT; i++) {
         const uint8_t *image = epoch->images + i * SIZE * SIZE * 3;
@@ -780,7 +633,6 @@ static void test_gray_in_colour(void **state)
     assert_int_equal(gray, (COUNT + 3) / 7);
     free(epoch);
     dl2_loader_destroy(loader);
-    dl2_dataset_close(dataset);
 }
 
 static float to_float(const uint8_t *at, enum dl2_dtype dtype)
@@ -801,8 +653,6 @@ static float to_float(const uint8_t *at, enum dl2_dtype dtype)
 static int do_nothing(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
                       unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
 {
-    (void)context, (void)index, (void)random, (void)pixels, (void)width, (void)height;
-    (void)channels, (void)error;
     return 0;
 }
 
@@ -810,16 +660,14 @@ static int do_nothing(void *context, uint32_t index, struct dl2_random *random, 
  * operation on the way and without. */
 static void test_types_and_layouts(void **state)
 {
-    (void)state;
     static const size_t sizes[] = {[DL2_UINT8] = 1, [DL2_FLOAT32] = 4, [DL2_BFLOAT16] = 2};
     static const struct dl2_operation nothing = {"nothing", do_nothing, NULL};
     const float mean[3] = {0.5f, 0.25f, 0.1f}, deviation[3] = {0.3f, 1, 2};
-    struct dl2_dataset *dataset = open_all();
     for (unsigned channels = 1; channels <= 3; channels += 2) {
         struct dl2_loader_config config = config_for(true, 3);
         config.channels = channels;
-        struct dl2_loader *loader = create(dataset, &config);
-        struct epoch *expected = load_epoch(loader, channels, 1, 0);
+        struct dl2_loader *loader = create(samples, &config);
+        struct loaded *expected = load_epoch(loader, channels, 1, 0);
         dl2_loader_destroy(loader);
         const struct dl2_loader_config plain = config;
         for (unsigned variant = 0; variant < 12; variant++) {
@@ -832,7 +680,7 @@ static void test_types_and_layouts(void **state)
             config.layout = (enum dl2_layout)(variant / 3 % 2);
             config.operations = variant < 6 ? NULL : &nothing;
             config.operation_count = variant >= 6;
-            loader = create(dataset, &config);
+            loader = create(samples, &config);
             start(loader, 1, 0);
             struct dl2_batch *batch;
             size_t image = 0;
@@ -861,7 +709,6 @@ static void test_types_and_layouts(void **state)
         }
         free(expected);
     }
-    dl2_dataset_close(dataset);
 }
 
 struct allocations {
@@ -890,24 +737,21 @@ static void *refuse_alloc(void *context, size_t bytes)
 
 static void test_slot_memory(void **state)
 {
-    (void)state;
-    struct dl2_dataset *dataset = open_all();
     struct allocations counts = {0, 0};
     struct dl2_loader_config config = config_for(true, 2);
     config.depth = 4;
     config.slot_alloc = count_alloc;
     config.slot_free = count_free;
     config.slot_context = &counts;
-    struct dl2_loader *loader = create(dataset, &config);
+    struct dl2_loader *loader = create(samples, &config);
     free(load_epoch(loader, 3, 0, 0));
     dl2_loader_destroy(loader);
     assert_int_equal(counts.made, 4);
     assert_int_equal(counts.freed, 4);
     counts = (struct allocations){0, 0};
     config.slot_alloc = refuse_alloc;
-    assert_int_equal(dl2_loader_create(dataset, &config, &loader, NULL), DL2_ERR_MEMORY);
+    assert_int_equal(dl2_loader_create(samples, &config, &loader, NULL), DL2_ERR_MEMORY);
     assert_int_equal(counts.freed, 2);
-    dl2_dataset_close(dataset);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_pictures, remove_root)

@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The order: every sample once over all ranks, whatever the shuffle, and the same for any world. */
 #include "loader/sampler.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 static void init(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
                  uint32_t count)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_sampler_init(sampler, config, count, &error) < 0)
-        fail_msg("%s", error.message);
+    expect_ok(dl2_sampler_init(sampler, config, count, &error), &error);
 }
 
 static void test_epoch_alone_matters(void **state)
 {
-    (void)state;
     for (uint32_t chunk = 0; chunk < 10; chunk += 9) {
         struct dl2_sampler sampler;
         const struct dl2_loader_config config = {
@@ -63,7 +54,6 @@ static void count_all(struct dl2_loader_config config, uint32_t count, uint64_t 
 
 static void test_once_over_ranks(void **state)
 {
-    (void)state;
     static const uint32_t counts[] = {1, 2, 7, 61, 64, 100, 257};
     static unsigned seen[257];
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
@@ -96,7 +86,6 @@ static void test_once_over_ranks(void **state)
 /* The remainder that doesn't go round is another one each epoch. */
 static void test_remainder_changes(void **state)
 {
-    (void)state;
     static unsigned first[61], second[61];
     const struct dl2_loader_config config = {.batch = 4, .world = 7, .train = true, .seed = 3};
     count_all(config, 61, 0, first);
@@ -107,7 +96,6 @@ static void test_remainder_changes(void **state)
 /* With the same global batch, a step has the same samples in the same order for any world. */
 static void test_same_steps_for_any_world(void **state)
 {
-    (void)state;
     enum { COUNT = 240, GLOBAL = 24 };
     struct dl2_sampler one;
     const struct dl2_loader_config whole = {.batch = GLOBAL, .train = true, .seed = 4};
@@ -136,7 +124,6 @@ static void test_same_steps_for_any_world(void **state)
  * another order than theirs. */
 static void test_quasi_random(void **state)
 {
-    (void)state;
     enum { COUNT = 1000, CHUNK = 10, WINDOW = 4 };
     struct dl2_sampler sampler;
     const struct dl2_loader_config config = {
@@ -159,7 +146,6 @@ static void test_quasi_random(void **state)
 
 static void test_drop_last(void **state)
 {
-    (void)state;
     struct dl2_sampler sampler;
     struct dl2_loader_config config = {
         .batch = 8, .world = 2, .rank = 1, .train = true, .drop_last = true};
@@ -177,7 +163,6 @@ static void test_drop_last(void **state)
 
 static void test_misuse_is_an_error(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t count;
         struct dl2_loader_config config;
