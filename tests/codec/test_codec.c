@@ -59,6 +59,20 @@ static double psnr(const struct dl2_image *a, const struct dl2_image *b)
     return sum > 0 ? 10 * log10(255.0 * 255.0 * (double)count / sum) : INFINITY;
 }
 
+/* What the tests encode, encode to and decode to; freed after each. */
+static struct dl2_image in, out, scratch;
+static struct dl2_bytes file, again;
+
+static int free_all(void **state)
+{
+    dl2_image_free(&in);
+    dl2_image_free(&out);
+    dl2_image_free(&scratch);
+    dl2_bytes_free(&file);
+    dl2_bytes_free(&again);
+    return 0;
+}
+
 static void the_table_is_consistent(void **state)
 {
     assert_non_null(dl2_codec_find("ppm"));
@@ -85,8 +99,6 @@ static void the_table_is_consistent(void **state)
 static void lossless_codecs_keep_every_sample(void **state)
 {
     static const uint32_t sizes[][2] = {{1, 1}, {1, 9}, {13, 1}, {7, 5}, {64, 33}};
-    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     size_t tried = 0;
     for (size_t i = 0; dl2_codec_at(i); i++) {
         if (dl2_codec_at(i)->lossy)
@@ -103,9 +115,6 @@ static void lossless_codecs_keep_every_sample(void **state)
         }
     }
     assert_true(tried >= 10);
-    dl2_image_free(&in);
-    dl2_image_free(&out);
-    dl2_bytes_free(&file);
 }
 
 /* More quality is more bytes and fewer errors; the same call gives the
@@ -113,8 +122,6 @@ static void lossless_codecs_keep_every_sample(void **state)
 static void quality_rises_with_quality(void **state)
 {
     static const int qualities[] = {1, 10, 30, 50, 75, 90, 100};
-    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT, again = DL2_BYTES_INIT;
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *codec = dl2_codec_at(i);
         if (!codec->lossy)
@@ -153,17 +160,11 @@ static void quality_rises_with_quality(void **state)
             assert_true(score > (channels == 1 ? 38 : 33));
         }
     }
-    dl2_image_free(&in);
-    dl2_image_free(&out);
-    dl2_bytes_free(&file);
-    dl2_bytes_free(&again);
 }
 
 static void every_size_can_be_encoded(void **state)
 {
     static const uint32_t sizes[][2] = {{1, 1}, {2, 1}, {1, 3}, {5, 4}, {17, 31}, {300, 2}};
-    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     for (size_t i = 0; dl2_codec_at(i); i++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             for (uint32_t channels = 1; channels <= 3; channels += 2) {
@@ -178,9 +179,6 @@ static void every_size_can_be_encoded(void **state)
             }
         }
     }
-    dl2_image_free(&in);
-    dl2_image_free(&out);
-    dl2_bytes_free(&file);
 }
 
 static void parameters_say_what_quality_came_to(void **state)
@@ -205,23 +203,17 @@ static void jp2_meets_its_target(void **state)
     const struct dl2_codec *jp2 = dl2_codec_find("jp2");
     if (!jp2)
         skip();
-    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     sample_picture(&in, 256, 192, 1);
     for (int quality = 60; quality <= 100; quality += 20) {
         encode_ok(jp2, &in, quality, &file);
         decode_ok(&file, &as_is, &out);
         assert_true(fabs(psnr(&in, &out) - (22 + quality / 5.0)) < 1.5);
     }
-    dl2_image_free(&in);
-    dl2_image_free(&out);
-    dl2_bytes_free(&file);
 }
 
 static void wrong_options_are_refused(void **state)
 {
-    struct dl2_image in = DL2_IMAGE_INIT, none = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
+    const struct dl2_image none = DL2_IMAGE_INIT;
     sample_picture(&in, 8, 8, 3);
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *codec = dl2_codec_at(i);
@@ -245,8 +237,6 @@ static void wrong_options_are_refused(void **state)
         sample_picture(&in, 16384, 1, 1);
         assert_int_equal(dl2_image_encode(webp, &in, &options, &file, NULL), DL2_ERR_LIMIT);
     }
-    dl2_image_free(&in);
-    dl2_bytes_free(&file);
 }
 
 /* Subsampling and effort do what they say. */
@@ -254,24 +244,22 @@ static void jpeg_is_what_others_make(void **state)
 {
 #ifdef HAVE_JPEG
     const struct dl2_codec *jpeg = dl2_codec_find("jpeg");
-    struct dl2_image in = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT, plain = DL2_BYTES_INIT;
     for (uint32_t channels = 1; channels <= 3; channels += 2) {
         sample_picture(&in, 123, 77, channels);
         for (int quality = 5; quality <= 95; quality += 45) {
             const struct dl2_encode_options as_cjpeg = {
                 .quality = quality, .effort = -1, .restart = "none"};
             assert_int_equal(dl2_image_encode(jpeg, &in, &as_cjpeg, &file, NULL), DL2_OK);
-            sample_plain_jpeg(&in, quality, &plain);
-            assert_int_equal(file.size, plain.size);
-            assert_memory_equal(file.data, plain.data, file.size);
+            sample_plain_jpeg(&in, quality, &again);
+            assert_int_equal(file.size, again.size);
+            assert_memory_equal(file.data, again.data, file.size);
         }
     }
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
-    encode_ok(jpeg, &in, options.quality, &plain);
+    encode_ok(jpeg, &in, options.quality, &again);
     for (options.effort = 1; options.effort <= 2; options.effort++) {
         assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);
-        assert_true(file.size < plain.size);
+        assert_true(file.size < again.size);
     }
     options.restart = "tiles"; /* can't be had of a progressive one */
     options.effort = 2;
@@ -282,10 +270,7 @@ static void jpeg_is_what_others_make(void **state)
     options.effort = -1;
     options.subsampling = "444";
     assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);
-    assert_true(file.size > plain.size);
-    dl2_image_free(&in);
-    dl2_bytes_free(&file);
-    dl2_bytes_free(&plain);
+    assert_true(file.size > again.size);
 #else
     skip();
 #endif
@@ -293,8 +278,6 @@ static void jpeg_is_what_others_make(void **state)
 
 static void a_truncated_file_is_an_error(void **state)
 {
-    struct dl2_image in = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *codec = dl2_codec_at(i);
         for (uint32_t channels = 1; channels <= 3; channels += 2) {
@@ -315,8 +298,6 @@ static void a_truncated_file_is_an_error(void **state)
             }
         }
     }
-    dl2_image_free(&in);
-    dl2_bytes_free(&file);
 }
 
 /* A JPEG file may lack its end marker, as some cameras' do, but not a pixel. */
@@ -325,8 +306,6 @@ static void jpeg_without_end_marker(void **state)
     const struct dl2_codec *jpeg = dl2_codec_find("jpeg");
     if (!jpeg)
         skip();
-    struct dl2_image in = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
     sample_picture(&in, 90, 70, 3);
     encode_ok(jpeg, &in, 80, &file);
@@ -335,14 +314,10 @@ static void jpeg_without_end_marker(void **state)
     options.effort = 2; /* of a progressive one nobody can say what is missing */
     assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);
     assert_int_equal(decode_status(file.data, file.size - 2, &as_is), DL2_ERR_FORMAT);
-    dl2_image_free(&in);
-    dl2_bytes_free(&file);
 }
 
 static void limits_hold(void **state)
 {
-    struct dl2_image in = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     sample_picture(&in, 50, 40, 3);
     for (size_t i = 0; dl2_codec_at(i); i++) {
         struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
@@ -366,8 +341,6 @@ static void limits_hold(void **state)
         }
         assert_int_equal(decode_status(file.data, file.size, &as_is), DL2_ERR_LIMIT);
     }
-    dl2_image_free(&in);
-    dl2_bytes_free(&file);
 }
 
 static void what_is_no_image_is_named(void **state)
@@ -427,23 +400,19 @@ static const struct {
 static void orientation_is_applied(void **state)
 {
     static const uint16_t coded[6] = {1, 2, 3, 4, 5, 6};
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     for (int orientation = 1; orientation <= 8; orientation++) {
         struct sample_png options = {3, 2, 0, 8, false, -1, orientation, coded};
         struct dl2_decode_options keep = DL2_DECODE_DEFAULTS;
         sample_png(&options, &file);
-        decode_ok(&file, &as_is, &image);
-        assert_int_equal(image.width, upright[orientation].width);
-        assert_int_equal(image.height, 6 / upright[orientation].width);
-        assert_memory_equal(image.data, upright[orientation].pixels, 6);
+        decode_ok(&file, &as_is, &out);
+        assert_int_equal(out.width, upright[orientation].width);
+        assert_int_equal(out.height, 6 / upright[orientation].width);
+        assert_memory_equal(out.data, upright[orientation].pixels, 6);
         keep.keep_orientation = true;
-        decode_ok(&file, &keep, &image);
-        assert_int_equal(image.width, 3);
-        assert_memory_equal(image.data, upright[1].pixels, 6);
+        decode_ok(&file, &keep, &out);
+        assert_int_equal(out.width, 3);
+        assert_memory_equal(out.data, upright[1].pixels, 6);
     }
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
 }
 #endif
 
@@ -452,23 +421,18 @@ static void orientation_of_jpeg_is_found(void **state)
     const struct dl2_codec *jpeg = dl2_codec_find("jpeg");
     if (!jpeg)
         skip();
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes plain = DL2_BYTES_INIT, file = DL2_BYTES_INIT;
     for (int orientation = 1; orientation <= 8; orientation++) {
         struct dl2_image_info info;
-        sample_picture(&image, 20, 10, 3);
-        encode_ok(jpeg, &image, 75, &plain);
-        sample_jpeg_with_exif(&plain, orientation, &file);
+        sample_picture(&in, 20, 10, 3);
+        encode_ok(jpeg, &in, 75, &again);
+        sample_jpeg_with_exif(&again, orientation, &file);
         assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
         assert_int_equal(info.orientation, orientation);
         assert_int_equal(info.width, 20);
-        decode_ok(&file, &as_is, &image);
-        assert_int_equal(image.width, orientation >= 5 ? 10 : 20);
-        assert_int_equal(image.height, orientation >= 5 ? 20 : 10);
+        decode_ok(&file, &as_is, &out);
+        assert_int_equal(out.width, orientation >= 5 ? 10 : 20);
+        assert_int_equal(out.height, orientation >= 5 ? 20 : 10);
     }
-    dl2_image_free(&image);
-    dl2_bytes_free(&plain);
-    dl2_bytes_free(&file);
 }
 
 #if defined(HAVE_PNG) || defined(HAVE_WEBP)
@@ -481,40 +445,34 @@ static int blend(int value, int alpha, int background)
 #ifdef HAVE_PNG
 static void alpha_lies_over_the_background(void **state)
 {
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     struct dl2_decode_options options = {0, 0, {10, 200, 30}, false};
     static const uint16_t rgba[8] = {255, 128, 0, 100, 20, 40, 60, 0};
     for (int interlaced = 0; interlaced < 2; interlaced++) {
         struct sample_png png = {2, 1, 6, 8, interlaced, -1, 0, rgba};
         sample_png(&png, &file);
-        decode_ok(&file, &options, &image);
-        assert_int_equal(image.channels, 3);
+        decode_ok(&file, &options, &out);
+        assert_int_equal(out.channels, 3);
         for (int p = 0; p < 2; p++) {
             for (int c = 0; c < 3; c++)
-                assert_int_equal(image.data[3 * p + c],
+                assert_int_equal(out.data[3 * p + c],
                                  blend(rgba[4 * p + c], rgba[4 * p + 3], options.background[c]));
         }
     }
     /* By default on white, as viewers show it. */
-    decode_ok(&file, &as_is, &image);
-    assert_int_equal(image.data[5], 255);
+    decode_ok(&file, &as_is, &out);
+    assert_int_equal(out.data[5], 255);
     /* Gray with alpha stays gray, over the background's luma. */
     static const uint16_t gray[4] = {80, 255, 80, 0};
     struct sample_png png = {2, 1, 4, 8, false, -1, 0, gray};
     sample_png(&png, &file);
-    decode_ok(&file, &options, &image);
-    assert_int_equal(image.channels, 1);
-    assert_int_equal(image.data[0], 80);
-    assert_int_equal(image.data[1], (int)floor(0.299 * 10 + 0.587 * 200 + 0.114 * 30 + 0.5));
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
+    decode_ok(&file, &options, &out);
+    assert_int_equal(out.channels, 1);
+    assert_int_equal(out.data[0], 80);
+    assert_int_equal(out.data[1], (int)floor(0.299 * 10 + 0.587 * 200 + 0.114 * 30 + 0.5));
 }
 
 static void png_of_every_kind_becomes_8_bits(void **state)
 {
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     uint16_t samples[10 * 9];
     static const int depths[] = {1, 2, 4, 8, 16};
     for (int interlaced = 0; interlaced < 2; interlaced++) {
@@ -527,46 +485,40 @@ static void png_of_every_kind_becomes_8_bits(void **state)
             struct dl2_image_info info;
             assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
             assert_int_equal(info.bits, bits);
-            decode_ok(&file, &as_is, &image);
-            assert_int_equal(image.channels, 1);
+            decode_ok(&file, &as_is, &out);
+            assert_int_equal(out.channels, 1);
             for (int i = 0; i < 90; i++)
-                assert_int_equal(image.data[i], (int)floor(samples[i] * 255.0 / maximum + 0.5));
+                assert_int_equal(out.data[i], (int)floor(samples[i] * 255.0 / maximum + 0.5));
             if (bits == 16)
                 continue;
             png.color_type = 3;
             png.transparent = 1;
             sample_png(&png, &file);
             struct dl2_decode_options options = {0, 0, {1, 2, 3}, false};
-            decode_ok(&file, &options, &image);
-            assert_int_equal(image.channels, 3);
+            decode_ok(&file, &options, &out);
+            assert_int_equal(out.channels, 3);
             for (int i = 0; i < 90; i++) {
                 int p = samples[i];
-                assert_int_equal(image.data[3 * i], p == 1 ? 1 : p);
-                assert_int_equal(image.data[3 * i + 1], p == 1 ? 2 : 2 * p & 255);
-                assert_int_equal(image.data[3 * i + 2], p == 1 ? 3 : 255 - p);
+                assert_int_equal(out.data[3 * i], p == 1 ? 1 : p);
+                assert_int_equal(out.data[3 * i + 1], p == 1 ? 2 : 2 * p & 255);
+                assert_int_equal(out.data[3 * i + 2], p == 1 ? 3 : 255 - p);
             }
         }
     }
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
 }
 #endif
 
 #ifdef HAVE_WEBP
 static void alpha_of_webp(void **state)
 {
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     struct dl2_decode_options options = {0, 0, {10, 200, 30}, false};
     static const uint8_t webp[8] = {255, 128, 0, 100, 20, 40, 60, 255};
     sample_webp_with_alpha(webp, 2, 1, &file);
-    decode_ok(&file, &options, &image);
+    decode_ok(&file, &options, &out);
     for (int c = 0; c < 3; c++) {
-        assert_int_equal(image.data[c], blend(webp[c], 100, options.background[c]));
-        assert_int_equal(image.data[3 + c], webp[4 + c]);
+        assert_int_equal(out.data[c], blend(webp[c], 100, options.background[c]));
+        assert_int_equal(out.data[3 + c], webp[4 + c]);
     }
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
 }
 #endif
 
@@ -580,19 +532,15 @@ static void cmyk_is_converted(void **state)
                  {{0, 0, 0, 255}, {0, 0, 0}},
                  {{0, 0, 0, 0}, {255, 255, 255}},
                  {{0, 0, 128, 100}, {155, 155, 77}}};
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     for (int adobe = 0; adobe < 2; adobe++) {
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             sample_cmyk_jpeg(cases[i].inks, adobe, &file);
-            decode_ok(&file, &as_is, &image);
-            assert_int_equal(image.channels, 3);
+            decode_ok(&file, &as_is, &out);
+            assert_int_equal(out.channels, 3);
             for (int c = 0; c < 3; c++)
-                assert_in_range(image.data[c] + 3, cases[i].rgb[c], cases[i].rgb[c] + 6);
+                assert_in_range(out.data[c] + 3, cases[i].rgb[c], cases[i].rgb[c] + 6);
         }
     }
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
 #else
     skip();
 #endif
@@ -615,7 +563,7 @@ struct jp2_colour {
 
 #define COLOURS(text) text, sizeof(text) - 1
 
-static void jp2_of(const struct jp2_colour *colour, struct dl2_bytes *file)
+static void make_jp2(const struct jp2_colour *colour)
 {
     enum { SIDE = 8 };
     uint8_t samples[SIDE * SIDE * 4];
@@ -623,7 +571,7 @@ static void jp2_of(const struct jp2_colour *colour, struct dl2_bytes *file)
         samples[i] = colour->sample[i % colour->components];
     const struct sample_jp2 jp2 = {SIDE,         SIDE, colour->components, samples, colour->colours,
                                    colour->size, NULL};
-    sample_jp2(&jp2, file);
+    sample_jp2(&jp2, &file);
 }
 
 /* CIELab of colours of sRGB: Lindbloom's calculator. */
@@ -651,18 +599,14 @@ static void jp2_colours_are_converted(void **state)
          {136, 208, 195},
          {255, 0, 0}},
     };
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        jp2_of(&cases[i], &file);
-        decode_ok(&file, &as_is, &image);
-        for (uint32_t c = 0; c < image.channels; c++)
-            if (abs(image.data[c] - cases[i].rgb[c]) > 5)
-                fail_msg("case %zu: %u,%u,%u, not %u,%u,%u", i, image.data[0], image.data[1],
-                         image.data[2], cases[i].rgb[0], cases[i].rgb[1], cases[i].rgb[2]);
+        make_jp2(&cases[i]);
+        decode_ok(&file, &as_is, &out);
+        for (uint32_t c = 0; c < out.channels; c++)
+            if (abs(out.data[c] - cases[i].rgb[c]) > 5)
+                fail_msg("case %zu: %u,%u,%u, not %u,%u,%u", i, out.data[0], out.data[1],
+                         out.data[2], cases[i].rgb[0], cases[i].rgb[1], cases[i].rgb[2]);
     }
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
 }
 
 static void jp2_colours_are_refused_by_name(void **state)
@@ -685,72 +629,61 @@ static void jp2_colours_are_refused_by_name(void **state)
           {0}},
          "light"},
     };
-    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_image_info info;
-        jp2_of(&cases[i].colour, &file);
+        make_jp2(&cases[i].colour);
         assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL),
                          DL2_ERR_UNSUPPORTED);
-        assert_int_equal(dl2_image_decode(file.data, file.size, &as_is, &image, &scratch, &error),
+        assert_int_equal(dl2_image_decode(file.data, file.size, &as_is, &out, &scratch, &error),
                          DL2_ERR_UNSUPPORTED);
         if (!strstr(error.message, cases[i].name))
             fail_msg("'%s' does not name %s", error.message, cases[i].name);
     }
-    dl2_image_free(&image);
-    dl2_image_free(&scratch);
-    dl2_bytes_free(&file);
 }
 #endif
 
 static void pnm_headers(void **state)
 {
-    struct dl2_image image = DL2_IMAGE_INIT;
     static const char deep[] = "P6\n#one\n 1 # two\n1\n#three\r1000\n\0\0\1\xf4\3\xe8";
     static const char shallow[] = "P5 3 1 15 \0\007\017";
-    struct dl2_bytes file = {(uint8_t *)(uintptr_t)deep, sizeof deep - 1, 0};
-    decode_ok(&file, &as_is, &image);
-    assert_memory_equal(image.data, "\0\200\377", 3);
-    file = (struct dl2_bytes){(uint8_t *)(uintptr_t)shallow, sizeof shallow - 1, 0};
-    decode_ok(&file, &as_is, &image);
-    assert_memory_equal(image.data, "\0\167\377", 3);
+    struct dl2_bytes text = {(uint8_t *)(uintptr_t)deep, sizeof deep - 1, 0};
+    decode_ok(&text, &as_is, &out);
+    assert_memory_equal(out.data, "\0\200\377", 3);
+    text = (struct dl2_bytes){(uint8_t *)(uintptr_t)shallow, sizeof shallow - 1, 0};
+    decode_ok(&text, &as_is, &out);
+    assert_memory_equal(out.data, "\0\167\377", 3);
     static const char *const bad[] = {"P5 3 1 15 \1\2", "P5 1 1 15 \20",  "P5 0 1 255 \1",
                                       "P5 1 1 0 \1",    "P5 1 1 65536 1", "P5 99999999999 1 255 1",
                                       "P5 1 1 255",     "P5 x 1 255 1",   "P6 # never ends"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(decode_status((const uint8_t *)bad[i], strlen(bad[i]), &as_is),
                          DL2_ERR_FORMAT);
-    dl2_image_free(&image);
 }
 
 static void channels_are_converted_on_request(void **state)
 {
-    struct dl2_image image = DL2_IMAGE_INIT;
     static const char colour[] = "P6 2 1 255\n\377\0\0\12\24\36";
     static const char gray[] = "P5 2 1 255\n\7\377";
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
-    struct dl2_bytes file = {(uint8_t *)(uintptr_t)colour, sizeof colour - 1, 0};
+    struct dl2_bytes text = {(uint8_t *)(uintptr_t)colour, sizeof colour - 1, 0};
     options.channels = 1;
-    decode_ok(&file, &options, &image);
-    assert_int_equal(image.channels, 1);
-    assert_int_equal(image.stride, 2);
-    assert_int_equal(image.data[0], 76); /* .299 * 255 */
-    assert_int_equal(image.data[1], 18); /* .299 * 10 + .587 * 20 + .114 * 30 */
-    file = (struct dl2_bytes){(uint8_t *)(uintptr_t)gray, sizeof gray - 1, 0};
+    decode_ok(&text, &options, &out);
+    assert_int_equal(out.channels, 1);
+    assert_int_equal(out.stride, 2);
+    assert_int_equal(out.data[0], 76); /* .299 * 255 */
+    assert_int_equal(out.data[1], 18); /* .299 * 10 + .587 * 20 + .114 * 30 */
+    text = (struct dl2_bytes){(uint8_t *)(uintptr_t)gray, sizeof gray - 1, 0};
     options.channels = 3;
-    decode_ok(&file, &options, &image);
-    assert_int_equal(image.channels, 3);
-    assert_memory_equal(image.data, "\7\7\7\377\377\377", 6);
+    decode_ok(&text, &options, &out);
+    assert_int_equal(out.channels, 3);
+    assert_memory_equal(out.data, "\7\7\7\377\377\377", 6);
     options.channels = 2;
-    assert_int_equal(decode_status(file.data, file.size, &options), DL2_ERR_ARGUMENT);
-    dl2_image_free(&image);
+    assert_int_equal(decode_status(text.data, text.size, &options), DL2_ERR_ARGUMENT);
 }
 
 static void memory_is_reused(void **state)
 {
-    struct dl2_image in = DL2_IMAGE_INIT, out = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     for (size_t i = 0; dl2_codec_at(i); i++) {
         sample_picture(&in, 64, 64, 3);
         encode_ok(dl2_codec_at(i), &in, 50, &file);
@@ -761,44 +694,43 @@ static void memory_is_reused(void **state)
         decode_ok(&file, &as_is, &out);
         assert_ptr_equal(out.data, block);
     }
-    dl2_image_free(&in);
-    dl2_image_free(&out);
-    dl2_bytes_free(&file);
 }
+
+#define TEST(name) cmocka_unit_test_teardown(name, free_all)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_is_consistent),
-        cmocka_unit_test(lossless_codecs_keep_every_sample),
-        cmocka_unit_test(quality_rises_with_quality),
-        cmocka_unit_test(every_size_can_be_encoded),
-        cmocka_unit_test(parameters_say_what_quality_came_to),
-        cmocka_unit_test(jp2_meets_its_target),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(jpeg_is_what_others_make),
-        cmocka_unit_test(a_truncated_file_is_an_error),
-        cmocka_unit_test(jpeg_without_end_marker),
-        cmocka_unit_test(limits_hold),
-        cmocka_unit_test(what_is_no_image_is_named),
-        cmocka_unit_test(exif_is_read_with_care),
-        cmocka_unit_test(orientation_of_jpeg_is_found),
+        TEST(the_table_is_consistent),
+        TEST(lossless_codecs_keep_every_sample),
+        TEST(quality_rises_with_quality),
+        TEST(every_size_can_be_encoded),
+        TEST(parameters_say_what_quality_came_to),
+        TEST(jp2_meets_its_target),
+        TEST(wrong_options_are_refused),
+        TEST(jpeg_is_what_others_make),
+        TEST(a_truncated_file_is_an_error),
+        TEST(jpeg_without_end_marker),
+        TEST(limits_hold),
+        TEST(what_is_no_image_is_named),
+        TEST(exif_is_read_with_care),
+        TEST(orientation_of_jpeg_is_found),
 #ifdef HAVE_PNG
-        cmocka_unit_test(orientation_is_applied),
-        cmocka_unit_test(alpha_lies_over_the_background),
-        cmocka_unit_test(png_of_every_kind_becomes_8_bits),
+        TEST(orientation_is_applied),
+        TEST(alpha_lies_over_the_background),
+        TEST(png_of_every_kind_becomes_8_bits),
 #endif
 #ifdef HAVE_WEBP
-        cmocka_unit_test(alpha_of_webp),
+        TEST(alpha_of_webp),
 #endif
-        cmocka_unit_test(cmyk_is_converted),
+        TEST(cmyk_is_converted),
 #ifdef HAVE_JP2
-        cmocka_unit_test(jp2_colours_are_converted),
-        cmocka_unit_test(jp2_colours_are_refused_by_name),
+        TEST(jp2_colours_are_converted),
+        TEST(jp2_colours_are_refused_by_name),
 #endif
-        cmocka_unit_test(pnm_headers),
-        cmocka_unit_test(channels_are_converted_on_request),
-        cmocka_unit_test(memory_is_reused),
+        TEST(pnm_headers),
+        TEST(channels_are_converted_on_request),
+        TEST(memory_is_reused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

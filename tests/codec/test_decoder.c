@@ -16,6 +16,22 @@
 #ifdef HAVE_JPEG
 #include <jpeglib.h>
 
+/* A new decoder for each test, and the file that most tests make for it. */
+static struct dl2_decoder *decoder;
+static struct dl2_bytes jpeg;
+
+static int make_decoder(void **state)
+{
+    return dl2_decoder_create(&decoder, NULL);
+}
+
+static int free_all(void **state)
+{
+    dl2_decoder_destroy(decoder);
+    dl2_bytes_free(&jpeg);
+    return 0;
+}
+
 /* ---- What libjpeg makes of the whole file */
 
 struct whole {
@@ -73,14 +89,6 @@ static void check_raster(const struct dl2_raster *raster, const struct whole *wh
     for (size_t i = 0; i < 3; i++)
         check_plane(&raster->planes[i], 1, &whole->planes[i], whole->step_x[i], whole->step_y[i],
                     request, what);
-}
-
-static struct dl2_decoder *new_decoder(void)
-{
-    struct dl2_decoder *decoder;
-    struct dl2_error error = DL2_ERROR_INIT;
-    expect_ok(dl2_decoder_create(&decoder, &error), &error);
-    return decoder;
 }
 
 /* Of 1 to `size` pixels, often at an edge. */
@@ -236,14 +244,14 @@ static void read_whole_planes(struct jpeg_decompress_struct *cinfo, struct whole
 }
 
 /* By the bare library; CMYK by dl2_image_decode(). */
-static void read_whole(const struct dl2_bytes *jpeg, unsigned reduction, bool planes, bool gray,
+static void read_whole(const struct dl2_bytes *file, unsigned reduction, bool planes, bool gray,
                        struct whole *whole)
 {
     struct jpeg_decompress_struct cinfo;
     struct jpeg_error_mgr manager;
     cinfo.err = jpeg_std_error(&manager);
     jpeg_create_decompress(&cinfo);
-    jpeg_mem_src(&cinfo, jpeg->data, jpeg->size);
+    jpeg_mem_src(&cinfo, file->data, file->size);
     jpeg_read_header(&cinfo, TRUE);
     cinfo.scale_denom = reduction;
     cinfo.raw_data_out = planes;
@@ -289,11 +297,9 @@ static void read_whole(const struct dl2_bytes *jpeg, unsigned reduction, bool pl
     }
 }
 
-static void check_crops(struct dl2_decoder *decoder, struct dl2_random *random,
-                        const struct kind *kind, uint32_t width, uint32_t height, unsigned interval,
-                        unsigned crops)
+static void check_crops(struct dl2_random *random, const struct kind *kind, uint32_t width,
+                        uint32_t height, unsigned interval, unsigned crops)
 {
-    struct dl2_bytes jpeg = DL2_BYTES_INIT;
     make_jpeg(kind, width, height, interval, &jpeg);
     for (uint32_t reduction = 1; reduction <= 8; reduction *= 2) {
         /* By what comes out: planes, RGB (or gray, for gray), gray. */
@@ -335,33 +341,27 @@ static void check_crops(struct dl2_decoder *decoder, struct dl2_random *random,
         for (size_t i = 0; i < 3; i++)
             whole_free(&whole[i]);
     }
-    dl2_bytes_free(&jpeg);
 }
 
 static void parts_are_parts_of_the_whole(void **state)
 {
     static const uint32_t sizes[][2] = {{150, 113}, {97, 130}, {64, 48}, {33, 17}, {5, 3}, {1, 1}};
     static const unsigned intervals[] = {0, 1, 2, 3, 4, 5, 7, 19};
-    struct dl2_decoder *decoder = new_decoder();
     struct dl2_random random;
     dl2_random_init(&random, 1, DL2_RANDOM_TEST, 0, 0);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++)
-                check_crops(decoder, &random, &kinds[k], sizes[s][0], sizes[s][1], intervals[i],
-                            12);
-    dl2_decoder_destroy(decoder);
+                check_crops(&random, &kinds[k], sizes[s][0], sizes[s][1], intervals[i], 12);
 }
 
-static void open_ok(struct dl2_decoder *decoder, const struct dl2_bytes *file,
-                    struct dl2_image_info *info)
+static void open_ok(const struct dl2_bytes *file, struct dl2_image_info *info)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     expect_ok(dl2_decoder_open(decoder, file->data, file->size, 0, info, &error), &error);
 }
 
-static void decode_ok(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
-                      struct dl2_raster *raster)
+static void decode_ok(const struct dl2_decode_request *request, struct dl2_raster *raster)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     expect_ok(dl2_decoder_decode(decoder, request, raster, &error), &error);
@@ -378,8 +378,7 @@ static const struct kind *find_kind(const char *name)
 
 static void turned_parts_are_upright(void **state)
 {
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_bytes plain = DL2_BYTES_INIT, jpeg = DL2_BYTES_INIT;
+    struct dl2_bytes plain = DL2_BYTES_INIT;
     struct dl2_image scratch = DL2_IMAGE_INIT;
     struct dl2_random random;
     dl2_random_init(&random, 2, DL2_RANDOM_TEST, 0, 0);
@@ -397,34 +396,32 @@ static void turned_parts_are_upright(void **state)
             assert_int_equal(
                 dl2_image_decode(jpeg.data, jpeg.size, &options, &whole.pixels, &scratch, NULL),
                 DL2_OK);
-            open_ok(decoder, &jpeg, &info);
+            open_ok(&jpeg, &info);
             assert_int_equal(info.orientation, orientation);
             random_request(&random, whole.pixels.width, whole.pixels.height, &request);
-            decode_ok(decoder, &request, &raster);
+            decode_ok(&request, &raster);
             check_raster(&raster, &whole, &request, "turned");
             whole_free(&whole);
         }
     dl2_bytes_free(&plain);
-    dl2_bytes_free(&jpeg);
     dl2_image_free(&scratch);
-    dl2_decoder_destroy(decoder);
 }
 
 /* One file after another, with all that matters to memory. */
-static void decode_all(struct dl2_decoder *decoder, const struct dl2_bytes *files, size_t count)
+static void decode_all(const struct dl2_bytes *files, size_t count)
 {
     for (size_t i = 0; i < 6 * count; i++) {
         struct dl2_image_info info;
         struct dl2_raster raster;
         struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
-        open_ok(decoder, &files[i % count], &info);
+        open_ok(&files[i % count], &info);
         struct dl2_random random;
         dl2_random_init(&random, 3, DL2_RANDOM_TEST, i, 0);
         random_request(&random, info.width, info.height, &request);
         request.planes = i / count % 2;
         request.channels = i / count % 3 == 1;
         request.reduction = 1 + (i / count > 3);
-        decode_ok(decoder, &request, &raster);
+        decode_ok(&request, &raster);
     }
 }
 
@@ -433,36 +430,33 @@ static void memory_is_kept(void **state)
     uint64_t before, after;
     if (!dl2_load_allocations(&before))
         skip(); /* a sanitizer has the allocator's place, or it isn't glibc's */
-    struct dl2_decoder *decoder = new_decoder();
     struct dl2_bytes files[48] = {DL2_BYTES_INIT};
     size_t count = 0;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (unsigned i = 0; i < 3 && !kinds[k].progressive && !kinds[k].scans; i++)
             make_jpeg(&kinds[k], 40 + 90 * i, 200 - 60 * i, i * 2, &files[count++]);
     for (int i = 0; i < 2; i++)
-        decode_all(decoder, files, count);
+        decode_all(files, count);
     dl2_load_allocations(&before);
-    decode_all(decoder, files, count);
+    decode_all(files, count);
     dl2_load_allocations(&after);
     assert_int_equal(after - before, 0);
     for (size_t i = 0; i < count; i++)
         dl2_bytes_free(&files[i]);
-    dl2_decoder_destroy(decoder);
 }
 
 /* Other files' tables and errors leave no traces in a decoder that is used again. */
 static void a_decoder_forgets(void **state)
 {
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_bytes jpeg = DL2_BYTES_INIT, bare = DL2_BYTES_INIT;
+    struct dl2_bytes bare = DL2_BYTES_INIT;
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     struct dl2_image_info info;
     struct dl2_raster raster;
     make_jpeg(find_kind("4:2:0"), 64, 48, 0, &jpeg);
     request.width = 64;
     request.height = 48;
-    open_ok(decoder, &jpeg, &info);
-    decode_ok(decoder, &request, &raster);
+    open_ok(&jpeg, &info);
+    decode_ok(&request, &raster);
     /* The same without its quantisation tables. */
     dl2_bytes_append(&bare, jpeg.data, 2, NULL);
     for (size_t at = 2; at < jpeg.size;) {
@@ -475,23 +469,20 @@ static void a_decoder_forgets(void **state)
             dl2_bytes_append(&bare, jpeg.data + at, length, NULL);
         at += length;
     }
-    open_ok(decoder, &bare, &info);
+    open_ok(&bare, &info);
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_decoder_decode(decoder, &request, &raster, &error), DL2_ERR_FORMAT);
-    open_ok(decoder, &jpeg, &info);
-    decode_ok(decoder, &request, &raster);
-    dl2_bytes_free(&jpeg);
+    open_ok(&jpeg, &info);
+    decode_ok(&request, &raster);
     dl2_bytes_free(&bare);
-    dl2_decoder_destroy(decoder);
 }
 
 /*
  * A part of a damaged file either fails, or is the part of the whole file wherever that can be
  * decoded; where the whole can be, the part can.
  */
-static void check_damaged(struct dl2_decoder *decoder, struct dl2_decoder *other,
-                          struct dl2_random *random, const uint8_t *data, size_t size,
-                          unsigned width, unsigned height, bool planes, unsigned *good)
+static void check_damaged(struct dl2_decoder *other, struct dl2_random *random, const uint8_t *data,
+                          size_t size, unsigned width, unsigned height, bool planes, unsigned *good)
 {
     struct dl2_decode_request part = DL2_DECODE_REQUEST_DEFAULTS, all = part;
     struct dl2_image_info info;
@@ -534,8 +525,8 @@ static void check_damaged(struct dl2_decoder *decoder, struct dl2_decoder *other
 
 static void damage_is_noticed(void **state)
 {
-    struct dl2_decoder *decoder = new_decoder(), *other = new_decoder();
-    struct dl2_bytes jpeg = DL2_BYTES_INIT;
+    struct dl2_decoder *other;
+    assert_int_equal(dl2_decoder_create(&other, NULL), DL2_OK);
     struct dl2_random random;
     unsigned good = 0, tried = 0;
     dl2_random_init(&random, 4, DL2_RANDOM_TEST, 0, 0);
@@ -549,26 +540,24 @@ static void damage_is_noticed(void **state)
                 memcpy(copy, jpeg.data, jpeg.size);
                 for (unsigned n = 0; size == jpeg.size && n < 1 + i % 4; n++)
                     copy[dl2_random_below(&random, size)] = (uint8_t)dl2_random_u32(&random);
-                check_damaged(decoder, other, &random, copy, size, 150, 113, i % 3, &good);
+                check_damaged(other, &random, copy, size, 150, 113, i % 3, &good);
                 free(copy);
                 tried++;
             }
         }
     assert_true(good > tried / 50 && good < tried / 2);
-    dl2_bytes_free(&jpeg);
-    dl2_decoder_destroy(decoder);
     dl2_decoder_destroy(other);
 }
 
 /* Where the n-th restart marker ends, or the entropy-coded data begin, for 0. */
-static size_t find_segment(const struct dl2_bytes *jpeg, unsigned n)
+static size_t find_segment(unsigned n)
 {
     size_t at = 2;
-    while (jpeg->data[at + 1] != 0xda)
-        at += 2 + (size_t)(jpeg->data[at + 2] << 8 | jpeg->data[at + 3]);
-    at += 2 + (size_t)(jpeg->data[at + 2] << 8 | jpeg->data[at + 3]);
+    while (jpeg.data[at + 1] != 0xda)
+        at += 2 + (size_t)(jpeg.data[at + 2] << 8 | jpeg.data[at + 3]);
+    at += 2 + (size_t)(jpeg.data[at + 2] << 8 | jpeg.data[at + 3]);
     for (; n; n--) {
-        while (jpeg->data[at] != 0xff || (jpeg->data[at + 1] & 0xf8) != 0xd0)
+        while (jpeg.data[at] != 0xff || (jpeg.data[at + 1] & 0xf8) != 0xd0)
             at++;
         at += 2;
     }
@@ -577,15 +566,13 @@ static size_t find_segment(const struct dl2_bytes *jpeg, unsigned n)
 
 static void only_what_is_needed_is_decoded(void **state)
 {
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_bytes jpeg = DL2_BYTES_INIT;
     struct whole whole = {.pixels = DL2_IMAGE_INIT};
     /* 8 x 6 MCUs in 4 x 6 segments; all but the second and third of the second row are spoilt. */
     make_jpeg(find_kind("4:2:0"), 128, 96, 2, &jpeg);
     read_whole(&jpeg, 1, true, false, &whole);
     for (unsigned n = 0; n < 24; n++) {
-        const size_t start = find_segment(&jpeg, n);
-        const size_t end = n < 23 ? find_segment(&jpeg, n + 1) : jpeg.size;
+        const size_t start = find_segment(n);
+        const size_t end = n < 23 ? find_segment(n + 1) : jpeg.size;
         if (n != 5 && n != 6)
             memset(jpeg.data + start, 0, end - 2 - start);
     }
@@ -596,12 +583,10 @@ static void only_what_is_needed_is_decoded(void **state)
     request.y = 17;
     request.width = 63;
     request.height = 15;
-    open_ok(decoder, &jpeg, &info);
-    decode_ok(decoder, &request, &raster);
+    open_ok(&jpeg, &info);
+    decode_ok(&request, &raster);
     check_raster(&raster, &whole, &request, "spoilt elsewhere");
     whole_free(&whole);
-    dl2_bytes_free(&jpeg);
-    dl2_decoder_destroy(decoder);
 }
 
 /* What is spliced is a JPEG for any decoder. Of 4:4:4, which needs no upsampling, its pixels are
@@ -609,7 +594,6 @@ static void only_what_is_needed_is_decoded(void **state)
 static void a_splice_is_a_jpeg(void **state)
 {
     struct dl2_jpeg_splice splice = DL2_JPEG_SPLICE_INIT;
-    struct dl2_bytes jpeg = DL2_BYTES_INIT;
     struct dl2_random random;
     unsigned spliced = 0, shifted = 0;
     dl2_random_init(&random, 5, DL2_RANDOM_TEST, 0, 0);
@@ -649,14 +633,12 @@ static void a_splice_is_a_jpeg(void **state)
         whole_free(&whole);
     }
     assert_true(spliced > 100 && shifted);
-    dl2_bytes_free(&jpeg);
     dl2_jpeg_splice_free(&splice);
 }
 
 /* What a crop needs of slices, with the margin, at random; the joined
  * JPEG is told it in its rows. */
-static void check_slices(struct dl2_decoder *decoder, struct dl2_random *random,
-                         const struct dl2_slicing *cuts, const struct dl2_bytes *jpeg,
+static void check_slices(struct dl2_random *random, const struct dl2_slicing *cuts,
                          const struct whole *whole, struct dl2_decode_request request,
                          struct dl2_bytes *joined)
 {
@@ -671,13 +653,13 @@ static void check_slices(struct dl2_decoder *decoder, struct dl2_random *random,
     const struct dl2_slice_range range = {first, end - first};
     assert_int_equal(dl2_jpeg_join_slices(cuts->head.data, cuts->head.size, cuts->width,
                                           cuts->height, cuts->rows, range,
-                                          jpeg->data + offsets[first],
-                                          offsets[end] - offsets[first], joined, NULL),
+                                          jpeg.data + offsets[first], offsets[end] - offsets[first],
+                                          joined, NULL),
                      DL2_OK);
-    open_ok(decoder, joined, &info);
+    open_ok(joined, &info);
     assert_int_equal(info.width, cuts->width);
     request.y -= first * cuts->rows;
-    decode_ok(decoder, &request, &raster);
+    decode_ok(&request, &raster);
     request.y += first * cuts->rows;
     for (unsigned i = 0; i < dl2_raster_planes(&raster); i++)
         raster.planes[i].y += first * cuts->rows;
@@ -690,9 +672,8 @@ static void slices_make_the_same_pixels(void **state)
     static const struct {
         uint32_t width, height, interval;
     } shapes[] = {{900, 1000, 4}, {333, 2003, 3}, {410, 1501, 5}, {1024, 901, 8}};
-    struct dl2_decoder *decoder = new_decoder();
     struct dl2_slicing cuts = {0};
-    struct dl2_bytes jpeg = DL2_BYTES_INIT, joined = DL2_BYTES_INIT;
+    struct dl2_bytes joined = DL2_BYTES_INIT;
     struct dl2_random random;
     unsigned cut = 0;
     dl2_random_init(&random, 6, DL2_RANDOM_TEST, 0, 0);
@@ -714,21 +695,19 @@ static void slices_make_the_same_pixels(void **state)
                     read_whole(&jpeg, reduction, planes && strcmp(names[k], "gray") != 0, false,
                                &whole);
                     for (int i = 0; i < 12; i++)
-                        check_slices(decoder, &random, &cuts, &jpeg, &whole, request, &joined);
+                        check_slices(&random, &cuts, &whole, request, &joined);
                     whole_free(&whole);
                 }
         }
     assert_true(cut >= 10);
     dl2_slicing_free(&cuts);
     dl2_bytes_free(&joined);
-    dl2_bytes_free(&jpeg);
-    dl2_decoder_destroy(decoder);
 }
 
 static void slices_are_checked(void **state)
 {
     struct dl2_slicing cuts = {0};
-    struct dl2_bytes jpeg = DL2_BYTES_INIT, joined = DL2_BYTES_INIT;
+    struct dl2_bytes joined = DL2_BYTES_INIT;
     make_jpeg(find_kind("4:2:0"), 1024, 900, 4, &jpeg);
     assert_int_equal(dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL), 1);
     const uint32_t *offsets = (const uint32_t *)(const void *)cuts.offsets.data;
@@ -765,7 +744,6 @@ static void slices_are_checked(void **state)
     make_jpeg(find_kind("4:2:0"), 64, 64, 4, &jpeg); /* too small */
     assert_int_equal(dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL), 0);
     dl2_slicing_free(&cuts);
-    dl2_bytes_free(&jpeg);
     dl2_bytes_free(&joined);
 }
 
@@ -782,7 +760,6 @@ static void tiles_are_written(void **state)
     assert_int_equal(dl2_jpeg_tile_interval(512, 8, 8, 90), 16);
     struct dl2_jpeg_splice splice = DL2_JPEG_SPLICE_INIT;
     struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes jpeg = DL2_BYTES_INIT;
     for (uint32_t channels = 1; channels <= 3; channels += 2)
         for (int tiles = 0; tiles < 2; tiles++) {
             struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
@@ -797,14 +774,11 @@ static void tiles_are_written(void **state)
                 assert_false(splice.shifted && channels == 3);
         }
     dl2_image_free(&image);
-    dl2_bytes_free(&jpeg);
     dl2_jpeg_splice_free(&splice);
 }
 
 static void nonsense_is_refused(void **state)
 {
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_bytes jpeg = DL2_BYTES_INIT;
     struct dl2_image_info info;
     struct dl2_raster raster;
     static const struct dl2_decode_request requests[] = {
@@ -816,31 +790,31 @@ static void nonsense_is_refused(void **state)
     make_jpeg(find_kind("4:2:0"), 64, 48, 2, &jpeg);
     assert_int_equal(dl2_decoder_decode(decoder, &one, &raster, NULL), DL2_ERR_ARGUMENT);
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
-        open_ok(decoder, &jpeg, &info);
+        open_ok(&jpeg, &info);
         assert_int_equal(dl2_decoder_decode(decoder, &requests[i], &raster, NULL),
                          DL2_ERR_ARGUMENT);
     }
     assert_int_equal(dl2_decoder_open(decoder, jpeg.data, jpeg.size, 64 * 48 - 1, &info, NULL),
                      DL2_ERR_LIMIT);
     assert_int_equal(dl2_decoder_open(decoder, jpeg.data, 40, 0, &info, NULL), DL2_ERR_FORMAT);
-    dl2_bytes_free(&jpeg);
-    dl2_decoder_destroy(decoder);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_decoder, free_all)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_parts_of_the_whole),
-        cmocka_unit_test(turned_parts_are_upright),
-        cmocka_unit_test(memory_is_kept),
-        cmocka_unit_test(a_decoder_forgets),
-        cmocka_unit_test(damage_is_noticed),
-        cmocka_unit_test(only_what_is_needed_is_decoded),
-        cmocka_unit_test(a_splice_is_a_jpeg),
-        cmocka_unit_test(slices_make_the_same_pixels),
-        cmocka_unit_test(slices_are_checked),
-        cmocka_unit_test(tiles_are_written),
-        cmocka_unit_test(nonsense_is_refused),
+        TEST(parts_are_parts_of_the_whole),
+        TEST(turned_parts_are_upright),
+        TEST(memory_is_kept),
+        TEST(a_decoder_forgets),
+        TEST(damage_is_noticed),
+        TEST(only_what_is_needed_is_decoded),
+        TEST(a_splice_is_a_jpeg),
+        TEST(slices_make_the_same_pixels),
+        TEST(slices_are_checked),
+        TEST(tiles_are_written),
+        TEST(nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,24 @@
 
 static const uint32_t sizes[][2] = {{1, 1}, {7, 5}, {40, 33}, {150, 101}, {333, 250}};
 
+/* One decoder for all of a test: what it keeps of one image must not show in the next. */
+static struct dl2_decoder *decoder;
+static struct dl2_image image;
+static struct dl2_bytes file; /* of `image`, mostly */
+
+static int make_decoder(void **state)
+{
+    return dl2_decoder_create(&decoder, NULL);
+}
+
+static int free_all(void **state)
+{
+    dl2_decoder_destroy(decoder);
+    dl2_image_free(&image);
+    dl2_bytes_free(&file);
+    return 0;
+}
+
 static uint32_t random_state;
 
 static uint32_t random_below(uint32_t limit)
@@ -67,29 +85,21 @@ static void assert_same(const struct dl2_raster *part, const struct dl2_raster *
     }
 }
 
-static void decode_part(struct dl2_decoder *decoder, const struct dl2_bytes *file,
-                        const struct dl2_decode_request *request, struct dl2_raster *raster)
+static void decode_part(struct dl2_decoder *by, const struct dl2_decode_request *request,
+                        struct dl2_raster *raster)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_image_info info;
-    expect_ok(dl2_decoder_open(decoder, file->data, file->size, 0, &info, &error), &error);
-    expect_ok(dl2_decoder_decode(decoder, request, raster, &error), &error);
-}
-
-static struct dl2_decoder *new_decoder(void)
-{
-    struct dl2_decoder *decoder;
-    assert_int_equal(dl2_decoder_create(&decoder, NULL), DL2_OK);
-    return decoder;
+    expect_ok(dl2_decoder_open(by, file.data, file.size, 0, &info, &error), &error);
+    expect_ok(dl2_decoder_decode(by, request, raster, &error), &error);
 }
 
 /* Parts of `file` against the whole image of dl2_image_decode(). */
-static void check_pixels(struct dl2_decoder *decoder, const struct dl2_bytes *file,
-                         uint32_t channels, int rounds)
+static void check_pixels(uint32_t channels, int rounds)
 {
     struct dl2_image whole = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
     const struct dl2_decode_options options = {.channels = channels, .background = {10, 200, 90}};
-    assert_int_equal(dl2_image_decode(file->data, file->size, &options, &whole, &scratch, NULL),
+    assert_int_equal(dl2_image_decode(file.data, file.size, &options, &whole, &scratch, NULL),
                      DL2_OK);
     const struct dl2_raster truth = {
         .color = whole.channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
@@ -105,7 +115,7 @@ static void check_pixels(struct dl2_decoder *decoder, const struct dl2_bytes *fi
             .reduction = 1, .channels = channels, .background = {10, 200, 90}};
         struct dl2_raster part;
         choose(&request, whole.width, whole.height, round);
-        decode_part(decoder, file, &request, &part);
+        decode_part(decoder, &request, &part);
         assert_same(&part, &truth, &request);
     }
     dl2_image_free(&whole);
@@ -113,38 +123,34 @@ static void check_pixels(struct dl2_decoder *decoder, const struct dl2_bytes *fi
 }
 
 /* Parts as planes, or reduced, against the whole that is decoded likewise. */
-static void check_planes(struct dl2_decoder *decoder, const struct dl2_bytes *file, uint32_t width,
-                         uint32_t height, uint32_t reduction, int rounds)
+static void check_planes(uint32_t width, uint32_t height, uint32_t reduction, int rounds)
 {
-    struct dl2_decoder *other = new_decoder();
+    struct dl2_decoder *other;
+    assert_int_equal(dl2_decoder_create(&other, NULL), DL2_OK);
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     struct dl2_raster whole, part;
     request.reduction = reduction;
     request.width = width;
     request.height = height;
-    decode_part(other, file, &request, &whole);
+    decode_part(other, &request, &whole);
     assert_true(whole.planes[0].step_x <= reduction);
     for (int round = 0; round < rounds; round++) {
         choose(&request, width, height, round);
-        decode_part(decoder, file, &request, &part);
+        decode_part(decoder, &request, &part);
         assert_same(&part, &whole, &request);
     }
     dl2_decoder_destroy(other);
 }
 
-static void check_file(struct dl2_decoder *decoder, const struct dl2_bytes *file, int rounds)
+static void check_file(int rounds)
 {
-    check_pixels(decoder, file, 0, rounds);
-    check_pixels(decoder, file, 1, rounds);
+    check_pixels(0, rounds);
+    check_pixels(1, rounds);
 }
 
 static void parts_equal_the_whole(void **state)
 {
     static const char *const samplings[] = {"420", "422", "444"};
-    /* One decoder for all: what it keeps of one image must not show in the next. */
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (uint32_t channels = 1; channels <= 3; channels += 2) {
             sample_picture(&image, sizes[s][0], sizes[s][1], channels);
@@ -158,14 +164,11 @@ static void parts_equal_the_whole(void **state)
                         strcmp(codec->name, "avif") ? -1 : 10};
                     assert_int_equal(dl2_image_encode(codec, &image, &options, &file, NULL),
                                      DL2_OK);
-                    check_file(decoder, &file, 12);
-                    check_planes(decoder, &file, sizes[s][0], sizes[s][1], 1, 12);
+                    check_file(12);
+                    check_planes(sizes[s][0], sizes[s][1], 1, 12);
                 }
             }
         }
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
-    dl2_decoder_destroy(decoder);
 }
 
 /* BT.601 luma of what the planes' first means, against that of the RGB image. */
@@ -190,9 +193,7 @@ static void planes_are_the_picture(void **state)
         const char *name;
         enum dl2_color color;
     } cases[] = {{"webp", DL2_COLOR_YCBCR_LIMITED}, {"avif", DL2_COLOR_YCBCR}};
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_image scratch = DL2_IMAGE_INIT;
     for (size_t i = 0; i < 2; i++) {
         const struct dl2_codec *codec = dl2_codec_find(cases[i].name);
         if (!codec)
@@ -205,7 +206,7 @@ static void planes_are_the_picture(void **state)
         assert_int_equal(dl2_image_encode(codec, &image, &encode, &file, NULL), DL2_OK);
         request.width = 93;
         request.height = 71;
-        decode_part(decoder, &file, &request, &raster);
+        decode_part(decoder, &request, &raster);
         assert_int_equal(raster.color, cases[i].color);
         assert_int_equal(raster.planes[1].step_x, 2);
         assert_int_equal(raster.planes[2].step_y, 2);
@@ -214,10 +215,7 @@ static void planes_are_the_picture(void **state)
         /* What clipping at the gamut's edge leaves. */
         assert_true(luma_off(&raster, &image) < 1);
     }
-    dl2_image_free(&image);
     dl2_image_free(&scratch);
-    dl2_bytes_free(&file);
-    dl2_decoder_destroy(decoder);
 }
 
 static void reduced_parts_equal_the_reduced_whole(void **state)
@@ -225,9 +223,6 @@ static void reduced_parts_equal_the_reduced_whole(void **state)
     const struct dl2_codec *codec = dl2_codec_find("jp2");
     if (!codec)
         skip();
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     const struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (uint32_t channels = 1; channels <= 3; channels += 2) {
@@ -235,11 +230,8 @@ static void reduced_parts_equal_the_reduced_whole(void **state)
             sample_picture(&image, width, height, channels);
             assert_int_equal(dl2_image_encode(codec, &image, &options, &file, NULL), DL2_OK);
             for (uint32_t reduction = 2; reduction <= 8; reduction *= 2)
-                check_planes(decoder, &file, width, height, reduction, 12);
+                check_planes(width, height, reduction, 12);
         }
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
-    dl2_decoder_destroy(decoder);
 }
 
 /* On a slope a sample's value is its place; the encoder's own bias is 0.4. */
@@ -250,9 +242,6 @@ static void reduced_samples_lie_where_they_say(void **state)
     if (!codec)
         skip();
     const struct dl2_encode_options options = {100, NULL, -1};
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     assert_int_equal(dl2_image_reshape(&image, SIDE, SIDE, 1, NULL), DL2_OK);
     for (int down = 0; down < 2; down++) {
         for (uint32_t y = 0; y < SIDE; y++)
@@ -265,7 +254,7 @@ static void reduced_samples_lie_where_they_say(void **state)
             const struct dl2_plane *plane = &raster.planes[0];
             request.reduction = reduction;
             request.width = request.height = SIDE;
-            decode_part(decoder, &file, &request, &raster);
+            decode_part(decoder, &request, &raster);
             assert_int_equal(plane->step_x, reduction);
             assert_int_equal(plane->step_y, reduction);
             assert_int_equal(plane->width, SIDE / reduction);
@@ -281,17 +270,12 @@ static void reduced_samples_lie_where_they_say(void **state)
                 fail_msg("at 1/%u samples are off by %g", (unsigned)reduction, off / count);
         }
     }
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
-    dl2_decoder_destroy(decoder);
 }
 
 /* Alpha, 16 bits, palettes, interlacing, other maxima. */
 static void odd_files(void **state)
 {
     enum { WIDTH = 61, HEIGHT = 43 };
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_bytes file = DL2_BYTES_INIT;
     uint16_t samples[WIDTH * HEIGHT * 4];
     uint8_t rgba[WIDTH * HEIGHT * 4];
     for (size_t i = 0; i < WIDTH * HEIGHT * 4; i++) {
@@ -301,8 +285,8 @@ static void odd_files(void **state)
     (void)samples, (void)rgba; /* without WebP and PNG */
 #ifdef HAVE_WEBP
     sample_webp_with_alpha(rgba, WIDTH, HEIGHT, &file);
-    check_file(decoder, &file, 20);
-    check_planes(decoder, &file, WIDTH, HEIGHT, 1, 20);
+    check_file(20);
+    check_planes(WIDTH, HEIGHT, 1, 20);
 #endif
 #ifdef HAVE_PNG
     for (int type = 0; type <= 6; type += 2) {
@@ -315,7 +299,7 @@ static void odd_files(void **state)
                                            .transparent = -1,
                                            .samples = samples};
             sample_png(&png, &file);
-            check_file(decoder, &file, 12);
+            check_file(12);
         }
     }
 #endif
@@ -332,19 +316,17 @@ static void odd_files(void **state)
                 const size_t skip = maximum < 256;
                 assert_int_equal(dl2_bytes_append(&file, bytes + skip, 2 - skip, NULL), DL2_OK);
             }
-            check_file(decoder, &file, 12);
+            check_file(12);
         }
-    dl2_bytes_free(&file);
-    dl2_decoder_destroy(decoder);
 }
 
 /* The first byte of the ALPH chunk says how opacities are filtered: 1 is from the left. */
 #ifdef HAVE_WEBP
-static int alpha_filter(const struct dl2_bytes *file)
+static int alpha_filter(void)
 {
-    for (size_t i = 12; i + 8 < file->size; i++)
-        if (!memcmp(file->data + i, "ALPH", 4))
-            return file->data[i + 8] >> 2 & 3;
+    for (size_t i = 12; i + 8 < file.size; i++)
+        if (!memcmp(file.data + i, "ALPH", 4))
+            return file.data[i + 8] >> 2 & 3;
     return -1;
 }
 #endif
@@ -354,9 +336,6 @@ static void filtered_alpha(void **state)
 {
 #ifdef HAVE_WEBP
     enum { WIDTH = 97, HEIGHT = 71, KINDS = 12 };
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_bytes file = DL2_BYTES_INIT;
-    struct dl2_image image = DL2_IMAGE_INIT;
     uint8_t *rgba = malloc((size_t)WIDTH * HEIGHT * 4);
     bool found = false;
     assert_non_null(rgba);
@@ -369,14 +348,11 @@ static void filtered_alpha(void **state)
                 pixel[3] = (uint8_t)((x * (kind % 4) + y * (kind / 4) * 2 + x * y / 40 + 30) & 255);
             }
         sample_webp_with_filtered_alpha(rgba, WIDTH, HEIGHT, &file);
-        found = found || alpha_filter(&file) == 1;
-        check_file(decoder, &file, 12);
+        found = found || alpha_filter() == 1;
+        check_file(12);
     }
     assert_true(found);
     free(rgba);
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
-    dl2_decoder_destroy(decoder);
 #else
     skip();
 #endif
@@ -384,17 +360,16 @@ static void filtered_alpha(void **state)
 
 #ifdef HAVE_JP2
 /* What isn't linear in what the file holds must not be reduced before it is colour. */
-static void assert_reductions_are_means(struct dl2_decoder *decoder, const struct dl2_bytes *file,
-                                        uint32_t width, uint32_t height)
+static void assert_reductions_are_means(uint32_t width, uint32_t height)
 {
     struct dl2_image whole = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
     const struct dl2_decode_options options = {.background = {10, 200, 90}};
-    assert_int_equal(dl2_image_decode(file->data, file->size, &options, &whole, &scratch, NULL),
+    assert_int_equal(dl2_image_decode(file.data, file.size, &options, &whole, &scratch, NULL),
                      DL2_OK);
     struct dl2_decode_request request = {
         .width = width, .height = height, .reduction = 4, .background = {10, 200, 90}};
     struct dl2_raster raster;
-    decode_part(decoder, file, &request, &raster);
+    decode_part(decoder, &request, &raster);
     const struct dl2_plane *plane = &raster.planes[0];
     double off = 0, spread = 0;
     for (uint32_t y = 0; y + 4 < height; y += 4)
@@ -415,13 +390,12 @@ static void assert_reductions_are_means(struct dl2_decoder *decoder, const struc
     dl2_image_free(&scratch);
 }
 
-static void check_reduced(struct dl2_decoder *decoder, const struct dl2_bytes *file, uint32_t width,
-                          uint32_t height)
+static void check_reduced(uint32_t width, uint32_t height)
 {
-    check_file(decoder, file, 12);
+    check_file(12);
     for (uint32_t reduction = 2; reduction <= 8; reduction *= 2)
-        check_planes(decoder, file, width, height, reduction, 12);
-    assert_reductions_are_means(decoder, file, width, height);
+        check_planes(width, height, reduction, 12);
+    assert_reductions_are_means(width, height);
 }
 #endif
 
@@ -431,9 +405,6 @@ static void odd_jp2(void **state)
 #ifdef HAVE_JP2
     enum { WIDTH = 90, HEIGHT = 70 };
     static const char rgb[] = "\7\1\0\0\0\0\0\x10", cmyk[] = "\7\1\0\0\0\0\0\x0c";
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_bytes file = DL2_BYTES_INIT;
-    struct dl2_image image = DL2_IMAGE_INIT;
     uint8_t samples[WIDTH * HEIGHT * 4], palette[256 * 3];
     for (size_t i = 0; i < sizeof palette; i++)
         palette[i] = (uint8_t)((i / 3 % 2 ? 255 : 0) ^ (i / 24));
@@ -446,7 +417,7 @@ static void odd_jp2(void **state)
         indices[i] = (uint8_t)(samples[4 * i] / 4 * 2);
     jp2.samples = indices;
     sample_jp2(&jp2, &file);
-    check_reduced(decoder, &file, WIDTH, HEIGHT);
+    check_reduced(WIDTH, HEIGHT);
     /* Checks of 2 pixels: what is under no alpha is a colour that shows nowhere else. */
     for (size_t i = 0; i < WIDTH * HEIGHT; i++) {
         const bool hidden = (i % WIDTH / 2 + i / WIDTH / 2) % 2;
@@ -460,19 +431,16 @@ static void odd_jp2(void **state)
     jp2.components = 4;
     jp2.samples = samples;
     sample_jp2(&jp2, &file);
-    check_reduced(decoder, &file, WIDTH, HEIGHT);
+    check_reduced(WIDTH, HEIGHT);
     /* Full inks under black and none elsewhere. */
     jp2.colours = cmyk;
     sample_jp2(&jp2, &file);
-    check_reduced(decoder, &file, WIDTH, HEIGHT);
+    check_reduced(WIDTH, HEIGHT);
     file.size = 0;
     assert_int_equal(dl2_bytes_append(&file, ht_golden, sizeof ht_golden, NULL), DL2_OK);
-    check_file(decoder, &file, 12);
+    check_file(12);
     for (uint32_t reduction = 1; reduction <= 8; reduction *= 2)
-        check_planes(decoder, &file, 61, 43, reduction, 12);
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
-    dl2_decoder_destroy(decoder);
+        check_planes(61, 43, reduction, 12);
 #else
     skip();
 #endif
@@ -481,9 +449,6 @@ static void odd_jp2(void **state)
 /* Cut files are refused, or their upper part is right; the decoder is as good as new after it. */
 static void cut_files(void **state)
 {
-    struct dl2_decoder *decoder = new_decoder();
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes file = DL2_BYTES_INIT;
     sample_picture(&image, 80, 60, 3);
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *codec = dl2_codec_at(i);
@@ -507,24 +472,23 @@ static void cut_files(void **state)
                 (void)dl2_decoder_decode(decoder, &request, &raster, NULL);
             free(cut);
         }
-        check_file(decoder, &file, 4);
+        check_file(4);
     }
-    dl2_image_free(&image);
-    dl2_bytes_free(&file);
-    dl2_decoder_destroy(decoder);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_decoder, free_all)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_equal_the_whole),
-        cmocka_unit_test(planes_are_the_picture),
-        cmocka_unit_test(reduced_parts_equal_the_reduced_whole),
-        cmocka_unit_test(reduced_samples_lie_where_they_say),
-        cmocka_unit_test(odd_files),
-        cmocka_unit_test(filtered_alpha),
-        cmocka_unit_test(odd_jp2),
-        cmocka_unit_test(cut_files),
+        TEST(parts_equal_the_whole),
+        TEST(planes_are_the_picture),
+        TEST(reduced_parts_equal_the_reduced_whole),
+        TEST(reduced_samples_lie_where_they_say),
+        TEST(odd_files),
+        TEST(filtered_alpha),
+        TEST(odd_jp2),
+        TEST(cut_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
