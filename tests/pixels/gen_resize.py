@@ -32,16 +32,14 @@ def pattern(size):
     return bytes(out)
 
 
-print(f"/* Made by gen_resize.py with Pillow {PIL.__version__}. */")
-for i, (width, height, channels, box, out_width, out_height) in enumerate(CASES):
+print("/* SPDX-License-Identifier: BSD-2-Clause */")
+print(f"/* Made by gen_resize.py with Pillow {PIL.__version__}; pixels in hexadecimal. */")
+print("static const struct golden goldens[] = {")
+for width, height, channels, box, out_width, out_height in CASES:
     image = Image.frombytes("RGB" if channels == 3 else "L", (width, height), pattern(width * height * channels))
     pixels = image.resize((out_width, out_height), Image.Resampling.BILINEAR, box=box).tobytes()
-    print(f"static const uint8_t golden_{i}[] = {{")
-    for row in range(0, len(pixels), 16):
-        print("    " + " ".join(f"{value}," for value in pixels[row : row + 16]))
-    print("};")
-print("static const struct golden goldens[] = {")
-for i, (width, height, channels, box, out_width, out_height) in enumerate(CASES):
     sides = ", ".join(str(side) for side in box)
-    print(f"    {{{width}, {height}, {channels}, {{{sides}}}, {out_width}, {out_height}, golden_{i}}},")
+    rows = [f'     "{pixels[at : at + 46].hex()}"' for at in range(0, len(pixels), 46)]
+    print(f"    {{{width}, {height}, {channels}, {{{sides}}}, {out_width}, {out_height},")
+    print("\n".join(rows) + "},")
 print("};")

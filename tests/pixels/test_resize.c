@@ -11,7 +11,7 @@ struct golden {
     uint32_t width, height, channels;
     struct dl2_box box;
     uint32_t out_width, out_height;
-    const uint8_t *pixels;
+    const char *pixels; /* two hexadecimal digits a byte */
 };
 
 #include "resize_golden.h"
@@ -37,22 +37,28 @@ static struct dl2_raster pixels_of(const uint8_t *data, uint32_t width, uint32_t
     };
 }
 
+static struct dl2_resizer resizer; /* a new one for each test */
+
+static int free_resizer(void **state)
+{
+    dl2_resizer_free(&resizer);
+    return 0;
+}
+
 /* To bytes in NHWC, from what the first plane holds. */
-static int resize(struct dl2_resizer *resizer, const struct dl2_raster *in,
-                  const struct dl2_box *box, bool flip, uint32_t width, uint32_t height,
-                  uint32_t channels, uint8_t *out)
+static int resize(const struct dl2_raster *in, const struct dl2_box *box, bool flip, uint32_t width,
+                  uint32_t height, uint32_t channels, uint8_t *out)
 {
     const struct dl2_plane *plane = &in->planes[0];
     const struct dl2_box limit = {0, 0, plane->width * plane->step_x,
                                   plane->height * plane->step_y};
     const struct dl2_resize_output output = {
         .data = out, .width = width, .height = height, .channels = channels, .flip = flip};
-    return dl2_resize_raster(resizer, in, &limit, box, &output, NULL);
+    return dl2_resize_raster(&resizer, in, &limit, box, &output, NULL);
 }
 
 static void test_pillows_figures(void **state)
 {
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
         const struct golden *golden = &goldens[i];
         uint8_t *data = pattern((size_t)golden->width * golden->height * golden->channels);
@@ -60,24 +66,25 @@ static void test_pillows_figures(void **state)
             pixels_of(data, golden->width, golden->height, golden->channels);
         const size_t size = (size_t)golden->out_width * golden->out_height * golden->channels;
         uint8_t *out = malloc(size);
-        assert_int_equal(resize(&resizer, &in, &golden->box, false, golden->out_width,
-                                golden->out_height, golden->channels, out),
+        assert_int_equal(resize(&in, &golden->box, false, golden->out_width, golden->out_height,
+                                golden->channels, out),
                          0);
-        for (size_t k = 0; k < size; k++)
-            if (abs(out[k] - golden->pixels[k]) > 1)
-                fail_msg("case %zu, byte %zu: %d instead of %d", i, k, out[k], golden->pixels[k]);
+        assert_int_equal(strlen(golden->pixels), 2 * size);
+        for (size_t k = 0; k < size; k++) {
+            unsigned want;
+            assert_int_equal(sscanf(golden->pixels + 2 * k, "%2x", &want), 1);
+            if (abs(out[k] - (int)want) > 1)
+                fail_msg("case %zu, byte %zu: %d instead of %u", i, k, out[k], want);
+        }
         free(out);
         free(data);
     }
-    dl2_resizer_free(&resizer);
 }
 
-/* A flip is the mirror image, byte for byte. */
 /* Samples of a slope, each in the middle of the first of the four pixels that it covers. */
 static void test_shift(void **state)
 {
     enum { SIDE = 40 };
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
     uint8_t data[SIDE * SIDE], out[SIDE * SIDE];
     for (int down = 0; down < 2; down++) {
         for (int i = 0; i < SIDE * SIDE; i++)
@@ -86,7 +93,7 @@ static void test_shift(void **state)
         in.planes[0].step_x = in.planes[0].step_y = 4;
         in.planes[0].shift_x = in.planes[0].shift_y = -1.5f;
         const struct dl2_box all = {0, 0, 4 * SIDE, 4 * SIDE};
-        assert_int_equal(resize(&resizer, &in, &all, false, SIDE, SIDE, 1, out), 0);
+        assert_int_equal(resize(&in, &all, false, SIDE, SIDE, 1, out), 0);
         for (int y = 0; y + 1 < SIDE; y++)
             for (int x = 0; x + 1 < SIDE; x++) {
                 const double place =
@@ -94,75 +101,67 @@ static void test_shift(void **state)
                 assert_true(fabs(out[y * SIDE + x] - place) < 0.75);
             }
     }
-    dl2_resizer_free(&resizer);
 }
 
+/* A flip is the mirror image, byte for byte. */
 static void test_flip(void **state)
 {
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
     uint8_t *data = pattern(33 * 21 * 3);
     const struct dl2_raster in = pixels_of(data, 33, 21, 3);
     const struct dl2_box box = {1.5, 0, 32, 20.25};
     uint8_t plain[9 * 7 * 3], mirrored[9 * 7 * 3];
-    assert_int_equal(resize(&resizer, &in, &box, false, 9, 7, 3, plain), 0);
-    assert_int_equal(resize(&resizer, &in, &box, true, 9, 7, 3, mirrored), 0);
+    assert_int_equal(resize(&in, &box, false, 9, 7, 3, plain), 0);
+    assert_int_equal(resize(&in, &box, true, 9, 7, 3, mirrored), 0);
     for (int y = 0; y < 7; y++)
         for (int x = 0; x < 9; x++)
             assert_memory_equal(mirrored + (y * 9 + x) * 3, plain + (y * 9 + 8 - x) * 3, 3);
     assert_memory_not_equal(plain, mirrored, sizeof plain);
     free(data);
-    dl2_resizer_free(&resizer);
 }
 
 static void test_gray_to_three(void **state)
 {
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
     uint8_t *data = pattern(13 * 11);
     const struct dl2_raster in = pixels_of(data, 13, 11, 1);
     const struct dl2_box box = {0, 0, 13, 11};
     uint8_t gray[5 * 4], colour[5 * 4 * 3];
-    assert_int_equal(resize(&resizer, &in, &box, false, 5, 4, 1, gray), 0);
-    assert_int_equal(resize(&resizer, &in, &box, false, 5, 4, 3, colour), 0);
+    assert_int_equal(resize(&in, &box, false, 5, 4, 1, gray), 0);
+    assert_int_equal(resize(&in, &box, false, 5, 4, 3, colour), 0);
     for (int i = 0; i < 5 * 4 * 3; i++)
         assert_int_equal(colour[i], gray[i / 3]);
     free(data);
-    dl2_resizer_free(&resizer);
 }
 
 /* One colour stays that colour at every size: the weights add up. */
 static void test_flat_colour(void **state)
 {
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
     uint8_t *data = malloc(97 * 89), *out = malloc(128 * 128);
     for (int value = 0; value < 256; value += 51) {
         memset(data, value, 97 * 89);
         const struct dl2_raster in = pixels_of(data, 97, 89, 1);
         for (uint32_t side = 1; side <= 128; side += 9) {
             const struct dl2_box box = {0.3, 0.7, 96.9, 88.1};
-            assert_int_equal(resize(&resizer, &in, &box, false, side, side, 1, out), 0);
+            assert_int_equal(resize(&in, &box, false, side, side, 1, out), 0);
             for (uint32_t i = 0; i < side * side; i++)
                 assert_int_equal(out[i], value);
         }
     }
     free(data);
     free(out);
-    dl2_resizer_free(&resizer);
 }
 
 static void test_refusals(void **state)
 {
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
     static const uint8_t data[4 * 4 * 3];
     uint8_t out[12];
     const struct dl2_raster in = pixels_of(data, 4, 4, 3);
     static const struct dl2_box wrong[] = {
         {0, 0, 4.5, 4}, {-0.1, 0, 4, 4}, {2, 0, 2, 4}, {0, 3, 4, 1}, {0, 0, 4, (double)NAN}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(resize(&resizer, &in, &wrong[i], false, 2, 2, 3, out), DL2_ERR_ARGUMENT);
+        assert_int_equal(resize(&in, &wrong[i], false, 2, 2, 3, out), DL2_ERR_ARGUMENT);
     const struct dl2_box whole = {0, 0, 4, 4};
-    assert_int_equal(resize(&resizer, &in, &whole, false, 2, 2, 2, out), DL2_ERR_ARGUMENT);
-    assert_int_equal(resize(&resizer, &in, &whole, false, 0, 2, 3, out), DL2_ERR_ARGUMENT);
-    dl2_resizer_free(&resizer);
+    assert_int_equal(resize(&in, &whole, false, 2, 2, 2, out), DL2_ERR_ARGUMENT);
+    assert_int_equal(resize(&in, &whole, false, 0, 2, 3, out), DL2_ERR_ARGUMENT);
 }
 
 /* ---- planes ---- */
@@ -225,14 +224,14 @@ static uint8_t *resized_by(const struct dl2_resize_kernels *kernels, const struc
                            const struct dl2_box *limit, const struct dl2_box *box,
                            struct dl2_resize_output output, size_t size)
 {
-    struct dl2_resizer resizer = {.kernels = kernels};
+    struct dl2_resizer its = {.kernels = kernels};
     uint8_t *data = malloc(size + GUARD);
     memset(data, 0xa5, size + GUARD);
     output.data = data;
-    assert_int_equal(dl2_resize_raster(&resizer, &picture->raster, limit, box, &output, NULL), 0);
+    assert_int_equal(dl2_resize_raster(&its, &picture->raster, limit, box, &output, NULL), 0);
     for (size_t i = 0; i < GUARD; i++)
         assert_int_equal(data[size + i], 0xa5);
-    dl2_resizer_free(&resizer);
+    dl2_resizer_free(&its);
     return data;
 }
 
@@ -364,7 +363,6 @@ static void test_types(void **state)
                                        .std = {0.229f, 0.224f, 0.225f}};
     const struct dl2_resize_kernels *kernels = dl2_resize_kernels_for(dl2_simd_flags());
     uint8_t *bytes = resized_by(kernels, &picture, &box, &box, output, N);
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
     for (unsigned kind = 0; kind < 6; kind++) {
         output.dtype = (enum dl2_dtype)(kind % 3);
         output.layout = kind / 3 ? DL2_NCHW : DL2_NHWC;
@@ -395,7 +393,6 @@ static void test_types(void **state)
         free(converted);
         free(out);
     }
-    dl2_resizer_free(&resizer);
     free(bytes);
     free_picture(&picture);
 }
@@ -409,14 +406,12 @@ static void test_many_taps(void **state)
         data[i] = i % 2 ? 201 : 100;
     const struct dl2_raster in = pixels_of(data, SIDE, 1, 1);
     const struct dl2_box box = {0, 0, SIDE, 1};
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
     for (uint32_t width = 1; width < 20; width += 3) {
         uint8_t out[20];
-        assert_int_equal(resize(&resizer, &in, &box, false, width, 1, 1, out), 0);
+        assert_int_equal(resize(&in, &box, false, width, 1, 1, out), 0);
         for (uint32_t x = 0; x < width; x++)
             assert_true(abs(out[x] - 150) <= 2);
     }
-    dl2_resizer_free(&resizer);
     free(data);
 }
 
@@ -527,7 +522,6 @@ static void test_validation_needs_no_more(void **state)
                                         {7, 400},   {400, 7},   {1024, 31}, {90, 80}};
     struct dl2_crop_config config = defaults;
     config.image_size = 32;
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (config.resize = 32; config.resize <= 48; config.resize += 5) {
             const uint32_t width = sizes[i][0], height = sizes[i][1];
@@ -554,27 +548,28 @@ static void test_validation_needs_no_more(void **state)
             assert_memory_equal(part, whole, sizeof part);
             free(data);
         }
-    dl2_resizer_free(&resizer);
 }
+
+#define TEST(name) cmocka_unit_test_teardown(name, free_resizer)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pillows_figures),
-        cmocka_unit_test(test_shift),
-        cmocka_unit_test(test_flip),
-        cmocka_unit_test(test_gray_to_three),
-        cmocka_unit_test(test_flat_colour),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_paths_agree),
-        cmocka_unit_test(test_planes),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_many_taps),
-        cmocka_unit_test(test_reduction),
-        cmocka_unit_test(test_random_crops),
-        cmocka_unit_test(test_central_crop),
-        cmocka_unit_test(test_flip_is_drawn_first),
-        cmocka_unit_test(test_validation_needs_no_more),
+        TEST(test_pillows_figures),
+        TEST(test_shift),
+        TEST(test_flip),
+        TEST(test_gray_to_three),
+        TEST(test_flat_colour),
+        TEST(test_refusals),
+        TEST(test_paths_agree),
+        TEST(test_planes),
+        TEST(test_types),
+        TEST(test_many_taps),
+        TEST(test_reduction),
+        TEST(test_random_crops),
+        TEST(test_central_crop),
+        TEST(test_flip_is_drawn_first),
+        TEST(test_validation_needs_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
