@@ -145,6 +145,13 @@ void start(struct dl2_loader *loader, uint64_t epoch, uint64_t step)
     expect_ok(dl2_loader_start_epoch(loader, epoch, step, &error), &error);
 }
 
+struct dl2_loader_stats stats_of(const struct dl2_loader *loader)
+{
+    struct dl2_loader_stats stats;
+    dl2_loader_get_stats(loader, &stats);
+    return stats;
+}
+
 int drain(struct dl2_loader *loader, unsigned *batches, struct dl2_error *error)
 {
     struct dl2_batch *batch;

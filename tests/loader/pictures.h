@@ -32,6 +32,7 @@ struct dl2_loader_config config_for(bool train, unsigned workers);
 struct dl2_loader *create(const struct dl2_dataset *dataset,
                           const struct dl2_loader_config *config);
 void start(struct dl2_loader *loader, uint64_t epoch, uint64_t step);
+struct dl2_loader_stats stats_of(const struct dl2_loader *loader);
 /* Takes and releases the epoch's other batches; returns what ended it, and counts them in
  * *batches, which may be NULL. */
 int drain(struct dl2_loader *loader, unsigned *batches, struct dl2_error *error);

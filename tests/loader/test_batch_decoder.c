@@ -268,8 +268,7 @@ static void compare(bool train, unsigned channels, bool splices)
         assert_int_equal(had, bad);
         for (size_t b = 0; b < bad; b++)
             assert_string_equal(texts[b], bad_texts[b]);
-        struct dl2_loader_stats stats;
-        dl2_loader_get_stats(loader, &stats);
+        const struct dl2_loader_stats stats = stats_of(loader);
         assert_int_equal(stats.bad, bad);
         assert_int_equal(stats.images, train ? PHOTOS : PHOTOS - bad);
         assert_int_equal(stats.decoder_images, atomic_load(&fake.images));
@@ -419,9 +418,8 @@ static void test_orders_and_shares(void **state)
         other.decoder = &fake.base;
         other.decoder_shares = i >= 3;
         struct dl2_loader *loader = create(samples, &other);
-        struct dl2_loader_stats stats;
         struct loaded *have = load_epoch(loader, 3, 2, 0);
-        dl2_loader_get_stats(loader, &stats);
+        const struct dl2_loader_stats stats = stats_of(loader);
         assert_true(stats.decoder_images > 0);
         if (i >= 3) /* the first batches of a run are halved */
             assert_true(stats.decoder_images < PHOTOS * 3 / 4);
@@ -451,12 +449,11 @@ static void test_shares_follow_rates(void **state)
         config.decoder = &fake.base;
         config.decoder_shares = true;
         struct dl2_loader *loader = create(samples, &config);
-        struct dl2_loader_stats stats;
         free(load_epoch(loader, 3, 0, 0));
         dl2_loader_stats_reset(loader);
         for (uint64_t i = 1; i < 5; i++)
             free(load_epoch(loader, 3, i, 0));
-        dl2_loader_get_stats(loader, &stats);
+        const struct dl2_loader_stats stats = stats_of(loader);
         given[slow] = stats.decoder_images;
         dl2_loader_destroy(loader);
     }

@@ -121,8 +121,7 @@ static void test_same_pixels_in_all_modes(void **state)
                             free(album);
                     }
                     assert_int_equal(atomic_load(&noise.calls), 4 * operations * COUNT);
-                    struct dl2_loader_stats stats;
-                    dl2_loader_get_stats(loader, &stats);
+                    const struct dl2_loader_stats stats = stats_of(loader);
                     assert_int_equal(stats.images, 4 * COUNT);
                     assert_int_equal(stats.batches, 4 * dl2_loader_steps(loader));
                     assert_true(stats.memory > (uint64_t)config.batch * BYTES * config.depth);
@@ -185,7 +184,6 @@ static void test_slow_samples_go_aside(void **state)
     config.slow_percentile = 60; /* of 61 samples 16 are slow */
     use_operations(&config, &noise, 3);
     struct dl2_loader *loader = create(samples, &config);
-    struct dl2_loader_stats stats;
     for (unsigned epoch = 0; epoch < 4; epoch++) {
         struct album *album = calloc(1, sizeof *album);
         start(loader, epoch, 0);
@@ -193,7 +191,7 @@ static void test_slow_samples_go_aside(void **state)
         expect_each_once(album);
         free(album);
     }
-    dl2_loader_get_stats(loader, &stats);
+    const struct dl2_loader_stats stats = stats_of(loader);
     assert_true(stats.threshold > 0);
     assert_true(stats.aside > 0);
     assert_int_equal(atomic_load(&noise.calls), 4 * 3 * COUNT); /* no operation ran twice */
@@ -329,8 +327,7 @@ static void test_bad_samples(void **state)
                     assert_int_equal(blank, train ? 0 : 3);
                     free(album);
                 }
-                struct dl2_loader_stats stats;
-                dl2_loader_get_stats(loader, &stats);
+                const struct dl2_loader_stats stats = stats_of(loader);
                 assert_int_equal(stats.bad, 3);
                 dl2_loader_destroy(loader);
             }

@@ -22,8 +22,7 @@ static void check_workers(bool train, unsigned channels)
         assert_int_equal(epoch->count, COUNT);
         if (expected)
             expect_same(expected, epoch);
-        struct dl2_loader_stats stats;
-        dl2_loader_get_stats(loader, &stats);
+        const struct dl2_loader_stats stats = stats_of(loader);
         assert_int_equal(stats.images, COUNT);
         assert_int_equal(stats.bad, 0);
         assert_true(stats.bytes > COUNT && stats.decode > 0 && stats.transform > 0);
@@ -431,8 +430,7 @@ static void test_bad_in_training(void **state)
         loader = create(samples, &config);
         struct loaded *epoch = load_epoch(loader, 3, 2, 0);
         expect_bad(loader, names, 3);
-        struct dl2_loader_stats stats;
-        dl2_loader_get_stats(loader, &stats);
+        const struct dl2_loader_stats stats = stats_of(loader);
         assert_int_equal(stats.bad, 3);
         assert_int_equal(stats.images, COUNT);
         const size_t bytes = (size_t)SIZE * SIZE * 3;
@@ -593,8 +591,7 @@ static void test_caches(void **state)
                     free(load_epoch(loader, 3, number, 0));
                 dl2_loader_stats_reset(loader);
                 struct loaded *epoch = load_epoch(loader, 3, 4, 0);
-                struct dl2_loader_stats stats;
-                dl2_loader_get_stats(loader, &stats);
+                const struct dl2_loader_stats stats = stats_of(loader);
                 assert_int_equal(stats.images, COUNT);
                 if (limits[decoded] == 1 << 24)
                     assert_int_equal(stats.decoded_hits, COUNT);
