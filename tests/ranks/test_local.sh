@@ -120,16 +120,7 @@ begin() {
     ranks=$(ranks_of $pid)
 }
 # All go, if only after a while on a busy machine.
-ended() {
-    tries=0
-    for process in $pid $ranks; do
-        while kill -0 $process 2>/dev/null && ! grep -q '^State:.Z' /proc/$process/status 2>/dev/null; do
-            sleep 0.05
-            tries=$((tries + 1))
-            [ $tries -lt 6000 ] || fail "process $process is left over: $1"
-        done
-    done
-}
+ended() { for process in $pid $ranks; do await "process $process is left over: $1" gone "$process"; done; }
 for victim in 1 2 3; do # rank 0 comes first
     begin --ranks 3
     [ "$(echo $ranks | wc -w)" = 3 ] || fail "not three ranks: $ranks"

@@ -46,11 +46,4 @@ ranks=$(cat /proc/$pid/task/*/children)
 [ "$(echo $ranks | wc -w)" = 3 ] || fail "not three ranks: $ranks"
 kill -KILL $(echo $ranks | cut -d ' ' -f 2)
 if wait $pid; then fail "mpirun calls a killed rank a success"; fi
-for process in $ranks; do
-    tries=0
-    while kill -0 $process 2>/dev/null && ! grep -q '^State:.Z' /proc/$process/status 2>/dev/null; do
-        sleep 0.05
-        tries=$((tries + 1))
-        [ $tries -lt 6000 ] || fail "process $process is left over"
-    done
-done
+for process in $ranks; do await "process $process is left over" gone "$process"; done

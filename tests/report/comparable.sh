@@ -5,12 +5,6 @@
 . "$srcdir/tests/report/make_study.sh"
 study=$work/study page=$work/page/report.html
 report() { dl2-report --gnuplot "$work/none" "$@" -o "$page"; }
-says() { # FILE WORDS...
-    said=$1; shift
-    for words in "$@"; do
-        grep -qF -- "$words" "$said" || { cat "$said" >&2; fail "${said##*/} does not say '$words'"; }
-    done
-}
 silent() { # FILE WORDS...
     said=$1; shift
     for words in "$@"; do ! grep -qF -- "$words" "$said" || fail "${said##*/} says '$words'"; done

@@ -2,6 +2,14 @@
 # Sourced: writes the JSON files of a study by hand, so that the report's tests know what must come out.
 # dl2-transcode and the others are not run.
 
+# says FILE WORDS...: each of them is in the file.
+says() {
+    said=$1; shift
+    for words in "$@"; do
+        grep -qF -- "$words" "$said" || { cat "$said" >&2; fail "${said##*/} does not say '$words'"; }
+    done
+}
+
 # variant FOLDER NAME CODEC QUALITY BYTES PSNR SSIM LOAD_RATE [FAILED]: 1000 images of 100 x 100, 20 MB
 variant() {
     mkdir -p "$1/variants/$2" "$1/quality" "$1/load"

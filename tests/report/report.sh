@@ -4,11 +4,6 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/report/make_study.sh"
 study=$work/study page=$work/page/report.html
-
-says() { # FILE WORDS...: the page's text
-    said=$1; shift
-    for words in "$@"; do grep -qF -- "$words" "$said" || fail "$said does not say '$words'"; done
-}
 well_formed() { # closed tags, escaped text, no id twice, nothing from outside
     [ -n "${PYTHON3:-}" ] || return 0
     "$PYTHON3" - "$1" <<'PY' || fail "$1: see above"

@@ -6,61 +6,31 @@
 make_images data 3 11 4 12
 base="-d data --skip-validation"
 expect 0 run $base --out base
-other() {
-    expect 0 run $base --out changed --restart "$@"
-    differ base/$CK changed/$CK "$*"
-}
-unlike() { # compares with another run than the base
-    reference=$1
-    shift
-    expect 0 run $base --out changed --restart "$@"
-    differ $reference/$CK changed/$CK "$*"
-}
 alike() {
     expect 0 run $base --out changed --restart "$@"
     same base/$CK changed/$CK "$*"
 }
-other -a resnet10 --image-size 32 -e 0.5
-other -b 6
-other -e 2
-other --lr 0.02
-other --lr-policy step
-other --lr-policy linear
-other --lr-policy exponential
-other --lr-per-epoch
-other --warmup 1
-other --warmup 0
-other --end-lr 0.001
-other --momentum 0.8
-other --nesterov
-other --optimizer adamw
+for options in "-a resnet10 --image-size 32 -e 0.5" "-b 6" "-e 2" "--lr 0.02" "--lr-policy step" "--lr-policy linear" \
+    "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--end-lr 0.001" "--momentum 0.8" --nesterov \
+    "--optimizer adamw" "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--ema 0.9" \
+    "--accumulate 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
+    --no-flip "--seed 1" "--loader synthetic"; do
+    expect 0 run $base --out changed --restart $options
+    differ base/$CK changed/$CK "$options"
+done
 expect 0 run $base --out adamw --optimizer adamw
 expect 0 run $base --out adamw-alike --optimizer adamw --lr 0.00017677669529663689 --weight-decay 0.05 --momentum 0.9 --beta2 0.999
 same adamw/$CK adamw-alike/$CK "adamw's defaults"
 expect 0 run $base --out beta2 --optimizer adamw --beta2 0.9
 differ adamw/$CK beta2/$CK --beta2
-other --weight-decay 0.01
-other --bn-weight-decay
-other --label-smoothing 0
-other --mixup 0.2
-other --ema 0.9
-other --accumulate 2
-other --image-size 9
-other --channels 1
-other --mean 100
-other --std 50,51,52
-other --crop-area 0.5,1
-other --crop-aspect 1,1
-other --no-flip
-other --seed 1
-other --loader synthetic
 alike --lr 0.00625 --lr-policy cosine --warmup 0.3 --momentum 0.9 --weight-decay 5e-4 --label-smoothing 0.1
 alike --mean 122.655,116.535,104.04 --std 59.415,58.395,58.65 --crop-area 0.08,1
 alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --accumulate 1 --seed 0
 alike --device auto --name "a name" --checkpoint-every 0.4
 [ "$(field changed/$REPORT name)" = "a name" ] || fail "--name does nothing"
 expect 0 run $base --out policy --lr-policy exponential
-unlike policy --lr-policy exponential --end-lr 0.001
+expect 0 run $base --out end-lr --lr-policy exponential --end-lr 0.001
+differ policy/$CK end-lr/$CK "--end-lr of --lr-policy exponential"
 expect 0 run $base --out ref --device ref --threads 2
 [ "$(field ref/$REPORT device)" = ref ] || fail "--device does nothing"
 

@@ -17,12 +17,17 @@ differ() { [ "$(weights "$1")" != "$(weights "$2")" ] || fail "$1 and $2 are the
 field() { sed -n "s/^ *\"$2\": \"*\([^\",]*\).*/\1/p" "$1" | head -n 1; }
 CK=checkpoint.safetensors
 REPORT=experiment_report.json
-# until_checkpoint FOLDER ERR: waits for the first of a run in the background, whose stderr is ERR.
-until_checkpoint() {
-    tries=0
-    until [ -s "$1/$CK" ]; do
+# await WHAT COMMAND...: waits until the command succeeds; after five minutes WHAT is the failure.
+await() {
+    what=$1 tries=0
+    shift
+    until "$@"; do
         sleep 0.05
         tries=$((tries + 1))
-        [ $tries -lt 6000 ] || { cat "$2" >&2; fail "no checkpoint in $1 after five minutes"; }
+        [ $tries -lt 6000 ] || fail "$what after five minutes"
     done
 }
+# gone PROCESS: it has ended, whether or not anybody has taken notice.
+gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
+# until_checkpoint FOLDER ERR: waits for the first of a run in the background, whose stderr is ERR.
+until_checkpoint() { (await "no checkpoint in $1" test -s "$1/$CK") || { cat "$2" >&2; exit 1; }; }
