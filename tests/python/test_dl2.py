@@ -3,6 +3,7 @@
 
 Says which tests were left out, and why, for want of PyTorch or torchvision.
 """
+import contextlib
 import ctypes
 import errno
 import gc
@@ -294,14 +295,10 @@ class Order(unittest.TestCase):
         for wrong in {**state, "step": 3, "next": 1}, {**state, "step": 9, "next": 40}:
             with self.assertRaisesRegex(ValueError, "no position"):
                 batches.resume(wrong)
-        with self.assertRaises(TypeError):
-            batches.resume({name: part for name, part in state.items() if name != "order"})
-        with self.assertRaises(TypeError):
-            batches.resume({**state, "order": {"seed": 3}})
-        with self.assertRaises(TypeError):
-            batches.resume({"epoch": 0})
-        with self.assertRaises(TypeError):
-            batches.resume(3)
+        no_order = {name: part for name, part in state.items() if name != "order"}
+        for wrong in no_order, {**state, "order": {"seed": 3}}, {"epoch": 0}, 3:
+            with self.assertRaises(TypeError):
+                batches.resume(wrong)
 
     def test_state_of_another(self):
         batches = loader(seed=3)
@@ -508,14 +505,9 @@ class Sharing(unittest.TestCase):
                 if order < 2:
                     self.assertTrue((numpy.asarray(batch.images) == copy).all())
                     del batch
-                if way == 2:
-                    self.assertTrue((view == copy[3:, ::2]).all())
-                if way == 4:
-                    self.assertTrue((view == copy[0]).all())
-                if way == 5:
-                    self.assertTrue((view == copy[2]).all())
-                if way == 6:
-                    self.assertTrue((view == copy[1:, 3][..., 0]).all())
+                expected = {2: copy[3:, ::2], 4: copy[0], 5: copy[2], 6: copy[1:, 3][..., 0]}
+                if way in expected:
+                    self.assertTrue((view == expected[way]).all())
                 del view, junk
 
     def test_views_may_die_in_any_thread(self):
@@ -870,6 +862,24 @@ class Waiting(unittest.TestCase):
         dataset = dl2.Dataset(self.folder, "all")
         return dl2.Loader(dataset, 24, 224, workers=1, area=(1, 1))
 
+    @contextlib.contextmanager
+    def alarm(self, seconds):
+        """A signal comes after so long, and its exception must come out of what is done meanwhile."""
+        class Alarm(Exception):
+            pass
+
+        def ring(number, frame):
+            raise Alarm
+
+        old = signal.signal(signal.SIGALRM, ring)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            with self.assertRaises(Alarm):
+                yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, old)
+
     def test_other_threads_run(self):
         batches, counted, done = self.make(), [0], threading.Event()
 
@@ -920,27 +930,18 @@ class Waiting(unittest.TestCase):
 
     def test_waiting_for_another_thread_ends(self):
         """By Ctrl-C, and when the last of the others ends without letting go of anything."""
-        class Alarm(Exception):
-            pass
-
-        def ring(number, frame):
-            raise Alarm
-
         batches, done = loader(depth=2), threading.Event()
         running = iter(batches)
         kept = [next(running), next(running)]
         thread = threading.Thread(target=done.wait)
         thread.start()
-        old = signal.signal(signal.SIGALRM, ring)
         try:
-            signal.setitimer(signal.ITIMER_REAL, 0.2)
-            with self.assertRaises(Alarm):
+            with self.alarm(0.2):
                 next(running)
             threading.Timer(0.2, done.set).start()
             with self.assertRaisesRegex(dl2.Error, "still in use"):
                 next(running)
         finally:
-            signal.signal(signal.SIGALRM, old)
             done.set()
             thread.join()
         kept.pop()
@@ -964,24 +965,12 @@ class Waiting(unittest.TestCase):
         self.assertEqual(said, ["the loader is being used by another thread"])
 
     def test_signals(self):
-        class Alarm(Exception):
-            pass
-
-        def ring(number, frame):
-            raise Alarm
-
         batches = self.make()
         expected = numpy.array(next(iter(batches)).images)
-        old = signal.signal(signal.SIGALRM, ring)
-        try:
-            batches.start_epoch(0)
-            running = iter(batches)
-            signal.setitimer(signal.ITIMER_REAL, 0.01)
-            with self.assertRaises(Alarm):
-                next(running)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, old)
+        batches.start_epoch(0)
+        running = iter(batches)
+        with self.alarm(0.01):
+            next(running)
         self.assertTrue((numpy.asarray(next(running).images) == expected).all())  # as if nothing had been
 
     def test_fork(self):
