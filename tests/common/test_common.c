@@ -249,17 +249,23 @@ static int collect(void *context, size_t slot, size_t item, struct dl2_error *er
     return DL2_OK;
 }
 
+static int run_squares(struct squares *squares, unsigned jobs, size_t count,
+                       struct dl2_error *error)
+{
+    const struct dl2_parallel loop = {.jobs = jobs,
+                                      .window = 16,
+                                      .count = count,
+                                      .work = square,
+                                      .emit = collect,
+                                      .context = squares};
+    return dl2_parallel_run(&loop, error);
+}
+
 static void parallel_emits_in_order(void **state)
 {
     for (unsigned jobs = 1; jobs <= 8; jobs *= 2) {
         struct squares squares = {.fail_at = SIZE_MAX};
-        struct dl2_parallel loop = {.jobs = jobs,
-                                    .window = 16,
-                                    .count = 1000,
-                                    .work = square,
-                                    .emit = collect,
-                                    .context = &squares};
-        assert_int_equal(dl2_parallel_run(&loop, NULL), DL2_OK);
+        assert_int_equal(run_squares(&squares, jobs, 1000, NULL), DL2_OK);
         assert_int_equal(squares.count, 1000);
         for (size_t i = 0; i < 1000; i++)
             assert_int_equal(squares.emitted[i], i * i);
@@ -269,18 +275,11 @@ static void parallel_emits_in_order(void **state)
 static void parallel_stops_at_an_error(void **state)
 {
     struct squares squares = {.fail_at = 300};
-    struct dl2_parallel loop = {.jobs = 4,
-                                .window = 16,
-                                .count = 1000,
-                                .work = square,
-                                .emit = collect,
-                                .context = &squares};
     struct dl2_error error = DL2_ERROR_INIT;
-    assert_int_equal(dl2_parallel_run(&loop, &error), DL2_ERR_FORMAT);
+    assert_int_equal(run_squares(&squares, 4, 1000, &error), DL2_ERR_FORMAT);
     assert_string_equal(error.message, "item 300");
     assert_true(squares.count <= 300);
-    loop.count = 0;
-    assert_int_equal(dl2_parallel_run(&loop, NULL), DL2_OK);
+    assert_int_equal(run_squares(&squares, 4, 0, NULL), DL2_OK);
 }
 
 /* NumPy: np.percentile([3, 1, 4, 1, 5, 9, 2, 6], [5, 50, 95]) = 1.0, 3.5, 7.95; std(ddof=1)

@@ -35,19 +35,9 @@ static void policies_equal_pytorch(void **state)
 static void warmup_comes_first(void **state)
 {
     struct dl2_schedule schedule = {DL2_LR_COSINE, 1, 0, 12, 4, 1};
-    const double expected[] = {0.25,
-                               0.5,
-                               0.75,
-                               1,
-                               1,
-                               0.5 * (1 + cos(acos(-1) / 8)),
-                               0.5 + sqrt(0.125),
-                               0.5 * (1 + sin(acos(-1) / 8)),
-                               0.5,
-                               0.5 * (1 - sin(acos(-1) / 8)),
-                               0.5 - sqrt(0.125),
-                               0.5 * (1 - cos(acos(-1) / 8)),
-                               0};
+    const double angle = acos(-1) / 8, c = cos(angle) / 2, s = sin(angle) / 2, root = sqrt(0.125);
+    const double expected[] = {0.25,    0.5, 0.75,    1,          1,       0.5 + c, 0.5 + root,
+                               0.5 + s, 0.5, 0.5 - s, 0.5 - root, 0.5 - c, 0};
     agrees(&schedule, expected, COUNT(expected));
     /* By the step, the rate moves within an epoch and reaches the peak at
      * the warm-up's last step. */
