@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/device_name.h"
 
-#include <stdio.h>
+#include "common/quote.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,7 @@ int dl2_device_name_parse(const char *text, const char *(*known)(size_t index),
     for (const char *kind; (kind = known(out->kind)); out->kind++) {
         if (is_of_kind(text, kind, out))
             return DL2_OK;
-        const size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, ", %s", kind);
+        dl2_list_name(list, sizeof list, kind);
     }
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
                          "there is no device '%s' in this build; there are: %s", text, list);

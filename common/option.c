@@ -489,10 +489,8 @@ int dl2_parse_word(const char *text, const char *const *words, struct dl2_error 
         if (!strcmp(text, words[i]))
             return i;
     char all[256] = "";
-    for (int i = 0; words[i]; i++) {
-        const size_t length = strlen(all);
-        snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "", words[i]);
-    }
+    for (int i = 0; words[i]; i++)
+        dl2_list_name(all, sizeof all, words[i]);
     return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of %s", text, all);
 }
 

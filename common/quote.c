@@ -63,3 +63,9 @@ char *dl2_quote(const char *text, char *out, size_t size)
         out[used] = '\0';
     return out;
 }
+
+void dl2_list_name(char *list, size_t size, const char *name)
+{
+    const size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", used ? ", " : "", name);
+}

@@ -3,6 +3,7 @@
 
 #include "common/file.h"
 #include "common/json.h"
+#include "common/quote.h"
 #include "dataset/packed.h"
 
 #include <stdio.h>
@@ -28,10 +29,8 @@ static int unknown_path(const char *path, struct dl2_error *error)
     if (stat(path, &status) < 0)
         return dl2_error_system(error, "%s", path);
     const struct dl2_container *container;
-    for (size_t i = 0; (container = dl2_container_at(i)); i++) {
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", container->looks_for);
-    }
+    for (size_t i = 0; (container = dl2_container_at(i)); i++)
+        dl2_list_name(known, sizeof known, container->looks_for);
     return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no dataset; looked for %s", path, known);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "network/arch.h"
+#include "common/quote.h"
 #include "network/graph.h"
 
 #include <stdbool.h>
@@ -322,8 +323,7 @@ const struct dl2_arch *dl2_arch_find(const char *name, struct dl2_error *error)
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
         if (strcmp(arch->name, name) == 0)
             return arch;
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", arch->name);
+        dl2_list_name(known, sizeof known, arch->name);
     }
     dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no architecture '%s'; there are: %s", name,
                   known);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "network/weights.h"
 #include "common/memory.h"
+#include "common/quote.h"
 #include "network/safetensors.h"
 
 #include <stdio.h>
@@ -17,9 +18,8 @@ enum { NAMED = 3 };
 
 static void add_name(struct names *names, const char *name)
 {
-    size_t used = strlen(names->text);
     if (names->count++ < NAMED)
-        snprintf(names->text + used, sizeof names->text - used, "%s%s", used ? ", " : "", name);
+        dl2_list_name(names->text, sizeof names->text, name);
 }
 
 /* Adds "; WHAT: NAMES and N more" to `text` where there are any. */

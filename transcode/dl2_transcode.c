@@ -133,12 +133,9 @@ struct selection {
 static int no_codec(const char *name, struct dl2_error *error)
 {
     char known[128] = "";
-    for (size_t i = 0; dl2_codec_at(i); i++) {
-        const size_t length = strlen(known);
+    for (size_t i = 0; dl2_codec_at(i); i++)
         if (dl2_codec_at(i)->encode)
-            snprintf(known + length, sizeof known - length, "%s%s", length ? ", " : "",
-                     dl2_codec_at(i)->name);
-    }
+            dl2_list_name(known, sizeof known, dl2_codec_at(i)->name);
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
                          "--codec: '%s' is none that this build can write: %s", name, known);
 }
