@@ -627,9 +627,7 @@ done:
     opj_stream_destroy(stream);
     if (codec)
         opj_destroy_codec(codec);
-    if (own.status < 0)
-        dl2_error_set(error, own.status, "%s", own.message);
-    return own.status;
+    return dl2_error_copy(error, &own);
 }
 
 static int jp2_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
@@ -839,9 +837,7 @@ done:
     if (codec)
         opj_destroy_codec(codec);
     opj_image_destroy(planes);
-    if (own.status < 0)
-        dl2_error_set(error, own.status, "%s", own.message);
-    return own.status;
+    return dl2_error_copy(error, &own);
 }
 
 static json_t *jp2_parameters(const struct dl2_encode_options *options)

@@ -192,11 +192,9 @@ static int png_read(void *state, const struct dl2_decode_request *request, struc
         dl2_error_memory(&own, "libpng");
     else if (!setjmp(png_jmpbuf(reader->png)))
         png_read_pixels(reader, request, image, &own);
-    if (own.status < 0)
-        dl2_error_set(error, own.status, "%s", own.message);
     png_destroy_read_struct(&reader->png, &reader->png_info, NULL);
     *raster = dl2_raster_of(image, request->x, request->y);
-    return own.status;
+    return dl2_error_copy(error, &own);
 }
 
 static void png_close(void *state)
@@ -264,10 +262,8 @@ static int png_encode(const struct dl2_image *image, const struct dl2_encode_opt
         png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
         png_write_pixels(png, info, image, png_level(options));
     }
-    if (own.status < 0)
-        dl2_error_set(error, own.status, "%s", own.message);
     png_destroy_write_struct(&png, &info);
-    return own.status;
+    return dl2_error_copy(error, &own);
 }
 
 static json_t *png_parameters(const struct dl2_encode_options *options)

@@ -468,8 +468,7 @@ static int add_sum(void *context, size_t slot, size_t item, struct dl2_error *er
 {
     const struct summing *summing = context;
     const struct summed_sample *sample = &summing->samples[slot];
-    if (sample->error.status < 0)
-        return dl2_error_set(error, sample->error.status, "%s", sample->error.message);
+    DL2_TRY(dl2_error_copy(error, &sample->error));
     return sample->cut ? dl2_index_draft_slice(summing->draft, item, &sample->slicing,
                                                sample->bytes.data, error)
                        : DL2_OK;

@@ -84,9 +84,7 @@ static int run_epoch(struct bench *bench, struct dl2_loader *loader, unsigned ep
     }
     const struct dl2_load_pass pass = {.epoch = epoch, .batch = see_batch, .context = bench};
     DL2_TRY(dl2_load_run(loader, &pass, run, error));
-    return bench->failure.status
-               ? dl2_error_set(error, bench->failure.status, "%s", bench->failure.message)
-               : DL2_OK;
+    return dl2_error_copy(error, &bench->failure);
 }
 
 static void add_run(struct dl2_load_run *sum, const struct dl2_load_run *run)

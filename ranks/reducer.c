@@ -99,10 +99,7 @@ int dl2_reducer_wait(struct dl2_reducer *reducer, struct dl2_error *error)
     pthread_mutex_lock(&reducer->mutex);
     while (reducer->count)
         pthread_cond_wait(&reducer->changed, &reducer->mutex);
-    const struct dl2_error *failure = &reducer->failure;
-    int status = failure->status;
-    if (status < 0)
-        dl2_error_set(error, failure->status, "%s", failure->message);
+    const int status = dl2_error_copy(error, &reducer->failure);
     pthread_mutex_unlock(&reducer->mutex);
     return status;
 }
