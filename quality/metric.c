@@ -18,14 +18,6 @@ const struct dl2_metric *dl2_metric_at(unsigned index)
     return index < DL2_METRIC_COUNT ? metrics[index] : NULL;
 }
 
-const struct dl2_metric *dl2_metric_find(const char *name)
-{
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
-        if (!strcmp(metrics[i]->name, name))
-            return metrics[i];
-    return NULL;
-}
-
 int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error)
 {
     struct dl2_scorer *scorer = dl2_alloc_aligned(1, sizeof *scorer);

@@ -6,7 +6,7 @@
  *     struct dl2_scorer *scorer;
  *     dl2_scorer_create(&scorer, &error);
  *     dl2_scorer_set_reference(scorer, &reference);
- *     dl2_scorer_score(scorer, dl2_metric_find("ssim"), &variant, &score, &error);   ... any number
+ *     dl2_scorer_score(scorer, &dl2_metric_ssim, &variant, &score, &error);   ... any number
  *     dl2_scorer_free(scorer);
  *
  * Luma is BT.601, full range, not rounded: 0.299 R + 0.587 G + 0.114 B, of the samples as coded. It
@@ -76,8 +76,6 @@ enum { DL2_METRIC_COUNT = DL2_METRICS(DL2_METRIC_ADD) };
 
 /* In the registry's order; NULL at the end. */
 const struct dl2_metric *dl2_metric_at(unsigned index);
-/* NULL where there is no metric of this name. */
-const struct dl2_metric *dl2_metric_find(const char *name);
 
 /* The score that follows from a pair's sums; without a value where the images are too small. */
 void dl2_score_of_sums(const struct dl2_metric *metric, const double sums[DL2_METRIC_SUMS],

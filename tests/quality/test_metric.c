@@ -57,19 +57,18 @@ static struct dl2_image flat_image(uint32_t width, uint32_t height, uint32_t cha
     return image;
 }
 
-static struct dl2_score score_by(struct dl2_scorer *scorer, const char *metric,
+static struct dl2_score score_by(struct dl2_scorer *scorer, const struct dl2_metric *metric,
                                  const struct dl2_image *reference, const struct dl2_image *variant)
 {
     struct dl2_score result;
     dl2_scorer_set_reference(scorer, reference);
-    assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find(metric), variant, &result, NULL),
-                     DL2_OK);
+    assert_int_equal(dl2_scorer_score(scorer, metric, variant, &result, NULL), DL2_OK);
     return result;
 }
 
 /* By a new scorer, so that a sanitizer sees who looks beyond its memory. */
-static struct dl2_score score(size_t path, const char *metric, const struct dl2_image *reference,
-                              const struct dl2_image *variant)
+static struct dl2_score score(size_t path, const struct dl2_metric *metric,
+                              const struct dl2_image *reference, const struct dl2_image *variant)
 {
     struct dl2_scorer *scorer = scorer_for(path);
     const struct dl2_score result = score_by(scorer, metric, reference, variant);
@@ -190,10 +189,10 @@ static void scikit_image_agrees(void **state)
             struct dl2_image b = new_image(golden[i].width, golden[i].height, golden[i].channels);
             pattern_fill(&a, 0, 0);
             pattern_fill(&b, golden[i].strength, golden[i].shift);
-            assert_close(score(p, "psnr_rgb", &a, &b).value, golden[i].psnr_rgb, 1e-9);
-            assert_close(score(p, "psnr_y", &a, &b).value, golden[i].psnr_y, 1e-9);
-            assert_close(score(p, "ssim", &a, &b).value, golden[i].ssim, 2e-7);
-            const double ms_ssim = score(p, "ms_ssim", &a, &b).value;
+            assert_close(score(p, &dl2_metric_psnr_rgb, &a, &b).value, golden[i].psnr_rgb, 1e-9);
+            assert_close(score(p, &dl2_metric_psnr_y, &a, &b).value, golden[i].psnr_y, 1e-9);
+            assert_close(score(p, &dl2_metric_ssim, &a, &b).value, golden[i].ssim, 2e-7);
+            const double ms_ssim = score(p, &dl2_metric_ms_ssim, &a, &b).value;
             assert_int_equal(isnan(ms_ssim), isnan(golden[i].ms_ssim));
             if (!isnan(ms_ssim))
                 assert_close(ms_ssim, golden[i].ms_ssim, 2e-7);
@@ -243,7 +242,7 @@ static void textbook_agrees(void **state)
             fill_hard(&b, kind, 2);
             const double truth = textbook_ssim(&a, &b);
             for (size_t p = 0; p < path_count; p++)
-                assert_close(score(p, "ssim", &a, &b).value, truth, 5e-7);
+                assert_close(score(p, &dl2_metric_ssim, &a, &b).value, truth, 5e-7);
             dl2_image_free(&a);
             dl2_image_free(&b);
         }
@@ -265,7 +264,7 @@ static void textbook_agrees_on_ms_ssim(void **state)
                     b.data[i] = (uint8_t)(255 - b.data[i]);
             const double truth = textbook_ms_ssim(&a, &b);
             for (size_t p = 0; p < path_count; p++)
-                assert_close(score(p, "ms_ssim", &a, &b).value, truth, 1e-6);
+                assert_close(score(p, &dl2_metric_ms_ssim, &a, &b).value, truth, 1e-6);
             dl2_image_free(&a);
             dl2_image_free(&b);
         }
@@ -284,9 +283,9 @@ static void simd_equals_c(void **state)
                 fill_hard(&a, 0, 1);
                 pattern_fill(&b, 50, 0);
                 for (unsigned m = 0; m < DL2_METRIC_COUNT; m++) {
-                    const char *name = dl2_metric_at(m)->name;
-                    const struct dl2_score one = score(0, name, &a, &b),
-                                           other = score(p, name, &a, &b);
+                    const struct dl2_metric *metric = dl2_metric_at(m);
+                    const struct dl2_score one = score(0, metric, &a, &b),
+                                           other = score(p, metric, &a, &b);
                     assert_int_equal(isnan(one.value), isnan(other.value));
                     if (isnan(one.value))
                         continue;
@@ -321,17 +320,18 @@ static void identical_images(void **state)
         pattern_fill(&b, 0, 0);
         assert_true(dl2_images_equal(&a, &b));
         for (int i = 0; i < 2; i++) {
-            const struct dl2_score psnr = score(p, i ? "psnr_y" : "psnr_rgb", &a, &b);
+            const struct dl2_score psnr =
+                score(p, i ? &dl2_metric_psnr_y : &dl2_metric_psnr_rgb, &a, &b);
             assert_true(isnan(psnr.value) && psnr.mean == 0);
         }
-        assert_true(score(p, "ssim", &a, &b).value == 1);
+        assert_true(score(p, &dl2_metric_ssim, &a, &b).value == 1);
         struct dl2_image large = new_image(203, 181, 3);
         pattern_fill(&large, 0, 0);
-        assert_true(score(p, "ms_ssim", &large, &large).value == 1);
+        assert_true(score(p, &dl2_metric_ms_ssim, &large, &large).value == 1);
         dl2_image_free(&large);
         b.data[b.stride * b.height - 1] ^= 1;
         assert_false(dl2_images_equal(&a, &b));
-        assert_false(isnan(score(p, "psnr_rgb", &a, &b).value));
+        assert_false(isnan(score(p, &dl2_metric_psnr_rgb, &a, &b).value));
         dl2_image_free(&a);
         dl2_image_free(&b);
     }
@@ -341,10 +341,11 @@ static void black_and_white(void **state)
 {
     struct dl2_image black = flat_image(100, 40, 3, 0), white = flat_image(100, 40, 3, 255);
     for (size_t p = 0; p < path_count; p++) {
-        assert_true(score(p, "psnr_rgb", &black, &white).value == 0);
-        assert_true(score(p, "psnr_y", &black, &white).value == 0);
+        assert_true(score(p, &dl2_metric_psnr_rgb, &black, &white).value == 0);
+        assert_true(score(p, &dl2_metric_psnr_y, &black, &white).value == 0);
         /* Without structure: C1 / (255^2 + C1), times 1. The tolerance is that of floats. */
-        assert_close(score(p, "ssim", &black, &white).value, 6.5025 / (65025 + 6.5025), 1e-8);
+        assert_close(score(p, &dl2_metric_ssim, &black, &white).value, 6.5025 / (65025 + 6.5025),
+                     1e-8);
     }
     dl2_image_free(&black);
     dl2_image_free(&white);
@@ -355,7 +356,7 @@ static void small_images_have_no_ms_ssim(void **state)
     for (uint32_t side = 175; side <= 176; side++)
         for (int wide = 0; wide < 2; wide++) {
             struct dl2_image a = flat_image(wide ? 300 : side, wide ? side : 300, 3, 10);
-            assert_int_equal(isnan(score(0, "ms_ssim", &a, &a).value), side < 176);
+            assert_int_equal(isnan(score(0, &dl2_metric_ms_ssim, &a, &a).value), side < 176);
             dl2_image_free(&a);
         }
 }
@@ -367,9 +368,9 @@ static void small_images_have_no_ssim(void **state)
         for (size_t p = 0; p < path_count; p++) {
             struct dl2_image a = flat_image(sizes[s][0], sizes[s][1], 3, 10);
             struct dl2_image b = flat_image(sizes[s][0], sizes[s][1], 3, 20);
-            assert_true(isnan(score(p, "ssim", &a, &b).value));
-            assert_close(score(p, "psnr_rgb", &a, &b).mean, 100, 0);
-            assert_close(score(p, "psnr_y", &a, &b).mean, 100, 0);
+            assert_true(isnan(score(p, &dl2_metric_ssim, &a, &b).value));
+            assert_close(score(p, &dl2_metric_psnr_rgb, &a, &b).mean, 100, 0);
+            assert_close(score(p, &dl2_metric_psnr_y, &a, &b).mean, 100, 0);
             dl2_image_free(&a);
             dl2_image_free(&b);
         }
@@ -388,13 +389,13 @@ static void gray_against_colour(void **state)
     assert_false(dl2_images_equal(&gray, &colour));
     for (size_t p = 0; p < path_count; p++) {
         for (unsigned m = 0; m < DL2_METRIC_COUNT; m++) {
-            const char *name = dl2_metric_at(m)->name;
-            const double truth = score(p, name, &same, &colour).value;
-            assert_true(score(p, name, &gray, &colour).value == truth);
-            assert_true(score(p, name, &colour, &gray).value ==
-                        score(p, name, &colour, &same).value);
+            const struct dl2_metric *metric = dl2_metric_at(m);
+            const double truth = score(p, metric, &same, &colour).value;
+            assert_true(score(p, metric, &gray, &colour).value == truth);
+            assert_true(score(p, metric, &colour, &gray).value ==
+                        score(p, metric, &colour, &same).value);
         }
-        assert_true(isnan(score(p, "psnr_rgb", &gray, &same).value));
+        assert_true(isnan(score(p, &dl2_metric_psnr_rgb, &gray, &same).value));
     }
     dl2_image_free(&gray);
     dl2_image_free(&same);
@@ -413,19 +414,18 @@ static void scorers_are_reusable(void **state)
     pattern_fill(&small, 0, 0);
     pattern_fill(&other, 9, 0);
     pattern_fill(&another, 30, 5);
-    const double first = score_by(scorer, "ssim", &small, &other).value;
-    const double second = score_by(scorer, "ssim", &small, &another).value;
-    score_by(scorer, "ssim", &large, &noise);
-    assert_true(score_by(scorer, "ssim", &small, &other).value == first);
+    const double first = score_by(scorer, &dl2_metric_ssim, &small, &other).value;
+    const double second = score_by(scorer, &dl2_metric_ssim, &small, &another).value;
+    score_by(scorer, &dl2_metric_ssim, &large, &noise);
+    assert_true(score_by(scorer, &dl2_metric_ssim, &small, &other).value == first);
     struct dl2_score again;
-    assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find("ssim"), &another, &again, NULL),
-                     DL2_OK);
+    assert_int_equal(dl2_scorer_score(scorer, &dl2_metric_ssim, &another, &again, NULL), DL2_OK);
     assert_true(again.value == second);
     struct dl2_error error = DL2_ERROR_INIT;
-    assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find("ssim"), &large, &again, &error),
+    assert_int_equal(dl2_scorer_score(scorer, &dl2_metric_ssim, &large, &again, &error),
                      DL2_ERR_ARGUMENT);
     dl2_scorer_set_reference(scorer, NULL);
-    assert_int_equal(dl2_scorer_score(scorer, dl2_metric_find("ssim"), &large, &again, NULL),
+    assert_int_equal(dl2_scorer_score(scorer, &dl2_metric_ssim, &large, &again, NULL),
                      DL2_ERR_ARGUMENT);
     dl2_image_free(&large);
     dl2_image_free(&noise);
@@ -438,9 +438,8 @@ static void scorers_are_reusable(void **state)
 static void registry(void **state)
 {
     for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
-        assert_ptr_equal(dl2_metric_find(dl2_metric_at(i)->name), dl2_metric_at(i));
+        assert_non_null(dl2_metric_at(i));
     assert_null(dl2_metric_at(DL2_METRIC_COUNT));
-    assert_null(dl2_metric_find("vmaf"));
 }
 
 int main(void)
