@@ -15,6 +15,17 @@ enum dl2_simd {
 /* The flags that this processor has and DL2_SIMD allows. */
 unsigned dl2_simd_flags(void);
 
+/* The best of a table's variants, NAME_c, NAME_avx2 and NAME_avx512, that was built and that the
+ * flags allow. For files that include config.h first. */
+#if defined HAVE_AVX512
+#define DL2_SIMD_BEST(name, flags)                                                                 \
+    ((flags)&DL2_SIMD_AVX512 ? &name##_avx512 : (flags)&DL2_SIMD_AVX2 ? &name##_avx2 : &name##_c)
+#elif defined HAVE_AVX2
+#define DL2_SIMD_BEST(name, flags) ((flags)&DL2_SIMD_AVX2 ? &name##_avx2 : &name##_c)
+#else
+#define DL2_SIMD_BEST(name, flags) ((void)(flags), &name##_c)
+#endif
+
 /* "c", "avx2" or "avx512": the best of dl2_simd_flags(). */
 const char *dl2_simd_name(void);
 

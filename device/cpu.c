@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by the files of the cpu device: threads, partial sums, errors, calls of oneDNN, and the
- * choice of kernels. */
-#include "config.h"
-
+/* Shared by the files of the cpu device: threads, partial sums, errors, calls of oneDNN. */
 #include "device/cpu.h"
 
 #include "common/memory.h"
-#include "common/simd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,22 +86,4 @@ int dl2_cpu_make_layout(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
                         dnnl_format_tag_t tag, struct dl2_error *error)
 {
     return dl2_cpu_check(dl2_layout_create(layout, dims, sizes, tag), "describe a tensor", error);
-}
-
-/* -- kernels -- */
-
-const struct dl2_cpu_kernels *dl2_cpu_kernels_best(void)
-{
-    const struct dl2_cpu_kernels *best = &dl2_cpu_kernels_c;
-    unsigned flags = dl2_simd_flags();
-    (void)flags;
-#ifdef HAVE_AVX2
-    if (flags & DL2_SIMD_AVX2)
-        best = &dl2_cpu_kernels_avx2;
-#endif
-#ifdef HAVE_AVX512
-    if (flags & DL2_SIMD_AVX512)
-        best = &dl2_cpu_kernels_avx512;
-#endif
-    return best;
 }

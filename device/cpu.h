@@ -89,41 +89,41 @@ int dl2_cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *
                         struct dl2_conv **out, struct dl2_error *error);
 int dl2_cpu_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                           struct dl2_linear **out, struct dl2_error *error);
-void dl2_cpu_conv_free(struct dl2_conv *plan);
-void dl2_cpu_conv_forward(struct dl2_conv *plan, const void *x, const void *weights,
+void dl2_cpu_conv_free(struct dl2_conv *conv);
+void dl2_cpu_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
                           const float *bias, void *y);
-void dl2_cpu_conv_backward_data(struct dl2_conv *plan, const void *dy, const void *weights,
+void dl2_cpu_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
                                 void *dx);
-void dl2_cpu_conv_backward_weights(struct dl2_conv *plan, const void *x, const void *dy,
+void dl2_cpu_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
                                    float *dweights, float *dbias, bool accumulate);
-void dl2_cpu_linear_free(struct dl2_linear *plan);
-void dl2_cpu_linear_forward(struct dl2_linear *plan, const void *x, const void *weights,
+void dl2_cpu_linear_free(struct dl2_linear *linear);
+void dl2_cpu_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
                             const float *bias, void *y);
-void dl2_cpu_linear_backward_data(struct dl2_linear *plan, const void *dy, const void *weights,
+void dl2_cpu_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
                                   void *dx);
-void dl2_cpu_linear_backward_weights(struct dl2_linear *plan, const void *x, const void *dy,
+void dl2_cpu_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
                                      float *dweights, float *dbias, bool accumulate);
 
 /* -- cpu_pool.c -- */
 
-void dl2_cpu_pool_free(struct dl2_pool *plan);
+void dl2_cpu_pool_free(struct dl2_pool *pool);
 int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
                         struct dl2_pool **out, struct dl2_error *error);
-void dl2_cpu_pool_forward(struct dl2_pool *plan, const void *x, void *y);
-void dl2_cpu_pool_backward(struct dl2_pool *plan, const void *dy, void *dx);
+void dl2_cpu_pool_forward(struct dl2_pool *pool, const void *x, void *y);
+void dl2_cpu_pool_backward(struct dl2_pool *pool, const void *dy, void *dx);
 
 /* -- cpu_batch_norm.c -- */
 
-void dl2_cpu_norm_free(struct dl2_norm *plan);
+void dl2_cpu_norm_free(struct dl2_norm *norm);
 int dl2_cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
                         struct dl2_norm **out, struct dl2_error *error);
-void dl2_cpu_norm_train(struct dl2_norm *plan, const void *from, const void *residual,
+void dl2_cpu_norm_train(struct dl2_norm *norm, const void *from, const void *residual,
                         const float *gamma, const float *beta, float *running_mean,
                         float *running_var, void *y);
-void dl2_cpu_norm_eval(struct dl2_norm *plan, const void *x, const void *residual,
+void dl2_cpu_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
                        const float *gamma, const float *beta, const float *running_mean,
                        const float *running_var, void *y);
-void dl2_cpu_norm_backward(struct dl2_norm *plan, const void *x, const void *y, const void *dy,
+void dl2_cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
                            const void *dy2, const float *gamma, const float *beta, void *dx,
                            void *dresidual, float *dgamma, float *dbeta, bool accumulate);
 
@@ -131,10 +131,10 @@ void dl2_cpu_norm_backward(struct dl2_norm *plan, const void *x, const void *y, 
 
 int dl2_cpu_layer_norm_create(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
                               struct dl2_layer_norm **out, struct dl2_error *error);
-void dl2_cpu_layer_norm_free(struct dl2_layer_norm *plan);
-void dl2_cpu_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, const float *gamma,
+void dl2_cpu_layer_norm_free(struct dl2_layer_norm *norm);
+void dl2_cpu_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
                                 const float *beta, void *y);
-void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, const void *dy,
+void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
                                  const float *gamma, void *dx, float *dgamma, float *dbeta,
                                  bool accumulate);
 
@@ -142,9 +142,9 @@ void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, con
 
 int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
                              struct dl2_attention **out, struct dl2_error *error);
-void dl2_cpu_attention_free(struct dl2_attention *plan);
-void dl2_cpu_attention_forward(struct dl2_attention *plan, const void *qkv, void *y);
-void dl2_cpu_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
+void dl2_cpu_attention_free(struct dl2_attention *attention);
+void dl2_cpu_attention_forward(struct dl2_attention *attention, const void *qkv, void *y);
+void dl2_cpu_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
                                 void *dqkv);
 
 /* -- cpu_elementwise.c -- */

@@ -15,7 +15,7 @@ struct part {
     dnnl_status_t status;
 };
 
-struct dl2_cpu_attention {
+struct dl2_attention {
     struct dl2_cpu *cpu;
     struct dl2_attention_shape s;
     float *softmax; /* [batch][heads][tokens][tokens] of the last forward */
@@ -26,9 +26,8 @@ struct dl2_cpu_attention {
     float *y, *dqkv;
 };
 
-void dl2_cpu_attention_free(struct dl2_attention *plan)
+void dl2_cpu_attention_free(struct dl2_attention *attention)
 {
-    struct dl2_cpu_attention *attention = (struct dl2_cpu_attention *)plan;
     if (!attention)
         return;
     free(attention->softmax);
@@ -44,7 +43,7 @@ int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attenti
     const size_t size = (size_t)shape->tokens * shape->tokens;
     size_t scores, all;
     DL2_TRY(dl2_attention_shape_check(shape, &scores, error));
-    struct dl2_cpu_attention *attention = dl2_calloc(1, sizeof *attention);
+    struct dl2_attention *attention = dl2_calloc(1, sizeof *attention);
     if (!attention)
         return dl2_cpu_out_of_memory(error, "attention");
     attention->cpu = cpu;
@@ -54,12 +53,12 @@ int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attenti
         attention->gradients = dl2_alloc_aligned(all, sizeof *attention->gradients);
     attention->parts = dl2_calloc(cpu->threads, sizeof *attention->parts);
     if (!attention->softmax || !attention->gradients || !attention->parts) {
-        dl2_cpu_attention_free((struct dl2_attention *)attention);
+        dl2_cpu_attention_free(attention);
         return dl2_cpu_out_of_memory(error, "attention");
     }
     for (unsigned p = 0; p < cpu->threads; p++)
         attention->parts[p].gradient = attention->gradients + p * size;
-    *out = (struct dl2_attention *)attention;
+    *out = attention;
     return DL2_OK;
 }
 
@@ -69,7 +68,7 @@ struct head {
     float *softmax;
 };
 
-static struct head cpu_attention_head(const struct dl2_cpu_attention *attention, size_t index)
+static struct head cpu_attention_head(const struct dl2_attention *attention, size_t index)
 {
     const struct dl2_attention_shape *s = &attention->s;
     const size_t tokens = s->tokens, channels = s->channels;
@@ -101,14 +100,14 @@ static void cpu_attention_multiply(struct part *part, size_t rows, size_t column
                                   (dnnl_dim_t)b.step, 0, c, (dnnl_dim_t)step);
 }
 
-static float cpu_attention_scale(const struct dl2_cpu_attention *attention)
+static float cpu_attention_scale(const struct dl2_attention *attention)
 {
     return 1 / sqrtf((float)(attention->s.channels / attention->s.heads));
 }
 
 static void cpu_attention_forward_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_attention *attention = context;
+    const struct dl2_attention *attention = context;
     const size_t tokens = attention->s.tokens, channels = attention->s.channels;
     const size_t size = channels / attention->s.heads, step = 3 * channels;
     const float *qkv = attention->qkv;
@@ -127,7 +126,7 @@ static void cpu_attention_forward_part(void *context, unsigned part, size_t begi
 
 static void cpu_attention_backward_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_attention *attention = context;
+    const struct dl2_attention *attention = context;
     const size_t tokens = attention->s.tokens, channels = attention->s.channels;
     const size_t size = channels / attention->s.heads, step = 3 * channels;
     const float *qkv = attention->qkv;
@@ -150,7 +149,7 @@ static void cpu_attention_backward_part(void *context, unsigned part, size_t beg
     }
 }
 
-static void cpu_attention_each_head(struct dl2_cpu_attention *attention, dl2_cpu_work_fn *work)
+static void cpu_attention_each_head(struct dl2_attention *attention, dl2_cpu_work_fn *work)
 {
     struct dl2_cpu *cpu = attention->cpu;
     if (cpu->base.failure.status)
@@ -165,18 +164,16 @@ static void cpu_attention_each_head(struct dl2_cpu_attention *attention, dl2_cpu
     }
 }
 
-void dl2_cpu_attention_forward(struct dl2_attention *plan, const void *qkv, void *y)
+void dl2_cpu_attention_forward(struct dl2_attention *attention, const void *qkv, void *y)
 {
-    struct dl2_cpu_attention *attention = (struct dl2_cpu_attention *)plan;
     attention->qkv = qkv;
     attention->y = y;
     cpu_attention_each_head(attention, cpu_attention_forward_part);
 }
 
-void dl2_cpu_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
+void dl2_cpu_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
                                 void *dqkv)
 {
-    struct dl2_cpu_attention *attention = (struct dl2_cpu_attention *)plan;
     attention->qkv = qkv;
     attention->dy = dy;
     attention->dqkv = dqkv;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dl2_cpu_norm {
+struct dl2_norm {
     struct dl2_cpu *cpu;
     struct dl2_norm_shape s;
     float limit; /* of its activation */
@@ -26,9 +26,8 @@ struct dl2_cpu_norm {
     float *y, *dx, *dresidual;
 };
 
-void dl2_cpu_norm_free(struct dl2_norm *plan)
+void dl2_cpu_norm_free(struct dl2_norm *norm)
 {
-    struct dl2_cpu_norm *norm = (struct dl2_cpu_norm *)plan;
     if (norm) {
         free(norm->a);
         free(norm->inverse);
@@ -44,7 +43,7 @@ int dl2_cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shape *
     if (!channels || !shape->rows)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no batch norm over nothing");
     size_t period = channels * (channels < 256 ? 256 / channels : 1);
-    struct dl2_cpu_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
     float *vectors = dl2_alloc_aligned(6 * period, sizeof *vectors);
     double *inverse = dl2_calloc(channels, 3 * sizeof *inverse);
     bool good = norm && vectors && inverse && dl2_cpu_reserve_partials(cpu, period);
@@ -66,19 +65,19 @@ int dl2_cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shape *
     norm->r = vectors + 5 * period;
     norm->inverse = inverse;
     norm->sums = inverse + channels;
-    *out = (struct dl2_norm *)norm;
+    *out = norm;
     return DL2_OK;
 }
 
 /* Fills what per-channel vectors have beyond the channels. */
-static void cpu_norm_repeat(const struct dl2_cpu_norm *norm, float *vector)
+static void cpu_norm_repeat(const struct dl2_norm *norm, float *vector)
 {
     for (size_t i = norm->s.channels; i < norm->period; i++)
         vector[i] = vector[i - norm->s.channels];
 }
 
 /* Adds up the parts for channel `c`, always in the same order. */
-static void cpu_norm_total(const struct dl2_cpu_norm *norm, unsigned parts, size_t c, double *first,
+static void cpu_norm_total(const struct dl2_norm *norm, unsigned parts, size_t c, double *first,
                            double *second)
 {
     *first = *second = 0;
@@ -93,7 +92,7 @@ static void cpu_norm_total(const struct dl2_cpu_norm *norm, unsigned parts, size
 
 static void cpu_norm_sums_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_norm *norm = context;
+    const struct dl2_norm *norm = context;
     size_t channels = norm->s.channels;
     double *sums = dl2_cpu_begin_sums(norm->cpu, part, norm->period);
     norm->cpu->kernels->norm_sums(norm->x + begin * channels, (end - begin) * channels, norm->mean,
@@ -102,7 +101,7 @@ static void cpu_norm_sums_part(void *context, unsigned part, size_t begin, size_
 
 static void cpu_norm_apply_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_norm *norm = context;
+    const struct dl2_norm *norm = context;
     size_t at = begin * norm->s.channels;
     (void)part;
     norm->cpu->kernels->norm_apply(norm->x + at, norm->residual ? norm->residual + at : NULL,
@@ -110,7 +109,7 @@ static void cpu_norm_apply_part(void *context, unsigned part, size_t begin, size
                                    norm->period, norm->limit, norm->y + at);
 }
 
-static void cpu_norm_apply(struct dl2_cpu_norm *norm, const float *x, const float *residual,
+static void cpu_norm_apply(struct dl2_norm *norm, const float *x, const float *residual,
                            const float *gamma, const float *beta, float *y)
 {
     for (size_t c = 0; c < norm->s.channels; c++) {
@@ -127,11 +126,10 @@ static void cpu_norm_apply(struct dl2_cpu_norm *norm, const float *x, const floa
                       cpu_norm_apply_part, norm);
 }
 
-void dl2_cpu_norm_train(struct dl2_norm *plan, const void *from, const void *residual,
+void dl2_cpu_norm_train(struct dl2_norm *norm, const void *from, const void *residual,
                         const float *gamma, const float *beta, float *running_mean,
                         float *running_var, void *y)
 {
-    struct dl2_cpu_norm *norm = (struct dl2_cpu_norm *)plan;
     const struct dl2_norm_shape *s = &norm->s;
     const float *x = from;
     double rows = (double)s->rows, momentum = s->momentum;
@@ -164,11 +162,10 @@ void dl2_cpu_norm_train(struct dl2_norm *plan, const void *from, const void *res
     cpu_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-void dl2_cpu_norm_eval(struct dl2_norm *plan, const void *x, const void *residual,
+void dl2_cpu_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
                        const float *gamma, const float *beta, const float *running_mean,
                        const float *running_var, void *y)
 {
-    struct dl2_cpu_norm *norm = (struct dl2_cpu_norm *)plan;
     for (size_t c = 0; c < norm->s.channels; c++) {
         norm->mean[c] = running_mean[c];
         norm->inverse[c] = 1 / sqrt((double)running_var[c] + norm->s.epsilon);
@@ -189,7 +186,7 @@ static struct dl2_masked cpu_norm_masked_from(const struct dl2_masked *gradient,
 
 static void cpu_norm_backward_sums_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_norm *norm = context;
+    const struct dl2_norm *norm = context;
     size_t channels = norm->s.channels, at = begin * channels;
     struct dl2_masked gradient = cpu_norm_masked_from(&norm->gradient, at);
     double *sums = dl2_cpu_begin_sums(norm->cpu, part, norm->period);
@@ -200,7 +197,7 @@ static void cpu_norm_backward_sums_part(void *context, unsigned part, size_t beg
 
 static void cpu_norm_backward_data_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_norm *norm = context;
+    const struct dl2_norm *norm = context;
     size_t channels = norm->s.channels, at = begin * channels;
     struct dl2_masked gradient = cpu_norm_masked_from(&norm->gradient, at);
     (void)part;
@@ -208,11 +205,10 @@ static void cpu_norm_backward_data_part(void *context, unsigned part, size_t beg
                                            norm->r, norm->period, norm->dx + at);
 }
 
-void dl2_cpu_norm_backward(struct dl2_norm *plan, const void *x, const void *y, const void *dy,
+void dl2_cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
                            const void *dy2, const float *gamma, const float *beta, void *dx,
                            void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
-    struct dl2_cpu_norm *norm = (struct dl2_cpu_norm *)plan;
     const struct dl2_norm_shape *s = &norm->s;
     double rows = (double)s->rows, *sums = norm->sums, *products = norm->sums + s->channels;
     (void)beta;

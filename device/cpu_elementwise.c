@@ -9,6 +9,7 @@
 
 struct elementwise {
     const struct dl2_cpu *cpu;
+    void (*kernel)(const float *a, const float *b, float *y, size_t count);
     const float *a, *b;
     float *y, *z, *second;
     float rate, limit;
@@ -71,31 +72,26 @@ void dl2_cpu_gelu(struct dl2_device *device, const void *x, void *y, size_t coun
     dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_gelu_part, &e);
 }
 
-static void cpu_gelu_backward_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_binary_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
-    e->cpu->kernels->gelu_backward(e->a + begin, e->b + begin, e->y + begin, end - begin);
+    e->kernel(e->a + begin, e->b + begin, e->y + begin, end - begin);
 }
 
 void dl2_cpu_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
                            size_t count)
 {
-    struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = x, .b = dy, .y = dx};
-    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_gelu_backward_part, &e);
-}
-
-static void cpu_add_part(void *context, unsigned part, size_t begin, size_t end)
-{
-    const struct elementwise *e = context;
-    (void)part;
-    e->cpu->kernels->add(e->a + begin, e->b + begin, e->y + begin, end - begin);
+    const struct dl2_cpu *cpu = (struct dl2_cpu *)device;
+    struct elementwise e = {.kernel = cpu->kernels->gelu_backward, .a = x, .b = dy, .y = dx};
+    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_binary_part, &e);
 }
 
 void dl2_cpu_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
 {
-    struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = a, .b = b, .y = y};
-    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_add_part, &e);
+    const struct dl2_cpu *cpu = (struct dl2_cpu *)device;
+    struct elementwise e = {.kernel = cpu->kernels->add, .a = a, .b = b, .y = y};
+    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_binary_part, &e);
 }
 
 /* Numbers begin .. end-1 of the blocks of 4096 that streams are made for. */

@@ -102,7 +102,4 @@ struct dl2_cpu_kernels {
 
 extern const struct dl2_cpu_kernels dl2_cpu_kernels_c, dl2_cpu_kernels_avx2, dl2_cpu_kernels_avx512;
 
-/* The best that this processor can run (and DL2_SIMD allows). */
-const struct dl2_cpu_kernels *dl2_cpu_kernels_best(void);
-
 #endif

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-struct dl2_cpu_layer_norm {
+struct dl2_layer_norm {
     struct dl2_cpu *cpu;
     struct dl2_layer_norm_shape s;
     float *mean, *inverse; /* [rows] of the last forward; inverse is 1 / sqrt(var + epsilon) */
@@ -14,9 +14,8 @@ struct dl2_cpu_layer_norm {
     float *y, *dx;
 };
 
-void dl2_cpu_layer_norm_free(struct dl2_layer_norm *plan)
+void dl2_cpu_layer_norm_free(struct dl2_layer_norm *norm)
 {
-    struct dl2_cpu_layer_norm *norm = (struct dl2_cpu_layer_norm *)plan;
     if (norm) {
         free(norm->mean);
         free(norm->inverse);
@@ -29,7 +28,7 @@ int dl2_cpu_layer_norm_create(struct dl2_device *device, const struct dl2_layer_
 {
     if (!shape->channels || !shape->rows)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no layer norm over nothing");
-    struct dl2_cpu_layer_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
     if (!norm)
         return dl2_cpu_out_of_memory(error, "layer norm");
     norm->cpu = (struct dl2_cpu *)device;
@@ -37,16 +36,16 @@ int dl2_cpu_layer_norm_create(struct dl2_device *device, const struct dl2_layer_
     norm->mean = dl2_alloc_aligned(shape->rows, sizeof *norm->mean);
     norm->inverse = dl2_alloc_aligned(shape->rows, sizeof *norm->inverse);
     if (!norm->mean || !norm->inverse || !dl2_cpu_reserve_partials(norm->cpu, shape->channels)) {
-        dl2_cpu_layer_norm_free((struct dl2_layer_norm *)norm);
+        dl2_cpu_layer_norm_free(norm);
         return dl2_cpu_out_of_memory(error, "layer norm");
     }
-    *out = (struct dl2_layer_norm *)norm;
+    *out = norm;
     return DL2_OK;
 }
 
 static void cpu_layer_norm_forward_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_layer_norm *norm = context;
+    const struct dl2_layer_norm *norm = context;
     const size_t at = begin * norm->s.channels;
     (void)part;
     norm->cpu->kernels->layer_norm(norm->x + at, end - begin, norm->s.channels, norm->s.epsilon,
@@ -54,10 +53,9 @@ static void cpu_layer_norm_forward_part(void *context, unsigned part, size_t beg
                                    norm->inverse + begin, norm->y + at);
 }
 
-void dl2_cpu_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, const float *gamma,
+void dl2_cpu_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
                                 const float *beta, void *y)
 {
-    struct dl2_cpu_layer_norm *norm = (struct dl2_cpu_layer_norm *)plan;
     norm->x = x;
     norm->gamma = gamma;
     norm->beta = beta;
@@ -68,7 +66,7 @@ void dl2_cpu_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, cons
 
 static void cpu_layer_norm_backward_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_layer_norm *norm = context;
+    const struct dl2_layer_norm *norm = context;
     const size_t channels = norm->s.channels, at = begin * channels;
     double *sums = dl2_cpu_begin_sums(norm->cpu, part, channels);
     norm->cpu->kernels->layer_norm_backward(norm->x + at, norm->dy + at, end - begin, channels,
@@ -76,11 +74,10 @@ static void cpu_layer_norm_backward_part(void *context, unsigned part, size_t be
                                             norm->dx + at, sums, sums + channels);
 }
 
-void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, const void *dy,
+void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
                                  const float *gamma, void *dx, float *dgamma, float *dbeta,
                                  bool accumulate)
 {
-    struct dl2_cpu_layer_norm *norm = (struct dl2_cpu_layer_norm *)plan;
     const size_t channels = norm->s.channels;
     const struct dl2_cpu *cpu = norm->cpu;
     norm->x = x;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dl2_cpu_pool {
+struct dl2_pool {
     struct dl2_cpu *cpu;
     struct dl2_pool_shape s;
     dnnl_primitive_t forward, backward; /* DL2_POOL_MAX; the rest too */
@@ -16,9 +16,8 @@ struct dl2_cpu_pool {
     float *to;
 };
 
-void dl2_cpu_pool_free(struct dl2_pool *plan)
+void dl2_cpu_pool_free(struct dl2_pool *pool)
 {
-    struct dl2_cpu_pool *pool = (struct dl2_cpu_pool *)plan;
     if (!pool)
         return;
     if (pool->forward)
@@ -34,7 +33,7 @@ void dl2_cpu_pool_free(struct dl2_pool *plan)
 }
 
 /* Makes room for the position of each window's largest element, which backward needs. */
-static int cpu_make_winners(struct dl2_cpu_pool *pool, const_dnnl_primitive_desc_t forward,
+static int cpu_make_winners(struct dl2_pool *pool, const_dnnl_primitive_desc_t forward,
                             const char *what, struct dl2_error *error)
 {
     dl2_const_layout winners = dnnl_primitive_desc_query_md(forward, dnnl_query_workspace_md, 0);
@@ -46,7 +45,7 @@ static int cpu_make_winners(struct dl2_cpu_pool *pool, const_dnnl_primitive_desc
         error);
 }
 
-static int cpu_fill_max_pool(struct dl2_cpu_pool *pool, struct dl2_operands *ours,
+static int cpu_fill_max_pool(struct dl2_pool *pool, struct dl2_operands *ours,
                              struct dl2_error *error)
 {
     const struct dl2_pool_shape *s = &pool->s;
@@ -89,7 +88,7 @@ static int cpu_fill_max_pool(struct dl2_cpu_pool *pool, struct dl2_operands *our
     return status;
 }
 
-static int cpu_make_max_pool(struct dl2_cpu_pool *pool, struct dl2_error *error)
+static int cpu_make_max_pool(struct dl2_pool *pool, struct dl2_error *error)
 {
     struct dl2_operands ours = {NULL};
     int status = cpu_fill_max_pool(pool, &ours, error);
@@ -102,39 +101,36 @@ int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *
                         struct dl2_pool **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_pool_shape_check(shape, error));
-    struct dl2_cpu_pool *pool = dl2_calloc(1, sizeof *pool);
+    struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
     if (!pool)
         return dl2_cpu_out_of_memory(error, "pooling");
     pool->cpu = (struct dl2_cpu *)device;
     pool->s = *shape;
     int status = shape->kind == DL2_POOL_MAX ? cpu_make_max_pool(pool, error) : DL2_OK;
     if (status < 0) {
-        dl2_cpu_pool_free((struct dl2_pool *)pool);
+        dl2_cpu_pool_free(pool);
         return status;
     }
-    *out = (struct dl2_pool *)pool;
+    *out = pool;
     return DL2_OK;
 }
 
 /* The mean of each window; images begin .. end-1. */
 static void cpu_average_pool_forward(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_pool *pool = context;
+    const struct dl2_pool *pool = context;
     const struct dl2_pool_shape *s = &pool->s;
     size_t channels = s->channels;
     (void)part;
     for (size_t n = begin; n < end; n++)
         for (unsigned oh = 0; oh < s->out_height; oh++)
             for (unsigned ow = 0; ow < s->out_width; ow++) {
-                unsigned h0 = dl2_adaptive_begin(oh, s->in_height, s->out_height);
-                unsigned h1 = dl2_adaptive_end(oh, s->in_height, s->out_height);
-                unsigned w0 = dl2_adaptive_begin(ow, s->in_width, s->out_width);
-                unsigned w1 = dl2_adaptive_end(ow, s->in_width, s->out_width);
-                float share = 1 / ((float)(h1 - h0) * (float)(w1 - w0));
+                const struct dl2_pool_window v = dl2_pool_window(s, oh, ow);
+                float share = 1 / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
                 float *y = pool->to + ((n * s->out_height + oh) * s->out_width + ow) * channels;
                 memset(y, 0, channels * sizeof *y);
-                for (unsigned h = h0; h < h1; h++)
-                    for (unsigned w = w0; w < w1; w++) {
+                for (unsigned h = v.h0; h < v.h1; h++)
+                    for (unsigned w = v.w0; w < v.w1; w++) {
                         const float *x =
                             pool->from + ((n * s->in_height + h) * s->in_width + w) * channels;
                         for (size_t c = 0; c < channels; c++)
@@ -147,7 +143,7 @@ static void cpu_average_pool_forward(void *context, unsigned part, size_t begin,
 
 static void cpu_average_pool_backward(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_pool *pool = context;
+    const struct dl2_pool *pool = context;
     const struct dl2_pool_shape *s = &pool->s;
     size_t channels = s->channels, size = channels * s->in_height * s->in_width;
     (void)part;
@@ -155,15 +151,12 @@ static void cpu_average_pool_backward(void *context, unsigned part, size_t begin
         memset(pool->to + n * size, 0, size * sizeof *pool->to);
         for (unsigned oh = 0; oh < s->out_height; oh++)
             for (unsigned ow = 0; ow < s->out_width; ow++) {
-                unsigned h0 = dl2_adaptive_begin(oh, s->in_height, s->out_height);
-                unsigned h1 = dl2_adaptive_end(oh, s->in_height, s->out_height);
-                unsigned w0 = dl2_adaptive_begin(ow, s->in_width, s->out_width);
-                unsigned w1 = dl2_adaptive_end(ow, s->in_width, s->out_width);
-                float share = 1 / ((float)(h1 - h0) * (float)(w1 - w0));
+                const struct dl2_pool_window v = dl2_pool_window(s, oh, ow);
+                float share = 1 / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
                 const float *dy =
                     pool->from + ((n * s->out_height + oh) * s->out_width + ow) * channels;
-                for (unsigned h = h0; h < h1; h++)
-                    for (unsigned w = w0; w < w1; w++) {
+                for (unsigned h = v.h0; h < v.h1; h++)
+                    for (unsigned w = v.w0; w < v.w1; w++) {
                         float *dx = pool->to + n * size + ((size_t)h * s->in_width + w) * channels;
                         for (size_t c = 0; c < channels; c++)
                             dx[c] += dy[c] * share;
@@ -172,36 +165,38 @@ static void cpu_average_pool_backward(void *context, unsigned part, size_t begin
     }
 }
 
-void dl2_cpu_pool_forward(struct dl2_pool *plan, const void *x, void *y)
+/* One of the two primitives, each between a tensor of the input's shape and one of the output's. */
+static void cpu_max_pool(struct dl2_pool *pool, dnnl_primitive_t primitive, int in_argument,
+                         const void *in, int out_argument, const void *out, const char *what)
 {
-    struct dl2_cpu_pool *pool = (struct dl2_cpu_pool *)plan;
-    if (pool->s.kind == DL2_POOL_MAX) {
-        dl2_cpu_point(pool->in, x);
-        dl2_cpu_point(pool->out, y);
-        const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, pool->in},
-                                        {DNNL_ARG_DST, pool->out},
-                                        {DNNL_ARG_WORKSPACE, pool->winners}};
-        dl2_cpu_execute(pool->cpu, pool->forward, 3, args, "run max pooling");
-        return;
-    }
-    pool->from = x;
-    pool->to = y;
-    dl2_cpu_share_out(pool->cpu, pool->s.batch, 1, cpu_average_pool_forward, pool);
+    dl2_cpu_point(pool->in, in);
+    dl2_cpu_point(pool->out, out);
+    const dnnl_exec_arg_t args[] = {
+        {in_argument, pool->in}, {out_argument, pool->out}, {DNNL_ARG_WORKSPACE, pool->winners}};
+    dl2_cpu_execute(pool->cpu, primitive, 3, args, what);
 }
 
-void dl2_cpu_pool_backward(struct dl2_pool *plan, const void *dy, void *dx)
+static void cpu_average_pool(struct dl2_pool *pool, dl2_cpu_work_fn *work, const void *from,
+                             void *to)
 {
-    struct dl2_cpu_pool *pool = (struct dl2_cpu_pool *)plan;
-    if (pool->s.kind == DL2_POOL_MAX) {
-        dl2_cpu_point(pool->in, dx);
-        dl2_cpu_point(pool->out, dy);
-        const dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_DST, pool->out},
-                                        {DNNL_ARG_DIFF_SRC, pool->in},
-                                        {DNNL_ARG_WORKSPACE, pool->winners}};
-        dl2_cpu_execute(pool->cpu, pool->backward, 3, args, "run max pooling's backward pass");
-        return;
-    }
-    pool->from = dy;
-    pool->to = dx;
-    dl2_cpu_share_out(pool->cpu, pool->s.batch, 1, cpu_average_pool_backward, pool);
+    pool->from = from;
+    pool->to = to;
+    dl2_cpu_share_out(pool->cpu, pool->s.batch, 1, work, pool);
+}
+
+void dl2_cpu_pool_forward(struct dl2_pool *pool, const void *x, void *y)
+{
+    if (pool->s.kind == DL2_POOL_MAX)
+        cpu_max_pool(pool, pool->forward, DNNL_ARG_SRC, x, DNNL_ARG_DST, y, "run max pooling");
+    else
+        cpu_average_pool(pool, cpu_average_pool_forward, x, y);
+}
+
+void dl2_cpu_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
+{
+    if (pool->s.kind == DL2_POOL_MAX)
+        cpu_max_pool(pool, pool->backward, DNNL_ARG_DIFF_SRC, dx, DNNL_ARG_DIFF_DST, dy,
+                     "run max pooling's backward pass");
+    else
+        cpu_average_pool(pool, cpu_average_pool_backward, dy, dx);
 }

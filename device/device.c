@@ -7,7 +7,6 @@
 #include "device/device.h"
 
 #include <stdio.h>
-#include <string.h>
 
 extern const struct dl2_device_class dl2_device_ref;
 #ifdef HAVE_ONEDNN
@@ -32,14 +31,6 @@ enum { DEVICES = sizeof devices / sizeof devices[0] };
 const struct dl2_device_class *dl2_device_at(size_t index)
 {
     return index < DEVICES ? devices[index] : NULL;
-}
-
-const struct dl2_device_class *dl2_device_find(const char *name)
-{
-    for (size_t i = 0; i < DEVICES; i++)
-        if (strcmp(devices[i]->name, name) == 0)
-            return devices[i];
-    return NULL;
 }
 
 const struct dl2_device_class *dl2_device_default(void)
@@ -149,14 +140,33 @@ unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned 
     return (unsigned)((padded - kernel) / stride + 1);
 }
 
-unsigned dl2_adaptive_begin(unsigned i, unsigned in, unsigned out)
+/* Of one axis of maximum pooling. */
+static void max_window(unsigned o, unsigned kernel, unsigned stride, unsigned pad, unsigned in,
+                       unsigned *begin, unsigned *end)
 {
-    return (unsigned)((unsigned long)i * in / out);
+    unsigned first = o * stride;
+    *begin = first > pad ? first - pad : 0;
+    *end = first + kernel - pad < in ? first + kernel - pad : in;
 }
 
-unsigned dl2_adaptive_end(unsigned i, unsigned in, unsigned out)
+static void average_window(unsigned o, unsigned in, unsigned out, unsigned *begin, unsigned *end)
 {
-    return (unsigned)(((unsigned long)(i + 1) * in + out - 1) / out);
+    *begin = (unsigned)((unsigned long)o * in / out);
+    *end = (unsigned)(((unsigned long)(o + 1) * in + out - 1) / out);
+}
+
+struct dl2_pool_window dl2_pool_window(const struct dl2_pool_shape *s, unsigned oh, unsigned ow)
+{
+    struct dl2_pool_window v;
+    if (s->kind == DL2_POOL_MAX) {
+        max_window(oh, s->kernel_height, s->stride_height, s->pad_height, s->in_height, &v.h0,
+                   &v.h1);
+        max_window(ow, s->kernel_width, s->stride_width, s->pad_width, s->in_width, &v.w0, &v.w1);
+    } else {
+        average_window(oh, s->in_height, s->out_height, &v.h0, &v.h1);
+        average_window(ow, s->in_width, s->out_width, &v.w0, &v.w1);
+    }
+    return v;
 }
 
 /* Libraries count in int. */

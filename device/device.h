@@ -193,8 +193,7 @@ struct dl2_loss_scale {
     uint64_t skipped; /* updates that were left out so far */
 };
 
-/* Plans. These structs are never defined: each device casts the pointer to its own struct, as
- * struct dl2_cpu_conv. */
+/* Plans. Each device defines these structs for itself. */
 struct dl2_conv;
 struct dl2_pool;
 struct dl2_linear;
@@ -463,18 +462,20 @@ int dl2_pool_shape_check(const struct dl2_pool_shape *shape, struct dl2_error *e
 /* Also sets *scores, the number of elements of the softmax: batch * heads * tokens * tokens. */
 int dl2_attention_shape_check(const struct dl2_attention_shape *shape, size_t *scores,
                               struct dl2_error *error);
-/* First and one past the last input of output `i` in adaptive pooling. */
-unsigned dl2_adaptive_begin(unsigned i, unsigned in, unsigned out);
-unsigned dl2_adaptive_end(unsigned i, unsigned in, unsigned out);
+/* The inputs that output (oh, ow) of a pooling sees: rows h0 .. h1-1, columns w0 .. w1-1. */
+struct dl2_pool_window {
+    unsigned h0, h1, w0, w1;
+};
+struct dl2_pool_window dl2_pool_window(const struct dl2_pool_shape *shape, unsigned oh,
+                                       unsigned ow);
 
 /* For open() of a device that has one number and float32 only: fails where the options ask for
  * more. */
 int dl2_device_check_plain(const struct dl2_device_class *ops,
                            const struct dl2_device_options *options, struct dl2_error *error);
 
-/* The registry, best last. NULL at the end, or for a name that is not there. */
+/* The registry: ref first, the best last, then NULL. */
 const struct dl2_device_class *dl2_device_at(size_t index);
-const struct dl2_device_class *dl2_device_find(const char *name);
 /* The best device that is present. */
 const struct dl2_device_class *dl2_device_default(void);
 /* The device that is a graphics card; NULL: this build has none. */

@@ -8,9 +8,13 @@
  * This file has the device, its memory, the input of a batch, the loss, and the table. The layers
  * are in cpu_NAME.c.
  */
+#include "config.h"
+
 #include "common/memory.h"
+#include "common/simd.h"
 #include "common/thread.h"
 #include "device/cpu.h"
+#include "device/host_memory.h"
 #include "ranks/reducer.h"
 
 #include <math.h>
@@ -56,7 +60,7 @@ static int cpu_open(const struct dl2_device_options *options, struct dl2_device 
     cpu->base.staging = 1;
     cpu->base.world = options ? options->world : NULL;
     cpu->threads = options && options->threads ? options->threads : dl2_cpu_count();
-    cpu->kernels = dl2_cpu_kernels_best();
+    cpu->kernels = DL2_SIMD_BEST(dl2_cpu_kernels, dl2_simd_flags());
     cpu->version = 1;
     /* Primitives are made for the number of threads there is when they are made. */
     dl2_cpu_claim_threads(cpu);
@@ -75,66 +79,16 @@ static int cpu_open(const struct dl2_device_options *options, struct dl2_device 
     return DL2_OK;
 }
 
-static int cpu_alloc(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error)
-{
-    (void)device;
-    *out = dl2_alloc_aligned(bytes, 1);
-    if (!*out)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "device cpu: out of memory for %zu bytes",
-                             bytes);
-    memset(*out, 0, bytes);
-    return DL2_OK;
-}
-
-static void cpu_free(struct dl2_device *device, void *memory)
-{
-    (void)device;
-    free(memory);
-}
-
-static void *cpu_host_alloc(struct dl2_device *device, size_t bytes)
-{
-    (void)device;
-    return dl2_alloc_aligned(bytes, 1);
-}
-
 static void cpu_copy(struct dl2_device *device, void *to, const void *from, size_t bytes)
 {
     ((struct dl2_cpu *)device)->version++;
     memcpy(to, from, bytes);
 }
 
-static void cpu_wait_uploads(struct dl2_device *device)
-{
-    (void)device;
-}
-
-static int cpu_sync(struct dl2_device *device, struct dl2_error *error)
-{
-    int status = device->failure.status;
-    if (status)
-        dl2_error_set(error, device->failure.status, "%s", device->failure.message);
-    dl2_error_clear(&device->failure);
-    return status;
-}
-
-static int cpu_download(struct dl2_device *device, void *to, const void *from, size_t bytes,
-                        struct dl2_error *error)
-{
-    DL2_TRY(cpu_sync(device, error));
-    memcpy(to, from, bytes);
-    return DL2_OK;
-}
-
 static void cpu_zero(struct dl2_device *device, void *memory, size_t bytes)
 {
     ((struct dl2_cpu *)device)->version++;
     memset(memory, 0, bytes);
-}
-
-static void cpu_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
-{
-    device->numbers = *numbers;
 }
 
 static void cpu_all_reduce(struct dl2_device *device, float *data, size_t count)
@@ -151,7 +105,7 @@ static void cpu_all_reduce_wait(struct dl2_device *device)
 
 enum { INGEST_PERIOD = 192 }; /* a multiple of 1 and 3, and of the vectors */
 
-struct dl2_cpu_ingest {
+struct dl2_ingest {
     struct dl2_cpu *cpu;
     struct dl2_ingest_shape s;
     float a[INGEST_PERIOD], b[INGEST_PERIOD]; /* y = a * x + b */
@@ -164,7 +118,7 @@ struct dl2_cpu_ingest {
 static int cpu_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                              struct dl2_ingest **out, struct dl2_error *error)
 {
-    struct dl2_cpu_ingest *ingest = dl2_calloc(1, sizeof *ingest);
+    struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
     if (!ingest)
         return dl2_cpu_out_of_memory(error, "ingest");
     ingest->cpu = (struct dl2_cpu *)device;
@@ -174,19 +128,18 @@ static int cpu_ingest_create(struct dl2_device *device, const struct dl2_ingest_
         ingest->a[i] = 1 / shape->std[c];
         ingest->b[i] = -shape->mean[c] / shape->std[c];
     }
-    *out = (struct dl2_ingest *)ingest;
+    *out = ingest;
     return DL2_OK;
 }
 
-static void cpu_ingest_free(struct dl2_ingest *plan)
+static void cpu_ingest_free(struct dl2_ingest *ingest)
 {
-    struct dl2_cpu_ingest *ingest = (struct dl2_cpu_ingest *)plan;
     free(ingest);
 }
 
 static void cpu_ingest_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct dl2_cpu_ingest *in = context;
+    const struct dl2_ingest *in = context;
     const struct dl2_cpu_kernels *kernels = in->cpu->kernels;
     size_t size = (size_t)in->s.height * in->s.width * in->s.channels;
     float lambda = in->cpu->base.numbers.lambda;
@@ -201,10 +154,9 @@ static void cpu_ingest_part(void *context, unsigned part, size_t begin, size_t e
     }
 }
 
-static void cpu_ingest_run(struct dl2_ingest *plan, const uint8_t *images, const uint32_t *partner,
-                           void *y)
+static void cpu_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
+                           const uint32_t *partner, void *y)
 {
-    struct dl2_cpu_ingest *ingest = (struct dl2_cpu_ingest *)plan;
     ingest->images = images;
     ingest->partner = partner;
     ingest->y = y;
@@ -213,7 +165,7 @@ static void cpu_ingest_run(struct dl2_ingest *plan, const uint8_t *images, const
 
 /* -- loss -- */
 
-struct dl2_cpu_loss {
+struct dl2_loss {
     struct dl2_cpu *cpu;
     struct dl2_loss_shape s;
     double *values;  /* [batch] */
@@ -226,9 +178,8 @@ struct dl2_cpu_loss {
     float *dlogits;
 };
 
-static void cpu_loss_free(struct dl2_loss *plan)
+static void cpu_loss_free(struct dl2_loss *loss)
 {
-    struct dl2_cpu_loss *loss = (struct dl2_cpu_loss *)plan;
     if (loss) {
         free(loss->values);
         free(loss->ranks);
@@ -239,7 +190,7 @@ static void cpu_loss_free(struct dl2_loss *plan)
 static int cpu_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
                            struct dl2_loss **out, struct dl2_error *error)
 {
-    struct dl2_cpu_loss *loss = dl2_calloc(1, sizeof *loss);
+    struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
     if (!loss)
         return dl2_cpu_out_of_memory(error, "the loss");
     loss->cpu = (struct dl2_cpu *)device;
@@ -247,14 +198,14 @@ static int cpu_loss_create(struct dl2_device *device, const struct dl2_loss_shap
     loss->values = dl2_calloc(shape->batch, sizeof *loss->values);
     loss->ranks = dl2_calloc(shape->batch, sizeof *loss->ranks);
     if (!loss->values || !loss->ranks) {
-        cpu_loss_free((struct dl2_loss *)loss);
+        cpu_loss_free(loss);
         return dl2_cpu_out_of_memory(error, "the loss");
     }
-    *out = (struct dl2_loss *)loss;
+    *out = loss;
     return DL2_OK;
 }
 
-static bool cpu_counts(const struct dl2_cpu_loss *loss, size_t n)
+static bool cpu_counts(const struct dl2_loss *loss, size_t n)
 {
     return loss->labels[n] >= 0 && (!loss->partner || loss->labels[loss->partner[n]] >= 0);
 }
@@ -262,7 +213,7 @@ static bool cpu_counts(const struct dl2_cpu_loss *loss, size_t n)
 /* Samples begin .. end-1; in double, as classes are few and losses are added up. */
 static void cpu_loss_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    struct dl2_cpu_loss *loss = context;
+    struct dl2_loss *loss = context;
     size_t classes = loss->s.classes;
     const struct dl2_step_numbers *numbers = &loss->cpu->base.numbers;
     double smoothing = loss->s.smoothing, own = loss->partner ? numbers->lambda : 1;
@@ -302,11 +253,10 @@ static void cpu_loss_part(void *context, unsigned part, size_t begin, size_t end
     }
 }
 
-static void cpu_loss_run(struct dl2_loss *plan, const void *logits, const int32_t *labels,
+static void cpu_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
                          const uint32_t *partner, float *losses, void *dlogits,
                          struct dl2_loss_sums *sums)
 {
-    struct dl2_cpu_loss *loss = (struct dl2_cpu_loss *)plan;
     loss->logits = logits;
     loss->labels = labels;
     loss->partner = partner;
@@ -334,17 +284,15 @@ const struct dl2_device_class dl2_device_cpu = {
     .rounds_by_threads = true,
     .open = cpu_open,
     .close = cpu_close,
-    .alloc = cpu_alloc,
-    .free = cpu_free,
-    .host_alloc = cpu_host_alloc,
-    .host_free = cpu_free,
+    .alloc = dl2_host_alloc,
+    .free = dl2_host_free,
     .upload = cpu_copy,
-    .wait_uploads = cpu_wait_uploads,
-    .download = cpu_download,
+    .wait_uploads = dl2_host_wait_uploads,
+    .download = dl2_host_download,
     .copy = cpu_copy,
     .zero = cpu_zero,
-    .sync = cpu_sync,
-    .set_numbers = cpu_set_numbers,
+    .sync = dl2_host_sync,
+    .set_numbers = dl2_host_set_numbers,
     .all_reduce = cpu_all_reduce,
     .all_reduce_wait = cpu_all_reduce_wait,
     .conv_create = dl2_cpu_conv_create,

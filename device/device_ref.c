@@ -7,6 +7,7 @@
 #include "common/random.h"
 #include "device/device.h"
 #include "device/element.h"
+#include "device/host_memory.h"
 #include "ranks/reducer.h"
 #include "ranks/sync_norm.h"
 
@@ -22,56 +23,58 @@ struct ref {
     bool dynamic, finite; /* finite: so are the gradients of this update */
 };
 
-struct dl2_ref_conv {
+struct dl2_conv {
     enum dl2_element element;
     struct dl2_conv_shape s;
     unsigned out_height, out_width;
-    double *sums; /* in_channels */
+    double sums[]; /* in_channels */
 };
 
-struct dl2_ref_pool {
+struct dl2_pool {
     enum dl2_element element;
     struct dl2_pool_shape s;
     float *sums;      /* of gradients, as large as x */
     uint32_t *winner; /* DL2_POOL_MAX: element of x that each element of y came from */
 };
 
-struct dl2_ref_linear {
+struct dl2_linear {
     enum dl2_element element;
     struct dl2_linear_shape s;
 };
 
-struct dl2_ref_norm {
+struct dl2_norm {
     struct dl2_device *device;
     enum dl2_element element;
     struct dl2_norm_shape s;
     double *mean, *scale;  /* of the last batch; scale is 1 / sqrt(var + epsilon) */
     double *sum, *product; /* of backward's gradients, over what mean is over */
+    double kept[];         /* all of these */
 };
 
-struct dl2_ref_layer_norm {
+struct dl2_layer_norm {
     enum dl2_element element;
     struct dl2_layer_norm_shape s;
     double *mean, *scale;   /* [rows], of the last forward; scale is 1 / sqrt(var + epsilon) */
     double *dgamma, *dbeta; /* [channels] */
+    double kept[];          /* all of these */
 };
 
-struct dl2_ref_attention {
+struct dl2_attention {
     enum dl2_element element;
     struct dl2_attention_shape s;
     double *softmax; /* [batch][heads][tokens][tokens] of the last forward */
-    double *row;     /* [tokens] */
+    double row[];    /* [tokens], and then the softmax */
 };
 
-struct dl2_ref_ingest {
+struct dl2_ingest {
     struct dl2_device *device;
     struct dl2_ingest_shape s;
 };
 
-struct dl2_ref_loss {
+struct dl2_loss {
     struct dl2_device *device;
     struct dl2_loss_shape s;
-    double *logits; /* classes */
+    double logits[]; /* classes */
 };
 
 /* Element i of a tensor. */
@@ -93,9 +96,16 @@ static inline void ref_set(enum dl2_element element, void *tensor, size_t i, dou
         dl2_elements_from_floats(element, &rounded, (uint16_t *)tensor + i, 1);
 }
 
-static int ref_out_of_memory(struct dl2_error *error, const char *what)
+/* Zeroed memory for `size` bytes and `doubles` behind them; NULL: the error says so. */
+static void *ref_zeroed(size_t size, size_t doubles, const char *what, struct dl2_error *error)
 {
-    return dl2_error_set(error, DL2_ERR_MEMORY, "device ref: out of memory for %s", what);
+    void *memory = NULL;
+    size_t room;
+    if (dl2_size_mul(doubles, sizeof(double), &room) && dl2_size_add(room, size, &room))
+        memory = dl2_calloc(1, room);
+    if (!memory)
+        dl2_error_set(error, DL2_ERR_MEMORY, "device ref: out of memory for %s", what);
+    return memory;
 }
 
 static const char *ref_version(void)
@@ -110,60 +120,10 @@ static void ref_close(struct dl2_device *device)
     free(device);
 }
 
-static void ref_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
-{
-    device->numbers = *numbers;
-}
-
-static int ref_alloc(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error)
-{
-    (void)device;
-    *out = dl2_alloc_aligned(bytes, 1);
-    if (!*out)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "device ref: out of memory for %zu bytes",
-                             bytes);
-    memset(*out, 0, bytes);
-    return DL2_OK;
-}
-
-static void ref_free(struct dl2_device *device, void *memory)
-{
-    (void)device;
-    free(memory);
-}
-
-static void *ref_host_alloc(struct dl2_device *device, size_t bytes)
-{
-    (void)device;
-    return dl2_alloc_aligned(bytes, 1);
-}
-
 static void ref_copy(struct dl2_device *device, void *to, const void *from, size_t bytes)
 {
     (void)device;
     memcpy(to, from, bytes);
-}
-
-static void ref_wait_uploads(struct dl2_device *device)
-{
-    (void)device;
-}
-
-static int ref_sync(struct dl2_device *device, struct dl2_error *error)
-{
-    int status = device->failure.status; /* of the world: nothing else can fail once planned */
-    if (status)
-        dl2_error_set(error, device->failure.status, "%s", device->failure.message);
-    dl2_error_clear(&device->failure);
-    return status;
-}
-
-static int ref_download(struct dl2_device *device, void *to, const void *from, size_t bytes,
-                        struct dl2_error *error)
-{
-    DL2_TRY(ref_sync(device, error));
-    memcpy(to, from, bytes);
-    return DL2_OK;
 }
 
 static void ref_zero(struct dl2_device *device, void *memory, size_t bytes)
@@ -188,29 +148,21 @@ static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shap
                            struct dl2_conv **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_conv_shape_check(shape, error));
-    struct dl2_ref_conv *conv = dl2_calloc(1, sizeof *conv);
-    double *sums = dl2_calloc(shape->in_channels, sizeof *sums);
-    if (!conv || !sums) {
-        free(conv);
-        free(sums);
-        return ref_out_of_memory(error, "a convolution");
-    }
+    struct dl2_conv *conv = ref_zeroed(sizeof *conv, shape->in_channels, "a convolution", error);
+    if (!conv)
+        return DL2_ERR_MEMORY;
     conv->element = device->element;
     conv->s = *shape;
-    conv->sums = sums;
     conv->out_height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
                                       shape->pad_height);
     conv->out_width =
         dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
-    *out = (struct dl2_conv *)conv;
+    *out = conv;
     return DL2_OK;
 }
 
-static void ref_conv_free(struct dl2_conv *plan)
+static void ref_conv_free(struct dl2_conv *conv)
 {
-    struct dl2_ref_conv *conv = (struct dl2_ref_conv *)plan;
-    if (conv)
-        free(conv->sums);
     free(conv);
 }
 
@@ -221,10 +173,9 @@ static bool ref_tap(unsigned o, unsigned k, unsigned stride, unsigned pad, unsig
     return *i < in;
 }
 
-static void ref_conv_forward(struct dl2_conv *plan, const void *x, const void *weights,
+static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
                              const float *bias, void *y)
 {
-    struct dl2_ref_conv *conv = (struct dl2_ref_conv *)plan;
     const struct dl2_conv_shape *s = &conv->s;
     enum dl2_element e = conv->element;
     size_t at = 0;
@@ -252,10 +203,9 @@ static void ref_conv_forward(struct dl2_conv *plan, const void *x, const void *w
                 }
 }
 
-static void ref_conv_backward_data(struct dl2_conv *plan, const void *dy, const void *weights,
+static void ref_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
                                    void *dx)
 {
-    struct dl2_ref_conv *conv = (struct dl2_ref_conv *)plan;
     const struct dl2_conv_shape *s = &conv->s;
     enum dl2_element e = conv->element;
     size_t at = 0;
@@ -295,10 +245,9 @@ static void ref_put(float *to, double value, bool accumulate)
     *to = accumulate ? (float)(*to + value) : (float)value;
 }
 
-static void ref_conv_backward_weights(struct dl2_conv *plan, const void *x, const void *dy,
+static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
                                       float *dweights, float *dbias, bool accumulate)
 {
-    struct dl2_ref_conv *conv = (struct dl2_ref_conv *)plan;
     const struct dl2_conv_shape *s = &conv->s;
     enum dl2_element e = conv->element;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels;
@@ -336,25 +285,23 @@ static void ref_conv_backward_weights(struct dl2_conv *plan, const void *x, cons
 static int ref_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                              struct dl2_linear **out, struct dl2_error *error)
 {
-    struct dl2_ref_linear *linear = dl2_calloc(1, sizeof *linear);
+    struct dl2_linear *linear = ref_zeroed(sizeof *linear, 0, "a linear layer", error);
     if (!linear)
-        return ref_out_of_memory(error, "a linear layer");
+        return DL2_ERR_MEMORY;
     linear->element = device->element;
     linear->s = *shape;
-    *out = (struct dl2_linear *)linear;
+    *out = linear;
     return DL2_OK;
 }
 
-static void ref_linear_free(struct dl2_linear *plan)
+static void ref_linear_free(struct dl2_linear *linear)
 {
-    struct dl2_ref_linear *linear = (struct dl2_ref_linear *)plan;
     free(linear);
 }
 
-static void ref_linear_forward(struct dl2_linear *plan, const void *x, const void *weights,
+static void ref_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
                                const float *bias, void *y)
 {
-    struct dl2_ref_linear *linear = (struct dl2_ref_linear *)plan;
     enum dl2_element e = linear->element;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t n = 0; n < batch; n++)
@@ -366,10 +313,9 @@ static void ref_linear_forward(struct dl2_linear *plan, const void *x, const voi
         }
 }
 
-static void ref_linear_backward_data(struct dl2_linear *plan, const void *dy, const void *weights,
+static void ref_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
                                      void *dx)
 {
-    struct dl2_ref_linear *linear = (struct dl2_ref_linear *)plan;
     enum dl2_element e = linear->element;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t n = 0; n < batch; n++)
@@ -381,10 +327,9 @@ static void ref_linear_backward_data(struct dl2_linear *plan, const void *dy, co
         }
 }
 
-static void ref_linear_backward_weights(struct dl2_linear *plan, const void *x, const void *dy,
+static void ref_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
                                         float *dweights, float *dbias, bool accumulate)
 {
-    struct dl2_ref_linear *linear = (struct dl2_ref_linear *)plan;
     enum dl2_element e = linear->element;
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t o = 0; o < out; o++) {
@@ -404,9 +349,8 @@ static void ref_linear_backward_weights(struct dl2_linear *plan, const void *x, 
 
 /* -- pooling -- */
 
-static void ref_pool_free(struct dl2_pool *plan)
+static void ref_pool_free(struct dl2_pool *pool)
 {
-    struct dl2_ref_pool *pool = (struct dl2_ref_pool *)plan;
     if (pool) {
         free(pool->sums);
         free(pool->winner);
@@ -420,52 +364,24 @@ static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shap
     DL2_TRY(dl2_pool_shape_check(shape, error));
     size_t ins = (size_t)shape->batch * shape->in_height * shape->in_width * shape->channels;
     size_t outs = (size_t)shape->batch * shape->out_height * shape->out_width * shape->channels;
-    struct dl2_ref_pool *pool = dl2_calloc(1, sizeof *pool);
+    struct dl2_pool *pool = ref_zeroed(sizeof *pool, 0, "pooling", error);
     if (!pool)
-        return ref_out_of_memory(error, "pooling");
+        return DL2_ERR_MEMORY;
     pool->element = device->element;
     pool->s = *shape;
-    pool->sums = dl2_calloc(ins, sizeof *pool->sums);
-    pool->winner = dl2_calloc(shape->kind == DL2_POOL_MAX ? outs : 1, sizeof *pool->winner);
-    if (!pool->sums || !pool->winner) {
-        ref_pool_free((struct dl2_pool *)pool);
-        return ref_out_of_memory(error, "pooling");
+    pool->sums = ref_zeroed(ins * sizeof *pool->sums, 0, "pooling", error);
+    if (shape->kind == DL2_POOL_MAX)
+        pool->winner = ref_zeroed(outs * sizeof *pool->winner, 0, "pooling", error);
+    if (!pool->sums || (shape->kind == DL2_POOL_MAX && !pool->winner)) {
+        ref_pool_free(pool);
+        return DL2_ERR_MEMORY;
     }
-    *out = (struct dl2_pool *)pool;
+    *out = pool;
     return DL2_OK;
 }
 
-/* The inputs that output (oh, ow) of a pooling sees: rows h0 .. h1-1, columns w0 .. w1-1. */
-struct window {
-    unsigned h0, h1, w0, w1;
-};
-
-static void ref_clip(unsigned o, unsigned kernel, unsigned stride, unsigned pad, unsigned in,
-                     unsigned *begin, unsigned *end)
+static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
 {
-    unsigned first = o * stride;
-    *begin = first > pad ? first - pad : 0;
-    *end = first + kernel - pad < in ? first + kernel - pad : in;
-}
-
-static struct window ref_pool_window(const struct dl2_pool_shape *s, unsigned oh, unsigned ow)
-{
-    struct window v;
-    if (s->kind == DL2_POOL_MAX) {
-        ref_clip(oh, s->kernel_height, s->stride_height, s->pad_height, s->in_height, &v.h0, &v.h1);
-        ref_clip(ow, s->kernel_width, s->stride_width, s->pad_width, s->in_width, &v.w0, &v.w1);
-    } else {
-        v.h0 = dl2_adaptive_begin(oh, s->in_height, s->out_height);
-        v.h1 = dl2_adaptive_end(oh, s->in_height, s->out_height);
-        v.w0 = dl2_adaptive_begin(ow, s->in_width, s->out_width);
-        v.w1 = dl2_adaptive_end(ow, s->in_width, s->out_width);
-    }
-    return v;
-}
-
-static void ref_pool_forward(struct dl2_pool *plan, const void *x, void *y)
-{
-    struct dl2_ref_pool *pool = (struct dl2_ref_pool *)plan;
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
     size_t i = 0;
@@ -473,7 +389,7 @@ static void ref_pool_forward(struct dl2_pool *plan, const void *x, void *y)
         for (unsigned oh = 0; oh < s->out_height; oh++)
             for (unsigned ow = 0; ow < s->out_width; ow++)
                 for (unsigned c = 0; c < s->channels; c++, i++) {
-                    struct window v = ref_pool_window(s, oh, ow);
+                    struct dl2_pool_window v = dl2_pool_window(s, oh, ow);
                     double sum = 0, most = 0;
                     size_t best = SIZE_MAX;
                     for (unsigned h = v.h0; h < v.h1; h++)
@@ -497,9 +413,8 @@ static void ref_pool_forward(struct dl2_pool *plan, const void *x, void *y)
                 }
 }
 
-static void ref_pool_backward(struct dl2_pool *plan, const void *dy, void *dx)
+static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 {
-    struct dl2_ref_pool *pool = (struct dl2_ref_pool *)plan;
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
     size_t count = (size_t)s->batch * s->in_height * s->in_width * s->channels, i = 0;
@@ -513,7 +428,7 @@ static void ref_pool_backward(struct dl2_pool *plan, const void *dy, void *dx)
                         pool->sums[pool->winner[i]] += g;
                         continue;
                     }
-                    struct window v = ref_pool_window(s, oh, ow);
+                    struct dl2_pool_window v = dl2_pool_window(s, oh, ow);
                     float share = g / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
                     for (unsigned h = v.h0; h < v.h1; h++)
                         for (unsigned w = v.w0; w < v.w1; w++)
@@ -530,29 +445,23 @@ static void ref_pool_backward(struct dl2_pool *plan, const void *dy, void *dx)
 static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
                            struct dl2_norm **out, struct dl2_error *error)
 {
-    struct dl2_ref_norm *norm = dl2_calloc(1, sizeof *norm);
-    double *kept = dl2_calloc(shape->channels, 4 * sizeof *kept);
-    if (!norm || !kept) {
-        free(norm);
-        free(kept);
-        return ref_out_of_memory(error, "batch norm");
-    }
+    const size_t channels = shape->channels;
+    struct dl2_norm *norm = ref_zeroed(sizeof *norm, 4 * channels, "batch norm", error);
+    if (!norm)
+        return DL2_ERR_MEMORY;
     norm->device = device;
     norm->element = device->element;
     norm->s = *shape;
-    norm->mean = kept;
-    norm->scale = kept + shape->channels;
-    norm->sum = kept + 2 * (size_t)shape->channels;
-    norm->product = kept + 3 * (size_t)shape->channels;
-    *out = (struct dl2_norm *)norm;
+    norm->mean = norm->kept;
+    norm->scale = norm->kept + channels;
+    norm->sum = norm->kept + 2 * channels;
+    norm->product = norm->kept + 3 * channels;
+    *out = norm;
     return DL2_OK;
 }
 
-static void ref_norm_free(struct dl2_norm *plan)
+static void ref_norm_free(struct dl2_norm *norm)
 {
-    struct dl2_ref_norm *norm = (struct dl2_ref_norm *)plan;
-    if (norm)
-        free(norm->mean);
     free(norm);
 }
 
@@ -569,7 +478,7 @@ static bool ref_passes(enum dl2_activation activation, double y)
     return activation == DL2_IDENTITY || (y > 0 && !(activation == DL2_RELU6 && y >= 6));
 }
 
-static void ref_norm_apply(const struct dl2_ref_norm *norm, const void *x, const void *residual,
+static void ref_norm_apply(const struct dl2_norm *norm, const void *x, const void *residual,
                            const float *gamma, const float *beta, void *y)
 {
     const struct dl2_norm_shape *s = &norm->s;
@@ -583,11 +492,10 @@ static void ref_norm_apply(const struct dl2_ref_norm *norm, const void *x, const
     }
 }
 
-static void ref_norm_train(struct dl2_norm *plan, const void *x, const void *residual,
+static void ref_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
                            const float *gamma, const float *beta, float *running_mean,
                            float *running_var, void *y)
 {
-    struct dl2_ref_norm *norm = (struct dl2_ref_norm *)plan;
     const struct dl2_norm_shape *s = &norm->s;
     enum dl2_element e = norm->element;
     double rows = (double)s->rows;
@@ -618,11 +526,10 @@ static void ref_norm_train(struct dl2_norm *plan, const void *x, const void *res
     ref_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-static void ref_norm_eval(struct dl2_norm *plan, const void *x, const void *residual,
+static void ref_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
                           const float *gamma, const float *beta, const float *running_mean,
                           const float *running_var, void *y)
 {
-    struct dl2_ref_norm *norm = (struct dl2_ref_norm *)plan;
     for (size_t c = 0; c < norm->s.channels; c++) {
         norm->mean[c] = running_mean[c];
         norm->scale[c] = 1 / sqrt((double)running_var[c] + norm->s.epsilon);
@@ -630,11 +537,10 @@ static void ref_norm_eval(struct dl2_norm *plan, const void *x, const void *resi
     ref_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-static void ref_norm_backward(struct dl2_norm *plan, const void *x, const void *y, const void *dy,
+static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
                               const void *dy2, const float *gamma, const float *beta, void *dx,
                               void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
-    struct dl2_ref_norm *norm = (struct dl2_ref_norm *)plan;
     const struct dl2_norm_shape *s = &norm->s;
     enum dl2_element e = norm->element;
     double rows = (double)s->rows;
@@ -676,43 +582,33 @@ static void ref_norm_backward(struct dl2_norm *plan, const void *x, const void *
 
 /* -- layer norm -- */
 
-static void ref_layer_norm_free(struct dl2_layer_norm *plan)
-{
-    struct dl2_ref_layer_norm *norm = (struct dl2_ref_layer_norm *)plan;
-    if (!norm)
-        return;
-    free(norm->mean);
-    free(norm->scale);
-    free(norm->dgamma);
-    free(norm->dbeta);
-    free(norm);
-}
-
 static int ref_layer_norm_create(struct dl2_device *device,
                                  const struct dl2_layer_norm_shape *shape,
                                  struct dl2_layer_norm **out, struct dl2_error *error)
 {
-    struct dl2_ref_layer_norm *norm = dl2_calloc(1, sizeof *norm);
+    const size_t rows = shape->rows, channels = shape->channels;
+    struct dl2_layer_norm *norm =
+        ref_zeroed(sizeof *norm, 2 * (rows + channels), "a layer norm", error);
     if (!norm)
-        return ref_out_of_memory(error, "a layer norm");
+        return DL2_ERR_MEMORY;
     norm->element = device->element;
     norm->s = *shape;
-    norm->mean = dl2_calloc(shape->rows, sizeof *norm->mean);
-    norm->scale = dl2_calloc(shape->rows, sizeof *norm->scale);
-    norm->dgamma = dl2_calloc(shape->channels, sizeof *norm->dgamma);
-    norm->dbeta = dl2_calloc(shape->channels, sizeof *norm->dbeta);
-    if (!norm->mean || !norm->scale || !norm->dgamma || !norm->dbeta) {
-        ref_layer_norm_free((struct dl2_layer_norm *)norm);
-        return ref_out_of_memory(error, "a layer norm");
-    }
-    *out = (struct dl2_layer_norm *)norm;
+    norm->mean = norm->kept;
+    norm->scale = norm->kept + rows;
+    norm->dgamma = norm->kept + 2 * rows;
+    norm->dbeta = norm->kept + 2 * rows + channels;
+    *out = norm;
     return DL2_OK;
 }
 
-static void ref_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, const float *gamma,
+static void ref_layer_norm_free(struct dl2_layer_norm *norm)
+{
+    free(norm);
+}
+
+static void ref_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
                                    const float *beta, void *y)
 {
-    struct dl2_ref_layer_norm *norm = (struct dl2_ref_layer_norm *)plan;
     const enum dl2_element e = norm->element;
     const size_t channels = norm->s.channels;
     for (size_t r = 0; r < norm->s.rows; r++) {
@@ -732,11 +628,10 @@ static void ref_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, c
 }
 
 /* With n = (x - mean) * scale and g = gamma * dy: dx = scale * (g - mean(g) - n * mean(g * n)). */
-static void ref_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, const void *dy,
+static void ref_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
                                     const float *gamma, void *dx, float *dgamma, float *dbeta,
                                     bool accumulate)
 {
-    struct dl2_ref_layer_norm *norm = (struct dl2_ref_layer_norm *)plan;
     const enum dl2_element e = norm->element;
     const size_t channels = norm->s.channels;
     memset(norm->dgamma, 0, channels * sizeof *norm->dgamma);
@@ -765,34 +660,25 @@ static void ref_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, 
 
 /* -- attention -- */
 
-static void ref_attention_free(struct dl2_attention *plan)
-{
-    struct dl2_ref_attention *attention = (struct dl2_ref_attention *)plan;
-    if (!attention)
-        return;
-    free(attention->softmax);
-    free(attention->row);
-    free(attention);
-}
-
 static int ref_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
                                 struct dl2_attention **out, struct dl2_error *error)
 {
     size_t scores;
     DL2_TRY(dl2_attention_shape_check(shape, &scores, error));
-    struct dl2_ref_attention *attention = dl2_calloc(1, sizeof *attention);
+    struct dl2_attention *attention =
+        ref_zeroed(sizeof *attention, shape->tokens + scores, "attention", error);
     if (!attention)
-        return ref_out_of_memory(error, "attention");
+        return DL2_ERR_MEMORY;
     attention->element = device->element;
     attention->s = *shape;
-    attention->softmax = dl2_calloc(scores, sizeof *attention->softmax);
-    attention->row = dl2_calloc(shape->tokens, sizeof *attention->row);
-    if (!attention->softmax || !attention->row) {
-        ref_attention_free((struct dl2_attention *)attention);
-        return ref_out_of_memory(error, "attention");
-    }
-    *out = (struct dl2_attention *)attention;
+    attention->softmax = attention->row + shape->tokens;
+    *out = attention;
     return DL2_OK;
+}
+
+static void ref_attention_free(struct dl2_attention *attention)
+{
+    free(attention);
 }
 
 /* A head of a sample. */
@@ -802,7 +688,7 @@ struct head {
     double *softmax;   /* [tokens][tokens] */
 };
 
-static struct head ref_head_of(const struct dl2_ref_attention *attention, unsigned sample,
+static struct head ref_head_of(const struct dl2_attention *attention, unsigned sample,
                                unsigned number)
 {
     const struct dl2_attention_shape *s = &attention->s;
@@ -819,8 +705,8 @@ static struct head ref_head_of(const struct dl2_ref_attention *attention, unsign
     };
 }
 
-static void ref_head_forward(struct dl2_ref_attention *attention, const struct head *h,
-                             const void *qkv, void *y)
+static void ref_head_forward(struct dl2_attention *attention, const struct head *h, const void *qkv,
+                             void *y)
 {
     const enum dl2_element e = attention->element;
     const size_t tokens = attention->s.tokens;
@@ -847,9 +733,8 @@ static void ref_head_forward(struct dl2_ref_attention *attention, const struct h
     }
 }
 
-static void ref_attention_forward(struct dl2_attention *plan, const void *qkv, void *y)
+static void ref_attention_forward(struct dl2_attention *attention, const void *qkv, void *y)
 {
-    struct dl2_ref_attention *attention = (struct dl2_ref_attention *)plan;
     for (unsigned b = 0; b < attention->s.batch; b++)
         for (unsigned n = 0; n < attention->s.heads; n++) {
             const struct head h = ref_head_of(attention, b, n);
@@ -858,7 +743,7 @@ static void ref_attention_forward(struct dl2_attention *plan, const void *qkv, v
 }
 
 /* The softmax is turned into the gradient of the scores, in place. */
-static void ref_head_backward(struct dl2_ref_attention *attention, const struct head *h,
+static void ref_head_backward(struct dl2_attention *attention, const struct head *h,
                               const void *qkv, const void *dy, void *dqkv)
 {
     const enum dl2_element e = attention->element;
@@ -896,10 +781,9 @@ static void ref_head_backward(struct dl2_ref_attention *attention, const struct 
         }
 }
 
-static void ref_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
+static void ref_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
                                    void *dqkv)
 {
-    struct dl2_ref_attention *attention = (struct dl2_ref_attention *)plan;
     for (unsigned b = 0; b < attention->s.batch; b++)
         for (unsigned n = 0; n < attention->s.heads; n++) {
             const struct head h = ref_head_of(attention, b, n);
@@ -1006,25 +890,23 @@ static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_
 static int ref_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                              struct dl2_ingest **out, struct dl2_error *error)
 {
-    struct dl2_ref_ingest *ingest = dl2_calloc(1, sizeof *ingest);
+    struct dl2_ingest *ingest = ref_zeroed(sizeof *ingest, 0, "ingest", error);
     if (!ingest)
-        return ref_out_of_memory(error, "ingest");
+        return DL2_ERR_MEMORY;
     ingest->device = device;
     ingest->s = *shape;
-    *out = (struct dl2_ingest *)ingest;
+    *out = ingest;
     return DL2_OK;
 }
 
-static void ref_ingest_free(struct dl2_ingest *plan)
+static void ref_ingest_free(struct dl2_ingest *ingest)
 {
-    struct dl2_ref_ingest *ingest = (struct dl2_ref_ingest *)plan;
     free(ingest);
 }
 
-static void ref_ingest_run(struct dl2_ingest *plan, const uint8_t *images, const uint32_t *partner,
-                           void *y)
+static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
+                           const uint32_t *partner, void *y)
 {
-    struct dl2_ref_ingest *ingest = (struct dl2_ref_ingest *)plan;
     const struct dl2_ingest_shape *s = &ingest->s;
     float lambda = ingest->device->numbers.lambda;
     size_t size = (size_t)s->height * s->width * s->channels;
@@ -1043,25 +925,17 @@ static void ref_ingest_run(struct dl2_ingest *plan, const uint8_t *images, const
 static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
                            struct dl2_loss **out, struct dl2_error *error)
 {
-    struct dl2_ref_loss *loss = dl2_calloc(1, sizeof *loss);
-    double *logits = dl2_calloc(shape->classes, sizeof *logits);
-    if (!loss || !logits) {
-        free(loss);
-        free(logits);
-        return ref_out_of_memory(error, "the loss");
-    }
+    struct dl2_loss *loss = ref_zeroed(sizeof *loss, shape->classes, "the loss", error);
+    if (!loss)
+        return DL2_ERR_MEMORY;
     loss->device = device;
     loss->s = *shape;
-    loss->logits = logits;
-    *out = (struct dl2_loss *)loss;
+    *out = loss;
     return DL2_OK;
 }
 
-static void ref_loss_free(struct dl2_loss *plan)
+static void ref_loss_free(struct dl2_loss *loss)
 {
-    struct dl2_ref_loss *loss = (struct dl2_ref_loss *)plan;
-    if (loss)
-        free(loss->logits);
     free(loss);
 }
 
@@ -1070,11 +944,10 @@ static bool ref_counts(const int32_t *labels, const uint32_t *partner, size_t n)
     return labels[n] >= 0 && (!partner || labels[partner[n]] >= 0);
 }
 
-static void ref_loss_run(struct dl2_loss *plan, const void *from, const int32_t *labels,
+static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t *labels,
                          const uint32_t *partner, float *losses, void *dlogits,
                          struct dl2_loss_sums *sums)
 {
-    struct dl2_ref_loss *loss = (struct dl2_ref_loss *)plan;
     const struct dl2_step_numbers *numbers = &loss->device->numbers;
     enum dl2_element e = loss->device->element;
     double scale = numbers->scale * ((struct ref *)loss->device)->scale.scale;
@@ -1225,17 +1098,15 @@ const struct dl2_device_class dl2_device_ref = {
     .version = ref_version,
     .open = ref_open,
     .close = ref_close,
-    .alloc = ref_alloc,
-    .free = ref_free,
-    .host_alloc = ref_host_alloc,
-    .host_free = ref_free,
+    .alloc = dl2_host_alloc,
+    .free = dl2_host_free,
     .upload = ref_copy,
-    .wait_uploads = ref_wait_uploads,
-    .download = ref_download,
+    .wait_uploads = dl2_host_wait_uploads,
+    .download = dl2_host_download,
     .copy = ref_copy,
     .zero = ref_zero,
-    .sync = ref_sync,
-    .set_numbers = ref_set_numbers,
+    .sync = dl2_host_sync,
+    .set_numbers = dl2_host_set_numbers,
     .all_reduce = ref_all_reduce,
     .all_reduce_wait = ref_all_reduce_wait,
     .conv_create = ref_conv_create,
@@ -1299,9 +1170,9 @@ static int ref_open(const struct dl2_device_options *options, struct dl2_device 
         rest.precision = bf16 || fp16 ? DL2_PRECISION_FP32 : precision;
         DL2_TRY(dl2_device_check_plain(&dl2_device_ref, &rest, error));
     }
-    struct ref *ref = dl2_calloc(1, sizeof *ref);
+    struct ref *ref = ref_zeroed(sizeof *ref, 0, "itself", error);
     if (!ref)
-        return ref_out_of_memory(error, "itself");
+        return DL2_ERR_MEMORY;
     ref->base.ops = &dl2_device_ref;
     ref->base.element = bf16 ? DL2_ELEMENT_BF16 : fp16 ? DL2_ELEMENT_F16 : DL2_ELEMENT_F32;
     ref->base.staging = 1;

@@ -4,7 +4,8 @@ noinst_LTLIBRARIES += libdevice.la
 libdevice_la_SOURCES = \
 	device/device.c device/device.h \
 	device/device_ref.c \
-	device/element.c device/element.h
+	device/element.c device/element.h \
+	device/host_memory.c device/host_memory.h
 libdevice_la_LIBADD = libranks.la libcommon.la
 
 # The cpu device: its loops are compiled once for each SIMD level.

@@ -139,15 +139,5 @@ const struct dl2_resize_kernels dl2_resize_kernels_c = {
 
 const struct dl2_resize_kernels *dl2_resize_kernels_for(unsigned simd_flags)
 {
-    const struct dl2_resize_kernels *kernels = &dl2_resize_kernels_c;
-    (void)simd_flags;
-#ifdef HAVE_AVX2
-    if (simd_flags & DL2_SIMD_AVX2)
-        kernels = &dl2_resize_kernels_avx2;
-#endif
-#ifdef HAVE_AVX512
-    if (simd_flags & DL2_SIMD_AVX512)
-        kernels = &dl2_resize_kernels_avx512;
-#endif
-    return kernels;
+    return DL2_SIMD_BEST(dl2_resize_kernels, simd_flags);
 }
