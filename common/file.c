@@ -56,6 +56,13 @@ const char *dl2_path_extension(const char *path)
     return *end ? end + 1 : end;
 }
 
+/* The folder that a file lies in, to free. */
+static char *folder_of(const char *path)
+{
+    const size_t length = (size_t)(dl2_path_base(path) - path);
+    return length ? strndup(path, length) : strdup(".");
+}
+
 bool dl2_is_folder(const char *path)
 {
     struct stat info;
@@ -161,7 +168,7 @@ static int write_named(const char *temporary, const char *path, const void *data
 int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_error *error)
 {
     const char *base = dl2_path_base(path);
-    char *folder = base > path ? strndup(path, (size_t)(base - path)) : strdup(".");
+    char *folder = folder_of(path);
     char *temporary = NULL;
     int status = DL2_OK;
     if (!folder ||
@@ -206,10 +213,17 @@ int dl2_make_folders(const char *path, struct dl2_error *error)
     return status;
 }
 
+int dl2_make_folder_of(const char *path, struct dl2_error *error)
+{
+    char *folder = folder_of(path);
+    int status = folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a path");
+    free(folder);
+    return status;
+}
+
 int dl2_file_expect(const char *path, struct dl2_error *error)
 {
-    const size_t length = (size_t)(dl2_path_base(path) - path);
-    char *folder = length ? strndup(path, length) : strdup(".");
+    char *folder = folder_of(path);
     if (!folder)
         return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
     int status = dl2_make_folders(folder, error);

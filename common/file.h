@@ -44,8 +44,9 @@ int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_e
 struct stat;
 int64_t dl2_mtime_ns(const struct stat *info);
 
-/* mkdir -p. */
+/* mkdir -p; of the path itself, or of the folder that a file lies in. */
 int dl2_make_folders(const char *path, struct dl2_error *error);
+int dl2_make_folder_of(const char *path, struct dl2_error *error);
 
 /*
  * For a file that is to be written at the end of long work: makes the folders above it, and says

@@ -2,6 +2,7 @@
 #include "common/json.h"
 
 #include "common/file.h"
+#include "common/quote.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,23 +54,6 @@ json_t *dl2_json_real(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Length of the valid UTF-8 sequence at `text` (RFC 3629), 0 if there is none. */
-static size_t utf8_length(const unsigned char *text)
-{
-    if (text[0] < 0x80)
-        return 1;
-    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < 0xc2 || text[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
-        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 json_t *dl2_json_text(const char *text)
 {
     json_t *json = json_string(text);
@@ -80,8 +64,8 @@ json_t *dl2_json_text(const char *text)
     if (!mended)
         return NULL;
     char *end = mended;
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
-        size_t length = utf8_length(p);
+    for (const char *p = text; *p;) {
+        size_t length = dl2_utf8_length(p);
         if (length) {
             memcpy(end, p, length);
             end += length;

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/quote.h"
 
-#include <stdint.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at `text` that may be shown as it is; 0: none such. */
-static size_t shown_length(const unsigned char *text)
+size_t dl2_utf8_length(const char *bytes)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (*text < 0x80)
-        return *text >= 0x20 && *text != 0x7f;
-    const size_t length = *text >= 0xf0 ? 4 : *text >= 0xe0 ? 3 : 2;
-    if (*text < 0xc2 || *text > 0xf4)
+    const unsigned char *text = (const unsigned char *)bytes;
+    if (text[0] < 0x80)
+        return 1;
+    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+    if (text[0] < 0xc2 || text[0] > 0xf4)
         return 0;
-    uint32_t code = *text & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
+    for (size_t i = 1; i < length; i++)
         if ((text[i] & 0xc0) != 0x80)
             return 0;
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ||
-        (code >= 0x80 && code <= 0x9f))
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
         return 0;
     return length;
+}
+
+/* Bytes of the UTF-8 character at `text` that may be shown as it is; 0: none such. */
+static size_t shown_length(const char *text)
+{
+    const unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
+    const bool control = first < 0x20 || first == 0x7f || (first == 0xc2 && second < 0xa0);
+    return control ? 0 : dl2_utf8_length(text);
 }
 
 /* The characters that stand for a byte. */
@@ -49,7 +53,7 @@ char *dl2_quote(const char *text, char *out, size_t size)
     size_t used = 0;
     while (*text) {
         char escaped[8];
-        const size_t shown = shown_length((const unsigned char *)text);
+        const size_t shown = shown_length(text);
         if (!shown)
             escape((unsigned char)*text, escaped);
         const size_t length = shown ? shown : strlen(escaped);

@@ -18,6 +18,10 @@ char *dl2_quote(const char *text, char *out, size_t size);
 /* The same in a buffer that lives as long as the enclosing block: for printf() and its like. */
 #define DL2_SHOWN(text) dl2_quote(text, (char[2048]){""}, 2048)
 
+/* Bytes of the UTF-8 sequence (RFC 3629) at the start of a string that isn't empty; 0: it has none.
+ */
+size_t dl2_utf8_length(const char *text);
+
 /* Appends a name to the list "a, b, c" in `list`, of `size` bytes. What doesn't fit is cut off. */
 void dl2_list_name(char *list, size_t size, const char *name);
 

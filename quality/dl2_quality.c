@@ -53,13 +53,6 @@ static int quality_find_background(char **paths, size_t count, uint8_t backgroun
     return DL2_OK;
 }
 
-static void quality_show_progress(void *context, size_t done, size_t total)
-{
-    struct dl2_progress *progress = context;
-    progress->total = total;
-    dl2_progress_update(progress, done, NULL);
-}
-
 static int quality_write_files(const struct quality_arguments *arguments,
                                const struct dl2_scoring *scoring, struct dl2_error *error)
 {
@@ -92,10 +85,8 @@ static int quality_score(const struct quality_arguments *arguments,
         DL2_TRY(dl2_parse_colour(arguments->background, background, error));
     else
         DL2_TRY(quality_find_background(paths + 1, count - 1, background, error));
-    struct dl2_scoring_options options = {.jobs = common->jobs,
-                                          .max_pixels = arguments->max_pixels,
-                                          .progress = quality_show_progress,
-                                          .context = &progress};
+    struct dl2_scoring_options options = {
+        .jobs = common->jobs, .max_pixels = arguments->max_pixels, .progress = &progress};
     memcpy(options.background, background, sizeof options.background);
     memcpy(options.metrics, arguments->metrics, sizeof options.metrics);
     struct dl2_scoring scoring;
@@ -188,38 +179,40 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
 
 static struct quality_arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu"};
 
-/* Writes the text of --help that follows the options, with a paragraph for each metric. */
-static void quality_describe(char *text, size_t size)
+/* The text of --help that follows the options, with a paragraph for each metric. To free. */
+static char *quality_describe(void)
 {
-    int length = snprintf(
-        text, size,
-        "REFERENCE and each VARIANT are folders of images, or image files. Images of folders are "
-        "paired by their paths without extension. Gray images count as R = G = B.\n\n"
-        "Metrics (those with * are scored by default):\n");
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fputs("REFERENCE and each VARIANT are folders of images, or image files. Images of folders are "
+          "paired by their paths without extension. Gray images count as R = G = B.\n\n"
+          "Metrics (those with * are scored by default):\n",
+          out);
     const struct dl2_metric *metric;
-    for (unsigned i = 0; (metric = dl2_metric_at(i)) && length >= 0 && (size_t)length < size; i++) {
-        length += snprintf(text + length, size - (size_t)length, "%s%s%s: %s.", i ? "\n\n" : "\n",
-                           metric->name, metric->by_default ? " *" : "", metric->definition);
-        if ((size_t)length < size && metric->min_side > 1)
-            length += snprintf(text + length, size - (size_t)length,
-                               " Images with a side below %u pixels have no value.",
-                               (unsigned)metric->min_side);
-        if ((size_t)length < size && metric->of_mse)
-            length +=
-                snprintf(text + length, size - (size_t)length, " Identical images have no value.");
+    for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
+        fprintf(out, "%s%s%s: %s.", i ? "\n\n" : "\n", metric->name, metric->by_default ? " *" : "",
+                metric->definition);
+        if (metric->min_side > 1)
+            fprintf(out, " Images with a side below %u pixels have no value.",
+                    (unsigned)metric->min_side);
+        if (metric->of_mse)
+            fputs(" Identical images have no value.", out);
     }
-    if (length >= 0 && (size_t)length < size)
-        snprintf(
-            text + length, size - (size_t)length,
-            "\n\nThe table has the mean, median, 5th percentile and minimum over the images, and "
-            "for PSNR also the dB of the mean MSE.\n\n"
-            "Exit status: 0 if all images were scored; 1 if an image was missing, unreadable, of "
-            "another size or without a reference (each is named, and the others are scored); 2 for "
-            "wrong usage.\n\n"
-            "Examples:\n"
-            "  $ dl2-quality photos variants/jpeg-10 variants/jpeg-50\n"
-            "  $ dl2-quality --csv scores.csv original.png smaller.webp\n"
-            "  $ dl2-quality --metrics ssim,ms_ssim photos variants/webp-75");
+    fputs("\n\nThe table has the mean, median, 5th percentile and minimum over the images, and for "
+          "PSNR also the dB of the mean MSE.\n\n"
+          "Exit status: 0 if all images were scored; 1 if an image was missing, unreadable, of "
+          "another size or without a reference (each is named, and the others are scored); 2 for "
+          "wrong usage.\n\n"
+          "Examples:\n"
+          "  $ dl2-quality photos variants/jpeg-10 variants/jpeg-50\n"
+          "  $ dl2-quality --csv scores.csv original.png smaller.webp\n"
+          "  $ dl2-quality --metrics ssim,ms_ssim photos variants/webp-75",
+          out);
+    fclose(out);
+    return text;
 }
 
 static json_t *show_text(const void *value)
@@ -258,13 +251,10 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_END},
 };
 
-static char details[8192]; /* filled in by main() */
-
-static const struct dl2_program program = {
+static struct dl2_program program = {
     .name = "dl2-quality",
     .synopsis = "REFERENCE VARIANT...",
     .summary = "Score variants of images against their reference.",
-    .details = details,
     .options = options,
     .values = &arguments,
     .print_versions = dl2_codec_print_versions,
@@ -274,10 +264,11 @@ static const struct dl2_program program = {
 int main(int argc, char **argv)
 {
     struct dl2_common_options common = {0};
-    char **paths;
+    char **paths, *details = quality_describe();
     size_t count;
-    quality_describe(details, sizeof details);
+    program.details = details;
     dl2_program_parse(&program, argc, argv, &common, &paths, &count);
+    free(details);
     struct dl2_error error = DL2_ERROR_INIT;
     if (arguments.json_folder &&
         dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0) {

@@ -278,7 +278,7 @@ static int score_show_progress(void *context, size_t slot, size_t item, struct d
     (void)slot;
     (void)error;
     if (run->options->progress)
-        run->options->progress(run->options->context, item + 1, run->scoring->count);
+        dl2_progress_update(run->options->progress, item + 1, NULL);
     return DL2_OK;
 }
 
@@ -476,6 +476,8 @@ static int score_all(struct score_run *run, const char *const *variants, struct 
                                 .context = run};
     dl2_parallel_resolve(&loop);
     DL2_TRY(score_create_workers(run, loop.jobs, error));
+    if (run->options->progress)
+        run->options->progress->total = loop.count;
     DL2_TRY(dl2_parallel_run(&loop, error));
     for (unsigned i = 0; i < run->worker_count; i++) {
         scoring->reference_cpu_seconds += run->workers[i].reference_cpu_seconds;

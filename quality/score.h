@@ -11,6 +11,7 @@
 #define DL2_QUALITY_SCORE_H
 
 #include "common/error.h"
+#include "common/progress.h"
 #include "quality/metric.h"
 #include "quality/score_device.h"
 
@@ -82,9 +83,7 @@ struct dl2_scoring_options {
     bool metrics[DL2_METRIC_COUNT];
     /* Scores the metrics that it knows; the processors score the others, and all if it is NULL. */
     struct dl2_score_device *device;
-    /* Called from one thread at a time when an image has met all its variants; may be NULL. */
-    void (*progress)(void *context, size_t done, size_t total);
-    void *context;
+    struct dl2_progress *progress; /* counts the images that have met all their variants; or NULL */
 };
 
 /*

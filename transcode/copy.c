@@ -10,7 +10,6 @@
 #include "transcode/output_folder.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,16 +28,13 @@ struct reading {
 
 struct copy {
     const struct dl2_copy_options *options;
+    struct dl2_progress *progress;
     struct dl2_copy_result *result;
     struct dl2_dataset *dataset;
     struct dl2_writer *writer; /* NULL: class folders */
     struct reading *readings;  /* a slot each */
+    bool packed;               /* DEST is a container, not class folders */
 };
-
-static bool is_packed(const struct copy *copy)
-{
-    return dl2_container_is_packed(copy->options->pack.container);
-}
 
 /* ---- Is there anything to do? */
 
@@ -102,10 +98,7 @@ static int write_file(struct copy *copy, const struct dl2_sample *sample, const 
         return dl2_error_memory(error, "a copy");
     int status = DL2_OK;
     if (copy->options->force || !is_there(path, sample)) {
-        char *slash = strrchr(path, '/');
-        *slash = '\0';
-        status = dl2_make_folders(path, error);
-        *slash = '/';
+        status = dl2_make_folder_of(path, error);
         if (status == DL2_OK)
             status = dl2_file_write(path, data, size, error);
         copy->result->written += status == DL2_OK;
@@ -187,15 +180,12 @@ static int write_next(void *context, size_t slot, size_t item, struct dl2_error 
     if (status == DL2_OK)
         status = write_sample(copy, item, reading->data, reading->size, own);
     if (status < 0 && !is_samples_fault(copy, status))
-        return dl2_error_set(error, status, "%s", own->message);
+        return dl2_error_copy(error, own);
     if (status < 0) {
         copy->result->failed++;
-        if (copy->options->on_message)
-            copy->options->on_message(copy->options->context, own->message);
+        dl2_progress_message(copy->progress, "%s", own->message);
     }
-    if (copy->options->on_progress)
-        copy->options->on_progress(copy->options->context, item + 1,
-                                   dl2_dataset_count(copy->dataset));
+    dl2_progress_update(copy->progress, item + 1, NULL);
     return DL2_OK;
 }
 
@@ -209,6 +199,7 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
                                       .emit = write_next,
                                       .context = copy};
     copy->readings = dl2_calloc(loop.window, sizeof *copy->readings);
+    copy->progress->total = loop.count;
     const int status =
         copy->readings ? dl2_parallel_run(&loop, error) : dl2_error_memory(error, "a copy");
     for (size_t i = 0; copy->readings && i < loop.window; i++)
@@ -218,19 +209,6 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
 }
 
 /* ---- Images in a folder DEST that SOURCE lacks */
-
-static void tell(const struct copy *copy, const char *format, ...) DL2_PRINTF(2, 3);
-static void tell(const struct copy *copy, const char *format, ...)
-{
-    char *text = NULL;
-    va_list args;
-    va_start(args, format);
-    if (copy->options->on_message && vasprintf(&text, format, args) >= 0) {
-        copy->options->on_message(copy->options->context, text);
-        free(text);
-    }
-    va_end(args);
-}
 
 static int compare_names(const void *a, const void *b)
 {
@@ -290,20 +268,25 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
             status = dl2_output_remove(dest, files.paths[i], &gone, error);
         removed += gone;
         if (!gone && left++ < MAX_STRAYS_NAMED)
-            tell(copy, "%s/%s: no source image accounts for it", dest, files.paths[i]);
+            dl2_progress_message(copy->progress, "%s/%s: no source image accounts for it", dest,
+                                 files.paths[i]);
     }
     dl2_file_list_free(&files);
     dl2_free_list(expected);
     if (left > MAX_STRAYS_NAMED)
-        tell(copy, "%s: and %zu more like it", dest, left - MAX_STRAYS_NAMED);
+        dl2_progress_message(copy->progress, "%s: and %zu more like it", dest,
+                             left - MAX_STRAYS_NAMED);
     if (left)
-        tell(copy,
-             copy->options->prune
-                 ? "%s: they lie elsewhere, behind symbolic links, and are left alone"
-                 : "%s: such images are left alone; --prune removes them",
-             dest);
+        dl2_progress_message(
+            copy->progress,
+            copy->options->prune
+                ? "%s: they lie elsewhere, behind symbolic links, and are left alone"
+                : "%s: such images are left alone; --prune removes them",
+            dest);
     if (removed)
-        tell(copy, "%s: %zu images that no source image accounts for were removed", dest, removed);
+        dl2_progress_message(copy->progress,
+                             "%s: %zu images that no source image accounts for were removed", dest,
+                             removed);
     return status;
 }
 
@@ -320,7 +303,7 @@ static int copy_summary(const struct copy *copy, struct dl2_error *error)
         status = dl2_json_load(from, NULL, &summary, error);
     if (summary) {
         int bad = 0;
-        if (is_packed(copy))
+        if (copy->packed)
             bad = json_object_set_new(summary, "container",
                                       json_string(copy->options->pack.container));
         else
@@ -350,14 +333,14 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
     DL2_TRY(dl2_dataset_open(copy->options->source, &images, &copy->dataset, error));
     const char *dest = copy->options->dest, *text;
     bool matters;
-    for (size_t i = 1; is_packed(copy) && (text = dl2_dataset_message(copy->dataset, i, &matters));
+    for (size_t i = 1; copy->packed && (text = dl2_dataset_message(copy->dataset, i, &matters));
          i++)
-        tell(copy, "%s: %s", copy->options->source, text);
-    if (is_packed(copy) && is_current(copy)) {
+        dl2_progress_message(copy->progress, "%s: %s", copy->options->source, text);
+    if (copy->packed && is_current(copy)) {
         count_samples(copy);
         return DL2_OK;
     }
-    if (is_packed(copy))
+    if (copy->packed)
         DL2_TRY(
             dl2_writer_open_like(dest, &copy->options->pack, copy->dataset, &copy->writer, error));
     else if (dl2_dataset_is_packed(dest))
@@ -397,14 +380,16 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
              struct dl2_error *error)
 {
     *result = (struct dl2_copy_result){0};
-    struct copy copy = {.options = options, .result = result};
+    struct copy copy = {.options = options,
+                        .progress = options->progress,
+                        .result = result,
+                        .packed = dl2_container_is_packed(options->pack.container)};
     int lock = -1;
     int status = check_places(options, error);
     if (status == DL2_OK)
         status = dl2_make_folders(options->dest, error);
     if (status == DL2_OK)
-        status =
-            dl2_output_lock(options->dest, options->on_message, options->context, &lock, error);
+        status = dl2_output_lock(options->dest, options->progress, &lock, error);
     if (status == DL2_OK)
         status = run_copy(&copy, error);
     dl2_writer_close(copy.writer);

@@ -12,6 +12,7 @@
 #define DL2_TRANSCODE_COPY_H
 
 #include "common/error.h"
+#include "common/progress.h"
 #include "dataset/writer.h"
 
 #include <stddef.h>
@@ -23,10 +24,7 @@ struct dl2_copy_options {
     unsigned jobs;                  /* threads that read, two samples each; 0: one a processor */
     bool force;                     /* write everything again */
     bool prune;                     /* remove images from a folder DEST that SOURCE lacks */
-    /* Both may be NULL. */
-    void (*on_message)(void *context, const char *text); /* a sample that can't be copied */
-    void (*on_progress)(void *context, size_t done, size_t total);
-    void *context;
+    struct dl2_progress *progress;  /* also tells of samples that can't be copied */
 };
 
 struct dl2_copy_result {

@@ -258,18 +258,6 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
     return *out ? DL2_OK : dl2_error_memory(error, "options");
 }
 
-static void on_message(void *context, const char *text)
-{
-    dl2_progress_message(context, "%s", text);
-}
-
-static void on_progress(void *context, size_t done, size_t total)
-{
-    struct dl2_progress *progress = context;
-    progress->total = total;
-    dl2_progress_update(progress, done, NULL);
-}
-
 static void print_table(const struct dl2_transcode_result *result)
 {
     int width = (int)strlen("variant");
@@ -330,9 +318,7 @@ static int transcode(char **places)
         .pack = pack_options(),
         .force = arguments.force,
         .prune = arguments.prune,
-        .on_message = on_message,
-        .on_progress = on_progress,
-        .context = &progress};
+        .progress = &progress};
     options.decode.max_pixels = arguments.max_pixels;
     memcpy(options.decode.background, arguments.background, sizeof arguments.background);
 
@@ -362,9 +348,7 @@ static int copy(char **places)
                                              .jobs = common.jobs,
                                              .force = arguments.force,
                                              .prune = arguments.prune,
-                                             .on_message = on_message,
-                                             .on_progress = on_progress,
-                                             .context = &progress};
+                                             .progress = &progress};
     struct dl2_copy_result result;
     dl2_progress_begin(&progress, "copy", "images", 0, common.quiet);
     int status = dl2_copy(&options, &result, &error);

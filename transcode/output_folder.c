@@ -110,18 +110,8 @@ int dl2_output_remove(const char *root, const char *name, bool *removed, struct 
     return status;
 }
 
-static void say_so(const char *dest, void (*tell)(void *context, const char *text), void *context)
-{
-    char *text = NULL;
-    if (!tell ||
-        asprintf(&text, "%s: another dl2-transcode is writing here; waiting for it", dest) < 0)
-        return;
-    tell(context, text);
-    free(text);
-}
-
-int dl2_output_lock(const char *dest, void (*tell)(void *context, const char *text), void *context,
-                    int *lock, struct dl2_error *error)
+int dl2_output_lock(const char *dest, struct dl2_progress *progress, int *lock,
+                    struct dl2_error *error)
 {
     char *path = dl2_path_join(dest, LOCK_NAME);
     if (!path)
@@ -132,7 +122,8 @@ int dl2_output_lock(const char *dest, void (*tell)(void *context, const char *te
         status = dl2_error_system(error, "%s: can't be written", path);
     } else if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
-            say_so(dest, tell, context);
+            dl2_progress_message(progress,
+                                 "%s: another dl2-transcode is writing here; waiting for it", dest);
         while (flock(*lock, LOCK_EX) != 0 && status == DL2_OK) {
             if (errno != EINTR)
                 status = dl2_error_system(error, "%s: can't be locked", path);

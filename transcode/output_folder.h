@@ -4,6 +4,7 @@
 #define DL2_TRANSCODE_OUTPUT_FOLDER_H
 
 #include "common/error.h"
+#include "common/progress.h"
 
 /* `path` with links resolved, and "/" at its end. A string to free, or NULL with errno. */
 char *dl2_output_resolve(const char *path);
@@ -21,10 +22,10 @@ bool dl2_output_lies_in(const char *path, const char *folder);
 int dl2_output_remove(const char *root, const char *name, bool *removed, struct dl2_error *error);
 
 /*
- * Waits until no other run writes to `dest`, a folder that is there; tell() (may be NULL) says so
- * where it has to. Closing *lock ends it; the lock file stays, since another run may be waiting.
+ * Waits until no other run writes to `dest`, a folder that is there, and says so where it has to.
+ * Closing *lock ends it; the lock file stays, since another run may be waiting.
  */
-int dl2_output_lock(const char *dest, void (*tell)(void *context, const char *text), void *context,
-                    int *lock, struct dl2_error *error);
+int dl2_output_lock(const char *dest, struct dl2_progress *progress, int *lock,
+                    struct dl2_error *error);
 
 #endif

@@ -66,6 +66,7 @@ struct outcome {
 
 struct run {
     const struct dl2_transcode_options *options;
+    struct dl2_progress *progress;
     struct dl2_dataset *dataset;
     struct dl2_source_items source;
     struct dl2_variant *variants;
@@ -76,29 +77,10 @@ struct run {
     size_t *todo; /* item numbers */
     size_t todo_count;
     int lock;
+    bool packed; /* variants are containers, not folders of files */
 };
 
-static void tell(const struct run *run, const char *format, ...) DL2_PRINTF(2, 3);
-static void tell(const struct run *run, const char *format, ...)
-{
-    if (!run->options->on_message)
-        return;
-    char *text = NULL;
-    va_list args;
-    va_start(args, format);
-    if (vasprintf(&text, format, args) >= 0) {
-        run->options->on_message(run->options->context, text);
-        free(text);
-    }
-    va_end(args);
-}
-
 /* ---- What there is to do */
-
-static bool is_packed(const struct run *run)
-{
-    return dl2_container_is_packed(run->options->pack.container);
-}
 
 /*
  * Refuses a DEST that would be written over SOURCE, or that lies in it: whoever reads SOURCE later
@@ -194,7 +176,7 @@ static int open_source(struct run *run, struct dl2_error *error)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
-    if (!is_packed(run))
+    if (!run->packed)
         return DL2_OK;
     const size_t everything = dl2_dataset_count(run->dataset);
     dl2_dataset_close(run->dataset);
@@ -205,7 +187,7 @@ static int open_source(struct run *run, struct dl2_error *error)
     const char *text;
     bool matters;
     for (size_t i = 1; (text = dl2_dataset_message(run->dataset, i, &matters)); i++)
-        tell(run, "%s: %s", run->options->source, text);
+        dl2_progress_message(run->progress, "%s: %s", run->options->source, text);
     return DL2_OK;
 }
 
@@ -249,13 +231,16 @@ static void name_strays(const struct run *run)
     for (size_t v = 0; v < run->variant_count; v++) {
         const struct dl2_variant *variant = &run->variants[v];
         for (size_t i = 0; i < variant->stray_count && i < MAX_STRAYS_NAMED; i++)
-            tell(run, "%s/%s: no source image accounts for it", variant->root, variant->strays[i]);
+            dl2_progress_message(run->progress, "%s/%s: no source image accounts for it",
+                                 variant->root, variant->strays[i]);
         if (variant->stray_count > MAX_STRAYS_NAMED)
-            tell(run, "%s: and %zu more like it", variant->root,
-                 variant->stray_count - MAX_STRAYS_NAMED);
+            dl2_progress_message(run->progress, "%s: and %zu more like it", variant->root,
+                                 variant->stray_count - MAX_STRAYS_NAMED);
         if (variant->stray_count)
-            tell(run, "%s: such files are left alone; --prune removes those that end in .%s",
-                 variant->root, variant->codec->extension);
+            dl2_progress_message(
+                run->progress,
+                "%s: such files are left alone; --prune removes those that end in .%s",
+                variant->root, variant->codec->extension);
     }
 }
 
@@ -265,8 +250,9 @@ static int prune(struct run *run, struct dl2_error *error)
         size_t removed;
         DL2_TRY(dl2_variant_prune(&run->variants[v], &removed, error));
         if (removed)
-            tell(run, "%s: %zu files that no source image accounts for were removed",
-                 run->variants[v].root, removed);
+            dl2_progress_message(run->progress,
+                                 "%s: %zu files that no source image accounts for were removed",
+                                 run->variants[v].root, removed);
     }
     return DL2_OK;
 }
@@ -276,7 +262,8 @@ static void tell_kept_failures(const struct run *run, size_t index)
 {
     for (size_t v = 0; v < run->variant_count; v++)
         if (run->variants[v].kept && run->variants[v].errors[index]) {
-            tell(run, "%s: %s", run->source.items[index].path, run->variants[v].errors[index]);
+            dl2_progress_message(run->progress, "%s: %s", run->source.items[index].path,
+                                 run->variants[v].errors[index]);
             return;
         }
 }
@@ -305,8 +292,9 @@ static int plan_items(struct run *run, struct dl2_error *error)
             continue;
         }
         const char *other = run->source.items[item->same_key_as].name;
-        tell(run, "%s: would be written to the same name as %s; rename one of them", item->path,
-             other);
+        dl2_progress_message(run->progress,
+                             "%s: would be written to the same name as %s; rename one of them",
+                             item->path, other);
         for (size_t v = 0; v < run->variant_count; v++) {
             char *message;
             if (asprintf(&message, "would be written to the same name as %s", other) < 0)
@@ -374,34 +362,24 @@ static int encode_one(struct run *run, struct worker *worker, size_t v, size_t i
     }
     outcome->record.encode_cpu = (float)(dl2_clock_thread_cpu() - start);
     DL2_TRY(dl2_variant_begin(variant, error));
-    if (is_packed(run)) {
-        struct dl2_bytes free_now = outcome->encoded;
-        outcome->encoded = worker->encoded;
-        worker->encoded = free_now;
-        outcome->tried = true;
-        outcome->record.bytes = outcome->encoded.size;
-        outcome->record.state = DL2_RECORD_VALID;
-        return DL2_OK;
-    }
-    DL2_TRY(dl2_variant_path(variant, item, &worker->path, error));
-    char *path = (char *)worker->path.data;
-    int status = dl2_file_write(path, worker->encoded.data, worker->encoded.size, &own);
-    if (status == DL2_ERR_SYSTEM) {
-        /* Most often its folder isn't there yet. Looking for it each time would cost more. */
-        char *slash = strrchr(path, '/');
-        *slash = '\0';
-        status = dl2_make_folders(path, error);
-        *slash = '/';
-        if (status == DL2_OK)
-            status = dl2_file_write(path, worker->encoded.data, worker->encoded.size, error);
-    } else if (status < 0) {
-        dl2_error_set(error, own.status, "%s", own.message);
-    }
     outcome->tried = true;
     outcome->record.bytes = worker->encoded.size;
     outcome->record.state = DL2_RECORD_VALID;
+    if (run->packed) {
+        struct dl2_bytes free_now = outcome->encoded;
+        outcome->encoded = worker->encoded;
+        worker->encoded = free_now;
+        return DL2_OK;
+    }
     outcome->record.has_output = true;
-    return status;
+    DL2_TRY(dl2_variant_path(variant, item, &worker->path, error));
+    const char *path = (const char *)worker->path.data;
+    int status = dl2_file_write(path, worker->encoded.data, worker->encoded.size, &own);
+    if (status != DL2_ERR_SYSTEM)
+        return dl2_error_copy(error, &own);
+    /* Most often its folder isn't there yet. Looking for it each time would cost more. */
+    DL2_TRY(dl2_make_folder_of(path, error));
+    return dl2_file_write(path, worker->encoded.data, worker->encoded.size, error);
 }
 
 static int encode_all(struct run *run, struct worker *worker, size_t index, float decode_cpu,
@@ -481,7 +459,7 @@ static void tell_failures(const struct run *run, const struct outcome *outcomes,
         const char *message = outcomes[v].message;
         if (!message || !strcmp(message, said))
             continue;
-        tell(run, "%s: %s", item->path, message);
+        dl2_progress_message(run->progress, "%s: %s", item->path, message);
         said = message;
     }
 }
@@ -500,7 +478,7 @@ static int pack(const struct run *run, const struct dl2_source_item *item, struc
         if (status == DL2_ERR_UNSUPPORTED || status == DL2_ERR_LIMIT || status == DL2_ERR_ARGUMENT)
             set_failure(outcome, &own);
         else if (status < 0)
-            return dl2_error_set(error, own.status, "%s", own.message);
+            return dl2_error_copy(error, &own);
         if (outcome->encoded.capacity > KEPT_IMAGE_BYTES)
             dl2_bytes_free(&outcome->encoded);
     }
@@ -513,7 +491,7 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
     struct outcome *outcomes = run->outcomes + slot * run->variant_count;
     size_t index = run->todo[n];
     const struct dl2_source_item *item = &run->source.items[index];
-    if (is_packed(run))
+    if (run->packed)
         DL2_TRY(pack(run, item, outcomes, error));
     tell_failures(run, outcomes, item);
     int status = DL2_OK;
@@ -529,8 +507,7 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
         if (status == DL2_OK)
             status = one;
     }
-    if (run->options->on_progress)
-        run->options->on_progress(run->options->context, n + 1, run->todo_count);
+    dl2_progress_update(run->progress, n + 1, NULL);
     return status;
 }
 
@@ -547,6 +524,7 @@ static int make_all(struct run *run, struct dl2_error *error)
     run->outcomes = dl2_calloc(outcomes, sizeof *run->outcomes);
     if (!run->workers || !run->outcomes)
         return dl2_error_memory(error, "images");
+    run->progress->total = run->todo_count;
     int status = dl2_parallel_run(&loop, error);
     for (size_t i = 0; i < outcomes; i++) {
         free(run->outcomes[i].message); /* of items that weren't emitted any more */
@@ -626,8 +604,7 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     DL2_TRY(check_places(run, error));
     DL2_TRY(open_source(run, error));
     DL2_TRY(dl2_make_folders(run->options->dest, error));
-    DL2_TRY(dl2_output_lock(run->options->dest, run->options->on_message, run->options->context,
-                            &run->lock, error));
+    DL2_TRY(dl2_output_lock(run->options->dest, run->progress, &run->lock, error));
     DL2_TRY(collect(run, error));
     DL2_TRY(plan_items(run, error));
     if (run->todo_count)
@@ -641,7 +618,11 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
                   struct dl2_error *error)
 {
     *result = (struct dl2_transcode_result){0};
-    struct run run = {.options = options, .gate = {.limit = options->memory}, .lock = -1};
+    struct run run = {.options = options,
+                      .progress = options->progress,
+                      .gate = {.limit = options->memory},
+                      .lock = -1,
+                      .packed = dl2_container_is_packed(options->pack.container)};
     pthread_mutex_init(&run.gate.mutex, NULL);
     pthread_cond_init(&run.gate.changed, NULL);
     int status = run_all(&run, result, error);

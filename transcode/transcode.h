@@ -12,6 +12,7 @@
 
 #include "codec/codec.h"
 #include "common/error.h"
+#include "common/progress.h"
 #include "dataset/writer.h"
 
 #include <stdint.h>
@@ -32,10 +33,7 @@ struct dl2_transcode_options {
     struct dl2_writer_options pack; /* what variants lie in; its container may be "folder" */
     bool force;                     /* make everything again */
     bool prune; /* remove files of earlier runs that no source image accounts for */
-    /* Both may be NULL; called from one thread at a time, not always the caller's. */
-    void (*on_message)(void *context, const char *text); /* a failed image, a warning */
-    void (*on_progress)(void *context, size_t done, size_t total);
-    void *context;
+    struct dl2_progress *progress; /* also tells of failed images and of what needs a look */
 };
 
 struct dl2_transcode_result {

@@ -41,8 +41,11 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
                      const struct dl2_decode_options *decode, const struct dl2_writer_options *pack,
                      struct dl2_error *error)
 {
-    *variant =
-        (struct dl2_variant){.codec = codec, .encode = *encode, .pack = *pack, .source = source};
+    *variant = (struct dl2_variant){.codec = codec,
+                                    .encode = *encode,
+                                    .pack = *pack,
+                                    .packed = dl2_container_is_packed(pack->container),
+                                    .source = source};
     pthread_mutex_init(&variant->mutex, NULL);
     char name[64];
     if (codec->lossy)
@@ -58,11 +61,6 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
                   codec->encoder_parameters(encode), "libraries", dl2_codec_versions());
     return variant->name && variant->root && variant->about ? DL2_OK
                                                             : dl2_error_memory(error, "a variant");
-}
-
-static bool is_packed(const struct dl2_variant *variant)
-{
-    return dl2_container_is_packed(variant->pack.container);
 }
 
 static char *inside(const struct dl2_variant *variant, const char *name, struct dl2_error *error)
@@ -397,7 +395,7 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     variant->source_dataset = items->dataset;
     if (!dl2_is_folder(variant->root))
         return DL2_OK;
-    if (!is_packed(variant))
+    if (!variant->packed)
         DL2_TRY(refuse_container(variant, error));
     uint64_t *output_bytes = dl2_calloc(items->count, sizeof *output_bytes);
     if (!output_bytes)
@@ -405,7 +403,7 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     int status = load_summary(variant, error);
     if (force)
         variant->same_options = false;
-    if (status == DL2_OK && is_packed(variant)) {
+    if (status == DL2_OK && variant->packed) {
         status = load_packed(variant, items, output_bytes, error);
         free(output_bytes);
         return status;
@@ -446,7 +444,7 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
     int bad = json_object_set(summary, "codec", json_object_get(variant->about, "codec"));
     bad |= json_object_set(summary, "quality", json_object_get(variant->about, "quality"));
     bad |= json_object_set_new(summary, "complete", json_boolean(complete));
-    if (is_packed(variant))
+    if (variant->packed)
         bad |= json_object_set_new(summary, "container", json_string(variant->pack.container));
     bad |= json_object_set_new(summary, "source", dl2_json_text(variant->source));
     bad |= json_object_set(summary, "options", json_object_get(variant->about, "options"));
@@ -473,7 +471,7 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
 static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
 {
     DL2_TRY(dl2_make_folders(variant->root, error));
-    if (is_packed(variant)) /* first, since it knows what is in the way */
+    if (variant->packed) /* first, since it knows what is in the way */
         DL2_TRY(dl2_writer_open_like(variant->root, &variant->pack, variant->source_dataset,
                                      &variant->writer, error));
     if (!variant->same_options) {
@@ -485,7 +483,7 @@ static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
     int status = nothing ? save_summary(variant, false, nothing, 0, error)
                          : dl2_error_memory(error, "a variant");
     json_decref(nothing);
-    if (status < 0 || is_packed(variant))
+    if (status < 0 || variant->packed)
         return status;
     char *path = inside(variant, JOURNAL_NAME, error);
     if (!path)
@@ -510,52 +508,40 @@ int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error)
     return status;
 }
 
-static int append_text(struct dl2_bytes *out, const char *text, struct dl2_error *error)
-{
-    return dl2_bytes_append(out, text, strlen(text), error);
-}
-
 /* `text`, which is UTF-8, as the inside of a JSON string. */
-static int append_escaped(struct dl2_bytes *out, const char *text, struct dl2_error *error)
+static void print_escaped(FILE *out, const char *text)
 {
     for (;;) {
         size_t plain = 0;
         while ((unsigned char)text[plain] >= 0x20 && text[plain] != '"' && text[plain] != '\\')
             plain++;
-        DL2_TRY(dl2_bytes_append(out, text, plain, error));
+        fwrite(text, 1, plain, out);
         text += plain;
         if (!*text)
-            return DL2_OK;
-        char escape[8];
-        snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*text++);
-        DL2_TRY(append_text(out, escape, error));
+            return;
+        fprintf(out, "\\u%04x", (unsigned char)*text++);
     }
 }
 
 /*
- * Appends a line of dl2-variant.jsonl. By hand: there is one for every image of every variant, and
+ * Prints a line of dl2-variant.jsonl. By hand: there is one for every image of every variant, and
  * building a JSON object for each took 3% of a JPEG sweep's time.
  */
-static int append_line(const struct dl2_variant *variant, const struct dl2_source_item *item,
-                       const struct dl2_record *record, struct dl2_bytes *out,
-                       struct dl2_error *error)
+static void print_line(const struct dl2_variant *variant, const struct dl2_source_item *item,
+                       const struct dl2_record *record, FILE *out)
 {
-    char numbers[400];
-    snprintf(numbers, sizeof numbers,
-             "\",\"width\":%" PRIu32 ",\"height\":%" PRIu32 ",\"channels\":%d,\"bytes\":%" PRIu64
-             ",\"source_bytes\":%" PRIu64 ",\"source_mtime_ns\":%" PRId64
-             ",\"encode_cpu_seconds\":%.6g,\"decode_cpu_seconds\":%.6g}\n",
-             record->width, record->height, record->channels, record->bytes, item->bytes,
-             item->mtime_ns, (double)record->encode_cpu, (double)record->decode_cpu);
-    DL2_TRY(append_text(out, "{\"key\":\"", error));
-    DL2_TRY(append_escaped(out, item->key_text, error));
-    DL2_TRY(append_text(out, "\",\"path\":\"", error));
-    DL2_TRY(append_escaped(out, item->key_text, error));
-    DL2_TRY(append_text(out, ".", error));
-    DL2_TRY(append_text(out, variant->codec->extension, error));
-    DL2_TRY(append_text(out, "\",\"source\":\"", error));
-    DL2_TRY(append_escaped(out, item->name_text, error));
-    return append_text(out, numbers, error);
+    fputs("{\"key\":\"", out);
+    print_escaped(out, item->key_text);
+    fputs("\",\"path\":\"", out);
+    print_escaped(out, item->key_text);
+    fprintf(out, ".%s\",\"source\":\"", variant->codec->extension);
+    print_escaped(out, item->name_text);
+    fprintf(out,
+            "\",\"width\":%" PRIu32 ",\"height\":%" PRIu32 ",\"channels\":%d,\"bytes\":%" PRIu64
+            ",\"source_bytes\":%" PRIu64 ",\"source_mtime_ns\":%" PRId64
+            ",\"encode_cpu_seconds\":%.6g,\"decode_cpu_seconds\":%.6g}\n",
+            record->width, record->height, record->channels, record->bytes, item->bytes,
+            item->mtime_ns, (double)record->encode_cpu, (double)record->decode_cpu);
 }
 
 int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
@@ -570,21 +556,18 @@ int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *i
 {
     variant->records[index] = *record;
     variant->made++;
-    if (is_packed(variant))
+    if (variant->packed)
         return DL2_OK;
-    variant->line.size = 0;
-    DL2_TRY(append_line(variant, item, record, &variant->line, error));
-    bool written =
-        fwrite(variant->line.data, 1, variant->line.size, variant->journal) == variant->line.size;
+    print_line(variant, item, record, variant->journal);
     /* What a killed run must do again: little, and without a system call for each image. */
     double now = dl2_clock_wall();
     if (now - variant->flushed > FLUSH_SECONDS) {
         variant->flushed = now;
-        written = written && fflush(variant->journal) == 0;
+        fflush(variant->journal);
     }
-    if (written)
-        return DL2_OK;
-    return dl2_error_system(error, "%s/%s: can't be written", variant->root, JOURNAL_NAME);
+    return ferror(variant->journal)
+               ? dl2_error_system(error, "%s/%s: can't be written", variant->root, JOURNAL_NAME)
+               : DL2_OK;
 }
 
 int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
@@ -684,18 +667,17 @@ static bool says_the_same(const struct dl2_variant *variant, const json_t *faile
 static int save_lines(const struct dl2_variant *variant, const struct dl2_source_items *items,
                       struct dl2_error *error)
 {
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < items->count; i++) {
-        if (variant->records[i].state != DL2_RECORD_VALID)
-            continue;
-        status = append_line(variant, &items->items[i], &variant->records[i], &text, error);
-    }
-    char *path = inside(variant, LINES_NAME, error);
-    if (status == DL2_OK)
-        status = path ? dl2_file_write(path, text.data, text.size, error) : DL2_ERR_MEMORY;
+    char *text = NULL, *path = inside(variant, LINES_NAME, error);
+    size_t size;
+    FILE *out = path ? open_memstream(&text, &size) : NULL;
+    for (size_t i = 0; out && i < items->count; i++)
+        if (variant->records[i].state == DL2_RECORD_VALID)
+            print_line(variant, &items->items[i], &variant->records[i], out);
+    const bool whole = out && !ferror(out);
+    int status = out && fclose(out) == 0 && whole ? dl2_file_write(path, text, size, error)
+                                                  : dl2_error_memory(error, "a variant");
     free(path);
-    dl2_bytes_free(&text);
+    free(text);
     return status;
 }
 
@@ -727,7 +709,6 @@ void dl2_variant_free(struct dl2_variant *variant, size_t items)
     if (variant->journal)
         fclose(variant->journal);
     dl2_writer_close(variant->writer);
-    dl2_bytes_free(&variant->line);
     for (size_t i = 0; variant->errors && i < items; i++)
         free(variant->errors[i]);
     for (size_t i = 0; i < variant->stray_count; i++)

@@ -78,6 +78,7 @@ struct dl2_variant {
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
     struct dl2_writer_options pack;           /* its container may be "folder": a tree */
+    bool packed;                              /* it is another */
     const struct dl2_dataset *source_dataset; /* whose classes a container has */
     struct dl2_writer *writer;                /* of a packed variant that is being made */
     bool kept;                                /* it is packed, and there as it should be */
@@ -95,7 +96,6 @@ struct dl2_variant {
     pthread_mutex_t mutex;
     FILE *journal;
     double flushed;                   /* when the journal was last written out, dl2_clock_wall() */
-    struct dl2_bytes line;            /* being made */
     size_t made;                      /* images written in this run */
     struct dl2_variant_totals totals; /* after dl2_variant_finish() */
 };
