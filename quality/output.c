@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,96 +339,70 @@ int dl2_check_variant_names(const char *const *paths, size_t count, struct dl2_e
 
 /* CSV. */
 
-struct score_csv {
-    struct dl2_bytes bytes;
-    struct dl2_error *error;
-    int status; /* the first failure; nothing is appended after it */
-};
-
-static void csv_raw(struct score_csv *csv, const char *text, size_t length)
-{
-    if (csv->status == DL2_OK)
-        csv->status = dl2_bytes_append(&csv->bytes, text, length, csv->error);
-}
-
-static void csv_format(struct score_csv *csv, const char *format, ...) DL2_PRINTF(2, 3);
-
-static void csv_format(struct score_csv *csv, const char *format, ...)
-{
-    char text[64];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    csv_raw(csv, text, (size_t)length);
-}
-
-/* Appends a field, in quotes if it needs them. */
-static void csv_text(struct score_csv *csv, const char *text)
+/* Writes a field, in quotes if it needs them. */
+static void csv_text(FILE *out, const char *text)
 {
     if (!strpbrk(text, "\",\r\n")) {
-        csv_raw(csv, text, strlen(text));
+        fputs(text, out);
         return;
     }
-    csv_raw(csv, "\"", 1);
-    for (; *text; text++)
-        csv_raw(csv, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-    csv_raw(csv, "\"", 1);
-}
-
-static void csv_pair(struct score_csv *csv, const struct dl2_scoring *scoring,
-                     const struct dl2_pair *pair)
-{
-    const bool scored = pair->state == DL2_PAIR_SCORED;
-    if (scored)
-        csv_format(csv, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.17g,%d", pair->width,
-                   pair->height, pair->bytes, pair->reference_bytes,
-                   bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height),
-                   pair->identical);
-    else
-        csv_format(csv, ",,,,,,");
-    for (unsigned i = 0; i < scoring->metric_count; i++) {
-        csv_raw(csv, ",", 1);
-        if (scored && !isnan(pair->scores[i].value))
-            csv_format(csv, "%.17g", pair->scores[i].value);
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
     }
-    csv_raw(csv, ",", 1);
-    csv_text(csv, pair->error ? pair->error : "");
-    csv_raw(csv, "\r\n", 2);
+    fputc('"', out);
 }
 
-static void csv_row(struct score_csv *csv, const struct dl2_scoring *scoring, const char *variant,
+static void csv_row(FILE *out, const struct dl2_scoring *scoring, const char *variant,
                     const char *key, const char *state, const struct dl2_pair *pair)
 {
-    csv_text(csv, variant);
-    csv_raw(csv, ",", 1);
-    csv_text(csv, key);
-    csv_raw(csv, ",", 1);
-    csv_text(csv, state);
-    csv_pair(csv, scoring, pair);
+    const bool scored = pair->state == DL2_PAIR_SCORED;
+    csv_text(out, variant);
+    fputc(',', out);
+    csv_text(out, key);
+    fprintf(out, ",%s", state);
+    if (scored)
+        fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.17g,%d", pair->width,
+                pair->height, pair->bytes, pair->reference_bytes,
+                bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height), pair->identical);
+    else
+        fputs(",,,,,,", out);
+    for (unsigned i = 0; i < scoring->metric_count; i++) {
+        fputc(',', out);
+        if (scored && !isnan(pair->scores[i].value))
+            fprintf(out, "%.17g", pair->scores[i].value);
+    }
+    fputc(',', out);
+    csv_text(out, pair->error ? pair->error : "");
+    fputs("\r\n", out);
 }
 
 int dl2_scoring_write_csv(const struct dl2_scoring *scoring, const char *path,
                           struct dl2_error *error)
 {
-    struct score_csv csv = {DL2_BYTES_INIT, error, DL2_OK};
-    csv_format(&csv, "variant,key,state,width,height,bytes,");
-    csv_format(&csv, "reference_bytes,bits_per_pixel,lossless");
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return dl2_error_memory(error, "%s", path);
+    fputs("variant,key,state,width,height,bytes,reference_bytes,bits_per_pixel,lossless", out);
     for (unsigned i = 0; i < scoring->metric_count; i++)
-        csv_format(&csv, ",%s", scoring->metrics[i]->name);
-    csv_format(&csv, ",error\r\n");
+        fprintf(out, ",%s", scoring->metrics[i]->name);
+    fputs(",error\r\n", out);
     const struct dl2_pair extra = {.state = DL2_PAIR_FAILED};
     for (size_t v = 0; v < scoring->variant_count; v++) {
         const struct dl2_scored_variant *variant = &scoring->variants[v];
         for (size_t i = 0; i < scoring->count; i++)
-            csv_row(&csv, scoring, variant->name, scoring->keys[i],
+            csv_row(out, scoring, variant->name, scoring->keys[i],
                     state_names[variant->pairs[i].state], &variant->pairs[i]);
         for (size_t i = 0; i < variant->extra_count; i++)
-            csv_row(&csv, scoring, variant->name, variant->extra[i], "extra", &extra);
+            csv_row(out, scoring, variant->name, variant->extra[i], "extra", &extra);
     }
-    int status = csv.status;
-    if (status == DL2_OK)
-        status = dl2_file_write(path, csv.bytes.data, csv.bytes.size, error);
-    dl2_bytes_free(&csv.bytes);
+    const bool whole = !ferror(out);
+    int status = fclose(out) == 0 && whole ? dl2_file_write(path, text, size, error)
+                                           : dl2_error_memory(error, "%s", path);
+    free(text);
     return status;
 }
