@@ -72,6 +72,17 @@ static struct dl2_layer *graph_add_layer(struct dl2_graph *g, enum dl2_layer_kin
     return g->status ? NULL : layer;
 }
 
+/* A layer whose output has its input's shape. */
+static struct dl2_layer *graph_add_alike(struct dl2_graph *g, enum dl2_layer_kind kind, int in,
+                                         int *out)
+{
+    *out = -1;
+    if (g->status)
+        return NULL;
+    const struct dl2_value v = g->values[in];
+    return graph_add_layer(g, kind, in, v.height, v.width, v.channels, out);
+}
+
 static int graph_add_tensor(struct dl2_graph *g, const char *layer, const char *part,
                             const struct dl2_tensor *model)
 {
@@ -243,12 +254,8 @@ int dl2_graph_norm_parameters(struct dl2_graph *g, const char *name, unsigned ch
 int dl2_graph_norm_layer(struct dl2_graph *g, int parameters, int in, int residual,
                          enum dl2_activation activation)
 {
-    if (g->status)
-        return -1;
-    struct dl2_value v = g->values[in];
     int out;
-    struct dl2_layer *layer =
-        graph_add_layer(g, DL2_LAYER_NORM, in, v.height, v.width, v.channels, &out);
+    struct dl2_layer *layer = graph_add_alike(g, DL2_LAYER_NORM, in, &out);
     if (layer) {
         layer->tensor = parameters;
         layer->activation = activation;
@@ -268,12 +275,8 @@ int dl2_graph_norm(struct dl2_graph *g, const char *name, int in, enum dl2_activ
 
 int dl2_graph_activation(struct dl2_graph *g, int in, enum dl2_activation activation)
 {
-    if (g->status)
-        return -1;
-    struct dl2_value v = g->values[in];
     int out;
-    struct dl2_layer *layer =
-        graph_add_layer(g, DL2_LAYER_ACTIVATION, in, v.height, v.width, v.channels, &out);
+    struct dl2_layer *layer = graph_add_alike(g, DL2_LAYER_ACTIVATION, in, &out);
     if (layer)
         layer->activation = activation;
     return out;
@@ -300,12 +303,8 @@ int dl2_graph_average_pool(struct dl2_graph *g, int in, unsigned height, unsigne
 
 int dl2_graph_dropout(struct dl2_graph *g, int in, float rate)
 {
-    if (g->status)
-        return -1;
-    struct dl2_value v = g->values[in];
     int out;
-    struct dl2_layer *layer =
-        graph_add_layer(g, DL2_LAYER_DROPOUT, in, v.height, v.width, v.channels, &out);
+    struct dl2_layer *layer = graph_add_alike(g, DL2_LAYER_DROPOUT, in, &out);
     if (layer) {
         layer->rate = rate;
         layer->number = g->dropouts++;
@@ -387,17 +386,13 @@ int dl2_graph_token_linear(struct dl2_graph *g, const char *name, int in, unsign
 
 int dl2_graph_layer_norm(struct dl2_graph *g, const char *name, int in, float epsilon)
 {
-    if (g->status)
-        return -1;
-    struct dl2_value v = g->values[in];
     int out;
-    struct dl2_layer *layer =
-        graph_add_layer(g, DL2_LAYER_LAYER_NORM, in, v.height, v.width, v.channels, &out);
+    struct dl2_layer *layer = graph_add_alike(g, DL2_LAYER_LAYER_NORM, in, &out);
     if (layer) {
         layer->epsilon = epsilon;
-        const struct dl2_tensor gamma =
-            graph_channel_tensor(v.channels, true, DL2_INIT_CONSTANT, 1);
-        const struct dl2_tensor beta = graph_channel_tensor(v.channels, true, DL2_INIT_CONSTANT, 0);
+        const unsigned channels = g->values[in].channels;
+        const struct dl2_tensor gamma = graph_channel_tensor(channels, true, DL2_INIT_CONSTANT, 1);
+        const struct dl2_tensor beta = graph_channel_tensor(channels, true, DL2_INIT_CONSTANT, 0);
         layer->tensor = graph_add_tensor(g, name, "weight", &gamma);
         graph_add_tensor(g, name, "bias", &beta);
     }
@@ -419,22 +414,15 @@ int dl2_graph_attention(struct dl2_graph *g, int in, unsigned heads)
 
 int dl2_graph_gelu(struct dl2_graph *g, int in)
 {
-    if (g->status)
-        return -1;
-    struct dl2_value v = g->values[in];
     int out;
-    graph_add_layer(g, DL2_LAYER_GELU, in, v.height, v.width, v.channels, &out);
+    graph_add_alike(g, DL2_LAYER_GELU, in, &out);
     return out;
 }
 
 int dl2_graph_add(struct dl2_graph *g, int a, int b)
 {
-    if (g->status)
-        return -1;
-    struct dl2_value v = g->values[a];
     int out;
-    struct dl2_layer *layer =
-        graph_add_layer(g, DL2_LAYER_ADD, a, v.height, v.width, v.channels, &out);
+    struct dl2_layer *layer = graph_add_alike(g, DL2_LAYER_ADD, a, &out);
     if (layer) {
         layer->residual = b;
         layer->residual_use = graph_use(g, b);
