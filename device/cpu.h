@@ -83,96 +83,53 @@ static inline float dl2_cpu_limit(enum dl2_activation activation)
     return activation == DL2_RELU ? INFINITY : activation == DL2_RELU6 ? 6 : 0;
 }
 
-/* -- cpu_conv_linear.c -- */
+/* -- methods of the device's table that other files define -- */
 
-int dl2_cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
-                        struct dl2_conv **out, struct dl2_error *error);
-int dl2_cpu_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
-                          struct dl2_linear **out, struct dl2_error *error);
-void dl2_cpu_conv_free(struct dl2_conv *conv);
-void dl2_cpu_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
-                          const float *bias, void *y);
-void dl2_cpu_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
-                                void *dx);
-void dl2_cpu_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
-                                   float *dweights, float *dbias, bool accumulate);
-void dl2_cpu_linear_free(struct dl2_linear *linear);
-void dl2_cpu_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
-                            const float *bias, void *y);
-void dl2_cpu_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
-                                  void *dx);
-void dl2_cpu_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
-                                     float *dweights, float *dbias, bool accumulate);
+/* By file: cpu_conv_linear.c, cpu_pool.c, cpu_batch_norm.c, cpu_layer_norm.c, cpu_attention.c,
+ * cpu_elementwise.c. */
+#define DL2_CPU_METHODS(ROW)                                                                       \
+    ROW(conv_create)                                                                               \
+    ROW(conv_free)                                                                                 \
+    ROW(conv_forward)                                                                              \
+    ROW(conv_backward_data)                                                                        \
+    ROW(conv_backward_weights)                                                                     \
+    ROW(linear_create)                                                                             \
+    ROW(linear_free)                                                                               \
+    ROW(linear_forward)                                                                            \
+    ROW(linear_backward_data)                                                                      \
+    ROW(linear_backward_weights)                                                                   \
+    ROW(pool_create)                                                                               \
+    ROW(pool_free)                                                                                 \
+    ROW(pool_forward)                                                                              \
+    ROW(pool_backward)                                                                             \
+    ROW(norm_create)                                                                               \
+    ROW(norm_free)                                                                                 \
+    ROW(norm_train)                                                                                \
+    ROW(norm_eval)                                                                                 \
+    ROW(norm_backward)                                                                             \
+    ROW(layer_norm_create)                                                                         \
+    ROW(layer_norm_free)                                                                           \
+    ROW(layer_norm_forward)                                                                        \
+    ROW(layer_norm_backward)                                                                       \
+    ROW(attention_create)                                                                          \
+    ROW(attention_free)                                                                            \
+    ROW(attention_forward)                                                                         \
+    ROW(attention_backward)                                                                        \
+    ROW(tokens_forward)                                                                            \
+    ROW(tokens_backward)                                                                           \
+    ROW(activate)                                                                                  \
+    ROW(activate_backward)                                                                         \
+    ROW(gelu)                                                                                      \
+    ROW(gelu_backward)                                                                             \
+    ROW(add)                                                                                       \
+    ROW(dropout)                                                                                   \
+    ROW(sgd_step)                                                                                  \
+    ROW(adamw_step)                                                                                \
+    ROW(move_average)
 
-/* -- cpu_pool.c -- */
-
-void dl2_cpu_pool_free(struct dl2_pool *pool);
-int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
-                        struct dl2_pool **out, struct dl2_error *error);
-void dl2_cpu_pool_forward(struct dl2_pool *pool, const void *x, void *y);
-void dl2_cpu_pool_backward(struct dl2_pool *pool, const void *dy, void *dx);
-
-/* -- cpu_batch_norm.c -- */
-
-void dl2_cpu_norm_free(struct dl2_norm *norm);
-int dl2_cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
-                        struct dl2_norm **out, struct dl2_error *error);
-void dl2_cpu_norm_train(struct dl2_norm *norm, const void *from, const void *residual,
-                        const float *gamma, const float *beta, float *running_mean,
-                        float *running_var, void *y);
-void dl2_cpu_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
-                       const float *gamma, const float *beta, const float *running_mean,
-                       const float *running_var, void *y);
-void dl2_cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
-                           const void *dy2, const float *gamma, const float *beta, void *dx,
-                           void *dresidual, float *dgamma, float *dbeta, bool accumulate);
-
-/* -- cpu_layer_norm.c -- */
-
-int dl2_cpu_layer_norm_create(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
-                              struct dl2_layer_norm **out, struct dl2_error *error);
-void dl2_cpu_layer_norm_free(struct dl2_layer_norm *norm);
-void dl2_cpu_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
-                                const float *beta, void *y);
-void dl2_cpu_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
-                                 const float *gamma, void *dx, float *dgamma, float *dbeta,
-                                 bool accumulate);
-
-/* -- cpu_attention.c -- */
-
-int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
-                             struct dl2_attention **out, struct dl2_error *error);
-void dl2_cpu_attention_free(struct dl2_attention *attention);
-void dl2_cpu_attention_forward(struct dl2_attention *attention, const void *qkv, void *y);
-void dl2_cpu_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
-                                void *dqkv);
-
-/* -- cpu_elementwise.c -- */
-
-void dl2_cpu_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
-                            const void *x, const float *class_token, const float *positions,
-                            void *y);
-void dl2_cpu_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
-                             const void *dy, void *dx, float *dclass_token, float *dpositions,
-                             bool accumulate);
-
-void dl2_cpu_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
-                      void *y, size_t count);
-void dl2_cpu_activate_backward(struct dl2_device *device, enum dl2_activation activation,
-                               const void *y, const void *dy, void *dx, size_t count);
-void dl2_cpu_gelu(struct dl2_device *device, const void *x, void *y, size_t count);
-void dl2_cpu_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
-                           size_t count);
-void dl2_cpu_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
-void dl2_cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
-                     uint64_t seed, uint64_t layer);
-void dl2_cpu_sgd_step(struct dl2_device *device, float *weights, void *lowered,
-                      const float *gradient, float *momentum, size_t count, bool decays,
-                      bool nesterov);
-void dl2_cpu_adamw_step(struct dl2_device *device, float *weights, void *lowered,
-                        const float *gradient, float *first, float *second, size_t count,
-                        bool decays);
-void dl2_cpu_move_average(struct dl2_device *device, float *average, const float *values,
-                          size_t count);
+/* dl2_cpu_NAME(), with the parameters that the table gives NAME. */
+#define DL2_CPU_DECLARE(name) __typeof__(*((struct dl2_device_class *)0)->name) dl2_cpu_##name;
+DL2_CPU_METHODS(DL2_CPU_DECLARE)
+#undef DL2_CPU_DECLARE
 
 #endif
