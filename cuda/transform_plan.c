@@ -30,28 +30,19 @@ size_t dl2_gpu_plan_scratch(const struct dl2_gpu_plan *plan)
     return plan->windows * 2 * sizeof(uint32_t) + plan->weights * sizeof(int16_t);
 }
 
-static bool add_axis(struct dl2_gpu_plan *plan, uint32_t origin, uint32_t step, uint32_t size,
-                     double shift, double limit_start, double limit_end, double start, double end,
-                     bool flip)
+static void add_axis(struct dl2_gpu_plan *plan, const struct dl2_resize_axis *axis, bool flip)
 {
-    if (!step || !(start < end && limit_start <= start && end <= limit_end))
-        return false;
-    const double low = floor((limit_start - origin) / step);
-    const double high = ceil((limit_end - origin) / step);
-    if (!(low >= 0 && high <= size))
-        return false;
-    const double begin = (start - shift - origin) / step - low;
-    const double scale = ((end - shift - origin) / step - low - begin) / plan->side;
+    const double scale = (axis->end - axis->start) / plan->side;
     const float width = scale < 1 ? 1 : (float)scale;
     const double widest = ceil(2 * (double)width);
-    const uint32_t samples = (uint32_t)high - (uint32_t)low;
+    const uint32_t samples = axis->high - axis->low;
     const uint32_t most = widest < samples ? (uint32_t)widest : samples;
     plan->axes[plan->axis_count++] = (struct dl2_gpu_axis){
-        .start = begin,
+        .start = axis->start,
         .scale = scale,
         .width = width,
         .inverse = 1 / width,
-        .low = (uint32_t)low,
+        .low = axis->low,
         .size = samples,
         .most = most,
         .flip = flip,
@@ -60,13 +51,6 @@ static bool add_axis(struct dl2_gpu_plan *plan, uint32_t origin, uint32_t step, 
     };
     plan->windows += plan->side;
     plan->weights += (size_t)most * plan->side;
-    return true;
-}
-
-static bool same_geometry(const struct dl2_plane *a, const struct dl2_plane *b)
-{
-    return a->x == b->x && a->y == b->y && a->step_x == b->step_x && a->step_y == b->step_y &&
-           a->width == b->width && a->height == b->height;
 }
 
 bool dl2_gpu_plan_add(struct dl2_gpu_plan *plan, const struct dl2_gpu_image *image)
@@ -90,23 +74,21 @@ bool dl2_gpu_plan_add(struct dl2_gpu_plan *plan, const struct dl2_gpu_image *ima
             *plan = before;
             return false;
         }
-        if (p && same_geometry(plane, plane - 1)) {
+        if (p && dl2_same_geometry(plane, plane - 1)) {
             resize->columns[p] = resize->columns[p - 1];
             resize->rows[p] = resize->rows[p - 1];
             continue;
         }
-        resize->columns[p] = plan->axis_count;
-        resize->rows[p] = plan->axis_count + 1;
+        struct dl2_resize_axis across, down;
         if (plan->axis_count + 2 > before.axis_count + DL2_GPU_AXES ||
-            !add_axis(plan, plane->x, plane->step_x, plane->width, (double)plane->shift_x,
-                      image->limit.left, image->limit.right, image->box.left, image->box.right,
-                      image->flip) ||
-            !add_axis(plan, plane->y, plane->step_y, plane->height, (double)plane->shift_y,
-                      image->limit.top, image->limit.bottom, image->box.top, image->box.bottom,
-                      false)) {
+            !dl2_resize_axes(plane, &image->limit, &image->box, &across, &down)) {
             *plan = before;
             return false;
         }
+        resize->columns[p] = plan->axis_count;
+        resize->rows[p] = plan->axis_count + 1;
+        add_axis(plan, &across, image->flip);
+        add_axis(plan, &down, false);
     }
     plan->images++;
     return true;

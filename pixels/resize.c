@@ -11,25 +11,15 @@
 
 /* ---- filters ---- */
 
-/* One axis of a plane, in its samples: what may be looked at, and what of it is shown. */
-struct axis {
-    uint32_t low, high;
-    double start, end;
-};
-
 static size_t round_up(size_t value, size_t to)
 {
     return (value + to - 1) / to * to;
 }
 
-/*
- * Along one axis of a plane that begins at pixel `origin`: the samples that a limit covers, and the
- * box. Samples lie `shift` pixels off the middle of what they cover. False where the limit is not
- * on the plane or the box not in the limit.
- */
+/* Samples lie `shift` pixels off the middle of what they cover. */
 static bool find_axis(uint32_t origin, uint32_t step, uint32_t size, double shift,
                       double limit_start, double limit_end, double start, double end,
-                      struct axis *axis)
+                      struct dl2_resize_axis *axis)
 {
     if (!step || !(start < end && limit_start <= start && end <= limit_end))
         return false;
@@ -37,13 +27,23 @@ static bool find_axis(uint32_t origin, uint32_t step, uint32_t size, double shif
     const double high = ceil((limit_end - origin) / step);
     if (!(low >= 0 && high <= size))
         return false;
-    *axis = (struct axis){
+    *axis = (struct dl2_resize_axis){
         .low = (uint32_t)low,
         .high = (uint32_t)high,
         .start = (start - shift - origin) / step - low,
         .end = (end - shift - origin) / step - low,
     };
     return true;
+}
+
+bool dl2_resize_axes(const struct dl2_plane *plane, const struct dl2_box *limit,
+                     const struct dl2_box *box, struct dl2_resize_axis *across,
+                     struct dl2_resize_axis *down)
+{
+    return find_axis(plane->x, plane->step_x, plane->width, (double)plane->shift_x, limit->left,
+                     limit->right, box->left, box->right, across) &&
+           find_axis(plane->y, plane->step_y, plane->height, (double)plane->shift_y, limit->top,
+                     limit->bottom, box->top, box->bottom, down);
 }
 
 /*
@@ -102,7 +102,7 @@ static void fill_picks(const struct dl2_resize_kernels *kernels, const uint32_t 
 }
 
 /* The filter of an axis in `memory`; backwards if `flip`. `columns`: in groups, for across(). */
-static int make_filter(const struct dl2_resize_kernels *kernels, const struct axis *axis,
+static int make_filter(const struct dl2_resize_kernels *kernels, const struct dl2_resize_axis *axis,
                        uint32_t count, bool columns, bool flip, struct dl2_bytes *memory,
                        struct dl2_filter *filter, struct dl2_error *error)
 {
@@ -152,7 +152,7 @@ static int make_filter(const struct dl2_resize_kernels *kernels, const struct ax
     return DL2_OK;
 }
 
-static bool same_geometry(const struct dl2_plane *a, const struct dl2_plane *b)
+bool dl2_same_geometry(const struct dl2_plane *a, const struct dl2_plane *b)
 {
     return a->x == b->x && a->y == b->y && a->step_x == b->step_x && a->step_y == b->step_y &&
            a->width == b->width && a->height == b->height && !(a->shift_x < b->shift_x) &&
@@ -181,16 +181,13 @@ static int make_filters(struct dl2_resizer *resizer, struct job *job, const stru
     const struct dl2_resize_output *out = job->out;
     for (unsigned p = 0; p < job->planes; p++) {
         const struct dl2_plane *plane = &job->raster->planes[p];
-        if (p && same_geometry(plane, plane - 1)) {
+        if (p && dl2_same_geometry(plane, plane - 1)) {
             job->columns[p] = job->columns[p - 1];
             job->rows[p] = job->rows[p - 1];
             continue;
         }
-        struct axis across, down;
-        if (!find_axis(plane->x, plane->step_x, plane->width, (double)plane->shift_x, limit->left,
-                       limit->right, box->left, box->right, &across) ||
-            !find_axis(plane->y, plane->step_y, plane->height, (double)plane->shift_y, limit->top,
-                       limit->bottom, box->top, box->bottom, &down))
+        struct dl2_resize_axis across, down;
+        if (!dl2_resize_axes(plane, limit, box, &across, &down))
             return dl2_error_set(
                 error, DL2_ERR_ARGUMENT,
                 "can't resize %g,%g to %g,%g within %g,%g to %g,%g of a plane of %ux%u samples",

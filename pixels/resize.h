@@ -26,6 +26,20 @@ struct dl2_box {
     double left, top, right, bottom;
 };
 
+/* One axis of a plane, in its samples: those that a limit covers, and where the box lies, which
+ * counts from `low`. */
+struct dl2_resize_axis {
+    uint32_t low, high;
+    double start, end;
+};
+
+/* Both axes of a plane; false where the limit is not on the plane or the box not in the limit. */
+bool dl2_resize_axes(const struct dl2_plane *plane, const struct dl2_box *limit,
+                     const struct dl2_box *box, struct dl2_resize_axis *across,
+                     struct dl2_resize_axis *down);
+/* Do two planes have the same axes? */
+bool dl2_same_geometry(const struct dl2_plane *a, const struct dl2_plane *b);
+
 /* Working memory, grown as needed and reused. One thread at a time. */
 struct dl2_resizer {
     const struct dl2_resize_kernels *kernels; /* chosen at first use */
