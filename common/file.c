@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/file.h"
 
+#include "common/quote.h"
 #include "common/thread.h"
 
 #include <dirent.h>
@@ -261,11 +262,6 @@ struct listing {
     size_t count;
 };
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int cannot(const struct listing *listing, const struct level *level, const char *name,
                   const char *what, struct dl2_error *error)
 {
@@ -310,7 +306,7 @@ static int read_folder(const struct listing *listing, const struct level *level,
     for (size_t i = 0; i < folder->count; i++, name += strlen(name) + 1)
         order[i] = name;
     if (folder->count)
-        qsort(order, folder->count, sizeof *order, compare_names);
+        qsort(order, folder->count, sizeof *order, dl2_compare_texts);
     return DL2_OK;
 }
 

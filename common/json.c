@@ -37,7 +37,7 @@ int dl2_json_save(const char *path, const json_t *json, struct dl2_error *error)
 {
     char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
     if (!text)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: JSON could not be made", path);
+        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     int status = dl2_bytes_append(&bytes, text, strlen(text), error);
     if (status == DL2_OK)
@@ -46,6 +46,13 @@ int dl2_json_save(const char *path, const json_t *json, struct dl2_error *error)
         status = dl2_file_write(path, bytes.data, bytes.size, error);
     dl2_bytes_free(&bytes);
     free(text);
+    return status;
+}
+
+int dl2_json_save_new(const char *path, json_t *json, struct dl2_error *error)
+{
+    const int status = dl2_json_save(path, json, error);
+    json_decref(json);
     return status;
 }
 

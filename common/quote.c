@@ -73,3 +73,8 @@ void dl2_list_name(char *list, size_t size, const char *name)
     const size_t used = strlen(list);
     snprintf(list + used, size - used, "%s%s", used ? ", " : "", name);
 }
+
+int dl2_compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}

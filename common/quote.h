@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text for people to read. File names may hold any bytes; some of them move the cursor, colour what
- * follows or begin a line of their own.
+ * Texts: for people to read, and in lists. File names may hold any bytes; some of them move the
+ * cursor, colour what follows or begin a line of their own.
  */
 #ifndef DL2_COMMON_QUOTE_H
 #define DL2_COMMON_QUOTE_H
@@ -21,6 +21,9 @@ char *dl2_quote(const char *text, char *out, size_t size);
 /* Bytes of the UTF-8 sequence (RFC 3629) at the start of a string that isn't empty; 0: it has none.
  */
 size_t dl2_utf8_length(const char *text);
+
+/* qsort()'s order of strings, by byte value. */
+int dl2_compare_texts(const void *a, const void *b);
 
 /* Appends a name to the list "a, b, c" in `list`, of `size` bytes. What doesn't fit is cut off. */
 void dl2_list_name(char *list, size_t size, const char *name);

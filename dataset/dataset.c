@@ -228,6 +228,17 @@ size_t dl2_dataset_count(const struct dl2_dataset *dataset)
     return dataset->count;
 }
 
+uint64_t dl2_dataset_bytes(const struct dl2_dataset *dataset)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(dataset, i, &sample);
+        bytes += sample.bytes;
+    }
+    return bytes;
+}
+
 unsigned dl2_dataset_class_count(const struct dl2_dataset *dataset)
 {
     return dataset->class_count;
@@ -236,6 +247,14 @@ unsigned dl2_dataset_class_count(const struct dl2_dataset *dataset)
 const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned label)
 {
     return label < dataset->class_count ? dataset->classes[label] : NULL;
+}
+
+bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_dataset *b)
+{
+    bool same = a->class_count == b->class_count;
+    for (unsigned i = 0; same && i < a->class_count; i++)
+        same = !strcmp(a->classes[i], b->classes[i]);
+    return same;
 }
 
 const char *dl2_dataset_container(const struct dl2_dataset *dataset)

@@ -77,10 +77,13 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
 void dl2_dataset_close(struct dl2_dataset *dataset);
 
 size_t dl2_dataset_count(const struct dl2_dataset *dataset);
+/* Encoded, of all its samples. */
+uint64_t dl2_dataset_bytes(const struct dl2_dataset *dataset);
 
 /* Classes, sorted by byte value, of the whole dataset whatever the split; 0 for a flat folder. */
 unsigned dl2_dataset_class_count(const struct dl2_dataset *dataset);
 const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned label);
+bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_dataset *b);
 
 /* The name of its container: "folder", "idx", "gulp" or "tar". */
 const char *dl2_dataset_container(const struct dl2_dataset *dataset);

@@ -97,15 +97,20 @@ static bool index_lay_out(const struct header *header, struct layout *layout)
 }
 
 /* The sum of a block as it is while its field for it is 0. */
-static uint64_t index_sum(const uint8_t *data, size_t size, XXH3_state_t *state)
+static int index_sum(const uint8_t *data, size_t size, uint64_t *sum, struct dl2_error *error)
 {
     struct header header;
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return dl2_error_memory(error, "a check sum");
     memcpy(&header, data, sizeof header);
     header.sum = 0;
     XXH3_64bits_reset(state);
     XXH3_64bits_update(state, &header, sizeof header);
     XXH3_64bits_update(state, data + sizeof header, size - sizeof header);
-    return XXH3_64bits_digest(state);
+    *sum = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return DL2_OK;
 }
 
 /* ---- Reading */
@@ -278,11 +283,8 @@ static int index_check_records(const struct dl2_index *index, struct dl2_error *
 
 static int index_check_sum(const void *data, size_t size, uint64_t wanted, struct dl2_error *error)
 {
-    XXH3_state_t *state = XXH3_createState();
-    if (!state)
-        return dl2_error_memory(error, "a check sum");
-    const uint64_t sum = index_sum(data, size, state);
-    XXH3_freeState(state);
+    uint64_t sum;
+    DL2_TRY(index_sum(data, size, &sum, error));
     return sum == wanted
                ? DL2_OK
                : dl2_error_set(error, DL2_ERR_FORMAT, "its check sum differs: it is damaged");
@@ -603,11 +605,9 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
     free(by_key);
     DL2_TRY(status);
     memcpy(block, header, sizeof *header);
-    XXH3_state_t *state = XXH3_createState();
-    if (!state)
-        return dl2_error_memory(error, "a dataset");
-    header->sum = htole64(index_sum(block, layout->end, state));
-    XXH3_freeState(state);
+    uint64_t sum;
+    DL2_TRY(index_sum(block, layout->end, &sum, error));
+    header->sum = htole64(sum);
     memcpy(block, header, sizeof *header);
     return DL2_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The shards that lie at a path: finding them, and scanning them all. */
 #include "common/file.h"
+#include "common/quote.h"
 #include "dataset/packed.h"
 
 #include <dirent.h>
@@ -209,11 +210,6 @@ static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
     return status;
 }
 
-static int compare_folders(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 static int add_shard_folder(struct dl2_shard_files *list, const char *name, struct dl2_error *error)
 {
     char **grown = dl2_realloc(list->folders, list->folder_count + 1, sizeof *grown);
@@ -242,7 +238,7 @@ static int list_shard_folders(struct dl2_shard_files *list, struct dl2_error *er
             status = add_shard_folder(list, entry->d_name, error);
     }
     closedir(folder);
-    qsort(list->folders, list->folder_count, sizeof *list->folders, compare_folders);
+    qsort(list->folders, list->folder_count, sizeof *list->folders, dl2_compare_texts);
     return status;
 }
 

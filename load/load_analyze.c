@@ -187,11 +187,7 @@ static int open_subject(struct dl2_load_analysis *analysis,
         return dl2_error_memory(error, "the analysis");
     DL2_TRY(dl2_load_open(analysis->options, path, &subject->dataset, error));
     subject->images = dl2_dataset_count(subject->dataset);
-    for (size_t i = 0; i < subject->images; i++) {
-        struct dl2_sample sample;
-        dl2_dataset_sample(subject->dataset, i, &sample);
-        subject->bytes += sample.bytes;
-    }
+    subject->bytes = dl2_dataset_bytes(subject->dataset);
     subject->decoded_bytes = decoded_bytes(subject);
     subject->quality = find_quality(analysis, subject->name);
     const double memory = (double)analysis->memory / (double)(subject->bytes + 1);

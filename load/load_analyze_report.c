@@ -219,10 +219,5 @@ static json_t *analysis_json(const struct dl2_load_analysis *analysis)
 
 int dl2_load_analysis_save(const struct dl2_load_analysis *analysis, struct dl2_error *error)
 {
-    const char *path = analysis->options->json_path;
-    json_t *json = analysis_json(analysis);
-    const int status = json ? dl2_json_save(path, json, error)
-                            : dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
-    json_decref(json);
-    return status;
+    return dl2_json_save_new(analysis->options->json_path, analysis_json(analysis), error);
 }

@@ -384,17 +384,6 @@ static json_t *bench_json(const struct bench *bench)
     return json;
 }
 
-static int save(const struct bench *bench, struct dl2_error *error)
-{
-    const char *path = bench->options->json_path;
-    json_t *json = bench_json(bench);
-    if (!json)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
-    const int status = dl2_json_save(path, json, error);
-    json_decref(json);
-    return status;
-}
-
 /* ---- */
 
 static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
@@ -411,7 +400,7 @@ static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
     DL2_TRY(status);
     print_bench(out, bench);
     if (bench->options->json_path)
-        DL2_TRY(save(bench, error));
+        DL2_TRY(dl2_json_save_new(bench->options->json_path, bench_json(bench), error));
     return bad;
 }
 

@@ -47,7 +47,7 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
         }
     }
     if (status == DL2_ERR_MEMORY)
-        return dl2_error_set(error, status, "%s", result->message);
+        return dl2_error_copy(error, result);
     return DL2_OK;
 }
 
@@ -64,30 +64,15 @@ static int tell_result(void *context, size_t slot, size_t item, struct dl2_error
     return DL2_OK;
 }
 
-static uint64_t count_bytes(const struct dl2_dataset *dataset)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
-        struct dl2_sample sample;
-        dl2_dataset_sample(dataset, i, &sample);
-        bytes += sample.bytes;
-    }
-    return bytes;
-}
-
 static int save(const struct check *check, const char *path, double seconds, double cpu_seconds,
                 struct dl2_error *error)
 {
     json_t *json =
         json_pack("{s:s, s:o, s:I, s:I, s:f, s:f, s:O}", "schema", "dl2-load-check/1", "path",
                   dl2_json_text(path), "images", (json_int_t)dl2_dataset_count(check->dataset),
-                  "bytes", (json_int_t)count_bytes(check->dataset), "seconds", seconds,
+                  "bytes", (json_int_t)dl2_dataset_bytes(check->dataset), "seconds", seconds,
                   "cpu_seconds", cpu_seconds, "bad", check->bad);
-    const int status =
-        json ? dl2_json_save(check->options->json_path, json, error)
-             : dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", check->options->json_path);
-    json_decref(json);
-    return status;
+    return dl2_json_save_new(check->options->json_path, json, error);
 }
 
 static int run_check(struct check *check, struct dl2_parallel *loop, struct dl2_error *error)

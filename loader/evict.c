@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Evicts files of a dataset, or parts of them, from the page cache. */
 #include "common/memory.h"
+#include "common/quote.h"
 #include "loader/engine.h"
 #include "loader/loader.h"
 
@@ -83,11 +84,6 @@ static int evict_file(const char *path, unsigned char *resident, struct pages *p
     return status;
 }
 
-static int compare_paths(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 /* Lists the files that samples lie in, sorted, with few duplicates: neighbours share a shard. */
 static size_t list_paths(const struct dl2_dataset *dataset, const char **paths)
 {
@@ -99,7 +95,7 @@ static size_t list_paths(const struct dl2_dataset *dataset, const char **paths)
         if (!count || paths[count - 1] != location.path)
             paths[count++] = location.path;
     }
-    qsort(paths, count, sizeof *paths, compare_paths);
+    qsort(paths, count, sizeof *paths, dl2_compare_texts);
     return count;
 }
 

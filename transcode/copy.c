@@ -5,6 +5,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/option.h"
+#include "common/quote.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
 #include "transcode/output_folder.h"
@@ -38,16 +39,6 @@ struct copy {
 
 /* ---- Is there anything to do? */
 
-static bool same_classes(const struct dl2_dataset *a, const struct dl2_dataset *b)
-{
-    if (dl2_dataset_class_count(a) != dl2_dataset_class_count(b))
-        return false;
-    for (unsigned i = 0; i < dl2_dataset_class_count(a); i++)
-        if (strcmp(dl2_dataset_class_name(a, i), dl2_dataset_class_name(b, i)) != 0)
-            return false;
-    return true;
-}
-
 /* Does DEST hold the samples of SOURCE, packed after SOURCE was last changed? */
 static bool is_current(const struct copy *copy)
 {
@@ -59,7 +50,7 @@ static bool is_current(const struct copy *copy)
     bool same = !strcmp(dl2_dataset_container(there), copy->options->pack.container) &&
                 dl2_dataset_count(there) == dl2_dataset_count(copy->dataset) &&
                 dl2_dataset_has_parts(there) == dl2_dataset_has_parts(copy->dataset) &&
-                same_classes(there, copy->dataset);
+                dl2_dataset_same_classes(there, copy->dataset);
     for (size_t i = 0; same && i < dl2_dataset_count(there); i++) {
         struct dl2_sample a, b;
         dl2_dataset_sample(copy->dataset, i, &a);
@@ -210,11 +201,6 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
 
 /* ---- Images in a folder DEST that SOURCE lacks */
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* The names of SOURCE's images in DEST, sorted; "KEY." where the bytes told the extension. */
 static int list_expected(const struct copy *copy, char ***out, struct dl2_error *error)
 {
@@ -231,7 +217,7 @@ static int list_expected(const struct copy *copy, char ***out, struct dl2_error 
     }
     if (!names)
         return dl2_error_memory(error, "a copy");
-    qsort(names, count, sizeof *names, compare_names);
+    qsort(names, count, sizeof *names, dl2_compare_texts);
     *out = names;
     return DL2_OK;
 }
@@ -239,14 +225,14 @@ static int list_expected(const struct copy *copy, char ***out, struct dl2_error 
 /* Is the file called `name`, below DEST, one of them? Changes it for a moment. */
 static bool is_expected(char **expected, size_t count, char *name)
 {
-    if (bsearch(&name, expected, count, sizeof *expected, compare_names))
+    if (bsearch(&name, expected, count, sizeof *expected, dl2_compare_texts))
         return true;
     const size_t stem = dl2_path_stem_length(name);
     if (!name[stem])
         return false;
     const char kept = name[stem + 1];
     name[stem + 1] = '\0';
-    const bool found = bsearch(&name, expected, count, sizeof *expected, compare_names) != NULL;
+    const bool found = bsearch(&name, expected, count, sizeof *expected, dl2_compare_texts) != NULL;
     name[stem + 1] = kept;
     return found;
 }
@@ -316,16 +302,6 @@ static int copy_summary(const struct copy *copy, struct dl2_error *error)
     return status;
 }
 
-static void count_samples(struct copy *copy)
-{
-    copy->result->images = dl2_dataset_count(copy->dataset);
-    for (size_t i = 0; i < copy->result->images; i++) {
-        struct dl2_sample sample;
-        dl2_dataset_sample(copy->dataset, i, &sample);
-        copy->result->bytes += sample.bytes;
-    }
-}
-
 static int run_copy(struct copy *copy, struct dl2_error *error)
 {
     struct dl2_dataset_options images = DL2_DATASET_DEFAULTS;
@@ -337,7 +313,8 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
          i++)
         dl2_progress_message(copy->progress, "%s: %s", copy->options->source, text);
     if (copy->packed && is_current(copy)) {
-        count_samples(copy);
+        copy->result->images = dl2_dataset_count(copy->dataset);
+        copy->result->bytes = dl2_dataset_bytes(copy->dataset);
         return DL2_OK;
     }
     if (copy->packed)

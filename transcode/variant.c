@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/option.h"
 #include "transcode/output_folder.h"
 
 #include <errno.h>
@@ -280,11 +281,7 @@ static bool look_into_container(struct dl2_variant *variant, const struct dl2_so
     struct dl2_dataset *packed;
     if (dl2_dataset_open(variant->root, &everything, &packed, NULL) < 0)
         return false;
-    const unsigned classes = dl2_dataset_class_count(packed);
-    bool same = classes == dl2_dataset_class_count(items->dataset);
-    for (unsigned i = 0; same && i < classes; i++)
-        same =
-            !strcmp(dl2_dataset_class_name(packed, i), dl2_dataset_class_name(items->dataset, i));
+    const bool same = dl2_dataset_same_classes(packed, items->dataset);
     *count = dl2_dataset_count(packed);
     for (size_t i = 0; same && i < items->count; i++) {
         size_t number, frames;
@@ -711,9 +708,7 @@ void dl2_variant_free(struct dl2_variant *variant, size_t items)
     dl2_writer_close(variant->writer);
     for (size_t i = 0; variant->errors && i < items; i++)
         free(variant->errors[i]);
-    for (size_t i = 0; i < variant->stray_count; i++)
-        free(variant->strays[i]);
-    free(variant->strays);
+    dl2_free_list(variant->strays);
     free(variant->errors);
     free(variant->records);
     json_decref(variant->about);
