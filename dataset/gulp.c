@@ -160,11 +160,6 @@ static int gulp_read_classes(const struct dl2_bytes *text, char ***out, uint32_t
 
 /* ---- Writing */
 
-static int gulp_append(struct dl2_bytes *out, const char *text, struct dl2_error *error)
-{
-    return dl2_bytes_append(out, text, strlen(text), error);
-}
-
 /* The next code point of UTF-8 that is known to be valid. */
 static uint32_t gulp_next_code(const char **text)
 {
@@ -178,30 +173,25 @@ static uint32_t gulp_next_code(const char **text)
     return code;
 }
 
-/* Appends a JSON string in ASCII, as Python's json.dump() writes it, which GulpIO uses. */
-static int gulp_append_json(struct dl2_bytes *out, const char *text, struct dl2_error *error)
+/* Prints a JSON string in ASCII, as Python's json.dump() writes it, which GulpIO uses. */
+static void gulp_print_json(FILE *out, const char *text)
 {
-    DL2_TRY(gulp_append(out, "\"", error));
+    fputc('"', out);
     while (*text) {
         static const char specials[] = "\"\\\n\r\t\f\b", names[] = "\"\\nrtfb";
         const char *special = strchr(specials, *text);
-        char escape[16];
-        if (special) {
-            snprintf(escape, sizeof escape, "\\%c", names[special - specials]);
-            text++;
-        } else {
-            const uint32_t code = gulp_next_code(&text);
-            if (code >= ' ' && code <= '~')
-                snprintf(escape, sizeof escape, "%c", (char)code);
-            else if (code < 0x10000)
-                snprintf(escape, sizeof escape, "\\u%04" PRIx32, code);
-            else
-                snprintf(escape, sizeof escape, "\\u%04" PRIx32 "\\u%04" PRIx32,
-                         0xd800 + ((code - 0x10000) >> 10), 0xdc00 + (code & 0x3ff));
-        }
-        DL2_TRY(gulp_append(out, escape, error));
+        const uint32_t code = gulp_next_code(&text);
+        if (special)
+            fprintf(out, "\\%c", names[special - specials]);
+        else if (code >= ' ' && code <= '~')
+            fputc((int)code, out);
+        else if (code < 0x10000)
+            fprintf(out, "\\u%04" PRIx32, code);
+        else
+            fprintf(out, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + ((code - 0x10000) >> 10),
+                    0xdc00 + (code & 0x3ff));
     }
-    return gulp_append(out, "\"", error);
+    fputc('"', out);
 }
 
 static bool gulp_is_utf8(const char *text)
@@ -226,45 +216,41 @@ static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shar
                           uint64_t *offset, struct dl2_error *error)
 {
     const size_t fill = -sample->size % ALIGNMENT;
-    struct dl2_bytes *meta = &output->companion;
-    char numbers[96];
+    FILE *meta = output->companion;
     *offset = output->bytes;
-    snprintf(numbers, sizeof numbers,
-             ": {\"frame_info\": [[%" PRIu64 ", %zu, %zu]], \"meta_data\": ", output->bytes, fill,
-             sample->size + fill);
     DL2_TRY(dl2_shard_put(output, sample->data, sample->size, error));
     DL2_TRY(dl2_shard_put_zeros(output, fill, error));
-    DL2_TRY(gulp_append(meta, output->samples ? ", " : "{", error));
-    DL2_TRY(gulp_append_json(meta, sample->id, error));
-    DL2_TRY(gulp_append(meta, numbers, error));
-    DL2_TRY(gulp_append(meta, "[{\"id\": ", error));
-    DL2_TRY(gulp_append_json(meta, sample->id, error));
+    fputs(output->samples ? ", " : "{", meta);
+    gulp_print_json(meta, sample->id);
+    fprintf(meta,
+            ": {\"frame_info\": [[%" PRIu64 ", %zu, %zu]], \"meta_data\": [{\"id\": ", *offset,
+            fill, sample->size + fill);
+    gulp_print_json(meta, sample->id);
     if (sample->class) {
-        DL2_TRY(gulp_append(meta, ", \"label\": ", error));
-        DL2_TRY(gulp_append_json(meta, sample->class, error));
-        snprintf(numbers, sizeof numbers, ", \"idx\": %d", sample->label);
-        DL2_TRY(gulp_append(meta, numbers, error));
+        fputs(", \"label\": ", meta);
+        gulp_print_json(meta, sample->class);
+        fprintf(meta, ", \"idx\": %d", sample->label);
     }
-    return gulp_append(meta, "}]}", error);
+    fputs("}]}", meta);
+    return DL2_OK;
 }
 
 static int gulp_write_end(struct dl2_shard_output *output, struct dl2_error *error)
 {
-    return gulp_append(&output->companion, "}", error);
+    (void)error;
+    fputc('}', output->companion);
+    return DL2_OK;
 }
 
 /* {"rose": 0, "tulip": 1} */
-static int gulp_write_classes(const char *const *names, uint32_t count, struct dl2_bytes *out,
-                              struct dl2_error *error)
+static void gulp_write_classes(const char *const *names, uint32_t count, FILE *out)
 {
     for (uint32_t i = 0; i < count; i++) {
-        char number[24];
-        snprintf(number, sizeof number, ": %" PRIu32, i);
-        DL2_TRY(gulp_append(out, i ? ", " : "{", error));
-        DL2_TRY(gulp_append_json(out, names[i], error));
-        DL2_TRY(gulp_append(out, number, error));
+        fputs(i ? ", " : "{", out);
+        gulp_print_json(out, names[i]);
+        fprintf(out, ": %" PRIu32, i);
     }
-    return gulp_append(out, "}", error);
+    fputc('}', out);
 }
 
 /* ---- The row */

@@ -53,8 +53,9 @@ struct dl2_shard_output {
     const char *path; /* its final one, for messages */
     uint64_t bytes;   /* written so far */
     uint32_t samples;
-    struct dl2_bytes companion; /* contents of the companion, written when the shard is closed */
-    struct dl2_bytes scratch;   /* the format's own */
+    FILE *companion; /* of formats that have one; its errors are looked for when it is closed */
+    const char *companion_path;
+    struct dl2_bytes scratch; /* the format's own */
 };
 
 /* A sample to be written. */
@@ -98,9 +99,8 @@ struct dl2_shard_format {
                      uint64_t *offset, struct dl2_error *error);
     /* Writes what stands after the last sample. */
     int (*write_end)(struct dl2_shard_output *output, struct dl2_error *error);
-    /* Appends the list of classes to `out`; nothing if the format cannot hold these names. */
-    int (*write_classes)(const char *const *names, uint32_t count, struct dl2_bytes *out,
-                         struct dl2_error *error);
+    /* Prints the list of classes; nothing if the format cannot hold these names. */
+    void (*write_classes)(const char *const *names, uint32_t count, FILE *out);
 };
 
 /* packed.c: the reader of every packed container. */

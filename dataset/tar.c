@@ -718,18 +718,13 @@ static int tar_write_end(struct dl2_shard_output *output, struct dl2_error *erro
 }
 
 /* A name a line; no list if a name has a newline of its own, since the index has all names. */
-static int tar_write_classes(const char *const *names, uint32_t count, struct dl2_bytes *out,
-                             struct dl2_error *error)
+static void tar_write_classes(const char *const *names, uint32_t count, FILE *out)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (strpbrk(names[i], "\r\n")) {
-            out->size = 0;
-            return DL2_OK;
-        }
-        DL2_TRY(dl2_bytes_append(out, names[i], strlen(names[i]), error));
-        DL2_TRY(dl2_bytes_append(out, "\n", 1, error));
-    }
-    return DL2_OK;
+    for (uint32_t i = 0; i < count; i++)
+        if (strpbrk(names[i], "\r\n"))
+            return;
+    for (uint32_t i = 0; i < count; i++)
+        fprintf(out, "%s\n", names[i]);
 }
 
 /* ---- The row */

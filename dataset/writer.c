@@ -264,10 +264,12 @@ static int begin_shard(struct dl2_writer *writer, struct group *group, struct dl
     struct dl2_shard_output *output = &group->output;
     output->bytes = 0;
     output->samples = 0;
-    output->companion.size = 0;
     DL2_TRY(
         create_file(writer, group, &writer->format->shard, &output->file, &output->path, error));
     setvbuf(output->file, NULL, _IOFBF, BUFFER_BYTES);
+    if (writer->format->companion.start)
+        DL2_TRY(create_file(writer, group, &writer->format->companion, &output->companion,
+                            &output->companion_path, error));
     group->shard = writer->draft.shard_count;
     return dl2_index_draft_add_shard(&writer->draft, output->path + strlen(writer->root) + 1, 0, 0,
                                      error);
@@ -288,33 +290,22 @@ int dl2_shard_put_zeros(struct dl2_shard_output *output, size_t size, struct dl2
     return dl2_shard_put(output, zeros, size, error);
 }
 
-/* Closes a file; raises *mtime_ns to the time of its last change. */
-static int close_file(FILE *file, const char *path, int64_t *mtime_ns, struct dl2_error *error)
+/* Closes *file if it is open; raises *mtime_ns to the time of its last change. */
+static int close_file(FILE **file, const char *path, int64_t *mtime_ns, struct dl2_error *error)
 {
     struct stat info = {0};
     int status = DL2_OK;
+    if (!*file)
+        return DL2_OK;
     /* Bytes that are still in the buffer would change the time again. */
-    if (fflush(file) != 0 || fstat(fileno(file), &info) != 0)
+    if (fflush(*file) != 0 || ferror(*file) || fstat(fileno(*file), &info) != 0)
         status = dl2_error_system(error, "%s: cannot be written", path);
-    if (fclose(file) != 0 && status == DL2_OK)
+    if (fclose(*file) != 0 && status == DL2_OK)
         status = dl2_error_system(error, "%s: cannot be written", path);
+    *file = NULL;
     const int64_t time = dl2_mtime_ns(&info);
     *mtime_ns = time > *mtime_ns ? time : *mtime_ns;
     return status;
-}
-
-static int write_companion(struct dl2_writer *writer, struct group *group, int64_t *mtime_ns,
-                           struct dl2_error *error)
-{
-    FILE *file;
-    const char *path;
-    const struct dl2_bytes *text = &group->output.companion;
-    DL2_TRY(create_file(writer, group, &writer->format->companion, &file, &path, error));
-    int status = DL2_OK;
-    if (fwrite(text->data, 1, text->size, file) != text->size)
-        status = dl2_error_system(error, "%s: cannot be written", path);
-    const int closed = close_file(file, path, mtime_ns, error);
-    return status < 0 ? status : closed;
 }
 
 static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_error *error)
@@ -323,16 +314,12 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
     if (!output->file)
         return DL2_OK;
     struct dl2_index_draft_shard *shard = &writer->draft.shards[group->shard];
-    int status = writer->format->write_end(output, error);
-    const int closed = close_file(output->file, output->path, &shard->mtime_ns, error);
-    output->file = NULL;
+    DL2_TRY(writer->format->write_end(output, error));
+    DL2_TRY(close_file(&output->file, output->path, &shard->mtime_ns, error));
+    DL2_TRY(close_file(&output->companion, output->companion_path, &shard->mtime_ns, error));
     shard->bytes = output->bytes;
-    if (status == DL2_OK)
-        status = closed;
-    if (status == DL2_OK && writer->format->companion.start)
-        status = write_companion(writer, group, &shard->mtime_ns, error);
     group->number++;
-    return status;
+    return DL2_OK;
 }
 
 /* ---- Samples */
@@ -443,17 +430,21 @@ int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *exten
 static int write_classes(const struct dl2_writer *writer, const struct group *group,
                          struct dl2_error *error)
 {
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    char *path = NULL;
-    int status = writer->format->write_classes((const char *const *)writer->draft.classes,
-                                               writer->draft.class_count, &text, error);
-    if (status == DL2_OK &&
+    char *text = NULL, *path = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out)
+        writer->format->write_classes((const char *const *)writer->draft.classes,
+                                      writer->draft.class_count, out);
+    const bool whole = out && !ferror(out);
+    int status = DL2_OK;
+    if (!out || fclose(out) != 0 || !whole ||
         asprintf(&path, "%s/%s%s", writer->root, group->folder, writer->format->classes_name) < 0)
         status = dl2_error_memory(error, "a dataset");
-    if (status == DL2_OK && text.size)
-        status = dl2_file_write(path, text.data, text.size, error);
+    else if (size)
+        status = dl2_file_write(path, text, size, error);
     free(path);
-    dl2_bytes_free(&text);
+    free(text);
     return status;
 }
 
@@ -480,7 +471,8 @@ void dl2_writer_close(struct dl2_writer *writer)
     for (size_t i = 0; i < writer->group_count; i++) {
         if (writer->groups[i].output.file)
             fclose(writer->groups[i].output.file);
-        dl2_bytes_free(&writer->groups[i].output.companion);
+        if (writer->groups[i].output.companion)
+            fclose(writer->groups[i].output.companion);
         dl2_bytes_free(&writer->groups[i].output.scratch);
         free(writer->groups[i].folder);
     }
