@@ -114,7 +114,7 @@ static int val_from_json(const json_t *list, struct dl2_run_state *state, struct
     json_array_foreach(list, i, set) state->val[i] = (struct dl2_train_val){
         dl2_json_get_text(set, "name", "?"), (uint64_t)dl2_json_get_integer(set, "images", 0),
         dl2_json_get_real(set, "loss", NAN), dl2_json_get_real(set, "top1", NAN),
-        dl2_json_get_real(set, "top5", NAN)};
+        dl2_json_get_real(set, "top5", NAN), json_object_get(set, "predictions") != NULL};
     return DL2_OK;
 }
 

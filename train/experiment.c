@@ -3,6 +3,7 @@
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/memory.h"
+#include "train/predictions.h"
 #include "train/run.h"
 #include "train/train_options.h"
 
@@ -298,6 +299,9 @@ void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t
         json_object_set_new(set, "loss", dl2_json_real(val->loss));
         json_object_set_new(set, "top1", dl2_json_real(val->top1));
         json_object_set_new(set, "top5", dl2_json_real(val->top5));
+        char name[DL2_PREDICTIONS_NAME];
+        if (val->predictions)
+            json_object_set_new(set, "predictions", json_string(dl2_predictions_name(i, name)));
         json_array_append_new(list, set);
     }
     json_object_set_new(record, "val", list);

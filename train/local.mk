@@ -6,11 +6,13 @@ libtrainer_la_SOURCES = \
 	train/experiment.c \
 	train/feed.c train/feed.h \
 	train/mixup.c train/mixup.h \
+	train/predictions.c train/predictions.h \
 	train/run.c train/run.h \
 	train/checkpoint.c train/checkpoint.h \
 	train/schedule.c train/schedule.h \
 	train/train_options.c train/train_options.h \
-	train/trainer.c train/trainer.h
+	train/trainer.c train/trainer.h \
+	train/validation.c
 libtrainer_la_LIBADD = libnetwork.la libdecoders.la libloader.la $(ZLIB_LIBS)
 
 bin_PROGRAMS += dl2-train

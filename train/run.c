@@ -36,6 +36,12 @@ void dl2_run_note(struct dl2_run *run, const char *format, ...)
     run->events.note(run->events.context, text);
 }
 
+void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total)
+{
+    if (run->events.stepped)
+        run->events.stepped(run->events.context, what, done, total);
+}
+
 static void keep_bad(struct dl2_run *run, const json_t *texts)
 {
     size_t i;
@@ -79,6 +85,44 @@ int dl2_run_agree(struct dl2_run *run, int status, struct dl2_error *error)
     status = dl2_world_agree(run->config->world, status, error);
     run->common = status < 0 && status != DL2_ERR_CANCELED;
     return status;
+}
+
+double dl2_run_position(const struct dl2_run *run)
+{
+    if (run->state.batch == 0)
+        return run->state.pass_start;
+    uint64_t steps = dl2_feed_steps(run->feed);
+    if (run->state.batch >= steps)
+        return run->state.pass_start + 1;
+    return run->state.pass_start + (double)run->state.batch / (double)steps;
+}
+
+/* Epochs that the whole run comes to; INFINITY where only a budget will tell and it can't yet. */
+static double run_length(const struct dl2_run *run)
+{
+    double length = 0;
+    for (size_t i = 0; i < run->stage_count; i++)
+        length += run->stages[i].epochs;
+    if (run->config->time_budget > 0)
+        length = fmin(length,
+                      dl2_budget_epochs(&run->budget, dl2_run_position(run), dl2_run_elapsed(run)));
+    return length;
+}
+
+/* A device that has failed does nothing more, and so leaves out sums that the others wait for: that
+ * is reported at once, and not when somebody asks for its losses. */
+int dl2_run_look(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    const struct dl2_error *failure = &run->device->failure;
+    if (failure->status)
+        return dl2_error_set(error, failure->status, "%s", failure->message);
+    double seen[] = {config->stop && *config->stop,
+                     dl2_world_rank(config->world) == 0 ? run_length(run) : 0};
+    DL2_TRY(dl2_world_sum(config->world, seen, 2, error));
+    run->stopping = seen[0] > 0;
+    run->length = seen[1];
+    return DL2_OK;
 }
 
 unsigned dl2_run_processors(const struct dl2_run *run)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A training run, shared by the files of the trainer: run.c opens and closes it, trainer.c drives
- * it, experiment.c describes it in the report. Private to them; others include trainer.h.
+ * it, validation.c validates it, experiment.c describes it in the report. Private to them; others
+ * include trainer.h.
  */
 #ifndef DL2_TRAIN_RUN_H
 #define DL2_TRAIN_RUN_H
@@ -43,7 +44,7 @@ struct dl2_run {
     struct dl2_run_state state;
     double elapsed_before; /* of the parts before this one */
     double run_stop;       /* position where this part ends; INFINITY without run_epochs */
-    /* All ranks agree on these: look() in trainer.c. */
+    /* All ranks agree on these: dl2_run_look(). */
     double length;    /* epochs that the whole run comes to; INFINITY: not known yet */
     bool stopping;    /* a rank was asked to stop */
     bool interrupted; /* that ended a validation */
@@ -67,12 +68,29 @@ int dl2_run_open_val(struct dl2_run *run, size_t set, struct dl2_feed **out,
 int dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed, struct dl2_error *error);
 /* dl2_world_agree(); a failure is then common to all ranks. */
 int dl2_run_agree(struct dl2_run *run, int status, struct dl2_error *error);
+/* Epochs that are done. */
+double dl2_run_position(const struct dl2_run *run);
+/* Decides with the other ranks whether to stop (any rank's signal says so), and how long the run
+ * is, which with a time budget rank 0's clock says. Collective, before every step. */
+int dl2_run_look(struct dl2_run *run, struct dl2_error *error);
 /* This rank's share of the processors, at least 1. */
 unsigned dl2_run_processors(const struct dl2_run *run);
 DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
+void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total);
 
 /* Seconds since the run began, all its parts together. */
 double dl2_run_elapsed(const struct dl2_run *run);
+
+/* validation.c. The devices' sums since the last time, added up over the ranks. Collective. */
+int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error);
+/* Puts the averages of the weights in their place, where the run has any, or takes them out. */
+int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error);
+/* Validates on all sets, for state.val and the record of pass number `pass`; with `keep` it writes
+ * the predictions. DL2_ERR_CANCELED, without a message, when the run was asked to stop. */
+int dl2_run_validate(struct dl2_run *run, uint64_t pass, bool keep, json_t *record,
+                     struct dl2_error *error);
+/* What a validation will cost, from a few batches of each set, for a time budget to set aside. */
+int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error);
 
 /* experiment.c: the arguments by option name, the part of them that must not change on resuming,
  * and the report. */

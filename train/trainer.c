@@ -19,58 +19,8 @@
 #define SAME 1e-9
 /* Steps from one look at the loss to the next. */
 #define LOOK_EVERY 100
-/* Batches of each validation set that tell a time budget what a validation costs. */
-#define PROBE_BATCHES 4
-
-static void tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total)
-{
-    if (run->events.stepped)
-        run->events.stepped(run->events.context, what, done, total);
-}
 
 /* -- positions -- */
-
-static double position(const struct dl2_run *run)
-{
-    if (run->state.batch == 0)
-        return run->state.pass_start;
-    uint64_t steps = dl2_feed_steps(run->feed);
-    if (run->state.batch >= steps)
-        return run->state.pass_start + 1;
-    return run->state.pass_start + (double)run->state.batch / (double)steps;
-}
-
-/* Epochs that the whole run comes to; INFINITY where only a budget will tell and it can't yet. */
-static double run_length(const struct dl2_run *run)
-{
-    double length = 0;
-    for (size_t i = 0; i < run->stage_count; i++)
-        length += run->stages[i].epochs;
-    if (run->config->time_budget > 0)
-        length = fmin(length, dl2_budget_epochs(&run->budget, position(run), dl2_run_elapsed(run)));
-    return length;
-}
-
-/*
- * Decisions that ranks must make together: whether to stop, which signals say to any of them, and
- * how long the run is, which with a budget rank 0's clock says. All ranks, before every step.
- *
- * A device that has failed does nothing more, and so leaves out sums that the others' wait for:
- * that is told at once, and not when somebody asks for its losses.
- */
-static int look(struct dl2_run *run, struct dl2_error *error)
-{
-    const struct dl2_train_config *config = run->config;
-    const struct dl2_error *failure = &run->device->failure;
-    if (failure->status)
-        return dl2_error_set(error, failure->status, "%s", failure->message);
-    double seen[] = {config->stop && *config->stop,
-                     dl2_world_rank(config->world) == 0 ? run_length(run) : 0};
-    DL2_TRY(dl2_world_sum(config->world, seen, 2, error));
-    run->stopping = seen[0] > 0;
-    run->length = seen[1];
-    return DL2_OK;
-}
 
 /* Epochs from one step of the optimiser to the next. */
 static double step_epochs(const struct dl2_run *run)
@@ -82,7 +32,7 @@ static double step_epochs(const struct dl2_run *run)
 static bool reached(const struct dl2_run *run, double at)
 {
     double slack = run->config->time_budget > 0 && run->feed ? step_epochs(run) / 2 : SAME;
-    return position(run) >= at - slack;
+    return dl2_run_position(run) >= at - slack;
 }
 
 static double stage_end(const struct dl2_run *run, size_t stage)
@@ -102,26 +52,16 @@ static double learning_rate(const struct dl2_run *run)
     if (config->lr_per_epoch)
         return dl2_schedule_lr(&schedule, run->state.pass_start);
     schedule.interval = step_epochs(run);
-    return dl2_schedule_lr(&schedule, position(run));
+    return dl2_schedule_lr(&schedule, dl2_run_position(run));
 }
 
 /* -- one step -- */
-
-/* The devices' sums since the last time, added up over the ranks; counts are exact up to 2^53. */
-static int world_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error)
-{
-    DL2_TRY(dl2_network_take_sums(run->network, sums, error));
-    double all[] = {sums->loss, (double)sums->counted, (double)sums->top1, (double)sums->top5};
-    DL2_TRY(dl2_world_sum(run->config->world, all, 4, error));
-    *sums = (struct dl2_loss_sums){all[0], (uint64_t)all[1], (uint64_t)all[2], (uint64_t)all[3]};
-    return DL2_OK;
-}
 
 /* Moves them into the pass'. */
 static int take_sums(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_loss_sums sums;
-    DL2_TRY(world_sums(run, &sums, error));
+    DL2_TRY(dl2_run_sums(run, &sums, error));
     run->common = !isfinite(sums.loss);
     if (run->common)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -273,8 +213,8 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
     run->joules_seen = dl2_monitor_joules(run->monitor);
     DL2_TRY(start_feed(run, error));
     for (;;) {
-        DL2_TRY(look(run, error));
-        double before = position(run);
+        DL2_TRY(dl2_run_look(run, error));
+        double before = dl2_run_position(run);
         if (state->batch >= steps || reached(run, run->length) ||
             reached(run, stage_end(run, state->stage))) {
             state->trained = true;
@@ -287,11 +227,11 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
         DL2_TRY(train_step(run, learning_rate(run), error));
         if (++updates % LOOK_EVERY == 0)
             DL2_TRY(take_sums(run, error));
-        double now = dl2_clock_wall(), after = position(run);
+        double now = dl2_clock_wall(), after = dl2_run_position(run);
         state->seconds += now - last;
         dl2_budget_trained(&run->budget, after - before, now - last);
         last = now;
-        tell_step(run, "train", state->batch, steps);
+        dl2_run_tell_step(run, "train", state->batch, steps);
         if (state->batch < steps && checkpoint_due(run, before, after)) {
             DL2_TRY(take_sums(run, error));
             take_joules(run);
@@ -305,124 +245,6 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
     state->seconds += dl2_clock_wall() - waited;
     take_joules(run);
     return dl2_run_note_bad(run, run->feed, error);
-}
-
-/* -- validation -- */
-
-static int evaluate(struct dl2_run *run, struct dl2_feed *feed, uint64_t most,
-                    double *batch_seconds, struct dl2_error *error)
-{
-    uint64_t steps = dl2_feed_steps(feed), done = 0;
-    double first = 0, began = dl2_clock_wall();
-    DL2_TRY(dl2_feed_start_epoch(feed, 0, 0, error));
-    while (done < most) {
-        DL2_TRY(look(run, error));
-        run->interrupted = run->stopping;
-        if (run->interrupted)
-            return DL2_ERR_CANCELED;
-        struct dl2_batch *batch;
-        int got = dl2_feed_next(feed, &batch, error);
-        if (got < 0)
-            return got;
-        if (got == 0)
-            break;
-        const struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL,
-                                                1};
-        /* In the last step some ranks may have none. */
-        int status = batch->count ? dl2_network_evaluate(run->network, &input, error) : DL2_OK;
-        dl2_network_wait_input(run->network);
-        dl2_feed_release(feed, batch);
-        DL2_TRY(status);
-        if (++done == 1)
-            first = dl2_clock_wall();
-        tell_step(run, "validate", done, steps);
-    }
-    double now = dl2_clock_wall();
-    /* The first batch fills queues and makes plans. */
-    *batch_seconds = done > 1 ? (now - first) / (double)(done - 1) : now - began;
-    return DL2_OK;
-}
-
-static int validate_set(struct dl2_run *run, size_t set, struct dl2_train_val *out,
-                        struct dl2_error *error)
-{
-    const struct dl2_run_data *data = &run->val[set];
-    struct dl2_feed *feed;
-    struct dl2_loss_sums sums;
-    double unused;
-    DL2_TRY(dl2_run_open_val(run, set, &feed, error));
-    int status = evaluate(run, feed, UINT64_MAX, &unused, error);
-    if (status == DL2_OK)
-        status = dl2_run_note_bad(run, feed, error);
-    dl2_feed_destroy(feed);
-    DL2_TRY(status);
-    DL2_TRY(world_sums(run, &sums, error));
-    run->common = sums.counted == 0;
-    if (run->common)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "none of the %llu validation images of %s can be read",
-                             (unsigned long long)data->images, data->path);
-    const double counted = (double)sums.counted;
-    *out = (struct dl2_train_val){data->name, sums.counted, sums.loss / counted,
-                                  (double)sums.top1 / counted, (double)sums.top5 / counted};
-    return DL2_OK;
-}
-
-/* Puts the averages of the weights in their place, where the run has any, or takes them out. */
-static int use_average(struct dl2_run *run, bool use, struct dl2_error *error)
-{
-    bool there = run->config->average_decay > 0 && run->state.updates > 0;
-    return there ? dl2_network_use_average(run->network, use, error) : DL2_OK;
-}
-
-/* Validates on all sets, for state.val and the record of pass number `pass`. DL2_ERR_CANCELED,
- * without a message, when the run was asked to stop. */
-static int validate(struct dl2_run *run, uint64_t pass, json_t *record, struct dl2_error *error)
-{
-    const double began = dl2_clock_wall();
-    struct dl2_train_val *val = dl2_calloc(run->val_count, sizeof *val);
-    if (!val)
-        return dl2_error_memory(error, "a validation");
-    /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
-    int status = dl2_checkpoint_share_statistics(run->network, run->config->world, error);
-    if (status == DL2_OK)
-        status = use_average(run, true, error);
-    for (size_t i = 0; i < run->val_count && status == DL2_OK; i++)
-        status = validate_set(run, i, &val[i], error);
-    int back = use_average(run, false, status == DL2_OK ? error : NULL);
-    status = status == DL2_OK ? back : status;
-    if (status < 0) {
-        free(val);
-        return status;
-    }
-    const double took = dl2_clock_wall() - began;
-    dl2_budget_validated(&run->budget, took);
-    free(run->state.val);
-    run->state.val = val;
-    run->state.val_count = run->val_count;
-    dl2_run_state_rank(&run->state, pass, val[0].top1);
-    dl2_run_record_validation(run, took, record);
-    return DL2_OK;
-}
-
-/* What a validation will cost, from a few batches of each set, so that a
- * budget can set it aside. */
-static int probe_validation(struct dl2_run *run, struct dl2_error *error)
-{
-    double seconds = 0;
-    for (size_t i = 0; i < run->val_count; i++) {
-        struct dl2_feed *feed;
-        struct dl2_loss_sums unused;
-        double batch_seconds = 0;
-        DL2_TRY(dl2_run_open_val(run, i, &feed, error));
-        int status = evaluate(run, feed, PROBE_BATCHES, &batch_seconds, error);
-        seconds += batch_seconds * (double)dl2_feed_steps(feed);
-        dl2_feed_destroy(feed);
-        DL2_TRY(status);
-        DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
-    }
-    run->budget.validate_guess = seconds;
-    return DL2_OK;
 }
 
 /* -- the run -- */
@@ -445,15 +267,16 @@ static int end_pass(struct dl2_run *run, struct dl2_error *error)
     json_t *record = NULL;
     struct dl2_train_epoch epoch;
     const bool due = validation_due(run);
-    DL2_TRY(dl2_run_epoch_record(run, position(run), &epoch, &record, error));
-    int status = due ? validate(run, epoch.number, record, error) : DL2_OK;
+    DL2_TRY(dl2_run_epoch_record(run, dl2_run_position(run), &epoch, &record, error));
+    int status = due ? dl2_run_validate(run, epoch.number, reached(run, run->length), record, error)
+                     : DL2_OK;
     if (status == DL2_OK) {
         if (!due)
             state->val_count = 0;
         epoch.val = state->val;
         epoch.val_count = state->val_count;
         json_array_append(state->epochs, record);
-        double end = position(run);
+        double end = dl2_run_position(run);
         state->pass++;
         state->pass_start = end;
         state->batch = 0;
@@ -485,7 +308,8 @@ static int validate_last(struct dl2_run *run, struct dl2_error *error)
     const size_t passes = json_array_size(run->state.epochs);
     if (run->val_count == 0 || run->state.val_count > 0 || passes == 0)
         return DL2_OK;
-    return validate(run, passes, json_array_get(run->state.epochs, passes - 1), error);
+    return dl2_run_validate(run, passes, true, json_array_get(run->state.epochs, passes - 1),
+                            error);
 }
 
 static int save_all(struct dl2_run *run, bool checkpoint, struct dl2_error *error)
@@ -511,7 +335,7 @@ static int run_pass(struct dl2_run *run, struct dl2_error *error)
         return DL2_OK;
     double before = state->pass_start;
     DL2_TRY(end_pass(run, error));
-    DL2_TRY(look(run, error));
+    DL2_TRY(dl2_run_look(run, error));
     bool last = reached(run, run->length); /* what ends a run is written then */
     return save_all(run, !last && checkpoint_due(run, before, state->pass_start), error);
 }
@@ -520,9 +344,9 @@ static int run_to_end(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     if (run->config->time_budget > 0)
-        DL2_TRY(probe_validation(run, error));
+        DL2_TRY(dl2_run_probe_validation(run, error));
     while (!run->stopped && !state->completed) {
-        DL2_TRY(look(run, error));
+        DL2_TRY(dl2_run_look(run, error));
         bool fresh = state->batch == 0 && !state->trained;
         if (fresh && reached(run, run->length)) {
             DL2_TRY(validate_last(run, error));
@@ -540,7 +364,7 @@ static int export_weights(struct dl2_run *run, struct dl2_error *error)
 {
     if (!run->config->export || dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
-    DL2_TRY(use_average(run, true, error));
+    DL2_TRY(dl2_run_use_average(run, true, error));
     json_t *texts = dl2_run_export_texts(run);
     int status = dl2_weights_save(run->config->export, run->network, texts, error);
     json_decref(texts);
@@ -741,7 +565,7 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
     if (config->run_epochs > 0) {
         if (run->state.batch > 0)
             DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
-        run->run_stop = position(run) + config->run_epochs;
+        run->run_stop = dl2_run_position(run) + config->run_epochs;
     }
     tell_begun(run);
     if (run->state.completed) {
@@ -779,7 +603,7 @@ int dl2_train(const struct dl2_train_config *config, const struct dl2_train_even
     if (status == DL2_OK) {
         result->completed = run.state.completed;
         result->stopped = run.stopped && run.stopping;
-        result->position = position(&run);
+        result->position = dl2_run_position(&run);
         tell_ended(&run);
     } else if (status == DL2_ERR_CANCELED && run.checkpoint && dl2_is_file(run.checkpoint)) {
         dl2_run_note(&run, "--resume goes on from %s", run.checkpoint);

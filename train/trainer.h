@@ -134,6 +134,7 @@ struct dl2_train_val {
     const char *name; /* the variant's */
     uint64_t images;  /* without those that cannot be read */
     double loss, top1, top5;
+    bool predictions; /* are in a file of the run's folder */
 };
 
 /* A pass that has ended. */

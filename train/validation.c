@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Validates a run's network, and keeps what it says of each image. */
+#include "common/clock.h"
+#include "common/file.h"
+#include "train/predictions.h"
+#include "train/run.h"
+
+#include <stdlib.h>
+
+/* Batches of each validation set that tell a time budget what a validation costs. */
+#define PROBE_BATCHES 4
+
+/* Counts are exact up to 2^53. */
+int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error)
+{
+    DL2_TRY(dl2_network_take_sums(run->network, sums, error));
+    double all[] = {sums->loss, (double)sums->counted, (double)sums->top1, (double)sums->top5};
+    DL2_TRY(dl2_world_sum(run->config->world, all, 4, error));
+    *sums = (struct dl2_loss_sums){all[0], (uint64_t)all[1], (uint64_t)all[2], (uint64_t)all[3]};
+    return DL2_OK;
+}
+
+/* `predictions` may be NULL. */
+static int evaluate(struct dl2_run *run, struct dl2_feed *feed, uint64_t most,
+                    struct dl2_predictions *predictions, double *batch_seconds,
+                    struct dl2_error *error)
+{
+    uint64_t steps = dl2_feed_steps(feed), done = 0;
+    double first = 0, began = dl2_clock_wall();
+    DL2_TRY(dl2_feed_start_epoch(feed, 0, 0, error));
+    while (done < most) {
+        DL2_TRY(dl2_run_look(run, error));
+        run->interrupted = run->stopping;
+        if (run->interrupted)
+            return DL2_ERR_CANCELED;
+        struct dl2_batch *batch;
+        int got = dl2_feed_next(feed, &batch, error);
+        if (got < 0)
+            return got;
+        if (got == 0)
+            break;
+        const struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL,
+                                                1};
+        /* In the last step some ranks may have none. */
+        int status = batch->count ? dl2_network_evaluate(run->network, &input, error) : DL2_OK;
+        if (status == DL2_OK && predictions && batch->count)
+            status = dl2_predictions_add(predictions, run->network, batch, error);
+        dl2_network_wait_input(run->network);
+        dl2_feed_release(feed, batch);
+        DL2_TRY(status);
+        if (++done == 1)
+            first = dl2_clock_wall();
+        dl2_run_tell_step(run, "validate", done, steps);
+    }
+    double now = dl2_clock_wall();
+    /* The first batch fills queues and makes plans. */
+    *batch_seconds = done > 1 ? (now - first) / (double)(done - 1) : now - began;
+    return DL2_OK;
+}
+
+/* Rank 0 writes all ranks' predictions to the run's folder. */
+static int save_predictions(struct dl2_run *run, struct dl2_predictions *predictions, size_t set,
+                            struct dl2_error *error)
+{
+    DL2_TRY(dl2_predictions_gather(predictions, run->config->world, error));
+    if (dl2_world_rank(run->config->world) > 0)
+        return DL2_OK;
+    char name[DL2_PREDICTIONS_NAME];
+    char *path = dl2_path_join(run->out, dl2_predictions_name(set, name));
+    const int status = path ? dl2_predictions_save(predictions, path, error)
+                            : dl2_error_memory(error, "predictions");
+    free(path);
+    return status;
+}
+
+/* One pass over a validation set; `keep` its predictions. */
+static int evaluate_set(struct dl2_run *run, size_t set, bool keep, struct dl2_error *error)
+{
+    struct dl2_feed *feed;
+    struct dl2_predictions *predictions = NULL;
+    double unused;
+    DL2_TRY(dl2_run_open_val(run, set, &feed, error));
+    int status = !keep ? DL2_OK
+                       : dl2_predictions_create(run->val[set].dataset, run->classes,
+                                                run->config->loader.batch, &predictions, error);
+    if (status == DL2_OK)
+        status = evaluate(run, feed, UINT64_MAX, predictions, &unused, error);
+    if (status == DL2_OK)
+        status = dl2_run_note_bad(run, feed, error);
+    if (status == DL2_OK && keep)
+        status = save_predictions(run, predictions, set, error);
+    dl2_predictions_free(predictions);
+    dl2_feed_destroy(feed);
+    return status;
+}
+
+static int validate_set(struct dl2_run *run, size_t set, bool keep, struct dl2_train_val *out,
+                        struct dl2_error *error)
+{
+    const struct dl2_run_data *data = &run->val[set];
+    struct dl2_loss_sums sums;
+    DL2_TRY(evaluate_set(run, set, keep, error));
+    DL2_TRY(dl2_run_sums(run, &sums, error));
+    run->common = sums.counted == 0;
+    if (run->common)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "none of the %llu validation images of %s can be read",
+                             (unsigned long long)data->images, data->path);
+    const double counted = (double)sums.counted;
+    *out = (struct dl2_train_val){data->name,
+                                  sums.counted,
+                                  sums.loss / counted,
+                                  (double)sums.top1 / counted,
+                                  (double)sums.top5 / counted,
+                                  keep};
+    return DL2_OK;
+}
+
+int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error)
+{
+    bool there = run->config->average_decay > 0 && run->state.updates > 0;
+    return there ? dl2_network_use_average(run->network, use, error) : DL2_OK;
+}
+
+int dl2_run_validate(struct dl2_run *run, uint64_t pass, bool keep, json_t *record,
+                     struct dl2_error *error)
+{
+    const double began = dl2_clock_wall();
+    struct dl2_train_val *val = dl2_calloc(run->val_count, sizeof *val);
+    if (!val)
+        return dl2_error_memory(error, "a validation");
+    /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
+    int status = dl2_checkpoint_share_statistics(run->network, run->config->world, error);
+    if (status == DL2_OK)
+        status = dl2_run_use_average(run, true, error);
+    for (size_t i = 0; i < run->val_count && status == DL2_OK; i++)
+        status = validate_set(run, i, keep, &val[i], error);
+    int back = dl2_run_use_average(run, false, status == DL2_OK ? error : NULL);
+    status = status == DL2_OK ? back : status;
+    if (status < 0) {
+        free(val);
+        return status;
+    }
+    const double took = dl2_clock_wall() - began;
+    dl2_budget_validated(&run->budget, took);
+    free(run->state.val);
+    run->state.val = val;
+    run->state.val_count = run->val_count;
+    dl2_run_state_rank(&run->state, pass, val[0].top1);
+    dl2_run_record_validation(run, took, record);
+    return DL2_OK;
+}
+
+int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < run->val_count; i++) {
+        struct dl2_feed *feed;
+        struct dl2_loss_sums unused;
+        double batch_seconds = 0;
+        DL2_TRY(dl2_run_open_val(run, i, &feed, error));
+        int status = evaluate(run, feed, PROBE_BATCHES, NULL, &batch_seconds, error);
+        seconds += batch_seconds * (double)dl2_feed_steps(feed);
+        dl2_feed_destroy(feed);
+        DL2_TRY(status);
+        DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
+    }
+    run->budget.validate_guess = seconds;
+    return DL2_OK;
+}
