@@ -176,6 +176,45 @@ json_t *dl2_options_select(const struct dl2_option *options, const json_t *value
     return object;
 }
 
+/* A number or a list of numbers as it is written on a command line. */
+static void write_numbers(const json_t *value, char *text, size_t size)
+{
+    const size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++) {
+        const json_t *number = json_is_array(value) ? json_array_get(value, i) : value;
+        const char *comma = i ? "," : "";
+        used +=
+            (size_t)(json_is_integer(number) ? snprintf(text + used, size - used, "%s%lld", comma,
+                                                        (long long)json_integer_value(number))
+                                             : snprintf(text + used, size - used, "%s%.17g", comma,
+                                                        json_number_value(number)));
+    }
+}
+
+int dl2_options_set(const struct dl2_option *options, void *values, const char *name,
+                    const json_t *value, struct dl2_error *error)
+{
+    struct row rows[DL2_MOST_OPTIONS];
+    const size_t count = add_rows(options, values, 0, rows, 0);
+    char numbers[256];
+    write_numbers(value, numbers, sizeof numbers);
+    const char *text = json_is_string(value) ? json_string_value(value) : numbers;
+    for (size_t i = 0; i < count && value && !json_is_null(value); i++) {
+        if (!rows[i].option->name || strcmp(rows[i].option->name, name) != 0)
+            continue;
+        const enum dl2_option_type type = rows[i].option->type;
+        if (rows[i].option->unset && json_is_integer(value) && json_integer_value(value) == 0)
+            return DL2_OK; /* was not set */
+        if (type == DL2_OPTION_FLAG || type == DL2_OPTION_NEGATE)
+            *(bool *)rows[i].value = json_is_true(value) == (type == DL2_OPTION_FLAG);
+        else
+            DL2_TRY(parse_value(&rows[i], text, error));
+    }
+    return DL2_OK;
+}
+
 /* ---- Help and completion ---- */
 
 /* Writes a default as a user would type it; nothing where there is none. */

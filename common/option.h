@@ -103,6 +103,12 @@ json_t *dl2_options_json(const struct dl2_option *options, const void *values);
 /* Those members of such an object whose options have one of the roles. A new reference. */
 json_t *dl2_options_select(const struct dl2_option *options, const json_t *values, unsigned roles);
 
+/* Sets the option `name` of a table to a value as dl2_options_json() shows it; a value that was not
+ * set leaves it as it is. A text is borrowed from `value`. DL2_ERR_ARGUMENT for a value that the
+ * option does not take. */
+int dl2_options_set(const struct dl2_option *options, void *values, const char *name,
+                    const json_t *value, struct dl2_error *error);
+
 /* The project's exit statuses. */
 enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 

@@ -66,9 +66,21 @@ static bool passed_over(const char *name)
     return length >= sizeof count && strcmp(name + length - (sizeof count - 1), count) == 0;
 }
 
+/* A tensor of the network in the file: its average if `averages` and the file has it. Or NULL. */
+static const struct dl2_safetensors_tensor *find_value(const struct dl2_safetensors *file,
+                                                       const char *name, bool averages)
+{
+    char average[256];
+    snprintf(average, sizeof average, DL2_CHECKPOINT_AVERAGE "%s", name);
+    const struct dl2_safetensors_tensor *found =
+        averages ? dl2_safetensors_find(file, average) : NULL;
+    return found ? found : dl2_safetensors_find(file, name);
+}
+
 /* Does the file have what the network has, and no more? *fresh: all but the last layer. */
 static int compare(const struct dl2_safetensors *file, const struct dl2_network *network,
-                   const struct dl2_safetensors_tensor **fresh, struct dl2_error *error)
+                   bool averages, const struct dl2_safetensors_tensor **fresh,
+                   struct dl2_error *error)
 {
     struct names missing = {0}, shaped = {0}, unknown = {0};
     const size_t count = dl2_network_tensor_count(network);
@@ -76,7 +88,7 @@ static int compare(const struct dl2_safetensors *file, const struct dl2_network 
     *fresh = NULL;
     for (size_t i = 0; i < count; i++) {
         dl2_network_tensor(network, i, &tensor);
-        const struct dl2_safetensors_tensor *found = dl2_safetensors_find(file, tensor.name);
+        const struct dl2_safetensors_tensor *found = find_value(file, tensor.name, averages);
         if (!found)
             add_name(&missing, tensor.name);
         else if (other_classes(network, i, found))
@@ -104,34 +116,34 @@ static int compare(const struct dl2_safetensors *file, const struct dl2_network 
 }
 
 static int set_tensor(const struct dl2_safetensors *file, struct dl2_network *network, size_t index,
-                      struct dl2_error *error)
+                      bool averages, struct dl2_error *error)
 {
     struct dl2_network_tensor tensor;
     dl2_network_tensor(network, index, &tensor);
     float *values = dl2_alloc_aligned(tensor.count, sizeof *values);
     if (!values)
         return dl2_error_memory(error, "%s", tensor.name);
-    int status =
-        dl2_safetensors_copy_floats(file, tensor.name, tensor.rank, tensor.dims, values, error);
+    int status = dl2_safetensors_copy_floats(file, find_value(file, tensor.name, averages)->name,
+                                             tensor.rank, tensor.dims, values, error);
     if (status == DL2_OK)
         status = dl2_network_set(network, index, DL2_NETWORK_VALUE, values, error);
     free(values);
     return status;
 }
 
-static int set_all(const struct dl2_safetensors *file, struct dl2_network *network, char *note,
-                   size_t size, struct dl2_error *error)
+static int set_all(const struct dl2_safetensors *file, struct dl2_network *network, bool averages,
+                   char *note, size_t size, struct dl2_error *error)
 {
     const struct dl2_safetensors_tensor *fresh;
-    DL2_TRY(compare(file, network, &fresh, error));
+    DL2_TRY(compare(file, network, averages, &fresh, error));
     size_t count = dl2_network_tensor_count(network) - (fresh ? 2 : 0);
     for (size_t i = 0; i < count; i++) { /* before anything is changed */
         struct dl2_network_tensor tensor;
         dl2_network_tensor(network, i, &tensor);
-        DL2_TRY(dl2_safetensors_check_floats(dl2_safetensors_find(file, tensor.name), error));
+        DL2_TRY(dl2_safetensors_check_floats(find_value(file, tensor.name, averages), error));
     }
     for (size_t i = 0; i < count; i++)
-        DL2_TRY(set_tensor(file, network, i, error));
+        DL2_TRY(set_tensor(file, network, i, averages, error));
     if (fresh) {
         struct dl2_network_tensor tensor;
         dl2_network_tensor(network, count, &tensor);
@@ -142,14 +154,14 @@ static int set_all(const struct dl2_safetensors *file, struct dl2_network *netwo
     return DL2_OK;
 }
 
-int dl2_weights_load(const char *path, struct dl2_network *network, char *note, size_t size,
-                     struct dl2_error *error)
+int dl2_weights_load(const char *path, struct dl2_network *network, bool averages, char *note,
+                     size_t size, struct dl2_error *error)
 {
     struct dl2_safetensors file;
     if (size)
         note[0] = '\0';
     DL2_TRY(dl2_safetensors_read(path, &file, error));
-    int status = set_all(&file, network, note, size, error);
+    int status = set_all(&file, network, averages, note, size, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", path);
     dl2_safetensors_free(&file);

@@ -10,6 +10,7 @@
 
 #define STATE_KEY    "dl2.state"
 #define IDENTITY_KEY "dl2.identity"
+#define ORIGIN_KEY   "dl2.origin" /* of exported weights */
 
 /* Every digit, so that numbers come back as they were. */
 static char *dump(const json_t *json)
@@ -368,6 +369,58 @@ int dl2_checkpoint_load(const char *path, const json_t *identity, struct dl2_net
     if (status < 0)
         dl2_error_prefix(error, "checkpoint %s", path);
     dl2_safetensors_free(&checkpoint);
+    return status;
+}
+
+static json_t *make_origin(const json_t *identity, const json_t *part, double epoch, bool completed)
+{
+    json_t *origin = json_pack("{s:f, s:b}", "epoch", epoch, "completed", completed);
+    json_object_set(origin, "identity", (json_t *)identity);
+    if (part)
+        json_object_set(origin, "part", (json_t *)part);
+    return origin;
+}
+
+void dl2_checkpoint_note_origin(json_t *texts, const json_t *identity, const json_t *part,
+                                double epoch, bool completed)
+{
+    json_t *origin = make_origin(identity, part, epoch, completed);
+    char *text = dump(origin);
+    json_object_set_new(texts, ORIGIN_KEY, json_string(text ? text : "{}"));
+    free(text);
+    json_decref(origin);
+}
+
+/* The metadata of a checkpoint. */
+static int checkpoint_origin(const struct dl2_safetensors *file, json_t **out,
+                             struct dl2_error *error)
+{
+    struct dl2_run_state state = {0};
+    json_auto_t *identity = NULL, *json = NULL;
+    DL2_TRY(get_json(file, IDENTITY_KEY, &identity, error));
+    DL2_TRY(get_json(file, STATE_KEY, &json, error));
+    const int status = state_from_json(json, &state, error);
+    if (status == DL2_OK)
+        *out = make_origin(identity, state.part, state.pass_start, state.completed);
+    dl2_run_state_free(&state);
+    return status;
+}
+
+int dl2_checkpoint_origin(const char *path, json_t **out, struct dl2_error *error)
+{
+    struct dl2_safetensors file;
+    int status = DL2_OK;
+    *out = NULL;
+    DL2_TRY(dl2_safetensors_read(path, &file, error));
+    if (dl2_safetensors_text(&file, ORIGIN_KEY))
+        status = get_json(&file, ORIGIN_KEY, out, error);
+    else if (dl2_safetensors_text(&file, IDENTITY_KEY))
+        status = checkpoint_origin(&file, out, error);
+    else
+        *out = json_object();
+    if (status < 0)
+        dl2_error_prefix(error, "%s", path);
+    dl2_safetensors_free(&file);
     return status;
 }
 

@@ -77,6 +77,16 @@ int dl2_checkpoint_get_missing(const struct dl2_run_state *state, const struct d
                                struct dl2_loader_position *at, uint32_t **missing,
                                struct dl2_error *error);
 
+/*
+ * What a checkpoint or exported weights say of their run: {"identity", "part", "epoch",
+ * "completed"}, as dl2_run_identity() and dl2_run_part() made them. Members are absent where the
+ * file does not have them, all of them in other programs' files. *out is a new reference.
+ */
+int dl2_checkpoint_origin(const char *path, json_t **out, struct dl2_error *error);
+/* The same for the metadata of exported weights. */
+void dl2_checkpoint_note_origin(json_t *texts, const json_t *identity, const json_t *part,
+                                double epoch, bool completed);
+
 /* Is there a readable checkpoint at `path` of a run that is not completed? */
 bool dl2_checkpoint_unfinished(const char *path);
 

@@ -146,6 +146,11 @@ static void on_begun(void *context, const struct dl2_train_overview *run)
         return;
     printf("%s, %.2f million parameters, on device %s (%s)\n", run->arch,
            (double)run->parameters / 1e6, run->device, run->device_version);
+    if (config->evaluate) {
+        printf("trained on %s, seed %llu\n", DL2_SHOWN(run->variant),
+               (unsigned long long)config->loader.seed);
+        return;
+    }
     printf("%s: %llu images of %u classes at %u pixels, batches of %u", DL2_SHOWN(run->variant),
            (unsigned long long)run->images, run->classes, config->loader.image_size,
            config->loader.batch);
@@ -209,13 +214,12 @@ static void on_ended(void *context, const struct dl2_train_summary *summary)
         const struct dl2_train_val *val = &summary->val[i];
         printf("%s: top-1 %.2f%%, top-5 %.2f%%", DL2_SHOWN(val->name), 100 * val->top1,
                100 * val->top5);
-        if (i == 0)
+        if (i == 0 && summary->best_epoch)
             printf(" (best top-1: %.2f%%, in epoch %llu)", 100 * summary->best_top1,
                    (unsigned long long)summary->best_epoch);
         printf("\n");
     }
-    const char *out = DL2_SHOWN(summary->out);
-    printf("report: %.*s/%s\n", dl2_path_folder_length(out), out, DL2_EXPERIMENT_FILE);
+    printf("report: %s\n", DL2_SHOWN(summary->report));
 }
 
 static void on_note(void *context, const char *text)
@@ -337,6 +341,8 @@ int main(int argc, char **argv)
     config->loader.workers = common.jobs;
     quiet = common.quiet;
     const bool lists_only = settings.list != LIST_NOTHING;
+    if (status == 0)
+        status = dl2_train_options_take(config, &program, &common);
     if (status == 0)
         status = dl2_train_options_check(config, &program, &common, !lists_only);
     if (status == 0) {

@@ -34,14 +34,6 @@ static json_t *stage_list(const struct dl2_run *run, bool with_paths)
     return array;
 }
 
-uint64_t dl2_run_images(const struct dl2_run *run)
-{
-    uint64_t images = 0;
-    for (size_t i = 0; i < run->stage_count; i++)
-        images = run->stages[i].images > images ? run->stages[i].images : images;
-    return images;
-}
-
 /* Every option under its long name, with the value that the run came to. */
 json_t *dl2_run_arguments(const struct dl2_run *run)
 {
@@ -83,6 +75,15 @@ static json_t *comparable_settings(const struct dl2_run *run)
     return settings;
 }
 
+json_t *dl2_run_class_names(const struct dl2_run *run)
+{
+    const struct dl2_dataset *dataset = dl2_run_first_data(run)->dataset; /* NULL: noise */
+    json_t *names = json_array();
+    for (unsigned i = 0; dataset && i < run->classes; i++)
+        json_array_append_new(names, dl2_json_text(dl2_dataset_class_name(dataset, i)));
+    return names;
+}
+
 /*
  * The identity of a run, whoever continues it and where: the settings that it keeps, and the data
  * by name and size.
@@ -95,11 +96,7 @@ json_t *dl2_run_identity(const struct dl2_run *run)
                         json_boolean(run->config->loader.decoded_cache_bytes > 0));
     json_object_set_new(identity, "pretrained", json_boolean(run->config->pretrained != NULL));
     json_object_set_new(identity, "training data", stage_list(run, false));
-    json_t *names = json_array();
-    for (unsigned i = 0; run->stages[0].dataset && i < run->classes; i++)
-        json_array_append_new(names,
-                              dl2_json_text(dl2_dataset_class_name(run->stages[0].dataset, i)));
-    json_object_set_new(identity, "class names", names);
+    json_object_set_new(identity, "class names", dl2_run_class_names(run));
     return identity;
 }
 
@@ -325,12 +322,12 @@ static json_t *final_of(const struct dl2_run_state *state)
     return json_incref(json_object_get(json_array_get(state->epochs, last), "val"));
 }
 
-static json_t *bad_list(json_t *bad)
+json_t *dl2_run_bad_list(const struct dl2_run *run)
 {
     json_t *array = json_array();
     const char *text;
     json_t *unused;
-    json_object_foreach(bad, text, unused)
+    json_object_foreach(run->bad, text, unused)
     {
         json_array_append_new(array, json_string(text));
     }
@@ -346,7 +343,7 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
     json_object_set_new(report, "seconds", json_real(dl2_run_elapsed(run)));
     json_object_set_new(report, "peak_rss_bytes", json_integer((json_int_t)dl2_peak_rss()));
     json_object_set_new(report, "timeline", dl2_monitor_timeline(run->monitor));
-    json_object_set_new(report, "bad", bad_list(run->bad));
+    json_object_set_new(report, "bad", dl2_run_bad_list(run));
     json_object_set_new(report, "completed", json_boolean(run->state.completed));
     return dl2_json_save(run->report_path, report, error);
 }
@@ -354,10 +351,7 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
 json_t *dl2_run_export_texts(const struct dl2_run *run)
 {
     const struct dl2_train_config *c = run->config;
-    json_t *classes = json_array(), *texts = json_object();
-    for (unsigned i = 0; run->stages[0].dataset && i < run->classes; i++)
-        json_array_append_new(classes,
-                              dl2_json_text(dl2_dataset_class_name(run->stages[0].dataset, i)));
+    json_t *classes = dl2_run_class_names(run), *texts = json_object();
     char *names = json_dumps(classes, JSON_COMPACT);
     json_object_set_new(texts, "format", json_string("pt"));
     json_object_set_new(texts, "arch", json_string(c->arch));
@@ -367,6 +361,9 @@ json_t *dl2_run_export_texts(const struct dl2_run *run)
                         json_sprintf("[%g, %g, %g]", c->mean[0], c->mean[1], c->mean[2]));
     json_object_set_new(texts, "std",
                         json_sprintf("[%g, %g, %g]", c->std[0], c->std[1], c->std[2]));
+    json_auto_t *part = dl2_run_part(run);
+    dl2_checkpoint_note_origin(texts, run->identity, part, dl2_run_position(run),
+                               run->state.completed);
     free(names);
     json_decref(classes);
     return texts;

@@ -42,6 +42,31 @@ void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t don
         run->events.stepped(run->events.context, what, done, total);
 }
 
+uint64_t dl2_run_images(const struct dl2_run *run)
+{
+    uint64_t images = 0;
+    for (size_t i = 0; i < run->stage_count; i++)
+        images = run->stages[i].images > images ? run->stages[i].images : images;
+    return images;
+}
+
+void dl2_run_tell_begun(const struct dl2_run *run)
+{
+    const struct dl2_device_class *ops = run->device->ops;
+    const struct dl2_train_overview overview = {
+        .arch = run->config->arch,
+        .device = ops->name,
+        .device_version = ops->version(),
+        .variant = run->variant,
+        .parameters = dl2_network_parameter_count(run->network),
+        .images = dl2_run_images(run),
+        .classes = run->classes,
+        .epochs_done = run->state.pass,
+    };
+    if (run->events.begun)
+        run->events.begun(run->events.context, &overview);
+}
+
 static void keep_bad(struct dl2_run *run, const json_t *texts)
 {
     size_t i;
@@ -195,9 +220,16 @@ static int check_classes(const struct dl2_run_data *reference, const struct dl2_
     return DL2_OK;
 }
 
+const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run)
+{
+    return run->stage_count ? &run->stages[0] : &run->val[0];
+}
+
 static int open_stages(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
+    if (config->evaluate)
+        return DL2_OK;
     run->stages = dl2_calloc(config->stage_count, sizeof *run->stages);
     if (!run->stages)
         return dl2_error_memory(error, "a training run");
@@ -226,7 +258,7 @@ static int open_stages(struct dl2_run *run, struct dl2_error *error)
 static int open_val_sets(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const char *last = config->stages[config->stage_count - 1].path;
+    const char *last = config->evaluate ? NULL : config->stages[config->stage_count - 1].path;
     const char *const *paths = config->val_count ? config->val : &last;
     size_t count = config->val_count ? config->val_count : 1;
     if (config->skip_validation || config->synthetic)
@@ -237,21 +269,24 @@ static int open_val_sets(struct dl2_run *run, struct dl2_error *error)
     for (size_t i = 0; i < count; i++) {
         run->val_count = i + 1;
         DL2_TRY(open_dataset(run, &run->val[i], paths[i], config->val_split, error));
-        DL2_TRY(check_classes(&run->stages[0], &run->val[i], error));
+        DL2_TRY(check_classes(dl2_run_first_data(run), &run->val[i], error));
+        run->classes = dl2_dataset_class_count(run->val[i].dataset);
     }
     return DL2_OK;
 }
 
-/* 1 where all of a few images of every stage are gray, else 3. Unreadable ones don't vote. */
+/* 1 where all of a few images of every stage are gray, else 3. Unreadable ones don't vote. An
+ * evaluation looks at its first set. */
 static void probe_channels(struct dl2_run *run)
 {
+    const size_t count = run->stage_count ? run->stage_count : 1;
     run->channels = run->config->loader.channels;
     if (run->channels)
         return;
     struct dl2_bytes scratch = DL2_BYTES_INIT;
     bool gray = false, colour = false;
-    for (size_t k = 0; k < run->stage_count && !colour; k++) {
-        const struct dl2_run_data *stage = &run->stages[k];
+    for (size_t k = 0; k < count && !colour; k++) {
+        const struct dl2_run_data *stage = dl2_run_first_data(run) + k;
         for (size_t i = 0; i < PROBES && stage->dataset && !colour; i++) {
             const uint8_t *data;
             size_t size;
@@ -271,16 +306,38 @@ static void probe_channels(struct dl2_run *run)
 /* "a" or "a+b": what the run was trained on. A new string, or NULL. */
 static char *join_names(const struct dl2_run *run)
 {
-    size_t size = 1;
-    for (size_t i = 0; i < run->stage_count; i++)
-        size += strlen(run->stages[i].name) + 1;
-    char *joined = dl2_calloc(size, 1);
-    for (size_t i = 0; joined && i < run->stage_count; i++) {
-        if (i)
-            strcat(joined, "+");
-        strcat(joined, run->stages[i].name);
-    }
-    return joined;
+    const json_t *identity = json_object_get(run->config->origin, "identity");
+    const json_t *trained = json_object_get(identity, "training data"); /* an evaluation's */
+    const size_t count = run->stage_count ? run->stage_count : json_array_size(trained);
+    char *joined = NULL;
+    size_t size;
+    FILE *out = open_memstream(&joined, &size);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s%s", i ? "+" : "",
+                run->stage_count
+                    ? run->stages[i].name
+                    : dl2_json_get_text(json_array_get(trained, i), "variant", "unknown"));
+    if (count == 0)
+        fputs("unknown", out);
+    if (fclose(out) == 0)
+        return joined;
+    free(joined);
+    return NULL;
+}
+
+/* The folder for a run's files, unless --out names one. A new string, or NULL. */
+static char *default_folder(const struct dl2_run *run)
+{
+    const char *weights = run->config->evaluate;
+    const char *base = weights ? dl2_path_base(weights) : NULL;
+    if (!weights)
+        return dl2_path_join("experiments", run->name);
+    char *folder = strndup(weights, (size_t)(base - weights));
+    char *out = folder ? dl2_path_join(*folder ? folder : ".", "evaluation") : NULL;
+    free(folder);
+    return out;
 }
 
 static int name_things(struct dl2_run *run, struct dl2_error *error)
@@ -299,9 +356,10 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
                      (unsigned long long)config->loader.seed);
     }
     if (run->name)
-        run->out = config->out ? strdup(config->out) : dl2_path_join("experiments", run->name);
+        run->out = config->out ? strdup(config->out) : default_folder(run);
     if (run->out) {
-        run->report_path = dl2_path_join(run->out, DL2_EXPERIMENT_FILE);
+        run->report_path =
+            dl2_path_join(run->out, config->evaluate ? DL2_EVALUATION_FILE : DL2_EXPERIMENT_FILE);
         run->checkpoint = config->checkpoint ? strdup(config->checkpoint)
                                              : dl2_path_join(run->out, DL2_CHECKPOINT_FILE);
     }
@@ -362,6 +420,7 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
     network.optimizer = config->optimizer;
     network.norm_decay = config->norm_decay;
     network.average = config->average_decay > 0;
+    network.train = !config->evaluate;
     network.sync_norm = config->sync_norm;
     return dl2_network_create(run->device, &network, &run->network, error);
 }
@@ -396,6 +455,8 @@ static int claim_places(struct dl2_run *run, struct dl2_error *error)
                              "%s: another dl2-train is at work there; wait for it, or name another "
                              "folder by --out",
                              run->out);
+    if (run->config->evaluate)
+        return DL2_OK;
     DL2_TRY(dl2_file_expect(run->checkpoint, error));
     return run->config->export ? dl2_file_expect(run->config->export, error) : DL2_OK;
 }

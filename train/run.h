@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A training run, shared by the files of the trainer: run.c opens and closes it, trainer.c drives
- * it, validation.c validates it, experiment.c describes it in the report. Private to them; others
- * include trainer.h.
+ * it, validation.c validates it, experiment.c describes it in the report; evaluate.c validates one
+ * that has ended. Private to them; others include trainer.h.
  */
 #ifndef DL2_TRAIN_RUN_H
 #define DL2_TRAIN_RUN_H
@@ -59,6 +59,10 @@ struct dl2_run {
 int dl2_run_open(struct dl2_run *run, struct dl2_error *error);
 void dl2_run_close(struct dl2_run *run);
 
+/* The data whose classes all others must have: the first stage's, or of an evaluation the first
+ * set's. */
+const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run);
+
 /* Opens the training feed of a stage, unless it is open already. */
 int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
 /* Opens the feed of a validation set; the caller destroys it. */
@@ -76,6 +80,9 @@ int dl2_run_look(struct dl2_run *run, struct dl2_error *error);
 /* This rank's share of the processors, at least 1. */
 unsigned dl2_run_processors(const struct dl2_run *run);
 DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
+/* Images of the largest stage. */
+uint64_t dl2_run_images(const struct dl2_run *run);
+void dl2_run_tell_begun(const struct dl2_run *run);
 void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total);
 
 /* Seconds since the run began, all its parts together. */
@@ -92,6 +99,10 @@ int dl2_run_validate(struct dl2_run *run, uint64_t pass, bool keep, json_t *reco
 /* What a validation will cost, from a few batches of each set, for a time budget to set aside. */
 int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error);
 
+/* evaluate.c: validates the network of config->evaluate, keeps the predictions and writes the
+ * report. Collective. */
+int dl2_run_evaluate(struct dl2_run *run, struct dl2_error *error);
+
 /* experiment.c: the arguments by option name, the part of them that must not change on resuming,
  * and the report. */
 json_t *dl2_run_arguments(const struct dl2_run *run);
@@ -105,8 +116,10 @@ int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_
                          json_t **out, struct dl2_error *error);
 /* Adds state.val, which took `seconds`, to the record of its pass. */
 void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t *record);
-/* Images of the largest stage. */
-uint64_t dl2_run_images(const struct dl2_run *run);
+/* The names of the first data's classes: a new reference. */
+json_t *dl2_run_class_names(const struct dl2_run *run);
+/* The samples that cannot be read, for a report: a new reference. */
+json_t *dl2_run_bad_list(const struct dl2_run *run);
 /* Brings the report up to date and writes it. */
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error);
 /* The metadata of exported weights, for programs that use them. */

@@ -5,6 +5,7 @@
 #include "common/memory.h"
 #include "loader/loader_options.h"
 #include "network/arch.h"
+#include "train/checkpoint.h"
 
 #include <limits.h>
 #include <math.h>
@@ -207,16 +208,20 @@ const struct dl2_option dl2_train_options[] = {
      "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE (also named training, valid, "
      "validation or dev, in any case), or DIR/CLASS/IMAGE, a part of which is kept for "
      "validation, or a folder of IDX files",
-     AT(given.data)},
+     AT(given.data), .commands = DL2_TRAINING},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,
      .show = show_val, .unset = "the dataset's own"},
     {DL2_OPTION_CHOICE, "val-split", 0, "SPLIT",
      "Which of these datasets' images to validate on: val, test, train or all", AT(val_split),
      .words = dl2_split_words, .roles = DL2_OPTION_COMPARED},
+    {DL2_OPTION_TEXT, "evaluate", 0, "FILE",
+     "Do not train: validate the network of FILE, a checkpoint or an --export, on each --val, and "
+     "write evaluation_report.json; settings not given are those of its run",
+     AT(evaluate), .commands = DL2_EVALUATION},
     {DL2_OPTION_PARSE, "stages", 0, "DIR:N,...",
      "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule",
-     0, .parse = parse_stages},
+     0, .parse = parse_stages, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "val-fraction", 0, "PART",
      "Fraction of each class that is kept for validation if no folders split the dataset",
      AT(val_fraction), .min = 0.001, .max = 0.9, .roles = RUN},
@@ -236,19 +241,20 @@ const struct dl2_option dl2_train_options[] = {
      AT(std), .parse = parse_deviation, .show = show_channels, .roles = RUN},
     {DL2_OPTION_PARSE, "crop-aspect", 0, "MIN,MAX",
      "Aspect ratio (width by height) of a training crop", AT(loader.aspect_min),
-     .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN},
+     .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_NEGATE, "no-flip", 0, NULL, "Do not mirror training images", AT(loader.flip),
-     .roles = RUN},
+     .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_UINT, "val-resize", 0, "PIXELS",
      "Shorter side of a validation image before its central crop", AT(loader.resize), .min = 8,
      .max = 8192, .unset = "8/7 of --image-size", .roles = PART},
     {DL2_OPTION_SWITCH, "loader", 0, "KIND",
      "real; or synthetic: the same batch of noise each time, to measure training alone",
-     AT(synthetic), .words = loader_words, .roles = RUN},
+     AT(synthetic), .words = loader_words, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_UINT, "classes", 0, "N", "Number of classes of synthetic data without --data",
-     AT(synthetic_classes), .min = 2, .max = 1000000, .roles = RUN},
+     AT(synthetic_classes), .min = 2, .max = 1000000, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_UINT64, "images", 0, "N", "Number of images of synthetic data without --data",
-     AT(synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED},
+     AT(synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED,
+     .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for loading (--jobs sets the number of workers):"},
     {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(loader)},
@@ -260,11 +266,11 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TEXT, "pretrained", 0, "FILE",
      "Start from the weights in a safetensors file: torchvision's, an --export or a checkpoint; "
      "with other classes the last layer starts anew",
-     AT(pretrained), .roles = DL2_OPTION_COMPARED},
+     AT(pretrained), .roles = DL2_OPTION_COMPARED, .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "export", 0, "FILE",
      "Write the weights to a safetensors file when the run ends or stops, as torchvision's "
      "models load them",
-     AT(export)},
+     AT(export), .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "device", 0, "NAME",
      "Device: auto, cuda (cuda:1 is the second card), cpu or ref, if --list devices has it",
      AT(device), .list = "devices", .unset = "auto, the fastest that can be used", .roles = PART},
@@ -274,7 +280,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(precision), .words = precision_words, .roles = RUN},
     {DL2_OPTION_REAL, "loss-scale", 0, "N",
      "With --amp fp16: factor that keeps gradients from vanishing; 0: found while training",
-     AT(loss_scale), .min = 0, .max = 16777216, .roles = RUN},
+     AT(loss_scale), .min = 0, .max = 16777216, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "deterministic", 0, NULL,
      "Make the same weights in every run, bit for bit, on device cuda too; the other devices "
      "always do",
@@ -293,60 +299,65 @@ const struct dl2_option dl2_train_options[] = {
      AT(given.world), .unset = "whichever it is"},
     {DL2_OPTION_FLAG, "sync-bn", 0, NULL,
      "Compute batch norm's statistics over all processes instead of each one's own batch",
-     AT(sync_norm), .roles = RUN},
+     AT(sync_norm), .roles = RUN, .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for optimisation:"},
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
      .min = 1, .max = 1000000, .roles = RUN},
     {DL2_OPTION_UINT, "accumulate", 0, "N",
      "Number of batches whose gradients are averaged into one step", AT(accumulate), .min = 1,
-     .max = 1000000, .roles = RUN},
+     .max = 1000000, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "epochs", 'e', "N",
      "Number of epochs, not necessarily whole; with --time-budget the maximum", AT(given.epochs),
-     .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = RUN},
+     .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = RUN,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer: sgd or adamw", AT(optimizer),
      .words = dl2_optimizer_words, .unset = "adamw for vision transformers, sgd for the others",
-     .roles = RUN},
+     .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "lr", 0, "RATE", "Peak learning rate, whatever the number of images per step",
      AT(lr), .min = 1e-12, .max = 1e6,
      .unset = "0.05 for a step of 64 images over all processes, in proportion for others; adamw: "
               "0.0005, in proportion to their square root",
-     .roles = RUN},
+     .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the learning rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), "
      "linear or exponential",
-     AT(policy), .words = dl2_lr_policy_words, .roles = RUN},
+     AT(policy), .words = dl2_lr_policy_words, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "lr-per-epoch", 0, NULL,
      "Change the learning rate after each epoch, as (DL)2 does, instead of after each step",
-     AT(lr_per_epoch), .roles = RUN},
+     AT(lr_per_epoch), .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "warmup", 0, "EPOCHS", "Raise the learning rate linearly for so many epochs",
-     AT(warmup), .min = 0, .max = 1e9, .unset = "a tenth of the run, at most 5", .roles = RUN},
+     AT(warmup), .min = 0, .max = 1e9, .unset = "a tenth of the run, at most 5", .roles = RUN,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "end-lr", 0, "RATE", "Learning rate at the end of the run", AT(end_lr),
-     .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr", .roles = RUN},
+     .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr", .roles = RUN,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum of sgd; beta1 of adamw", AT(momentum), .min = 0,
-     .max = 1, .roles = RUN},
+     .max = 1, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "beta2", 0, "B", "Decay of adamw's mean of squared gradients", AT(beta2),
-     .min = 0, .max = 0.999999, .unset = "0.999", .roles = RUN},
-    {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Use Nesterov momentum", AT(nesterov), .roles = RUN},
+     .min = 0, .max = 0.999999, .unset = "0.999", .roles = RUN, .commands = DL2_TRAINING},
+    {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Use Nesterov momentum", AT(nesterov), .roles = RUN,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "weight-decay", 0, "L2",
      "sgd: factor of half the sum of the squared weights in the loss; adamw: part of a weight "
      "that it loses in a step, times the learning rate",
-     AT(weight_decay), .min = 0, .max = 10, .unset = "sgd: 0.0005, adamw: 0.05", .roles = RUN},
+     AT(weight_decay), .min = 0, .max = 10, .unset = "sgd: 0.0005, adamw: 0.05", .roles = RUN,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
-     "Decay norms' parameters, biases and a transformer's tokens too", AT(norm_decay),
-     .roles = RUN},
+     "Decay norms' parameters, biases and a transformer's tokens too", AT(norm_decay), .roles = RUN,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "label-smoothing", 0, "S",
      "Part of the target that is spread over all classes", AT(smoothing), .min = 0, .max = 0.999,
-     .roles = RUN},
+     .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "mixup", 0, "ALPHA",
      "Blend pairs of images with shares drawn from Beta(ALPHA, ALPHA); 0: do not blend", AT(mixup),
-     .min = 0, .max = 1000, .roles = RUN},
+     .min = 0, .max = 1000, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "ema", 0, "DECAY",
      "Validate and export moving averages of the weights with this decay per update (less in "
      "the first ones), for example 0.999; 0: the weights themselves",
-     AT(average_decay), .min = 0, .max = 0.999999, .roles = RUN},
+     AT(average_decay), .min = 0, .max = 0.999999, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_UINT64, "seed", 0, "N", "Seed of weights, order, crops, mixup and dropout",
-     AT(loader.seed), .roles = DL2_OPTION_FIXED},
+     AT(loader.seed), .roles = DL2_OPTION_FIXED, .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for the run:"},
     {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(out),
@@ -356,28 +367,65 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT, "trainers", 0, "N",
      "Number of trainings that share this machine, this one included; recorded, so that rates "
      "and energy are not taken for those of one alone",
-     AT(trainers), .min = 1, .max = 100000},
+     AT(trainers), .min = 1, .max = 100000, .commands = DL2_TRAINING},
     {DL2_OPTION_PARSE, "time-budget", 0, "TIME",
      "Finish the schedule and the validation within this time, for example 90s or 1h",
-     AT(time_budget), .parse = parse_duration, .show = show_real, .roles = RUN},
+     AT(time_budget), .parse = parse_duration, .show = show_real, .roles = RUN,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "checkpoint", 0, "FILE", "Checkpoint, a safetensors file", AT(checkpoint),
-     .unset = "DIR/" DL2_CHECKPOINT_FILE},
+     .unset = "DIR/" DL2_CHECKPOINT_FILE, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "checkpoint-every", 0, "EPOCHS",
      "Checkpoint interval; 0: only when the run stops or ends", AT(checkpoint_every), .min = 0,
-     .max = 1e9},
+     .max = 1e9, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "resume", 0, NULL,
-     "Continue from the checkpoint; start from the beginning if there is none", AT(resume)},
+     "Continue from the checkpoint; start from the beginning if there is none", AT(resume),
+     .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "restart", 0, NULL,
-     "Start from the beginning even if there is a checkpoint, and overwrite it", AT(restart)},
+     "Start from the beginning even if there is a checkpoint, and overwrite it", AT(restart),
+     .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "run-epochs", 0, "N",
      "Stop after N epochs, not necessarily whole, to be resumed later", AT(run_epochs), .min = 1e-6,
-     .max = 1e9},
+     .max = 1e9, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "validate-every", 0, "EPOCHS",
      "Validation interval, in whole epochs; the end is always validated; 0: the end alone",
-     AT(validate_every), .min = 0, .max = 1e9},
-    {DL2_OPTION_FLAG, "skip-validation", 0, NULL, "Do not validate", AT(skip_validation)},
+     AT(validate_every), .min = 0, .max = 1e9, .commands = DL2_TRAINING},
+    {DL2_OPTION_FLAG, "skip-validation", 0, NULL, "Do not validate", AT(skip_validation),
+     .commands = DL2_TRAINING},
     {DL2_OPTION_END},
 };
+
+/* ---- Evaluation ---- */
+
+const char *const dl2_evaluation_options[] = {
+    "arch",         "image-size", "channels", "mean",  "std",  "val-resize",
+    "val-fraction", "split-seed", "amp",      "batch", "seed", NULL,
+};
+
+int dl2_train_options_take(struct dl2_train_config *config, const struct dl2_program *program,
+                           const struct dl2_common_options *common)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (!config->evaluate)
+        return 0;
+    if (dl2_checkpoint_origin(config->evaluate, &config->origin, &error) < 0) {
+        fprintf(stderr, "%s: %s\n", program->name, error.message);
+        return DL2_EXIT_FAILED;
+    }
+    const json_t *identity = json_object_get(config->origin, "identity");
+    const json_t *part = json_object_get(config->origin, "part");
+    for (const char *const *name = dl2_evaluation_options; *name; name++) {
+        const json_t *value = json_object_get(identity, *name);
+        if (dl2_option_given(program, common, *name))
+            continue;
+        value = value ? value : json_object_get(part, *name);
+        if (dl2_options_set(dl2_train_options, config, *name, value, &error) < 0) {
+            fprintf(stderr, "%s: %s: --%s: %s\n", program->name, config->evaluate, *name,
+                    error.message);
+            return DL2_EXIT_FAILED;
+        }
+    }
+    return 0;
+}
 
 /* ---- What the settings come to together ---- */
 
@@ -437,10 +485,16 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->optimizer == DL2_ADAMW, "nesterov", "needs --optimizer sgd"},
         {config->given.gpus, "ranks", "excludes --gpus"},
     };
+    const char *idle = dl2_option_without_effect(
+        program, common, config->evaluate ? DL2_EVALUATION : DL2_TRAINING | DL2_EVALUATION);
+    if (idle)
+        return dl2_program_usage_error(program, "--%s has no effect with --evaluate", idle);
+    if (config->evaluate && !config->val_count)
+        return dl2_program_usage_error(program, "--evaluate needs --val DIR");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].refused && dl2_option_given(program, common, rules[i].option))
             return dl2_program_usage_error(program, "--%s %s", rules[i].option, rules[i].reason);
-    if (needs_data && !has_data && !config->synthetic)
+    if (needs_data && !has_data && !config->synthetic && !config->evaluate)
         return dl2_program_usage_error(program, "no data: give --data DIR");
     if (config->loader.channels == 2)
         return dl2_program_usage_error(program, "--channels is 1 or 3");
@@ -522,7 +576,7 @@ int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_pr
                           : config->time_budget > 0    ? INFINITY
                                                        : DEFAULT_EPOCHS;
     const char *data = config->given.data;
-    if (status == 0 && !config->stage_count &&
+    if (status == 0 && !config->stage_count && !config->evaluate &&
         add_stage(config, data, data ? strlen(data) : 0, epochs, &error) < 0)
         status = dl2_program_usage_error(program, "%s", error.message);
     return status;
@@ -532,4 +586,5 @@ void dl2_train_options_free(struct dl2_train_config *config)
 {
     drop_stages(config);
     free((void *)config->val);
+    json_decref(config->origin);
 }

@@ -9,8 +9,23 @@
 /* A table of struct dl2_train_config. The report has each value under the option's name. */
 extern const struct dl2_option dl2_train_options[];
 
+/* Bits of the rows' `commands`. */
+enum { DL2_TRAINING = 1, DL2_EVALUATION = 2 };
+
+/* Names of the options that an evaluation takes from its file and repeats in its report; NULL ends
+ * them. */
+extern const char *const dl2_evaluation_options[];
+
 /* The settings before any option. */
 struct dl2_train_config dl2_train_defaults(void);
+
+/*
+ * With --evaluate: sets the options that were not given to those of the file's run, and
+ * config->origin. Call it before dl2_train_options_check(). Returns 0, or an exit status after an
+ * error message.
+ */
+int dl2_train_options_take(struct dl2_train_config *config, const struct dl2_program *program,
+                           const struct dl2_common_options *common);
 
 /*
  * Checks parsed settings and completes them, but for what depends on the number of ranks. With

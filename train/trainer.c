@@ -376,7 +376,8 @@ static int load_pretrained(struct dl2_run *run, struct dl2_error *error)
     char note[256];
     if (!run->config->pretrained)
         return DL2_OK;
-    DL2_TRY(dl2_weights_load(run->config->pretrained, run->network, note, sizeof note, error));
+    DL2_TRY(
+        dl2_weights_load(run->config->pretrained, run->network, false, note, sizeof note, error));
     if (note[0])
         dl2_run_note(run, "%s: %s", run->config->pretrained, note);
     return DL2_OK;
@@ -526,28 +527,11 @@ static int keep_report(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-static void tell_begun(const struct dl2_run *run)
-{
-    const struct dl2_device_class *ops = run->device->ops;
-    const struct dl2_train_overview overview = {
-        .arch = run->config->arch,
-        .device = ops->name,
-        .device_version = ops->version(),
-        .variant = run->variant,
-        .parameters = dl2_network_parameter_count(run->network),
-        .images = dl2_run_images(run),
-        .classes = run->classes,
-        .epochs_done = run->state.pass,
-    };
-    if (run->events.begun)
-        run->events.begun(run->events.context, &overview);
-}
-
 static void tell_ended(const struct dl2_run *run)
 {
     const struct dl2_run_state *state = &run->state;
     const struct dl2_train_summary summary = {state->val, state->val_count, state->best_epoch,
-                                              state->best_top1, run->out};
+                                              state->best_top1, run->report_path};
     if (run->events.ended)
         run->events.ended(run->events.context, &summary);
 }
@@ -567,7 +551,7 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
             DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
         run->run_stop = dl2_run_position(run) + config->run_epochs;
     }
-    tell_begun(run);
+    dl2_run_tell_begun(run);
     if (run->state.completed) {
         DL2_TRY(export_weights(run, error));
         return keep_report(run, error);
@@ -598,7 +582,7 @@ int dl2_train(const struct dl2_train_config *config, const struct dl2_train_even
     memset(result, 0, sizeof *result);
     int status = dl2_run_agree(&run, dl2_run_open(&run, error), error);
     if (status == DL2_OK)
-        status = drive(&run, error);
+        status = config->evaluate ? dl2_run_evaluate(&run, error) : drive(&run, error);
     result->common = run.common;
     if (status == DL2_OK) {
         result->completed = run.state.completed;

@@ -37,6 +37,8 @@
 #define DL2_EXPERIMENT_SCHEMA "dl2-experiment/1"
 #define DL2_EXPERIMENT_FILE   "experiment_report.json"
 #define DL2_CHECKPOINT_FILE   "checkpoint.safetensors"
+#define DL2_EVALUATION_SCHEMA "dl2-evaluation/1"
+#define DL2_EVALUATION_FILE   "evaluation_report.json"
 
 struct dl2_train_stage {
     const char *path; /* of a dataset; NULL: noise without one */
@@ -111,6 +113,10 @@ struct dl2_train_config {
     const char *export;     /* file that receives the weights at the end; NULL: none */
     double started;         /* dl2_clock_wall() when the program began */
     const volatile sig_atomic_t *stop; /* becomes non-zero to stop after the step; may be NULL */
+    /* Instead of training, validate the weights of a file and write DL2_EVALUATION_FILE: then there
+     * are no stages, and at least one in `val`. */
+    const char *evaluate; /* NULL: train */
+    json_t *origin;       /* what the file says of its run: dl2_checkpoint_origin() */
     /* The command line on stages, device and world; dl2-train sets the fields above from it. */
     struct {
         const char *data, *world;
@@ -153,7 +159,7 @@ struct dl2_train_summary {
     size_t val_count;
     uint64_t best_epoch; /* with the highest top-1 on the first set, the first of equals; 0: none */
     double best_top1;
-    const char *out; /* folder of the report */
+    const char *report; /* path */
 };
 
 /*

@@ -108,7 +108,7 @@ static int show(int argc, char **argv, struct dl2_error *error)
     if (status == DL2_OK)
         status = dl2_network_create(device, &config, &network, error);
     if (status == DL2_OK && strcmp(argv[6], "-") != 0)
-        status = dl2_weights_load(argv[6], network, note, sizeof note, error);
+        status = dl2_weights_load(argv[6], network, false, note, sizeof note, error);
     if (note[0])
         printf("note %s\n", note);
     if (status == DL2_OK && out)

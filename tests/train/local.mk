@@ -16,6 +16,7 @@ train_tests = \
 	tests/train/test_budget.sh \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \
+	tests/train/test_evaluate.sh \
 	tests/train/test_options.sh \
 	tests/train/test_predictions.sh \
 	tests/train/test_resume.sh \

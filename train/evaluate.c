@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Validates a network that was trained before: no training, and a report of its own. */
+#include "common/json.h"
+#include "common/machine.h"
+#include "network/weights.h"
+#include "train/run.h"
+#include "train/train_options.h"
+
+#include <string.h>
+
+/* Labels are numbers by class name: the network's must be the sets'. */
+static int check_class_names(const struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    const json_t *identity = json_object_get(config->origin, "identity");
+    const json_t *theirs = json_object_get(identity, "class names");
+    json_auto_t *own = dl2_run_class_names(run);
+    if (json_array_size(theirs) == 0 || json_equal(theirs, own)) /* none: of another program */
+        return DL2_OK;
+    for (size_t i = 0; i < json_array_size(own) && i < json_array_size(theirs); i++)
+        if (!json_equal(json_array_get(own, i), json_array_get(theirs, i)))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s was trained on other classes than %s has: its class %zu is "
+                                 "'%s', not '%s'",
+                                 config->evaluate, config->val[0], i + 1,
+                                 json_string_value(json_array_get(theirs, i)),
+                                 json_string_value(json_array_get(own, i)));
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s was trained on %zu classes, and %s has %zu",
+                         config->evaluate, json_array_size(theirs), config->val[0],
+                         json_array_size(own));
+}
+
+static int load_weights(const struct dl2_run *run, struct dl2_error *error)
+{
+    const char *path = run->config->evaluate;
+    char note[256];
+    DL2_TRY(check_class_names(run, error));
+    DL2_TRY(dl2_weights_load(path, run->network, true, note, sizeof note, error));
+    return note[0] ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "%s is for another number of classes than the %u of %s", path,
+                                   run->classes, run->config->val[0])
+                   : DL2_OK;
+}
+
+static json_t *settings(const struct dl2_run *run)
+{
+    json_auto_t *all = dl2_options_json(dl2_train_options, run->config);
+    json_t *chosen = json_object();
+    json_object_set_new(all, "channels", json_integer(run->channels));
+    for (const char *const *name = dl2_evaluation_options; *name; name++)
+        json_object_set(chosen, *name, json_object_get(all, *name));
+    json_object_set(chosen, "val-split", json_object_get(all, "val-split"));
+    return chosen;
+}
+
+/* `record` has what dl2_run_validate() added. */
+static int save_report(const struct dl2_run *run, const json_t *record, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    json_auto_t *report =
+        json_pack("{s:s, s:o, s:o, s:s, s:I, s:s, s:o}", "schema", DL2_EVALUATION_SCHEMA, "name",
+                  dl2_json_text(run->name), "variant", dl2_json_text(run->variant), "arch",
+                  config->arch, "seed", (json_int_t)config->loader.seed, "device",
+                  run->device->ops->name, "weights", dl2_json_text(config->evaluate));
+    for (const char *const *name = (const char *const[]){"epoch", "completed", NULL}; *name; name++)
+        if (json_object_get(config->origin, *name))
+            json_object_set(report, *name, json_object_get(config->origin, *name));
+    json_object_set_new(report, "arguments", settings(run));
+    json_t *versions = config->versions ? json_deep_copy(config->versions) : json_object();
+    json_object_set_new(versions, "device", json_string(run->device->ops->version()));
+    json_object_set_new(report, "versions", versions);
+    json_object_set_new(report, "machine", dl2_machine_describe());
+    json_object_set_new(report, "classes", json_integer(run->classes));
+    json_object_set(report, "val", json_object_get(record, "val"));
+    json_object_set(report, "seconds", json_object_get(record, "val_seconds"));
+    json_object_set_new(report, "bad", dl2_run_bad_list(run));
+    return dl2_json_save(run->report_path, report, error);
+}
+
+int dl2_run_evaluate(struct dl2_run *run, struct dl2_error *error)
+{
+    json_auto_t *record = json_object();
+    DL2_TRY(dl2_run_agree(run, load_weights(run, error), error));
+    dl2_run_tell_begun(run);
+    const int status = dl2_run_validate(run, 0, true, record, error);
+    if (status == DL2_ERR_CANCELED && run->interrupted)
+        return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the evaluation was done");
+    DL2_TRY(status);
+    run->state.completed = true;
+    return dl2_world_rank(run->config->world) == 0 ? save_report(run, record, error) : DL2_OK;
+}
