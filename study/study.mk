@@ -11,6 +11,8 @@
 #   analyze      what training from each variant would wait for, without training: storage, decoding or
 #                the device (OUT/analysis/NETWORK.txt); not a part of `study`
 #   train        every network, from every seed, on every variant and on the original
+#   matrix       each of these networks validated on every variant and on the original, without training
+#                (train/.../evaluation); not a part of `study`
 #   report       OUT/report/report.html and the plots beside it
 #   clean-study  deletes what a study made in OUT
 #   help         this text
@@ -83,7 +85,7 @@ this := $(shell path=$(call quote,$(MAKEFILE_LIST)); until [ -f "$$path" ]; do \
 here := $(shell dirname -- $(call quote,$(this)))/
 goals := $(or $(MAKECMDGOALS),study)
 
-.PHONY: study variants quality load analyze train report clean-study help FORCE
+.PHONY: study variants quality load analyze train matrix report clean-study help FORCE
 .SUFFIXES:
 study: report
 
@@ -162,6 +164,7 @@ quality_files := $(variants:%=$(out)/quality/%.json)
 load_files := $(names:%=$(out)/load/%.json)
 analysis_files := $(ARCHS:%=$(out)/analysis/%.json)
 run_files := $(runs:%=$(out)/train/%/experiment_report.json)
+matrix_files := $(runs:%=$(out)/train/%/evaluation/evaluation_report.json)
 report_file := $(out)/report/report.html
 
 # All variables are checked before anything is made: trainings come last, and a mistake in theirs would
@@ -208,8 +211,9 @@ options_quality := $(QUALITY_FLAGS)
 options_load := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(LOAD_FLAGS)
 options_analyze := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(DEVICE) $(TRAIN_FLAGS)
 options_train := $(EPOCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
+options_matrix := $(names) $(DEVICE)
 options_report := $(TOLERANCE) $(names) $(runs) $(REPORT_FLAGS)
-stages := transcode quality load analyze train report
+stages := transcode quality load analyze train matrix report
 same = $(and $(findstring [$1],[$2]),$(findstring [$2],[$1]))
 $(foreach s,$(stages),$(if $(call same,$(strip $(options_$s)),$(strip $(file <$(made)/$s))),$(if \
     $(wildcard $(made)/$s),,$(eval $(made)/$s: FORCE)),$(eval $(made)/$s: FORCE)))
@@ -373,6 +377,15 @@ $(run_files): $(out)/train/%/experiment_report.json:
 	echo "Trained $*: $$(sed -n 's/^.*: \(top-1 [0-9.]*%\).*/\1/p' $(@D)/log | head -n 1)" || { \
 	    cat $(@D)/log; echo 'Training $* failed: its output is above, and in $(@D)/log'; exit 1; } >&2
 
+# ---- Every network on every variant
+
+$(matrix_files): $(out)/train/%/evaluation/evaluation_report.json: \
+    $(out)/train/%/experiment_report.json $(made)/matrix $(variant_files)
+	$(Q)$(alone) && echo 'Evaluating $*' && { $(call program,dl2-train) \
+	    --evaluate $(<D)/checkpoint.safetensors $(foreach n,$(names),--val $(call folder_of,$n)) \
+	    --device $(DEVICE) --threads $(JOBS) -j $(JOBS) --out $(@D) --quiet \
+	    >$(made)/evaluation.log 2>&1 || { cat $(made)/evaluation.log >&2; exit 1; }; }
+
 # ---- The report
 
 said := DATASET OUT CODECS QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
@@ -402,6 +415,7 @@ load: $(load_files)
 analyze: $(analysis_files)
 	@cat $(^:.json=.txt)
 train: $(run_files)
+matrix: $(matrix_files)
 report: $(report_file)
 	@echo 'The report: $(abspath $<)'
 

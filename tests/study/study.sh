@@ -3,9 +3,10 @@
 # study.mk with the real programs on a tiny dataset: what is made, and what is not made again.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/study/study_lib.sh"
-# What was made since `mark`, without logs and locks.
+# What was made since `mark`: one file for each thing, without logs and locks.
 news() {
-    find results -newer mark -type f ! -path '*/.make/*' ! -name log ! -name '*.safetensors' | LC_ALL=C sort
+    find results -newer mark -type f ! -path '*/.make/*' ! -name log ! -name '*.safetensors' \
+        ! -name '*.npy' | LC_ALL=C sort
 }
 mark() { sleep 0.05; touch mark; sleep 0.05; }
 
@@ -36,6 +37,17 @@ grep -q '"psnr_rgb"' results/analysis/convnet.json || fail "no quality in the an
 mark
 expect 0 study QUALITIES='10 50' analyze
 [ -z "$(news)" ] || fail "analyzed again: $(news)"
+
+# Every network on every variant: beside its training, and once.
+mark
+expect 0 study QUALITIES='10 50' matrix
+is "$(news | grep -c 'evaluation/evaluation_report.json$') $(news | wc -l)" '6 6' "evaluations"
+is "$(grep '"name"' results/train/jpeg-50/convnet/seed-2/evaluation/evaluation_report.json |
+    sed 's/.*: "//; s/".*//' | paste -sd ' ')" "jpeg-50-convnet-seed-2 data jpeg-10 jpeg-50" "evaluated on"
+[ -f results/train/raw/convnet/seed-1/evaluation/predictions-2.npy ] || fail "no predictions"
+mark
+expect 0 study QUALITIES='10 50' matrix
+[ -z "$(news)" ] || fail "evaluated again: $(news)"
 
 # An added quality: that variant, its score, its speed, its trainings, and the report.
 expect 0 study QUALITIES='10 30 50'
