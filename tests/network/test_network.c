@@ -450,7 +450,7 @@ static void learn_alike(const struct learner *learner)
                                     [DL2_PRECISION_FP16] = 6e-2};
     double want[FIGURES], got[FIGURES];
     const struct dl2_device_class *ops;
-    struct dl2_device *ref = opened(dl2_device_find("ref"), 1);
+    struct dl2_device *ref = opened(dl2_device_at(0), 1);
     const size_t figures = all_kinds(ref, learner, want);
     assert_true(figures > 0 && figures <= FIGURES);
     dl2_device_close(ref);
@@ -559,7 +559,7 @@ static void spy_recording_free(struct dl2_recording *recording)
 
 static struct dl2_device *spied(void)
 {
-    struct dl2_device *device = opened(dl2_device_find("ref"), 1);
+    struct dl2_device *device = opened(dl2_device_at(0), 1);
     memset(&spy, 0, sizeof spy);
     spy.ref = device->ops;
     spy.ops = *device->ops;
