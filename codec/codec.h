@@ -40,6 +40,14 @@ static inline uint32_t dl2_upright_height(const struct dl2_image_info *info)
     return info->orientation >= 5 ? info->width : info->height;
 }
 
+/* How a file was encoded, as far as its headers tell. */
+struct dl2_coding {
+    int quality;             /* the nearest of the codec's qualities, 1 to 100; 0: not known */
+    bool exact;              /* it is of just that quality */
+    const char *subsampling; /* "444", "422", "420", "440", "411", "gray" or "other" */
+    bool progressive;
+};
+
 struct dl2_decode_options {
     /* DL2_ERR_LIMIT above, before memory is taken; 0: DL2_DEFAULT_MAX_PIXELS */
     uint64_t max_pixels;
@@ -111,6 +119,9 @@ struct dl2_codec {
     /* Does `data` start like a file of this codec? Reads only the first 64 bytes or fewer. NULL: it
      * only encodes; another codec decodes its files. */
     bool (*sniff)(const uint8_t *data, size_t size);
+
+    /* How the file was encoded; false for damaged headers. NULL: the headers do not tell. */
+    bool (*coding)(const uint8_t *data, size_t size, struct dl2_coding *coding);
 
     /*
      * Decoding, as codec/decoder.c calls it: open() and read() for each image, close() once at the

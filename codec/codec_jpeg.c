@@ -9,6 +9,7 @@
  * (some 6% smaller), effort 2 is progressive (smaller again, several times slower to decode).
  */
 #include "codec/codecs.h"
+#include "codec/jpeg/jpeg_coding.h"
 #include "codec/jpeg/jpeg_decode.h"
 
 #include <string.h>
@@ -155,6 +156,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .pixel_bytes = 6,
     .version = jpeg_version,
     .sniff = jpeg_sniff,
+    .coding = dl2_jpeg_coding,
     .state_size = sizeof(struct dl2_jpeg_decoder),
     .open = dl2_jpeg_open,
     .read = dl2_jpeg_read,

@@ -16,7 +16,9 @@ libcodec_la_LIBADD = libpixels.la libcommon.la
 if HAVE_JPEG
 noinst_LTLIBRARIES += libcodec_jpeg.la
 libcodec_jpeg_la_SOURCES = \
-	codec/codec_jpeg.c codec/jpeg/jpeg_arena.c codec/jpeg/jpeg_arena.h \
+	codec/codec_jpeg.c \
+	codec/jpeg/jpeg_coding.c codec/jpeg/jpeg_coding.h \
+	codec/jpeg/jpeg_arena.c codec/jpeg/jpeg_arena.h \
 	codec/jpeg/jpeg_decode.c codec/jpeg/jpeg_decode.h codec/jpeg/jpeg_trap.c codec/jpeg/jpeg_trap.h
 libcodec_jpeg_la_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 libcodec_jpeg_la_LIBADD = $(JPEG_LIBS)

@@ -2,6 +2,7 @@
 /* dl2-transcode: recompresses a tree of images by several codecs at several qualities. */
 #include "codec/jpeg/jpeg_slices.h"
 #include "common/file.h"
+#include "common/json.h"
 #include "common/memory.h"
 #include "common/option.h"
 #include "common/progress.h"
@@ -9,6 +10,7 @@
 #include "common/thread.h"
 #include "dataset/dataset.h"
 #include "transcode/copy.h"
+#include "transcode/survey.h"
 #include "transcode/transcode.h"
 
 #include <inttypes.h>
@@ -19,8 +21,8 @@
 enum { MAX_CODECS = 32, MAX_CONTAINERS = 16 };
 
 /* The task of a run; as bits, the rows' `commands`. */
-enum task { ENCODE, COPY, INDEX };
-enum { ENCODES = 1 << ENCODE, WRITES = ENCODES | 1 << COPY };
+enum task { ENCODE, COPY, INDEX, SURVEY };
+enum { ENCODES = 1 << ENCODE, WRITES = ENCODES | 1 << COPY, SURVEYS = 1 << SURVEY };
 
 enum { LIST_CODECS, LIST_CONTAINERS, LIST_NOTHING };
 static const char *const lists[] = {
@@ -40,7 +42,8 @@ static struct arguments {
     bool force, prune;
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
-    bool copy, index;
+    bool copy, index, survey;
+    const char *json;
     unsigned list;
 } arguments = {.qualities = "75",
                .subsampling = ENCODERS_OWN,
@@ -74,7 +77,7 @@ static const struct dl2_option table[] = {
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = dl2_parse_colour, .unset = "white", .commands = ENCODES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
-     .min = 1, .max = 4294967295.0, .commands = ENCODES},
+     .min = 1, .max = 4294967295.0, .commands = ENCODES | SURVEYS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
      "Memory for all images in work together, which limits how many large ones are in work at "
      "once",
@@ -91,6 +94,12 @@ static const struct dl2_option table[] = {
      "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
      .commands = WRITES},
     {DL2_OPTION_FLAG, "index", 0, NULL, "Write an index for the packed dataset SOURCE", AT(index)},
+    {DL2_OPTION_FLAG, "survey", 0, NULL,
+     "Only say what is in SOURCE: formats, sizes, JPEG qualities, mean and deviation, near "
+     "duplicates, files that cannot be read",
+     AT(survey)},
+    {DL2_OPTION_TEXT, "json", 0, "FILE", "Write the survey to FILE, too", AT(json),
+     .commands = SURVEYS},
     {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(force), .commands = WRITES},
     {DL2_OPTION_FLAG, "prune", 0, NULL,
      "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
@@ -370,6 +379,33 @@ static int write_index(const char *path)
     return end_program(status, &error, false);
 }
 
+static int survey(const char *path)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_progress progress;
+    json_auto_t *survey = NULL;
+    const struct dl2_survey_options options = {.source = path,
+                                               .max_pixels = arguments.max_pixels,
+                                               .jobs = common.jobs,
+                                               .progress = &progress};
+    int status = arguments.json ? dl2_file_expect(arguments.json, &error) : DL2_OK;
+    if (status < 0)
+        return end_program(status, &error, false);
+    dl2_progress_begin(&progress, "survey", "images", 0, common.quiet);
+    status = dl2_survey(&options, &survey, &error);
+    dl2_progress_end(&progress);
+    if (status == DL2_OK)
+        dl2_survey_print(survey, stdout);
+    if (status == DL2_OK && arguments.json)
+        status = dl2_json_save(arguments.json, survey, &error);
+    size_t i;
+    json_t *bad = json_object_get(survey, "bad"), *image;
+    json_array_foreach(bad, i, image) fprintf(stderr, "%s: %s: %s\n", program.name,
+                                              DL2_SHOWN(dl2_json_get_text(image, "path", "")),
+                                              DL2_SHOWN(dl2_json_get_text(image, "reason", "")));
+    return end_program(status, &error, json_array_size(bad) > 0);
+}
+
 /* Prints what this build has, after checking the other options. */
 static int print_list(void)
 {
@@ -389,23 +425,31 @@ static int print_list(void)
 
 static int run(char **places, size_t count)
 {
-    const enum task task = arguments.index ? INDEX : arguments.copy ? COPY : ENCODE;
+    static const char *const only[] = {[COPY] = "--copy leaves images as they are",
+                                       [INDEX] = "--index only writes an index",
+                                       [SURVEY] = "--survey only looks at images"};
+    const enum task task = arguments.survey  ? SURVEY
+                           : arguments.index ? INDEX
+                           : arguments.copy  ? COPY
+                                             : ENCODE;
     const char *idle = dl2_option_without_effect(&program, &common, 1u << task);
+    if (idle && task == ENCODE)
+        return dl2_program_usage_error(&program, "--%s needs --survey", idle);
     if (idle)
-        return dl2_program_usage_error(&program, "%s: leave out --%s",
-                                       task == COPY ? "--copy leaves images as they are"
-                                                    : "--index only writes an index",
-                                       idle);
+        return dl2_program_usage_error(&program, "%s: leave out --%s", only[task], idle);
+    if (arguments.survey && arguments.index)
+        return dl2_program_usage_error(&program, "--survey excludes --index");
     const char *container = dl2_container_name(arguments.container);
     if (dl2_option_given(&program, &common, "shard") && !dl2_container_is_packed(container))
         return dl2_program_usage_error(
             &program, "--shard has no effect: --container=%s has no shards", container);
     if (arguments.list != LIST_NOTHING)
         return print_list();
-    if (task == INDEX && count != 1)
-        return dl2_program_usage_error(&program, "--index takes one folder");
-    if (task == INDEX)
-        return write_index(places[0]);
+    if ((task == INDEX || task == SURVEY) && count != 1)
+        return dl2_program_usage_error(&program, "--%s takes one folder",
+                                       task == INDEX ? "index" : "survey");
+    if (task != ENCODE && task != COPY)
+        return task == INDEX ? write_index(places[0]) : survey(places[0]);
     if (count != 2)
         return dl2_program_usage_error(&program, "name a SOURCE and a DEST");
     return task == COPY ? copy(places) : transcode(places);
@@ -449,10 +493,11 @@ static char *describe_details(void)
           "checksum of every image. It is made as a whole: if anything is out of date, everything "
           "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
           "class folders from one. --index writes a dl2-index.bin beside shards that another "
-          "program packed.\n\n"
+          "program packed. --survey writes nothing but FILE.\n\n"
           "Exit status: 0 success, 1 an image or the run failed (named on stderr), 2 wrong "
           "usage.\n\n"
           "Examples:\n"
+          "  $ dl2-transcode --survey photos\n"
           "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
           "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
           "  $ dl2-transcode --copy --container=tar photos shards",

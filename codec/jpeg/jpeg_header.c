@@ -25,16 +25,7 @@ static void jpeg_write_u16(uint8_t *data, uint32_t value)
     data[1] = (uint8_t)value;
 }
 
-/* A marker that has a length, with what it says. */
-struct jpeg_marker {
-    size_t at, end;
-    unsigned code;
-    const uint8_t *body;
-    size_t size; /* of the body */
-};
-
-/* The one behind marker->end; false where none lies within `size`. */
-static bool jpeg_next_marker(struct jpeg_marker *marker, const uint8_t *data, size_t size)
+bool dl2_jpeg_next_marker(struct dl2_jpeg_marker *marker, const uint8_t *data, size_t size)
 {
     size_t at = marker->end;
     while (size - at >= 4 && data[at] == 0xff && data[at + 1] == 0xff) /* fill */
@@ -44,11 +35,11 @@ static bool jpeg_next_marker(struct jpeg_marker *marker, const uint8_t *data, si
     const size_t length = dl2_read_u16(data + at + 2);
     if (length < 2 || length > size - at - 2)
         return false;
-    *marker = (struct jpeg_marker){.at = at,
-                                   .end = at + 2 + length,
-                                   .code = data[at + 1],
-                                   .body = data + at + 4,
-                                   .size = length - 2};
+    *marker = (struct dl2_jpeg_marker){.at = at,
+                                       .end = at + 2 + length,
+                                       .code = data[at + 1],
+                                       .body = data + at + 4,
+                                       .size = length - 2};
     return true;
 }
 
@@ -60,7 +51,7 @@ void dl2_jpeg_header_resize(struct dl2_jpeg_header *header, uint32_t width, uint
     header->mcus_y = dl2_divide_up(height, header->mcu_height);
 }
 
-static bool jpeg_read_frame(struct dl2_jpeg_header *header, const struct jpeg_marker *marker)
+static bool jpeg_read_frame(struct dl2_jpeg_header *header, const struct dl2_jpeg_marker *marker)
 {
     const uint8_t *const body = marker->body;
     if (header->sof || marker->size < 6 || body[0] != 8)
@@ -92,8 +83,8 @@ bool dl2_jpeg_header_read(struct dl2_jpeg_header *header, const uint8_t *data, s
     *header = (struct dl2_jpeg_header){0};
     if (size < 4 || data[0] != 0xff || data[1] != SOI)
         return false;
-    struct jpeg_marker marker = {.end = 2};
-    while (jpeg_next_marker(&marker, data, size)) {
+    struct dl2_jpeg_marker marker = {.end = 2};
+    while (dl2_jpeg_next_marker(&marker, data, size)) {
         const uint8_t *const body = marker.body;
         switch (marker.code) {
         case DL2_JPEG_SOF0:
@@ -185,8 +176,8 @@ uint8_t *dl2_jpeg_header_write(const struct dl2_jpeg_header *header, const uint8
                                uint32_t width, uint32_t height, uint8_t *out)
 {
     out = jpeg_copy(out, data, 2);
-    struct jpeg_marker marker = {.end = 2};
-    while (jpeg_next_marker(&marker, data, header->sos)) {
+    struct dl2_jpeg_marker marker = {.end = 2};
+    while (dl2_jpeg_next_marker(&marker, data, header->sos)) {
         const uint8_t *const from = data + marker.at;
         const size_t bytes = marker.end - marker.at;
         if (marker.code == DL2_JPEG_SOF0 || marker.code == SOF1) {

@@ -14,6 +14,18 @@
 
 enum { DL2_JPEG_SOF0 = 0xc0, DL2_JPEG_RST0 = 0xd0, DL2_JPEG_EOI = 0xd9 };
 
+/* A marker that has a length, with its segment's body. */
+struct dl2_jpeg_marker {
+    size_t at, end;
+    unsigned code;
+    const uint8_t *body;
+    size_t size; /* of the body */
+};
+
+/* The marker that begins at marker->end; false where none lies within `size`. A file's first one
+ * begins at 2. */
+bool dl2_jpeg_next_marker(struct dl2_jpeg_marker *marker, const uint8_t *data, size_t size);
+
 struct dl2_jpeg_header {
     size_t scan;                    /* where entropy-coded data begin */
     size_t sof, sos;                /* of the segments' markers */

@@ -3,8 +3,10 @@ check_PROGRAMS += tests/transcode/images
 tests_transcode_images_SOURCES = tests/transcode/images.c tests/codec/sample_files.c tests/codec/sample_files.h
 tests_transcode_images_CFLAGS = $(sample_cflags)
 tests_transcode_images_LDADD = libcodec.la $(sample_libs)
-TESTS += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh
-EXTRA_DIST += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh
+TESTS += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh \
+	tests/transcode/survey.sh
+EXTRA_DIST += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh \
+	tests/transcode/survey.sh
 
 check_PROGRAMS += tests/transcode/fuzz_variant
 tests_transcode_fuzz_variant_SOURCES = tests/transcode/fuzz_variant.c

@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transcode/survey.h"
+
+#include "codec/codec.h"
+#include "common/json.h"
+#include "common/machine.h"
+#include "common/memory.h"
+#include "common/quote.h"
+#include "common/stats.h"
+#include "common/thread.h"
+#include "dataset/dataset.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THUMB_WIDTH = 9, THUMB_HEIGHT = 8, BANDS = 4, BINS = 24, CHANNELS = 3 };
+enum { MOST_GROUPS = 1000, MOST_SHOWN = 5 };
+
+/* What is known of one image. */
+struct survey_image {
+    const struct dl2_codec *codec; /* NULL: no codec knows it */
+    struct dl2_image_info info;
+    struct dl2_coding coding;
+    bool has_coding;
+    uint64_t bytes;
+    double mean[CHANNELS], square[CHANNELS]; /* of its pixels' values */
+    uint64_t hash;
+    uint8_t thumb[THUMB_WIDTH * THUMB_HEIGHT];
+    enum dl2_split split; /* DL2_SPLIT_ALL: of none */
+    char *bad;            /* why it cannot be read; NULL: it can */
+};
+
+struct survey_worker {
+    struct dl2_bytes bytes;
+    struct dl2_image image, scratch;
+};
+
+struct survey {
+    const struct dl2_survey_options *options;
+    struct dl2_dataset *dataset;
+    size_t count;
+    struct survey_image *images;
+    struct survey_worker *workers;
+    unsigned worker_count;
+    size_t *parent; /* union-find over near duplicates */
+};
+
+/* ---- One image */
+
+/* Sums of all pixels, and of those of each cell of the thumbnail. */
+static void measure(const struct dl2_image *image, struct survey_image *out)
+{
+    uint64_t sum[CHANNELS] = {0}, square[CHANNELS] = {0};
+    const uint32_t channels = image->channels;
+    for (uint32_t y = 0; y < image->height; y++) {
+        const uint8_t *row = image->data + y * image->stride;
+        for (size_t i = 0; i < (size_t)image->width * channels; i += channels)
+            for (uint32_t c = 0; c < channels; c++) {
+                sum[c] += row[i + c];
+                square[c] += (uint64_t)row[i + c] * row[i + c];
+            }
+    }
+    const double pixels = (double)image->width * image->height;
+    for (uint32_t c = 0; c < CHANNELS; c++) {
+        out->mean[c] = (double)sum[channels == 1 ? 0 : c] / pixels;
+        out->square[c] = (double)square[channels == 1 ? 0 : c] / pixels;
+    }
+}
+
+/* Mean luma (BT.601) of a rectangle of at least one pixel. */
+static uint8_t mean_luma(const struct dl2_image *image, uint32_t left, uint32_t right, uint32_t top,
+                         uint32_t bottom)
+{
+    uint64_t sum = 0;
+    right = right > left ? right : left + 1;
+    bottom = bottom > top ? bottom : top + 1;
+    for (uint32_t y = top; y < bottom; y++) {
+        const uint8_t *p = image->data + y * image->stride + (size_t)left * image->channels;
+        for (uint32_t x = left; x < right; x++, p += image->channels)
+            sum += image->channels == 1 ? 1000u * p[0] : 299u * p[0] + 587u * p[1] + 114u * p[2];
+    }
+    return (uint8_t)(sum / ((uint64_t)(right - left) * (bottom - top)) / 1000);
+}
+
+static void make_thumb(const struct dl2_image *image, struct survey_image *out)
+{
+    const uint64_t width = image->width, height = image->height;
+    for (uint32_t y = 0; y < THUMB_HEIGHT; y++)
+        for (uint32_t x = 0; x < THUMB_WIDTH; x++)
+            out->thumb[y * THUMB_WIDTH + x] = mean_luma(
+                image, (uint32_t)(x * width / THUMB_WIDTH),
+                (uint32_t)((x + 1) * width / THUMB_WIDTH), (uint32_t)(y * height / THUMB_HEIGHT),
+                (uint32_t)((y + 1) * height / THUMB_HEIGHT));
+    out->hash = 0;
+    for (uint32_t y = 0; y < THUMB_HEIGHT; y++)
+        for (uint32_t x = 0; x + 1 < THUMB_WIDTH; x++) {
+            const uint8_t *p = out->thumb + y * THUMB_WIDTH + x;
+            out->hash = out->hash << 1 | (p[0] > p[1]);
+        }
+}
+
+static int look_at(const struct survey *survey, struct survey_worker *worker, size_t index,
+                   struct survey_image *out, struct dl2_error *error)
+{
+    const uint8_t *data;
+    size_t size;
+    struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
+    decode.max_pixels = survey->options->max_pixels;
+    DL2_TRY(dl2_dataset_read(survey->dataset, index, &worker->bytes, &data, &size, error));
+    out->bytes = size;
+    out->codec = dl2_codec_sniff(data, size);
+    DL2_TRY(dl2_image_read_info(data, size, &out->info, error));
+    out->has_coding = out->codec->coding && out->codec->coding(data, size, &out->coding);
+    DL2_TRY(dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, error));
+    measure(&worker->image, out);
+    make_thumb(&worker->image, out);
+    return DL2_OK;
+}
+
+static int work(void *context, unsigned worker, size_t slot, size_t item, struct dl2_error *error)
+{
+    struct survey *survey = context;
+    struct survey_image *image = &survey->images[item];
+    struct dl2_error own = DL2_ERROR_INIT;
+    (void)slot;
+    const int status = look_at(survey, &survey->workers[worker], item, image, &own);
+    if (status == DL2_ERR_MEMORY)
+        return dl2_error_copy(error, &own);
+    if (status < 0 && !(image->bad = strdup(own.message)))
+        return dl2_error_memory(error, "a survey");
+    return DL2_OK;
+}
+
+static int count_done(void *context, size_t slot, size_t item, struct dl2_error *error)
+{
+    const struct survey *survey = context;
+    (void)slot;
+    (void)error;
+    if (survey->options->progress)
+        dl2_progress_update(survey->options->progress, item + 1, NULL);
+    return DL2_OK;
+}
+
+/* ---- Splits */
+
+/* Marks the images of a split. A dataset without splits has none to mark. */
+static void mark_split(struct survey *survey, enum dl2_split split)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *part;
+    options.split = split;
+    options.keep = dl2_codec_is_image_file;
+    if (!dl2_dataset_has_parts(survey->dataset) ||
+        dl2_dataset_open(survey->options->source, &options, &part, NULL) < 0)
+        return;
+    for (size_t i = 0; i < dl2_dataset_count(part); i++) {
+        struct dl2_sample sample;
+        size_t first, count;
+        dl2_dataset_sample(part, i, &sample);
+        if (dl2_dataset_find(survey->dataset, sample.key, &first, &count))
+            for (size_t k = first; k < first + count; k++)
+                survey->images[k].split = split;
+    }
+    dl2_dataset_close(part);
+}
+
+/* ---- Near duplicates */
+
+static size_t root_of(size_t *parent, size_t i)
+{
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+/* The smaller number is the root, so that groups come out in the dataset's order. */
+static void join(size_t *parent, size_t a, size_t b)
+{
+    a = root_of(parent, a);
+    b = root_of(parent, b);
+    if (a < b)
+        parent[b] = a;
+    else
+        parent[a] = b;
+}
+
+static bool are_near(const struct survey_image *a, const struct survey_image *b)
+{
+    unsigned difference = 0;
+    if (__builtin_popcountll(a->hash ^ b->hash) > DL2_SURVEY_BITS)
+        return false;
+    for (size_t i = 0; i < sizeof a->thumb; i++)
+        difference += (unsigned)abs((int)a->thumb[i] - (int)b->thumb[i]);
+    return difference <= DL2_SURVEY_LEVELS * sizeof a->thumb;
+}
+
+struct keyed {
+    uint64_t key;
+    const struct survey_image *image;
+};
+
+static int compare_thumbs(const void *left, const void *right)
+{
+    const struct keyed *a = left, *b = right;
+    const int order = memcmp(a->image->thumb, b->image->thumb, sizeof a->image->thumb);
+    return order ? order : (a->image > b->image) - (a->image < b->image);
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    const struct keyed *a = left, *b = right;
+    return a->key != b->key ? (a->key > b->key) - (a->key < b->key)
+                            : (a->image > b->image) - (a->image < b->image);
+}
+
+/* Joins images of equal thumbnails, and keeps the first of each; returns how many. */
+static size_t join_equal(struct survey *survey, struct keyed *list, size_t count)
+{
+    size_t kept = 0;
+    qsort(list, count, sizeof *list, compare_thumbs);
+    for (size_t i = 0; i < count; i++) {
+        const struct survey_image *image = list[i].image;
+        if (kept && !memcmp(list[kept - 1].image->thumb, image->thumb, sizeof image->thumb))
+            join(survey->parent, (size_t)(list[kept - 1].image - survey->images),
+                 (size_t)(image - survey->images));
+        else
+            list[kept++] = list[i];
+    }
+    return kept;
+}
+
+/*
+ * Hashes that differ in at most 3 bits are equal in at least one of their four 16-bit bands, so
+ * only images that share a band are compared.
+ */
+_Static_assert((int)DL2_SURVEY_BITS < (int)BANDS, "a pair might share no band");
+static int find_duplicates(struct survey *survey, struct dl2_error *error)
+{
+    struct keyed *list = dl2_calloc(survey->count, sizeof *list);
+    survey->parent = dl2_calloc(survey->count, sizeof *survey->parent);
+    if (!list || !survey->parent) {
+        free(list);
+        return dl2_error_memory(error, "a survey");
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < survey->count; i++) {
+        survey->parent[i] = i;
+        if (!survey->images[i].bad)
+            list[count++].image = &survey->images[i];
+    }
+    count = join_equal(survey, list, count);
+    for (unsigned band = 0; band < BANDS; band++) {
+        for (size_t i = 0; i < count; i++)
+            list[i].key = list[i].image->hash >> 16 * band & 0xffff;
+        qsort(list, count, sizeof *list, compare_keys);
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = i + 1; k < count && list[k].key == list[i].key; k++)
+                if (are_near(list[i].image, list[k].image))
+                    join(survey->parent, (size_t)(list[i].image - survey->images),
+                         (size_t)(list[k].image - survey->images));
+    }
+    free(list);
+    return DL2_OK;
+}
+
+/* ---- The report */
+
+static void count_word(json_t *counts, const char *word)
+{
+    const json_int_t so_far = json_integer_value(json_object_get(counts, word));
+    json_object_set_new(counts, word, json_integer(so_far + 1));
+}
+
+static void count_number(json_t *counts, long number)
+{
+    char word[32];
+    snprintf(word, sizeof word, "%ld", number);
+    count_word(counts, word);
+}
+
+/* Order statistics and a histogram; sorts the values. */
+static json_t *distribution(double *values, size_t count)
+{
+    struct dl2_summary summary;
+    dl2_summarize(values, count, &summary);
+    json_t *bins = json_array();
+    size_t at = 0;
+    for (int bin = 1; count && bin <= BINS; bin++) {
+        const double end = summary.min + (summary.max - summary.min) * bin / BINS;
+        const size_t first = at;
+        while (at < count && (values[at] < end || bin == BINS))
+            at++;
+        json_array_append_new(bins, json_integer((json_int_t)(at - first)));
+    }
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mean", dl2_json_real(summary.mean),
+                     "min", dl2_json_real(summary.min), "p5", dl2_json_real(summary.p5), "median",
+                     dl2_json_real(summary.median), "p95", dl2_json_real(summary.p95), "max",
+                     dl2_json_real(summary.max), "histogram", bins);
+}
+
+static double width_of(const struct survey_image *image)
+{
+    return dl2_upright_width(&image->info);
+}
+
+static double height_of(const struct survey_image *image)
+{
+    return dl2_upright_height(&image->info);
+}
+
+static double bytes_of(const struct survey_image *image)
+{
+    return (double)image->bytes;
+}
+
+static double bits_per_pixel_of(const struct survey_image *image)
+{
+    return 8 * bytes_of(image) / (width_of(image) * height_of(image));
+}
+
+static double quality_of(const struct survey_image *image)
+{
+    return image->has_coding && image->coding.quality ? image->coding.quality : (double)NAN;
+}
+
+static void add_distribution(const struct survey *survey, json_t *report, const char *name,
+                             double (*value)(const struct survey_image *), double *scratch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < survey->count; i++) {
+        const double own = survey->images[i].bad ? (double)NAN : value(&survey->images[i]);
+        if (isfinite(own))
+            scratch[count++] = own;
+    }
+    if (count)
+        json_object_set_new(report, name, distribution(scratch, count));
+}
+
+static void add_format(json_t *formats, const struct survey_image *image)
+{
+    json_t *entry = json_object_get(formats, image->codec->name);
+    if (!entry) {
+        entry = json_pack("{s:i, s:i, s:i}", "images", 0, "bytes", 0, "pixels", 0);
+        json_object_set_new(formats, image->codec->name, entry);
+    }
+    const json_int_t more[] = {1, (json_int_t)image->bytes,
+                               (json_int_t)image->info.width * image->info.height};
+    const char *const names[] = {"images", "bytes", "pixels"};
+    for (int i = 0; i < 3; i++)
+        json_object_set_new(entry, names[i],
+                            json_integer(dl2_json_get_integer(entry, names[i], 0) + more[i]));
+}
+
+static void add_counts(const struct survey *survey, json_t *report)
+{
+    json_t *formats = json_object(), *channels = json_object(), *bits = json_object(),
+           *orientations = json_object(), *qualities = json_object(), *subsamplings = json_object();
+    json_int_t alpha = 0, progressive = 0, exact = 0;
+    for (size_t i = 0; i < survey->count; i++) {
+        const struct survey_image *image = &survey->images[i];
+        if (image->bad)
+            continue;
+        add_format(formats, image);
+        count_number(channels, image->info.channels);
+        count_number(bits, image->info.bits);
+        count_number(orientations, image->info.orientation);
+        alpha += image->info.alpha;
+        if (!image->has_coding)
+            continue;
+        count_number(qualities, image->coding.quality);
+        count_word(subsamplings, image->coding.subsampling);
+        exact += image->coding.exact;
+        progressive += image->coding.progressive;
+    }
+    json_object_set_new(report, "formats", formats);
+    json_object_set_new(report, "channels", channels);
+    json_object_set_new(report, "bits", bits);
+    json_object_set_new(report, "alpha", json_integer(alpha));
+    json_object_set_new(report, "orientations", orientations);
+    json_object_set_new(report, "jpeg",
+                        json_pack("{s:o, s:I, s:o, s:I}", "qualities", qualities, "exact", exact,
+                                  "subsamplings", subsamplings, "progressive", progressive));
+}
+
+static void add_channels(const struct survey *survey, json_t *report)
+{
+    double mean[CHANNELS] = {0}, square[CHANNELS] = {0}, good = 0;
+    for (size_t i = 0; i < survey->count; i++)
+        for (int c = 0; c < CHANNELS && !survey->images[i].bad; c++) {
+            good += c == 0;
+            mean[c] += survey->images[i].mean[c];
+            square[c] += survey->images[i].square[c];
+        }
+    json_t *means = json_array(), *deviations = json_array();
+    for (int c = 0; c < CHANNELS; c++) {
+        json_array_append_new(means, dl2_json_real(mean[c] / good));
+        json_array_append_new(
+            deviations,
+            dl2_json_real(sqrt(fmax(0, square[c] / good - mean[c] / good * (mean[c] / good)))));
+    }
+    json_object_set_new(report, "mean", means);
+    json_object_set_new(report, "std", deviations);
+}
+
+/* One group: its keys, and whether it crosses splits or classes. */
+static json_t *describe_group(const struct survey *survey, const size_t *members, size_t count)
+{
+    json_t *keys = json_array();
+    bool splits = false, classes = false;
+    struct dl2_sample first, sample;
+    dl2_dataset_sample(survey->dataset, members[0], &first);
+    for (size_t i = 0; i < count; i++) {
+        dl2_dataset_sample(survey->dataset, members[i], &sample);
+        json_array_append_new(keys, dl2_json_text(sample.key));
+        splits |= survey->images[members[i]].split != survey->images[members[0]].split;
+        classes |= sample.label != first.label;
+    }
+    return json_pack("{s:o, s:b, s:b}", "keys", keys, "across_splits", splits, "across_classes",
+                     classes);
+}
+
+static int add_duplicates(const struct survey *survey, json_t *report, struct dl2_error *error)
+{
+    /* Members of a group by the root's number: a counting sort over roots. */
+    size_t *size = dl2_calloc(survey->count, sizeof *size),
+           *start = dl2_calloc(survey->count, sizeof *start);
+    size_t *members = dl2_calloc(survey->count, sizeof *members);
+    json_t *list = json_array();
+    json_int_t groups = 0, images = 0, splits = 0, classes = 0;
+    const bool ready = size && start && members;
+    for (size_t i = 0; ready && i < survey->count; i++)
+        size[root_of(survey->parent, i)]++;
+    for (size_t i = 0, at = 0; ready && i < survey->count; at += size[i], i++)
+        start[i] = at;
+    for (size_t i = 0; ready && i < survey->count; i++)
+        members[start[root_of(survey->parent, i)]++] = i;
+    for (size_t i = 0; ready && i < survey->count; i++) {
+        if (size[i] < 2)
+            continue;
+        json_t *group = describe_group(survey, members + start[i] - size[i], size[i]);
+        groups++;
+        images += (json_int_t)size[i];
+        splits += json_is_true(json_object_get(group, "across_splits"));
+        classes += json_is_true(json_object_get(group, "across_classes"));
+        if (groups <= MOST_GROUPS)
+            json_array_append(list, group);
+        json_decref(group);
+    }
+    free(size);
+    free(start);
+    free(members);
+    json_object_set_new(report, "duplicates",
+                        json_pack("{s:I, s:I, s:I, s:I, s:o}", "groups", groups, "images", images,
+                                  "across_splits", splits, "across_classes", classes, "list",
+                                  list));
+    return ready ? DL2_OK : dl2_error_memory(error, "a survey");
+}
+
+static void add_bad(const struct survey *survey, json_t *report)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < survey->count; i++) {
+        struct dl2_sample sample;
+        if (!survey->images[i].bad)
+            continue;
+        dl2_dataset_sample(survey->dataset, i, &sample);
+        json_array_append_new(list, json_pack("{s:o, s:o}", "path", dl2_json_text(sample.path),
+                                              "reason", dl2_json_text(survey->images[i].bad)));
+    }
+    json_object_set_new(report, "bad", list);
+}
+
+static void add_splits(const struct survey *survey, json_t *report)
+{
+    static const char *const names[] = {"elsewhere", "train", "val", "test"};
+    json_t *splits = json_object();
+    for (size_t i = 0; i < survey->count; i++)
+        count_word(splits, names[survey->images[i].split]);
+    json_object_set_new(report, "splits",
+                        dl2_dataset_has_parts(survey->dataset) ? splits : json_null());
+    if (!dl2_dataset_has_parts(survey->dataset))
+        json_decref(splits);
+}
+
+static int make_report(const struct survey *survey, json_t **out, struct dl2_error *error)
+{
+    json_t *report =
+        json_pack("{s:s, s:o, s:I, s:i}", "schema", "dl2-survey/1", "source",
+                  dl2_json_text(survey->options->source), "images", (json_int_t)survey->count,
+                  "classes", (int)dl2_dataset_class_count(survey->dataset));
+    double *scratch = dl2_calloc(survey->count, sizeof *scratch);
+    if (!report || !scratch) {
+        json_decref(report);
+        free(scratch);
+        return dl2_error_memory(error, "a survey");
+    }
+    add_splits(survey, report);
+    add_counts(survey, report);
+    add_distribution(survey, report, "width", width_of, scratch);
+    add_distribution(survey, report, "height", height_of, scratch);
+    add_distribution(survey, report, "bytes", bytes_of, scratch);
+    add_distribution(survey, report, "bits_per_pixel", bits_per_pixel_of, scratch);
+    add_distribution(survey, report, "quality", quality_of, scratch);
+    free(scratch);
+    add_channels(survey, report);
+    const int status = add_duplicates(survey, report, error);
+    add_bad(survey, report);
+    json_object_set_new(report, "machine", dl2_machine_describe());
+    json_object_set_new(report, "versions", dl2_codec_versions());
+    *out = report;
+    return status;
+}
+
+/* ---- The whole */
+
+static int run_survey(struct survey *survey, struct dl2_error *error)
+{
+    struct dl2_parallel loop = {.jobs = survey->options->jobs,
+                                .count = survey->count,
+                                .work = work,
+                                .emit = count_done,
+                                .context = survey};
+    dl2_parallel_resolve(&loop);
+    survey->images = dl2_calloc(survey->count, sizeof *survey->images);
+    survey->workers = dl2_calloc(loop.jobs, sizeof *survey->workers);
+    if (!survey->images || !survey->workers)
+        return dl2_error_memory(error, "a survey");
+    survey->worker_count = loop.jobs;
+    if (survey->options->progress)
+        survey->options->progress->total = survey->count;
+    DL2_TRY(dl2_parallel_run(&loop, error));
+    for (enum dl2_split split = DL2_SPLIT_TRAIN; split <= DL2_SPLIT_TEST; split++)
+        mark_split(survey, split);
+    return find_duplicates(survey, error);
+}
+
+int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl2_error *error)
+{
+    struct survey survey = {.options = options};
+    struct dl2_dataset_options all = DL2_DATASET_DEFAULTS;
+    all.keep = dl2_codec_is_image_file;
+    *out = NULL;
+    DL2_TRY(dl2_dataset_open(options->source, &all, &survey.dataset, error));
+    survey.count = dl2_dataset_count(survey.dataset);
+    int status = run_survey(&survey, error);
+    if (status == DL2_OK)
+        status = make_report(&survey, out, error);
+    for (unsigned i = 0; i < survey.worker_count; i++) {
+        dl2_bytes_free(&survey.workers[i].bytes);
+        dl2_image_free(&survey.workers[i].image);
+        dl2_image_free(&survey.workers[i].scratch);
+    }
+    for (size_t i = 0; survey.images && i < survey.count; i++)
+        free(survey.images[i].bad);
+    free(survey.images);
+    free(survey.workers);
+    free(survey.parent);
+    dl2_dataset_close(survey.dataset);
+    if (status < 0) {
+        json_decref(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* ---- The table */
+
+static void print_distribution(const json_t *survey, const char *name, int digits, FILE *out)
+{
+    const json_t *figures = json_object_get(survey, name);
+    static const char *const columns[] = {"min", "p5", "median", "p95", "max"};
+    if (!figures)
+        return;
+    fprintf(out, "%-14s", name);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        fprintf(out, " %10.*f", digits, dl2_json_get_real(figures, columns[i], 0));
+    fprintf(out, "\n");
+}
+
+/* "420 1200, 444 20" */
+static void print_counts(const json_t *counts, const char *title, FILE *out)
+{
+    const char *word, *comma = "";
+    json_t *count;
+    fprintf(out, "%-14s", title);
+    json_object_foreach((json_t *)counts, word, count)
+    {
+        fprintf(out, "%s %s: %lld", comma, word, (long long)json_integer_value(count));
+        comma = ",";
+    }
+    fprintf(out, "\n");
+}
+
+static void print_duplicates(const json_t *duplicates, FILE *out)
+{
+    const json_t *list = json_object_get(duplicates, "list");
+    size_t i, k, shown = 0;
+    json_t *group, *key;
+    fprintf(out,
+            "near duplicates: %lld images in %lld groups; %lld groups span several splits, "
+            "%lld several classes\n",
+            dl2_json_get_integer(duplicates, "images", 0),
+            dl2_json_get_integer(duplicates, "groups", 0),
+            dl2_json_get_integer(duplicates, "across_splits", 0),
+            dl2_json_get_integer(duplicates, "across_classes", 0));
+    json_array_foreach(list, i, group)
+    {
+        if (!json_is_true(json_object_get(group, "across_splits")) || shown++ >= MOST_SHOWN)
+            continue;
+        fprintf(out, "  in several splits:");
+        json_array_foreach(json_object_get(group, "keys"), k, key) if (k < MOST_SHOWN)
+            fprintf(out, " %s", DL2_SHOWN(json_string_value(key)));
+        fprintf(out, "\n");
+    }
+}
+
+void dl2_survey_print(const json_t *survey, FILE *out)
+{
+    const char *name;
+    json_t *format;
+    const json_t *jpeg = json_object_get(survey, "jpeg");
+    fprintf(out, "%-14s %10s %14s %10s\n", "format", "images", "bytes", "bpp");
+    json_object_foreach(json_object_get(survey, "formats"), name, format)
+    {
+        const double bytes = (double)dl2_json_get_integer(format, "bytes", 0);
+        fprintf(out, "%-14s %10lld %14.0f %10.3f\n", name,
+                dl2_json_get_integer(format, "images", 0), bytes,
+                8 * bytes / (double)dl2_json_get_integer(format, "pixels", 1));
+    }
+    fprintf(out, "\n%-14s %10s %10s %10s %10s %10s\n", "", "min", "5%", "median", "95%", "max");
+    print_distribution(survey, "width", 0, out);
+    print_distribution(survey, "height", 0, out);
+    print_distribution(survey, "bytes", 0, out);
+    print_distribution(survey, "bits_per_pixel", 3, out);
+    print_distribution(survey, "quality", 0, out);
+    fprintf(out, "\n");
+    print_counts(json_object_get(survey, "channels"), "channels", out);
+    print_counts(json_object_get(survey, "bits"), "bits", out);
+    print_counts(json_object_get(survey, "orientations"), "orientation", out);
+    if (json_object_size(json_object_get(jpeg, "qualities"))) {
+        print_counts(json_object_get(jpeg, "subsamplings"), "subsampling", out);
+        fprintf(out, "%-14s %lld of the JPEG files\n", "progressive",
+                dl2_json_get_integer(jpeg, "progressive", 0));
+    }
+    fprintf(out, "\n");
+    print_duplicates(json_object_get(survey, "duplicates"), out);
+    const json_t *mean = json_object_get(survey, "mean"), *std = json_object_get(survey, "std");
+    if (json_is_real(json_array_get(mean, 0)))
+        fprintf(out, "for dl2-train: --mean %.2f,%.2f,%.2f --std %.2f,%.2f,%.2f\n",
+                json_real_value(json_array_get(mean, 0)), json_real_value(json_array_get(mean, 1)),
+                json_real_value(json_array_get(mean, 2)), json_real_value(json_array_get(std, 0)),
+                json_real_value(json_array_get(std, 1)), json_real_value(json_array_get(std, 2)));
+    const double high = dl2_json_get_real(json_object_get(survey, "quality"), "p95", 0);
+    if (high > 0)
+        fprintf(out,
+                "95%% of the JPEG files are of quality %.0f or below: recompressing them at "
+                "that quality or a higher one gains nothing\n",
+                ceil(high));
+}
