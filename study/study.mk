@@ -5,6 +5,8 @@
 #
 # Goals, each with what it needs:
 #   study        everything; ends with the report (the default)
+#   survey       what is in the dataset: formats, sizes, JPEG qualities, near duplicates, unreadable files
+#                (OUT/survey.txt); not a part of `study`
 #   variants     the dataset transcoded with every codec at every quality
 #   quality      PSNR and SSIM of every variant
 #   load         the input pipeline's speed on every variant and on the original
@@ -85,7 +87,7 @@ this := $(shell path=$(call quote,$(MAKEFILE_LIST)); until [ -f "$$path" ]; do \
 here := $(shell dirname -- $(call quote,$(this)))/
 goals := $(or $(MAKECMDGOALS),study)
 
-.PHONY: study variants quality load analyze train matrix report clean-study help FORCE
+.PHONY: study survey variants quality load analyze train matrix report clean-study help FORCE
 .SUFFIXES:
 study: report
 
@@ -262,6 +264,13 @@ endif
 $(made)/dataset: $(if $(changed),FORCE)
 endif
 
+# ---- What is in it
+
+# Unreadable files are in the survey: no error.
+$(out)/survey.json: $(made)/dataset
+	$(Q)$(alone) && { $(call program,dl2-transcode) --survey -j $(JOBS) --quiet --json $@ $(data) \
+	    >$(out)/survey.txt || [ $$? -eq 1 ]; } && test -e $@
+
 # ---- Variants: a source image is decoded once for all that are missing
 
 # Those that were cut short say so in their files.
@@ -409,6 +418,8 @@ $(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(m
 	    $(REPORT_FLAGS) -o $@ $(out) || \
 	    { status=$$?; test ! -e $@ || touch -d @0 $@; exit $$status; }
 
+survey: $(out)/survey.json
+	@cat $(out)/survey.txt
 variants: $(variant_files)
 quality: $(quality_files)
 load: $(load_files)
@@ -422,7 +433,7 @@ report: $(report_file)
 # Others' files stay.
 clean-study:
 	@if test -e $(made)/owner; then \
-	    rm -rf $(addprefix $(out)/,variants quality load analysis train report \
+	    rm -rf $(addprefix $(out)/,survey.json survey.txt variants quality load analysis train report \
 	        $(if $(filter demo imagenette,$(owner)),data data.tmp data.parts imagenette2-160.tgz imagenette2-160.tgz.part)) && \
 	    rm -rf $(made) && { rmdir $(out) 2>/dev/null || echo '$(out) holds other files, too: left there'; }; \
 	elif test -e $(out); then echo '$(out) is not a study: left alone' >&2; exit 1; fi

@@ -10,6 +10,11 @@ news() {
 }
 mark() { sleep 0.05; touch mark; sleep 0.05; }
 
+# What is in the dataset.
+expect 0 study survey
+grep -q '^png  *32 ' "$work/out" || fail "no survey"
+[ ! -e results/variants ] || fail "survey makes variants"
+
 # Stage by stage, then all.
 expect 0 study QUALITIES='10 50' variants
 [ -f results/variants/jpeg-10/val/fine/3.jpg ] || fail "no variant"
