@@ -21,6 +21,13 @@ tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_plans_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_cuda_test_plans_LDADD = libnetwork.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_plans
+# The kernels on a card, without cuDNN and cublasLt; what compute-sanitizer watches.
+check_PROGRAMS += tests/cuda/card_kernels
+tests_cuda_card_kernels_SOURCES = tests/cuda/test_kernels.c
+tests_cuda_card_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDL2_CARD
+tests_cuda_card_kernels_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_cuda_card_kernels_LDADD = libgpu.la libnetwork.la $(CMOCKA_LIBS)
+TESTS += tests/cuda/card_kernels
 endif
 endif
 
