@@ -4,6 +4,11 @@ import torch
 import torchvision
 
 
+def versions():
+    return "PyTorch %s, torchvision %s, CUDA %s, cuDNN %s" % (
+        torch.__version__, torchvision.__version__, torch.version.cuda, torch.backends.cudnn.version())
+
+
 def model(arch, pixels, classes):
     if arch == "vit_tiny":  # dl2's, of torchvision's parts
         return torchvision.models.VisionTransformer(image_size=pixels, patch_size=8, num_layers=6, num_heads=3,

@@ -5,7 +5,7 @@ the fused optimiser. For device.py, which asks for a round at a time, so that ro
     peer_train.py ARCH [--optimizer sgd|adamw] --mode eager|compile [--device cuda] [--amp bf16|fp16|off] [--batch 256] [--size 224]
                   [--data FOLDER --workers N]
 
-Prints "ready" when it is warm. Then, for every line "STEPS" on its input, trains as many steps and prints a JSON object
+Prints "ready" and PyTorch's versions when it is warm. Then, for every line "STEPS" on its input, trains as many steps and prints a JSON object
 {"images_per_second", "loss", "data_stall"}. Without --data on images that lie on the device already, which is less
 than dl2 does, whose noise goes through the host's memory. With it on those of FOLDER/CLASS/..., by torchvision's
 transforms and PyTorch's DataLoader: random crop to SIZE, flip, bytes that are normalised on the device.
@@ -96,8 +96,8 @@ def main():
     source = batches(args)
     for _ in range(args.warmup):
         images, labels, _ = next(source)
-        loss = step(images, labels)
-    print("ready", loss.item(), flush=True)
+        step(images, labels).item()
+    print("ready", peer_model.versions(), flush=True)
     for line in sys.stdin:
         steps, waited = int(line), 0.0
         started = time.perf_counter()
