@@ -174,4 +174,9 @@ tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOC
 mv "$root.tar.$format.part" "$root.tar.$format"
 echo "$root.tar.$format: $(($(wc -c <"$root.tar.$format") / 1048576)) MiB, $(($(du -sk "$root" | cut -f 1) / 1024)) MiB" \
     "unpacked; for glibc $glibc and later"
+if [ -n "$(ls "$root"/lib/libnvjpeg.so.* 2>/dev/null)" ]; then
+    echo "nvJPEG is inside, so --decode gpu works where there is a card"
+elif grep -q '^libcudart' "$work/taken" "$work/absent"; then
+    echo "nvJPEG is not inside, so --decode gpu works nowhere: configure --with-nvjpeg=DIR (docs/install.md says where from)"
+fi
 rm -rf "$root"

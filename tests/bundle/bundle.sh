@@ -9,8 +9,14 @@ need readelf binutils
 unset MAKEFLAGS MFLAGS
 expect 0 make -C "$builddir" bundle BUNDLE_CUDA=no BUNDLE_FORMAT=gz BUNDLE_NAME=dl2-test BUNDLE_FOLDER="$work"
 grep -Eq '^dl2-test.tar.gz: [0-9]+ MiB, .* for glibc 2\.[0-9]+ and later' "$work/out" || fail "$(cat "$work/out")"
+cp "$work/out" "$work/said"
 mkdir -p "$work/some where" && tar -C "$work/some where" -xzf "$work/dl2-test.tar.gz" || fail "it does not unpack"
 bundle="$work/some where/dl2-test"
+
+if [ -e "$builddir/tests/cuda/test_gpu" ]; then
+    [ -z "$(ls "$bundle"/lib/libnvjpeg.so.* 2>/dev/null)" ] && is=not || is=
+    grep -q "^nvJPEG is ${is:+$is }inside" "$work/said" || fail "nothing right is said of nvJPEG: $(cat "$work/said")"
+fi
 
 # What it needs from outside: libc's family and what README.bundle names.
 for file in "$bundle"/libexec/* "$bundle"/lib/*.so* "$bundle"/lib/python/*; do
@@ -89,7 +95,7 @@ if [ -n "$library" ] && [ -n "${PYTHON3:-}" ]; then
 fi
 # What a machine with a card would run, which has JPEGs decoded.
 if [ -n "${PYTHON3:-}" ] && [ -e "$bundle/libexec/make_images" ] && [ "${codecs#jpeg}" != "$codecs" ]; then
-    expect 0 "$PYTHON3" "$bundle/share/dl2/device/device.py" --device cpu --tiny --parts decode --out "$work/results"
+    expect 0 "$PYTHON3" "$bundle/share/dl2/device/device.py" --device cpu input --tiny --only decoding --out "$work/results"
     grep -q 'restart tiles, cpu' "$work/results/results.md" || fail "$(cat "$work/results/results.md")"
 fi
 # The makefile finds the programs.

@@ -177,7 +177,10 @@ class Call:
     def start(self, what, command, environment, **options):
         if self.stopping or self.left() < 1:
             raise Failed("no time left for " + what)
-        return Program(self, what, command, environment, **options)
+        try:
+            return Program(self, what, command, environment, **options)
+        except OSError as error:
+            raise Failed("%s: cannot start %s: %s" % (what, command[0], error.strerror)) from None
 
     def run(self, what, command, most=1e9, status=(0,), **environment):
         """Runs it, for no longer than `most` seconds and the step; gives its standard output."""
@@ -299,7 +302,11 @@ def train(call, what, *options, out=None, begin="--restart", **environment):
     folder = os.path.join(call.work, out or "train")
     call.run(what, call.program("dl2-train") + [begin, "--quiet", "--device", call.args.device, "--out", folder]
              + (["--threads", "1"] if call.args.tiny else []) + [str(option) for option in options], **environment)
-    return load_json(os.path.join(folder, "experiment_report.json"))
+    report = load_json(os.path.join(folder, "experiment_report.json"))
+    for words in report.get("device_notes") or []:
+        if words not in call.results["device notes"]:
+            call.results["device notes"].append(words)
+    return report
 
 
 def synthetic(call, arch, *options, epochs=3, **changes):
@@ -946,7 +953,11 @@ def tables(results):
     steps = [(call, name, step) for call, found in results["calls"].items() for name, step in found.items()]
     lines += ["## What failed", ""]
     failures = [(call, name, failure) for call, name, step in steps for failure in step.get("failures", [])]
-    lines += ["- %s, %s: %s" % (call, name, failure[:500].replace("\n", "\n      ")) for call, name, failure in failures] or ["Nothing."]
+    for call, name, failure in failures or [("", "", "")]:
+        shortened = failure if len(failure) < 700 else failure[:200] + " [...] " + failure[-450:]
+        lines.append("- %s, %s: %s" % (call, name, shortened.replace("\n", "\n      ")) if failure else "Nothing.")
+    if results["device notes"]:
+        lines += ["", "## What the device did in another way", ""] + ["- " + words for words in results["device notes"]]
     lines += ["", "## Steps", ""]
     table(["call", "step", "", "s"], [(call, name, step.get("state"), step.get("seconds", "-")) for call, name, step in steps])
     for _, name, step in steps:
@@ -1032,7 +1043,8 @@ def main():
     args.build = args.build and os.path.abspath(args.build)
     os.makedirs(args.out, exist_ok=True)
     path = os.path.join(args.out, "results.json")
-    results = load_json(path) if os.path.exists(path) else {"schema": "dl2-device/2", "machine": {}, "calls": {}}
+    results = load_json(path) if os.path.exists(path) else {
+        "schema": "dl2-device/2", "machine": {}, "device notes": [], "calls": {}}
     call = Call(args.call, args, results)
     signal.signal(signal.SIGTERM, call.stop)
     signal.signal(signal.SIGINT, call.stop)

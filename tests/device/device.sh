@@ -163,6 +163,24 @@ assert "| run | smoke test | " in open(sys.argv[1] + "/results.md").read()
 PY
 done
 
+# Steps that need a card, with what stands in for one.
+fake=$builddir/tests/cuda/fake_dl2_train
+if [ -x "$fake" ] && "$fake" --version | grep -q NCCL; then
+    mkdir -p "$work/card/tests/train"
+    ln -s "$fake" "$work/card/dl2-train"
+    ln -s "$builddir/dl2-load" "$builddir/dl2-transcode" "$work/card"
+    ln -s "$builddir/tests/train/make_images" "$work/card/tests/train"
+    device input --device cuda --only "one rank" --only decoding --build "$work/card" --out "$work/card.results" >"$work/out" 2>&1
+    "$PYTHON3" - "$work/card.results" <<'PY' || { cat "$work/out" "$work/card.results/input.log" >&2; fail "see above"; }
+import json, sys
+steps = json.load(open(sys.argv[1] + "/results.json"))["calls"]["input"]
+rank = steps["one rank"]
+assert rank["state"] == "done" and rank["alone"]["loss"] == rank["by NCCL"]["loss"], rank
+failures = steps["decoding"].get("failures", [""])
+assert "--with-nvjpeg=" in failures[0] and len(failures) == 1 or "images/s" in steps["decoding"], failures
+PY
+fi
+
 # A step that can't be done is named, the others stay in the results.
 expect 1 device input --only study --data "$work/nowhere" --build "$builddir" --out "$work/results"
 grep -q 'vit_tiny, fp32' "$work/results/results.md" || fail "results of other calls are gone"
