@@ -21,7 +21,6 @@ import argparse
 import collections
 import concurrent.futures
 import csv
-import ctypes
 import glob
 import io
 import json
@@ -41,7 +40,6 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIBC = ctypes.CDLL(None)
 MOST_LOGGED = 1 << 20  # bytes of one program in the log, before its last lines
 
 # How far losses of ten steps may be from PyTorch's in float32. They fall from 2.2 to 0.2 (resnet18) and from 2.8 to 0.7
@@ -78,10 +76,9 @@ class Program:
         call.log("%s $ %s" % (what, " ".join(["%s=%s" % item for item in environment.items()]
                                              + [shlex.quote(word) for word in command])))
 
-        def begin():
-            os.setpgid(0, 0)
-            LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: not to outlive this program
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=begin,
+        keeper = shutil.which("setpriv")  # so that it does not outlive this program
+        self.process = subprocess.Popen(([keeper, "--pdeathsig", "KILL", "--"] if keeper else []) + command, process_group=0,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env={**call.environment, **environment}, **options)
         with call.lock:
             call.programs.add(self)
@@ -300,7 +297,7 @@ def sizes(call):
 def train(call, what, *options, out=None, begin="--restart", **environment):
     """dl2-train's report."""
     folder = os.path.join(call.work, out or "train")
-    call.run(what, call.program("dl2-train") + [begin, "--quiet", "--device", call.args.device, "--out", folder]
+    call.run(what, call.program("dl2-train") + [begin, "--device", call.args.device, "--out", folder]
              + (["--threads", "1"] if call.args.tiny else []) + [str(option) for option in options], **environment)
     report = load_json(os.path.join(folder, "experiment_report.json"))
     for words in report.get("device_notes") or []:
@@ -397,8 +394,8 @@ def machine(call, result):
         about["card"] = attempt(result, call.run, "nvidia-smi", [
             nvidia_tool("nvidia-smi") or "nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit",
             "--format=csv,noheader"], 20)
-    about["dl2"] = " / ".join(attempt(result, call.run, "dl2-train", call.program("dl2-train") + ["--version"], 20,
-                                      DL2_VERBOSE="1").split("\n"))
+    versions = attempt(result, call.run, "dl2-train", call.program("dl2-train") + ["--version"], 20, DL2_VERBOSE="1") or ""
+    about["dl2"] = ", ".join(line.strip() for line in versions.split("\n") if re.match("dl2-train|  device", line))
 
 
 def smoke(call, result):
@@ -461,7 +458,7 @@ def check_plans(call, result, *precisions):
     for precision in precisions if call.on_card else ["off"]:
         for arch in ["convnet"] if call.args.tiny else ["resnet50", "vit_b_16"]:
             attempt(result, call.run, "plans of %s in %s" % (arch, precision), call.program("dl2-train") + [
-                "--check-device", "--restart", "--quiet", "--device", call.args.device, "--out", os.path.join(call.work, "check")]
+                "--check-device", "--restart", "--device", call.args.device, "--out", os.path.join(call.work, "check")]
                 + [str(option) for option in synthetic(call, arch, epochs=1, steps=1, amp=precision)])
 
 
@@ -567,7 +564,7 @@ def deterministic(call, result):
 def out_of_memory(call, result):
     """A batch too large for any card: that a smaller one is named. --deterministic: no plan is measured for it."""
     if call.on_card:
-        text = call.run("out of memory", call.program("dl2-train") + ["--restart", "--quiet", "--device", call.args.device, "--out",
+        text = call.run("out of memory", call.program("dl2-train") + ["--restart", "--device", call.args.device, "--out",
                                                                       os.path.join(call.work, "memory"), "--deterministic"]
                         + [str(option) for option in synthetic(call, "resnet50", epochs=1, batch=2600, steps=1, amp="tf32")],
                         60, (1,))
@@ -678,7 +675,7 @@ def longest_kernels(call, result):
         # Kernels one by one, of one step: those before it try out convolutions.
         return kernels(call.run(what, [ncu, "--clock-control", "none", "--target-processes", "all", "--csv", "--page", "details",
                                        "--profile-from-start", "off", *options] + call.program("dl2-train")
-                                + ["--restart", "--quiet", "--device", call.args.device, "--out", os.path.join(call.work, "profile")]
+                                + ["--restart", "--device", call.args.device, "--out", os.path.join(call.work, "profile")]
                                 + [str(option) for option in synthetic(call, arch, epochs=1, steps=8)],
                                 DL2_CUDA_GRAPHS="off", DL2_CUDA_PROFILE="5"))
     result["all of ours"] = profile("all kernels of ours", "--metrics", "gpu__time_duration.sum", "--kernel-name-base", "function",
@@ -745,7 +742,7 @@ def one_rank(call, result):
     options = synthetic(call, "convnet" if call.args.tiny else "resnet18", "--deterministic", epochs=1)
     for name, more in (("alone", ["--device", call.args.device]), ("by NCCL", ["--gpus", 1]))[:None if call.on_card else 1]:
         folder = os.path.join(call.work, "rank")
-        call.run("one rank, " + name, call.program("dl2-train") + ["--restart", "--quiet", "--out", folder]
+        call.run("one rank, " + name, call.program("dl2-train") + ["--restart", "--out", folder]
                  + [str(option) for option in [*options, *more]], 60, NCCL_DEBUG="WARN")
         report = load_json(os.path.join(folder, "experiment_report.json"))
         result[name] = {**figures(report), "loss": report["epochs"][-1]["train"]["loss"]}
