@@ -39,6 +39,22 @@ grep -h -A 3 '__global__' "$srcdir"/cuda/*.cu "$srcdir"/cuda/*.cuh | grep -o '[a
     "$srcdir/tests/device" | cmp -s - "$work/ours" ||
     fail "OUR_KERNELS is not what cuda/ has: $(tr '\n' ' ' <"$work/ours")"
 
+# The first figure is not late: what comes before it ends in time, or comes after it.
+"$PYTHON3" -B - "$srcdir/tests/device" <<'PY' || fail "see above"
+import sys, time, types
+sys.path[0] = sys.argv[1]
+import device
+args = types.SimpleNamespace(only=None, step_limit=1e9)
+for elapsed, first in ((0, "machine"), (100, "machine"), (178, device.FIRST_FIGURE)):
+    call = types.SimpleNamespace(args=args, began=time.monotonic() - elapsed)
+    steps = list(device.ordered(call, device.calls(False)["run"][1]))
+    names, limits = [step[0] for step in steps], {step[0]: step[1] for step in steps}
+    assert names[0] == first and len(names) == len(set(names)) == len(device.calls(False)["run"][1]), names
+    before = names[:names.index(device.FIRST_FIGURE)]
+    assert all(limits[name] <= device.FIGURE_BEGINS - elapsed for name in before), limits
+    assert limits[device.FIRST_FIGURE] == 120
+PY
+
 for call in run speed input; do
     device $call --minutes 30 --build "$builddir" --out "$work/results" >"$work/out.$call" 2>&1
     echo $? >"$work/status.$call"
