@@ -7,6 +7,7 @@
 #include "cuda/gpu.h"
 #include "cuda/kernels.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,19 @@ void dl2_cuda_note(struct cuda *cuda, cudaError_t status, const char *call, cons
 int dl2_cuda_out_of_memory(struct dl2_error *error, const char *what)
 {
     return dl2_error_set(error, DL2_ERR_MEMORY, "device cuda: out of memory for %s", what);
+}
+
+void dl2_cuda_tell(const struct cuda *cuda, const char *format, ...)
+{
+    char text[1024];
+    const int begin = snprintf(text, sizeof text, "device cuda: ");
+    va_list args;
+    if (!cuda->note)
+        return;
+    va_start(args, format);
+    vsnprintf(text + begin, sizeof text - (size_t)begin, format, args);
+    va_end(args);
+    cuda->note(cuda->note_context, text);
 }
 
 /* -- memory of the card -- */

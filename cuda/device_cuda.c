@@ -42,7 +42,6 @@ struct dl2_cuda_ingest {
 struct dl2_cuda_recording {
     struct cuda *cuda;
     cudaGraphExec_t graph;
-    unsigned ingests;
 };
 
 /* -- memory of the card -- */
@@ -294,6 +293,8 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
         cuda->number = options->number;
         cuda->precision = options->precision;
         cuda->deterministic = options->deterministic;
+        cuda->note = options->note;
+        cuda->note_context = options->note_context;
         cuda->base.world = options->world;
         cuda->ranks = options->world ? options->world->size : 1;
     }
@@ -312,39 +313,48 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
 
 /*
  * -- recording --
- * While a stream is captured nothing runs; the graph does it all once record_end() launches it.
+ * While a stream is captured nothing runs; the graph does it all once record_end() launches it. So
+ * where capture fails nothing is lost: the device stops recording, and the caller's calls run.
  */
 
-static void cuda_record_begin(struct dl2_device *device)
+static void cuda_stop_recording(struct cuda *cuda)
+{
+    cuda->graphs = false;
+    dl2_cuda_tell(cuda,
+                  "steps cannot be recorded (%s) and run call by call: slower, with the same "
+                  "results",
+                  cuda->base.failure.message);
+    dl2_error_clear(&cuda->base.failure);
+}
+
+static bool cuda_record_begin(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
     if (!cuda->graphs || !well(cuda))
-        return;
+        return false;
     struct dl2_cuda_recording *recording = dl2_calloc(1, sizeof *recording);
     if (!recording)
-        return; /* then it is only done, not recorded */
+        return false;
     recording->cuda = cuda;
     /* Other threads may go on allocating pinned memory. */
     dl2_cuda_note(cuda, cudaStreamBeginCapture(cuda->stream, cudaStreamCaptureModeThreadLocal),
                   "cudaStreamBeginCapture", NULL);
-    if (well(cuda))
-        cuda->recording = recording;
-    else
+    if (!well(cuda)) {
+        cuda_stop_recording(cuda);
         free(recording);
+        return false;
+    }
+    cuda->recording = recording;
+    return true;
 }
 
 static void cuda_replay(struct dl2_recording *made)
 {
     struct dl2_cuda_recording *recording = (struct dl2_cuda_recording *)made;
     struct cuda *cuda = recording->cuda;
-    if (!well(cuda))
-        return;
-    dl2_cuda_note(cuda, cudaGraphLaunch(recording->graph, cuda->stream), "cudaGraphLaunch",
-                  "a recorded step");
-    /* Events within a graph are of no use outside: its end will do for its ingests. */
-    for (unsigned i = 0; i < recording->ingests; i++)
-        dl2_cuda_note(cuda, cudaEventRecord(cuda->ingested[cuda->ingests++ % 2], cuda->stream),
-                      "cudaEventRecord", "a recorded step");
+    if (well(cuda))
+        dl2_cuda_note(cuda, cudaGraphLaunch(recording->graph, cuda->stream), "cudaGraphLaunch",
+                      "a recorded step");
 }
 
 static struct dl2_recording *cuda_record_end(struct dl2_device *device)
@@ -355,19 +365,23 @@ static struct dl2_recording *cuda_record_end(struct dl2_device *device)
         return NULL;
     cuda->recording = NULL;
     cudaGraph_t graph = NULL;
-    const char *what = "recording a step (DL2_CUDA_GRAPHS=off does without)";
-    dl2_cuda_note(cuda, cudaStreamEndCapture(cuda->stream, &graph), "cudaStreamEndCapture", what);
+    /* The capture ends also where a call in it has failed; that failure comes first. */
+    dl2_cuda_note(cuda, cudaStreamEndCapture(cuda->stream, &graph), "cudaStreamEndCapture", NULL);
+    cudaGetLastError();
     if (well(cuda))
         dl2_cuda_note(cuda, cudaGraphInstantiate(&recording->graph, graph, 0),
-                      "cudaGraphInstantiate", what);
+                      "cudaGraphInstantiate", NULL);
     if (graph)
         cudaGraphDestroy(graph);
+    cuda_replay((struct dl2_recording *)recording);
     if (!well(cuda)) {
+        cuda_stop_recording(cuda);
+        if (recording->graph)
+            cudaGraphExecDestroy(recording->graph);
         free(recording);
         return NULL;
     }
     cuda->recordings++;
-    cuda_replay((struct dl2_recording *)recording);
     return (struct dl2_recording *)recording;
 }
 
@@ -383,9 +397,7 @@ static void cuda_recording_free(struct dl2_recording *made)
     free(recording);
 }
 
-/* -- several cards -- */
-
-/* -- ingest: uploads wait for its events, recordings count them, a profiler begins with it -- */
+/* -- ingest: uploads wait for its events, a profiler begins with it -- */
 
 static int cuda_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                               struct dl2_ingest **out, struct dl2_error *error)
@@ -420,11 +432,8 @@ static void cuda_ingest_run(struct dl2_ingest *plan, const uint8_t *images, cons
              dl2_gpu_ingest(cuda->base.element, &ingest->s, images, partner, y, cuda->state,
                             cuda->stream),
              "ingest");
-    if (cuda->recording)
-        cuda->recording->ingests++;
-    else
-        dl2_cuda_note(cuda, cudaEventRecord(cuda->ingested[cuda->ingests++ % 2], cuda->stream),
-                      "cudaEventRecord", "ingest");
+    dl2_cuda_note(cuda, cudaEventRecord(cuda->ingested[cuda->ingests++ % 2], cuda->stream),
+                  "cudaEventRecord", "ingest");
 }
 
 const struct dl2_device_class dl2_device_cuda = {

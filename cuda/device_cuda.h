@@ -31,6 +31,8 @@ struct cuda {
     unsigned number, ranks;
     enum dl2_precision precision;
     bool deterministic, graphs;
+    void (*note)(void *context, const char *text); /* the options' */
+    void *note_context;
     cudaStream_t stream, uploads;
     cudaEvent_t uploaded, ingested[2];
     uint64_t ingests;  /* the last but one's event is ingested[ingests % 2] */
@@ -74,6 +76,9 @@ static inline void library(struct cuda *cuda, int status)
 }
 
 int dl2_cuda_out_of_memory(struct dl2_error *error, const char *what);
+
+/* A line for the user, which begins with "device cuda: ". */
+DL2_PRINTF(2, 3) void dl2_cuda_tell(const struct cuda *cuda, const char *format, ...);
 
 /* -- memory of the card -- */
 

@@ -86,6 +86,10 @@ struct dl2_device_options {
     bool deterministic;
     /* The processes that train together; NULL: this one alone. Must outlive the device. */
     const struct dl2_world *world;
+    /* Called, by the thread that uses the device, with a line for the user where the device does
+     * something in another way than it should: a step that cannot be recorded. May be NULL. */
+    void (*note)(void *context, const char *text);
+    void *note_context;
 };
 
 /*
@@ -253,10 +257,11 @@ struct dl2_device_class {
      * -- recording; optional, all four --
      * The calls between record_begin() and record_end() run, and replay() runs them again with the
      * numbers that are set then, as long as their tensors and plans exist. Between the two there is
-     * no upload, download, sync, alloc, create or set_numbers. record_end() returns NULL where the
-     * calls cannot be replayed.
+     * no upload, download, sync, alloc, create, set_numbers or ingest_run. record_begin() returns
+     * false where the device does not record: calls run as ever, and no record_end() follows.
+     * record_end() returns NULL where recording failed: none of the calls has run.
      */
-    void (*record_begin)(struct dl2_device *device);
+    bool (*record_begin)(struct dl2_device *device);
     struct dl2_recording *(*record_end)(struct dl2_device *device);
     void (*replay)(struct dl2_recording *recording);
     void (*recording_free)(struct dl2_recording *recording);

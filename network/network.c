@@ -501,10 +501,11 @@ static void network_compute_or_replay(struct dl2_network *net, struct plan_set *
     set->kinds[kind].runs += runs < 2;
     if (set->kinds[kind].recording) {
         ops->replay(set->kinds[kind].recording);
-    } else if (runs == 1 && ops->record_begin) {
-        ops->record_begin(net->device);
+    } else if (runs == 1 && ops->record_begin && ops->record_begin(net->device)) {
         network_compute(net, set, kind);
         set->kinds[kind].recording = ops->record_end(net->device);
+        if (!set->kinds[kind].recording)
+            network_compute(net, set, kind);
     } else {
         network_compute(net, set, kind);
     }

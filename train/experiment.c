@@ -343,6 +343,7 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
     json_object_set_new(report, "seconds", json_real(dl2_run_elapsed(run)));
     json_object_set_new(report, "peak_rss_bytes", json_integer((json_int_t)dl2_peak_rss()));
     json_object_set_new(report, "timeline", dl2_monitor_timeline(run->monitor));
+    json_object_set(report, "device_notes", run->device_notes);
     json_object_set_new(report, "bad", dl2_run_bad_list(run));
     json_object_set_new(report, "completed", json_boolean(run->state.completed));
     return dl2_json_save(run->report_path, report, error);

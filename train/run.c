@@ -383,6 +383,13 @@ static int open_decoder(struct dl2_run *run, unsigned card, struct dl2_error *er
     return dl2_decode_choice_open(&config->decode, card, &loader, &run->decoder, error);
 }
 
+static void keep_device_note(void *context, const char *text)
+{
+    struct dl2_run *run = context;
+    json_array_append_new(run->device_notes, dl2_json_text(text));
+    dl2_run_note(run, "warning: %s", text);
+}
+
 static int open_network(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
@@ -398,7 +405,10 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
         .loss_scale = config->loss_scale,
         .deterministic = config->deterministic,
         .world = config->world,
+        .note = keep_device_note,
+        .note_context = run,
     };
+    run->device_notes = json_array();
     DL2_TRY(ops->open(&options, &run->device, error));
     DL2_TRY(open_decoder(run, name.number, error));
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
@@ -510,6 +520,7 @@ void dl2_run_close(struct dl2_run *run)
     json_decref(run->identity);
     json_decref(run->report);
     json_decref(run->card);
+    json_decref(run->device_notes);
     json_decref(run->bad);
     dl2_run_state_free(&run->state);
     if (run->lock >= 0)

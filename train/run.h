@@ -51,8 +51,9 @@ struct dl2_run {
     bool stopped;     /* this part is over, the run isn't */
     bool common;      /* all ranks fail alike */
     json_t *arguments, *identity, *report;
-    json_t *card; /* for the report; NULL: no card */
-    json_t *bad;  /* samples that cannot be read: an object with true for each message */
+    json_t *card;         /* for the report; NULL: no card */
+    json_t *device_notes; /* lines that the device told the user */
+    json_t *bad;          /* samples that cannot be read: an object with true for each message */
 };
 
 /* Opens all but the training feed. Call dl2_run_close() also after an error. */

@@ -54,6 +54,7 @@ struct CUevent_st {
 
 struct CUgraph_st {
     struct op *first, **end;
+    bool spoilt;
 };
 
 struct CUgraphExec_st {
@@ -312,9 +313,26 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
     return cudaSuccess;
 }
 
+/* Is this what DL2_FAKE_RECORDING says fails? */
+static bool recording_fails(const char *what)
+{
+    const char *wanted = getenv("DL2_FAKE_RECORDING");
+    return wanted && !strcmp(wanted, what);
+}
+
+bool dl2_fake_call_fails(struct CUstream_st *stream)
+{
+    const bool fails = stream->capture && recording_fails("call");
+    if (fails)
+        stream->capture->spoilt = true;
+    return fails;
+}
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     (void)mode;
+    if (recording_fails("begin"))
+        return result(cudaErrorStreamCaptureUnsupported);
     if (stream->capture)
         return result(cudaErrorIllegalState);
     stream->capture = zeroed(sizeof *stream->capture);
@@ -335,9 +353,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
             s->capture = NULL;
             s->guest = s->loose = false;
         }
-    if (loose) {
+    if (loose || graph->spoilt || recording_fails("end")) {
         cudaGraphDestroy(graph);
-        return result(cudaErrorStreamCaptureUnjoined);
+        return result(loose ? cudaErrorStreamCaptureUnjoined : cudaErrorStreamCaptureInvalidated);
     }
     *out = graph;
     return cudaSuccess;
@@ -346,6 +364,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags)
 {
     (void)flags;
+    if (recording_fails("instantiate"))
+        return result(cudaErrorMemoryAllocation);
     struct CUgraphExec_st *exec = zeroed(sizeof *exec);
     exec->first = graph->first; /* moves there */
     graph->first = NULL;
@@ -380,6 +400,8 @@ static void run_again(void *call)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
+    if (recording_fails("launch"))
+        return result(cudaErrorMemoryAllocation);
     for (const struct op *op = graph->first; op; op = op->next) {
         struct again again = {op};
         dl2_fake_queue(stream, run_again, &again, sizeof again);

@@ -11,6 +11,8 @@
  * streams by turns. DL2_FAKE_MEMORY is the card's, in bytes. There are DL2_FAKE_CARDS of them
  * (default: 1); several, each in a process of its own, add up by fake_nccl.c, which loses a peer
  * after DL2_FAKE_NCCL_SUMS of them. DL2_FAKE_FAULT="1 500": number 1 breaks at its 501st copy.
+ * DL2_FAKE_RECORDING names the step at which recordings fail: "begin", "call", "end", "instantiate",
+ * "launch".
  * DL2_FAKE_PROFILE names a file for what a profiler is told.
  */
 #ifndef DL2_TESTS_CUDA_FAKE_CUDA_H
@@ -22,6 +24,8 @@
 struct CUstream_st;
 /* Queues run(call); `size` bytes of `call` are copied. */
 void dl2_fake_queue(struct CUstream_st *stream, void (*run)(void *call), void *call, size_t size);
+/* Must a library's call on this stream fail? It spoils what the stream records. */
+bool dl2_fake_call_fails(struct CUstream_st *stream);
 
 /* emulate.cpp's */
 extern bool dl2_emulate_backwards;

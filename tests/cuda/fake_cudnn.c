@@ -299,7 +299,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     const int64_t *names = value(D(pack), CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     const int64_t *addresses = value(D(pack), CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
     struct call call = {.convolution = D(plan)->convolution};
-    if (call.convolution.way == FAILS)
+    if (call.convolution.way == FAILS || dl2_fake_call_fails(handle->stream))
         return CUDNN_STATUS_NOT_SUPPORTED;
     call.workspace = (void *)(uintptr_t)*value(D(pack), CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
     for (int i = 0; i < 3; i++)

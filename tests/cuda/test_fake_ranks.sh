@@ -25,6 +25,8 @@ same eager/$CK lazy/$CK "eager and lazy streams"
 same eager/$CK random/$CK "streams at random"
 DL2_CUDA_GRAPHS=off expect 0 train $options --out plain
 same eager/$CK plain/$CK "with and without graphs"
+DL2_FAKE_RECORDING=call expect 0 train $options --out unrecorded
+same eager/$CK unrecorded/$CK "where recording fails"
 # However cards are asked for: what starts the ranks must not have asked CUDA for anything.
 for more in "--ranks 2" "--gpus 2"; do
     expect 0 train -b 4 $more --device cuda --deterministic --mixup 0.2 --accumulate 2 --out named --restart

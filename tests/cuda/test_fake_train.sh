@@ -18,6 +18,15 @@ same eager/$CK random/$CK "streams at random"
 DL2_CUDA_GRAPHS=off expect 0 train --device cuda --mixup 0.2 --ema 0.5 --deterministic --out plain
 same eager/$CK plain/$CK "with and without graphs"
 
+# Steps that cannot be recorded, for whatever reason, are done one by one, to the same weights; that is told once.
+for what in begin call end instantiate launch; do
+    DL2_FAKE_RECORDING=$what DL2_FAKE_PACE=random expect 0 train --device cuda --mixup 0.2 --ema 0.5 --deterministic --out no.$what
+    same eager/$CK no.$what/$CK "where recording fails at its $what"
+    is "$(grep -c 'warning: .*steps cannot be recorded (' "$work/err")" 1 "warnings where recording fails at its $what"
+    [ "$(grep -c 'steps cannot be recorded (' no.$what/$REPORT)" = 1 ] || fail "the report has no word of a failed recording"
+done
+grep -q '"device_notes": \[\]' eager/$REPORT || fail "notes in the report of a run without any"
+
 # A profiler is shown one step: three copies, of images and labels to the card and of labels there.
 for graphs in on off; do
     DL2_FAKE_PROFILE=profile.$graphs DL2_CUDA_PROFILE=3 DL2_CUDA_GRAPHS=$graphs expect 0 train --device cuda --out $graphs

@@ -531,11 +531,12 @@ static void spy_ingest_run(struct dl2_ingest *ingest, const uint8_t *from, const
     spy.ref->ingest_run(ingest, from, partner, y);
 }
 
-static void spy_record_begin(struct dl2_device *device)
+static bool spy_record_begin(struct dl2_device *device)
 {
     assert_false(spy.recording);
     spy.recording = true;
     spy.begun++;
+    return true;
 }
 
 static struct dl2_recording *spy_record_end(struct dl2_device *device)
