@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cuda/conv_plan.h"
 
+#include "common/memory.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int dl2_cudnn_check(cudnnStatus_t status, const char *call, const char *what,
@@ -174,27 +177,68 @@ static int make_graph(struct search *search, const struct dl2_conv_request *requ
     return finalize(search, *out);
 }
 
-/* Bits of cuDNN's numerical notes on a configuration's engine; all where they can't be had. */
-static unsigned notes_of(cudnnBackendDescriptor_t config)
+/* An attribute's values, which are descriptors: as many as there is room for in `out`. They are the
+ * caller's to destroy; 0 where they can't be had. */
+static int64_t get_descriptors(cudnnBackendDescriptor_t of, cudnnBackendAttributeName_t name,
+                               cudnnBackendDescriptorType_t type, int64_t room,
+                               cudnnBackendDescriptor_t *out)
 {
-    cudnnBackendDescriptor_t engine;
+    int64_t made = 0, count = 0;
+    while (made < room && cudnnBackendCreateDescriptor(type, &out[made]) == CUDNN_STATUS_SUCCESS)
+        made++;
+    if (!made || cudnnBackendGetAttribute(of, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &count,
+                                          out) != CUDNN_STATUS_SUCCESS)
+        count = 0;
+    count = count < made ? count : made;
+    while (made > count)
+        cudnnBackendDestroyDescriptor(out[--made]);
+    return count;
+}
+
+static int64_t get_number(cudnnBackendDescriptor_t of, cudnnBackendAttributeName_t name)
+{
+    int64_t value = -1, count;
+    return cudnnBackendGetAttribute(of, name, CUDNN_TYPE_INT64, 1, &count, &value) ==
+                   CUDNN_STATUS_SUCCESS
+               ? value
+               : -1;
+}
+
+/* Bits of cuDNN's numerical notes on an engine; all where they can't be had. */
+static unsigned notes_of(cudnnBackendDescriptor_t engine)
+{
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t count = 0;
-    unsigned bits = ~0u;
-    if (cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) !=
-        CUDNN_STATUS_SUCCESS)
-        return bits;
-    if (cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                 1, &count, &engine) == CUDNN_STATUS_SUCCESS &&
-        cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+    unsigned bits = 0;
+    if (cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                  CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count,
-                                 notes) == CUDNN_STATUS_SUCCESS) {
-        bits = 0;
-        for (int64_t i = 0; i < count && i < CUDNN_NUMERICAL_NOTE_TYPE_COUNT; i++)
-            bits |= 1u << notes[i];
-    }
-    cudnnBackendDestroyDescriptor(engine);
+                                 notes) != CUDNN_STATUS_SUCCESS)
+        return ~0u;
+    for (int64_t i = 0; i < count && i < CUDNN_NUMERICAL_NOTE_TYPE_COUNT; i++)
+        bits |= 1u << notes[i];
     return bits;
+}
+
+/* A name by which another process finds the same plan. */
+static void name_plan(cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t engine,
+                      char name[DL2_CONV_PLAN_NAME])
+{
+    cudnnBackendDescriptor_t knobs[CUDNN_KNOB_TYPE_COUNTS];
+    const int64_t count =
+        get_descriptors(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                        CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS, knobs);
+    int at = snprintf(name, DL2_CONV_PLAN_NAME, "eng%lld",
+                      (long long)get_number(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+    for (int64_t i = 0; i < count; i++) {
+        cudnnBackendKnobType_t type = CUDNN_KNOB_TYPE_COUNTS;
+        int64_t one;
+        if (at < DL2_CONV_PLAN_NAME &&
+            cudnnBackendGetAttribute(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
+                                     CUDNN_TYPE_KNOB_TYPE, 1, &one, &type) == CUDNN_STATUS_SUCCESS)
+            at += snprintf(name + at, (size_t)(DL2_CONV_PLAN_NAME - at), "_k%d=%lld", (int)type,
+                           (long long)get_number(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE));
+        cudnnBackendDestroyDescriptor(knobs[i]);
+    }
 }
 
 /* Returns the notes that make an engine unfit for the request. */
@@ -211,52 +255,35 @@ static unsigned unwanted(const struct dl2_conv_request *request)
     return bits;
 }
 
-/* Makes a plan of `config`, and keeps both; false where this one can't be had, or is too big. */
-static bool make_plan(const struct dl2_conv_request *request, cudnnHandle_t handle,
-                      cudnnBackendDescriptor_t properties, cudnnBackendDescriptor_t config,
-                      struct dl2_conv_plan *out)
+/* Appends the configuration, unless it is unfit or there already. */
+static bool add_plan(const struct dl2_conv_request *request, cudnnBackendDescriptor_t config,
+                     struct dl2_conv_plans *plans)
 {
-    unsigned notes = notes_of(config);
+    struct dl2_conv_plan plan = {.config = config};
+    cudnnBackendDescriptor_t engine;
+    if (!get_descriptors(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1,
+                         &engine))
+        return false;
+    const unsigned notes = notes_of(engine);
+    name_plan(config, engine, plan.name);
+    cudnnBackendDestroyDescriptor(engine);
+    plan.tensor_cores = notes >> CUDNN_NUMERICAL_NOTE_TENSOR_CORE & 1;
+    for (unsigned i = 0; i < plans->count; i++)
+        if (!strcmp(plans->list[i].name, plan.name))
+            return false;
     if (notes & unwanted(request))
         return false;
-    cudnnBackendDescriptor_t plan;
-    if (cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) !=
-        CUDNN_STATUS_SUCCESS)
-        return false;
-    int64_t workspace = 0, count;
-    cudnnStatus_t status = cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = handle ? cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-                                                   CUDNN_TYPE_HANDLE, 1, &handle)
-                        : cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
-                                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &properties);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendFinalize(plan);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                          CUDNN_TYPE_INT64, 1, &count, &workspace);
-    if (status != CUDNN_STATUS_SUCCESS || workspace < 0 ||
-        (uint64_t)workspace > request->workspace) {
-        cudnnBackendDestroyDescriptor(plan);
-        return false;
-    }
-    out->plan = plan;
-    out->config = config;
-    out->workspace = (size_t)workspace;
-    out->tensor_cores = notes >> CUDNN_NUMERICAL_NOTE_TENSOR_CORE & 1;
+    plans->list[plans->count++] = plan;
     return true;
 }
 
-enum { CONFIGS = 32 };
-
 /* Adds the plans of one of cuDNN's heuristics. */
 static int add_plans(struct search *search, const struct dl2_conv_request *request,
-                     cudnnHandle_t handle, cudnnBackendDescriptor_t properties,
-                     cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode,
-                     struct dl2_conv_plan *plans, unsigned room, unsigned *count)
+                     cudnnBackendDescriptor_t properties, cudnnBackendDescriptor_t graph,
+                     cudnnBackendHeurMode_t mode, struct dl2_conv_plans *plans)
 {
-    cudnnBackendDescriptor_t heuristics, configs[CONFIGS];
+    cudnnBackendDescriptor_t heuristics;
+    int64_t count = 0;
     DL2_TRY(make(search, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristics));
     DL2_TRY(set(search, heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                 CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph));
@@ -264,53 +291,98 @@ static int add_plans(struct search *search, const struct dl2_conv_request *reque
     if (properties)
         DL2_TRY(set(search, heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &properties));
-    if (cudnnBackendFinalize(heuristics) != CUDNN_STATUS_SUCCESS)
+    if (cudnnBackendFinalize(heuristics) != CUDNN_STATUS_SUCCESS ||
+        cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count,
+                                 NULL) != CUDNN_STATUS_SUCCESS ||
+        count <= 0)
         return DL2_OK; /* it knows nothing; another may */
-    int64_t made = 0, found = 0;
-    for (; made < CONFIGS; made++)
-        if (cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, configs + made) !=
-            CUDNN_STATUS_SUCCESS)
-            break;
-    if (cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &found,
-                                 configs) != CUDNN_STATUS_SUCCESS)
-        found = 0;
-    for (int64_t i = 0; i < made; i++)
-        if (i < found && *count < room &&
-            make_plan(request, handle, properties, configs[i], plans + *count))
-            ++*count;
-        else
+    const size_t room = plans->count + (size_t)count;
+    cudnnBackendDescriptor_t *configs = dl2_calloc((size_t)count, sizeof *configs);
+    struct dl2_conv_plan *list = realloc(plans->list, room * sizeof *list);
+    plans->list = list ? list : plans->list;
+    if (!list || !configs) {
+        free(configs);
+        return dl2_error_memory(search->error, "plans of a convolution");
+    }
+    count = get_descriptors(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                            CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, count, configs);
+    for (int64_t i = 0; i < count; i++)
+        if (!add_plan(request, configs[i], plans))
             cudnnBackendDestroyDescriptor(configs[i]);
+    free(configs);
     return DL2_OK;
 }
 
+int dl2_conv_plans_none(const struct dl2_conv_request *request, struct dl2_error *error)
+{
+    char what[256];
+    dl2_conv_request_text(request, what, sizeof what);
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "cuDNN %zu has nothing for the %s with %zu MiB of workspace; try another "
+                         "--amp or batch",
+                         cudnnGetVersion(), what, request->workspace >> 20);
+}
+
 int dl2_conv_plans_find(const struct dl2_conv_request *request, cudnnHandle_t handle,
-                        cudnnBackendDescriptor_t properties, struct dl2_conv_plan *plans,
-                        unsigned room, unsigned *count, struct dl2_error *error)
+                        cudnnBackendDescriptor_t properties, struct dl2_conv_plans *plans,
+                        struct dl2_error *error)
 {
     char what[256];
     dl2_conv_request_text(request, what, sizeof what);
     struct search search = {.what = what, .error = error};
     cudnnBackendDescriptor_t graph;
-    *count = 0;
+    *plans = (struct dl2_conv_plans){0};
     int status = make_graph(&search, request, handle, &graph);
     if (status == DL2_OK)
-        status = add_plans(&search, request, handle, properties, graph, CUDNN_HEUR_MODE_A, plans,
-                           room, count);
-    if (status == DL2_OK && !*count)
-        status = add_plans(&search, request, handle, properties, graph, CUDNN_HEUR_MODE_FALLBACK,
-                           plans, room, count);
+        status = add_plans(&search, request, properties, graph, CUDNN_HEUR_MODE_A, plans);
+    if (status == DL2_OK)
+        status = add_plans(&search, request, properties, graph, CUDNN_HEUR_MODE_FALLBACK, plans);
     for (unsigned i = search.count; i-- > 0;)
         cudnnBackendDestroyDescriptor(search.made[i]);
-    if (status == DL2_OK && !*count)
-        status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                               "cuDNN %zu has nothing for the %s with %zu MiB of workspace; try "
-                               "another --amp or batch",
-                               cudnnGetVersion(), what, request->workspace >> 20);
+    if (status == DL2_OK && !plans->count)
+        status = dl2_conv_plans_none(request, error);
     if (status < 0)
-        while (*count)
-            dl2_conv_plan_free(plans + --*count);
+        dl2_conv_plans_free(plans);
     return status;
+}
+
+void dl2_conv_plans_free(struct dl2_conv_plans *plans)
+{
+    for (unsigned i = 0; i < plans->count; i++)
+        dl2_conv_plan_free(&plans->list[i]);
+    free(plans->list);
+    *plans = (struct dl2_conv_plans){0};
+}
+
+bool dl2_conv_plan_make(const struct dl2_conv_request *request, cudnnHandle_t handle,
+                        cudnnBackendDescriptor_t properties, struct dl2_conv_plan *out)
+{
+    cudnnBackendDescriptor_t plan;
+    if (out->plan)
+        return true;
+    if (cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) !=
+        CUDNN_STATUS_SUCCESS)
+        return false;
+    cudnnStatus_t status = cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &out->config);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = handle ? cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                                                   CUDNN_TYPE_HANDLE, 1, &handle)
+                        : cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
+                                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &properties);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnnBackendFinalize(plan);
+    const int64_t workspace = status == CUDNN_STATUS_SUCCESS
+                                  ? get_number(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)
+                                  : -1;
+    if (workspace < 0 || (uint64_t)workspace > request->workspace) {
+        cudnnBackendDestroyDescriptor(plan);
+        return false;
+    }
+    out->plan = plan;
+    out->workspace = (size_t)workspace;
+    return true;
 }
 
 void dl2_conv_plan_free(struct dl2_conv_plan *plan)

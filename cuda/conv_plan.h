@@ -25,22 +25,40 @@ struct dl2_conv_request {
     size_t workspace; /* bytes at most */
 };
 
+enum { DL2_CONV_PLAN_NAME = 256 };
+
 /* One way to do it; its tensors are the request's, dense, weights included, of the device's element
  * (float32 with TF32), 16-byte aligned. */
 struct dl2_conv_plan {
-    cudnnBackendDescriptor_t plan, config;
-    size_t workspace;
+    cudnnBackendDescriptor_t config, plan; /* plan: NULL until it is made */
+    size_t workspace;                      /* of a plan that is made */
     bool tensor_cores;
+    char name[DL2_CONV_PLAN_NAME]; /* "eng45_k2=1_k6=0": cuDNN's number of the engine, its knobs */
+};
+
+struct dl2_conv_plans {
+    struct dl2_conv_plan *list;
+    unsigned count;
 };
 
 /*
- * Up to `room` plans, cuDNN's favourite first; *count is at least 1. Exactly one of `handle` and
- * `properties` is not NULL. DL2_ERR_UNSUPPORTED where there is none: the message names the shape.
+ * All plans that cuDNN lists and that the request allows, none twice, its favourite first; they are
+ * yet to be made. Exactly one of `handle` and `properties` is not NULL. DL2_ERR_UNSUPPORTED where
+ * there is none: the message names the shape. The caller frees what is left in the list.
  */
 int dl2_conv_plans_find(const struct dl2_conv_request *request, cudnnHandle_t handle,
-                        cudnnBackendDescriptor_t properties, struct dl2_conv_plan *plans,
-                        unsigned room, unsigned *count, struct dl2_error *error);
+                        cudnnBackendDescriptor_t properties, struct dl2_conv_plans *plans,
+                        struct dl2_error *error);
+void dl2_conv_plans_free(struct dl2_conv_plans *plans);
+
+/* Makes one, which may compile kernels; false where cuDNN cannot, or where it takes more than the
+ * request's workspace. */
+bool dl2_conv_plan_make(const struct dl2_conv_request *request, cudnnHandle_t handle,
+                        cudnnBackendDescriptor_t properties, struct dl2_conv_plan *plan);
 void dl2_conv_plan_free(struct dl2_conv_plan *plan);
+
+/* The error where no plan does. */
+int dl2_conv_plans_none(const struct dl2_conv_request *request, struct dl2_error *error);
 
 /* Queues it on the handle's stream. x, w, y: input, weights, output of the forward pass, or their
  * gradients; the pass says which one is written. */

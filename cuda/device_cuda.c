@@ -6,7 +6,8 @@
  * second one beside it, tied to the first by events (see upload()). A recording is a CUDA graph of
  * the first stream.
  *
- * DL2_CUDA_GRAPHS=off does without recordings. DL2_CUDA_PROFILE=N leaves N batches out and shows a
+ * DL2_CUDA_GRAPHS=off does without recordings. DL2_CUDA_PLAN_CACHE and DL2_CUDA_PLANS name files:
+ * plan_files.h. DL2_CUDA_PROFILE=N leaves N batches out and shows a
  * profiler that waits for it (ncu --profile-from-start off) what is done for the one after them,
  * and so none of what was measured to choose convolutions.
  *
@@ -17,7 +18,7 @@
 #include "cuda/device_cuda.h"
 
 #include "common/memory.h"
-#include "cuda/conv_plan.h"
+#include "cuda/conv_choice.h"
 #include "cuda/gpu.h"
 #include "cuda/kernels.h"
 #include "cuda/matmul.h"
@@ -187,7 +188,8 @@ static void cuda_close(struct dl2_device *device)
     if (cuda->stream)
         cudaStreamSynchronize(cuda->stream);
     dl2_gpu_reducer_close(cuda->reducer);
-    dl2_cuda_forget_choices(cuda);
+    dl2_conv_choices_forget(cuda);
+    dl2_plan_files_close(&cuda->files);
     while (cuda->retired) {
         struct retired *next = cuda->retired->next;
         cudaFree(cuda->retired->memory);
@@ -256,6 +258,8 @@ static int cuda_start(struct cuda *cuda, const struct dl2_device_options *option
                              dl2_precision_name(cuda->precision));
     cuda->workspace_limit =
         card.totalGlobalMem / 32 < (size_t)1 << 30 ? card.totalGlobalMem / 32 : (size_t)1 << 30;
+    cuda->l2_bytes = card.l2CacheSize > 0 ? (size_t)card.l2CacheSize : 0;
+    DL2_TRY(dl2_plan_files_open(card.name, &cuda->files, error));
     DL2_TRY(dl2_gpu_check(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking),
                           "cudaStreamCreateWithFlags", error));
     DL2_TRY(dl2_gpu_check(cudaStreamCreateWithFlags(&cuda->uploads, cudaStreamNonBlocking),

@@ -7,6 +7,7 @@
 #ifndef DL2_CUDA_DEVICE_CUDA_H
 #define DL2_CUDA_DEVICE_CUDA_H
 
+#include "cuda/plan_files.h"
 #include "cuda/reducer.h"
 #include "device/device.h"
 
@@ -43,7 +44,10 @@ struct cuda {
     struct dl2_gpu_state *state;
     size_t workspace_limit;
     struct area workspace, partials, gradient, scores;
-    struct choice *choices; /* how to do convolutions */
+    size_t l2_bytes;                 /* of the card's cache */
+    struct dl2_conv_choice *choices; /* how to do convolutions */
+    struct dl2_plan_files files;
+    bool clocks_up, told_untested, told_file;
     struct retired *retired;
     struct dl2_cuda_recording *recording; /* being made */
     unsigned recordings;                  /* there are */
@@ -112,7 +116,6 @@ void dl2_cuda_attention_backward(struct dl2_attention *plan, const void *qkv, co
                                  void *dqkv);
 
 /* device_conv.c */
-void dl2_cuda_forget_choices(struct cuda *cuda);
 void dl2_cuda_conv_free(struct dl2_conv *plan);
 int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
                          struct dl2_conv **out, struct dl2_error *error);

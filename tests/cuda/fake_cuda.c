@@ -46,6 +46,7 @@ struct op {
 
 struct CUevent_st {
     uint64_t issued, done; /* how often it was recorded, and has been reached */
+    double at;             /* on the card's clock */
     /* Where it was recorded last in a capture: the graph, the stream, and after how much of it. */
     const struct CUgraph_st *graph;
     struct CUstream_st *stream;
@@ -91,6 +92,24 @@ static void free_ops(struct op *op)
     }
 }
 
+/* -- the card's clock -- */
+
+enum { L2_BYTES = 1 << 20 };
+
+static double now; /* ms */
+static bool overwritten;
+
+static void spend(double ms)
+{
+    now += now < 200 ? ms * (3 - now / 100) : ms;
+}
+
+void dl2_fake_spend(double warm, double cold)
+{
+    spend(overwritten ? cold : warm);
+    overwritten = false;
+}
+
 /* Runs the first operation, if it can. */
 static bool step(struct CUstream_st *stream)
 {
@@ -100,10 +119,13 @@ static bool step(struct CUstream_st *stream)
     stream->first = op->next;
     if (!stream->first)
         stream->end = &stream->first;
-    if (op->run)
+    if (op->run) {
+        spend(0.001);
         op->run(op->call);
-    else if (!op->waits && op->event->done < op->version)
+    } else if (!op->waits && op->event->done < op->version) {
         op->event->done = op->version;
+        op->event->at = now;
+    }
     op->next = NULL;
     free_ops(op);
     return true;
@@ -309,7 +331,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
 {
     if (begin->done < begin->issued || end->done < end->issued)
         return result(cudaErrorNotReady);
-    *ms = 1 + (float)dl2_random_uniform(&dice);
+    *ms = (float)(end->at - begin->at);
     return cudaSuccess;
 }
 
@@ -435,7 +457,8 @@ static cudaError_t allocate(void **out, size_t size, bool pinned)
     void *at = NULL;
     if (capturing())
         return result(cudaErrorStreamCaptureUnsupported);
-    if (!pinned && used + size > card_memory)
+    const char *refused = getenv("DL2_FAKE_REFUSED");
+    if (!pinned && (used + size > card_memory || (refused && size == strtoul(refused, NULL, 10))))
         return result(cudaErrorMemoryAllocation);
     if (posix_memalign(&at, 256, size))
         give_up("out of memory");
@@ -515,6 +538,7 @@ static void copy_now(void *call)
         memmove(c->to, c->from, c->size);
     else
         memset(c->to, c->value, c->size);
+    overwritten |= !c->behind && !c->from && c->size > L2_BYTES;
 }
 
 static unsigned copies;
@@ -607,6 +631,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int number)
     out->major = 9;
     out->totalGlobalMem = card_memory;
     out->multiProcessorCount = 4;
+    out->l2CacheSize = L2_BYTES;
     return cudaSuccess;
 }
 

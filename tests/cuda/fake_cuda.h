@@ -11,9 +11,13 @@
  * streams by turns. DL2_FAKE_MEMORY is the card's, in bytes. There are DL2_FAKE_CARDS of them
  * (default: 1); several, each in a process of its own, add up by fake_nccl.c, which loses a peer
  * after DL2_FAKE_NCCL_SUMS of them. DL2_FAKE_FAULT="1 500": number 1 breaks at its 501st copy.
- * DL2_FAKE_RECORDING names the step at which recordings fail: "begin", "call", "end", "instantiate",
- * "launch".
- * DL2_FAKE_PROFILE names a file for what a profiler is told.
+ * DL2_FAKE_REFUSED is the size of allocations that fail. The card's clock counts what its work
+ * takes: three times as long at first, and less and less until it has worked for 200 ms.
+ * DL2_FAKE_PLANS is the number of plans that cuDNN lists [4], DL2_FAKE_BEST that of the fastest [3]
+ * once the L2 cache was overwritten. Number 0 cannot be made, 2 is the fastest as long as its own
+ * tensors are in the cache, 4 fails, 5 needs a workspace of 5000 bytes instead of 1000.
+ * DL2_FAKE_RECORDING names the step at which recordings fail: "begin", "call", "end",
+ * "instantiate", "launch". DL2_FAKE_PROFILE names a file for what a profiler is told.
  */
 #ifndef DL2_TESTS_CUDA_FAKE_CUDA_H
 #define DL2_TESTS_CUDA_FAKE_CUDA_H
@@ -24,6 +28,9 @@
 struct CUstream_st;
 /* Queues run(call); `size` bytes of `call` are copied. */
 void dl2_fake_queue(struct CUstream_st *stream, void (*run)(void *call), void *call, size_t size);
+/* Passes time on the card's clock, in milliseconds: `cold` where its L2 cache was overwritten since
+ * the last such call. */
+void dl2_fake_spend(double warm, double cold);
 /* Must a library's call on this stream fail? It spoils what the stream records. */
 bool dl2_fake_call_fails(struct CUstream_st *stream);
 

@@ -16,7 +16,7 @@ struct cudnnContext {
     cudaStream_t stream;
 };
 
-enum { ATTRIBUTES = 12, VALUES = 4, WORKSPACE = 1000 };
+enum { ATTRIBUTES = 12, VALUES = 4, WORKSPACE = 1000, LARGE_WORKSPACE = 5000 };
 
 struct attribute {
     cudnnBackendAttributeName_t name;
@@ -31,15 +31,17 @@ struct convolution {
     int pass; /* 0 forward, 1 data, 2 weights */
     enum dl2_element element;
     int64_t names[3]; /* x, w, y */
-    enum { WORKS, NO_PLAN, FAILS } way;
+    int64_t engine;   /* see fake_cuda.h */
 };
+
+enum { NO_PLAN, FAST_IF_WARM = 2, FAILS = 4, LARGE };
 
 struct descriptor {
     cudnnBackendDescriptorType_t type;
     bool final;
     struct attribute attributes[ATTRIBUTES];
     int count;
-    struct convolution convolution; /* of a configuration, and a plan */
+    struct convolution convolution; /* of a configuration, its engine and knobs, and a plan */
 };
 
 #define D(pointer) ((struct descriptor *)(pointer))
@@ -210,9 +212,34 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
     struct descriptor *d = D(descriptor);
     if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
         d->convolution = child(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->convolution;
-    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && d->convolution.way == NO_PLAN)
+    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && d->convolution.engine == NO_PLAN)
         return CUDNN_STATUS_NOT_SUPPORTED;
     d->final = true;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static int64_t number_of(const char *variable, int64_t otherwise)
+{
+    const char *text = getenv(variable);
+    return text ? atoll(text) : otherwise;
+}
+
+/* What the heuristics list: all, or, as the last resort, the last of those again and one more. */
+static cudnnStatus_t list_plans(const struct descriptor *d, int64_t room, int64_t *count,
+                                struct descriptor **out)
+{
+    const int64_t plans = number_of("DL2_FAKE_PLANS", 4);
+    const bool all = *value(d, CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A;
+    const int64_t first = all ? 0 : plans - 1;
+    *count = all ? plans : 2;
+    if (!room)
+        return CUDNN_STATUS_SUCCESS;
+    *count = *count < room ? *count : room;
+    for (int64_t i = 0; i < *count; i++) {
+        out[i]->convolution = convolution_of(child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
+        out[i]->convolution.engine = first + i;
+        out[i]->final = true;
+    }
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -225,23 +252,26 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
     (void)type;
     *count = 1;
     switch (name) {
-    case CUDNN_ATTR_ENGINEHEUR_RESULTS: { /* two ways, after two that turn out to be none */
-        struct convolution c = convolution_of(child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
-        for (*count = 0; *count < 4 && *count < room; ++*count) {
-            struct descriptor *config = ((struct descriptor **)out)[*count];
-            config->convolution = c;
-            config->convolution.way = *count == 0 ? NO_PLAN : *count == 1 ? FAILS : WORKS;
-            config->final = true;
-        }
-        return CUDNN_STATUS_SUCCESS;
-    }
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+        return list_plans(d, room, count, out);
     case CUDNN_ATTR_ENGINECFG_ENGINE:
+    case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
+        (*(struct descriptor **)out)->convolution = d->convolution;
+        return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+        *(int64_t *)out = 10; /* they differ by their knobs alone */
+        return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE:
+        *(cudnnBackendKnobType_t *)out = CUDNN_KNOB_TYPE_TILE_SIZE;
+        return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE:
+        *(int64_t *)out = d->convolution.engine;
         return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
         *count = 0;
         return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-        *(int64_t *)out = WORKSPACE;
+        *(int64_t *)out = d->convolution.engine == LARGE ? LARGE_WORKSPACE : WORKSPACE;
         return CUDNN_STATUS_SUCCESS;
     default:
         return CUDNN_STATUS_BAD_PARAM;
@@ -270,7 +300,11 @@ static void convolve(void *from)
     float *floats[3];
     if (!ref && dl2_device_open("ref", &options, &ref, &error))
         abort();
-    memset(call->workspace, 0xee, WORKSPACE);
+    const int64_t engine = call->convolution.engine;
+    const bool best = engine == number_of("DL2_FAKE_BEST", 3);
+    const double warm = best ? 0.9 : engine == FAST_IF_WARM ? 0.5 : 1 + 0.01 * (double)engine;
+    dl2_fake_spend(warm, engine == FAST_IF_WARM ? 3 : warm + 0.1);
+    memset(call->workspace, 0xee, engine == LARGE ? LARGE_WORKSPACE : WORKSPACE);
     for (int i = 0; i < 3; i++) {
         if (!(floats[i] = malloc(counts[i] * sizeof(float))))
             abort();
@@ -299,7 +333,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     const int64_t *names = value(D(pack), CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     const int64_t *addresses = value(D(pack), CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
     struct call call = {.convolution = D(plan)->convolution};
-    if (call.convolution.way == FAILS || dl2_fake_call_fails(handle->stream))
+    if (call.convolution.engine == FAILS || dl2_fake_call_fails(handle->stream))
         return CUDNN_STATUS_NOT_SUPPORTED;
     call.workspace = (void *)(uintptr_t)*value(D(pack), CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
     for (int i = 0; i < 3; i++)

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Plans are measured with the batch that comes first, on tensors of their own full of noise,
+ * fairly:
+ *
+ * - The card works for CLOCKS_UP_MS before the first time is taken, as idle cards are slow at
+ * first.
+ * - All plans that cuDNN lists run once. The best FINALISTS run ROUNDS times more, in turns, each
+ *   time after the card's L2 cache was overwritten: in a step, other layers have used it meanwhile.
+ *   The least time counts.
+ * - Each time begins while the card is still at work (an earlier run, or the overwriting), so that
+ *   the host's part of a launch is not in it.
+ *
+ * For other batches, an epoch's last, cuDNN's first plan that runs is taken: measuring would cost
+ * more than it gains. A plan that nothing could be run of is taken with a warning.
+ */
+#include "cuda/conv_choice.h"
+
+#include "common/json.h"
+#include "common/memory.h"
+#include "cuda/kernels.h"
+#include "device/element.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLOCKS_UP_MS = 200, CLOCKS_UP_RUNS = 10000, FINALISTS = 5, ROUNDS = 5 };
+
+/* What became of a plan. */
+struct trial {
+    struct dl2_conv_plan *plan;
+    double once, cold;  /* milliseconds; INFINITY: not measured */
+    const char *failed; /* NULL: nothing did */
+};
+
+/* Where plans of a request are run. */
+struct bench {
+    struct cuda *cuda;
+    const struct dl2_conv_request *request;
+    void *tensors[3];
+    struct area workspace, overwritten; /* the latter: larger than the L2 cache */
+    cudaEvent_t begin, end;
+};
+
+void dl2_conv_counts(const struct dl2_conv_shape *s, size_t counts[3])
+{
+    counts[0] = (size_t)s->batch * s->in_height * s->in_width * s->in_channels;
+    counts[1] =
+        (size_t)s->out_channels * s->kernel_height * s->kernel_width * (s->in_channels / s->groups);
+    counts[2] = (size_t)s->batch *
+                dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height) *
+                dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width) *
+                s->out_channels;
+}
+
+/* -- the bench -- */
+
+/* Memory that the device can do without: no error where there is none. */
+static bool bench_take(struct area *area, size_t size)
+{
+    if (size <= area->size)
+        return true;
+    cudaFree(area->memory);
+    *area = (struct area){0};
+    if (cudaMalloc(&area->memory, size) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    area->size = size;
+    return true;
+}
+
+static bool bench_open(struct bench *bench, struct cuda *cuda,
+                       const struct dl2_conv_request *request)
+{
+    const enum dl2_element element = cuda->base.element;
+    size_t counts[3];
+    *bench = (struct bench){.cuda = cuda, .request = request};
+    dl2_conv_counts(&request->shape, counts);
+    bool good = cudaEventCreate(&bench->begin) == cudaSuccess &&
+                cudaEventCreate(&bench->end) == cudaSuccess;
+    for (int i = 0; i < 3 && good; i++)
+        good =
+            cudaMalloc(&bench->tensors[i], counts[i] * dl2_element_size(element)) == cudaSuccess &&
+            dl2_gpu_noise(element, bench->tensors[i], counts[i], cuda->stream) == cudaSuccess;
+    cudaGetLastError();
+    return good;
+}
+
+static void bench_close(struct bench *bench)
+{
+    cudaStreamSynchronize(bench->cuda->stream);
+    for (int i = 0; i < 3; i++)
+        cudaFree(bench->tensors[i]);
+    cudaFree(bench->workspace.memory);
+    cudaFree(bench->overwritten.memory);
+    if (bench->begin)
+        cudaEventDestroy(bench->begin);
+    if (bench->end)
+        cudaEventDestroy(bench->end);
+    cudaGetLastError(); /* what matters comes up again when the plan runs */
+}
+
+static bool bench_start(const struct bench *bench, const struct dl2_conv_plan *plan)
+{
+    struct dl2_error ignored = DL2_ERROR_INIT;
+    return dl2_conv_plan_run(plan, bench->cuda->cudnn, bench->tensors[0], bench->tensors[1],
+                             bench->tensors[2], bench->workspace.memory, &ignored) == DL2_OK;
+}
+
+/* Milliseconds of one run, behind what the stream is at; INFINITY where it fails. */
+static double bench_time(const struct bench *bench, const struct dl2_conv_plan *plan)
+{
+    const cudaStream_t stream = bench->cuda->stream;
+    float ms = 0;
+    const bool good = cudaEventRecord(bench->begin, stream) == cudaSuccess &&
+                      bench_start(bench, plan) &&
+                      cudaEventRecord(bench->end, stream) == cudaSuccess &&
+                      cudaEventSynchronize(bench->end) == cudaSuccess &&
+                      cudaEventElapsedTime(&ms, bench->begin, bench->end) == cudaSuccess;
+    if (!good)
+        cudaGetLastError();
+    return good ? (double)ms : INFINITY;
+}
+
+/* The first plan that runs on this device does the work. */
+static void bench_bring_clocks_up(const struct bench *bench, const struct dl2_conv_plan *plan)
+{
+    double done = 0;
+    for (int i = 0; i < CLOCKS_UP_RUNS && done < CLOCKS_UP_MS; i++)
+        done += bench_time(bench, plan);
+    bench->cuda->clocks_up = true;
+}
+
+/* Makes the plan and runs it once, for its time. */
+static void bench_try(struct bench *bench, struct trial *trial)
+{
+    struct cuda *cuda = bench->cuda;
+    struct dl2_conv_plan *plan = trial->plan;
+    if (!dl2_conv_plan_make(bench->request, cuda->cudnn, NULL, plan)) {
+        trial->failed = "cannot be made";
+        return;
+    }
+    if (!bench_take(&bench->workspace, plan->workspace)) {
+        trial->failed = "no memory for its workspace";
+        return;
+    }
+    /* The first run loads kernels. */
+    const bool runs = isfinite(bench_time(bench, plan));
+    if (runs && !cuda->clocks_up)
+        bench_bring_clocks_up(bench, plan);
+    if (runs && bench_start(bench, plan))
+        trial->once = bench_time(bench, plan);
+    if (isinf(trial->once))
+        trial->failed = "does not run";
+}
+
+/* -- choosing -- */
+
+static int trial_faster(const void *left, const void *right)
+{
+    const struct trial *a = left, *b = right;
+    return (a->once > b->once) - (a->once < b->once);
+}
+
+/* Runs the first trials in turns. Returns the fastest; NULL: none runs. */
+static struct dl2_conv_plan *hold_finals(struct bench *bench, struct trial *trials, unsigned count)
+{
+    const struct cuda *cuda = bench->cuda;
+    const struct trial *best = NULL;
+    const unsigned finals = count < FINALISTS ? count : FINALISTS;
+    if (cuda->l2_bytes)
+        bench_take(&bench->overwritten, 2 * cuda->l2_bytes);
+    for (int round = 0; round < ROUNDS; round++)
+        for (struct trial *t = trials; t < trials + finals; t++) {
+            if (t->failed || !bench_take(&bench->workspace, t->plan->workspace))
+                continue;
+            if (bench->overwritten.size)
+                cudaMemsetAsync(bench->overwritten.memory, round, bench->overwritten.size,
+                                cuda->stream);
+            const double ms = bench_time(bench, t->plan);
+            t->cold = fmin(t->cold, ms);
+            t->failed = isinf(ms) ? "ran, then failed" : NULL;
+        }
+    for (const struct trial *t = trials; t < trials + finals; t++)
+        if (!t->failed && (!best || t->cold < best->cold))
+            best = t;
+    return best ? best->plan : NULL;
+}
+
+/* Returns the fastest, or the first that runs; NULL: none runs, or there is no memory to try. */
+static struct dl2_conv_plan *measure(struct cuda *cuda, const struct dl2_conv_request *request,
+                                     struct trial *trials, unsigned count, bool fastest)
+{
+    struct bench bench;
+    struct dl2_conv_plan *best = NULL;
+    if (bench_open(&bench, cuda, request)) {
+        for (unsigned i = 0; i < count && (fastest || !best); i++) {
+            bench_try(&bench, &trials[i]);
+            best = trials[i].failed ? NULL : trials[i].plan;
+        }
+        if (fastest) {
+            qsort(trials, count, sizeof *trials, trial_faster);
+            best = hold_finals(&bench, trials, count);
+        }
+    }
+    bench_close(&bench);
+    return best;
+}
+
+/* The first that can be made, of which nothing was run; NULL: none. */
+static struct dl2_conv_plan *take_untested(struct cuda *cuda,
+                                           const struct dl2_conv_request *request,
+                                           const struct dl2_conv_plans *plans)
+{
+    char text[256];
+    unsigned i = 0;
+    while (i < plans->count && !dl2_conv_plan_make(request, cuda->cudnn, NULL, &plans->list[i]))
+        i++;
+    if (i == plans->count)
+        return NULL;
+    dl2_conv_request_text(request, text, sizeof text);
+    if (!cuda->told_untested)
+        dl2_cuda_tell(
+            cuda,
+            "no plan for the %s could be tried out: cuDNN's first is taken untested, here "
+            "and perhaps for others. It may be slow; a smaller batch leaves more memory",
+            text);
+    cuda->told_untested = true;
+    return &plans->list[i];
+}
+
+/* -- files -- */
+
+static void tell_of_file(struct cuda *cuda, int status, const char *what, struct dl2_error *error)
+{
+    if (status < 0 && !cuda->told_file)
+        dl2_cuda_tell(cuda, "the %s is of no use: %s", what, error->message);
+    cuda->told_file |= status < 0;
+    dl2_error_clear(error);
+}
+
+static const char cache_text[] = "cache of plans (DL2_CUDA_PLAN_CACHE names another)";
+
+/* The plan that the cache names, made; NULL: none. */
+static struct dl2_conv_plan *recall(struct cuda *cuda, const struct dl2_conv_request *request,
+                                    const struct dl2_conv_plans *plans)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    char name[DL2_CONV_PLAN_NAME];
+    tell_of_file(cuda, dl2_plan_cache_get(&cuda->files, request, name, &error), cache_text, &error);
+    for (unsigned i = 0; i < plans->count; i++)
+        if (!strcmp(plans->list[i].name, name) &&
+            dl2_conv_plan_make(request, cuda->cudnn, NULL, &plans->list[i]))
+            return &plans->list[i];
+    return NULL;
+}
+
+static json_t *describe_trial(const struct trial *t)
+{
+    json_t *text =
+        json_pack("{s:s, s:b, s:I, s:o, s:o}", "plan", t->plan->name, "tensor_cores",
+                  t->plan->tensor_cores, "workspace_bytes", (json_int_t)t->plan->workspace, "ms",
+                  dl2_json_real(t->once), "cold_ms", dl2_json_real(t->cold));
+    if (t->failed)
+        json_object_set_new(text, "failed", json_string(t->failed));
+    return text;
+}
+
+/* Keeps what was measured, where somebody wants it. */
+static void file_trials(struct cuda *cuda, const struct dl2_conv_request *request,
+                        const struct dl2_conv_plan *best, const struct trial *trials,
+                        unsigned count, bool fastest)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_world_rank(cuda->base.world) > 0)
+        return;
+    for (unsigned i = 0; i < count && fastest; i++)
+        if (trials[i].plan == best && isfinite(trials[i].cold))
+            tell_of_file(
+                cuda, dl2_plan_cache_put(&cuda->files, request, best->name, trials[i].cold, &error),
+                cache_text, &error);
+    if (!cuda->files.times)
+        return;
+    json_t *plans = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(plans, describe_trial(&trials[i]));
+    tell_of_file(cuda, dl2_plan_times_add(&cuda->files, request, best->name, plans, &error),
+                 "file of plans' times (DL2_CUDA_PLANS)", &error);
+}
+
+/* -- the device's -- */
+
+static int find_best(struct cuda *cuda, const struct dl2_conv_request *request, bool fastest,
+                     struct dl2_conv_plans *plans, struct dl2_conv_plan **out,
+                     struct dl2_error *error)
+{
+    *out = fastest ? recall(cuda, request, plans) : NULL;
+    if (*out)
+        return DL2_OK;
+    struct trial *trials = dl2_calloc(plans->count, sizeof *trials);
+    if (!trials)
+        return dl2_cuda_out_of_memory(error, "a convolution");
+    for (unsigned i = 0; i < plans->count; i++)
+        trials[i] = (struct trial){&plans->list[i], INFINITY, INFINITY, NULL};
+    *out = measure(cuda, request, trials, plans->count, fastest);
+    if (!*out)
+        *out = take_untested(cuda, request, plans);
+    if (*out)
+        file_trials(cuda, request, *out, trials, plans->count, fastest);
+    free(trials);
+    return *out ? DL2_OK : dl2_conv_plans_none(request, error);
+}
+
+/* But for the batch. */
+static bool alike(const struct dl2_conv_request *a, const struct dl2_conv_request *b)
+{
+    struct dl2_conv_shape s = a->shape;
+    s.batch = b->shape.batch;
+    return a->pass == b->pass && !memcmp(&s, &b->shape, offsetof(struct dl2_conv_shape, bias));
+}
+
+int dl2_conv_choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum dl2_conv_pass pass,
+                    const struct dl2_conv_choice **out, struct dl2_error *error)
+{
+    const struct dl2_conv_request request = {.shape = *shape,
+                                             .pass = pass,
+                                             .precision = cuda->precision,
+                                             .deterministic = cuda->deterministic,
+                                             .workspace = cuda->workspace_limit};
+    bool fastest = !cuda->deterministic;
+    for (const struct dl2_conv_choice *c = cuda->choices; c; c = c->next)
+        if (alike(&c->request, &request)) {
+            *out = c;
+            if (c->request.shape.batch == shape->batch)
+                return DL2_OK;
+            fastest = false; /* an epoch's last batch: not worth seconds */
+        }
+    struct dl2_conv_choice *choice = dl2_calloc(1, sizeof *choice);
+    struct dl2_conv_plans plans;
+    struct dl2_conv_plan *best;
+    if (!choice)
+        return dl2_cuda_out_of_memory(error, "a convolution");
+    int status = dl2_conv_plans_find(&request, cuda->cudnn, NULL, &plans, error);
+    if (status == DL2_OK)
+        status = find_best(cuda, &request, fastest, &plans, &best, error);
+    if (status < 0) {
+        dl2_conv_plans_free(&plans);
+        free(choice);
+        return status;
+    }
+    *choice = (struct dl2_conv_choice){request, *best, cuda->choices};
+    *best = (struct dl2_conv_plan){0}; /* moves there */
+    dl2_conv_plans_free(&plans);
+    cuda->choices = choice;
+    *out = choice;
+    return dl2_cuda_grow(cuda, &cuda->workspace, choice->plan.workspace, "a workspace", error);
+}
+
+void dl2_conv_choices_forget(struct cuda *cuda)
+{
+    while (cuda->choices) {
+        struct dl2_conv_choice *next = cuda->choices->next;
+        dl2_conv_plan_free(&cuda->choices->plan);
+        free(cuda->choices);
+        cuda->choices = next;
+    }
+}

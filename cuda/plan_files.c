@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cuda/plan_files.h"
+
+#include "common/file.h"
+#include "common/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const pass_names[] = {
+    [DL2_CONV_FORWARD] = "forward", [DL2_CONV_DATA] = "data", [DL2_CONV_WEIGHTS] = "weights"};
+
+/* Where the cache lies; NULL where nothing says so, or memory runs out. */
+static char *default_cache(void)
+{
+    const char *folder = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *base = NULL;
+    if (folder && *folder == '/') /* others are to be ignored: XDG Base Directory Specification */
+        base = strdup(folder);
+    else if (home && *home)
+        base = dl2_path_join(home, ".cache");
+    char *path = base ? dl2_path_join(base, "dl2/cuda-plans.json") : NULL;
+    free(base);
+    return path;
+}
+
+int dl2_plan_files_open(const char *card, struct dl2_plan_files *files, struct dl2_error *error)
+{
+    const char *cache = getenv("DL2_CUDA_PLAN_CACHE"), *times = getenv("DL2_CUDA_PLANS");
+    *files = (struct dl2_plan_files){.card = strdup(card), .measured = json_array()};
+    if (!cache || !*cache)
+        files->cache = default_cache();
+    else if (strcmp(cache, "off") != 0)
+        files->cache = strdup(cache);
+    if (times && *times)
+        files->times = strdup(times);
+    return files->card && files->measured ? DL2_OK : dl2_error_memory(error, "names of files");
+}
+
+void dl2_plan_files_close(struct dl2_plan_files *files)
+{
+    free(files->cache);
+    free(files->times);
+    free(files->card);
+    json_decref(files->measured);
+    *files = (struct dl2_plan_files){0};
+}
+
+/* All that a choice depends on. */
+static void make_key(const struct dl2_plan_files *files, const struct dl2_conv_request *request,
+                     char *key, size_t size)
+{
+    const struct dl2_conv_shape *s = &request->shape;
+    snprintf(key, size,
+             "%s, cuDNN %zu, %s, %s, %ux%ux%ux%u to %u, kernel %ux%u, stride %ux%u, padding %ux%u, "
+             "groups %u",
+             files->card, cudnnGetVersion(), dl2_precision_name(request->precision),
+             pass_names[request->pass], s->batch, s->in_height, s->in_width, s->in_channels,
+             s->out_channels, s->kernel_height, s->kernel_width, s->stride_height, s->stride_width,
+             s->pad_height, s->pad_width, s->groups);
+}
+
+/* The cache as it is now, or a fresh one. A new reference. */
+static int load_cache(const char *path, json_t **out, struct dl2_error *error)
+{
+    if (access(path, F_OK) == 0) {
+        DL2_TRY(dl2_json_load(path, DL2_PLAN_CACHE_SCHEMA, out, error));
+        if (json_is_object(json_object_get(*out, "choices")))
+            return DL2_OK;
+        json_decref(*out);
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s has no choices", path);
+    }
+    *out = json_pack("{s:s, s:{}}", "schema", DL2_PLAN_CACHE_SCHEMA, "choices");
+    return *out ? DL2_OK : dl2_error_memory(error, "choices of plans");
+}
+
+int dl2_plan_cache_get(const struct dl2_plan_files *files, const struct dl2_conv_request *request,
+                       char name[DL2_CONV_PLAN_NAME], struct dl2_error *error)
+{
+    char key[512];
+    json_t *cache;
+    name[0] = '\0';
+    if (!files->cache || files->times)
+        return DL2_OK;
+    DL2_TRY(load_cache(files->cache, &cache, error));
+    make_key(files, request, key, sizeof key);
+    const json_t *choice = json_object_get(json_object_get(cache, "choices"), key);
+    snprintf(name, DL2_CONV_PLAN_NAME, "%s", dl2_json_get_text(choice, "plan", ""));
+    json_decref(cache);
+    return DL2_OK;
+}
+
+/* Under a name of this process's own first: others may write, too. */
+static int save_cache(const char *path, const json_t *cache, struct dl2_error *error)
+{
+    const size_t size = strlen(path) + 32;
+    char *own = dl2_calloc(size, 1);
+    if (!own)
+        return dl2_error_memory(error, "choices of plans");
+    snprintf(own, size, "%s.%ld", path, (long)getpid());
+    int status = dl2_json_save(own, cache, error);
+    if (status == DL2_OK && rename(own, path) != 0) {
+        status = dl2_error_set(error, DL2_ERR_SYSTEM, "cannot rename %s to %s: %s", own, path,
+                               strerror(errno));
+        unlink(own);
+    }
+    free(own);
+    return status;
+}
+
+int dl2_plan_cache_put(const struct dl2_plan_files *files, const struct dl2_conv_request *request,
+                       const char *name, double ms, struct dl2_error *error)
+{
+    char key[512];
+    json_t *cache;
+    if (!files->cache)
+        return DL2_OK;
+    DL2_TRY(dl2_file_expect(files->cache, error));
+    DL2_TRY(load_cache(files->cache, &cache, error));
+    make_key(files, request, key, sizeof key);
+    json_object_set_new(json_object_get(cache, "choices"), key,
+                        json_pack("{s:s, s:f}", "plan", name, "ms", ms));
+    const int status = save_cache(files->cache, cache, error);
+    json_decref(cache);
+    return status;
+}
+
+int dl2_plan_times_add(struct dl2_plan_files *files, const struct dl2_conv_request *request,
+                       const char *chosen, json_t *plans, struct dl2_error *error)
+{
+    const struct dl2_conv_shape *s = &request->shape;
+    json_t *shape = json_pack(
+        "{s:I, s:[II], s:I, s:I, s:[II], s:[II], s:[II], s:I}", "batch", (json_int_t)s->batch, "in",
+        (json_int_t)s->in_height, (json_int_t)s->in_width, "in_channels",
+        (json_int_t)s->in_channels, "out_channels", (json_int_t)s->out_channels, "kernel",
+        (json_int_t)s->kernel_height, (json_int_t)s->kernel_width, "stride",
+        (json_int_t)s->stride_height, (json_int_t)s->stride_width, "padding",
+        (json_int_t)s->pad_height, (json_int_t)s->pad_width, "groups", (json_int_t)s->groups);
+    json_array_append_new(files->measured,
+                          json_pack("{s:o, s:s, s:s, s:b, s:s, s:o}", "shape", shape, "pass",
+                                    pass_names[request->pass], "precision",
+                                    dl2_precision_name(request->precision), "deterministic",
+                                    request->deterministic, "chosen", chosen, "plans", plans));
+    json_t *all =
+        json_pack("{s:s, s:s, s:I, s:O}", "schema", DL2_PLAN_TIMES_SCHEMA, "card", files->card,
+                  "cudnn", (json_int_t)cudnnGetVersion(), "convolutions", files->measured);
+    const int status = dl2_json_save(files->times, all, error);
+    json_decref(all);
+    return status;
+}
