@@ -322,7 +322,7 @@ static bool alike(const struct dl2_conv_request *a, const struct dl2_conv_reques
 }
 
 int dl2_conv_choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum dl2_conv_pass pass,
-                    const struct dl2_conv_choice **out, struct dl2_error *error)
+                    struct dl2_conv_choice **out, struct dl2_error *error)
 {
     const struct dl2_conv_request request = {.shape = *shape,
                                              .pass = pass,
@@ -330,7 +330,7 @@ int dl2_conv_choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum 
                                              .deterministic = cuda->deterministic,
                                              .workspace = cuda->workspace_limit};
     bool fastest = !cuda->deterministic;
-    for (const struct dl2_conv_choice *c = cuda->choices; c; c = c->next)
+    for (struct dl2_conv_choice *c = cuda->choices; c; c = c->next)
         if (alike(&c->request, &request)) {
             *out = c;
             if (c->request.shape.batch == shape->batch)
@@ -350,7 +350,7 @@ int dl2_conv_choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum 
         free(choice);
         return status;
     }
-    *choice = (struct dl2_conv_choice){request, *best, cuda->choices};
+    *choice = (struct dl2_conv_choice){request, *best, false, cuda->choices};
     *best = (struct dl2_conv_plan){0}; /* moves there */
     dl2_conv_plans_free(&plans);
     cuda->choices = choice;

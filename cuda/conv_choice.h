@@ -13,13 +13,14 @@
 struct dl2_conv_choice {
     struct dl2_conv_request request;
     struct dl2_conv_plan plan;
+    bool checked; /* against float32 */
     struct dl2_conv_choice *next;
 };
 
 /* The device keeps choices until dl2_conv_choices_forget(), and its workspace is large enough for
  * each. */
 int dl2_conv_choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum dl2_conv_pass pass,
-                    const struct dl2_conv_choice **out, struct dl2_error *error);
+                    struct dl2_conv_choice **out, struct dl2_error *error);
 void dl2_conv_choices_forget(struct cuda *cuda);
 
 /* Elements of the input, the weights and the output. */

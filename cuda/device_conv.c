@@ -5,17 +5,19 @@
 
 #include "common/memory.h"
 #include "cuda/conv_choice.h"
+#include "cuda/device_check.h"
 #include "cuda/kernels.h"
 #include "device/element.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct dl2_cuda_conv {
     struct cuda *cuda;
     struct dl2_conv_shape s;
     size_t out_pixels, weights;
-    bool depthwise;                           /* by our own kernels */
-    const struct dl2_conv_choice *choices[3]; /* by pass */
+    bool depthwise;                     /* by our own kernels */
+    struct dl2_conv_choice *choices[3]; /* by pass */
 };
 
 void dl2_cuda_conv_free(struct dl2_conv *plan)
@@ -157,4 +159,93 @@ void dl2_cuda_conv_backward_weights(struct dl2_conv *plan, const void *x, const 
                                      dbias, accumulate, cuda->stream),
                  NULL);
     cuda_conv_name(conv, DL2_CONV_WEIGHTS, was_well);
+}
+
+/* -- checking -- */
+
+/* Runs the first plan in float32 that does, but for `other`. False where there is none. */
+static bool cuda_conv_run_reference(struct dl2_check *check, const struct dl2_conv_request *request,
+                                    const char *other)
+{
+    struct cuda *cuda = check->cuda;
+    struct dl2_error ignored = DL2_ERROR_INIT;
+    struct dl2_conv_plans plans;
+    bool good = false;
+    if (dl2_conv_plans_find(request, cuda->cudnn, NULL, &plans, &ignored) < 0)
+        return false;
+    for (unsigned i = 0; i < plans.count && !good; i++) {
+        struct dl2_conv_plan *plan = &plans.list[i];
+        void *workspace = NULL;
+        good = strcmp(plan->name, other) != 0 &&
+               dl2_conv_plan_make(request, cuda->cudnn, NULL, plan) &&
+               (!plan->workspace || cudaMalloc(&workspace, plan->workspace) == cudaSuccess) &&
+               dl2_conv_plan_run(plan, cuda->cudnn, check->floats[0], check->floats[1],
+                                 check->floats[2], workspace, &ignored) == DL2_OK &&
+               cudaStreamSynchronize(cuda->stream) == cudaSuccess;
+        cudaFree(workspace);
+        cudaGetLastError();
+    }
+    dl2_conv_plans_free(&plans);
+    return good;
+}
+
+static int cuda_conv_check_pass(struct dl2_cuda_conv *conv, const struct dl2_conv_request *request,
+                                unsigned *checked, struct dl2_error *error)
+{
+    const struct dl2_conv_shape *s = &conv->s;
+    struct dl2_conv *plan = (struct dl2_conv *)conv;
+    const enum dl2_conv_pass pass = request->pass;
+    const struct dl2_conv_choice *choice = conv->choices[pass];
+    const bool floats = conv->cuda->base.element == DL2_ELEMENT_F32;
+    const unsigned channels[] = {s->in_channels, s->in_channels / s->groups, s->out_channels};
+    const double taps = (double)s->kernel_height * s->kernel_width;
+    const double terms[] = {taps * channels[1], taps * s->out_channels / s->groups,
+                            (double)conv->out_pixels};
+    const int out = dl2_check_output(pass);
+    struct dl2_check check;
+    size_t counts[3];
+    char what[256];
+    int status = DL2_OK;
+    dl2_conv_counts(s, counts);
+    dl2_conv_request_text(request, what, sizeof what);
+    if (dl2_check_open(&check, conv->cuda, pass, counts, channels[out], what)) {
+        if (pass == DL2_CONV_FORWARD)
+            dl2_cuda_conv_forward(plan, check.elements[0], check.elements[1], NULL,
+                                  check.elements[2]);
+        else if (pass == DL2_CONV_DATA)
+            dl2_cuda_conv_backward_data(plan, check.elements[2], check.elements[1],
+                                        check.elements[0]);
+        else
+            dl2_cuda_conv_backward_weights(plan, check.elements[0], check.elements[2], check.result,
+                                           NULL, false);
+        status = dl2_cuda_sync(&conv->cuda->base, error);
+        if (status == DL2_OK &&
+            cuda_conv_run_reference(&check, request, choice && floats ? choice->plan.name : "")) {
+            status =
+                dl2_check_compare(&check, counts[out] / channels[out], channels[out], terms[pass],
+                                  what, choice ? choice->plan.name : "of our own kernels", error);
+            ++*checked;
+        }
+    }
+    dl2_check_close(&check);
+    return status;
+}
+
+int dl2_cuda_conv_check(struct dl2_conv *plan, unsigned *checked, struct dl2_error *error)
+{
+    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
+    for (int pass = DL2_CONV_FORWARD; pass <= DL2_CONV_WEIGHTS; pass++) {
+        const struct dl2_conv_request request = {.shape = conv->s,
+                                                 .pass = (enum dl2_conv_pass)pass,
+                                                 .precision = DL2_PRECISION_FP32,
+                                                 .deterministic = true,
+                                                 .workspace = conv->cuda->workspace_limit};
+        struct dl2_conv_choice *choice = conv->choices[pass];
+        if (choice && choice->checked)
+            continue;
+        DL2_TRY(cuda_conv_check_pass(conv, &request, checked, error));
+        if (choice)
+            choice->checked = true;
+    }
+    return DL2_OK;
 }

@@ -125,6 +125,7 @@ void dl2_cuda_conv_backward_data(struct dl2_conv *plan, const void *dy, const vo
                                  void *dx);
 void dl2_cuda_conv_backward_weights(struct dl2_conv *plan, const void *x, const void *dy,
                                     float *dweights, float *dbias, bool accumulate);
+int dl2_cuda_conv_check(struct dl2_conv *plan, unsigned *checked, struct dl2_error *error);
 
 /* device_kernels.c */
 void dl2_cuda_pool_free(struct dl2_pool *plan);
@@ -180,6 +181,7 @@ void dl2_cuda_linear_backward_data(struct dl2_linear *plan, const void *dy, cons
                                    void *dx);
 void dl2_cuda_linear_backward_weights(struct dl2_linear *plan, const void *x, const void *dy,
                                       float *dweights, float *dbias, bool accumulate);
+int dl2_cuda_linear_check(struct dl2_linear *plan, unsigned *checked, struct dl2_error *error);
 
 /* device_norm.c */
 void dl2_cuda_norm_free(struct dl2_norm *plan);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Linear layers of the device cuda, by cublasLt. */
+#include "cuda/device_check.h"
 #include "cuda/device_cuda.h"
 
 #include "common/memory.h"
@@ -7,6 +8,7 @@
 #include "cuda/matmul.h"
 #include "device/element.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct dl2_cuda_linear {
@@ -28,38 +30,44 @@ void dl2_cuda_linear_free(struct dl2_linear *plan)
     free(linear);
 }
 
+/* The products of the three passes. */
+static void cuda_linear_products(const struct dl2_linear_shape *s, enum dl2_precision precision,
+                                 struct dl2_product_shape shapes[3])
+{
+    shapes[DL2_CONV_FORWARD] = (struct dl2_product_shape){.rows = s->batch,
+                                                          .columns = s->out,
+                                                          .inner = s->in,
+                                                          .b_transposed = true,
+                                                          .bias = s->bias,
+                                                          .precision = precision,
+                                                          .what = "forward pass of a linear layer"};
+    shapes[DL2_CONV_DATA] =
+        (struct dl2_product_shape){.rows = s->batch,
+                                   .columns = s->in,
+                                   .inner = s->out,
+                                   .precision = precision,
+                                   .what = "gradient of a linear layer's input"};
+    shapes[DL2_CONV_WEIGHTS] =
+        (struct dl2_product_shape){.rows = s->out,
+                                   .columns = s->in,
+                                   .inner = s->batch,
+                                   .a_transposed = true,
+                                   .float_result = true,
+                                   .precision = precision,
+                                   .what = "gradient of a linear layer's weights"};
+}
+
 static int cuda_linear_plan(struct dl2_cuda_linear *linear, struct dl2_error *error)
 {
     struct cuda *cuda = linear->cuda;
     const struct dl2_linear_shape *s = &linear->s;
-    const struct dl2_product_shape forward = {.rows = s->batch,
-                                              .columns = s->out,
-                                              .inner = s->in,
-                                              .b_transposed = true,
-                                              .bias = s->bias,
-                                              .precision = cuda->precision,
-                                              .what = "forward pass of a linear layer"};
-    const struct dl2_product_shape data = {.rows = s->batch,
-                                           .columns = s->in,
-                                           .inner = s->out,
-                                           .precision = cuda->precision,
-                                           .what = "gradient of a linear layer's input"};
-    const struct dl2_product_shape weights = {.rows = s->out,
-                                              .columns = s->in,
-                                              .inner = s->batch,
-                                              .a_transposed = true,
-                                              .float_result = true,
-                                              .precision = cuda->precision,
-                                              .what = "gradient of a linear layer's weights"};
-    const struct {
-        const struct dl2_product_shape *shape;
-        struct dl2_product **product;
-    } products[] = {
-        {&forward, &linear->forward}, {&data, &linear->data}, {&weights, &linear->weights}};
+    struct dl2_product_shape shapes[3];
+    struct dl2_product **products[] = {&linear->forward, &linear->data, &linear->weights};
+    cuda_linear_products(s, cuda->precision, shapes);
     for (int i = 0; i < 3; i++) {
-        DL2_TRY(dl2_product_create(cuda->blas, products[i].shape, cuda->workspace_limit,
-                                   products[i].product, error));
-        DL2_TRY(dl2_cuda_grow(cuda, &cuda->workspace, dl2_product_workspace(*products[i].product),
+        DL2_TRY(
+            dl2_product_create(cuda->blas, &shapes[i], cuda->workspace_limit, products[i], error));
+        DL2_TRY(dl2_cuda_grow(cuda, &cuda->workspace, dl2_product_workspace(*products[i]),
                               "a workspace", error));
     }
     if (s->bias && cuda->base.element != DL2_ELEMENT_F32)
@@ -128,4 +136,83 @@ void dl2_cuda_linear_backward_weights(struct dl2_linear *plan, const void *x, co
                  dl2_gpu_column_sums(cuda->base.element, dy, linear->s.batch, linear->s.out,
                                      cuda->partials.memory, dbias, accumulate, cuda->stream),
                  "gradient of a linear layer's bias");
+}
+
+/* -- checking -- */
+
+/* The pass by the plan that was chosen. A weight's first row serves as the bias. */
+static void cuda_linear_run(struct dl2_cuda_linear *linear, const struct dl2_check *check)
+{
+    struct dl2_linear *plan = (struct dl2_linear *)linear;
+    void *const *t = check->elements;
+    if (check->pass == DL2_CONV_FORWARD)
+        dl2_cuda_linear_forward(plan, t[0], t[1], check->floats[1], t[2]);
+    else if (check->pass == DL2_CONV_DATA)
+        dl2_cuda_linear_backward_data(plan, t[2], t[1], t[0]);
+    else
+        dl2_cuda_linear_backward_weights(plan, t[0], t[2], check->result, NULL, false);
+}
+
+/* The pass in float32. */
+static int cuda_linear_run_reference(struct dl2_cuda_linear *linear, struct dl2_check *check,
+                                     struct dl2_error *error)
+{
+    struct cuda *cuda = linear->cuda;
+    float *const *t = check->floats;
+    float *const operands[3][4] = {[DL2_CONV_FORWARD] = {t[0], t[1], t[1], t[2]},
+                                   [DL2_CONV_DATA] = {t[2], t[1], NULL, t[0]},
+                                   [DL2_CONV_WEIGHTS] = {t[2], t[0], NULL, t[1]}};
+    float *const *o = operands[check->pass];
+    struct dl2_product_shape shapes[3];
+    struct dl2_product *product;
+    cuda_linear_products(&linear->s, DL2_PRECISION_FP32, shapes);
+    DL2_TRY(dl2_product_create(cuda->blas, &shapes[check->pass], cuda->workspace_limit, &product,
+                               error));
+    int status =
+        dl2_cuda_grow(cuda, &cuda->workspace, dl2_product_workspace(product), "a workspace", error);
+    if (status == DL2_OK)
+        status = dl2_product_run(product, cuda->blas, o[0], o[1], o[2], o[3], false,
+                                 cuda->workspace.memory, cuda->stream, error);
+    dl2_product_free(product);
+    return status;
+}
+
+static int cuda_linear_check_pass(struct dl2_cuda_linear *linear, enum dl2_conv_pass pass,
+                                  unsigned *checked, struct dl2_error *error)
+{
+    const struct dl2_linear_shape *s = &linear->s;
+    const size_t batch = s->batch, in = s->in;
+    const size_t counts[3] = {batch * in, in * s->out, batch * s->out};
+    const unsigned channels[3] = {s->in, s->in, s->out};
+    const double terms[3] = {s->in, s->out, s->batch};
+    const int out = dl2_check_output(pass);
+    struct dl2_product_shape shapes[3];
+    struct dl2_check check;
+    char what[128];
+    int status = DL2_OK;
+    cuda_linear_products(s, linear->cuda->precision, shapes);
+    snprintf(what, sizeof what, "%s, from %u to %u channels on %u rows", shapes[pass].what, s->in,
+             s->out, s->batch);
+    if (dl2_check_open(&check, linear->cuda, pass, counts, channels[out], what)) {
+        cuda_linear_run(linear, &check);
+        status = dl2_cuda_sync(&linear->cuda->base, error);
+        if (status == DL2_OK)
+            status = cuda_linear_run_reference(linear, &check, error);
+        if (status == DL2_OK)
+            status = dl2_check_compare(&check, counts[out] / channels[out], channels[out],
+                                       terms[pass], what, "of cublasLt", error);
+        ++*checked;
+    }
+    dl2_check_close(&check);
+    return status;
+}
+
+/* In float32 there is only one way. */
+int dl2_cuda_linear_check(struct dl2_linear *plan, unsigned *checked, struct dl2_error *error)
+{
+    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
+    for (int pass = DL2_CONV_FORWARD; pass <= DL2_CONV_WEIGHTS; pass++)
+        if (linear->cuda->precision != DL2_PRECISION_FP32)
+            DL2_TRY(cuda_linear_check_pass(linear, (enum dl2_conv_pass)pass, checked, error));
+    return DL2_OK;
 }

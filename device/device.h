@@ -290,6 +290,11 @@ struct dl2_device_class {
                                void *dx);
     void (*conv_backward_weights)(struct dl2_conv *conv, const void *x, const void *dy,
                                   float *dweights, float *dbias, bool accumulate);
+    /* Computes noise, and compares each pass with float32, unless that was done for another plan of
+     * this shape; adds the number of passes that were compared to *checked. DL2_ERR_SYSTEM where
+     * one is wrong: the message names the way of computing that the device has chosen, and by how
+     * much it differs. Optional: NULL where the device does not choose. */
+    int (*conv_check)(struct dl2_conv *conv, unsigned *checked, struct dl2_error *error);
 
     /* -- linear: y = x * transposed(weights) + bias, which is as for convolutions -- */
     int (*linear_create)(struct dl2_device *device, const struct dl2_linear_shape *shape,
@@ -301,6 +306,7 @@ struct dl2_device_class {
                                  void *dx);
     void (*linear_backward_weights)(struct dl2_linear *linear, const void *x, const void *dy,
                                     float *dweights, float *dbias, bool accumulate);
+    int (*linear_check)(struct dl2_linear *linear, unsigned *checked, struct dl2_error *error);
 
     /* -- pooling -- */
     int (*pool_create)(struct dl2_device *device, const struct dl2_pool_shape *shape,

@@ -598,6 +598,27 @@ void dl2_network_wait_input(struct dl2_network *net)
     net->device->ops->wait_uploads(net->device);
 }
 
+int dl2_network_check_device(struct dl2_network *net, unsigned *checked, struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    struct plan_set *set;
+    *checked = 0;
+    DL2_TRY(network_find_plans(net, net->config.batch, &set, error));
+    for (size_t i = 0; i < net->graph.layer_count; i++) {
+        const struct dl2_layer *layer = &net->graph.layers[i];
+        int status = DL2_OK;
+        if (layer->kind == DL2_LAYER_CONV && ops->conv_check)
+            status = ops->conv_check(set->layers[i].conv, checked, error);
+        else if (layer->kind == DL2_LAYER_LINEAR && ops->linear_check)
+            status = ops->linear_check(set->layers[i].linear, checked, error);
+        if (status < 0) {
+            dl2_error_prefix(error, "%s", net->graph.tensors[layer->tensor].name);
+            return status;
+        }
+    }
+    return DL2_OK;
+}
+
 const char *const dl2_optimizer_words[] = {[DL2_SGD] = "sgd", [DL2_ADAMW] = "adamw", NULL};
 
 /* The optimizer's step over `count` parameters from `first` on. */

@@ -96,6 +96,12 @@ int dl2_network_evaluate(struct dl2_network *network, const struct dl2_network_i
  */
 void dl2_network_wait_input(struct dl2_network *network);
 
+/* Compares what the device computes for whole batches with float32 (device.h, conv_check). *checked
+ * is the number of passes of layers that were compared: 0 where the device has nothing to compare.
+ * The message of an error names the layer. */
+int dl2_network_check_device(struct dl2_network *network, unsigned *checked,
+                             struct dl2_error *error);
+
 struct dl2_update {
     float rate;
     float momentum; /* AdamW's beta1, which is below 1 */

@@ -285,6 +285,10 @@ const struct dl2_option dl2_train_options[] = {
      "Make the same weights in every run, bit for bit, on device cuda too; the other devices "
      "always do",
      AT(deterministic), .roles = PART},
+    {DL2_OPTION_FLAG, "check-device", 0, NULL,
+     "Before training, compare what device cuda computes for convolutions and linear layers with "
+     "float32, and stop where it is wrong [with --deterministic]",
+     AT(check_device)},
     {DL2_OPTION_UINT, "threads", 0, "N", "Number of threads of the device", AT(threads), .min = 1,
      .max = 1024, .unset = "one per processor"},
 

@@ -536,6 +536,25 @@ static void tell_ended(const struct dl2_run *run)
         run->events.ended(run->events.context, &summary);
 }
 
+/* Before the first step: does the device compute what it should? */
+static int check_device(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    unsigned checked;
+    if (!config->check_device && !config->deterministic)
+        return DL2_OK;
+    DL2_TRY(dl2_network_check_device(run->network, &checked, error));
+    if (config->check_device && checked)
+        dl2_run_note(run, "device %s: %u passes of layers agree with float32",
+                     run->device->ops->name, checked);
+    else if (config->check_device)
+        dl2_run_note(run,
+                     "--check-device: there is nothing to check on device %s, which computes each "
+                     "layer in one way only",
+                     run->device->ops->name);
+    return DL2_OK;
+}
+
 static int drive(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
@@ -556,6 +575,7 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
         DL2_TRY(export_weights(run, error));
         return keep_report(run, error);
     }
+    DL2_TRY(dl2_run_agree(run, check_device(run, error), error));
     int status = run_to_end(run, error);
     if (status == DL2_ERR_CANCELED && run->interrupted) {
         /* A validation was interrupted: its numbers are thrown away and it is done again. */

@@ -74,6 +74,8 @@ struct dl2_train_config {
     enum dl2_precision precision;
     double loss_scale;  /* DL2_PRECISION_FP16; 0: dynamic */
     bool deterministic; /* the same bits in every run, where a device is quicker otherwise */
+    bool check_device;  /* compare its convolutions with float32 first; `deterministic` does so, too
+                         */
     const struct dl2_world *world; /* NULL: alone */
     bool sync_norm;                /* batch norm's statistics over all ranks */
 

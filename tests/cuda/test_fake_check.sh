@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# dl2-train --check-device, with what stands in for a card (fake_cuda.h): what is computed right passes, in each
+# precision, and one wrong number is found, and named.
+. "$srcdir/tests/lib.sh"
+fake=$builddir/tests/cuda/fake_dl2_train
+[ -x "$fake" ] || skip "no CUDA toolkit, C++ or cmocka"
+. "$srcdir/tests/train/train_lib.sh"
+train() { "$fake" $smallest --loader synthetic --images 12 --classes 3 -e 1 -b 6 --seed 3 --device cuda --restart --out run "$@"; }
+
+for amp in off tf32 bf16 fp16; do
+    expect 0 train --check-device --amp $amp
+    grep -q 'device cuda: [0-9]* passes of layers agree with float32' "$work/err" || fail "$amp: $(cat "$work/err")"
+    grep -o '[0-9]* passes' "$work/err" >$amp.passes
+done
+# A plan: three passes of each convolution that has a shape of its own; linear layers where there is more than float32.
+cmp -s tf32.passes bf16.passes && cmp -s bf16.passes fp16.passes || fail "not the same passes in all precisions"
+[ "$(sed 's/ .*//' off.passes)" -lt "$(sed 's/ .*//' bf16.passes)" ] || fail "no linear layers"
+
+for amp in off tf32 bf16 fp16; do
+    # Number 1 is the first that runs; float32 is held against the next.
+    for options in --deterministic --check-device; do
+        [ $options = --check-device ] && best=3 || best=1
+        DL2_FAKE_WRONG=$best expect 1 train $options --amp $amp
+        grep -q "stage1.conv1.weight: .*forward pass of the 3x3 .* by plan eng10_k2=$best is wrong: .* differs .* in channel 31," \
+            "$work/err" || fail "$amp $options: $(cat "$work/err")"
+    done
+done
+DL2_FAKE_WRONG=product expect 1 train --deterministic --amp bf16
+grep -q 'fc.weight: .*forward pass of a linear layer.* by plan of cublasLt is wrong: in bf16 it differs' "$work/err" ||
+    fail "a linear layer: $(cat "$work/err")"
+DL2_FAKE_WRONG=nan expect 1 train --deterministic --amp bf16
+grep -q 'is wrong: .* differs from a result in float32 by inf ' "$work/err" || fail "no number: $(cat "$work/err")"
+# Nobody looks unasked.
+DL2_FAKE_WRONG=product expect 0 train --amp bf16
+# Convolutions by our own kernels, too; groups; a transformer's linear layers.
+for arch in mobilenet_v2 vit_tiny; do
+    expect 0 train --check-device -a $arch --image-size 32 -b 2 --images 2 --amp bf16
+done
+# What there is no memory to check is left out, with a warning.
+DL2_FAKE_REFUSED=$((6 * 8 * 8 * 3 * 2)) expect 0 train --check-device --amp bf16
+grep -q 'warning: .*no memory to check the forward pass of the 3x3 .* from 3 to' "$work/err" || fail "no memory: $(cat "$work/err")"
+# Other devices choose nothing.
+expect 0 run --loader synthetic --images 12 --classes 3 -e 1 --check-device --out cpu
+grep -q -e '--check-device: there is nothing to check on device' "$work/err" || fail "the cpu: $(cat "$work/err")"
