@@ -74,7 +74,7 @@ struct dl2_decode_slot {
     unsigned samples, side, channels;
     size_t sample_bytes;
     cudaStream_t stream;
-    cudaEvent_t begun, decoded, done;
+    cudaEvent_t decoded, done;
 
     uint8_t *images; /* the card's, [samples] */
     uint8_t *pixels; /* pinned, [samples] */
@@ -90,6 +90,7 @@ struct dl2_decode_slot {
     size_t table_room;
     uint8_t *planes; /* the card's */
     size_t planes_room;
+    uint8_t *padding; /* in `planes`: room for an image that nobody reads */
     uint8_t *scratch; /* the card's */
     size_t scratch_room;
 
@@ -172,19 +173,23 @@ static size_t round_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
-/* With some to spare, so that a run of batches soon needs no more. What was there is gone. */
-static int reserve_card(uint8_t **memory, size_t *room, size_t size, struct dl2_error *error)
+/* With some to spare, so that a run of batches soon needs no more. What was there is gone. Only the
+ * slot's stream waits: cudaFree() would wait for the whole card, which is training. */
+static int reserve_card(const struct dl2_decode_slot *slot, uint8_t **memory, size_t *room,
+                        size_t size, struct dl2_error *error)
 {
     if (size <= *room)
         return DL2_OK;
-    DL2_TRY(dl2_gpu_check(cudaFree(*memory), "cudaFree", error));
+    if (*memory)
+        DL2_TRY(dl2_gpu_check(cudaFreeAsync(*memory, slot->stream), "cudaFreeAsync", error));
     *memory = NULL;
     *room = 0;
     const size_t wanted = round_up(size + size / 4, (size_t)1 << 20);
-    DL2_TRY(
-        dl2_gpu_check(cudaMalloc((void **)memory, wanted), "cudaMalloc (decoded images)", error));
+    DL2_TRY(dl2_gpu_check(cudaMallocAsync((void **)memory, wanted, slot->stream),
+                          "cudaMallocAsync (decoded images)", error));
     *room = wanted;
-    return DL2_OK;
+    /* Engines may write before the stream has come to the allocation. */
+    return dl2_gpu_check(cudaStreamSynchronize(slot->stream), "cudaStreamSynchronize", error);
 }
 
 static int make_pinned(uint8_t **memory, size_t size, struct dl2_error *error)
@@ -366,9 +371,43 @@ static int see_card(struct dl2_decode_slot *slot, nvjpegStatus_t status, const c
     return DL2_OK;
 }
 
-/* A list, or its halves where it fails. */
+/* The length that a list is brought to. A state is for lists of one length, and costs much to make
+ * anew, where batches differ by a few images: as long as it is an eighth too long at most, it
+ * stays.
+ */
+static unsigned padded_length(const struct dl2_decode_slot *slot, const struct state *state,
+                              unsigned count)
+{
+    const unsigned spare = count / 8 > 4 ? count / 8 : 4, wanted = count + spare / 2;
+    if (state->length >= (int)count && state->length <= (int)(count + spare))
+        return (unsigned)state->length;
+    return wanted < slot->samples ? wanted : slot->samples;
+}
+
+/* Fills the list up with the image that takes the fewest bytes. */
+static void pad_list(struct dl2_decode_slot *slot, const unsigned *list, unsigned count,
+                     unsigned length)
+{
+    unsigned least = 0;
+    for (unsigned i = 1; i < count; i++)
+        if (slot->list_sizes[i] < slot->list_sizes[least])
+            least = i;
+    struct place *place = &slot->places[list[least]];
+    const nvjpegImage_t own = place->planes;
+    put_planes(slot, place, slot->padding);
+    for (unsigned i = count; i < length; i++) {
+        slot->list_data[i] = slot->list_data[least];
+        slot->list_sizes[i] = slot->list_sizes[least];
+        slot->list_params[i] = slot->list_params[least];
+        slot->list_planes[i] = place->planes;
+    }
+    place->planes = own;
+}
+
+/* A list, filled up to `length`, or its halves where it fails. */
 static int decode_list(struct dl2_decode_slot *slot, enum engine engine, enum format format,
-                       const unsigned *list, unsigned count, struct dl2_error *error)
+                       const unsigned *list, unsigned count, unsigned length,
+                       struct dl2_error *error)
 {
     const bool regions = slot->decoder->options.regions;
     nvjpegHandle_t handle = slot->decoder->handles[engine];
@@ -385,12 +424,13 @@ static int decode_list(struct dl2_decode_slot *slot, enum engine engine, enum fo
         slot->list_planes[i] = place->planes;
         slot->list_params[i] = slot->params[list[i]];
     }
-    if (state->length != (int)count || state->format != (int)output) {
+    pad_list(slot, list, count, length);
+    if (state->length != (int)length || state->format != (int)output) {
         const unsigned threads = engine == CORES ? slot->decoder->options.threads : 1;
-        status = nvjpegDecodeBatchedInitialize(handle, state->state, (int)count,
+        status = nvjpegDecodeBatchedInitialize(handle, state->state, (int)length,
                                                threads ? (int)threads : 1, output);
         DL2_TRY(check(status, "nvjpegDecodeBatchedInitialize", error));
-        state->length = (int)count;
+        state->length = (int)length;
         state->format = (int)output;
     }
     const char *call = regions ? "nvjpegDecodeBatchedEx" : "nvjpegDecodeBatched";
@@ -408,10 +448,11 @@ static int decode_list(struct dl2_decode_slot *slot, enum engine engine, enum fo
         slot->places[list[0]].failed = true;
         return DL2_OK;
     }
-    DL2_TRY(decode_list(slot, engine, format, list, count / 2, error));
+    DL2_TRY(decode_list(slot, engine, format, list, count / 2, count / 2, error));
     /* Both halves have one state, which must not be initialized while it is at work. */
     DL2_TRY(dl2_gpu_check(cudaStreamSynchronize(slot->stream), call, error));
-    return decode_list(slot, engine, format, list + count / 2, count - count / 2, error);
+    return decode_list(slot, engine, format, list + count / 2, count - count / 2, count - count / 2,
+                       error);
 }
 
 static int make_single(struct dl2_decode_slot *slot, struct dl2_error *error)
@@ -499,7 +540,8 @@ static int decode_group(struct dl2_decode_slot *slot, unsigned from, unsigned en
             if (counts[e][f])
                 DL2_TRY(decode_list(slot, (enum engine)e, (enum format)f,
                                     slot->list + (e * FORMAT_COUNT + f) * slot->samples,
-                                    counts[e][f], error));
+                                    counts[e][f],
+                                    padded_length(slot, &slot->states[e][f], counts[e][f]), error));
             stats->by_engines += e == ENGINES ? counts[e][f] : 0;
         }
     return DL2_OK;
@@ -564,7 +606,8 @@ static int transform_group(struct dl2_decode_slot *slot, unsigned from, unsigned
     }
     if (!plan.images)
         return DL2_OK;
-    DL2_TRY(reserve_card(&slot->scratch, &slot->scratch_room, dl2_gpu_plan_scratch(&plan), error));
+    DL2_TRY(reserve_card(slot, &slot->scratch, &slot->scratch_room, dl2_gpu_plan_scratch(&plan),
+                         error));
     DL2_TRY(dl2_gpu_check(
         cudaMemcpyAsync(slot->table_card, slot->table, used, cudaMemcpyHostToDevice, slot->stream),
         "cudaMemcpyAsync (tables of a batch)", error));
@@ -580,7 +623,7 @@ static int make_group(struct dl2_decode_slot *slot, unsigned from, unsigned coun
                       struct dl2_error *error)
 {
     const size_t most = slot->decoder->options.memory ? slot->decoder->options.memory : MOST_PLANES;
-    size_t bytes = 0;
+    size_t bytes = 0, largest = 0;
     unsigned i = from;
     for (; i < count; i++) {
         if (atomic_load(&slot->places[i].kind) != ENCODED)
@@ -589,13 +632,15 @@ static int make_group(struct dl2_decode_slot *slot, unsigned from, unsigned coun
         if (bytes && bytes + more > most)
             break;
         bytes += more;
+        largest = more > largest ? more : largest;
     }
     *end = i;
-    DL2_TRY(reserve_card(&slot->planes, &slot->planes_room, bytes, error));
+    DL2_TRY(reserve_card(slot, &slot->planes, &slot->planes_room, bytes + largest, error));
     uint8_t *at = slot->planes;
     for (i = from; i < *end; i++)
         if (atomic_load(&slot->places[i].kind) == ENCODED)
             at = put_planes(slot, &slot->places[i], at);
+    slot->padding = at;
     return DL2_OK;
 }
 
@@ -660,8 +705,7 @@ static int nvjpeg_finish(struct dl2_decode_slot *slot, unsigned samples, bool *r
     DL2_TRY(upload_pixels(slot, samples, error));
     for (unsigned from = 0, end = 0; from < samples; from = end) {
         DL2_TRY(make_group(slot, from, samples, &end, error));
-        DL2_TRY(
-            dl2_gpu_check(cudaEventRecord(slot->begun, slot->stream), "cudaEventRecord", error));
+        const double began = dl2_clock_wall();
         DL2_TRY(decode_group(slot, from, end, &stats, error));
         DL2_TRY(
             dl2_gpu_check(cudaEventRecord(slot->decoded, slot->stream), "cudaEventRecord", error));
@@ -669,8 +713,10 @@ static int nvjpeg_finish(struct dl2_decode_slot *slot, unsigned samples, bool *r
         DL2_TRY(dl2_gpu_check(cudaEventRecord(slot->done, slot->stream), "cudaEventRecord", error));
         DL2_TRY(dl2_gpu_check(cudaEventSynchronize(slot->done),
                               "cudaEventSynchronize (a batch of images)", error));
-        stats.decode += elapsed(slot->begun, slot->decoded);
-        stats.transform += elapsed(slot->decoded, slot->done);
+        /* By the wall clock: engines keep to no stream, so events say nothing of them. */
+        const double transformed = elapsed(slot->decoded, slot->done);
+        stats.decode += fmax(0, dl2_clock_wall() - began - transformed);
+        stats.transform += transformed;
         count(slot, from, end, &stats);
     }
     for (unsigned i = 0; i < samples; i++) {
@@ -725,8 +771,6 @@ static void nvjpeg_slot_free(struct dl2_decode_slot *slot)
     cudaFreeHost(slot->table);
     cudaFreeHost(slot->pixels);
     cudaFreeHost(slot->encoded);
-    if (slot->begun)
-        cudaEventDestroy(slot->begun);
     if (slot->decoded)
         cudaEventDestroy(slot->decoded);
     if (slot->done)
@@ -765,7 +809,6 @@ static int make_lane(struct dl2_decode_slot *slot, struct dl2_error *error)
     DL2_TRY(dl2_gpu_check(cudaSetDevice((int)decoder->options.card), "cudaSetDevice", error));
     DL2_TRY(dl2_gpu_check(cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
                           "cudaStreamCreateWithFlags", error));
-    DL2_TRY(dl2_gpu_check(cudaEventCreate(&slot->begun), "cudaEventCreate", error));
     DL2_TRY(dl2_gpu_check(cudaEventCreate(&slot->decoded), "cudaEventCreate", error));
     /* Who waits for it sleeps: the workers need the processors. */
     DL2_TRY(dl2_gpu_check(cudaEventCreateWithFlags(&slot->done, cudaEventBlockingSync),

@@ -503,6 +503,31 @@ cudaError_t cudaFree(void *at)
     return release(at, false);
 }
 
+cudaError_t cudaMallocAsync(void **out, size_t size, cudaStream_t stream)
+{
+    return stream ? allocate(out, size, false) : result(cudaErrorInvalidValue);
+}
+
+static void free_now(void *call)
+{
+    for (struct memory **m = &memories; *m; m = &(*m)->next)
+        if ((*m)->at == *(char **)call) {
+            struct memory *gone = *m;
+            *m = gone->next;
+            used -= gone->size;
+            free(gone->at);
+            free(gone);
+            return;
+        }
+    give_up("memory is freed that is not there");
+}
+
+cudaError_t cudaFreeAsync(void *at, cudaStream_t stream)
+{
+    dl2_fake_queue(stream, free_now, &at, sizeof at);
+    return cudaSuccess;
+}
+
 cudaError_t cudaHostAlloc(void **out, size_t size, unsigned flags)
 {
     return flags == cudaHostAllocPortable ? allocate(out, size, true)

@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+atomic_uint dl2_fake_lists, dl2_fake_initialized;
+
 static void give_up(const char *why)
 {
     fprintf(stderr, "fake nvJPEG: %s\n", why);
@@ -321,6 +323,7 @@ nvjpegStatus_t nvjpegDecodeBatchedInitialize(nvjpegHandle_t handle, nvjpegJpegSt
         return NVJPEG_STATUS_INVALID_PARAMETER;
     if (atomic_load(&state->queued))
         give_up("a state is initialized while it is at work");
+    atomic_fetch_add(&dl2_fake_initialized, 1);
     state->length = length;
     state->format = format;
     return NVJPEG_STATUS_SUCCESS;
@@ -332,6 +335,7 @@ static nvjpegStatus_t decode_list(nvjpegJpegState_t state, const unsigned char *
 {
     if (!state->length)
         give_up("a list that was not initialized");
+    atomic_fetch_add(&dl2_fake_lists, 1);
     for (int i = 0; i < state->length; i++) {
         if (params && params[i]->format != state->format)
             return NVJPEG_STATUS_INVALID_PARAMETER;

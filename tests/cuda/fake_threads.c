@@ -25,6 +25,8 @@
 #undef cudaMalloc
 #define cudaMalloc       unlocked_cudaMalloc
 #define cudaFree         unlocked_cudaFree
+#define cudaMallocAsync  unlocked_cudaMallocAsync
+#define cudaFreeAsync    unlocked_cudaFreeAsync
 #define cudaHostAlloc    unlocked_cudaHostAlloc
 #define cudaFreeHost     unlocked_cudaFreeHost
 #define cudaMemcpyAsync  unlocked_cudaMemcpyAsync
@@ -53,6 +55,8 @@
 #undef cudaGraphLaunch
 #undef cudaMalloc
 #undef cudaFree
+#undef cudaMallocAsync
+#undef cudaFreeAsync
 #undef cudaHostAlloc
 #undef cudaFreeHost
 #undef cudaMemcpyAsync
@@ -159,6 +163,8 @@ static void show(struct CUgraph_st *const *kept)
 
 OF_MEMORY(cudaMalloc, (void **out, size_t size), (out, size))
 OF_MEMORY(cudaFree, (void *at), (at))
+OF_MEMORY(cudaMallocAsync, (void **out, size_t size, cudaStream_t stream), (out, size, stream))
+LOCKED(cudaFreeAsync, (void *at, cudaStream_t stream), (at, stream))
 OF_MEMORY(cudaHostAlloc, (void **out, size_t size, unsigned flags), (out, size, flags))
 OF_MEMORY(cudaFreeHost, (void *at), (at))
 

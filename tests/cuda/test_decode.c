@@ -10,12 +10,15 @@
 #include "tests/loader/photos.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 enum { SIDE = 96, BATCH = 8 }; /* a side that no photograph is reduced for */
 
 #ifdef DL2_FAKE
+#include "tests/cuda/fake_threads.h"
 static const bool fake = true;
 #else
+static atomic_uint dl2_fake_lists, dl2_fake_initialized; /* nobody counts them */
 static const bool fake = false;
 #endif
 
@@ -159,6 +162,19 @@ static void test_cores(void **state)
     compare(&options, true, 3, false, false, 6);
 }
 
+/* Batches of the same size have lists of different lengths, as photographs are in colour and gray:
+ * states are seldom made anew for that. */
+static void test_lists(void **state)
+{
+    (void)state;
+    if (!fake)
+        skip();
+    atomic_store(&dl2_fake_lists, 0);
+    atomic_store(&dl2_fake_initialized, 0);
+    compare(&defaults, true, 3, false, false, 0);
+    assert_true(atomic_load(&dl2_fake_initialized) * 2 <= atomic_load(&dl2_fake_lists));
+}
+
 /* Decoded in many groups, as if there were little memory. */
 static void test_groups(void **state)
 {
@@ -232,7 +248,8 @@ int main(void)
         cmocka_unit_test(test_no_such_card), cmocka_unit_test(test_planes),
         cmocka_unit_test(test_regions),      cmocka_unit_test(test_cores),
         cmocka_unit_test(test_groups),       cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_bad),          cmocka_unit_test(test_large),
+        cmocka_unit_test(test_lists),        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, make_photos, remove_root);
 }
