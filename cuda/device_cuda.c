@@ -7,7 +7,8 @@
  * the first stream.
  *
  * DL2_CUDA_GRAPHS=off does without recordings. DL2_CUDA_PLAN_CACHE and DL2_CUDA_PLANS name files:
- * plan_files.h. DL2_CUDA_PROFILE=N leaves N batches out and shows a
+ * plan_files.h. DL2_CUDA_TIMES names another, for the times of a step's parts, which then is not
+ * recorded: step_times.h. DL2_CUDA_PROFILE=N leaves N batches out and shows a
  * profiler that waits for it (ncu --profile-from-start off) what is done for the one after them,
  * and so none of what was measured to choose convolutions.
  *
@@ -22,6 +23,7 @@
 #include "cuda/gpu.h"
 #include "cuda/kernels.h"
 #include "cuda/matmul.h"
+#include "cuda/step_times.h"
 
 #include <cuda_profiler_api.h>
 #include <stdio.h>
@@ -180,6 +182,23 @@ static json_t *cuda_describe(struct dl2_device *device)
                      dl2_precision_name(cuda->precision), "deterministic", cuda->deterministic);
 }
 
+static void cuda_save_times(struct cuda *cuda)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (cuda->times && dl2_world_rank(cuda->base.world) == 0 &&
+        dl2_step_times_save(cuda->times, &error) < 0)
+        dl2_cuda_tell(cuda, "no times of steps (DL2_CUDA_TIMES): %s", error.message);
+    dl2_step_times_close(cuda->times);
+}
+
+static void cuda_mark(struct dl2_device *device, const char *layer, const char *what)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (cuda->times && well(cuda))
+        library(cuda,
+                dl2_step_times_mark(cuda->times, cuda->stream, layer, what, &cuda->base.failure));
+}
+
 static void cuda_close(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
@@ -190,6 +209,7 @@ static void cuda_close(struct dl2_device *device)
     dl2_gpu_reducer_close(cuda->reducer);
     dl2_conv_choices_forget(cuda);
     dl2_plan_files_close(&cuda->files);
+    cuda_save_times(cuda);
     while (cuda->retired) {
         struct retired *next = cuda->retired->next;
         cudaFree(cuda->retired->memory);
@@ -260,6 +280,8 @@ static int cuda_start(struct cuda *cuda, const struct dl2_device_options *option
         card.totalGlobalMem / 32 < (size_t)1 << 30 ? card.totalGlobalMem / 32 : (size_t)1 << 30;
     cuda->l2_bytes = card.l2CacheSize > 0 ? (size_t)card.l2CacheSize : 0;
     DL2_TRY(dl2_plan_files_open(card.name, &cuda->files, error));
+    DL2_TRY(dl2_step_times_open(card.name, &cuda->times, error));
+    cuda->graphs = cuda->graphs && !cuda->times;
     DL2_TRY(dl2_gpu_check(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking),
                           "cudaStreamCreateWithFlags", error));
     DL2_TRY(dl2_gpu_check(cudaStreamCreateWithFlags(&cuda->uploads, cudaStreamNonBlocking),
@@ -432,12 +454,15 @@ static void cuda_ingest_run(struct dl2_ingest *plan, const uint8_t *images, cons
         dl2_cuda_note(cuda, cudaProfilerStart(), "cudaProfilerStart", NULL);
     else if (cuda->profiled && cuda->ingests == cuda->profiled + 1)
         dl2_cuda_note(cuda, cudaProfilerStop(), "cudaProfilerStop", NULL);
+    if (cuda->times)
+        library(cuda, dl2_step_times_begin(cuda->times, cuda->stream, &cuda->base.failure));
     launched(cuda,
              dl2_gpu_ingest(cuda->base.element, &ingest->s, images, partner, y, cuda->state,
                             cuda->stream),
              "ingest");
     dl2_cuda_note(cuda, cudaEventRecord(cuda->ingested[cuda->ingests++ % 2], cuda->stream),
                   "cudaEventRecord", "ingest");
+    cuda_mark(&cuda->base, "", "ingest");
 }
 
 const struct dl2_device_class dl2_device_cuda = {
@@ -464,6 +489,7 @@ const struct dl2_device_class dl2_device_cuda = {
     .record_end = cuda_record_end,
     .replay = cuda_replay,
     .recording_free = cuda_recording_free,
+    .mark = cuda_mark,
     .all_reduce = dl2_cuda_all_reduce,
     .all_reduce_wait = dl2_cuda_all_reduce_wait,
     .conv_create = dl2_cuda_conv_create,

@@ -47,6 +47,7 @@ struct cuda {
     size_t l2_bytes;                 /* of the card's cache */
     struct dl2_conv_choice *choices; /* how to do convolutions */
     struct dl2_plan_files files;
+    struct dl2_step_times *times; /* NULL: nobody wants them */
     bool clocks_up, told_untested, told_file;
     struct retired *retired;
     struct dl2_cuda_recording *recording; /* being made */

@@ -40,7 +40,7 @@ libdevice_cuda_la_SOURCES = \
 	cuda/device_linear.c cuda/device_norm.c \
 	$(TRAIN_KERNELS) cuda/kernels.h cuda/launch.h cuda/rows.cuh cuda/tensor.cuh \
 	cuda/matmul.c cuda/matmul.h \
-	cuda/reducer.h
+	cuda/reducer.h cuda/step_times.c cuda/step_times.h
 libdevice_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libdevice_cuda_la_LIBADD = libgpu.la
 if HAVE_NCCL

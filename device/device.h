@@ -266,6 +266,11 @@ struct dl2_device_class {
     void (*replay)(struct dl2_recording *recording);
     void (*recording_free)(struct dl2_recording *recording);
 
+    /* Ends a part of a step, all that was called since the last mark or ingest_run(), and names it:
+     * "layer1.0.conv1.weight", "forward". For devices that measure how long parts take. Optional.
+     */
+    void (*mark)(struct dl2_device *device, const char *layer, const char *what);
+
     /*
      * -- several devices --
      * all_reduce adds up `data` over the ranks of the device's world, in place. It may run beside

@@ -328,6 +328,25 @@ static struct dl2_tokens_shape network_tokens_shape(const struct dl2_network *ne
     return (struct dl2_tokens_shape){set->count, out->height, out->channels};
 }
 
+/* Names what was called since the last mark. `layer`: NULL: of no layer. */
+static void network_mark(const struct dl2_network *net, const struct dl2_layer *layer,
+                         const char *what)
+{
+    static const char *const kinds[] = {[DL2_LAYER_ACTIVATION] = "activation",
+                                        [DL2_LAYER_MAX_POOL] = "max pooling",
+                                        [DL2_LAYER_AVERAGE_POOL] = "average pooling",
+                                        [DL2_LAYER_ADD] = "addition",
+                                        [DL2_LAYER_GELU] = "GELU",
+                                        [DL2_LAYER_ATTENTION] = "attention",
+                                        [DL2_LAYER_DROPOUT] = "dropout"};
+    if (net->device->ops->mark)
+        net->device->ops->mark(net->device,
+                               !layer               ? ""
+                               : layer->tensor >= 0 ? net->graph.tensors[layer->tensor].name
+                                                    : kinds[layer->kind],
+                               what);
+}
+
 static void network_forward(struct dl2_network *net, const struct plan_set *set, bool train)
 {
     struct dl2_device *device = net->device;
@@ -392,6 +411,7 @@ static void network_forward(struct dl2_network *net, const struct plan_set *set,
                 ops->copy(device, y, x, count * dl2_element_size(device->element));
             break;
         }
+        network_mark(net, layer, train ? "forward" : "evaluation");
     }
 }
 
@@ -424,12 +444,14 @@ static void network_backward(struct dl2_network *net, const struct plan_set *set
             ops->conv_backward_weights(plan->conv, x, dy, network_gradient_at(net, t),
                                        layer->bias ? network_gradient_at(net, t + 1) : NULL,
                                        accumulate);
+            network_mark(net, layer, "gradient of weights");
             if (dx)
                 ops->conv_backward_data(plan->conv, dy, network_weights_at(net, t), dx);
             break;
         case DL2_LAYER_LINEAR:
             ops->linear_backward_weights(plan->linear, x, dy, network_gradient_at(net, t),
                                          network_gradient_at(net, t + 1), accumulate);
+            network_mark(net, layer, "gradient of weights");
             if (dx)
                 ops->linear_backward_data(plan->linear, dy, network_weights_at(net, t), dx);
             break;
@@ -470,12 +492,15 @@ static void network_backward(struct dl2_network *net, const struct plan_set *set
             ops->dropout(device, dy, dx, count, layer->rate, net->config.seed, layer->number);
             break;
         }
+        network_mark(net, layer, "backward");
         for (; reduce && reduced < net->bucket_count && net->buckets[reduced].layer == i; reduced++)
             ops->all_reduce(device, net->gradient + net->buckets[reduced].begin,
                             net->buckets[reduced].count);
     }
-    if (reduce)
+    if (reduce) {
         ops->all_reduce_wait(device);
+        network_mark(net, NULL, "wait for other ranks");
+    }
 }
 
 /* All of a run but its input. */
@@ -489,6 +514,7 @@ static void network_compute(struct dl2_network *net, const struct plan_set *set,
         net->labels, kind & RUN_MIXED ? net->partner : NULL, net->losses,
         train ? network_buffer_at(net, net->graph.values[net->graph.logits].gradient[0]) : NULL,
         net->sums);
+    network_mark(net, NULL, "loss");
     if (train)
         network_backward(net, set, kind & RUN_ACCUMULATE, net->device->world && !(kind & RUN_MORE));
 }
@@ -660,6 +686,7 @@ int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
         ops->end_update(device);
     if (net->average)
         ops->move_average(device, net->average, net->weights, net->graph.elements);
+    network_mark(net, NULL, "update");
     return DL2_OK;
 }
 

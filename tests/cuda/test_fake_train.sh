@@ -34,6 +34,26 @@ for graphs in on off; do
         fail "what a profiler sees: $(cat profile.$graphs)"
 done
 
+# Times of a step's parts, which change nothing. The card's clock knows convolutions, at 0.9 ms and more, and little else.
+DL2_CUDA_TIMES=times.json expect 0 train --device cuda --mixup 0.2 --ema 0.5 --deterministic --out timed
+same eager/$CK timed/$CK "with times"
+"${PYTHON3:-python3}" - <<'PY' || fail "times: $(cat times.json)"
+import json
+told = json.load(open("times.json"))
+assert told["schema"] == "dl2-cuda-times/1" and told["card"] == "Fake card"
+parts = {(p["layer"], p["what"]): p for p in told["parts"]}
+assert len(parts) == len(told["parts"])
+sums = [p["ms"] for p in told["parts"]]
+assert sums == sorted(sums, reverse=True)
+trained, measured = parts["", "update"]["calls"], told["steps"]
+assert 2 <= trained < measured == parts["", "ingest"]["calls"] == parts["", "loss"]["calls"], (trained, measured)
+for what, calls in ("forward", trained), ("backward", trained), ("gradient of weights", trained), ("evaluation", measured - trained):
+    part = parts["stage1.conv2.weight", what]
+    assert part["calls"] == calls and part["least_ms"] >= 0.9 and part["ms"] >= calls * part["least_ms"], part
+assert parts["stage1.conv1.weight", "backward"]["ms"] < 0.1 # there is no gradient of images
+assert parts["fc.weight", "forward"]["least_ms"] < 0.9
+PY
+
 # near REPORT REPORT: losses of all epochs, but for rounding.
 near() {
     "${PYTHON3:-python3}" - "$1/$REPORT" "$2/$REPORT" <<'PY' || fail "$2 is not what the reference device gets"
