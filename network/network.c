@@ -1004,8 +1004,8 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
     return network_find_plans(net, config->batch, &set, error);
 }
 
-static int network_create(struct dl2_device *device, const struct dl2_network_config *config,
-                          struct dl2_network **out, struct dl2_error *error)
+int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
+                       struct dl2_network **out, struct dl2_error *error)
 {
     struct dl2_network *net = dl2_calloc(1, sizeof *net);
     if (!net)
@@ -1014,32 +1014,14 @@ static int network_create(struct dl2_device *device, const struct dl2_network_co
     net->config = *config;
     int status = network_build(net, error);
     if (status < 0) {
+        if (status == DL2_ERR_MEMORY)
+            dl2_error_prefix(error, "a batch of %u does not fit, choose a smaller one",
+                             config->batch);
         dl2_network_destroy(net);
         return status;
     }
     *out = net;
     return DL2_OK;
-}
-
-int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
-                       struct dl2_network **out, struct dl2_error *error)
-{
-    int status = network_create(device, config, out, error);
-    if (status != DL2_ERR_MEMORY)
-        return status;
-    /* Say what would do, by trying. */
-    struct dl2_network_config smaller = *config;
-    while (smaller.batch > 1 && status == DL2_ERR_MEMORY) {
-        struct dl2_network *tried = NULL;
-        smaller.batch /= 2;
-        status = network_create(device, &smaller, &tried, NULL);
-        if (status == DL2_OK)
-            dl2_network_destroy(tried);
-    }
-    if (status == DL2_OK)
-        dl2_error_prefix(error, "a batch of %u does not fit, one of %u does", config->batch,
-                         smaller.batch);
-    return DL2_ERR_MEMORY;
 }
 
 void dl2_network_destroy(struct dl2_network *net)

@@ -59,7 +59,7 @@ struct dl2_network;
  * Makes a network with fresh weights, drawn from the seed by PyTorch's and torchvision's rules;
  * they are the same on every device. The caller keeps the device, which must outlive the network.
  * DL2_ERR_ARGUMENT for an unknown architecture (the message lists them) and for images too small
- * for it; the message of DL2_ERR_MEMORY names a smaller batch that fits.
+ * for it, DL2_ERR_MEMORY where the batch does not fit.
  */
 int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
                        struct dl2_network **out, struct dl2_error *error);
