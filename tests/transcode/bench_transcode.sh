@@ -11,6 +11,7 @@ folder=${1:?usage: bench_transcode.sh FOLDER [SCRATCH]}
 scratch=$(mktemp -d "${2:-${TMPDIR:-/tmp}}/dl2-bench.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 find -L "$folder" -type f \( -name '*.jpg' -o -name '*.jpeg' \) | sort >"$scratch/list"
+[ -s "$scratch/list" ] || { echo "$folder holds no JPEG files" >&2; exit 1; }
 # Each round writes to a folder of its own: ext4 is slow to make files just after many were deleted.
 round=0
 while [ $round -lt "${ROUNDS:-5}" ]; do
