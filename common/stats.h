@@ -20,6 +20,14 @@ void dl2_summarize(double *values, size_t count, struct dl2_summary *summary);
  * <= 1. */
 double dl2_percentile(const double *sorted, size_t count, double p);
 
+/*
+ * Student's t: the probability of a value above `t`, and the value that is exceeded with
+ * probability `tail`. `freedom` need not be whole; INFINITY is the normal distribution. To 10
+ * digits or better.
+ */
+double dl2_student_tail(double t, double freedom);
+double dl2_student_quantile(double tail, double freedom);
+
 /* Half the width of the two-sided 95% confidence interval of a mean (Student's t). INFINITY
  * below 2. */
 double dl2_confidence95(double stddev, size_t count);

@@ -295,10 +295,36 @@ static void statistics_match_numpy(void **state)
     assert_float_equal(summary.p95, 7.95, 1e-12);
     assert_float_equal(summary.stddev, 2.748376143938713, 1e-12);
     /* t(0.975, 7) = 2.3646 */
-    assert_float_equal(dl2_confidence95(2.0, 8), 2.365 * 2.0 / sqrt(8), 1e-3);
+    assert_float_equal(dl2_confidence95(2.0, 8), 2.3646242515927863 * 2.0 / sqrt(8), 1e-9);
     assert_true(isinf(dl2_confidence95(1.0, 1)));
     dl2_summarize(NULL, 0, &summary);
     assert_int_equal(summary.count, 0);
+}
+
+/* 1 and 2 degrees of freedom have closed forms: 1/2 - atan(t)/pi, and 1/2 - t / (2 sqrt(2 + t^2)).
+ */
+static void student_matches_closed_forms(void **state)
+{
+    (void)state;
+    for (double t = -30; t < 31; t += 0.37) {
+        assert_float_equal(dl2_student_tail(t, 1), 0.5 - atan(t) / M_PI, 1e-12);
+        assert_float_equal(dl2_student_tail(t, 2), 0.5 - t / (2 * sqrt(2 + t * t)), 1e-12);
+        assert_float_equal(dl2_student_tail(t, 1e9), erfc(t / sqrt(2)) / 2, 1e-8);
+    }
+    static const double tails[] = {0.4, 0.025, 0.0125, 1e-4, 1e-7};
+    static const double freedoms[] = {1, 1.3, 2, 3.5, 6, 30, 447.2, 1e6, INFINITY};
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < 9; k++) {
+            const double t = dl2_student_quantile(tails[i], freedoms[k]);
+            assert_float_equal(dl2_student_tail(t, freedoms[k]) / tails[i], 1, 1e-8);
+            assert_float_equal(dl2_student_quantile(1 - tails[i], freedoms[k]), -t, 1e-6 * t);
+        }
+    /* A printed table: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2. */
+    assert_float_equal(dl2_student_quantile(0.025, 1), 12.706, 5e-4);
+    assert_float_equal(dl2_student_quantile(0.01, 4), 3.747, 5e-4);
+    assert_float_equal(dl2_student_quantile(0.001, 30), 3.385, 5e-4);
+    assert_float_equal(dl2_student_quantile(0.025, INFINITY), 1.959963984540054, 1e-9);
+    assert_true(isinf(dl2_student_quantile(0, 3)));
 }
 
 static void paths(void **state)
@@ -652,6 +678,7 @@ int main(void)
         cmocka_unit_test(parallel_emits_in_order),
         cmocka_unit_test(parallel_stops_at_an_error),
         cmocka_unit_test(statistics_match_numpy),
+        cmocka_unit_test(student_matches_closed_forms),
         cmocka_unit_test(paths),
         cmocka_unit_test_setup_teardown(files_are_written_whole_and_listed, make_scratch,
                                         drop_scratch),
