@@ -18,12 +18,6 @@ const char *dl2_verdict_text(enum dl2_verdict verdict)
     return texts[verdict];
 }
 
-/* Half the width of the two-sided 95% interval of a standard deviation of 1. */
-static double student(size_t freedom)
-{
-    return dl2_confidence95(1, freedom + 1) * sqrt((double)freedom + 1);
-}
-
 struct dl2_estimate dl2_estimate_mean(double *values, size_t count)
 {
     if (count == 0)
@@ -33,15 +27,9 @@ struct dl2_estimate dl2_estimate_mean(double *values, size_t count)
     return (struct dl2_estimate){summary.mean, dl2_confidence95(summary.stddev, count), count};
 }
 
-enum dl2_verdict dl2_judge(double difference, double half, double tolerance)
+double dl2_comparison_half(const struct dl2_comparison *comparison)
 {
-    if (isnan(difference) || isnan(half))
-        return DL2_VERDICT_NONE;
-    if (difference - half >= -tolerance)
-        return DL2_VERDICT_WITHIN;
-    if (difference + half < -tolerance)
-        return DL2_VERDICT_BEYOND;
-    return difference >= -tolerance ? DL2_VERDICT_LIKELY : DL2_VERDICT_UNLIKELY;
+    return comparison->images ? comparison->half_both : comparison->half;
 }
 
 /* The runs of one variant with one network: a stretch of the sorted runs. */
@@ -64,21 +52,13 @@ static struct stretch find_runs(const struct dl2_study *study, const char *arch,
     return found;
 }
 
-/* Top-1 in percent of the run from `seed`, NAN if there is none. */
-static double top1_of(struct stretch stretch, uint64_t seed)
+/* The run from `seed`, NULL if there is none with an accuracy. */
+static const struct dl2_study_run *run_of(struct stretch stretch, uint64_t seed)
 {
     for (size_t i = 0; i < stretch.count; i++)
-        if (stretch.runs[i].seed == seed)
-            return 100 * stretch.runs[i].top1;
-    return NAN;
-}
-
-static size_t count_pairs(struct stretch raw, struct stretch own)
-{
-    size_t pairs = 0;
-    for (size_t i = 0; i < raw.count; i++)
-        pairs += isfinite(raw.runs[i].top1) && isfinite(top1_of(own, raw.runs[i].seed));
-    return pairs;
+        if (stretch.runs[i].seed == seed && isfinite(stretch.runs[i].top1))
+            return &stretch.runs[i];
+    return NULL;
 }
 
 static struct dl2_estimate estimate(struct stretch stretch, double scale, size_t field,
@@ -93,95 +73,307 @@ static struct dl2_estimate estimate(struct stretch stretch, double scale, size_t
     return dl2_estimate_mean(scratch, count);
 }
 
-/*
- * The noise of one training from the block of all variants that have all of the original's seeds:
- * residuals of variant + seed.
- */
-static void estimate_noise(const struct dl2_study *study, struct dl2_analysis *analysis,
-                           struct stretch raw)
+/* ---- Differences */
+
+/* A network's trainings: runs[variant * seeds + seed], NULL where there is none. */
+struct block {
+    const struct dl2_study *study;
+    size_t raw;   /* the original */
+    size_t seeds; /* the original's */
+    const struct dl2_study_run **runs;
+    double *accuracies; /* [variants][seeds] */
+};
+
+static const struct dl2_study_run *run_at(const struct block *block, size_t variant, size_t seed)
 {
-    const size_t seeds = raw.count;
-    analysis->noise = NAN;
-    if (seeds < 2 || count_pairs(raw, raw) < seeds)
-        return;
-    size_t rows = 0;
-    double squares = 0, all = 0;
-    double *of_seed = dl2_calloc(seeds, sizeof *of_seed);
-    if (!of_seed)
-        return;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t v = 0; v < study->variant_count; v++) {
-            const struct stretch own = find_runs(study, analysis->arch, v);
-            if (own.count == 0 || count_pairs(raw, own) < seeds)
-                continue;
-            double row = 0;
-            for (size_t s = 0; s < seeds; s++)
-                row += top1_of(own, raw.runs[s].seed) / (double)seeds;
-            if (pass == 0) {
-                rows++;
-                all += row;
-                for (size_t s = 0; s < seeds; s++)
-                    of_seed[s] += top1_of(own, raw.runs[s].seed);
-                continue;
-            }
-            for (size_t s = 0; s < seeds; s++) {
-                const double residual = top1_of(own, raw.runs[s].seed) - row - of_seed[s] + all;
-                squares += residual * residual;
-            }
-        }
-        if (pass == 0 && rows) {
-            all /= (double)rows;
-            for (size_t s = 0; s < seeds; s++)
-                of_seed[s] /= (double)rows;
-        }
-    }
-    free(of_seed);
-    if (rows < 2)
-        return;
-    analysis->freedom = (rows - 1) * (seeds - 1);
-    analysis->noise = sqrt(squares / (double)analysis->freedom);
+    return block->runs[variant * block->seeds + seed];
 }
 
-static void compare_with_original(const struct dl2_analysis *analysis,
-                                  struct dl2_comparison *comparison, struct stretch raw,
-                                  struct stretch own, double *scratch)
+/* Equal to the original's in every seed: of the same pixels, so it says nothing of chance. */
+static bool is_repetition(const struct block *block, size_t variant, size_t seeds)
 {
-    comparison->pairs = count_pairs(raw, own);
-    if (comparison->pairs == raw.count && isfinite(analysis->noise)) {
-        double sum = 0;
-        for (size_t s = 0; s < raw.count; s++)
-            sum += top1_of(own, raw.runs[s].seed) - 100 * raw.runs[s].top1;
-        comparison->difference = sum / (double)raw.count;
-        comparison->half =
-            student(analysis->freedom) * analysis->noise * sqrt(2.0 / (double)raw.count);
+    size_t pairs = 0;
+    for (size_t s = 0; s < seeds; s++) {
+        const struct dl2_study_run *own = run_at(block, variant, s);
+        const struct dl2_study_run *original = run_at(block, block->raw, s);
+        if (!own || !original)
+            continue;
+        if (own->top1 != original->top1 ||
+            (own->correct && original->correct &&
+             memcmp(own->correct, original->correct, own->images) != 0))
+            return false;
+        pairs++;
+    }
+    return pairs && variant != block->raw;
+}
+
+/* The noise of a training from the first `seeds` seeds. */
+static int estimate_noise(const struct block *block, size_t seeds, struct dl2_noise *noise,
+                          struct dl2_error *error)
+{
+    size_t rows = 0;
+    for (size_t v = 0; v < block->study->variant_count; v++) {
+        if (is_repetition(block, v, seeds))
+            continue;
+        for (size_t s = 0; s < seeds; s++) {
+            const struct dl2_study_run *run = run_at(block, v, s);
+            block->accuracies[rows * seeds + s] = run ? 100 * run->top1 : NAN;
+        }
+        rows++;
+    }
+    return dl2_noise_estimate(block->accuracies, rows, seeds, noise, error);
+}
+
+/* The table of differences over the images that all of these trainings have. Free `table`. */
+static int tabulate(const struct block *block, size_t variant, size_t seeds, size_t pairs,
+                    int8_t **table, size_t *images, struct dl2_error *error)
+{
+    *table = NULL;
+    *images = 0;
+    size_t all = SIZE_MAX;
+    for (size_t s = 0; s < seeds; s++) {
+        const struct dl2_study_run *own = run_at(block, variant, s);
+        const struct dl2_study_run *original = run_at(block, block->raw, s);
+        if (!own || !original)
+            continue;
+        if (!own->correct || !original->correct)
+            return DL2_OK;
+        all = own->images < all ? own->images : all;
+        all = original->images < all ? original->images : all;
+    }
+    int8_t *cells = dl2_calloc(all, pairs);
+    bool *absent = dl2_calloc(all, sizeof *absent);
+    if (!cells || !absent) {
+        free(cells);
+        free(absent);
+        return dl2_error_memory(error, "%zu validation images of %zu trainings", all, pairs);
+    }
+    for (size_t s = 0; s < seeds; s++) {
+        const struct dl2_study_run *own = run_at(block, variant, s);
+        const struct dl2_study_run *original = run_at(block, block->raw, s);
+        for (size_t i = 0; own && original && i < all; i++)
+            absent[i] |=
+                own->correct[i] == DL2_STUDY_ABSENT || original->correct[i] == DL2_STUDY_ABSENT;
+    }
+    size_t cell = 0;
+    for (size_t s = 0; s < seeds; s++) {
+        const struct dl2_study_run *own = run_at(block, variant, s);
+        const struct dl2_study_run *original = run_at(block, block->raw, s);
+        for (size_t i = 0; own && original && i < all; i++)
+            if (!absent[i])
+                cells[cell++] = (int8_t)(own->correct[i] - original->correct[i]);
+    }
+    free(absent);
+    *images = cell / pairs;
+    *table = cells;
+    return DL2_OK;
+}
+
+/* Variances of fractions as those of percentage points, and back. */
+static struct dl2_spread scale_spread(struct dl2_spread spread, double factor)
+{
+    return (struct dl2_spread){spread.variance * factor, spread.freedom};
+}
+
+static int compare_images(const struct block *block, size_t variant, size_t seeds, bool pooled,
+                          struct dl2_comparison *comparison, struct dl2_error *error)
+{
+    int8_t *table;
+    size_t images;
+    DL2_TRY(tabulate(block, variant, seeds, comparison->pairs, &table, &images, error));
+    struct dl2_mean_squares squares;
+    int status = DL2_OK;
+    if (images >= 2)
+        status = dl2_mean_squares(table, comparison->pairs, images, &squares, error);
+    free(table);
+    if (images < 2 || status < 0)
+        return status;
+    comparison->difference = 100 * squares.mean;
+    if (!pooled)
+        comparison->training = scale_spread(dl2_spread_of_seeds(&squares), 1e4);
+    const struct dl2_spread training = scale_spread(comparison->training, 1e-4);
+    comparison->both = scale_spread(dl2_spread_of_both(&squares, &training), 1e4);
+    comparison->image_variance = 1e4 * dl2_variance_of_images(&squares);
+    comparison->images = images;
+    return DL2_OK;
+}
+
+/* Welch's t-test, of all seeds. */
+static void compare_unpaired(struct dl2_comparison *comparison, const struct dl2_estimate *original)
+{
+    const struct dl2_estimate *own = &comparison->top1;
+    comparison->difference = own->mean - original->mean;
+    if (own->count < 2 || original->count < 2)
         return;
+    const double least = (double)(own->count < original->count ? own->count : original->count);
+    const double own_error = own->half / dl2_student_quantile(0.025, (double)own->count - 1);
+    const double original_error =
+        original->half / dl2_student_quantile(0.025, (double)original->count - 1);
+    comparison->training =
+        (struct dl2_spread){own_error * own_error + original_error * original_error, least - 1};
+}
+
+/* Compares a variant with the original after the first `seeds` seeds. */
+static int compare(const struct block *block, size_t variant, size_t seeds,
+                   const struct dl2_noise *pooled, const struct dl2_estimate *original,
+                   double *scratch, struct dl2_comparison *comparison, struct dl2_error *error)
+{
+    comparison->difference = comparison->half = comparison->half_both = NAN;
+    comparison->training = comparison->both = (struct dl2_spread){INFINITY, 0};
+    comparison->pairs = comparison->images = 0;
+    if (variant == block->raw || !original->count || !comparison->top1.count)
+        return DL2_OK;
+    for (size_t s = 0; s < seeds; s++) {
+        const struct dl2_study_run *own = run_at(block, variant, s);
+        const struct dl2_study_run *raw = run_at(block, block->raw, s);
+        if (own && raw)
+            scratch[comparison->pairs++] = 100 * own->top1 - 100 * raw->top1;
     }
-    if (comparison->pairs >= 1) {
-        size_t count = 0;
-        for (size_t s = 0; s < raw.count; s++) {
-            const double other = top1_of(own, raw.runs[s].seed);
-            if (isfinite(other) && isfinite(raw.runs[s].top1))
-                scratch[count++] = other - 100 * raw.runs[s].top1;
+    const double pairs = (double)comparison->pairs;
+    if (!comparison->pairs)
+        compare_unpaired(comparison, original);
+    else {
+        struct dl2_summary summary;
+        dl2_summarize(scratch, comparison->pairs, &summary);
+        comparison->difference = summary.mean;
+        if (pooled)
+            comparison->training = (struct dl2_spread){
+                2 * pooled->deviation * pooled->deviation / pairs, (double)pooled->freedom};
+        else if (comparison->pairs > 1)
+            comparison->training =
+                (struct dl2_spread){summary.stddev * summary.stddev / pairs, pairs - 1};
+        DL2_TRY(compare_images(block, variant, seeds, pooled, comparison, error));
+    }
+    comparison->half = dl2_spread_half(&comparison->training, 0.025);
+    comparison->half_both = dl2_spread_half(&comparison->both, 0.025);
+    return DL2_OK;
+}
+
+/* Compares all variants after the first `seeds` seeds. */
+static int compare_all(const struct block *block, size_t seeds, struct dl2_analysis *analysis,
+                       double *scratch, struct dl2_error *error)
+{
+    DL2_TRY(estimate_noise(block, seeds, &analysis->noise, error));
+    analysis->pooled = analysis->noise.freedom && analysis->noise.alike;
+    const struct dl2_estimate none = {NAN, NAN, 0};
+    const size_t count = block->study->variant_count;
+    for (size_t v = 0; v < count; v++)
+        DL2_TRY(compare(block, v, seeds, analysis->pooled ? &analysis->noise : NULL,
+                        block->raw < count ? &analysis->comparisons[block->raw].top1 : &none,
+                        scratch, &analysis->comparisons[v], error));
+    return DL2_OK;
+}
+
+/* ---- Claims */
+
+/* The family: each variant that can be compared, with its codec. Sets analysis->codecs. */
+static size_t gather_claims(const struct dl2_study *study, struct dl2_analysis *analysis,
+                            struct dl2_study_claim *claims, size_t *variants)
+{
+    size_t count = 0;
+    analysis->codecs = 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        if (isnan(analysis->comparisons[v].difference))
+            continue;
+        const struct dl2_study_variant *variant = &study->variants[v];
+        size_t codec = analysis->codecs;
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(study->variants[variants[i]].codec, variant->codec) == 0)
+                codec = claims[i].codec;
+        analysis->codecs += codec == analysis->codecs;
+        claims[count] = (struct dl2_study_claim){
+            .codec = codec,
+            .bytes = isfinite(variant->bytes) ? variant->bytes : variant->quality,
+        };
+        variants[count++] = v;
+    }
+    return count;
+}
+
+static void judge(struct dl2_analysis *analysis, const struct dl2_study_claim *claims, size_t count,
+                  const size_t *variants, const struct dl2_looks *looks)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_comparison *comparison = &analysis->comparisons[variants[i]];
+        const struct dl2_study_claim *claim = &claims[i];
+        comparison->verdict = claim->within   ? DL2_VERDICT_WITHIN
+                              : claim->beyond ? DL2_VERDICT_BEYOND
+                              : comparison->difference >= -analysis->tolerance
+                                  ? DL2_VERDICT_LIKELY
+                                  : DL2_VERDICT_UNLIKELY;
+        comparison->level = claim->level;
+        comparison->blocker = variants[claim->blocker];
+        comparison->decided = claim->within || claim->beyond ? looks->seeds[claim->look] : 0;
+    }
+}
+
+/* Makes the claims look by look, then shows what all trainings say. */
+static int claim_all(const struct block *block, const struct dl2_looks *looks,
+                     struct dl2_analysis *analysis, double *scratch, struct dl2_error *error)
+{
+    const size_t most = block->study->variant_count;
+    struct dl2_study_claim *claims = dl2_calloc(most + 1, sizeof *claims);
+    size_t *variants = dl2_calloc(most + 1, sizeof *variants), count = 0;
+    struct dl2_plan plan = {.levels = NULL};
+    int status = DL2_OK;
+    if (!claims || !variants)
+        status = dl2_error_memory(error, "%zu variants", most);
+    if (status == DL2_OK)
+        status = compare_all(block, block->seeds, analysis, scratch, error);
+    if (status == DL2_OK) {
+        count = gather_claims(block->study, analysis, claims, variants);
+        status = dl2_plan_make(looks, analysis->codecs, &plan, error);
+    }
+    for (size_t look = 0; status == DL2_OK && look < looks->count; look++) {
+        const bool planned = looks->count > 1;
+        if (planned && looks->seeds[look] > block->seeds)
+            break;
+        if (planned)
+            status = compare_all(block, looks->seeds[look], analysis, scratch, error);
+        for (size_t i = 0; i < count; i++) {
+            const struct dl2_comparison *comparison = &analysis->comparisons[variants[i]];
+            claims[i].difference = comparison->difference;
+            claims[i].spread = comparison->images ? comparison->both : comparison->training;
+            /* Not trained as far as this look goes: it waits. */
+            if (planned && comparison->pairs < looks->seeds[look])
+                claims[i].spread = (struct dl2_spread){INFINITY, 0};
         }
-        const struct dl2_estimate paired = dl2_estimate_mean(scratch, count);
-        if (count >= 2) {
-            comparison->difference = paired.mean;
-            comparison->half = paired.half;
-            return;
-        }
+        if (status == DL2_OK)
+            status = dl2_claims_test(claims, count, analysis->tolerance, &plan, look, error);
     }
-    const struct dl2_estimate a = estimate(raw, 100, offsetof(struct dl2_study_run, top1), scratch);
-    const struct dl2_estimate b = comparison->top1;
-    comparison->difference = b.mean - a.mean;
-    comparison->half = INFINITY;
-    if (a.count >= 2 && b.count >= 2) {
-        const size_t least = a.count < b.count ? a.count : b.count;
-        const double error_a = a.half / student(a.count - 1),
-                     error_b = b.half / student(b.count - 1);
-        comparison->half = student(least - 1) * sqrt(error_a * error_a + error_b * error_b);
+    if (status == DL2_OK && looks->count > 1)
+        status = compare_all(block, block->seeds, analysis, scratch, error);
+    if (status == DL2_OK)
+        judge(analysis, claims, count, variants, looks);
+    dl2_plan_free(&plan);
+    free(claims);
+    free(variants);
+    return status;
+}
+
+static int compare_with_original(const struct dl2_study *study, struct stretch raw,
+                                 struct dl2_analysis *analysis, double *scratch,
+                                 struct dl2_error *error)
+{
+    const size_t variants = study->variant_count;
+    struct block block = {.study = study, .raw = dl2_study_find(study, "raw"), .seeds = raw.count};
+    const struct dl2_looks once = {1, {raw.count ? raw.count : 1}};
+    block.runs = dl2_calloc(variants + 1, (raw.count + 1) * sizeof *block.runs);
+    block.accuracies = dl2_calloc(variants + 1, (raw.count + 1) * sizeof *block.accuracies);
+    int status = DL2_OK;
+    if (!block.runs || !block.accuracies)
+        status = dl2_error_memory(error, "%zu variants of %zu trainings", variants, raw.count);
+    for (size_t v = 0; status == DL2_OK && v < variants; v++) {
+        const struct stretch own = find_runs(study, analysis->arch, v);
+        for (size_t s = 0; s < raw.count; s++)
+            block.runs[v * raw.count + s] = run_of(own, raw.runs[s].seed);
     }
-    if (a.count == 0 || b.count == 0)
-        comparison->difference = comparison->half = NAN;
+    if (status == DL2_OK)
+        status = claim_all(&block, analysis->looks.count ? &analysis->looks : &once, analysis,
+                           scratch, error);
+    free(block.runs);
+    free(block.accuracies);
+    return status;
 }
 
 /* ---- Sentences */
@@ -219,30 +411,84 @@ static const char *count_points(char out[32], double points)
     return out;
 }
 
-static void say_difference(struct writer *writer, const struct dl2_comparison *comparison)
+static void say_interval(struct writer *writer, double difference, double half)
 {
-    char mean[32], low[32], high[32];
-    say(writer, "top-1 differs by %s points", signed_points(mean, comparison->difference));
-    if (isfinite(comparison->half))
-        say(writer, " (95%% interval %s to %s)",
-            signed_points(low, comparison->difference - comparison->half),
-            signed_points(high, comparison->difference + comparison->half));
-    else
-        say(writer, " (a single pair of trainings, so no interval)");
+    char low[32], high[32];
+    say(writer, "%s to %s", signed_points(low, difference - half),
+        signed_points(high, difference + half));
 }
 
-/* How many seeds would make the interval narrow enough, the noise staying as it is; 0: too many. */
-static size_t seeds_needed(const struct dl2_analysis *analysis,
-                           const struct dl2_comparison *comparison)
+static void say_difference(struct writer *writer, const struct dl2_comparison *comparison)
 {
-    const double margin = analysis->tolerance + comparison->difference;
-    if (!isfinite(analysis->noise) || !analysis->freedom || margin <= 0)
-        return 0;
-    const size_t rows = analysis->freedom / (analysis->seeds - 1);
-    for (size_t seeds = analysis->seeds + 1; seeds <= MOST_SEEDS; seeds++)
-        if (student(rows * (seeds - 1)) * analysis->noise * sqrt(2.0 / (double)seeds) <= margin)
-            return seeds;
-    return 0;
+    char mean[32];
+    say(writer, "top-1 differs by %s points", signed_points(mean, comparison->difference));
+    if (!isfinite(comparison->half)) {
+        say(writer, " (a single pair of trainings, so no interval)");
+        return;
+    }
+    say(writer, " (95%% interval ");
+    say_interval(writer, comparison->difference, comparison->half);
+    say(writer, " by the chance of training");
+    if (comparison->images) {
+        say(writer, ", ");
+        say_interval(writer, comparison->difference, comparison->half_both);
+        say(writer, " with the choice of images");
+    } else {
+        say(writer, " alone");
+    }
+    say(writer, ")");
+}
+
+/* Why a variant is not claimed though its own interval is within. */
+static void say_what_blocks(struct writer *writer, const struct dl2_study *study,
+                            const struct dl2_analysis *analysis, size_t v)
+{
+    const struct dl2_comparison *comparison = &analysis->comparisons[v];
+    if (comparison->difference - dl2_comparison_half(comparison) < -analysis->tolerance)
+        return;
+    if (comparison->blocker != v)
+        say(writer, " Its own interval is within; %s, a larger file of its codec, is not certain.",
+            study->variants[comparison->blocker].name);
+    else
+        say(writer, " Its own interval is within, but not by enough for one of several claims.");
+}
+
+/* How many seeds would show it with a probability of 80%, if what was measured holds. */
+static void say_what_would_tell(struct writer *writer, const struct dl2_analysis *analysis,
+                                const struct dl2_comparison *comparison)
+{
+    const bool pooled = analysis->pooled;
+    if (!comparison->pairs || !(comparison->training.freedom > 0)) {
+        say(writer, analysis->seeds < 2 ? " Train from several seeds to tell chance from effect."
+                                        : " The interval is wide: more seeds would narrow it.");
+        return;
+    }
+    const struct dl2_prospect prospect = {
+        .margin = analysis->tolerance + comparison->difference,
+        .seed_variance = comparison->training.variance * (double)comparison->pairs,
+        .image_variance = comparison->images ? comparison->image_variance : 0,
+        .level =
+            comparison->level > 0 ? comparison->level : DL2_CLAIMS_LEVEL / (double)analysis->codecs,
+        .rows =
+            pooled && analysis->seeds > 1 ? analysis->noise.freedom / (analysis->seeds - 1) + 1 : 2,
+    };
+    const size_t needed = dl2_seeds_needed(&prospect, MOST_SEEDS);
+    const double quantiles =
+        dl2_student_quantile(prospect.level, INFINITY) + dl2_student_quantile(0.2, INFINITY);
+    const double images = (double)comparison->images * prospect.image_variance * quantiles *
+                          quantiles / (prospect.margin * prospect.margin);
+    if (needed > comparison->pairs)
+        say(writer,
+            " About %zu seeds would show it with a probability of 80%%, if what was "
+            "measured holds.",
+            needed);
+    else if (images > (double)comparison->images)
+        say(writer,
+            " Seeds alone can't tell: with a probability of 80%%, about %.2g validation "
+            "images or more would show it, if what was measured holds.",
+            images);
+    else
+        say(writer, " The interval is wide: more seeds would narrow it.");
 }
 
 struct criterion {
@@ -356,30 +602,26 @@ static void write_advice(const struct dl2_study *study, const struct dl2_analysi
         return;
     }
     if (advice->likely < none) {
-        const size_t needed = seeds_needed(analysis, &analysis->comparisons[advice->likely]);
-        if (analysis->seeds < 2)
-            say(&writer, " Train from several seeds to tell chance from effect.");
-        else if (needed)
-            say(&writer, " About %zu seeds would tell, if what was measured holds.", needed);
-        else
-            say(&writer, " The interval is wide: more seeds would narrow it.");
+        say_what_blocks(&writer, study, analysis, advice->likely);
+        say_what_would_tell(&writer, analysis, &analysis->comparisons[advice->likely]);
     }
 }
 
 int dl2_analyse(const struct dl2_study *study, const char *arch, double tolerance,
-                struct dl2_analysis *analysis, struct dl2_error *error)
+                const struct dl2_looks *looks, struct dl2_analysis *analysis,
+                struct dl2_error *error)
 {
-    *analysis = (struct dl2_analysis){.arch = arch, .tolerance = tolerance, .noise = NAN};
+    *analysis = (struct dl2_analysis){.arch = arch, .tolerance = tolerance};
+    if (looks)
+        analysis->looks = *looks;
     analysis->comparisons = dl2_calloc(study->variant_count + 1, sizeof *analysis->comparisons);
     double *scratch = dl2_calloc(study->run_count + 1, sizeof *scratch);
     if (!analysis->comparisons || !scratch) {
         free(scratch);
         return dl2_error_memory(error, "the analysis");
     }
-    const size_t raw_index = dl2_study_find(study, "raw");
-    const struct stretch raw = find_runs(study, arch, raw_index);
+    const struct stretch raw = find_runs(study, arch, dl2_study_find(study, "raw"));
     analysis->seeds = raw.count;
-    estimate_noise(study, analysis, raw);
     for (size_t v = 0; v < study->variant_count; v++) {
         struct dl2_comparison *comparison = &analysis->comparisons[v];
         const struct stretch own = find_runs(study, arch, v);
@@ -395,16 +637,25 @@ int dl2_analyse(const struct dl2_study *study, const char *arch, double toleranc
             analysis->trainers = trainers > analysis->trainers ? trainers : analysis->trainers;
         }
         analysis->shared |= comparison->shared;
-        comparison->difference = comparison->half = NAN;
-        if (v == raw_index || raw.count == 0 || own.count == 0)
-            continue;
-        compare_with_original(analysis, comparison, raw, own, scratch);
-        comparison->verdict = dl2_judge(comparison->difference, comparison->half, tolerance);
     }
+    const int status = compare_with_original(study, raw, analysis, scratch, error);
     free(scratch);
+    DL2_TRY(status);
     write_advice(study, analysis, &(struct criterion){"smallest", true}, &analysis->smallest);
     write_advice(study, analysis, &(struct criterion){"fastest", false}, &analysis->fastest);
     return DL2_OK;
+}
+
+size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t variant)
+{
+    const struct dl2_comparison *comparison = &analysis->comparisons[variant];
+    if (comparison->decided ||
+        analysis->comparisons[comparison->blocker].verdict == DL2_VERDICT_BEYOND)
+        return 0;
+    for (size_t look = 0; look < analysis->looks.count; look++)
+        if (analysis->looks.seeds[look] > comparison->pairs)
+            return analysis->looks.seeds[look];
+    return 0;
 }
 
 void dl2_analysis_free(struct dl2_analysis *analysis)

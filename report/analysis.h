@@ -2,22 +2,21 @@
 /*
  * Analyses a study: which variants keep the original's accuracy?
  *
- * Accuracies are top-1 in percent, differences in percentage points, all intervals 95%.
+ * Accuracies are top-1 in percent, differences in percentage points. A variant's difference to the
+ * original is taken between trainings of the same seed, image by image where the trainings kept
+ * their predictions. It has two intervals: by the chance of training, and with the choice of
+ * validation images (report/inference.h). A variant that shares no seed with the original is
+ * compared by Welch's t-test with the smaller sample's degrees of freedom, by the chance of
+ * training alone.
  *
- * A variant's accuracy is the mean over seeds with Student's interval. Its difference to the
- * original is taken between trainings of the same seed. Where several variants were trained from
- * the same seeds, the noise of a training is estimated from all of them together: the residual of
- * accuracy = variant + seed, with (variants - 1)(seeds - 1) degrees of freedom (a randomized block
- * design, e.g. Montgomery, Design and Analysis of Experiments, ch. 4; for one variant it is the
- * paired t-test). So few seeds suffice where there are many variants. A variant that lacks some of
- * the original's seeds is compared by a paired t-test over those it has, or, with fewer than two,
- * by Welch's with the smaller sample's degrees of freedom.
- *
- * The intervals tell of the chance in training, not of the choice of validation images.
+ * Intervals are 95% of each variant by itself. What is claimed of a variant, "within", holds for
+ * all variants together: the probability of any wrong claim is at most 2.5% (report/claims.h). It
+ * is made with both sources of chance, or without predictions with that of training.
  */
 #ifndef DL2_REPORT_ANALYSIS_H
 #define DL2_REPORT_ANALYSIS_H
 
+#include "report/claims.h"
 #include "report/collect.h"
 
 struct dl2_estimate {
@@ -28,8 +27,8 @@ struct dl2_estimate {
 /* Is the difference to the original within the tolerance? */
 enum dl2_verdict {
     DL2_VERDICT_NONE,     /* not trained, or the original wasn't */
-    DL2_VERDICT_WITHIN,   /* the whole interval is */
-    DL2_VERDICT_LIKELY,   /* the measured difference is, the interval reaches beyond */
+    DL2_VERDICT_WITHIN,   /* claimed, as one of all claims */
+    DL2_VERDICT_LIKELY,   /* the measured difference is, but it is not claimed */
     DL2_VERDICT_UNLIKELY, /* the measured difference is beyond, the interval reaches inside */
     DL2_VERDICT_BEYOND,   /* the whole interval is beyond */
 };
@@ -43,9 +42,17 @@ struct dl2_comparison {             /* one variant, one network */
     struct dl2_estimate stall;      /* percent of the time */
     bool shared;                    /* others shared the machine meanwhile, or that is not known */
     struct dl2_estimate joules;     /* an image */
-    double difference, half;        /* to the original, points; NAN where it can't be told */
+    double difference;              /* to the original, points; NAN where it can't be told */
     size_t pairs;                   /* seeds that both were trained from */
+    struct dl2_spread training;     /* of the difference, by the chance of training; points */
+    struct dl2_spread both;         /* with the choice of images; freedom 0 without predictions */
+    double half, half_both;         /* of the two 95% intervals; INFINITY: unknown */
+    size_t images;                  /* validation images that `both` is about; 0: no predictions */
+    double image_variance;          /* the images' part of `both` */
     enum dl2_verdict verdict;       /* NONE for the original itself */
+    size_t blocker; /* the larger variant of its codec that ended the tests, or itself */
+    double level;   /* of its one-sided test; 0: not reached */
+    size_t decided; /* seeds after which it was decided; 0: it is open */
 };
 
 /* A recommendation. Indices are variants, study->variant_count where there is none. */
@@ -59,22 +66,34 @@ struct dl2_analysis { /* one network */
     const char *arch;
     double tolerance;                   /* points */
     struct dl2_comparison *comparisons; /* [variant_count] */
-    unsigned trainers; /* most trainings at a time on a machine; 0: of none is that known */
-    bool shared;       /* any comparison is */
-    double noise;      /* a training's standard deviation, points; NAN if unknown */
-    size_t freedom;    /* degrees of freedom of `noise` */
-    size_t seeds;      /* of the original */
+    unsigned trainers;      /* most trainings at a time on a machine; 0: of none is that known */
+    bool shared;            /* any comparison is */
+    struct dl2_noise noise; /* of a training, points, from all variants together */
+    bool pooled;            /* the comparisons use it; else each has its own */
+    size_t codecs;          /* that share the probability of a wrong claim */
+    struct dl2_looks looks; /* as asked for; count 0: one look at all seeds */
+    size_t seeds;           /* of the original */
     struct dl2_advice smallest, fastest; /* by bytes; by images a second and core of the loader */
 };
 
 /* Mean and 95% interval of a list, which is sorted in place. */
 struct dl2_estimate dl2_estimate_mean(double *values, size_t count);
 
-enum dl2_verdict dl2_judge(double difference, double half, double tolerance);
+/* The half-width that verdicts go by: with the choice of images where that is known. */
+double dl2_comparison_half(const struct dl2_comparison *comparison);
 
-/* `arch` is borrowed. Free with dl2_analysis_free(). */
+/*
+ * `arch` is borrowed. `looks` are the numbers of seeds after which the study was looked at while
+ * seeds were added to what was open; NULL: it is looked at once. Free with dl2_analysis_free().
+ */
 int dl2_analyse(const struct dl2_study *study, const char *arch, double tolerance,
-                struct dl2_analysis *analysis, struct dl2_error *error);
+                const struct dl2_looks *looks, struct dl2_analysis *analysis,
+                struct dl2_error *error);
+/*
+ * Seeds that a variant should be trained from for the next look; 0: it is decided, no look is left,
+ * or a larger file of its codec is beyond the tolerance, so that it can't be claimed any more.
+ */
+size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t variant);
 void dl2_analysis_free(struct dl2_analysis *analysis);
 
 #endif

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "report/prediction_table.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -419,6 +420,7 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
     run->seed = strtoull(seed, NULL, 10);
     run->made_ns = dl2_mtime_ns(&info);
     DL2_TRY(copy_text(arch, &run->arch, error));
+    DL2_TRY(copy_text(path, &run->path, error));
     DL2_TRY(read_run(run, error));
     if (!isfinite(run->top1)) {
         char text[4608];
@@ -698,7 +700,9 @@ static int compare_images(struct dl2_study *study, const struct dl2_study_run *r
 static void free_run(struct dl2_study_run *run)
 {
     free(run->arch);
+    free(run->path);
     free(run->val_top1);
+    free(run->correct);
     json_decref(run->report);
 }
 
@@ -737,6 +741,88 @@ static int compare_trainings(struct dl2_study *study, const char *arch, struct d
     free(settings);
     return status;
 }
+
+/* ---- Predictions */
+
+/* A run's predictions for its first validation set: those of the training that its report is of. */
+static int read_predictions(const struct dl2_study_run *run, const char *name,
+                            struct dl2_prediction_table *table, struct dl2_error *error)
+{
+    if (strchr(name, '/') || name[0] == '.')
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: its predictions are to be in \"%s\", "
+                             "which is not a file's name",
+                             run->path, name);
+    char path[4608];
+    snprintf(path, sizeof path, "%.*s%s", (int)(dl2_path_base(run->path) - run->path), run->path,
+             name);
+    DL2_TRY(dl2_prediction_table_read(path, table, error));
+    const double top1 = (double)table->right / (double)table->known;
+    if ((double)table->known != run->val_images || fabs(top1 - run->top1) > 0.25 / run->val_images)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: %zu of %zu images are right, where the report beside it has "
+                             "top-1 %.6g of %.0f: it is of another training",
+                             path, table->right, table->known, run->top1, run->val_images);
+    return DL2_OK;
+}
+
+/* Sets run->correct, in the order of the reference's images. */
+static int pair_predictions(struct dl2_study_run *run, const struct dl2_prediction_table *reference,
+                            const struct dl2_prediction_table *own, struct dl2_error *error)
+{
+    size_t *rows = dl2_calloc(reference->count, sizeof *rows);
+    uint8_t *correct = dl2_calloc(reference->count, sizeof *correct);
+    int status = DL2_OK;
+    if (!rows || !correct)
+        status = dl2_error_memory(error, "%zu predictions", reference->count);
+    if (status == DL2_OK)
+        status = dl2_prediction_table_join(reference, own, rows, error);
+    if (status < 0) {
+        free(rows);
+        free(correct);
+        dl2_error_prefix(error, "%s", run->path);
+        return status;
+    }
+    for (size_t i = 0; i < reference->count; i++) {
+        const bool there = rows[i] < own->count && own->rows[rows[i]].predicted >= 0;
+        correct[i] = there ? own->rows[rows[i]].top1 : DL2_STUDY_ABSENT;
+    }
+    free(rows);
+    run->correct = correct;
+    run->images = reference->count;
+    return DL2_OK;
+}
+
+/* Reads the predictions of a network's runs. Runs without, or whose are broken, have none. */
+static int collect_predictions(struct dl2_study *study, const char *arch, struct dl2_error *error)
+{
+    struct dl2_prediction_table reference = {0};
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < study->run_count; i++) {
+        struct dl2_study_run *run = &study->runs[i];
+        const json_t *final = json_array_get(json_object_get(run->report, "final"), 0);
+        const char *name = dl2_json_get_text(final, "predictions", NULL);
+        if (strcmp(run->arch, arch) != 0 || !name)
+            continue;
+        struct dl2_error why = DL2_ERROR_INIT;
+        struct dl2_prediction_table table = {0};
+        int own = read_predictions(run, name, &table, &why);
+        if (own == DL2_OK)
+            own = pair_predictions(run, reference.count ? &reference : &table, &table, &why);
+        if (own == DL2_OK && !reference.count)
+            reference = table;
+        else
+            dl2_prediction_table_free(&table);
+        if (own == DL2_ERR_MEMORY)
+            status = dl2_error_set(error, own, "%s", why.message);
+        else if (own < 0)
+            status = add_text(&study->broken, &study->broken_count, why.message, error);
+    }
+    dl2_prediction_table_free(&reference);
+    return status;
+}
+
+/* ---- Loading */
 
 /* The settings that must be equal in measurements of loading that are compared. A new reference. */
 static json_t *conditions_of(const json_t *loaded)
@@ -814,6 +900,8 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     DL2_TRY(sort_all(study, error));
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(compare_trainings(study, study->archs[a], error));
+    for (size_t a = 0; a < study->arch_count; a++)
+        DL2_TRY(collect_predictions(study, study->archs[a], error));
     return compare_loading(study, error);
 }
 

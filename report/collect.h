@@ -35,11 +35,14 @@ struct dl2_study_variant {
     double encode_seconds; /* CPU seconds */
 };
 
+enum { DL2_STUDY_ABSENT = 2 };
+
 /* One training that ended. */
 struct dl2_study_run {
     size_t variant;
     char *arch;
     uint64_t seed;
+    char *path;        /* of its report */
     json_t *report;    /* dl2-experiment/1 */
     int64_t made_ns;   /* the file's modification time */
     unsigned trainers; /* most that shared the machine at a time; 0: not recorded */
@@ -52,6 +55,10 @@ struct dl2_study_run {
     double train_images, val_images;
     size_t epochs;
     double *val_top1; /* [epochs] */
+    /* Of each of `images` validation images whether top-1 is right: 1, 0, or DL2_STUDY_ABSENT. The
+     * images are the same, in the same order, for all runs of a network; NULL: not known. */
+    uint8_t *correct;
+    size_t images;
 };
 
 /* Something that went wrong in a stage: a file that couldn't be read, a missing partner... */

@@ -152,7 +152,8 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     if (!analyses || !plots_path)
         status = dl2_error_memory(error, "the report");
     for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
-        status = dl2_analyse(study, study->archs[a], arguments.tolerance, &analyses[a], error);
+        status =
+            dl2_analyse(study, study->archs[a], arguments.tolerance, NULL, &analyses[a], error);
     if (status == DL2_OK)
         status = dl2_file_expect(arguments.output, error);
     if (status == DL2_OK)

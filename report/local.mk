@@ -3,10 +3,13 @@
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	report/analysis.c report/analysis.h \
+	report/claims.c report/claims.h \
 	report/collect.c report/collect.h \
 	report/html.c report/html.h \
+	report/inference.c report/inference.h \
 	report/page.c report/page.h \
-	report/plot.c report/plot.h
+	report/plot.c report/plot.h \
+	report/prediction_table.c report/prediction_table.h
 libreport_la_LIBADD = libcommon.la
 
 bin_PROGRAMS += dl2-report

@@ -227,13 +227,13 @@ static void write_answer(struct dl2_html *html, const struct dl2_page *page)
                     page->tolerance, page->tolerance == 1 ? "" : "s");
     if (first->seeds < 2)
         dl2_html_format(html, "One training each can't tell chance from effect. ");
-    else if (isfinite(first->noise))
+    else if (isfinite(first->noise.deviation))
         dl2_html_format(
             html,
             "Trainings from %zu seeds each, compared seed by seed; the noise of a single "
             "training, estimated from all variants together (%zu degrees of freedom), is "
             "%.2f points. %s",
-            first->seeds, first->freedom, first->noise,
+            first->seeds, first->noise.freedom, first->noise.deviation,
             first->seeds < 4 ? "With so few seeds the intervals are wide. " : "");
     write_short_of_seeds(html, page);
     double val = NAN;

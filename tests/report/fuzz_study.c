@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dl2_analysis *analyses = calloc(study.arch_count + 1, sizeof *analyses);
     must(analyses);
     for (size_t a = 0; a < study.arch_count; a++)
-        must(dl2_analyse(&study, study.archs[a], 1, &analyses[a], &error) == DL2_OK);
+        must(dl2_analyse(&study, study.archs[a], 1, NULL, &analyses[a], &error) == DL2_OK);
     struct dl2_plots plots = {NULL, 0, ""};
     const struct dl2_page page = {.title = "fuzz",
                                   .folder = root,

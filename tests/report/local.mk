@@ -6,6 +6,11 @@ tests_report_test_analysis_SOURCES = tests/report/test_analysis.c
 tests_report_test_analysis_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_report_test_analysis_LDADD = libreport.la $(CMOCKA_LIBS)
 TESTS += tests/report/test_analysis
+check_PROGRAMS += tests/report/test_inference
+tests_report_test_inference_SOURCES = tests/report/test_inference.c
+tests_report_test_inference_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_report_test_inference_LDADD = libreport.la $(CMOCKA_LIBS)
+TESTS += tests/report/test_inference
 endif
 TESTS += tests/report/report.sh tests/report/comparable.sh
 EXTRA_DIST += tests/report/report.sh tests/report/comparable.sh tests/report/make_study.sh
@@ -16,3 +21,20 @@ tests_report_fuzz_study_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_report_fuzz_study_LDADD = $(FUZZ_LIBS) libreport.la
 TESTS += tests/report/fuzz_study.sh
 EXTRA_DIST += tests/report/fuzz_study.sh
+
+check_PROGRAMS += tests/report/fuzz_predictions
+tests_report_fuzz_predictions_SOURCES = tests/report/fuzz_predictions.c
+tests_report_fuzz_predictions_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_report_fuzz_predictions_LDADD = $(FUZZ_LIBS) libreport.la
+TESTS += tests/report/fuzz_predictions.sh
+EXTRA_DIST += tests/report/fuzz_predictions.sh tests/report/predictions.py
+
+check_PROGRAMS += tests/report/simulate
+tests_report_simulate_SOURCES = tests/report/simulate.c
+tests_report_simulate_LDADD = libreport.la
+TESTS += tests/report/simulate
+
+# The longer version: some ten minutes.
+.PHONY: simulate
+simulate: tests/report/simulate$(EXEEXT)
+	./tests/report/simulate 4000

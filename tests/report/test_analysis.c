@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #define T2 4.302652729911275  /* Student's t, 97.5%, 2 degrees of freedom */
+#define T3 3.182446305284263  /* 3 */
 #define T4 2.7764451051977987 /* 4 */
 
 struct row {
@@ -19,21 +20,22 @@ struct row {
     uint64_t first_seed;
 };
 
-/* Of the last analyse(). */
+/* The study of the last make_study(). */
+static struct dl2_study_variant variants[8];
+static struct dl2_study_run runs[32];
+static char *archs[] = {"small"};
+static struct dl2_study study = {
+    .variants = variants, .runs = runs, .archs = archs, .arch_count = 1};
+
+/* Of the last judge(). */
 static struct dl2_analysis analysis;
 static const struct dl2_advice *const smallest = &analysis.smallest;
 static const struct dl2_advice *const fastest = &analysis.fastest;
 
-static void analyse(const struct row *rows, size_t count, double tolerance)
+static void make_study(const struct row *rows, size_t count)
 {
-    struct dl2_study_variant variants[8];
-    struct dl2_study_run runs[32];
-    char *archs[] = {"small"};
-    struct dl2_study study = {.variants = variants,
-                              .variant_count = count,
-                              .runs = runs,
-                              .archs = archs,
-                              .arch_count = 1};
+    study.variant_count = count;
+    study.run_count = 0;
     for (size_t v = 0; v < count; v++) {
         variants[v] = (struct dl2_study_variant){.name = (char *)rows[v].name,
                                                  .codec = "jpeg",
@@ -49,27 +51,28 @@ static void analyse(const struct row *rows, size_t count, double tolerance)
                                        .top5 = 0.9,
                                        .train_rate = 100};
     }
+}
+
+static void judge(double tolerance, struct dl2_looks looks)
+{
+    const struct dl2_question question = {.tolerance = tolerance, .looks = looks, .draws = 200};
     struct dl2_error error = DL2_ERROR_INIT;
     dl2_analysis_free(&analysis);
-    expect_ok(dl2_analyse(&study, "small", tolerance, &analysis, &error), &error);
+    expect_ok(dl2_analyse(&study, "small", &question, &analysis, &error), &error);
+}
+
+static const struct dl2_looks once = {0, {0}};
+
+static void analyse(const struct row *rows, size_t count, double tolerance)
+{
+    make_study(rows, count);
+    judge(tolerance, once);
 }
 
 static void assert_near(double value, double expected)
 {
     if (!(fabs(value - expected) < 1e-3)) /* the table of t has three decimals */
         fail_msg("%.12g, not %.12g", value, expected);
-}
-
-static void test_judge(void **state)
-{
-    assert_int_equal(dl2_judge(-0.4, 0.6, 1), DL2_VERDICT_WITHIN); /* to the very edge */
-    assert_int_equal(dl2_judge(-0.4, 0.61, 1), DL2_VERDICT_LIKELY);
-    assert_int_equal(dl2_judge(-1.2, 0.3, 1), DL2_VERDICT_UNLIKELY);
-    assert_int_equal(dl2_judge(-1.5, 0.3, 1), DL2_VERDICT_BEYOND);
-    assert_int_equal(dl2_judge(+5, INFINITY, 1), DL2_VERDICT_LIKELY);
-    assert_int_equal(dl2_judge(-5, INFINITY, 1), DL2_VERDICT_UNLIKELY);
-    assert_int_equal(dl2_judge(NAN, NAN, 1), DL2_VERDICT_NONE);
-    assert_int_equal(dl2_judge(0, 0, 0), DL2_VERDICT_WITHIN);
 }
 
 static void test_mean(void **state)
@@ -91,7 +94,7 @@ static void test_paired(void **state)
                                {"jpeg-50", 0.1, 200, 3, {69, 72, 74.5}, 0}};
     analyse(rows, 2, 1);
     const struct dl2_comparison *c = &analysis.comparisons[1];
-    assert_int_equal(analysis.freedom, 2);
+    assert_int_equal(analysis.noise.freedom, 2);
     assert_near(c->difference, -0.5);
     assert_near(c->half, T2 * 0.5 / sqrt(3));
     assert_int_equal(c->pairs, 3);
@@ -111,8 +114,8 @@ static void test_block(void **state)
                                {"a", 0.1, 200, 3, {69, 71, 76}, 0},
                                {"b", 0.05, 300, 3, {68, 73, 72}, 0}};
     analyse(rows, 3, 1);
-    assert_int_equal(analysis.freedom, 4);
-    assert_near(analysis.noise, sqrt(10.0 / 4));
+    assert_int_equal(analysis.noise.freedom, 4);
+    assert_near(analysis.noise.deviation, sqrt(10.0 / 4));
     assert_near(analysis.comparisons[1].difference, 0);
     assert_near(analysis.comparisons[2].difference, -1);
     assert_near(analysis.comparisons[2].half, T4 * sqrt(10.0 / 4) * sqrt(2.0 / 3));
@@ -130,15 +133,20 @@ static void test_unpaired(void **state)
     assert_near(c->half, T2 * sqrt(1.0 / 3 + 4.0 / 3));
 }
 
-/* A variant that lacks a seed doesn't spoil the block for the others. */
+/*
+ * A variant that lacks a seed: what it has counts. Row + seed fitted to the eight cells leaves
+ * squares of 7/4 over 8 - 3 - 3 + 1 degrees of freedom.
+ */
 static void test_missing_seed(void **state)
 {
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 72, 75}, 0},
-                               {"a", 0.1, 200, 3, {69, 72, 74.5}, 0},
+                               {"a", 0.1, 200, 3, {69, 72, 73}, 0},
                                {"b", 0.2, 200, 2, {69, 73}, 0}};
     analyse(rows, 3, 1);
-    assert_int_equal(analysis.freedom, 2);
-    assert_near(analysis.comparisons[1].half, T2 * 0.5 / sqrt(3));
+    assert_int_equal(analysis.noise.freedom, 3);
+    assert_near(analysis.noise.deviation, sqrt(1.75 / 3));
+    assert_near(analysis.comparisons[1].half, T3 * sqrt(1.75 / 3) * sqrt(2.0 / 3));
+    assert_near(analysis.comparisons[2].half, T3 * sqrt(1.75 / 3));
     assert_int_equal(analysis.comparisons[2].pairs, 2);
     assert_near(analysis.comparisons[2].difference, 0);
 }
@@ -163,7 +171,9 @@ static void test_advice_sure(void **state)
     assert_int_equal(fastest->sure, 2);
     assert_says(smallest, "jp2-50 is the smallest variant within 1 point");
     assert_says(smallest, "8% of the original's bytes (12.5 times smaller)");
-    assert_says(smallest, "differs by −0.6 points (95% interval −0.6 to −0.6)");
+    assert_says(
+        smallest,
+        "differs by −0.6 points (95% interval −0.6 to −0.6 by the chance of training alone)");
     assert_says(fastest, "jpeg-50 is the fastest variant");
     assert_int_equal(analysis.comparisons[1].verdict, DL2_VERDICT_BEYOND);
 }
@@ -178,9 +188,9 @@ static void test_advice_likely(void **state)
     assert_int_equal(smallest->likely, 1);
     assert_says(smallest, "No smaller variant is within 1 point");
     assert_says(smallest, "jpeg-50 is the smallest that could be");
-    /* t(S - 1) 0.5 / sqrt(S) <= 0.5: t/sqrt(S) is 1.24 for 5, 1.05 for 6
-     * (2.571/2.449), 0.92 for 7 */
-    assert_says(smallest, "About 7 seeds would tell");
+    /* The differences' deviation is the margin, 0.5: 80% power needs 10 pairs in any table of the
+     * paired t-test. */
+    assert_says(smallest, "About 10 seeds would show it with a probability of 80%");
     assert_says(fastest, "No variant is faster to load than the original.");
 
     analyse(rows, 2, 2); /* the same figures, a wider tolerance */
@@ -215,6 +225,83 @@ static void test_advice_none(void **state)
     assert_int_equal(analysis.comparisons[1].verdict, DL2_VERDICT_NONE);
 }
 
+/* Two seeds and four images whose differences are 1 0 -1 1 and 1 1 -1 0. */
+static void test_predictions(void **state)
+{
+    const struct row rows[] = {{"raw", 1, 100, 2, {25, 25}, 0}, {"a", 0.1, 200, 2, {50, 50}, 0}};
+    uint8_t original[2][5] = {{0, 0, 1, 0, 1}, {0, 0, 1, 0, DL2_STUDY_ABSENT}};
+    uint8_t own[2][5] = {{1, 0, 0, 1, 1}, {1, 1, 0, 0, 1}};
+    make_study(rows, 2);
+    for (size_t s = 0; s < 2; s++) {
+        runs[s].correct = original[s];
+        runs[2 + s].correct = own[s];
+        runs[s].images = runs[2 + s].images = 5;
+    }
+    judge(1, once);
+    const struct dl2_comparison *c = &analysis.comparisons[1];
+    assert_int_equal(c->images, 4); /* the fifth could not be read everywhere */
+    assert_near(c->difference, 25);
+    assert_near(c->half, 0); /* alike in both seeds */
+    /* Sums of images 2 1 -2 1, of all 2; level 1/2, images 10/2 - 1/2, all squares 6. */
+    const double b = 4.5 / 3 / 8 + 1.0 / 16, r = (6 - 0.5 - 4.5) / 3 / 8;
+    assert_near(c->both.variance, 1e4 * (b - r));
+    assert_near(c->both.freedom, (b - r) * (b - r) / (b * b / 3 + r * r / 3));
+    assert_true(dl2_comparison_half(c) == c->half_both && c->half_both >= c->half);
+    assert_true(c->low < 25 && c->high > 25 && c->low >= -100 && c->high <= 100); /* drawn */
+    assert_says(smallest, " by the chance of training, ");
+    assert_says(smallest, " with the choice of images)");
+    runs[3].correct = NULL; /* one run without predictions: as if there were none */
+    judge(1, once);
+    assert_int_equal(analysis.comparisons[1].images, 0);
+    assert_says(smallest, " by the chance of training alone)");
+}
+
+/* One variant is ten times as noisy: each variant is judged by its own noise. */
+static void test_unequal_noise(void **state)
+{
+    const struct row rows[] = {{"raw", 1, 100, 4, {70, 70.1, 70.2, 70}, 0},
+                               {"a", 0.5, 200, 4, {70, 70.2, 70.2, 70.1}, 0},
+                               {"b", 0.4, 200, 4, {70.1, 70.1, 70.3, 70}, 0},
+                               {"c", 0.3, 200, 4, {70.1, 70.2, 70.2, 70}, 0},
+                               {"d", 0.2, 200, 4, {66, 74, 69, 71.5}, 0}};
+    analyse(rows, 5, 1);
+    assert_false(analysis.pooled);
+    const struct dl2_comparison *c = &analysis.comparisons[1];
+    assert_near(c->difference, 0.05);
+    assert_near(c->half, T3 * 0.057735026919 / 2); /* differences 0 0.1 0 0.1 */
+    assert_int_equal(c->verdict, DL2_VERDICT_WITHIN);
+    assert_int_equal(analysis.comparisons[4].verdict, DL2_VERDICT_LIKELY);
+}
+
+/* Seeds are added until it is decided: after 2 of 2, 3, 4 for the one, not yet for the other. */
+static void test_looks(void **state)
+{
+    const struct dl2_looks looks = {3, {2, 3, 4}};
+    const struct row rows[] = {{"raw", 1, 100, 3, {70, 71, 72}, 0},
+                               {"a", 0.5, 200, 2, {70.01, 71}, 0},
+                               {"b", 0.4, 200, 3, {69.99, 71, 71.02}, 0},
+                               {"c", 0.3, 200, 2, {60, 61.01}, 0},
+                               {"d", 0.2, 200, 2, {69, 70.01}, 0}};
+    make_study(rows, 5);
+    judge(1, looks);
+    assert_int_equal(analysis.comparisons[1].verdict, DL2_VERDICT_WITHIN);
+    assert_int_equal(analysis.comparisons[1].decided, 2);
+    assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 1), 0);
+    assert_int_equal(analysis.comparisons[2].verdict, DL2_VERDICT_WITHIN);
+    assert_int_equal(analysis.comparisons[3].verdict, DL2_VERDICT_BEYOND);
+    assert_int_equal(analysis.comparisons[3].decided, 2);
+    /* Smaller than what is beyond: it can't be claimed, however good. */
+    assert_int_equal(analysis.comparisons[4].decided, 0);
+    assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 4), 0);
+
+    /* One that is neither: it wants the next look's seeds. */
+    runs[7].top1 = 0.69; /* b's third */
+    runs[5].top1 = 0.68;
+    judge(1, looks);
+    assert_int_equal(analysis.comparisons[2].decided, 0);
+    assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 2), 4);
+}
+
 static void test_escaping(void **state)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -237,11 +324,12 @@ static int free_analysis(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_judge),           cmocka_unit_test(test_mean),
-        cmocka_unit_test(test_paired),          cmocka_unit_test(test_block),
-        cmocka_unit_test(test_unpaired),        cmocka_unit_test(test_missing_seed),
-        cmocka_unit_test(test_advice_sure),     cmocka_unit_test(test_advice_likely),
-        cmocka_unit_test(test_advice_one_seed), cmocka_unit_test(test_advice_none),
+        cmocka_unit_test(test_mean),          cmocka_unit_test(test_paired),
+        cmocka_unit_test(test_block),         cmocka_unit_test(test_unpaired),
+        cmocka_unit_test(test_missing_seed),  cmocka_unit_test(test_advice_sure),
+        cmocka_unit_test(test_advice_likely), cmocka_unit_test(test_advice_one_seed),
+        cmocka_unit_test(test_advice_none),   cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_unequal_noise), cmocka_unit_test(test_looks),
         cmocka_unit_test(test_escaping),
     };
     return cmocka_run_group_tests(tests, NULL, free_analysis);

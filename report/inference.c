@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/inference.h"
+
+#include "common/memory.h"
+#include "common/random.h"
+#include "common/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+double dl2_spread_half(const struct dl2_spread *spread, double tail)
+{
+    if (!(spread->freedom > 0) || !isfinite(spread->variance))
+        return isnan(spread->variance) ? NAN : INFINITY;
+    return dl2_student_quantile(tail, spread->freedom) * sqrt(spread->variance);
+}
+
+/* ---- Seeds crossed with images */
+
+int dl2_mean_squares(const int8_t *table, size_t seeds, size_t images,
+                     struct dl2_mean_squares *squares, struct dl2_error *error)
+{
+    int32_t *columns = dl2_calloc(images, sizeof *columns);
+    if (!columns)
+        return dl2_error_memory(error, "%zu validation images", images);
+    /* Sums of whole numbers are exact, so that equal trainings have squares of exactly 0. */
+    int64_t sum = 0, all_squares = 0;
+    double seed_squares = 0, image_squares = 0;
+    for (size_t s = 0; s < seeds; s++) {
+        int64_t row = 0;
+        for (size_t i = 0; i < images; i++) {
+            const int8_t value = table[s * images + i];
+            row += value;
+            columns[i] += value;
+            all_squares += value * value;
+        }
+        sum += row;
+        seed_squares += (double)row * (double)row;
+    }
+    for (size_t i = 0; i < images; i++)
+        image_squares += (double)columns[i] * columns[i];
+    free(columns);
+    const double S = (double)seeds, I = (double)images, level = (double)sum * (double)sum / (S * I);
+    const double of_seeds = fmax(0, seed_squares / I - level);
+    const double of_images = fmax(0, image_squares / S - level);
+    const double rest = fmax(0, (double)all_squares - level - of_seeds - of_images);
+    *squares = (struct dl2_mean_squares){
+        .seeds = seeds,
+        .images = images,
+        .mean = (double)sum / (S * I),
+        .seed = seeds > 1 ? of_seeds / (S - 1) : 0,
+        .image = images > 1 ? of_images / (I - 1) : 0,
+        .residual = seeds > 1 && images > 1 ? rest / ((S - 1) * (I - 1)) : 0,
+    };
+    return DL2_OK;
+}
+
+struct dl2_spread dl2_spread_of_seeds(const struct dl2_mean_squares *squares)
+{
+    const double S = (double)squares->seeds, I = (double)squares->images;
+    if (squares->seeds < 2)
+        return (struct dl2_spread){INFINITY, 0};
+    return (struct dl2_spread){squares->seed / (S * I), S - 1};
+}
+
+/* Variance of the mean that is due to images and to the residual together. */
+static double variance_between_images(const struct dl2_mean_squares *squares)
+{
+    const double S = (double)squares->seeds, I = (double)squares->images;
+    return squares->image / (S * I) + 1 / (I * I);
+}
+
+double dl2_variance_of_images(const struct dl2_mean_squares *squares)
+{
+    const double cells = (double)squares->seeds * (double)squares->images;
+    return fmax(0, variance_between_images(squares) - squares->residual / cells);
+}
+
+struct dl2_spread dl2_spread_of_both(const struct dl2_mean_squares *squares,
+                                     const struct dl2_spread *seeds)
+{
+    const double S = (double)squares->seeds, I = (double)squares->images;
+    const double between = variance_between_images(squares), rest = squares->residual / (S * I);
+    if (!(seeds->freedom > 0) || squares->images < 2)
+        return (struct dl2_spread){INFINITY, 0};
+    if (between <= rest)
+        return *seeds;
+    const double variance = seeds->variance + between - rest;
+    double uncertainty =
+        seeds->variance * seeds->variance / seeds->freedom + between * between / (I - 1);
+    if (squares->seeds > 1)
+        uncertainty += rest * rest / ((S - 1) * (I - 1));
+    const struct dl2_spread both = {variance, variance * variance / uncertainty};
+    /* A small image part may add more freedom than variance; less chance it does not make. */
+    return dl2_spread_half(&both, 0.025) < dl2_spread_half(seeds, 0.025) ? *seeds : both;
+}
+
+int dl2_pigeonhole(const int8_t *table, size_t seeds, size_t images, uint64_t stream, double *means,
+                   size_t draws, struct dl2_error *error)
+{
+    uint32_t *times = dl2_calloc(images, sizeof *times);
+    double *rows = dl2_calloc(seeds, sizeof *rows);
+    if (!times || !rows) {
+        free(times);
+        free(rows);
+        return dl2_error_memory(error, "%zu validation images", images);
+    }
+    struct dl2_random random;
+    dl2_random_init(&random, stream, DL2_RANDOM_BOOTSTRAP, 0, 0);
+    for (size_t draw = 0; draw < draws; draw++) {
+        memset(times, 0, images * sizeof *times);
+        for (size_t i = 0; i < images; i++)
+            times[dl2_random_below(&random, (uint32_t)images)]++;
+        for (size_t s = 0; s < seeds; s++) {
+            int64_t sum = 0;
+            for (size_t i = 0; i < images; i++)
+                sum += (int64_t)times[i] * table[s * images + i];
+            rows[s] = (double)sum / (double)images;
+        }
+        means[draw] = 0;
+        for (size_t s = 0; s < seeds; s++)
+            means[draw] += rows[dl2_random_below(&random, (uint32_t)seeds)] / (double)seeds;
+    }
+    free(times);
+    free(rows);
+    return DL2_OK;
+}
+
+/* ---- The noise of a training, from all variants together */
+
+enum { NULL_DRAWS = 199, MOST_ROUNDS = 500 };
+
+struct layout { /* of a table: which cells there are */
+    const double *table;
+    size_t rows, seeds;
+    size_t *row_cells, *seed_cells; /* how many */
+    double *row_effect, *seed_effect;
+    size_t freedom; /* of the residual */
+};
+
+static bool has_cell(const struct layout *layout, size_t r, size_t s)
+{
+    return !isnan(layout->table[r * layout->seeds + s]);
+}
+
+/* Parts of the table that no cell connects: within each, a constant may go to rows or to seeds. */
+static size_t count_parts(const struct layout *layout)
+{
+    const size_t rows = layout->rows, count = rows + layout->seeds;
+    size_t *part = layout->row_cells + count; /* the second half of the block */
+    for (size_t i = 0; i < count; i++)
+        part[i] = i;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t s = 0; s < layout->seeds; s++) {
+                if (!has_cell(layout, r, s) || part[r] == part[rows + s])
+                    continue;
+                const size_t least = part[r] < part[rows + s] ? part[r] : part[rows + s];
+                part[r] = part[rows + s] = least;
+                moved = true;
+            }
+    }
+    size_t parts = 0;
+    for (size_t i = 0; i < count; i++)
+        parts += part[i] == i && layout->row_cells[i] > 0; /* seeds' counts follow those of rows */
+    return parts;
+}
+
+static void count_cells(struct layout *layout)
+{
+    size_t cells = 0, used = 0;
+    for (size_t r = 0; r < layout->rows; r++)
+        for (size_t s = 0; s < layout->seeds; s++)
+            if (has_cell(layout, r, s)) {
+                layout->row_cells[r]++;
+                layout->seed_cells[s]++;
+                cells++;
+            }
+    for (size_t i = 0; i < layout->rows + layout->seeds; i++)
+        used += layout->row_cells[i] > 0;
+    layout->freedom = cells + count_parts(layout) - used;
+}
+
+/*
+ * Fits row + seed to `values` by least squares, the two in turn until nothing moves (at once where
+ * no cell is missing), and sets each row's sum of squared residuals.
+ */
+static void fit_rows_and_seeds(struct layout *layout, const double *values, double *squares)
+{
+    const size_t seeds = layout->seeds;
+    memset(layout->seed_effect, 0, seeds * sizeof *layout->seed_effect);
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        double moved = 0;
+        for (size_t r = 0; r < layout->rows; r++) {
+            double sum = 0;
+            for (size_t s = 0; s < seeds; s++)
+                if (has_cell(layout, r, s))
+                    sum += values[r * seeds + s] - layout->seed_effect[s];
+            layout->row_effect[r] = layout->row_cells[r] ? sum / (double)layout->row_cells[r] : 0;
+        }
+        for (size_t s = 0; s < seeds; s++) {
+            double sum = 0;
+            for (size_t r = 0; r < layout->rows; r++)
+                if (has_cell(layout, r, s))
+                    sum += values[r * seeds + s] - layout->row_effect[r];
+            const double effect = layout->seed_cells[s] ? sum / (double)layout->seed_cells[s] : 0;
+            moved = fmax(moved, fabs(effect - layout->seed_effect[s]));
+            layout->seed_effect[s] = effect;
+        }
+        if (moved < 1e-10) /* points of accuracy */
+            break;
+    }
+    for (size_t r = 0; r < layout->rows; r++) {
+        squares[r] = 0;
+        for (size_t s = 0; s < seeds; s++)
+            if (has_cell(layout, r, s)) {
+                const double rest =
+                    values[r * seeds + s] - layout->row_effect[r] - layout->seed_effect[s];
+                squares[r] += rest * rest;
+            }
+    }
+}
+
+/* Bartlett's statistic without its constant factor; rows of one cell have no residual. */
+static double inequality(const struct layout *layout, const double *squares)
+{
+    double all = 0, freedom = 0, value = 0;
+    for (size_t r = 0; r < layout->rows; r++)
+        if (layout->row_cells[r] > 1) {
+            all += squares[r];
+            freedom += (double)layout->row_cells[r] - 1;
+        }
+    if (!(all > 0))
+        return 0;
+    for (size_t r = 0; r < layout->rows; r++)
+        if (layout->row_cells[r] > 1) {
+            const double own = (double)layout->row_cells[r] - 1;
+            const double ratio = squares[r] / own / (all / freedom);
+            value -= own * log(fmax(ratio, 1e-6)); /* accuracies are counts, and may be equal */
+        }
+    return value;
+}
+
+static void test_homogeneity(struct layout *layout, double *squares, double *values,
+                             struct dl2_noise *noise)
+{
+    size_t rows = 0, more = 0;
+    for (size_t r = 0; r < layout->rows; r++)
+        rows += layout->row_cells[r] > 1;
+    if (rows < 3)
+        return;
+    const double measured = inequality(layout, squares);
+    struct dl2_random random;
+    dl2_random_init(&random, 0, DL2_RANDOM_BOOTSTRAP, 1, 0);
+    for (int draw = 0; draw < NULL_DRAWS; draw++) {
+        for (size_t i = 0; i < layout->rows * layout->seeds; i++)
+            values[i] = dl2_random_normal(&random);
+        fit_rows_and_seeds(layout, values, squares);
+        more += inequality(layout, squares) >= measured;
+    }
+    noise->homogeneity = (double)(1 + more) / (1 + NULL_DRAWS);
+    noise->alike = noise->homogeneity > 0.05;
+}
+
+int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl2_noise *noise,
+                       struct dl2_error *error)
+{
+    *noise = (struct dl2_noise){.deviation = NAN, .homogeneity = NAN, .alike = true};
+    if (rows == 0 || seeds == 0)
+        return DL2_OK;
+    struct layout layout = {.table = table, .rows = rows, .seeds = seeds};
+    size_t *counts = dl2_calloc(rows + seeds, 2 * sizeof *counts);
+    double *effects = dl2_calloc(2 * rows + seeds, sizeof *effects);
+    double *values = dl2_calloc(rows, seeds * sizeof *values);
+    int status = DL2_OK;
+    if (!counts || !effects || !values) {
+        status = dl2_error_memory(error, "%zu rows of %zu seeds", rows, seeds);
+        goto done;
+    }
+    layout.row_cells = counts;
+    layout.seed_cells = counts + rows;
+    layout.row_effect = effects;
+    layout.seed_effect = effects + rows;
+    double *squares = effects + rows + seeds, sum = 0;
+    count_cells(&layout);
+    fit_rows_and_seeds(&layout, table, squares);
+    for (size_t r = 0; r < rows; r++)
+        sum += squares[r];
+    noise->freedom = layout.freedom;
+    if (layout.freedom) {
+        noise->deviation = sqrt(sum / (double)layout.freedom);
+        test_homogeneity(&layout, squares, values, noise);
+    }
+done:
+    free(counts);
+    free(effects);
+    free(values);
+    return status;
+}
+
+/* ---- Planning */
+
+size_t dl2_seeds_needed(const struct dl2_prospect *prospect, size_t most)
+{
+    for (size_t seeds = 2; seeds <= most; seeds++) {
+        const double of_seeds = prospect->seed_variance / (double)seeds;
+        const double freedom = (double)(prospect->rows - 1) * (double)(seeds - 1);
+        const double variance = of_seeds + prospect->image_variance;
+        const double both = variance * variance / (of_seeds * of_seeds / freedom);
+        const double needed =
+            dl2_student_quantile(prospect->level, both) + dl2_student_quantile(0.2, both);
+        if (needed * sqrt(variance) <= prospect->margin)
+            return seeds;
+    }
+    return 0;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/prediction_table.h"
+
+#include "common/file.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- NumPy's header: numpy.lib.format, versions 1.0 and 2.0 */
+
+enum {
+    MAGIC_BYTES = 8,
+    MOST_HEADER_BYTES = 4096,
+    MOST_KEY_BYTES = 65536,
+    COLUMN_BYTES = 4 + 4 + 1 + 1 + 4, /* of a row after its key */
+};
+
+/* A Python literal that is being read. */
+struct reader {
+    const char *at, *end;
+};
+
+static void skip_blanks(struct reader *reader)
+{
+    while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\n'))
+        reader->at++;
+}
+
+/* Takes `words` if they come next; a blank in them is any number of blanks. */
+static bool take(struct reader *reader, const char *words)
+{
+    struct reader ahead = *reader;
+    for (; *words; words++) {
+        if (*words == ' ')
+            skip_blanks(&ahead);
+        else if (ahead.at == ahead.end || *ahead.at++ != *words)
+            return false;
+    }
+    *reader = ahead;
+    return true;
+}
+
+static bool take_number(struct reader *reader, uint64_t most, uint64_t *value)
+{
+    const char *begin = reader->at;
+    *value = 0;
+    for (; reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9'; reader->at++) {
+        if (*value > most / 10)
+            return false;
+        *value = 10 * *value + (uint64_t)(*reader->at - '0');
+    }
+    return reader->at > begin && *value <= most;
+}
+
+/* Is it the dictionary that NumPy writes for such a table? */
+static bool read_dictionary(struct reader *reader, uint64_t *key_bytes, uint64_t *rows)
+{
+    if (!take(reader, " { 'descr': [('key', '"))
+        return false;
+    take(reader, "|");
+    if (!take(reader, "S") || !take_number(reader, MOST_KEY_BYTES, key_bytes) ||
+        !take(reader, "'), ('target', '<i4'), ('predicted', '<i4'), ('top1', '|u1'), "
+                      "('top5', '|u1'), ('loss', '<f4')], 'fortran_order': False, 'shape': (") ||
+        !take_number(reader, UINT32_MAX - 1, rows) || !take(reader, " , )"))
+        return false;
+    take(reader, " ,");
+    if (!take(reader, " }"))
+        return false;
+    skip_blanks(reader);
+    return reader->at == reader->end;
+}
+
+static int read_header(const uint8_t *data, size_t size, const char *name, size_t *header_bytes,
+                       size_t *key_bytes, size_t *rows, struct dl2_error *error)
+{
+    if (size < MAGIC_BYTES + 4 || memcmp(data, "\x93NUMPY", 6) != 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: not a NumPy file", name);
+    if ((data[6] != 1 && data[6] != 2) || data[7] != 0)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: NumPy's format %u.%u; 1.0 and 2.0 are read", name, data[6],
+                             data[7]);
+    uint16_t short_length;
+    uint32_t length;
+    memcpy(&short_length, data + MAGIC_BYTES, 2);
+    memcpy(&length, data + MAGIC_BYTES, 4);
+    length = data[6] == 1 ? le16toh(short_length) : le32toh(length);
+    const size_t begin = MAGIC_BYTES + (data[6] == 1 ? 2 : 4);
+    if (length > MOST_HEADER_BYTES || length > size - begin)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: a header of %u bytes in a file of %zu (at most %d are read)",
+                             name, length, size, MOST_HEADER_BYTES);
+    struct reader reader = {(const char *)data + begin, (const char *)data + begin + length};
+    uint64_t key, count;
+    if (!read_dictionary(&reader, &key, &count))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: not a table of key, target, predicted, top1, top5 and loss",
+                             name);
+    *header_bytes = begin + length;
+    *key_bytes = (size_t)key;
+    *rows = (size_t)count;
+    return DL2_OK;
+}
+
+/* ---- Rows */
+
+static const char *key_of(const struct dl2_prediction_table *table, size_t row)
+{
+    return table->keys + row * table->key_size;
+}
+
+static int read_row(const uint8_t *data, size_t key_bytes, size_t row, const char *name,
+                    struct dl2_prediction_table *table, struct dl2_error *error)
+{
+    char *key = table->keys + row * table->key_size;
+    memcpy(key, data, key_bytes);
+    const size_t length = strlen(key);
+    for (size_t i = length; i < key_bytes; i++)
+        if (key[i] != '\0')
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "%s: the key of row %zu goes on after its "
+                                 "end",
+                                 name, row);
+    if (length == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: row %zu has no key", name, row);
+    uint32_t words[2], bits;
+    memcpy(words, data + key_bytes, 8);
+    memcpy(&bits, data + key_bytes + 10, 4);
+    const uint8_t top1 = data[key_bytes + 8], top5 = data[key_bytes + 9];
+    struct dl2_prediction *out = &table->rows[row];
+    bits = le32toh(bits);
+    out->target = (int32_t)le32toh(words[0]);
+    out->predicted = (int32_t)le32toh(words[1]);
+    out->top1 = top1;
+    out->top5 = top5;
+    memcpy(&out->loss, &bits, 4);
+    const bool known = out->predicted >= 0;
+    if (top1 > 1 || top5 > 1 || top1 > top5 || out->predicted < -1 || out->target < -1 ||
+        top1 != (known && out->predicted == out->target))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: row %zu contradicts itself: target %d, predicted %d, top1 %u, "
+                             "top5 %u",
+                             name, row, out->target, out->predicted, top1, top5);
+    table->known += known;
+    table->right += top1;
+    return DL2_OK;
+}
+
+static int compare_keys(const void *a, const void *b, void *table)
+{
+    return strcmp(key_of(table, *(const uint32_t *)a), key_of(table, *(const uint32_t *)b));
+}
+
+static int sort_rows(const char *name, struct dl2_prediction_table *table, struct dl2_error *error)
+{
+    bool sorted = true;
+    for (size_t i = 0; i < table->count; i++) {
+        table->order[i] = (uint32_t)i;
+        sorted &= i == 0 || strcmp(key_of(table, i - 1), key_of(table, i)) < 0;
+    }
+    if (sorted)
+        return DL2_OK;
+    qsort_r(table->order, table->count, sizeof *table->order, compare_keys, table);
+    for (size_t i = 1; i < table->count; i++)
+        if (strcmp(key_of(table, table->order[i - 1]), key_of(table, table->order[i])) == 0)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "%s: the key %s comes twice", name,
+                                 key_of(table, table->order[i]));
+    return DL2_OK;
+}
+
+int dl2_prediction_table_parse(const void *data, size_t size, const char *name,
+                               struct dl2_prediction_table *table, struct dl2_error *error)
+{
+    *table = (struct dl2_prediction_table){0};
+    size_t header = 0, key_bytes = 0, rows = 0, body;
+    DL2_TRY(read_header(data, size, name, &header, &key_bytes, &rows, error));
+    if (key_bytes == 0 || rows == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: a table without %s", name,
+                             rows ? "keys" : "rows");
+    if (!dl2_size_mul(rows, key_bytes + COLUMN_BYTES, &body) || body != size - header)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: %zu bytes, which is not %zu rows of %zu after a header of %zu",
+                             name, size, rows, key_bytes + COLUMN_BYTES, header);
+    table->count = rows;
+    table->key_size = key_bytes + 1;
+    table->keys = dl2_calloc(rows, table->key_size);
+    table->rows = dl2_calloc(rows, sizeof *table->rows);
+    table->order = dl2_calloc(rows, sizeof *table->order);
+    if (!table->keys || !table->rows || !table->order)
+        return dl2_error_memory(error, "%s: %zu predictions", name, rows);
+    for (size_t row = 0; row < rows; row++)
+        DL2_TRY(read_row((const uint8_t *)data + header + row * (key_bytes + COLUMN_BYTES),
+                         key_bytes, row, name, table, error));
+    return sort_rows(name, table, error);
+}
+
+int dl2_prediction_table_read(const char *path, struct dl2_prediction_table *table,
+                              struct dl2_error *error)
+{
+    *table = (struct dl2_prediction_table){0};
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    int status = dl2_file_read(path, DL2_PREDICTIONS_MAX_BYTES, &bytes, error);
+    if (status == DL2_OK)
+        status = dl2_prediction_table_parse(bytes.data, bytes.size, path, table, error);
+    dl2_bytes_free(&bytes);
+    return status;
+}
+
+void dl2_prediction_table_free(struct dl2_prediction_table *table)
+{
+    free(table->keys);
+    free(table->rows);
+    free(table->order);
+    *table = (struct dl2_prediction_table){0};
+}
+
+int dl2_prediction_table_join(const struct dl2_prediction_table *reference,
+                              const struct dl2_prediction_table *own, size_t *found,
+                              struct dl2_error *error)
+{
+    size_t pairs = 0;
+    for (size_t i = 0, k = 0; i < reference->count; i++) {
+        const size_t row = reference->order[i];
+        int order = -1;
+        while (k < own->count &&
+               (order = strcmp(key_of(own, own->order[k]), key_of(reference, row))) < 0)
+            k++;
+        found[row] = k < own->count && order == 0 ? own->order[k] : own->count;
+        if (found[row] == own->count)
+            continue;
+        const int32_t target = reference->rows[row].target, other = own->rows[found[row]].target;
+        if (target != other)
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "%s is of class %d there and of class %d here: the datasets "
+                                 "differ",
+                                 key_of(reference, row), target, other);
+        pairs++;
+    }
+    if (!pairs)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "no image in common: %s here, %s there",
+                             key_of(own, 0), key_of(reference, 0));
+    return DL2_OK;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The reader of predictions on any bytes. */
+#include "report/prediction_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool well)
+{
+    if (!well)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct dl2_prediction_table table;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_prediction_table_parse(data, size, "fuzz.npy", &table, &error) < 0) {
+        must(strstr(error.message, "fuzz.npy"));
+        dl2_prediction_table_free(&table);
+        return 0;
+    }
+    /* What was accepted pairs with itself, row by row, and adds up. */
+    size_t *found = calloc(table.count, sizeof *found), right = 0;
+    must(found && dl2_prediction_table_join(&table, &table, found, &error) == DL2_OK);
+    for (size_t i = 0; i < table.count; i++) {
+        must(found[i] == i && table.keys[i * table.key_size] != '\0');
+        right += table.rows[i].top1;
+    }
+    must(right == table.right && table.right <= table.known && table.known <= table.count);
+    free(found);
+    dl2_prediction_table_free(&table);
+    return 0;
+}

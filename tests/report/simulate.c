@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Does the report keep its promises? Studies are drawn whose truth is known, analysed as real ones
+ * are, and counted: how often is any variant recommended that loses more than the tolerance, and
+ * how often do the intervals hold the truth?
+ *
+ *   simulate [STUDIES]     of each kind; without, as many of some kinds as a test has time for
+ *
+ * An image is right in a training if its ease + the variant's effect on it + the training's luck +
+ * chance is above 0, all four normally distributed. So seeds and images are crossed, and a
+ * variant's true loss is known exactly. Each kind of study states what that makes of it: the share
+ * of images that two seeds of one variant disagree on, and the standard deviation of top-1 over
+ * seeds, both measured in the drawn studies.
+ */
+#include "common/random.h"
+#include "common/stats.h"
+#include "report/analysis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_CODECS = 3,
+    QUALITIES = 3,
+    MOST_VARIANTS = 1 + MOST_CODECS * QUALITIES,
+    MOST_SEEDS = 8
+};
+
+#define TOLERANCE 1.0 /* points */
+
+struct kind {
+    const char *name;
+    size_t studies;               /* in a test; 0: none */
+    size_t images, codecs, seeds; /* seeds 0: they are added until all is decided */
+    double chance;                /* of a cell; an image's ease has a standard deviation of 1 */
+    double luck;                  /* of a training */
+    double effect;                /* of a variant on an image */
+    double unequal; /* the luck of each codec's smallest variant, in that of the others */
+    double loss[MOST_CODECS][QUALITIES]; /* points, from the largest file to the smallest */
+};
+
+/* Losses are at the tolerance, where a wrong claim is most likely, or none, or far beyond. */
+#define ALL_AT_LIMIT                                                                               \
+    {                                                                                              \
+        {1, 1, 1}, {1, 1, 1},                                                                      \
+        {                                                                                          \
+            1, 1, 1                                                                                \
+        }                                                                                          \
+    }
+#define ONE_AT_LIMIT                                                                               \
+    {                                                                                              \
+        {0, 0, 0}, {0, 0, 1},                                                                      \
+        {                                                                                          \
+            0, 0, 0                                                                                \
+        }                                                                                          \
+    }
+#define STAIRS                                                                                     \
+    {                                                                                              \
+        {0, 1, 4}, {0, 0, 1},                                                                      \
+        {                                                                                          \
+            1, 4, 9                                                                                \
+        }                                                                                          \
+    }
+
+static const struct kind kinds[] = {
+    {"2 seeds, all at the limit", 300, 500, 2, 2, 0.12, 0.01, 0.2, 1, ALL_AT_LIMIT},
+    {"2 seeds, one at the limit", 300, 2000, 2, 2, 0.12, 0.02, 0.2, 1, ONE_AT_LIMIT},
+    {"3 seeds, all at the limit", 300, 500, 3, 3, 0.12, 0.01, 0.2, 1, ALL_AT_LIMIT},
+    {"3 seeds, one at the limit", 300, 2000, 2, 3, 0.2, 0.02, 0.1, 1, ONE_AT_LIMIT},
+    {"3 seeds, stairs", 300, 2000, 3, 3, 0.12, 0.02, 0.2, 1, STAIRS},
+    {"5 seeds, all at the limit", 300, 500, 2, 5, 0.2, 0.02, 0.2, 1, ALL_AT_LIMIT},
+    {"5 seeds, one at the limit", 300, 2000, 2, 5, 0.12, 0.02, 0.1, 1, ONE_AT_LIMIT},
+    {"2 to 8 seeds, all at the limit", 60, 500, 2, 0, 0.12, 0.01, 0.2, 1, ALL_AT_LIMIT},
+    {"2 to 8 seeds, one at the limit", 0, 2000, 2, 0, 0.12, 0.02, 0.1, 1, ONE_AT_LIMIT},
+    {"2 to 8 seeds, stairs", 0, 2000, 3, 0, 0.12, 0.02, 0.2, 1, STAIRS},
+    {"3 seeds, unequal noise", 0, 2000, 2, 3, 0.12, 0.02, 0.2, 3, ONE_AT_LIMIT},
+    {"5 seeds, unequal noise", 0, 2000, 2, 5, 0.12, 0.02, 0.2, 3, ONE_AT_LIMIT},
+    {"3 seeds, 10,000 images", 0, 10000, 2, 3, 0.12, 0.02, 0.1, 1, ONE_AT_LIMIT},
+};
+
+static const struct dl2_looks growing = {7, {2, 3, 4, 5, 6, 7, 8}};
+
+struct drawing {
+    struct dl2_study study;
+    struct dl2_study_variant variants[MOST_VARIANTS];
+    struct dl2_study_run runs[MOST_VARIANTS * MOST_SEEDS];
+    char names[MOST_VARIANTS][16], codecs[MOST_CODECS][8], *archs[1];
+    uint8_t *correct[MOST_VARIANTS][MOST_SEEDS];
+    double top1[MOST_VARIANTS][MOST_SEEDS];
+    double truth[MOST_VARIANTS];     /* the difference over all seeds and images, points */
+    double of_images[MOST_VARIANTS]; /* over all seeds, with the drawn images */
+    size_t trained[MOST_VARIANTS];   /* seeds that there are */
+    double *ease;
+};
+
+static double normal_above(double z)
+{
+    return erfc(-z / sqrt(2)) / 2;
+}
+
+/* Where ease is centred: 75% of the images are right in the original. */
+#define CENTRE 0.6745
+
+static double luck_of(const struct kind *kind, size_t v)
+{
+    return v && (v - 1) % QUALITIES == QUALITIES - 1 ? kind->luck * kind->unequal : kind->luck;
+}
+
+/* The shift of ease that makes the true difference what the kind says. */
+static double shift_of(const struct kind *kind, size_t v, double *scale)
+{
+    const double luck = luck_of(kind, v);
+    const double all =
+        sqrt(1 + kind->chance * kind->chance + luck * luck + (v ? kind->effect * kind->effect : 0));
+    const double original = sqrt(1 + kind->chance * kind->chance + kind->luck * kind->luck);
+    const double right = normal_above(CENTRE / original) -
+                         (v ? kind->loss[(v - 1) / QUALITIES][(v - 1) % QUALITIES] / 100 : 0);
+    *scale = sqrt(kind->chance * kind->chance + luck * luck);
+    return -dl2_student_quantile(right, INFINITY) * all;
+}
+
+static void draw_study(const struct kind *kind, struct dl2_random *random, struct drawing *drawn)
+{
+    const size_t variants = 1 + kind->codecs * QUALITIES;
+    const size_t seeds = kind->seeds ? kind->seeds : MOST_SEEDS;
+    for (size_t i = 0; i < kind->images; i++)
+        drawn->ease[i] = dl2_random_normal(random);
+    double original = 0;
+    for (size_t v = 0; v < variants; v++) {
+        double scale, right = 0, luck[MOST_SEEDS];
+        size_t sums[MOST_SEEDS] = {0};
+        const double shift = shift_of(kind, v, &scale);
+        for (size_t s = 0; s < seeds; s++)
+            luck[s] = luck_of(kind, v) * dl2_random_normal(random);
+        for (size_t i = 0; i < kind->images; i++) {
+            const double ease =
+                drawn->ease[i] + shift + (v ? kind->effect * dl2_random_normal(random) : 0);
+            right += normal_above(ease / scale);
+            /* Most images are so easy or so hard that chance does not reach them. */
+            for (size_t s = 0; s < seeds; s++) {
+                const double now = ease + luck[s];
+                const bool sure = fabs(now) > 6 * kind->chance;
+                drawn->correct[v][s][i] =
+                    now + (sure ? 0 : kind->chance * dl2_random_normal(random)) > 0;
+                sums[s] += drawn->correct[v][s][i];
+            }
+        }
+        for (size_t s = 0; s < seeds; s++)
+            drawn->top1[v][s] = (double)sums[s] / (double)kind->images;
+        right *= 100 / (double)kind->images;
+        original = v ? original : right;
+        drawn->of_images[v] = right - original;
+        drawn->truth[v] = v ? -kind->loss[(v - 1) / QUALITIES][(v - 1) % QUALITIES] : 0;
+        drawn->trained[v] = kind->seeds ? kind->seeds : growing.seeds[0];
+    }
+}
+
+/* The study as far as it was trained. */
+static void assemble(const struct kind *kind, struct drawing *drawn)
+{
+    struct dl2_study *study = &drawn->study;
+    *study = (struct dl2_study){.variants = drawn->variants,
+                                .variant_count = 1 + kind->codecs * QUALITIES,
+                                .runs = drawn->runs,
+                                .archs = drawn->archs,
+                                .arch_count = 1};
+    drawn->archs[0] = drawn->names[0];
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const size_t codec = v ? (v - 1) / QUALITIES : 0;
+        snprintf(drawn->names[v], sizeof drawn->names[v], v ? "variant-%zu" : "raw", v);
+        snprintf(drawn->codecs[codec], sizeof drawn->codecs[codec], "codec%zu", codec);
+        const double ratio = v ? 0.9 / (double)(2 + (v - 1) % QUALITIES) - 0.01 * (double)codec : 1;
+        drawn->variants[v] = (struct dl2_study_variant){.name = drawn->names[v],
+                                                        .codec = v ? drawn->codecs[codec] : "raw",
+                                                        .bytes = 1e6 * ratio,
+                                                        .ratio = ratio,
+                                                        .load_rate = NAN};
+        for (size_t s = 0; s < drawn->trained[v]; s++)
+            drawn->runs[study->run_count++] =
+                (struct dl2_study_run){.variant = v,
+                                       .arch = drawn->archs[0],
+                                       .seed = s + 1,
+                                       .top1 = drawn->top1[v][s],
+                                       .correct = drawn->correct[v][s],
+                                       .images = kind->images};
+    }
+}
+
+static void must(bool well, const char *what)
+{
+    if (!well) {
+        fprintf(stderr, "simulate: %s\n", what);
+        exit(1);
+    }
+}
+
+static void analyse_drawing(const struct kind *kind, struct drawing *drawn,
+                            struct dl2_analysis *analysis)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    assemble(kind, drawn);
+    must(dl2_analyse(&drawn->study, drawn->archs[0], TOLERANCE, kind->seeds ? NULL : &growing,
+                     analysis, &error) == DL2_OK,
+         error.message);
+}
+
+/* Adds seeds to what is open until nothing is, or all seeds are there. Returns the trainings. */
+static size_t train_until_decided(const struct kind *kind, struct drawing *drawn,
+                                  struct dl2_analysis *analysis)
+{
+    size_t trainings = 0;
+    for (size_t look = 0;; look++) {
+        analyse_drawing(kind, drawn, analysis);
+        bool any = false;
+        for (size_t v = 1; !kind->seeds && v < drawn->study.variant_count; v++) {
+            const size_t more = dl2_analysis_seeds_wanted(analysis, v);
+            any |= more > drawn->trained[v];
+            drawn->trained[v] = more > drawn->trained[v] ? more : drawn->trained[v];
+        }
+        if (!any)
+            break;
+        drawn->trained[0] = growing.seeds[look + 1];
+        dl2_analysis_free(analysis);
+    }
+    for (size_t v = 0; v < drawn->study.variant_count; v++)
+        trainings += drawn->trained[v];
+    return trainings;
+}
+
+struct tally {
+    size_t studies, wrong, claims, trainings, pooled;
+    size_t intervals, hold_both, hold_training;
+    double flips, deviation;
+};
+
+static void count_study(const struct kind *kind, const struct drawing *drawn,
+                        const struct dl2_analysis *analysis, struct tally *tally)
+{
+    bool wrong = false;
+    for (size_t v = 1; v < drawn->study.variant_count; v++) {
+        const struct dl2_comparison *comparison = &analysis->comparisons[v];
+        const bool within = comparison->verdict == DL2_VERDICT_WITHIN;
+        wrong |= within && drawn->truth[v] <= -TOLERANCE;
+        tally->claims += within;
+        tally->intervals++;
+        tally->hold_both += fabs(comparison->difference - drawn->truth[v]) <= comparison->half_both;
+        tally->hold_training +=
+            fabs(comparison->difference - drawn->of_images[v]) <= comparison->half;
+    }
+    tally->studies++;
+    tally->wrong += wrong;
+    tally->pooled += analysis->pooled;
+    size_t flips = 0;
+    for (size_t i = 0; i < kind->images; i++)
+        flips += drawn->correct[0][0][i] != drawn->correct[0][1][i];
+    tally->flips += (double)flips / (double)kind->images;
+    const double step = 100 * (drawn->top1[0][0] - drawn->top1[0][1]);
+    tally->deviation += step * step / 2;
+}
+
+/* 4 standard errors: fails by chance once in thirty thousand. */
+static bool above(double share, double limit, double count)
+{
+    return share > limit + 4 * sqrt(limit * (1 - limit) / count);
+}
+
+static bool report_kind(const struct kind *kind, const struct tally *tally)
+{
+    const double studies = (double)tally->studies, intervals = (double)tally->intervals;
+    const double wrong = (double)tally->wrong / studies;
+    const double both = (double)tally->hold_both / intervals;
+    const double training = (double)tally->hold_training / intervals;
+    printf("%-32s %6zu images, %4.1f%% flip, seed sd %.2f: wrong %.2f%%, both %.1f%%, training "
+           "%.1f%%, pooled %.0f%%, %.1f claims, %.1f trainings a study\n",
+           kind->name, kind->images, 100 * tally->flips / studies, sqrt(tally->deviation / studies),
+           100 * wrong, 100 * both, 100 * training, 100 * (double)tally->pooled / studies,
+           (double)tally->claims / studies, (double)tally->trainings / studies);
+    bool well = !above(wrong, DL2_CLAIMS_LEVEL, studies);
+    /* Variants of a study share the original, so that studies count and not intervals. Seeds that
+     * are added until all is decided favour the lucky ones; what they promise is the claims. */
+    if (kind->seeds && kind->unequal == 1) {
+        well &= !above(0.93, both, studies) && !above(both, 0.97, studies);
+        well &= !above(0.93, training, studies) && !above(training, 0.97, studies);
+    }
+    return well;
+}
+
+int main(int argc, char **argv)
+{
+    static struct drawing drawn;
+    bool well = true;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const struct kind *kind = &kinds[k];
+        const size_t studies = argc > 1 ? strtoul(argv[1], NULL, 10) : kind->studies;
+        if (!studies)
+            continue;
+        struct tally tally = {0};
+        uint8_t *cells = calloc(MOST_VARIANTS * MOST_SEEDS, kind->images);
+        drawn.ease = calloc(kind->images, sizeof *drawn.ease);
+        must(cells && drawn.ease, "out of memory");
+        for (size_t i = 0; i < MOST_VARIANTS * MOST_SEEDS; i++)
+            drawn.correct[i / MOST_SEEDS][i % MOST_SEEDS] = cells + i * kind->images;
+        for (size_t n = 0; n < studies; n++) {
+            struct dl2_random random;
+            struct dl2_analysis analysis;
+            dl2_random_init(&random, 1, DL2_RANDOM_TEST, k, n);
+            draw_study(kind, &random, &drawn);
+            tally.trainings += train_until_decided(kind, &drawn, &analysis);
+            count_study(kind, &drawn, &analysis, &tally);
+            dl2_analysis_free(&analysis);
+        }
+        well &= report_kind(kind, &tally);
+        fflush(stdout);
+        free(cells);
+        free(drawn.ease);
+    }
+    puts(well ? "all within bounds" : "OUT OF BOUNDS");
+    return !well;
+}
