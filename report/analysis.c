@@ -453,6 +453,13 @@ static void say_what_blocks(struct writer *writer, const struct dl2_study *study
         say(writer, " Its own interval is within, but not by enough for one of several claims.");
 }
 
+/* To two digits. */
+static double round_up(double count)
+{
+    const double step = pow(10, floor(log10(count)) - 1);
+    return step * ceil(count / step);
+}
+
 /* How many seeds would show it with a probability of 80%, if what was measured holds. */
 static void say_what_would_tell(struct writer *writer, const struct dl2_analysis *analysis,
                                 const struct dl2_comparison *comparison)
@@ -484,9 +491,9 @@ static void say_what_would_tell(struct writer *writer, const struct dl2_analysis
             needed);
     else if (images > (double)comparison->images)
         say(writer,
-            " Seeds alone can't tell: with a probability of 80%%, about %.2g validation "
-            "images or more would show it, if what was measured holds.",
-            images);
+            " Seeds alone can't tell: with a probability of 80%%, about %.0f validation images or "
+            "more would show it, if what was measured holds.",
+            round_up(images));
     else
         say(writer, " The interval is wide: more seeds would narrow it.");
 }
@@ -625,6 +632,7 @@ int dl2_analyse(const struct dl2_study *study, const char *arch, double toleranc
     for (size_t v = 0; v < study->variant_count; v++) {
         struct dl2_comparison *comparison = &analysis->comparisons[v];
         const struct stretch own = find_runs(study, arch, v);
+        comparison->blocker = v;
         comparison->top1 = estimate(own, 100, offsetof(struct dl2_study_run, top1), scratch);
         comparison->top5 = estimate(own, 100, offsetof(struct dl2_study_run, top5), scratch);
         comparison->train_rate =

@@ -206,6 +206,8 @@ static int collect_made(struct dl2_study *study, const struct dl2_study_selectio
             continue;
         }
         variant->made = made;
+        struct stat info;
+        variant->made_ns = stat(path, &info) == 0 ? dl2_mtime_ns(&info) : 0;
         if (json_is_false(json_object_get(made, "complete")))
             status = add_text(&study->unfinished, &study->unfinished_count, path, error);
         if (status == DL2_OK)
@@ -625,6 +627,136 @@ static json_t *settings_of(const struct dl2_study_run *run)
     return settings;
 }
 
+static void free_run(struct dl2_study_run *run)
+{
+    free(run->arch);
+    free(run->path);
+    free(run->val_top1);
+    free(run->correct);
+    json_decref(run->report);
+}
+
+/* ---- Variants that were made alike */
+
+/* What a variant was made from, or with: what variants that are compared agree on. A new reference;
+ * NULL: nothing to compare by. */
+static json_t *origin_of(const struct dl2_study_variant *variant, bool settings)
+{
+    if (!variant->made)
+        return NULL;
+    if (settings)
+        return json_incref(json_object_get(variant->made, "options"));
+    /* An image that failed is missing in the sums. */
+    if (json_array_size(json_object_get(variant->made, "failed")))
+        return NULL;
+    json_t *origin = json_object();
+    json_object_set(origin, "images", json_object_get(variant->made, "images"));
+    json_object_set(origin, "source_bytes", json_object_get(variant->made, "source_bytes"));
+    return origin;
+}
+
+static void remove_run(struct dl2_study *study, size_t index)
+{
+    free_run(&study->runs[index]);
+    memmove(&study->runs[index], &study->runs[index + 1],
+            (study->run_count - index - 1) * sizeof *study->runs);
+    study->run_count--;
+}
+
+/* Leaves out the trainings on a variant, if there are any. */
+static int leave_out_variant(struct dl2_study *study, size_t variant, const char *how,
+                             const char *difference, struct dl2_error *error)
+{
+    bool any = false;
+    for (size_t i = study->run_count; i-- > 0;)
+        if (study->runs[i].variant == variant) {
+            remove_run(study, i);
+            any = true;
+        }
+    return any ? leave_out(study, error, "trainings on %s: it was made %s, %s",
+                           study->variants[variant].name, how, difference)
+               : DL2_OK;
+}
+
+/* The variant whose origin most of its peers share; of equally many, the newest. */
+static size_t find_usual(const struct dl2_study *study, json_t *const *origins, const char *codec)
+{
+    size_t usual = study->variant_count, most = 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        size_t same = 0;
+        char difference[8];
+        if (!origins[v] || (codec && strcmp(study->variants[v].codec, codec) != 0))
+            continue;
+        for (size_t w = 0; w < study->variant_count; w++) {
+            if (!origins[w] || (codec && strcmp(study->variants[w].codec, codec) != 0))
+                continue;
+            describe_difference(origins[w], origins[v], difference, sizeof difference);
+            same += !difference[0];
+        }
+        if (same > most ||
+            (same == most && study->variants[v].made_ns > study->variants[usual].made_ns)) {
+            usual = v;
+            most = same;
+        }
+    }
+    return usual;
+}
+
+/*
+ * Leaves out trainings on variants that were made from other images than the others (with other
+ * `settings`: than the others of their codec).
+ */
+static int compare_variants_made(struct dl2_study *study, bool settings, struct dl2_error *error)
+{
+    const size_t count = study->variant_count;
+    json_t **origins = dl2_calloc(count + 1, sizeof *origins);
+    if (!origins)
+        return dl2_error_memory(error, "%zu variants", count);
+    for (size_t v = 0; v < count; v++)
+        origins[v] = origin_of(&study->variants[v], settings);
+    int status = DL2_OK;
+    for (size_t v = 0; status == DL2_OK && v < count; v++) {
+        const size_t usual = find_usual(study, origins, settings ? study->variants[v].codec : NULL);
+        char difference[1024] = "";
+        if (origins[v] && usual < count)
+            describe_difference(origins[v], origins[usual], difference, sizeof difference);
+        if (difference[0])
+            status = leave_out_variant(study, v,
+                                       settings ? "with other settings than others of its codec"
+                                                : "from other images than other variants",
+                                       difference, error);
+    }
+    for (size_t v = 0; v < count; v++)
+        json_decref(origins[v]);
+    free(origins);
+    return status;
+}
+
+/* Leaves out trainings on files that the variant had before: the newest training has today's. */
+static int compare_files(struct dl2_study *study, struct dl2_error *error)
+{
+    for (size_t i = study->run_count; i-- > 0;) {
+        const struct dl2_study_run *run = &study->runs[i], *newest = run;
+        for (size_t k = 0; k < study->run_count; k++) {
+            const struct dl2_study_run *other = &study->runs[k];
+            if (other->variant == run->variant && strcmp(other->arch, run->arch) == 0 &&
+                other->made_ns > newest->made_ns)
+                newest = other;
+        }
+        const double own = dl2_json_get_real(run->report, "train_bytes", NAN);
+        const double today = dl2_json_get_real(newest->report, "train_bytes", NAN);
+        if (!(own < today || own > today))
+            continue;
+        DL2_TRY(leave_out(study, error,
+                          "%s, %s, seed %llu: trained on other files than the variant's newest "
+                          "training, train_bytes is %.0f, not %.0f",
+                          study->variants[run->variant].name, run->arch,
+                          (unsigned long long)run->seed, own, today));
+        remove_run(study, i);
+    }
+    return DL2_OK;
+}
+
 /* Runs of a network that have the same settings. */
 struct group {
     size_t first, of_raw, all;
@@ -695,15 +827,6 @@ static int compare_images(struct dl2_study *study, const struct dl2_study_run *r
                  : "the original",
              reference->train_images, reference->val_images);
     return add_failure(study, "train", of, what, text, error);
-}
-
-static void free_run(struct dl2_study_run *run)
-{
-    free(run->arch);
-    free(run->path);
-    free(run->val_top1);
-    free(run->correct);
-    json_decref(run->report);
 }
 
 /* Leaves out the network's runs that differ from the others in more than data and seed. */
@@ -898,8 +1021,11 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     }
     read_figures(study);
     DL2_TRY(sort_all(study, error));
+    DL2_TRY(compare_variants_made(study, false, error));
+    DL2_TRY(compare_variants_made(study, true, error));
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(compare_trainings(study, study->archs[a], error));
+    DL2_TRY(compare_files(study, error));
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(collect_predictions(study, study->archs[a], error));
     return compare_loading(study, error);

@@ -5,8 +5,9 @@
  *
  * A folder may hold results of several studies: with other codecs, seeds or epochs. Only those that
  * were asked for are taken, and of them only those that can be compared: trainings of one network
- * that differ in nothing but data, seed and what can't bear on accuracy, and loading that was
- * measured as the original's was. All else is named in `left_out`.
+ * that differ in nothing but data, seed and what can't bear on accuracy, on variants that were made
+ * from the same images with the same settings, and loading that was measured as the original's was.
+ * All else is named in `left_out`.
  *
  * Figures are NAN where they aren't known.
  */
@@ -25,6 +26,7 @@ struct dl2_study_variant {
     const char *codec; /* "jpeg"; "raw" */
     int quality;       /* 1 to 100; 0 where there is none */
     json_t *made;      /* dl2-variant/1, or NULL (always for raw) */
+    int64_t made_ns;   /* that file's modification time */
     json_t *scored;    /* its entry of dl2-quality/1 without the images, or NULL */
     json_t *loaded;    /* dl2-load/1, or NULL */
     double images, pixels, bytes, bits_per_pixel;

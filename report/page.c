@@ -196,6 +196,87 @@ static void write_short_of_seeds(struct dl2_html *html, const struct dl2_page *p
         }
 }
 
+/* What the verdicts mean. */
+static void write_rules(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_analysis *first = &page->analyses[0];
+    dl2_html_format(html,
+                    "Tolerance: %g point%s of top-1 accuracy, the share of validation images whose "
+                    "class the network found. “Within” is claimed: each codec's variants are "
+                    "tested from the largest file to the smallest, the first that fails ends its "
+                    "codec, and the probability that any claim is wrong is at most 2.5%%",
+                    page->tolerance, page->tolerance == 1 ? "" : "s");
+    if (first->codecs > 1)
+        dl2_html_format(html, ", shared by %zu codecs", first->codecs);
+    dl2_html_format(html, ". “Could be”: the measured difference is within, but it is not claimed; "
+                          "“looks worse”: the measured difference is beyond, but its interval "
+                          "reaches within; “worse”: all of its interval is beyond. Intervals are "
+                          "95%%, of each variant by itself. ");
+    if (first->looks.count < 2)
+        return;
+    dl2_html_format(html, "Seeds were added to what was undecided, with looks after ");
+    for (size_t i = 0; i < first->looks.count; i++)
+        dl2_html_format(html, "%s%zu",
+                        !i                           ? ""
+                        : i + 1 < first->looks.count ? ", "
+                                                     : " and ",
+                        first->looks.seeds[i]);
+    dl2_html_format(html, "; all looks share the 2.5%%. ");
+}
+
+static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
+{
+    if (first->seeds < 2) {
+        dl2_html_format(html, "One training each can't tell chance from effect. ");
+        return;
+    }
+    if (!isfinite(first->noise.deviation))
+        return;
+    dl2_html_format(html,
+                    "Trainings from %zu seeds each, compared seed by seed; the noise of a single "
+                    "training, estimated from all variants together (%zu degrees of freedom), is "
+                    "%.2f points. ",
+                    first->seeds, first->noise.freedom, first->noise.deviation);
+    if (!first->pooled)
+        dl2_html_format(html,
+                        "It differs between variants (p = %.3f), so each variant is judged by its "
+                        "own, which takes more seeds. ",
+                        first->noise.homogeneity);
+    else if (first->seeds < 4)
+        dl2_html_format(html, "With so few seeds the intervals are wide. ");
+}
+
+/* Which intervals cover the choice of validation images. */
+static void write_images(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    size_t with = 0, without = 0;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            if (comparison->verdict != DL2_VERDICT_NONE)
+                *(comparison->images ? &with : &without) += 1;
+        }
+    double val = NAN;
+    for (size_t i = 0; i < study->run_count && !(val > 0); i++)
+        val = study->runs[i].val_images;
+    if (!(val > 0))
+        return;
+    if (with)
+        dl2_html_format(html,
+                        "Verdicts and the table's intervals count both sources of chance: new "
+                        "trainings, and new validation images in place of these %.0f. ",
+                        val);
+    if (with && without)
+        dl2_html_format(html, "Where predictions are missing they count the trainings alone. ");
+    else if (without)
+        dl2_html_format(html,
+                        "The trainings kept no predictions (earlier versions keep none), so the "
+                        "intervals tell of the chance of training alone, not of the choice of the "
+                        "%.0f validation images, of which one is %.2g points. ",
+                        val, 100 / val);
+}
+
 static void write_answer(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
@@ -215,36 +296,11 @@ static void write_answer(struct dl2_html *html, const struct dl2_page *page)
                      false);
     }
     dl2_html_markup(html, "</div>\n");
-    const struct dl2_analysis *first = &page->analyses[0];
     dl2_html_markup(html, "<p class='note'>");
-    dl2_html_format(html,
-                    "Tolerance: %g point%s of top-1 accuracy. “Within” means that the whole 95%% "
-                    "interval of the difference to the original is; “could be”, that the measured "
-                    "difference is, but the interval reaches beyond; “looks worse”, that the "
-                    "measured difference is not, but the interval reaches within; “worse”, that "
-                    "all of it is beyond. Top-1 accuracy is the share of validation images whose "
-                    "class the network found. ",
-                    page->tolerance, page->tolerance == 1 ? "" : "s");
-    if (first->seeds < 2)
-        dl2_html_format(html, "One training each can't tell chance from effect. ");
-    else if (isfinite(first->noise.deviation))
-        dl2_html_format(
-            html,
-            "Trainings from %zu seeds each, compared seed by seed; the noise of a single "
-            "training, estimated from all variants together (%zu degrees of freedom), is "
-            "%.2f points. %s",
-            first->seeds, first->noise.freedom, first->noise.deviation,
-            first->seeds < 4 ? "With so few seeds the intervals are wide. " : "");
+    write_rules(html, page);
+    write_noise(html, &page->analyses[0]);
     write_short_of_seeds(html, page);
-    double val = NAN;
-    for (size_t i = 0; i < study->run_count && !(val > 0); i++)
-        val = study->runs[i].val_images;
-    if (val > 0)
-        dl2_html_format(
-            html,
-            "The intervals tell of the chance in training, not of the choice of the %.0f "
-            "validation images, of which one is %.2g points.",
-            val, 100 / val);
+    write_images(html, page);
     dl2_html_markup(html, "</p>\n");
 }
 
@@ -294,10 +350,11 @@ static void write_variants(struct dl2_html *html, const struct dl2_page *page)
             dl2_html_markup(html, "</td><td class='l'>");
             if (comparison->verdict != DL2_VERDICT_NONE) {
                 dl2_html_format(html, "%s ", with_sign(comparison->difference, text[0]));
-                if (isfinite(comparison->half))
+                const double half = dl2_comparison_half(comparison);
+                if (isfinite(half))
                     dl2_html_element(html, "small", "(%s to %s)",
-                                     with_sign(comparison->difference - comparison->half, text[1]),
-                                     with_sign(comparison->difference + comparison->half, text[2]));
+                                     with_sign(comparison->difference - half, text[1]),
+                                     with_sign(comparison->difference + half, text[2]));
                 dl2_html_markup(html, " ");
                 dl2_html_element(html, badge_class(comparison->verdict), "%s",
                                  dl2_verdict_text(comparison->verdict));

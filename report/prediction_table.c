@@ -135,8 +135,7 @@ static int read_row(const uint8_t *data, size_t key_bytes, size_t row, const cha
     out->top5 = top5;
     memcpy(&out->loss, &bits, 4);
     const bool known = out->predicted >= 0;
-    if (top1 > 1 || top5 > 1 || top1 > top5 || out->predicted < -1 || out->target < -1 ||
-        top1 != (known && out->predicted == out->target))
+    if (top1 > 1 || top5 > 1 || top1 > top5 || out->predicted < -1 || (top5 && !known))
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: row %zu contradicts itself: target %d, predicted %d, top1 %u, "
                              "top5 %u",

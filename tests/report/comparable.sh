@@ -158,4 +158,32 @@ says "$page" "<tr><th>original</th><td class='l'>small</td><td>800<small> ± 0</
     "<td>6.2<small> ± 0.0</small><small> shared</small></td><td>–</td></tr>"
 silent "$work/page/plots/timeline-small-jpeg-50.dat" " 250" " 95 "
 says "$work/page/plots/timeline-small-raw.dat" "1 200 50 90 50 2 4 250"
+
+# A variant that was made from other images, or with other settings, than its like: its trainings and
+# what is made of them are left out. So are trainings on files that a variant had before.
+rm -r "$study"
+for name in jpeg-50 jpeg-60 jpeg-70 webp-50 webp-60; do
+    variant "$study" $name "${name%-*}" "${name#*-}" "${name#*-}0000" 30.9 0.915 2900
+    for seed in 1 2 3; do training "$study" $name small $seed "0.70$seed"; done
+done
+for seed in 1 2 3; do training "$study" raw small $seed "0.70$seed"; done
+edit() { sed "$2" "$1" >"$work/edited" && cat "$work/edited" >"$1" || fail "$1"; }
+edit "$study/variants/jpeg-60/dl2-variant.json" 's/"source_bytes": 2/"source_bytes": 3/'
+edit "$study/variants/webp-60/dl2-variant.json" 's/"options": {}/"options": {"effort": 9}/'
+edit "$study/variants/webp-50/dl2-variant.json" 's/"options": {}/"options": {"effort": 4}/'
+touch -d 2001-01-01 "$study/variants/webp-50/dl2-variant.json"
+edit "$study/train/jpeg-70/small/seed-2/experiment_report.json" 's/"train_bytes": 1/"train_bytes": 2/'
+touch -d 2001-01-01 "$study/train/jpeg-70/small/seed-2/experiment_report.json"
+expect 0 report "$study"
+for text in "trainings on jpeg-60: it was made from other images than other variants, source_bytes is 30000000, not 20000000" \
+    "trainings on webp-50: it was made with other settings than others of its codec, effort is 4, not 9" \
+    "jpeg-70, small, seed 2: trained on other files than the variant&#39;s newest training, train_bytes is 2, not 1"; do
+    says "$page" "<li>$text</li>"
+done
+[ "$(grep -c 'left out' "$work/err")" -eq 3 ] || fail "more is left out: $(cat "$work/err")"
+says "$page" "11 trainings." "jpeg-70 was trained from 2 of the original&#39;s 3 seeds"
+# A failed image is missing in the sums: no other source.
+edit "$study/variants/jpeg-60/dl2-variant.json" 's/"failed": \[\]/"failed": [{"path": "a", "error": "b"}]/'
+expect 0 report "$study"
+silent "$work/err" "trainings on jpeg-60"
 exit 0

@@ -44,7 +44,8 @@ JSON
 
 # training FOLDER NAME ARCH SEED TOP1 [COMPLETED]: TOP1 is a fraction. Variables may change it: epochs
 # (2), trainers (1; empty: not recorded), images and val_images (800, 200), paths and sets (arguments' val
-# and what comes after the first of "final", as JSON), comparable (the report's list, as JSON; none).
+# and what comes after the first of "final", as JSON), comparable (the report's list, as JSON; none),
+# predictions (the name of their file; none).
 training() {
     mkdir -p "$1/train/$2/$3/seed-$4"
     trainers_field=", \"trainers\": ${trainers-1}"
@@ -59,7 +60,7 @@ training() {
              "seconds": 2, "images_per_second": 100, "data_stall": 0.5, "joules_per_image": 9},
             {"epoch": 1, "val": [{"name": "$2", "images": 200, "loss": 1, "top1": $5, "top5": 0.9}],
              "seconds": 1, "images_per_second": 800, "data_stall": 0.0625, "joules_per_image": 0.125}],
- "final": [{"name": "$2", "images": ${val_images:-200}, "loss": 1, "top1": $5, "top5": 0.9}${sets:-}],
+ "final": [{"name": "$2", "images": ${val_images:-200}, "loss": 1, "top1": $5, "top5": 0.9${predictions:+, \"predictions\": \"$predictions\"}}${sets:-}],
  "card": {"name": "A <card> & more", "memory_bytes": 80000000000, "driver": "580"},
  "timeline": {"period_seconds": 1, "seconds": [0.5, 1, 2], "images": [50, 150, 950], "data_wait_seconds": [0.25, 0.5, 0.5],
               "cpu_percent": [50, 100, 200], "rss_bytes": [1e9, 2e9, 2e9], "card_percent": [0, 90, 95],
