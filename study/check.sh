@@ -31,6 +31,12 @@ done
 for name in JOBS TRAINERS; do
     [ "$(value $name)" != 0 ] || wrong "$name is 0: it must be 1 at least"
 done
+[ -z "$DECIDE" ] || [ "$DECIDE" = yes ] || wrong "DECIDE is \"$DECIDE\": it is yes, or not there"
+[ -z "$DECIDE" ] || [ $(echo $SEEDS | wc -w) -ge 2 ] || wrong "SEEDS is \"$SEEDS\": DECIDE begins with two"
+case $BUDGET in
+'' | [1-9]*[smh]) case ${BUDGET%[smh]} in *[!0-9]*) wrong "BUDGET is \"$BUDGET\": 90s, 30m or 2h" ;; esac ;;
+*) wrong "BUDGET is \"$BUDGET\": 90s, 30m or 2h" ;;
+esac
 
 program() { printf %s "${PROGRAMS:+$PROGRAMS/}$1"; }
 # ask VARIABLE PROGRAM ARGUMENT...: a complaint about any other option than those below is VARIABLE's

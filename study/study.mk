@@ -31,6 +31,9 @@
 #   ARCHS        networks, as `dl2-train --list archs` names them
 #   EPOCHS       of each training
 #   SEEDS        of the trainings; two at least, so that chance can be told from effect
+#   DECIDE       yes: begins with two of SEEDS (1 to 8 unless named) and adds seeds only to variants
+#                whose verdict is open, until none is
+#   BUDGET       with DECIDE: 90s, 30m or 2h, after which no more seeds are added
 #   IMAGE_SIZE   pixels that the networks see, squared
 #   BATCH        images a step
 #   DEVICE       auto, or what `dl2-train --list devices` names
@@ -53,7 +56,7 @@ QUALITIES ?= $(or $(qualities_$(DATASET)),10 25 50 75 85)
 TRAIN_ON ?= $(variants)
 ARCHS ?= $(or $(archs_$(DATASET)),resnet10)
 EPOCHS ?= $(or $(epochs_$(DATASET)),30)
-SEEDS ?= $(or $(seeds_$(DATASET)),1 2)
+SEEDS ?= $(or $(if $(DECIDE),1 2 3 4 5 6 7 8),$(seeds_$(DATASET)),1 2)
 IMAGE_SIZE ?= $(or $(image_size_$(DATASET)),64)
 BATCH ?= $(or $(batch_$(DATASET)),64)
 DEVICE ?= auto
@@ -158,7 +161,8 @@ variants := $(foreach c,$(CODECS),$(if $(filter $(lossless),$c),$c,$(foreach \
 names := raw $(variants)
 strangers := $(filter-out $(variants),$(TRAIN_ON))
 $(if $(strangers),$(error TRAIN_ON names $(strangers): not among the variants $(variants)))
-runs := $(foreach n,raw $(TRAIN_ON),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$n/$a/seed-$s)))
+# decide.sh names them itself.
+runs := $(or $(RUNS),$(foreach n,raw $(TRAIN_ON),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$n/$a/seed-$s))))
 folder_of = $(if $(filter raw,$1),$(data),$(out)/variants/$1)
 
 variant_files := $(variants:%=$(out)/variants/%/dl2-variant.json)
@@ -172,7 +176,7 @@ report_file := $(out)/report/report.html
 # All variables are checked before anything is made: trainings come last, and a mistake in theirs would
 # show after hours of other work.
 ifneq ($(filter-out clean-study,$(goals)),)
-settings := CODECS QUALITIES ARCHS EPOCHS SEEDS IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
+settings := CODECS QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
     TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS PROGRAMS
 problem := $(shell sh $(call quote,$(here)check.sh) $(foreach v,$(settings),$v=$(call quote,$($v))) \
     DATA=$(call quote,$(data)))
@@ -186,7 +190,7 @@ busy := $(shell began() { cut -d ' ' -f 22 "/proc/$$1/stat" 2>/dev/null; }; \
     $(if $(filter-out clean-study,$(goals)),mkdir -p $(made);) test -d $(made) || exit; \
     exec 9>>$(made)/at-work && flock 9 && { read -r pid since <$(made)/at-work; \
     if [ "$$pid" ] && [ "$$pid" != $$PPID ] && [ "$$since" ] && [ "$$(began $$pid)" = "$$since" ]; \
-    then echo "$$pid"; else echo "$$PPID $$(began $$PPID)" >$(made)/at-work; fi; })
+    then [ "$$pid" = "$(DECIDER)" ] || echo "$$pid"; else echo "$$PPID $$(began $$PPID)" >$(made)/at-work; fi; })
 $(if $(busy),$(error another make, process $(busy), is at work in $(out): wait until it ends, or name \
     another folder with OUT=))
 endif
@@ -214,7 +218,7 @@ options_load := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(LOAD_FLAGS)
 options_analyze := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(DEVICE) $(TRAIN_FLAGS)
 options_train := $(EPOCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
 options_matrix := $(names) $(DEVICE)
-options_report := $(TOLERANCE) $(names) $(runs) $(REPORT_FLAGS)
+options_report := $(TOLERANCE) $(names) $(runs) $(LOOKS) $(REPORT_FLAGS)
 stages := transcode quality load analyze train matrix report
 same = $(and $(findstring [$1],[$2]),$(findstring [$2],[$1]))
 $(foreach s,$(stages),$(if $(call same,$(strip $(options_$s)),$(strip $(file <$(made)/$s))),$(if \
@@ -398,13 +402,14 @@ $(matrix_files): $(out)/train/%/evaluation/evaluation_report.json: \
 # ---- The report
 
 said := DATASET OUT CODECS QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
-    SEEDS IMAGE_SIZE BATCH DEVICE TOLERANCE \
-    $(foreach v,TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS,$(if $($v),$v))
+    SEEDS $(if $(DECIDER),DECIDE) IMAGE_SIZE BATCH DEVICE TOLERANCE \
+    $(foreach v,$(if $(DECIDER),BUDGET) TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS,$(if $($v),$v))
 # As seen from the checkout, or from anywhere. Links keep their names where that leads to the same place.
 checkout := $(shell cd $(call quote,$(here)..) && test ! -e configure.ac || pwd -P)
 from_checkout = $(shell path=$$(realpath -ms -- $1); [ $1 -ef "$$path" ] || path=$$(realpath -m -- $1); \
     checkout=$(call quote,$(checkout)); [ -z "$$checkout" ] || path=$${path$(hash)"$$checkout"/}; printf %s "$$path")
 said_DATASET = $(if $(filter demo fashion-mnist imagenette,$(DATASET)),$(DATASET),$(call from_checkout,$(data)))
+said_DECIDE := yes
 said_OUT = $(call from_checkout,$(out))
 in_quotes = $(if $(word 2,$1),"$(strip $1)",$(strip $1))
 in_shell = $(if $(word 2,$1)$(findstring ',$1),$(call quote,$1),$1)
@@ -415,7 +420,7 @@ $(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(m
 	@mkdir -p $(@D)
 	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) --title '$(notdir $(abspath $(DATASET)))' \
 	    --command '$(subst ','\'',$(command))' --variants '$(names)' --trainings '$(runs)' \
-	    $(REPORT_FLAGS) -o $@ $(out) || \
+	    $(if $(LOOKS),--looks $(LOOKS)) $(REPORT_FLAGS) -o $@ $(out) || \
 	    { status=$$?; test ! -e $@ || touch -d @0 $@; exit $$status; }
 
 survey: $(out)/survey.json
@@ -425,10 +430,20 @@ quality: $(quality_files)
 load: $(load_files)
 analyze: $(analysis_files)
 	@cat $(^:.json=.txt)
+ifeq ($(DECIDE),)
 train: $(run_files)
 matrix: $(matrix_files)
 report: $(report_file)
 	@echo 'The report: $(abspath $<)'
+else
+# The trainings are named look by look, each time to a make of its own.
+decide = $(Q)OUT=$(out) NAMES='$(names)' TRAINED='raw $(TRAIN_ON)' ARCHS='$(ARCHS)' SEEDS='$(SEEDS)' \
+    TOLERANCE=$(TOLERANCE) BUDGET='$(BUDGET)' REPORT=$(call program,dl2-report) \
+    sh $(call quote,$(here)decide.sh) $@ $(MAKE) --no-print-directory -f $(call quote,$(this)) \
+    TRAINERS=$(TRAINERS) DECIDE= DECIDER=$$PPID
+train matrix report:
+	+$(decide)
+endif
 
 # Others' files stay.
 clean-study:

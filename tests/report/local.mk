@@ -12,8 +12,8 @@ tests_report_test_inference_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_report_test_inference_LDADD = libreport.la $(CMOCKA_LIBS)
 TESTS += tests/report/test_inference
 endif
-TESTS += tests/report/report.sh tests/report/comparable.sh tests/report/decide.sh
-EXTRA_DIST += tests/report/report.sh tests/report/comparable.sh tests/report/decide.sh tests/report/make_study.sh
+TESTS += tests/report/report.sh tests/report/comparable.sh tests/report/claims.sh
+EXTRA_DIST += tests/report/report.sh tests/report/comparable.sh tests/report/claims.sh tests/report/make_study.sh
 
 check_PROGRAMS += tests/report/fuzz_study
 tests_report_fuzz_study_SOURCES = tests/report/fuzz_study.c

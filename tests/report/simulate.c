@@ -21,24 +21,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MOST_CODECS = 3,
-    QUALITIES = 3,
-    MOST_VARIANTS = 1 + MOST_CODECS * QUALITIES,
-    MOST_SEEDS = 8
-};
+enum { MOST_CODECS = 3, MOST_QUALITIES = 3, MOST_VARIANTS = 10, MOST_SEEDS = 8 };
 
 #define TOLERANCE 1.0 /* points */
 
 struct kind {
     const char *name;
-    size_t studies;               /* in a test; 0: none */
-    size_t images, codecs, seeds; /* seeds 0: they are added until all is decided */
-    double chance;                /* of a cell; an image's ease has a standard deviation of 1 */
-    double luck;                  /* of a training */
-    double effect;                /* of a variant on an image */
+    size_t studies;                          /* in a test; 0: none */
+    size_t images, codecs, qualities, seeds; /* seeds 0: they are added until all is decided */
+    double chance;  /* of a cell; an image's ease has a standard deviation of 1 */
+    double luck;    /* of a training */
+    double effect;  /* of a variant on an image */
     double unequal; /* the luck of each codec's smallest variant, in that of the others */
-    double loss[MOST_CODECS][QUALITIES]; /* points, from the largest file to the smallest */
+    double loss[MOST_CODECS][MOST_QUALITIES]; /* points, from the largest file to the smallest */
 };
 
 /* Losses are at the tolerance, where a wrong claim is most likely, or none, or far beyond. */
@@ -65,19 +60,22 @@ struct kind {
     }
 
 static const struct kind kinds[] = {
-    {"2 seeds, all at the limit", 300, 500, 2, 2, 0.12, 0.01, 0.2, 1, ALL_AT_LIMIT},
-    {"2 seeds, one at the limit", 300, 2000, 2, 2, 0.12, 0.02, 0.2, 1, ONE_AT_LIMIT},
-    {"3 seeds, all at the limit", 300, 500, 3, 3, 0.12, 0.01, 0.2, 1, ALL_AT_LIMIT},
-    {"3 seeds, one at the limit", 300, 2000, 2, 3, 0.2, 0.02, 0.1, 1, ONE_AT_LIMIT},
-    {"3 seeds, stairs", 300, 2000, 3, 3, 0.12, 0.02, 0.2, 1, STAIRS},
-    {"5 seeds, all at the limit", 300, 500, 2, 5, 0.2, 0.02, 0.2, 1, ALL_AT_LIMIT},
-    {"5 seeds, one at the limit", 300, 2000, 2, 5, 0.12, 0.02, 0.1, 1, ONE_AT_LIMIT},
-    {"2 to 8 seeds, all at the limit", 60, 500, 2, 0, 0.12, 0.01, 0.2, 1, ALL_AT_LIMIT},
-    {"2 to 8 seeds, one at the limit", 0, 2000, 2, 0, 0.12, 0.02, 0.1, 1, ONE_AT_LIMIT},
-    {"2 to 8 seeds, stairs", 0, 2000, 3, 0, 0.12, 0.02, 0.2, 1, STAIRS},
-    {"3 seeds, unequal noise", 0, 2000, 2, 3, 0.12, 0.02, 0.2, 3, ONE_AT_LIMIT},
-    {"5 seeds, unequal noise", 0, 2000, 2, 5, 0.12, 0.02, 0.2, 3, ONE_AT_LIMIT},
-    {"3 seeds, 10,000 images", 0, 10000, 2, 3, 0.12, 0.02, 0.1, 1, ONE_AT_LIMIT},
+    {"2 seeds, all at the limit", 300, 500, 2, 3, 2, 0.15, 0.005, 0.2, 1, ALL_AT_LIMIT},
+    {"2 seeds, one at the limit", 300, 2000, 2, 3, 2, 0.15, 0.01, 0.2, 1, ONE_AT_LIMIT},
+    {"2 seeds, one variant", 300, 2000, 1, 1, 2, 0.15, 0.01, 0.2, 1, ALL_AT_LIMIT},
+    {"3 seeds, all at the limit", 300, 500, 3, 3, 3, 0.15, 0.005, 0.2, 1, ALL_AT_LIMIT},
+    {"3 seeds, one at the limit", 300, 2000, 2, 3, 3, 0.28, 0.02, 0.1, 1, ONE_AT_LIMIT},
+    {"3 seeds, stairs", 300, 2000, 3, 3, 3, 0.2, 0.02, 0.2, 1, STAIRS},
+    {"3 seeds, one variant", 300, 2000, 1, 1, 3, 0.28, 0.01, 0.1, 1, ALL_AT_LIMIT},
+    {"5 seeds, all at the limit", 300, 500, 2, 3, 5, 0.28, 0.005, 0.2, 1, ALL_AT_LIMIT},
+    {"5 seeds, one at the limit", 300, 2000, 2, 3, 5, 0.15, 0.01, 0.1, 1, ONE_AT_LIMIT},
+    {"2 to 8 seeds, all at the limit", 60, 500, 2, 3, 0, 0.15, 0.005, 0.2, 1, ALL_AT_LIMIT},
+    {"2 to 8 seeds, one at the limit", 0, 2000, 2, 3, 0, 0.2, 0.01, 0.1, 1, ONE_AT_LIMIT},
+    {"2 to 8 seeds, stairs", 0, 2000, 3, 3, 0, 0.15, 0.02, 0.2, 1, STAIRS},
+    {"3 seeds, unequal noise", 0, 2000, 2, 3, 3, 0.15, 0.01, 0.2, 3, ONE_AT_LIMIT},
+    {"5 seeds, unequal noise", 0, 2000, 2, 3, 5, 0.15, 0.01, 0.2, 3, ONE_AT_LIMIT},
+    {"2 to 8 seeds, unequal noise", 0, 2000, 2, 3, 0, 0.15, 0.01, 0.2, 3, ONE_AT_LIMIT},
+    {"3 seeds, 10,000 images", 0, 10000, 2, 3, 3, 0.2, 0.02, 0.1, 1, ONE_AT_LIMIT},
 };
 
 static const struct dl2_looks growing = {7, {2, 3, 4, 5, 6, 7, 8}};
@@ -103,9 +101,21 @@ static double normal_above(double z)
 /* Where ease is centred: 75% of the images are right in the original. */
 #define CENTRE 0.6745
 
+/* A variant's codec and quality; the original, 0, has none. */
+static size_t codec_of(const struct kind *kind, size_t v)
+{
+    return (v - 1) / kind->qualities;
+}
+
+static size_t quality_of(const struct kind *kind, size_t v)
+{
+    return (v - 1) % kind->qualities;
+}
+
 static double luck_of(const struct kind *kind, size_t v)
 {
-    return v && (v - 1) % QUALITIES == QUALITIES - 1 ? kind->luck * kind->unequal : kind->luck;
+    return v && quality_of(kind, v) == kind->qualities - 1 ? kind->luck * kind->unequal
+                                                           : kind->luck;
 }
 
 /* The shift of ease that makes the true difference what the kind says. */
@@ -116,14 +126,14 @@ static double shift_of(const struct kind *kind, size_t v, double *scale)
         sqrt(1 + kind->chance * kind->chance + luck * luck + (v ? kind->effect * kind->effect : 0));
     const double original = sqrt(1 + kind->chance * kind->chance + kind->luck * kind->luck);
     const double right = normal_above(CENTRE / original) -
-                         (v ? kind->loss[(v - 1) / QUALITIES][(v - 1) % QUALITIES] / 100 : 0);
+                         (v ? kind->loss[codec_of(kind, v)][quality_of(kind, v)] / 100 : 0);
     *scale = sqrt(kind->chance * kind->chance + luck * luck);
     return -dl2_student_quantile(right, INFINITY) * all;
 }
 
 static void draw_study(const struct kind *kind, struct dl2_random *random, struct drawing *drawn)
 {
-    const size_t variants = 1 + kind->codecs * QUALITIES;
+    const size_t variants = 1 + kind->codecs * kind->qualities;
     const size_t seeds = kind->seeds ? kind->seeds : MOST_SEEDS;
     for (size_t i = 0; i < kind->images; i++)
         drawn->ease[i] = dl2_random_normal(random);
@@ -152,7 +162,7 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
         right *= 100 / (double)kind->images;
         original = v ? original : right;
         drawn->of_images[v] = right - original;
-        drawn->truth[v] = v ? -kind->loss[(v - 1) / QUALITIES][(v - 1) % QUALITIES] : 0;
+        drawn->truth[v] = v ? -kind->loss[codec_of(kind, v)][quality_of(kind, v)] : 0;
         drawn->trained[v] = kind->seeds ? kind->seeds : growing.seeds[0];
     }
 }
@@ -162,16 +172,16 @@ static void assemble(const struct kind *kind, struct drawing *drawn)
 {
     struct dl2_study *study = &drawn->study;
     *study = (struct dl2_study){.variants = drawn->variants,
-                                .variant_count = 1 + kind->codecs * QUALITIES,
+                                .variant_count = 1 + kind->codecs * kind->qualities,
                                 .runs = drawn->runs,
                                 .archs = drawn->archs,
                                 .arch_count = 1};
     drawn->archs[0] = drawn->names[0];
     for (size_t v = 0; v < study->variant_count; v++) {
-        const size_t codec = v ? (v - 1) / QUALITIES : 0;
+        const size_t codec = v ? codec_of(kind, v) : 0;
         snprintf(drawn->names[v], sizeof drawn->names[v], v ? "variant-%zu" : "raw", v);
         snprintf(drawn->codecs[codec], sizeof drawn->codecs[codec], "codec%zu", codec);
-        const double ratio = v ? 0.9 / (double)(2 + (v - 1) % QUALITIES) - 0.01 * (double)codec : 1;
+        const double ratio = v ? 0.9 / (double)(2 + quality_of(kind, v)) - 0.01 * (double)codec : 1;
         drawn->variants[v] = (struct dl2_study_variant){.name = drawn->names[v],
                                                         .codec = v ? drawn->codecs[codec] : "raw",
                                                         .bytes = 1e6 * ratio,

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: decide.sh train|report MAKE...
+#
+# Trains from the first two seeds, then from more where the verdict is open, until none is, no seed is
+# left, or BUDGET is spent; then writes the report, if it is asked for. MAKE... runs study.mk, which
+# sets the variables that are used here.
+set -euf
+
+goal=$1
+shift
+looks=$(seq -s , 2 "$(echo $SEEDS | wc -w)")
+# A look goes by the smallest seeds.
+seeds=$(printf '%s\n' $SEEDS | sort -n)
+case $BUDGET in
+*h) budget=$((${BUDGET%h} * 3600)) ;;
+*m) budget=$((${BUDGET%m} * 60)) ;;
+*) budget=${BUDGET%s} ;;
+esac
+began=$(date +%s)
+count() { echo $# | tr -d '\n'; }
+
+# add VARIANT NETWORK COUNT: its trainings from so many seeds, to $runs
+add() {
+    for seed in $(printf '%s\n' $seeds | head -n "$3"); do
+        case " $runs " in *" $1/$2/seed-$seed "*) ;; *) runs="$runs $1/$2/seed-$seed" ;; esac
+    done
+}
+
+runs=
+for variant in $TRAINED; do
+    for arch in $ARCHS; do add "$variant" "$arch" 2; done
+done
+while :; do
+    "$@" LOOKS="$looks" RUNS="$runs" train
+    case ${MAKEFLAGS%% *} in -*) ;; *[nqt]*) exit 0 ;; esac # that make has trained nothing
+    "$REPORT" --decide --looks "$looks" --tolerance "$TOLERANCE" --variants "$NAMES" \
+        --trainings "$runs" "$OUT" >"$OUT/.make/decided" 2>"$OUT/.make/decide.log" || {
+        cat "$OUT/.make/decide.log" >&2
+        exit 1
+    }
+    before=$runs
+    while read -r arch variant state wanted; do
+        case " $TRAINED " in *" $variant "*) ;; *) continue ;; esac
+        [ "$variant" = raw ] || echo "$variant, $arch: $state"
+        add "$variant" "$arch" "$wanted"
+    done <"$OUT/.make/decided"
+    new=$(($(count $runs) - $(count $before)))
+    echo "$(count $before) trainings so far, $new to come"
+    [ $new -gt 0 ] || break
+    if [ "$budget" ] && [ $(($(date +%s) - began)) -ge "$budget" ]; then
+        echo "BUDGET is spent: what is open stays so"
+        runs=$before
+        break
+    fi
+done
+[ "$goal" = train ] || "$@" LOOKS="$looks" RUNS="$runs" report

@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# DECIDE: seeds are added to what is open, to nothing else, and until nothing is.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/study/study_lib.sh"
+command -v flock >/dev/null 2>&1 || skip "flock is not installed (Debian: util-linux)"
+decide() { study CODECS='jpeg ppm' QUALITIES=1 DECIDE=yes SEEDS='2 1 3 4' "$@"; }
+trained() { find results/train -name experiment_report.json | sed 's,^results/train/,,; s,/exp.*,,' | LC_ALL=C sort; }
+
+# No time for more than the first look: from the two smallest seeds, all variants.
+expect 0 decide BUDGET=1s train
+trained >first
+printf '%s/convnet/seed-%d\n' jpeg-01 1 jpeg-01 2 ppm 1 ppm 2 raw 1 raw 2 >expected
+diff expected first || fail "the first look"
+[ ! -e results/report ] || fail "train does not stop there"
+grep -q '^ppm, convnet: within$' out || fail "the same pixels are not the same"
+if grep -q ': open$' out; then
+    grep -q 'BUDGET is spent' out || fail "BUDGET does not stop it"
+fi
+
+# Until all is decided, or no seed is left.
+expect 0 decide
+trained >last
+grep -q 'ppm/convnet/seed-3' last && fail "seeds are added to what is decided"
+dl2-report --looks 2,3,4 --decide "$work/results" >decided || fail "--decide"
+grep -q ' [1-9][0-9]*$' decided && fail "ended before all was decided: $(cat decided)"
+if grep -q 'jpeg-01/convnet/seed-3' last; then
+    grep -q 'raw/convnet/seed-3' last || fail "nothing to compare a seed with"
+fi
+grep -q 'looks after 2, 3 and 4' results/report/report.html || fail "the report does not know of the looks"
+grep -q 'DECIDE=yes' results/report/report.html || fail "the command that makes it again is another"
+
+# Nothing twice, and -n trains nothing.
+touch mark
+expect 0 decide
+[ -z "$(find results/train results/report -newer mark -name '*.json' -o -newer mark -name '*.html')" ] || fail "made again"
+expect 0 decide OUT=other -n
+[ ! -e other/train ] || fail "-n trains"
+
+# Wrong values are refused before anything is made.
+for wrong in DECIDE=no BUDGET=2x BUDGET=h BUDGET=1.5h SEEDS=1; do
+    expect 2 decide OUT=other "$wrong"
+    said "$(echo "$wrong" | cut -d = -f 1) is \"${wrong#*=}\""
+done
+exit 0
