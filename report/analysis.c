@@ -175,8 +175,26 @@ static struct dl2_spread scale_spread(struct dl2_spread spread, double factor)
     return (struct dl2_spread){spread.variance * factor, spread.freedom};
 }
 
+/* The bootstrap's interval of a table of differences. */
+static int draw_interval(const int8_t *table, size_t images, size_t draws,
+                         struct dl2_comparison *comparison, struct dl2_error *error)
+{
+    double *means = dl2_calloc(draws, sizeof *means);
+    if (!means)
+        return dl2_error_memory(error, "%zu draws", draws);
+    const int status = dl2_pigeonhole(table, comparison->pairs, images, 0, means, draws, error);
+    if (status == DL2_OK) {
+        struct dl2_summary summary; /* sorts them */
+        dl2_summarize(means, draws, &summary);
+        comparison->low = 100 * dl2_percentile(means, draws, 0.025);
+        comparison->high = 100 * dl2_percentile(means, draws, 0.975);
+    }
+    free(means);
+    return status;
+}
+
 static int compare_images(const struct block *block, size_t variant, size_t seeds, bool pooled,
-                          struct dl2_comparison *comparison, struct dl2_error *error)
+                          size_t draws, struct dl2_comparison *comparison, struct dl2_error *error)
 {
     int8_t *table;
     size_t images;
@@ -185,6 +203,8 @@ static int compare_images(const struct block *block, size_t variant, size_t seed
     int status = DL2_OK;
     if (images >= 2)
         status = dl2_mean_squares(table, comparison->pairs, images, &squares, error);
+    if (images >= 2 && status == DL2_OK && draws)
+        status = draw_interval(table, images, draws, comparison, error);
     free(table);
     if (images < 2 || status < 0)
         return status;
@@ -216,9 +236,11 @@ static void compare_unpaired(struct dl2_comparison *comparison, const struct dl2
 /* Compares a variant with the original after the first `seeds` seeds. */
 static int compare(const struct block *block, size_t variant, size_t seeds,
                    const struct dl2_noise *pooled, const struct dl2_estimate *original,
-                   double *scratch, struct dl2_comparison *comparison, struct dl2_error *error)
+                   size_t draws, double *scratch, struct dl2_comparison *comparison,
+                   struct dl2_error *error)
 {
     comparison->difference = comparison->half = comparison->half_both = NAN;
+    comparison->low = comparison->high = NAN;
     comparison->training = comparison->both = (struct dl2_spread){INFINITY, 0};
     comparison->pairs = comparison->images = 0;
     if (variant == block->raw || !original->count || !comparison->top1.count)
@@ -242,7 +264,7 @@ static int compare(const struct block *block, size_t variant, size_t seeds,
         else if (comparison->pairs > 1)
             comparison->training =
                 (struct dl2_spread){summary.stddev * summary.stddev / pairs, pairs - 1};
-        DL2_TRY(compare_images(block, variant, seeds, pooled, comparison, error));
+        DL2_TRY(compare_images(block, variant, seeds, pooled, draws, comparison, error));
     }
     comparison->half = dl2_spread_half(&comparison->training, 0.025);
     comparison->half_both = dl2_spread_half(&comparison->both, 0.025);
@@ -257,9 +279,10 @@ static int compare_all(const struct block *block, size_t seeds, struct dl2_analy
     analysis->pooled = analysis->noise.freedom && analysis->noise.alike;
     const struct dl2_estimate none = {NAN, NAN, 0};
     const size_t count = block->study->variant_count;
+    const size_t draws = seeds == block->seeds ? analysis->question.draws : 0;
     for (size_t v = 0; v < count; v++)
         DL2_TRY(compare(block, v, seeds, analysis->pooled ? &analysis->noise : NULL,
-                        block->raw < count ? &analysis->comparisons[block->raw].top1 : &none,
+                        block->raw < count ? &analysis->comparisons[block->raw].top1 : &none, draws,
                         scratch, &analysis->comparisons[v], error));
     return DL2_OK;
 }
@@ -298,7 +321,7 @@ static void judge(struct dl2_analysis *analysis, const struct dl2_study_claim *c
         const struct dl2_study_claim *claim = &claims[i];
         comparison->verdict = claim->within   ? DL2_VERDICT_WITHIN
                               : claim->beyond ? DL2_VERDICT_BEYOND
-                              : comparison->difference >= -analysis->tolerance
+                              : comparison->difference >= -analysis->question.tolerance
                                   ? DL2_VERDICT_LIKELY
                                   : DL2_VERDICT_UNLIKELY;
         comparison->level = claim->level;
@@ -339,7 +362,8 @@ static int claim_all(const struct block *block, const struct dl2_looks *looks,
                 claims[i].spread = (struct dl2_spread){INFINITY, 0};
         }
         if (status == DL2_OK)
-            status = dl2_claims_test(claims, count, analysis->tolerance, &plan, look, error);
+            status =
+                dl2_claims_test(claims, count, analysis->question.tolerance, &plan, look, error);
     }
     if (status == DL2_OK && looks->count > 1)
         status = compare_all(block, block->seeds, analysis, scratch, error);
@@ -369,8 +393,9 @@ static int compare_with_original(const struct dl2_study *study, struct stretch r
             block.runs[v * raw.count + s] = run_of(own, raw.runs[s].seed);
     }
     if (status == DL2_OK)
-        status = claim_all(&block, analysis->looks.count ? &analysis->looks : &once, analysis,
-                           scratch, error);
+        status =
+            claim_all(&block, analysis->question.looks.count ? &analysis->question.looks : &once,
+                      analysis, scratch, error);
     free(block.runs);
     free(block.accuracies);
     return status;
@@ -444,7 +469,7 @@ static void say_what_blocks(struct writer *writer, const struct dl2_study *study
                             const struct dl2_analysis *analysis, size_t v)
 {
     const struct dl2_comparison *comparison = &analysis->comparisons[v];
-    if (comparison->difference - dl2_comparison_half(comparison) < -analysis->tolerance)
+    if (comparison->difference - dl2_comparison_half(comparison) < -analysis->question.tolerance)
         return;
     if (comparison->blocker != v)
         say(writer, " Its own interval is within; %s, a larger file of its codec, is not certain.",
@@ -471,7 +496,7 @@ static void say_what_would_tell(struct writer *writer, const struct dl2_analysis
         return;
     }
     const struct dl2_prospect prospect = {
-        .margin = analysis->tolerance + comparison->difference,
+        .margin = analysis->question.tolerance + comparison->difference,
         .seed_variance = comparison->training.variance * (double)comparison->pairs,
         .image_variance = comparison->images ? comparison->image_variance : 0,
         .level =
@@ -553,7 +578,7 @@ static void write_advice(const struct dl2_study *study, const struct dl2_analysi
         return;
     }
     char points[32];
-    count_points(points, analysis->tolerance);
+    count_points(points, analysis->question.tolerance);
     advice->sure = best_variant(study, analysis, criterion, raw, DL2_VERDICT_WITHIN);
     advice->likely = best_variant(study, analysis, criterion, raw, DL2_VERDICT_LIKELY);
     if (advice->sure < none && advice->likely < none &&
@@ -614,13 +639,11 @@ static void write_advice(const struct dl2_study *study, const struct dl2_analysi
     }
 }
 
-int dl2_analyse(const struct dl2_study *study, const char *arch, double tolerance,
-                const struct dl2_looks *looks, struct dl2_analysis *analysis,
+int dl2_analyse(const struct dl2_study *study, const char *arch,
+                const struct dl2_question *question, struct dl2_analysis *analysis,
                 struct dl2_error *error)
 {
-    *analysis = (struct dl2_analysis){.arch = arch, .tolerance = tolerance};
-    if (looks)
-        analysis->looks = *looks;
+    *analysis = (struct dl2_analysis){.arch = arch, .question = *question};
     analysis->comparisons = dl2_calloc(study->variant_count + 1, sizeof *analysis->comparisons);
     double *scratch = dl2_calloc(study->run_count + 1, sizeof *scratch);
     if (!analysis->comparisons || !scratch) {
@@ -660,9 +683,9 @@ size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t var
     if (comparison->decided ||
         analysis->comparisons[comparison->blocker].verdict == DL2_VERDICT_BEYOND)
         return 0;
-    for (size_t look = 0; look < analysis->looks.count; look++)
-        if (analysis->looks.seeds[look] > comparison->pairs)
-            return analysis->looks.seeds[look];
+    for (size_t look = 0; look < analysis->question.looks.count; look++)
+        if (analysis->question.looks.seeds[look] > comparison->pairs)
+            return analysis->question.looks.seeds[look];
     return 0;
 }
 

@@ -36,6 +36,15 @@ enum dl2_verdict {
 /* "within", "could be", "looks worse", "worse", "". */
 const char *dl2_verdict_text(enum dl2_verdict verdict);
 
+/* What is asked of a study. */
+struct dl2_question {
+    double tolerance; /* points of top-1 that a variant may lose */
+    /* The numbers of seeds after which the study was looked at while seeds were added to what was
+     * open; count 0: it is looked at once, with all seeds. */
+    struct dl2_looks looks;
+    unsigned draws; /* of the pigeonhole bootstrap; 0: none */
+};
+
 struct dl2_comparison {             /* one variant, one network */
     struct dl2_estimate top1, top5; /* percent */
     struct dl2_estimate train_rate; /* images a second */
@@ -47,6 +56,7 @@ struct dl2_comparison {             /* one variant, one network */
     struct dl2_spread training;     /* of the difference, by the chance of training; points */
     struct dl2_spread both;         /* with the choice of images; freedom 0 without predictions */
     double half, half_both;         /* of the two 95% intervals; INFINITY: unknown */
+    double low, high;               /* the bootstrap's 95% interval, points; NAN: not drawn */
     size_t images;                  /* validation images that `both` is about; 0: no predictions */
     double image_variance;          /* the images' part of `both` */
     enum dl2_verdict verdict;       /* NONE for the original itself */
@@ -64,14 +74,13 @@ struct dl2_advice {
 
 struct dl2_analysis { /* one network */
     const char *arch;
-    double tolerance;                   /* points */
+    struct dl2_question question;
     struct dl2_comparison *comparisons; /* [variant_count] */
     unsigned trainers;      /* most trainings at a time on a machine; 0: of none is that known */
     bool shared;            /* any comparison is */
     struct dl2_noise noise; /* of a training, points, from all variants together */
     bool pooled;            /* the comparisons use it; else each has its own */
     size_t codecs;          /* that share the probability of a wrong claim */
-    struct dl2_looks looks; /* as asked for; count 0: one look at all seeds */
     size_t seeds;           /* of the original */
     struct dl2_advice smallest, fastest; /* by bytes; by images a second and core of the loader */
 };
@@ -82,12 +91,9 @@ struct dl2_estimate dl2_estimate_mean(double *values, size_t count);
 /* The half-width that verdicts go by: with the choice of images where that is known. */
 double dl2_comparison_half(const struct dl2_comparison *comparison);
 
-/*
- * `arch` is borrowed. `looks` are the numbers of seeds after which the study was looked at while
- * seeds were added to what was open; NULL: it is looked at once. Free with dl2_analysis_free().
- */
-int dl2_analyse(const struct dl2_study *study, const char *arch, double tolerance,
-                const struct dl2_looks *looks, struct dl2_analysis *analysis,
+/* `arch` is borrowed. Free with dl2_analysis_free(). */
+int dl2_analyse(const struct dl2_study *study, const char *arch,
+                const struct dl2_question *question, struct dl2_analysis *analysis,
                 struct dl2_error *error);
 /*
  * Seeds that a variant should be trained from for the next look; 0: it is decided, no look is left,

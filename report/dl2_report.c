@@ -15,10 +15,9 @@
 
 static struct {
     const char *output, *title, *command, *gnuplot, *variants, *trainings;
-    double tolerance;
-    struct dl2_looks looks;
+    struct dl2_question question;
     bool decide;
-} arguments = {.output = "report.html", .gnuplot = "gnuplot", .tolerance = 1};
+} arguments = {.output = "report.html", .gnuplot = "gnuplot", .question.tolerance = 1};
 
 #define AT(member) offsetof(__typeof__(arguments), member)
 
@@ -46,12 +45,16 @@ static int parse_looks(const char *text, void *value, struct dl2_error *error)
 static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write", AT(output)},
     {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
-     "Percentage points of top-1 accuracy that a recommended variant may lose", AT(tolerance),
-     .max = 100},
+     "Percentage points of top-1 accuracy that a recommended variant may lose",
+     AT(question.tolerance), .max = 100},
     {DL2_OPTION_PARSE, "looks", 0, "LIST",
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
-     AT(looks), .parse = parse_looks, .unset = "one look at all seeds"},
+     AT(question.looks), .parse = parse_looks, .unset = "one look at all seeds"},
+    {DL2_OPTION_UINT, "bootstrap", 0, "DRAWS",
+     "Show the pigeonhole bootstrap's interval beside each variant's, as a check; it needs "
+     "predictions",
+     AT(question.draws), .max = 1000000, .unset = "no bootstrap"},
     {DL2_OPTION_FLAG, "decide", 0, NULL,
      "Write no page; print a line for each network and variant: both names, within, beyond, behind "
      "(a larger file of its codec is beyond) or open, and the number of seeds that it wants",
@@ -224,7 +227,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .study = study,
                                       .analyses = analyses,
                                       .plots = &plots,
-                                      .tolerance = arguments.tolerance};
+                                      .tolerance = arguments.question.tolerance};
         status = write_page(&page, error);
     }
     if (status == DL2_OK && plots.problem[0])
@@ -242,8 +245,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     struct dl2_analysis *analyses = calloc(study->arch_count + 1, sizeof *analyses);
     int status = analyses ? DL2_OK : dl2_error_memory(error, "the report");
     for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
-        status = dl2_analyse(study, study->archs[a], arguments.tolerance,
-                             arguments.looks.count ? &arguments.looks : NULL, &analyses[a], error);
+        status = dl2_analyse(study, study->archs[a], &arguments.question, &analyses[a], error);
     if (status == DL2_OK && arguments.decide) {
         print_decisions(study, analyses);
     } else if (status == DL2_OK) {

@@ -212,15 +212,15 @@ static void write_rules(struct dl2_html *html, const struct dl2_page *page)
                           "“looks worse”: the measured difference is beyond, but its interval "
                           "reaches within; “worse”: all of its interval is beyond. Intervals are "
                           "95%%, of each variant by itself. ");
-    if (first->looks.count < 2)
+    if (first->question.looks.count < 2)
         return;
     dl2_html_format(html, "Seeds were added to what was undecided, with looks after ");
-    for (size_t i = 0; i < first->looks.count; i++)
+    for (size_t i = 0; i < first->question.looks.count; i++)
         dl2_html_format(html, "%s%zu",
-                        !i                           ? ""
-                        : i + 1 < first->looks.count ? ", "
-                                                     : " and ",
-                        first->looks.seeds[i]);
+                        !i                                    ? ""
+                        : i + 1 < first->question.looks.count ? ", "
+                                                              : " and ",
+                        first->question.looks.seeds[i]);
     dl2_html_format(html, "; all looks share the 2.5%%. ");
 }
 
@@ -304,6 +304,33 @@ static void write_answer(struct dl2_html *html, const struct dl2_page *page)
     dl2_html_markup(html, "</p>\n");
 }
 
+/* The bootstrap beside the analytic intervals, where it was asked for. */
+static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    bool any = false;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            char text[4][32];
+            if (!isfinite(comparison->low))
+                continue;
+            if (!any)
+                dl2_html_format(html,
+                                "As a check, the pigeonhole bootstrap (seeds and images drawn "
+                                "anew, %u times), which is too narrow for few seeds: ",
+                                page->analyses[a].question.draws);
+            dl2_html_format(
+                html, "%s%s%s%s %s to %s, not %s to %s", any ? "; " : "", study->variants[v].name,
+                study->arch_count > 1 ? " " : "", study->arch_count > 1 ? study->archs[a] : "",
+                with_sign(comparison->low, text[0]), with_sign(comparison->high, text[1]),
+                with_sign(comparison->difference - comparison->half_both, text[2]),
+                with_sign(comparison->difference + comparison->half_both, text[3]));
+            any = true;
+        }
+    dl2_html_markup(html, any ? "." : "");
+}
+
 static void write_variants(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
@@ -368,7 +395,9 @@ static void write_variants(struct dl2_html *html, const struct dl2_page *page)
                     "<p class='note'>PSNR (of RGB, higher is nearer) and "
                     "SSIM (1: the same) tell how near images are to the original's, as means "
                     "over images; bits per pixel and bytes are those of the images alone. Loading "
-                    "is reading, decoding, cropping and resizing, as for training.</p>\n");
+                    "is reading, decoding, cropping and resizing, as for training. ");
+    write_bootstrap(html, page);
+    dl2_html_markup(html, "</p>\n");
 }
 
 static void write_figure(struct dl2_html *html, const struct dl2_page *page,

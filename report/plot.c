@@ -407,7 +407,7 @@ static int plot_accuracy(struct maker *maker, size_t arch, enum axis axis)
              "fillcolor rgb '" BAND "' fillstyle solid noborder # the tolerance\n"
              "set arrow 1 from graph 0, first %.8g to graph 1, first %.8g nohead dashtype (6,4) "
              "linecolor rgb '" AXIS "' # the original\n",
-             original - analysis->tolerance, original, original, original);
+             original - analysis->question.tolerance, original, original, original);
     for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
         const char *codec = study->variants[v].codec;
         if (v != raw && !starts_codec(study, v))

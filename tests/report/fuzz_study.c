@@ -64,8 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(dl2_study_collect(root, NULL, &study, &error) == DL2_OK);
     struct dl2_analysis *analyses = calloc(study.arch_count + 1, sizeof *analyses);
     must(analyses);
+    const struct dl2_question question = {.tolerance = 1, .looks = {2, {1, 3}}, .draws = 3};
     for (size_t a = 0; a < study.arch_count; a++)
-        must(dl2_analyse(&study, study.archs[a], 1, NULL, &analyses[a], &error) == DL2_OK);
+        must(dl2_analyse(&study, study.archs[a], &question, &analyses[a], &error) == DL2_OK);
     struct dl2_plots plots = {NULL, 0, ""};
     const struct dl2_page page = {.title = "fuzz",
                                   .folder = root,

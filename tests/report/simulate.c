@@ -210,9 +210,11 @@ static void analyse_drawing(const struct kind *kind, struct drawing *drawn,
                             struct dl2_analysis *analysis)
 {
     struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_question question = {.tolerance = TOLERANCE};
+    if (!kind->seeds)
+        question.looks = growing;
     assemble(kind, drawn);
-    must(dl2_analyse(&drawn->study, drawn->archs[0], TOLERANCE, kind->seeds ? NULL : &growing,
-                     analysis, &error) == DL2_OK,
+    must(dl2_analyse(&drawn->study, drawn->archs[0], &question, analysis, &error) == DL2_OK,
          error.message);
 }
 
