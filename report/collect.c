@@ -40,6 +40,13 @@ static int add_text(char ***list, size_t *count, const char *text, struct dl2_er
     return DL2_OK;
 }
 
+static void free_texts(char **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i]);
+    free(list);
+}
+
 static int add_failure(struct dl2_study *study, const char *stage, const char *name,
                        const char *what, const char *why, struct dl2_error *error)
 {
@@ -71,40 +78,45 @@ static int add_failures(struct dl2_study *study, const char *stage, const char *
     return DL2_OK;
 }
 
-/* Sorted names below `folder` that don't start with a dot; none where there's no such folder. */
-struct names {
-    char **items;
-    size_t count;
-};
+/* ---- Walking through a study's folder */
 
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void free_names(struct names *names)
-{
-    for (size_t i = 0; i < names->count; i++)
-        free(names->items[i]);
-    free(names->items);
-    *names = (struct names){NULL, 0};
-}
+struct walk {
+    struct dl2_study *study;
+    const struct dl2_study_selection *selection;
+    const char *variant, *arch; /* of the folders that it is in */
+};
 
-static int list_names(const char *folder, struct names *names, struct dl2_error *error)
+/* What is done with the file or folder `path`, whose name is `name`. */
+typedef int walk_visit(struct walk *walk, const char *path, const char *name,
+                       struct dl2_error *error);
+
+/* Visits what lies in `folder`, sorted by name, but names that start with a dot; nothing where
+ * there's no such folder. */
+static int walk_folder(struct walk *walk, const char *folder, walk_visit *visit,
+                       struct dl2_error *error)
 {
-    *names = (struct names){NULL, 0};
+    char path[4096], **names = NULL;
+    size_t count = 0;
     DIR *stream = opendir(folder);
     if (!stream)
         return DL2_OK;
     int status = DL2_OK;
     for (struct dirent *entry; status == DL2_OK && (entry = readdir(stream));)
         if (entry->d_name[0] != '.')
-            status = add_text(&names->items, &names->count, entry->d_name, error);
+            status = add_text(&names, &count, entry->d_name, error);
     closedir(stream);
-    if (status < 0)
-        free_names(names);
-    else if (names->count)
-        qsort(names->items, names->count, sizeof *names->items, compare_texts);
+    if (count)
+        qsort(names, count, sizeof *names, compare_texts);
+    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        status = visit(walk, path, names[i], error);
+    }
+    free_texts(names, count);
     return status;
 }
 
@@ -179,43 +191,34 @@ static int add_variant(struct dl2_study *study, const char *name, struct dl2_stu
     return DL2_OK;
 }
 
-static int collect_made(struct dl2_study *study, const struct dl2_study_selection *selection,
-                        const char *folder, struct dl2_error *error)
+static int visit_made(struct walk *walk, const char *folder, const char *name,
+                      struct dl2_error *error)
 {
-    struct names names;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/variants", folder);
-    DL2_TRY(list_names(path, &names, error));
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
-        const char *name = names.items[i];
-        snprintf(path, sizeof path, "%s/variants/%s", folder, name);
-        bool wanted = dl2_is_folder(path);
-        if (wanted)
-            status = is_wanted(study, selection, name, &wanted, error);
-        if (!wanted)
-            continue;
-        snprintf(path, sizeof path, "%s/variants/%s/dl2-variant.json", folder, name);
-        json_t *made;
-        status = load_results(study, path, "dl2-variant/1", true, &made, error);
-        struct dl2_study_variant *variant;
-        if (status == DL2_OK && made)
-            status = add_variant(study, name, &variant, error);
-        if (status < 0 || !made) {
-            json_decref(made);
-            continue;
-        }
-        variant->made = made;
-        struct stat info;
-        variant->made_ns = stat(path, &info) == 0 ? dl2_mtime_ns(&info) : 0;
-        if (json_is_false(json_object_get(made, "complete")))
-            status = add_text(&study->unfinished, &study->unfinished_count, path, error);
-        if (status == DL2_OK)
-            status = add_failures(study, "transcode", name, json_object_get(made, "failed"), "path",
-                                  NULL, error);
+    struct dl2_study *study = walk->study;
+    bool wanted = dl2_is_folder(folder);
+    if (wanted)
+        DL2_TRY(is_wanted(study, walk->selection, name, &wanted, error));
+    if (!wanted)
+        return DL2_OK;
+    char path[4608];
+    snprintf(path, sizeof path, "%s/dl2-variant.json", folder);
+    json_t *made;
+    struct dl2_study_variant *variant;
+    DL2_TRY(load_results(study, path, "dl2-variant/1", true, &made, error));
+    if (!made)
+        return DL2_OK;
+    const int status = add_variant(study, name, &variant, error);
+    if (status < 0) {
+        json_decref(made);
+        return status;
     }
-    free_names(&names);
-    return status;
+    variant->made = made;
+    struct stat info;
+    variant->made_ns = stat(path, &info) == 0 ? dl2_mtime_ns(&info) : 0;
+    if (json_is_false(json_object_get(made, "complete")))
+        DL2_TRY(add_text(&study->unfinished, &study->unfinished_count, path, error));
+    return add_failures(study, "transcode", name, json_object_get(made, "failed"), "path", NULL,
+                        error);
 }
 
 /* An entry of dl2-quality/1, and whatever it says is amiss. */
@@ -246,76 +249,62 @@ static int add_scored(struct dl2_study *study, const struct dl2_study_selection 
     return DL2_OK;
 }
 
-static int collect_scored(struct dl2_study *study, const struct dl2_study_selection *selection,
-                          const char *folder, struct dl2_error *error)
+/* "jpeg-50" of "jpeg-50.json"; false for another file. */
+static bool name_results(const char *file, char out[256])
 {
-    struct names names;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/quality", folder);
-    DL2_TRY(list_names(path, &names, error));
+    snprintf(out, 256, "%.*s", (int)dl2_path_stem_length(file), file);
+    return strcmp(dl2_path_extension(file), "json") == 0;
+}
+
+static int visit_scored(struct walk *walk, const char *path, const char *file,
+                        struct dl2_error *error)
+{
+    struct dl2_study *study = walk->study;
+    char own[256];
+    if (!name_results(file, own))
+        return DL2_OK;
+    json_t *quality;
+    DL2_TRY(load_results(study, path, "dl2-quality/1", true, &quality, error));
+    if (!study->definitions)
+        study->definitions = json_incref(json_object_get(quality, "definitions"));
+    json_t *entries = json_object_get(quality, "variants"), *entry;
     int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
-        if (strcmp(dl2_path_extension(names.items[i]), "json") != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/quality/%s", folder, names.items[i]);
-        json_t *quality;
-        status = load_results(study, path, "dl2-quality/1", true, &quality, error);
-        if (status < 0 || !quality)
-            continue;
-        if (!study->definitions)
-            study->definitions = json_incref(json_object_get(quality, "definitions"));
-        json_t *entries = json_object_get(quality, "variants"), *entry;
-        const size_t stem = dl2_path_stem_length(names.items[i]);
-        size_t k;
-        json_array_foreach(entries, k, entry)
-        {
-            char own[256]; /* a file of one variant is called as the variant is */
-            snprintf(own, sizeof own, "%.*s", (int)stem, names.items[i]);
-            const char *name =
-                json_array_size(entries) == 1 ? own : dl2_json_get_text(entry, "variant", own);
-            if ((status = add_scored(study, selection, name, entry, error)) < 0)
-                break;
-        }
-        json_decref(quality);
+    size_t i;
+    json_array_foreach(entries, i, entry)
+    {
+        /* A file of one variant is called as the variant is. */
+        const char *name =
+            json_array_size(entries) == 1 ? own : dl2_json_get_text(entry, "variant", own);
+        if ((status = add_scored(study, walk->selection, name, entry, error)) < 0)
+            break;
     }
-    free_names(&names);
+    json_decref(quality);
     return status;
 }
 
-static int collect_loaded(struct dl2_study *study, const struct dl2_study_selection *selection,
-                          const char *folder, struct dl2_error *error)
+static int visit_loaded(struct walk *walk, const char *path, const char *file,
+                        struct dl2_error *error)
 {
-    struct names names;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/load", folder);
-    DL2_TRY(list_names(path, &names, error));
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
-        if (strcmp(dl2_path_extension(names.items[i]), "json") != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/load/%s", folder, names.items[i]);
-        names.items[i][dl2_path_stem_length(names.items[i])] = '\0';
-        bool wanted;
-        status = is_wanted(study, selection, names.items[i], &wanted, error);
-        if (status < 0 || !wanted)
-            continue;
-        json_t *loaded;
-        status = load_results(study, path, "dl2-load/1", true, &loaded, error);
-        if (status < 0 || !loaded)
-            continue;
-        struct dl2_study_variant *variant;
-        status = add_variant(study, names.items[i], &variant, error);
-        if (status < 0) {
-            json_decref(loaded);
-            break;
-        }
-        json_decref(variant->loaded);
-        variant->loaded = loaded;
-        status = add_failures(study, "load", names.items[i], json_object_get(loaded, "bad"), "path",
-                              NULL, error);
+    struct dl2_study *study = walk->study;
+    char name[256];
+    bool wanted = name_results(file, name);
+    if (wanted)
+        DL2_TRY(is_wanted(study, walk->selection, name, &wanted, error));
+    if (!wanted)
+        return DL2_OK;
+    json_t *loaded;
+    struct dl2_study_variant *variant;
+    DL2_TRY(load_results(study, path, "dl2-load/1", true, &loaded, error));
+    if (!loaded)
+        return DL2_OK;
+    const int status = add_variant(study, name, &variant, error);
+    if (status < 0) {
+        json_decref(loaded);
+        return status;
     }
-    free_names(&names);
-    return status;
+    json_decref(variant->loaded);
+    variant->loaded = loaded;
+    return add_failures(study, "load", name, json_object_get(loaded, "bad"), "path", NULL, error);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -425,7 +414,7 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
     DL2_TRY(copy_text(path, &run->path, error));
     DL2_TRY(read_run(run, error));
     if (!isfinite(run->top1)) {
-        char text[4608];
+        char text[4700];
         snprintf(text, sizeof text, "%s: it has no final top-1 accuracy", path);
         DL2_TRY(add_text(&study->broken, &study->broken_count, text, error));
     }
@@ -439,44 +428,32 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
     return add_failures(study, "train", of, json_object_get(report, "bad"), "path", NULL, error);
 }
 
-static int collect_runs(struct dl2_study *study, const struct dl2_study_selection *selection,
-                        const char *folder, struct dl2_error *error)
+static int visit_seed(struct walk *walk, const char *folder, const char *name,
+                      struct dl2_error *error)
 {
-    struct names names, archs, seeds;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/train", folder);
-    DL2_TRY(list_names(path, &names, error));
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < names.count; i++) {
-        bool wanted;
-        if ((status = is_wanted(study, selection, names.items[i], &wanted, error)) < 0)
-            break;
-        if (!wanted)
-            continue;
-        snprintf(path, sizeof path, "%s/train/%s", folder, names.items[i]);
-        if ((status = list_names(path, &archs, error)) < 0)
-            break;
-        for (size_t j = 0; status == DL2_OK && j < archs.count; j++) {
-            snprintf(path, sizeof path, "%s/train/%s/%s", folder, names.items[i], archs.items[j]);
-            if ((status = list_names(path, &seeds, error)) < 0)
-                break;
-            for (size_t k = 0; status == DL2_OK && k < seeds.count; k++) {
-                if (strncmp(seeds.items[k], "seed-", 5) != 0)
-                    continue;
-                snprintf(path, sizeof path, "%s/train/%s/%s/%s/experiment_report.json", folder,
-                         names.items[i], archs.items[j], seeds.items[k]);
-                char training[1024];
-                snprintf(training, sizeof training, "%s/%s/%s", names.items[i], archs.items[j],
-                         seeds.items[k]);
-                status = add_run(study, path, names.items[i], archs.items[j], seeds.items[k] + 5,
-                                 is_listed(selection->trainings, training), error);
-            }
-            free_names(&seeds);
-        }
-        free_names(&archs);
-    }
-    free_names(&names);
-    return status;
+    if (strncmp(name, "seed-", 5) != 0)
+        return DL2_OK;
+    char path[4608], training[1024];
+    snprintf(path, sizeof path, "%s/experiment_report.json", folder);
+    snprintf(training, sizeof training, "%s/%s/%s", walk->variant, walk->arch, name);
+    return add_run(walk->study, path, walk->variant, walk->arch, name + 5,
+                   is_listed(walk->selection->trainings, training), error);
+}
+
+static int visit_arch(struct walk *walk, const char *folder, const char *name,
+                      struct dl2_error *error)
+{
+    walk->arch = name;
+    return walk_folder(walk, folder, visit_seed, error);
+}
+
+static int visit_trained(struct walk *walk, const char *folder, const char *name,
+                         struct dl2_error *error)
+{
+    bool wanted;
+    DL2_TRY(is_wanted(walk->study, walk->selection, name, &wanted, error));
+    walk->variant = name;
+    return wanted ? walk_folder(walk, folder, visit_arch, error) : DL2_OK;
 }
 
 /* A metric's mean over the images, or NAN. */
@@ -1005,10 +982,19 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
                              folder);
     if (strlen(folder) > 2048)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%.64s...: too long a path", folder);
-    DL2_TRY(collect_made(study, selection, folder, error));
-    DL2_TRY(collect_scored(study, selection, folder, error));
-    DL2_TRY(collect_loaded(study, selection, folder, error));
-    DL2_TRY(collect_runs(study, selection, folder, error));
+    static const struct {
+        const char *name;
+        walk_visit *visit;
+    } parts[] = {{"variants", visit_made},
+                 {"quality", visit_scored},
+                 {"load", visit_loaded},
+                 {"train", visit_trained}};
+    struct walk walk = {.study = study, .selection = selection};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", folder, parts[i].name);
+        DL2_TRY(walk_folder(&walk, path, parts[i].visit, error));
+    }
     if (!study->variant_count && !study->arch_count && !study->broken_count &&
         !study->unfinished_count && !study->left_out_count)
         return dl2_error_set(error, DL2_ERR_FORMAT,
@@ -1029,13 +1015,6 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(collect_predictions(study, study->archs[a], error));
     return compare_loading(study, error);
-}
-
-static void free_texts(char **list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(list[i]);
-    free(list);
 }
 
 void dl2_study_free(struct dl2_study *study)
