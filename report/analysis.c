@@ -677,15 +677,40 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
     return DL2_OK;
 }
 
+/*
+ * May the seeds of the last look decide it, if what was measured holds: as beyond, or as within
+ * where that can be claimed? The difference moves with the chance of training; the interval, at its
+ * narrowest, is that of a single look and many degrees of freedom. To ask for no more seeds makes
+ * no claim, so it costs nothing of the family's level.
+ */
+static bool may_be_decided(const struct dl2_analysis *analysis,
+                           const struct dl2_comparison *comparison, bool claimable)
+{
+    const struct dl2_looks *looks = &analysis->question.looks;
+    if (comparison->pairs < 2 || !(comparison->training.freedom > 0))
+        return true;
+    const double now = (double)comparison->pairs, last = (double)looks->seeds[looks->count - 1];
+    const double of_pair = comparison->training.variance * now;
+    const double half =
+        dl2_student_quantile(0.025, INFINITY) *
+        sqrt(of_pair / last + (comparison->images ? comparison->image_variance : 0));
+    const double needed =
+        dl2_student_quantile(0.1, INFINITY) * sqrt(fmax(0, of_pair / now - of_pair / last));
+    const double margin = comparison->difference + analysis->question.tolerance;
+    return (claimable && margin - half > -needed) || -margin - half > -needed;
+}
+
 size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t variant)
 {
+    const struct dl2_looks *looks = &analysis->question.looks;
     const struct dl2_comparison *comparison = &analysis->comparisons[variant];
-    if (comparison->decided ||
-        analysis->comparisons[comparison->blocker].verdict == DL2_VERDICT_BEYOND)
+    const struct dl2_comparison *blocker = &analysis->comparisons[comparison->blocker];
+    if (!looks->count || comparison->decided || blocker->verdict == DL2_VERDICT_BEYOND ||
+        !may_be_decided(analysis, comparison, may_be_decided(analysis, blocker, true)))
         return 0;
-    for (size_t look = 0; look < analysis->question.looks.count; look++)
-        if (analysis->question.looks.seeds[look] > comparison->pairs)
-            return analysis->question.looks.seeds[look];
+    for (size_t look = 0; look < looks->count; look++)
+        if (looks->seeds[look] > comparison->pairs)
+            return looks->seeds[look];
     return 0;
 }
 

@@ -96,8 +96,10 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
                 const struct dl2_question *question, struct dl2_analysis *analysis,
                 struct dl2_error *error);
 /*
- * Seeds that a variant should be trained from for the next look; 0: it is decided, no look is left,
- * or a larger file of its codec is beyond the tolerance, so that it can't be claimed any more.
+ * Seeds that a variant should be trained from for the next look. 0: it is decided, or no look is
+ * left, or a larger file of its codec is beyond the tolerance, so that it can't be claimed any
+ * more, or seeds would hardly decide it: the chance that those of the last look do is below 10%,
+ * because the choice of images is too uncertain.
  */
 size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t variant);
 void dl2_analysis_free(struct dl2_analysis *analysis);

@@ -56,8 +56,10 @@ static const struct dl2_option options[] = {
      "predictions",
      AT(question.draws), .max = 1000000, .unset = "no bootstrap"},
     {DL2_OPTION_FLAG, "decide", 0, NULL,
-     "Write no page; print a line for each network and variant: both names, within, beyond, behind "
-     "(a larger file of its codec is beyond) or open, and the number of seeds that it wants",
+     "Write no page; print a line for each network and variant: both names, a state, and the "
+     "number "
+     "of seeds that it wants. States: within, beyond, behind (a larger file of its codec is "
+     "beyond), undecided (more seeds would hardly decide it), open",
      AT(decide)},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
      .unset = "the folder's name"},
@@ -154,10 +156,11 @@ static void print_decisions(const struct dl2_study *study, const struct dl2_anal
             const bool behind =
                 analysis->comparisons[comparison->blocker].verdict == DL2_VERDICT_BEYOND;
             printf("%s %s %s %zu\n", study->archs[a], study->variants[v].name,
-                   comparison->decided && comparison->verdict == DL2_VERDICT_WITHIN   ? "within"
-                   : comparison->decided && comparison->verdict == DL2_VERDICT_BEYOND ? "beyond"
-                   : behind                                                           ? "behind"
-                                                                                      : "open",
+                   !comparison->decided
+                       ? (behind   ? "behind"
+                          : wanted ? "open"
+                                   : "undecided")
+                       : (comparison->verdict == DL2_VERDICT_WITHIN ? "within" : "beyond"),
                    wanted);
         }
         printf("%s raw %s %zu\n", study->archs[a], most ? "open" : "done", most);
