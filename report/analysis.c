@@ -680,8 +680,10 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
 /*
  * May the seeds of the last look decide it, if what was measured holds: as beyond, or as within
  * where that can be claimed? The difference moves with the chance of training; the interval, at its
- * narrowest, is that of a single look and many degrees of freedom. To ask for no more seeds makes
- * no claim, so it costs nothing of the family's level.
+ * narrowest, is that of a single look and many degrees of freedom. Within is given up only where
+ * that interval is wider than the tolerance, by the choice of images mostly: to give up what was
+ * unlucky so far would bias what is left. To ask for no more seeds makes no claim, so it costs
+ * nothing of the family's level.
  */
 static bool may_be_decided(const struct dl2_analysis *analysis,
                            const struct dl2_comparison *comparison, bool claimable)
@@ -697,7 +699,8 @@ static bool may_be_decided(const struct dl2_analysis *analysis,
     const double needed =
         dl2_student_quantile(0.1, INFINITY) * sqrt(fmax(0, of_pair / now - of_pair / last));
     const double margin = comparison->difference + analysis->question.tolerance;
-    return (claimable && margin - half > -needed) || -margin - half > -needed;
+    const bool wide = half >= analysis->question.tolerance;
+    return (claimable && (!wide || margin - half > -needed)) || -margin - half > -needed;
 }
 
 size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t variant)

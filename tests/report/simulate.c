@@ -234,17 +234,17 @@ static size_t train_until_decided(const struct kind *kind, struct drawing *drawn
                                   struct dl2_analysis *analysis)
 {
     size_t trainings = 0;
-    for (size_t look = 0;; look++) {
+    for (;;) {
         analyse_drawing(kind, drawn, analysis);
         bool any = false;
         for (size_t v = 1; !kind->seeds && v < drawn->study.variant_count; v++) {
             const size_t more = dl2_analysis_seeds_wanted(analysis, v);
             any |= more > drawn->trained[v];
             drawn->trained[v] = more > drawn->trained[v] ? more : drawn->trained[v];
+            drawn->trained[0] = more > drawn->trained[0] ? more : drawn->trained[0];
         }
         if (!any)
             break;
-        drawn->trained[0] = growing.seeds[look + 1];
         dl2_analysis_free(analysis);
     }
     for (size_t v = 0; v < drawn->study.variant_count; v++)
