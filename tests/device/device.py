@@ -4,7 +4,7 @@
 
     device.py run|speed|input [--out FOLDER] [--data FOLDER] [--minutes N] [--device cuda]
 
-Three calls, the first first, for machines that are to be had for minutes at a time; --list shows their steps.
+There are three calls, to be made in this order; each takes less than ten minutes. --list shows their steps.
     run     does it run? libraries, every operation, the chosen plans, ten steps against PyTorch, the first throughput
     speed   how fast? dl2 against PyTorch and torch.compile in turns, the longest kernels, all plans' times
     input   what comes before a step: NCCL, loading, decoding, a study of --data
@@ -44,8 +44,8 @@ MOST_LOGGED = 1 << 20  # bytes of one program in the log, before its last lines
 
 # How far losses of ten steps may be from PyTorch's in float32. They fall from 2.2 to 0.2 (resnet18) and from 2.8 to 0.7
 # (vit_tiny); with gradients of three times the size they are 0.5 off by the second step, without any 0.33. On processors
-# bfloat16 leaves PyTorch's own losses up to 0.015 from its float32 ones, and ours too. The other two round to an eighth
-# of that.
+# bfloat16 moves PyTorch's own losses by up to 0.015 from its float32 ones, and ours by as much. tf32 and fp16 round an
+# eighth as far.
 LOSSES_WITHIN = {"fp32": 1e-3, "tf32": 0.02, "fp16": 0.02, "bf16": 0.06}
 
 # Our kernels, as they are named in cuda/*.cu; the others that run are cuDNN's and cublasLt's.
@@ -59,7 +59,7 @@ class Failed(Exception):
 
 
 class Stopped(BaseException):
-    """By a signal. No step's failure, so that nothing goes on."""
+    """A signal ended the call. A BaseException, so that no step takes it for a failure of its own."""
 
 
 # ---- Programs: what they print is in the log as soon as it is printed
@@ -289,7 +289,7 @@ def load_json(path):
 
 
 def sizes(call):
-    """Of the networks' batches; tiny ones only try the steps out."""
+    """Of batches and images, and the numbers of steps and rounds. --tiny only tries the steps out."""
     if call.args.tiny:
         return {"batch": 4, "size": 32, "steps": 3, "rounds": 2, "amp": "bf16" if call.on_card else "off"}
     return {"batch": 256, "size": 224, "steps": 40, "rounds": 3, "amp": "bf16" if call.on_card else "off"}
@@ -308,7 +308,7 @@ def train(call, what, *options, out=None, begin="--restart", **environment):
 
 
 def synthetic(call, arch, *options, epochs=3, **changes):
-    """Options of dl2-train for steps on the same batch."""
+    """Options of dl2-train for training on a batch of noise, the same in every step."""
     s = {**sizes(call), **changes}
     return ["--loader", "synthetic", "--classes", 1000, "--images", s["batch"] * s["steps"], "-e", epochs, "-a", arch, "-b",
             s["batch"], "--image-size", s["size"], "--amp", s["amp"], "--skip-validation", *options]
@@ -353,7 +353,7 @@ def variants(call, folder, codec, qualities, *options):
 
 
 def many(folder, least):
-    """The training images of `folder` by so many more names (hard links) that there are `least`, as CLASS/IMAGE."""
+    """A folder CLASS/IMAGE of at least `least` images: hard links to the training images of `folder`, each by several names."""
     source = os.path.join(folder, "train") if os.path.isdir(os.path.join(folder, "train")) else folder
     target = folder.rstrip("/") + "-many"
     files = [path for path in glob.glob(source + "/*/*") if os.path.isfile(path)]

@@ -48,11 +48,11 @@ static struct held {
 } held[24];
 static size_t held_count;
 
-/* Of what a tensor is: the device's elements, which are floats on the host, or its bytes. */
+/* What is copied: elements of the device, which are floats on the host; or bytes as they are. */
 enum kind { ELEMENTS, BYTES };
 
-/* A place on the device with what `from` has, for finish() to copy back to `to` where that is not
- * NULL. NULL for NULL. */
+/* Copies `from` to the device, for finish() to copy back to `to` where that is not NULL. The
+ * address on the device; NULL for NULL. */
 static void *hold(struct dl2_device *d, enum kind kind, const void *from, void *to, size_t count)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -646,7 +646,7 @@ static void against_differences(struct op *op, double step, double tolerance)
     }
 }
 
-/* All that an operation puts out. */
+/* The outputs of an operation: gradients, y, and the extra ones. */
 enum { OUTPUTS = INPUTS + 3 };
 
 static void keep(float *const *have, const size_t *counts, float **copies)
@@ -704,7 +704,7 @@ static void against_reference(struct op *op, double tolerance)
 
 /* -- operations that are tested alike -- */
 
-/* Differences; what the reference gives; the same with `again`. */
+/* What inputs are made for: finite differences; devices; devices once more, with op.again set. */
 enum purpose { DIFFERENCES, ONCE, AGAIN };
 
 struct operation {
@@ -1514,8 +1514,8 @@ static int seed(void **state)
     return 0;
 }
 
-/* Of devices; an operation's tests follow each other. Simplest first, so that of several that fail
- * on a card the first says most. */
+/* The tests of devices. Those of one operation stand together. The simplest operations come first,
+ * because the first that fails on a card says most. */
 static const struct test {
     const char *operation, *name;
     CMUnitTestFunction function;
