@@ -520,9 +520,9 @@ def first_figure(call, result):
 
 
 def times_of_a_step(call, result):
-    """One step's kernels by time, as dl2-train measures them itself."""
+    """The parts of a step by time, as dl2-train measures them itself."""
     path = os.path.join(call.work, "times.json")
-    train(call, "times of a step", *synthetic(call, "convnet" if call.args.tiny else "resnet50", epochs=1),
+    train(call, "times of a step", *synthetic(call, "convnet" if call.args.tiny else "resnet50", epochs=1, steps=5),
           DL2_CUDA_TIMES=path, DL2_CUDA_GRAPHS="off")
     if call.on_card:
         result["times"] = load_json(path)
@@ -806,7 +806,7 @@ def decode(call, result):
     if call.on_card and not has_nvjpeg(call):
         raise Failed("nvJPEG is not in this build: unpack the Python wheel nvidia-nvjpeg into a folder, "
                      "configure --with-nvjpeg=FOLDER/nvidia/cu13, and make bundle again (docs/install.md)")
-    s, (plain, tiles) = sizes(call), jpegs(call)
+    s, (plain, tiles), arch = sizes(call), jpegs(call), "convnet" if call.args.tiny else "resnet50"
     table = result.setdefault("images/s", {})
     runs = [("plain files, cpu", plain, []), ("restart tiles, cpu", tiles, [])]
     if call.on_card:
@@ -824,10 +824,10 @@ def decode(call, result):
             table["%s, %s" % (name, words)] = attempt(result, bench, call, name, data, *crops, *options)
             call.save()
     for way in ("cpu", "gpu", "hybrid") if call.on_card else ():
-        report = attempt(result, train, call, "training, --decode " + way, "-a", "resnet50", "-b", s["batch"], "--image-size",
+        report = attempt(result, train, call, "training, --decode " + way, "-a", arch, "-b", s["batch"], "--image-size",
                          s["size"], "--amp", s["amp"], "--skip-validation", "-d", tiles, "--val-fraction", 0.01, "-j", cores(),
                          "-e", 3, "--decode", way)
-        result.setdefault("training resnet50", {})[way] = report and figures(report)
+        result.setdefault("training", {})[way] = report and figures(report)
 
 
 def study(call, result):
@@ -888,7 +888,7 @@ FIGURE_BEGINS = 180  # s after the beginning of the call, at the latest
 def calls(tiny):
     networks = [("resnet18", "sgd"), ("vit_tiny", "adamw")] if tiny else [
         ("resnet50", "sgd"), ("resnet18", "sgd"), ("vit_b_16", "adamw")]
-    return {
+    every = {
         "run": (8, [
             ("machine", 40, machine),
             ("smoke test", 60, smoke),
@@ -920,6 +920,9 @@ def calls(tiny):
             ("decoding", 150, decode),
             ("study", 600, study)]),
     }
+    # Tiny steps get ten times as long: the machines that try them out are busy with other things.
+    return {name: (minutes * (5 if tiny else 1), [(step[0], step[1] * (10 if tiny else 1), *step[2:]) for step in steps])
+            for name, (minutes, steps) in every.items()}
 
 
 def ordered(call, steps):
@@ -974,6 +977,10 @@ def tables(results):
         if name == FIRST_FIGURE:
             table(["resnet50, synthetic data", "images/s"],
                   [(what, number(step[what].get("images_per_second"))) for what in step if what.startswith("dl2")])
+        if step.get("times"):
+            parts, count = step["times"]["parts"], max(1, step["times"]["steps"])
+            table(["longest parts of a step", "", "calls", "ms a step"],
+                  [(part["layer"], part["what"], part["calls"] // count, number(part["ms"] / count, 3)) for part in parts[:15]])
         for what, ways in step.get("once more", {}).items():
             table([what, ""], [(way, outcome[:300].replace("\n", " ")) for way, outcome in ways.items()])
     turns = []
@@ -988,10 +995,9 @@ def tables(results):
         if name == "loading":
             table(["loader alone, %s workers" % step.get("workers"), "images/s"],
                   [(k, number(v)) for k, v in step.get("images/s", {}).items()])
-        for key in ("training", "training resnet50"):
-            table([name, "images/s", "data stall, %", "J an image"],
-                  [(k, number(v.get("images_per_second")), number(100 * v.get("data_stall", float("nan")), 1),
-                    number(v.get("joules_per_image"), 4)) for k, v in step.get(key, {}).items() if v])
+        table([name, "images/s", "data stall, %", "J an image"],
+              [(k, number(v.get("images_per_second")), number(100 * v.get("data_stall", float("nan")), 1),
+                number(v.get("joules_per_image"), 4)) for k, v in step.get("training", {}).items() if v])
         if name == "decoding":
             table([name, "images/s", "images/s a core"], [
                 (k, number(v["images_per_second"]), number(v.get("images_per_core_second")))
