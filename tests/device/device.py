@@ -688,7 +688,12 @@ def longest_kernels(call, result):
     if not longest:
         raise Failed("ncu saw none of our kernels")
     result["longest"] = profile("the longest kernels", "--section", "SpeedOfLight", "--launch-count", "60", "--kernel-name-base",
-                                "demangled", "--kernel-name", "regex:" + "|".join(re.sub(r"([][(){}.*+?^$|\\])", r"\\\1", name) for name in longest))
+                                "demangled", "--kernel-name", "regex:" + "|".join(escaped(name) for name in longest))
+
+
+def escaped(name):
+    """For ncu's regular expressions, in which only what has a meaning may be escaped."""
+    return re.sub(r"([][(){}.*+?^$|\\])", r"\\\1", name)
 
 
 def without_arguments(name):
