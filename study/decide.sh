@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: decide.sh train|report MAKE...
+# usage: decide.sh train|matrix|report MAKE...
 #
 # Trains from the first two seeds, then from more where the verdict is open, until none is, no seed is
-# left, or BUDGET is spent; then writes the report, if it is asked for. MAKE... runs study.mk, which
-# sets the variables that are used here.
+# left, or BUDGET is spent; then makes the matrix or the report of them, if it is asked for. MAKE...
+# runs study.mk, which sets the variables that are used here.
 set -euf
 
 goal=$1
@@ -54,4 +54,4 @@ while :; do
         break
     fi
 done
-[ "$goal" = train ] || "$@" LOOKS="$looks" RUNS="$runs" report
+[ "$goal" = train ] || "$@" LOOKS="$looks" RUNS="$runs" "$goal"

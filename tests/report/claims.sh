@@ -6,12 +6,6 @@
 [ -n "${PYTHON3:-}" ] || skip "Python is not installed: it writes the predictions"
 study=$work/study page=$work/page/report.html
 report() { dl2-report --gnuplot "$work/none" "$@" -o "$page"; }
-says() { # FILE WORDS...
-    said=$1; shift
-    for words in "$@"; do
-        grep -qF -- "$words" "$said" || { cat "$said" >&2; fail "${said##*/} does not say '$words'"; }
-    done
-}
 silent() { ! grep -qF -- "$2" "$1" || fail "${1##*/} says '$2'"; }
 
 # predicted FOLDER NAME SEED WRONG: of 200 images, the first 60 and WRONG others, which move with the

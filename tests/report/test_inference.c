@@ -3,16 +3,9 @@
 #include "common/random.h"
 #include "common/stats.h"
 #include "report/claims.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static void assert_near(double value, double expected, double tolerance)
 {
@@ -28,7 +21,6 @@ static const int8_t small[] = {1, 0, -1, 1, 1, 1, 0, 1, 0, 1, 0, 1};
 
 static void test_mean_squares(void **state)
 {
-    (void)state;
     struct dl2_mean_squares squares;
     assert_int_equal(dl2_mean_squares(small, 3, 4, &squares, NULL), DL2_OK);
     assert_near(squares.mean, 0.5, 0);
@@ -50,7 +42,6 @@ static void test_mean_squares(void **state)
 /* The choice of images never makes an interval narrower than the chance of training does. */
 static void test_images_add(void **state)
 {
-    (void)state;
     const struct dl2_spread seeds = {1e-4, 1};
     struct dl2_mean_squares squares = {.seeds = 2, .images = 1000, .image = 0.01, .residual = 0.05};
     const struct dl2_spread negative = dl2_spread_of_both(&squares, &seeds);
@@ -82,7 +73,6 @@ static void draw_table(struct dl2_random *random, double *table, size_t rows, si
 /* A tenth of a noisy row's tables at most is pooled; alike rows are rejected in 5% of tables. */
 static void test_homogeneity(void **state)
 {
-    (void)state;
     enum { TABLES = 500, ROWS = 7 };
     double table[ROWS * 8];
     struct dl2_random random;
@@ -122,7 +112,6 @@ static void test_homogeneity(void **state)
 /* Crossed seeds and images; the bootstrap's variance has a closed form in the mean squares. */
 static void test_pigeonhole(void **state)
 {
-    (void)state;
     enum { SEEDS = 12, IMAGES = 300, DRAWS = 4000 };
     int8_t *table = calloc(SEEDS, IMAGES);
     double *means = calloc(DRAWS, sizeof *means), luck[SEEDS], ease[IMAGES];
@@ -161,7 +150,6 @@ static void test_pigeonhole(void **state)
 
 static void test_spending(void **state)
 {
-    (void)state;
     double levels[DL2_MOST_LOOKS];
     const struct dl2_looks once = {1, {3}}, five = {5, {1, 2, 3, 4, 5}}, uneven = {3, {2, 3, 8}};
     assert_int_equal(dl2_spend(0.0125, &once, levels, NULL), DL2_OK);
@@ -214,7 +202,6 @@ static struct dl2_study_claim make_claim(size_t codec, double bytes, double diff
 /* Known errors: a test at 1.25% needs 2.2414 of them, at 2.5% 1.96. */
 static void test_family(void **state)
 {
-    (void)state;
     const struct dl2_looks once = {1, {3}};
     struct dl2_plan plan;
     assert_int_equal(dl2_plan_make(&once, 2, &plan, NULL), DL2_OK);
@@ -247,7 +234,6 @@ static void test_family(void **state)
 /* Power of the planned number of seeds, by drawing studies of that size. */
 static void test_power(void **state)
 {
-    (void)state;
     /* One pair's differences with deviation 1, margin 1: 10 in any table of the paired t-test. */
     const struct dl2_prospect pair = {.margin = 1, .seed_variance = 1, .level = 0.025, .rows = 2};
     assert_int_equal(dl2_seeds_needed(&pair, 64), 10);
