@@ -115,7 +115,7 @@ cat >"$work/odd/tests/device/smoke" <<'END'
 #!/bin/sh
 echo "the last words"
 echo $$ >"$PIDS"
-sleep 1000
+exec sleep 1000
 END
 cat >"$work/odd/tests/device/test_device" <<END
 #!/bin/sh
