@@ -41,6 +41,8 @@ struct op {
     struct CUevent_st *event;
     uint64_t version; /* of the event: this one is reached, or, where it waits, waited for */
     bool waits;
+    bool meets; /* other processes: runs while this one waits for the card, as others may only then
+                 */
     struct op *next;
 };
 
@@ -178,15 +180,28 @@ static void put(struct CUstream_st *stream, const struct op *what)
             struct CUstream_st *s = streams;
             for (uint32_t k = dl2_random_below(&dice, 3); k-- > 0 && s->next;)
                 s = s->next;
-            step(s);
+            if (s->first && !s->first->meets)
+                step(s);
         }
+}
+
+static void queue(struct CUstream_st *stream, void (*run)(void *call), void *call, size_t size,
+                  bool meets)
+{
+    struct op op = {.run = run, .call = zeroed(size), .meets = meets};
+    memcpy(op.call, call, size);
+    put(stream, &op);
 }
 
 void dl2_fake_queue(struct CUstream_st *stream, void (*run)(void *call), void *call, size_t size)
 {
-    struct op op = {.run = run, .call = zeroed(size)};
-    memcpy(op.call, call, size);
-    put(stream, &op);
+    queue(stream, run, call, size, false);
+}
+
+void dl2_fake_queue_meeting(struct CUstream_st *stream, void (*run)(void *call), void *call,
+                            size_t size)
+{
+    queue(stream, run, call, size, true);
 }
 
 static bool capturing(void)
@@ -426,7 +441,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
         return result(cudaErrorMemoryAllocation);
     for (const struct op *op = graph->first; op; op = op->next) {
         struct again again = {op};
-        dl2_fake_queue(stream, run_again, &again, sizeof again);
+        queue(stream, run_again, &again, sizeof again, op->meets);
     }
     return cudaSuccess;
 }

@@ -30,6 +30,9 @@
 struct CUstream_st;
 /* Queues run(call); `size` bytes of `call` are copied. */
 void dl2_fake_queue(struct CUstream_st *stream, void (*run)(void *call), void *call, size_t size);
+/* The same for what waits for other processes. */
+void dl2_fake_queue_meeting(struct CUstream_st *stream, void (*run)(void *call), void *call,
+                            size_t size);
 /* Passes time on the card's clock, in milliseconds: `cold` where its L2 cache was overwritten since
  * the last such call. */
 void dl2_fake_spend(double warm, double cold);
