@@ -10,6 +10,9 @@ need_python() {
     [ -n "${PYTHON3:-}" ] && "$PYTHON3" -c "import $1" >/dev/null 2>&1 ||
         skip "Python has no module $1 (Debian: $2)"
 }
+# sanitized: built with a sanitizer, where emulated kernels take ten times as long. What differs only in
+# numbers is then tried once; `make check` without one tries all.
+sanitized() { case ${CC:-} in *-fsanitize*) ;; *) return 1 ;; esac; }
 # expect STATUS COMMAND...: runs it with output in $work/out and $work/err.
 expect() {
     want=$1; shift

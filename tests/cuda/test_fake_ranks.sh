@@ -28,9 +28,11 @@ same eager/$CK plain/$CK "with and without graphs"
 DL2_FAKE_RECORDING=call expect 0 train $options --out unrecorded
 same eager/$CK unrecorded/$CK "where recording fails"
 # However cards are asked for: what starts the ranks must not have asked CUDA for anything.
-for more in "--ranks 2" "--gpus 2"; do
-    expect 0 train -b 4 $more --device cuda --deterministic --mixup 0.2 --accumulate 2 --out named --restart
-    same eager/$CK named/$CK "$more --device cuda"
+names="--ranks --gpus"
+sanitized && names=--ranks
+for name in $names; do
+    expect 0 train -b 4 $name 2 --device cuda --deterministic --mixup 0.2 --accumulate 2 --out named --restart
+    same eager/$CK named/$CK "$name 2 --device cuda"
 done
 expect 0 train $options --out parts --run-epochs 1.4
 expect 0 train $options --out parts --resume
