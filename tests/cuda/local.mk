@@ -109,7 +109,16 @@ tests_cuda_fake_dl2_train_LDADD = $(fake_cuda_objects) $(dl2_train_LDADD)
 endif
 endif
 endif
-cuda_tests = tests/cuda/test_fake_check.sh tests/cuda/test_fake_decode.sh tests/cuda/test_fake_decode_train.sh tests/cuda/test_fake_device.sh tests/cuda/test_fake_plans.sh tests/cuda/test_fake_quality.sh tests/cuda/test_fake_ranks.sh tests/cuda/test_fake_train.sh \
+# The longest first, so that no core waits for them at the end.
+cuda_tests = \
+	tests/cuda/test_fake_train.sh \
+	tests/cuda/test_fake_ranks.sh \
+	tests/cuda/test_fake_device.sh \
+	tests/cuda/test_fake_check.sh \
+	tests/cuda/test_fake_plans.sh \
+	tests/cuda/test_fake_decode.sh \
+	tests/cuda/test_fake_decode_train.sh \
+	tests/cuda/test_fake_quality.sh \
 	tests/cuda/test_sass.sh
 TESTS += $(cuda_tests)
 EXTRA_DIST += $(cuda_tests)

@@ -80,8 +80,8 @@ done
 # A transformer, by AdamW: the same bits in the same ways, and the reference device's losses. Batches of 4, 4 and 1.
 make_images few 3 3 16 16
 transformer() { train -a vit_tiny --image-size 16 -b 4 -d few "$@"; }
-paces="lazy random"
-sanitized && paces=lazy
+paces="lazy random" amps="bf16 fp16"
+sanitized && paces=lazy amps=bf16
 DL2_FAKE_PACE=eager expect 0 transformer --device cuda --out vit.eager
 for pace in $paces; do
     DL2_FAKE_PACE=$pace expect 0 transformer --device cuda --out vit.$pace
@@ -91,7 +91,7 @@ DL2_CUDA_GRAPHS=off expect 0 transformer --device cuda --out vit.plain
 same vit.eager/$CK vit.plain/$CK "a transformer with and without graphs"
 expect 0 transformer --device ref --out vit.ref
 near vit.ref vit.eager
-for amp in bf16 fp16; do
+for amp in $amps; do
     DL2_FAKE_PACE=lazy expect 0 transformer --device cuda --amp $amp --out vit.$amp
 done
 
