@@ -207,6 +207,8 @@ int dl2_options_set(const struct dl2_option *options, void *values, const char *
         const enum dl2_option_type type = rows[i].option->type;
         if (rows[i].option->unset && json_is_integer(value) && json_integer_value(value) == 0)
             return DL2_OK; /* was not set */
+        if (type == DL2_OPTION_TEXT && !json_is_string(value))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is not a text");
         if (type == DL2_OPTION_FLAG || type == DL2_OPTION_NEGATE)
             *(bool *)rows[i].value = json_is_true(value) == (type == DL2_OPTION_FLAG);
         else

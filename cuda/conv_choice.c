@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plans are measured with the batch that comes first, on tensors of their own full of noise,
- * fairly:
+ * Plans are measured with the batch that comes first, on tensors of their own full of noise:
  *
- * - The card works for CLOCKS_UP_MS before the first time is taken, as idle cards are slow at
- * first.
+ * - The card works for CLOCKS_UP_MS before the first time is taken: idle cards are slow at first.
  * - All plans that cuDNN lists run once. The best FINALISTS run ROUNDS times more, in turns, each
  *   time after the card's L2 cache was overwritten: in a step, other layers have used it meanwhile.
  *   The least time counts.

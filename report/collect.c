@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/quote.h"
 #include "report/prediction_table.h"
 
 #include <dirent.h>
@@ -80,11 +81,6 @@ static int add_failures(struct dl2_study *study, const char *stage, const char *
 
 /* ---- Walking through a study's folder */
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 struct walk {
     struct dl2_study *study;
     const struct dl2_study_selection *selection;
@@ -111,7 +107,7 @@ static int walk_folder(struct walk *walk, const char *folder, walk_visit *visit,
             status = add_text(&names, &count, entry->d_name, error);
     closedir(stream);
     if (count)
-        qsort(names, count, sizeof *names, compare_texts);
+        qsort(names, count, sizeof *names, dl2_compare_texts);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         status = visit(walk, path, names[i], error);
@@ -536,7 +532,7 @@ static int sort_all(struct dl2_study *study, struct dl2_error *error)
     if (study->run_count)
         qsort(study->runs, study->run_count, sizeof *study->runs, compare_runs);
     if (study->arch_count)
-        qsort(study->archs, study->arch_count, sizeof *study->archs, compare_texts);
+        qsort(study->archs, study->arch_count, sizeof *study->archs, dl2_compare_texts);
     return DL2_OK;
 }
 

@@ -272,7 +272,7 @@ endif
 
 # Unreadable files are in the survey: no error.
 $(out)/survey.json: $(made)/dataset
-	$(Q)$(alone) && { $(call program,dl2-transcode) --survey -j $(JOBS) --quiet --json $@ $(data) \
+	$(Q)$(alone) && rm -f $@ && { $(call program,dl2-transcode) --survey -j $(JOBS) --quiet --json $@ $(data) \
 	    >$(out)/survey.txt || [ $$? -eq 1 ]; } && test -e $@
 
 # ---- Variants: a source image is decoded once for all that are missing

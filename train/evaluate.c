@@ -17,14 +17,16 @@ static int check_class_names(const struct dl2_run *run, struct dl2_error *error)
     json_auto_t *own = dl2_run_class_names(run);
     if (json_array_size(theirs) == 0 || json_equal(theirs, own)) /* none: of another program */
         return DL2_OK;
-    for (size_t i = 0; i < json_array_size(own) && i < json_array_size(theirs); i++)
-        if (!json_equal(json_array_get(own, i), json_array_get(theirs, i)))
+    for (size_t i = 0; i < json_array_size(own) && i < json_array_size(theirs); i++) {
+        const char *name = json_string_value(json_array_get(own, i));
+        const char *other = json_string_value(json_array_get(theirs, i));
+        if (!other || strcmp(name, other) != 0)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "%s was trained on other classes than %s has: its class %zu is "
                                  "'%s', not '%s'",
-                                 config->evaluate, config->val[0], i + 1,
-                                 json_string_value(json_array_get(theirs, i)),
-                                 json_string_value(json_array_get(own, i)));
+                                 config->evaluate, config->val[0], i + 1, other ? other : "?",
+                                 name);
+    }
     return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s was trained on %zu classes, and %s has %zu",
                          config->evaluate, json_array_size(theirs), config->val[0],
                          json_array_size(own));

@@ -185,11 +185,7 @@ static int open_dataset(const struct dl2_run *run, struct dl2_run_data *data, co
     if (run->events.opened && !was_opened(run, data))
         run->events.opened(run->events.context, path, data->dataset);
     data->images = dl2_dataset_count(data->dataset);
-    for (size_t i = 0; i < data->images; i++) {
-        struct dl2_sample sample;
-        dl2_dataset_sample(data->dataset, i, &sample);
-        data->bytes += sample.bytes;
-    }
+    data->bytes = dl2_dataset_bytes(data->dataset);
     if (dl2_dataset_class_count(data->dataset) < 2)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s has only one class; training needs at least two, as folders: "

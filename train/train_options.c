@@ -365,7 +365,7 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for the run:"},
     {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(out),
-     .unset = "experiments/NAME"},
+     .unset = "experiments/NAME; with --evaluate the folder evaluation beside FILE"},
     {DL2_OPTION_TEXT, "name", 0, "NAME", "Name of the run in its report", AT(name),
      .unset = "VARIANT-ARCH-seed-N"},
     {DL2_OPTION_UINT, "trainers", 0, "N",

@@ -655,7 +655,7 @@ void dl2_survey_print(const json_t *survey, FILE *out)
     const double high = dl2_json_get_real(json_object_get(survey, "quality"), "p95", 0);
     if (high > 0)
         fprintf(out,
-                "95%% of the JPEG files are of quality %.0f or below: recompressing them at "
-                "that quality or a higher one gains nothing\n",
+                "95%% of the JPEG files are of quality %.0f or below: recompressing them at that "
+                "quality or a higher one saves little, unless chroma becomes coarser\n",
                 ceil(high));
 }

@@ -134,7 +134,7 @@ bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding
 {
     struct jpeg_headers headers;
     *coding = (struct dl2_coding){0};
-    if (!jpeg_read_headers(&headers, data, size))
+    if (size < 4 || !jpeg_read_headers(&headers, data, size))
         return false;
     jpeg_find_quality(&headers, coding);
     coding->subsampling = jpeg_subsampling(&headers);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every decoder and header parser on any bytes: which one it is, the first bytes decide. */
+/* Every decoder and header parser on any bytes; the first bytes decide which. */
 #include "codec/codec.h"
 
 #include <stdlib.h>
@@ -14,6 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
     struct dl2_image_info info;
     struct dl2_error info_error = DL2_ERROR_INIT, error = DL2_ERROR_INIT;
+    const struct dl2_codec *codec = dl2_codec_sniff(data, size);
+    struct dl2_coding coding;
+    if (codec && codec->coding && codec->coding(data, size, &coding) &&
+        (coding.quality < 0 || coding.quality > 100 || !*coding.subsampling))
+        abort();
     int info_status = dl2_image_read_info(data, size, &info, &info_error);
     int status = dl2_image_decode(data, size, &options, &image, &scratch, &error);
     /* A failure says why, and is the same for those who don't ask. */
