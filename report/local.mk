@@ -5,6 +5,7 @@ libreport_la_SOURCES = \
 	report/analysis.c report/analysis.h \
 	report/claims.c report/claims.h \
 	report/collect.c report/collect.h \
+	report/conditions.c report/conditions.h \
 	report/html.c report/html.h \
 	report/inference.c report/inference.h \
 	report/page.c report/page.h \

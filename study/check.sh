@@ -33,10 +33,14 @@ for name in JOBS TRAINERS; do
 done
 [ -z "$DECIDE" ] || [ "$DECIDE" = yes ] || wrong "DECIDE is \"$DECIDE\": it is yes, or not there"
 [ -z "$DECIDE" ] || [ $(echo $SEEDS | wc -w) -ge 2 ] || wrong "SEEDS is \"$SEEDS\": DECIDE begins with two"
-case $BUDGET in
-'' | [1-9]*[smh]) case ${BUDGET%[smh]} in *[!0-9]*) wrong "BUDGET is \"$BUDGET\": 90s, 30m or 2h" ;; esac ;;
-*) wrong "BUDGET is \"$BUDGET\": 90s, 30m or 2h" ;;
-esac
+for name in BUDGET BUDGETS; do
+    for time in $(value $name); do
+        case ${time%[smh]} in $time | *[!0-9]* | 0* | '')
+            wrong "$name is \"$(value $name)\": $time is no time such as 90s, 30m or 2h" ;;
+        esac
+    done
+done
+[ $(echo $BUDGET | wc -w) -le 1 ] || wrong "BUDGET is \"$BUDGET\": one value is expected"
 
 program() { printf %s "${PROGRAMS:+$PROGRAMS/}$1"; }
 # ask VARIABLE PROGRAM ARGUMENT...: a complaint about any other option than those below is VARIABLE's

@@ -17,7 +17,7 @@
 #                (train/.../evaluation); not a part of `study`
 #   report       OUT/report/report.html and the plots beside it
 #   clean-study  deletes what a study made in OUT
-#   help         this text
+#   help         this text, and more goals
 #
 # Variables:
 #   DATASET      demo           pieces of the photographs of Debian's lomiri-wallpapers-16.04
@@ -172,12 +172,23 @@ analysis_files := $(ARCHS:%=$(out)/analysis/%.json)
 run_files := $(runs:%=$(out)/train/%/experiment_report.json)
 matrix_files := $(runs:%=$(out)/train/%/evaluation/evaluation_report.json)
 report_file := $(out)/report/report.html
+# $(call on_their_data,FOLDER,FILES): reports of trainings in FOLDER/train need what they train on.
+on_their_data = $(eval $(filter $1/train/raw/%,$2): $(made)/dataset)$(foreach v,$(variants),$(eval \
+    $(filter $1/train/$v/%,$2): $(out)/variants/$v/dl2-variant.json))
+# Those that were cut short say so in their files.
+cut_short = $(filter $(shell grep -sL '"$1": *true' /dev/null $(wildcard $2)),$2)
+
+# What goals.mk adds to.
+settings := CODECS QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
+    TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS PROGRAMS
+stages := transcode quality load analyze train matrix report
+folders := variants quality load analysis train report
+goal_settings :=
+include $(subst $(empty) ,\ ,$(here))goals.mk
 
 # All variables are checked before anything is made: trainings come last, and a mistake in theirs would
 # show after hours of other work.
 ifneq ($(filter-out clean-study,$(goals)),)
-settings := CODECS QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
-    TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS PROGRAMS
 problem := $(shell sh $(call quote,$(here)check.sh) $(foreach v,$(settings),$v=$(call quote,$($v))) \
     DATA=$(call quote,$(data)))
 $(if $(problem),$(error $(problem)))
@@ -198,7 +209,7 @@ endif
 # ---- How recipes run
 
 Q := $(if $(V),,@)
-threads := $(shell t=$$(($(JOBS) / $(TRAINERS))); [ $$t -ge 1 ] && echo $$t || echo 1)
+threads = $(shell t=$$(($(JOBS) / $(at_once))); [ $$t -ge 1 ] && echo $$t || echo 1)
 # Without -j this file chooses how much goes on at once.
 ifeq ($(filter -j% --jobserver%,$(shell printf %s "$$MAKEFLAGS")),)
 MAKEFLAGS += -j$(TRAINERS)
@@ -219,7 +230,6 @@ options_analyze := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(DEVICE) $(TRAIN_FLAGS)
 options_train := $(EPOCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
 options_matrix := $(names) $(DEVICE)
 options_report := $(TOLERANCE) $(names) $(runs) $(LOOKS) $(REPORT_FLAGS)
-stages := transcode quality load analyze train matrix report
 same = $(and $(findstring [$1],[$2]),$(findstring [$2],[$1]))
 $(foreach s,$(stages),$(if $(call same,$(strip $(options_$s)),$(strip $(file <$(made)/$s))),$(if \
     $(wildcard $(made)/$s),,$(eval $(made)/$s: FORCE)),$(eval $(made)/$s: FORCE)))
@@ -277,8 +287,6 @@ $(out)/survey.json: $(made)/dataset
 
 # ---- Variants: a source image is decoded once for all that are missing
 
-# Those that were cut short say so in their files.
-cut_short = $(filter $(shell grep -sL '"$1": *true' /dev/null $(wildcard $2)),$2)
 $(call cut_short,complete,$(variant_files)): FORCE
 
 # Runs dl2-transcode for each set of codecs that lack the same qualities: once, nearly always. Images
@@ -361,9 +369,7 @@ $(analysis_files): $(out)/analysis/%.json:
 $(call cut_short,completed,$(run_files)): FORCE
 # Trainings come last: what is measured or waited for shouldn't stand in their queue.
 $(run_files): $(made)/train | $(if $(filter study report,$(goals)),$(quality_files) $(load_files))
-$(filter $(out)/train/raw/%,$(run_files)): $(made)/dataset
-$(foreach v,$(variants),$(eval \
-    $(filter $(out)/train/$v/%,$(run_files)): $(out)/variants/$v/dl2-variant.json))
+$(call on_their_data,$(out),$(run_files))
 
 # Trainers take the runs in turn.
 turns :=
@@ -372,23 +378,31 @@ $(foreach r,$(runs),$(eval turns := $(or $(turns),$(shell seq $(TRAINERS))))$(ev
     turns := $(wordlist 2,$(words $(turns)),$(turns))))
 
 # Validates on the variant itself, which is what counts, and on the original. What was interrupted is
-# resumed, unless options or images have changed since.
-part = $(word $2,$(subst /, ,$1))
-variant = $(call part,$*,1)
-$(run_files): $(out)/train/%/experiment_report.json:
+# resumed, unless options or images have changed since. A goal of goals.mk sets for its own trainings what
+# differs: `lock`, `at_once`, `trained_on`, `lasting`.
+part = $(word $2,$(subst /, ,$(lastword $(subst /train/, ,$1))))
+variant = $(call part,$(@D),1)
+lock = $(share)
+at_once = $(TRAINERS)
+trained_on = --data $(call folder_of,$(variant))
+lasting = --epochs $(EPOCHS)
+define train_it
 	@mkdir -p $(@D)
-	$(Q)$(share) && how=--restart began=$(made)/trainer-$(trainer).began && touch $$began && \
+	$(Q)$(lock) && how=--restart began=$(made)/trainer-$(trainer).began && touch $$began && \
 	if grep -qs '"completed": *false' $@; then how=--resume; \
 	    for than in $(filter-out FORCE,$^); do [ ! $@ -ot $$than ] || how=--restart; done; fi && \
-	{ $(call program,dl2-train) $$how --data $(call folder_of,$(variant)) \
+	{ $(call program,dl2-train) $$how $(trained_on) \
 	    --val $(call folder_of,$(variant)) $(if $(filter raw,$(variant)),,--val $(data)) \
-	    --arch $(call part,$*,2) --seed $(patsubst seed-%,%,$(call part,$*,3)) \
-	    --epochs $(EPOCHS) --batch $(BATCH) --image-size $(IMAGE_SIZE) --device $(DEVICE) \
-	    --threads $(threads) -j $(threads) --out $(@D) --quiet --trainers $(TRAINERS) \
+	    --arch $(call part,$(@D),2) --seed $(patsubst seed-%,%,$(call part,$(@D),3)) \
+	    $(lasting) --batch $(BATCH) --image-size $(IMAGE_SIZE) --device $(DEVICE) \
+	    --threads $(threads) -j $(threads) --out $(@D) --quiet --trainers $(at_once) \
 	    $(TRAIN_FLAGS) >$(@D)/log 2>&1; } && \
 	! [ $@ -ot $$began ] && grep -qs '"completed": *true' $@ && \
 	echo "Trained $*: $$(sed -n 's/^.*: \(top-1 [0-9.]*%\).*/\1/p' $(@D)/log | head -n 1)" || { \
 	    cat $(@D)/log; echo 'Training $* failed: its output is above, and in $(@D)/log'; exit 1; } >&2
+endef
+$(run_files): $(out)/train/%/experiment_report.json:
+	$(train_it)
 
 # ---- Every network on every variant
 
@@ -403,7 +417,8 @@ $(matrix_files): $(out)/train/%/evaluation/evaluation_report.json: \
 
 said := DATASET OUT CODECS QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
     SEEDS $(if $(DECIDER),DECIDE) IMAGE_SIZE BATCH DEVICE TOLERANCE \
-    $(foreach v,$(if $(DECIDER),BUDGET) TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS,$(if $($v),$v))
+    $(foreach v,$(if $(DECIDER),BUDGET) $(goal_settings) TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS \
+    REPORT_FLAGS,$(if $($v),$v))
 # As seen from the checkout, or from anywhere. Links keep their names where that leads to the same place.
 checkout := $(shell cd $(call quote,$(here)..) && test ! -e configure.ac || pwd -P)
 from_checkout = $(shell path=$$(realpath -ms -- $1); [ $1 -ef "$$path" ] || path=$$(realpath -m -- $1); \
@@ -413,15 +428,19 @@ said_DECIDE := yes
 said_OUT = $(call from_checkout,$(out))
 in_quotes = $(if $(word 2,$1),"$(strip $1)",$(strip $1))
 in_shell = $(if $(word 2,$1)$(findstring ',$1),$(call quote,$1),$1)
-command = make$(if $(checkout),, -f $(call in_shell,$(shell realpath -s -- $(call quote,$(this))))) study \
+command = make$(if $(checkout),, -f $(call in_shell,$(shell realpath -s -- $(call quote,$(this))))) $(or $(filter study-%,$(goals)),study) \
     $(foreach v,$(said),$v=$(call in_quotes,$(or $(said_$v),$($v))))
 # A report that names broken results isn't up to date.
-$(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(made)/report
-	@mkdir -p $(@D)
+define report_it
+	@mkdir -p $(out)/report
 	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) --title '$(notdir $(abspath $(DATASET)))' \
 	    --command '$(subst ','\'',$(command))' --variants '$(names)' --trainings '$(runs)' \
-	    $(if $(LOOKS),--looks $(LOOKS)) $(REPORT_FLAGS) -o $@ $(out) || \
-	    { status=$$?; test ! -e $@ || touch -d @0 $@; exit $$status; }
+	    $(if $(LOOKS),--looks $(LOOKS)) $(REPORT_FLAGS) -o $(report_file) $(out) || \
+	    { status=$$?; test ! -e $(report_file) || touch -d @0 $(report_file); exit $$status; }
+endef
+$(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(made)/report
+	$(report_it)
+said_where := echo 'The report: $(abspath $(report_file))'
 
 survey: $(out)/survey.json
 	@cat $(out)/survey.txt
@@ -434,7 +453,7 @@ ifeq ($(DECIDE),)
 train: $(run_files)
 matrix: $(matrix_files)
 report: $(report_file)
-	@echo 'The report: $(abspath $<)'
+	@$(said_where)
 else
 # The trainings are named look by look, each time to a make of its own.
 decide = $(Q)OUT=$(out) NAMES='$(names)' TRAINED='raw $(TRAIN_ON)' ARCHS='$(ARCHS)' SEEDS='$(SEEDS)' \
@@ -448,7 +467,7 @@ endif
 # Others' files stay.
 clean-study:
 	@if test -e $(made)/owner; then \
-	    rm -rf $(addprefix $(out)/,survey.json survey.txt variants quality load analysis train report \
+	    rm -rf $(addprefix $(out)/,survey.json survey.txt $(folders) \
 	        $(if $(filter demo imagenette,$(owner)),data data.tmp data.parts imagenette2-160.tgz imagenette2-160.tgz.part)) && \
 	    rm -rf $(made) && { rmdir $(out) 2>/dev/null || echo '$(out) holds other files, too: left there'; }; \
 	elif test -e $(out); then echo '$(out) is not a study: left alone' >&2; exit 1; fi
@@ -456,4 +475,4 @@ clean-study:
 endif
 
 help:
-	@sed -n '2,/^$$/s/^#\( \|$$\)//p' $(call quote,$(this))
+	@for text in $(call quote,$(this)) $(call quote,$(here)goals.mk); do sed -n '2,/^$$/s/^#\( \|$$\)//p' "$$text"; done

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/conditions.h"
+
+#include "common/file.h"
+#include "common/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The goals whose trainings have conditions: study/goals.mk's. */
+static const char *const goals[] = {"time"};
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int add_condition(const char *folder, const char *goal, const char *name,
+                         char *const *variants, struct dl2_conditions *conditions,
+                         struct dl2_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s/%s", folder, goal, name);
+    const struct dl2_study_selection selection = {.variants = variants};
+    struct dl2_condition own = {.goal = goal};
+    struct dl2_error why = DL2_ERROR_INIT;
+    int status = dl2_study_collect(path, &selection, &own.study, &why);
+    struct dl2_condition *grown = NULL;
+    if (status == DL2_OK && (own.name = strdup(name)))
+        grown = dl2_realloc(conditions->items, conditions->count + 1, sizeof *grown);
+    if (!grown) {
+        free(own.name);
+        dl2_study_free(&own.study);
+        if (status == DL2_OK || status == DL2_ERR_MEMORY)
+            return dl2_error_memory(error, "the trainings in %s", path);
+        return DL2_OK; /* no folder, or nothing in it yet */
+    }
+    conditions->items = grown;
+    conditions->items[conditions->count++] = own;
+    return DL2_OK;
+}
+
+int dl2_conditions_collect(const char *folder, char *const *variants,
+                           struct dl2_conditions *conditions, struct dl2_error *error)
+{
+    *conditions = (struct dl2_conditions){NULL, 0};
+    int status = DL2_OK;
+    for (size_t g = 0; g < sizeof goals / sizeof *goals; g++) {
+        char path[4096];
+        struct dirent **names = NULL;
+        snprintf(path, sizeof path, "%s/%s", folder, goals[g]);
+        const int count = scandir(path, &names, is_visible, versionsort);
+        if (count < 0 && errno == ENOMEM && status == DL2_OK)
+            status = dl2_error_memory(error, "the names in %s", path);
+        for (int i = 0; i < count; i++) {
+            if (status == DL2_OK)
+                status = add_condition(folder, goals[g], names[i]->d_name, variants, conditions,
+                                       error);
+            free(names[i]);
+        }
+        free(names);
+    }
+    return status;
+}
+
+void dl2_conditions_free(struct dl2_conditions *conditions)
+{
+    for (size_t i = 0; i < conditions->count; i++) {
+        free(conditions->items[i].name);
+        dl2_study_free(&conditions->items[i].study);
+    }
+    free(conditions->items);
+    *conditions = (struct dl2_conditions){NULL, 0};
+}

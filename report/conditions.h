@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Trainings under other conditions than the study's own, for example within a time. They lie in
+ * FOLDER/GOAL/CONDITION/train as the study's own do in FOLDER/train. Each condition is collected as
+ * a study of its own, so that trainings are compared within it alone.
+ */
+#ifndef DL2_REPORT_CONDITIONS_H
+#define DL2_REPORT_CONDITIONS_H
+
+#include "report/collect.h"
+
+struct dl2_condition {
+    const char *goal;       /* "time" */
+    char *name;             /* "10m" */
+    struct dl2_study study; /* without sizes, quality and loading: those are the study's own */
+};
+
+struct dl2_conditions {
+    struct dl2_condition *items; /* by goal; its conditions in the order of `ls -v` */
+    size_t count;
+};
+
+/*
+ * Collects what lies below `folder` of the variants in `variants` (ends with NULL; NULL: all). A
+ * condition without results is none. Fails only where memory runs out. Free with
+ * dl2_conditions_free(), on failure too.
+ */
+int dl2_conditions_collect(const char *folder, char *const *variants,
+                           struct dl2_conditions *conditions, struct dl2_error *error);
+void dl2_conditions_free(struct dl2_conditions *conditions);
+
+#endif
