@@ -178,6 +178,10 @@ on_their_data = $(eval $(filter $1/train/raw/%,$2): $(made)/dataset)$(foreach v,
 # Those that were cut short say so in their files.
 cut_short = $(filter $(shell grep -sL '"$1": *true' /dev/null $(wildcard $2)),$2)
 
+# $(call take_turns,FILES): trainers take these trainings in turn.
+take_turns = $(eval turns :=)$(foreach f,$1,$(eval turns := $(or $(turns),$(shell seq $(TRAINERS))))$(eval \
+    $f: trainer := $(firstword $(turns)))$(eval turns := $(wordlist 2,$(words $(turns)),$(turns))))
+
 # What goals.mk adds to.
 settings := CODECS QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
     TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS PROGRAMS
@@ -370,16 +374,11 @@ $(call cut_short,completed,$(run_files)): FORCE
 # Trainings come last: what is measured or waited for shouldn't stand in their queue.
 $(run_files): $(made)/train | $(if $(filter study report,$(goals)),$(quality_files) $(load_files))
 $(call on_their_data,$(out),$(run_files))
-
-# Trainers take the runs in turn.
-turns :=
-$(foreach r,$(runs),$(eval turns := $(or $(turns),$(shell seq $(TRAINERS))))$(eval \
-    $(out)/train/$r/experiment_report.json: trainer := $(firstword $(turns)))$(eval \
-    turns := $(wordlist 2,$(words $(turns)),$(turns))))
+$(call take_turns,$(run_files))
 
 # Validates on the variant itself, which is what counts, and on the original. What was interrupted is
 # resumed, unless options or images have changed since. A goal of goals.mk sets for its own trainings what
-# differs: `lock`, `at_once`, `trained_on`, `lasting`.
+# differs: `lock`, `at_once`, `trained_on`, `lasting`, as private to them: their prerequisites may be trainings, too.
 part = $(word $2,$(subst /, ,$(lastword $(subst /train/, ,$1))))
 variant = $(call part,$(@D),1)
 lock = $(share)
@@ -428,7 +427,7 @@ said_DECIDE := yes
 said_OUT = $(call from_checkout,$(out))
 in_quotes = $(if $(word 2,$1),"$(strip $1)",$(strip $1))
 in_shell = $(if $(word 2,$1)$(findstring ',$1),$(call quote,$1),$1)
-command = make$(if $(checkout),, -f $(call in_shell,$(shell realpath -s -- $(call quote,$(this))))) $(or $(filter study-%,$(goals)),study) \
+command = make$(if $(checkout),, -f $(call in_shell,$(shell realpath -s -- $(call quote,$(this))))) $(or $(filter study-% forecast,$(goals)),study) \
     $(foreach v,$(said),$v=$(call in_quotes,$(or $(said_$v),$($v))))
 # A report that names broken results isn't up to date.
 define report_it
