@@ -173,6 +173,12 @@ size_t dl2_study_find(const struct dl2_study *study, const char *name)
     return i;
 }
 
+bool dl2_study_starts_codec(const struct dl2_study *study, size_t v)
+{
+    return strcmp(study->variants[v].name, "raw") != 0 &&
+           (v == 0 || strcmp(study->variants[v].codec, study->variants[v - 1].codec) != 0);
+}
+
 static int add_variant(struct dl2_study *study, const char *name, struct dl2_study_variant **out,
                        struct dl2_error *error)
 {

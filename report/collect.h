@@ -109,4 +109,7 @@ bool dl2_study_run_shared(const struct dl2_study_run *run);
 /* The index of the variant `name`, or study->variant_count. */
 size_t dl2_study_find(const struct dl2_study *study, const char *name);
 
+/* Is variant `v` the first of its codec? The original isn't of any. */
+bool dl2_study_starts_codec(const struct dl2_study *study, size_t v);
+
 #endif

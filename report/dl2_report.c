@@ -212,14 +212,14 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                      const struct dl2_analysis *analyses, struct dl2_error *error)
 {
     char *plots_path = plots_folder(arguments.output), *name = strdup(folder);
-    struct dl2_plots plots = {NULL, 0, ""};
     int status = DL2_OK;
     if (!plots_path || !name)
         status = dl2_error_memory(error, "the report");
     if (status == DL2_OK)
         status = dl2_file_expect(arguments.output, error);
     if (status == DL2_OK)
-        status = dl2_plots_make(study, analyses, plots_path, arguments.gnuplot, &plots, error);
+        status = dl2_make_folders(plots_path, error);
+    struct dl2_plotter plotter = {plots_path, arguments.gnuplot, ""};
     if (status == DL2_OK) {
         for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
             name[end - 1] = '\0';
@@ -229,14 +229,13 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .command = arguments.command,
                                       .study = study,
                                       .analyses = analyses,
-                                      .plots = &plots,
+                                      .plotter = &plotter,
                                       .tolerance = arguments.question.tolerance};
         status = write_page(&page, error);
     }
-    if (status == DL2_OK && plots.problem[0])
-        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plots.problem));
+    if (status == DL2_OK && plotter.problem[0])
+        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plotter.problem));
     free(name);
-    dl2_plots_free(&plots);
     free(plots_path);
     return status;
 }

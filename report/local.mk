@@ -9,8 +9,20 @@ libreport_la_SOURCES = \
 	report/html.c report/html.h \
 	report/inference.c report/inference.h \
 	report/page.c report/page.h \
+	report/parts.c report/parts.h \
 	report/plot.c report/plot.h \
-	report/prediction_table.c report/prediction_table.h
+	report/prediction_table.c report/prediction_table.h \
+	report/sections.h \
+	report/section_accuracy.c \
+	report/section_answer.c \
+	report/section_distortion.c \
+	report/section_failures.c \
+	report/section_making.c \
+	report/section_matrix.c \
+	report/section_throughput.c \
+	report/section_timelines.c \
+	report/section_training.c \
+	report/section_variants.c
 libreport_la_LIBADD = libcommon.la
 
 bin_PROGRAMS += dl2-report

@@ -13,11 +13,11 @@ struct dl2_page {
     const char *command; /* what makes the study again, or NULL */
     const struct dl2_study *study;
     const struct dl2_analysis *analyses; /* one a network */
-    const struct dl2_plots *plots;
-    double tolerance; /* points */
+    struct dl2_plotter *plotter;         /* NULL: the page has no plots */
+    double tolerance;                    /* points */
 };
 
-/* Failures are in html->status. */
+/* Writes the page, and the plots into the plotter's folder. Failures are in html->status. */
 void dl2_page_write(const struct dl2_page *page, struct dl2_html *html);
 
 #endif

@@ -1,16 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The report's plots: for each a data file, a gnuplot script that can be run by hand in the
- * plots' folder, and the SVG that it makes.
+ * Draws one plot with gnuplot: a data file, a script that can be run by hand in the plots' folder,
+ * and the SVG that it makes. What a plot shows is its section's business.
+ *
+ *     struct dl2_plot plot;
+ *     dl2_plot_begin(&plot, "accuracy", "Accuracy against size", "x y", DL2_PLOT_HEIGHT, error);
+ *     dl2_plot_axes(&plot, "bytes", "top-1, %");
+ *     dl2_plot_block(&plot, "jpeg");
+ *     dl2_plot_number(&plot, x), dl2_plot_number(&plot, y), dl2_plot_data(&plot, "\n");
+ *     dl2_plot_curve(&plot, "using 1:2 with lines linecolor rgb '%s' notitle", DL2_PLOT_INK);
+ *     status = dl2_plot_draw(&plot, plotter, &svg);
+ *
+ * The first failure sticks in the plot until dl2_plot_draw() returns it.
  */
 #ifndef DL2_REPORT_PLOT_H
 #define DL2_REPORT_PLOT_H
 
+#include "common/error.h"
 #include "common/memory.h"
-#include "report/analysis.h"
 
-/* A colour of the plots as gnuplot writes it, "rgb( 47, 111, 222)", and
- * what it is on a dark page. */
+#include <stddef.h>
+
+#define DL2_PLOT_INK      "#3a4048"
+#define DL2_PLOT_SOFT_INK "#5b616b"
+#define DL2_PLOT_AXIS     "#8a8f98"
+#define DL2_PLOT_GRID     "#e6e8eb"
+#define DL2_PLOT_BAND     "#eef3ee"
+
+enum { DL2_PLOT_HEIGHT = 360 }; /* of most plots, pixels; the width is 560 */
+
+/* A colour of the plots, and what it is on a dark page. A plot uses no others. */
 struct dl2_plot_colour {
     const char *light; /* "#2f6fde" */
     const char *dark;
@@ -18,36 +37,62 @@ struct dl2_plot_colour {
 /* All of them; ends with NULLs. */
 extern const struct dl2_plot_colour dl2_plot_colours[];
 
-enum dl2_plot_kind {
-    DL2_PLOT_RATE_DISTORTION,
-    DL2_PLOT_ACCURACY,
-    DL2_PLOT_CURVES,
-    DL2_PLOT_TIMELINE,
-};
+/* One colour a codec, the same in all plots; `number` (from 0) tells unknown ones apart. */
+const char *dl2_plot_codec_colour(const char *codec, size_t number);
 
-struct dl2_plot {
-    enum dl2_plot_kind kind;
-    size_t arch;          /* of the study's, for all kinds but the first */
-    size_t variant;       /* for DL2_PLOT_TIMELINE */
-    char name[128];       /* "rate-psnr": the files' names without extension */
-    char title[256];      /* what it shows */
-    struct dl2_bytes svg; /* an <svg> element to stand in a page; empty where gnuplot failed */
-};
+/* The colour of item `i` of `count` in a row: from red (strong compression) to violet (weak). */
+const char *dl2_plot_ramp(size_t i, size_t count);
 
-struct dl2_plots {
-    struct dl2_plot *items;
-    size_t count;
+/* Where and with what a page's plots are drawn. */
+struct dl2_plotter {
+    const char *folder, *gnuplot;
     char problem[1024]; /* why there are no pictures, or "" */
 };
 
+/* A plot that is being written. */
+struct dl2_plot {
+    char name[128]; /* "rate-psnr": the files' names without extension */
+    char title[256];
+    struct dl2_bytes data, script;
+    size_t blocks; /* in the data file */
+    size_t curves; /* in the current plot command */
+    int status;
+    struct dl2_error *error;
+};
+
 /*
- * Writes into `folder` each plot for which the study has figures. `analyses` has one per network of
- * the study. Without gnuplot the data and scripts are written all the same and `problem` says so.
- * Free with dl2_plots_free(), on failure too.
+ * Starts a plot. `name` is made fit for a file's name with dl2_plot_plain(); it must be unique in
+ * the report. `columns` is a comment that heads the data. End it with dl2_plot_draw().
  */
-int dl2_plots_make(const struct dl2_study *study, const struct dl2_analysis *analyses,
-                   const char *folder, const char *gnuplot, struct dl2_plots *plots,
-                   struct dl2_error *error);
-void dl2_plots_free(struct dl2_plots *plots);
+void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, const char *columns,
+                    int height, struct dl2_error *error);
+
+/* Appends to the script, to the data. */
+void dl2_plot_script(struct dl2_plot *plot, const char *format, ...) DL2_PRINTF(2, 3);
+void dl2_plot_data(struct dl2_plot *plot, const char *format, ...) DL2_PRINTF(2, 3);
+/* A number and a blank for the data; gnuplot reads NaN as missing. */
+void dl2_plot_number(struct dl2_plot *plot, double value);
+
+/* Labels the axes. Texts are gnuplot's: '' stands for a quote. */
+void dl2_plot_axes(struct dl2_plot *plot, const char *x, const char *y);
+
+/* Starts a block of the data. */
+void dl2_plot_block(struct dl2_plot *plot, const char *name);
+
+/* One more curve of the plot command, of the block that was started last: "using 1:2 with ...". */
+void dl2_plot_curve(struct dl2_plot *plot, const char *format, ...) DL2_PRINTF(2, 3);
+
+/*
+ * Writes and draws the plot and frees it, on failure too. `svg` becomes an <svg> element that can
+ * stand in a page with others; the caller frees it. It is empty for a plot without curves, which is
+ * not written, and where gnuplot failed, now or for an earlier plot: then the data and script are
+ * written all the same, and plotter->problem says what to do. The plotter's folder must exist; a
+ * NULL plotter draws and writes nothing.
+ */
+int dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2_bytes *svg);
+
+/* Makes a name safe for a script or data file: no blanks, no quotes, nothing that gnuplot expands.
+ * Returns `out`. */
+const char *dl2_plot_plain(const char *name, char *out, size_t size);
 
 #endif

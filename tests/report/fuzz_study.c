@@ -67,13 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct dl2_question question = {.tolerance = 1, .looks = {2, {1, 3}}, .draws = 3};
     for (size_t a = 0; a < study.arch_count; a++)
         must(dl2_analyse(&study, study.archs[a], &question, &analyses[a], &error) == DL2_OK);
-    struct dl2_plots plots = {NULL, 0, ""};
-    const struct dl2_page page = {.title = "fuzz",
-                                  .folder = root,
-                                  .study = &study,
-                                  .analyses = analyses,
-                                  .plots = &plots,
-                                  .tolerance = 1};
+    const struct dl2_page page = {
+        .title = "fuzz", .folder = root, .study = &study, .analyses = analyses, .tolerance = 1};
     struct dl2_html html = DL2_HTML_INIT(&error);
     dl2_page_write(&page, &html);
     must(html.status == DL2_OK);

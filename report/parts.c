@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *dl2_part_bytes(double bytes, char out[32])
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    size_t unit = 0;
+    while (bytes >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
+        bytes /= 1000;
+        unit++;
+    }
+    snprintf(out, 32, "%.*f %s", unit && bytes < 99.95 ? 1 : 0, bytes, units[unit]);
+    return out;
+}
+
+const char *dl2_part_fixed(double value, int digits, char out[32])
+{
+    if (isfinite(value))
+        snprintf(out, 32, "%.*f", digits, value);
+    else
+        snprintf(out, 32, "–");
+    return out;
+}
+
+void dl2_part_cell(struct dl2_html *html, double value, int digits)
+{
+    char text[32];
+    dl2_html_element(html, "td", "%s", dl2_part_fixed(value, digits, text));
+}
+
+const char *dl2_part_badge(enum dl2_verdict verdict)
+{
+    switch (verdict) {
+    case DL2_VERDICT_WITHIN:
+        return "span class='badge within'";
+    case DL2_VERDICT_BEYOND:
+        return "span class='badge beyond'";
+    default:
+        return "span class='badge maybe'";
+    }
+}
+
+const char *dl2_part_signed(double value, char out[32])
+{
+    const double rounded = round(10 * value) / 10;
+    snprintf(out, 32, "%s%.1f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", fabs(rounded));
+    return out;
+}
+
+void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits,
+                            bool shared)
+{
+    char text[32];
+    dl2_html_markup(html, "<td>");
+    dl2_html_text(html, dl2_part_fixed(estimate->mean, digits, text));
+    if (isfinite(estimate->half) && isfinite(estimate->mean))
+        dl2_html_element(html, "small", " ± %s", dl2_part_fixed(estimate->half, digits, text));
+    if (shared)
+        dl2_html_element(html, "small", " shared");
+    dl2_html_markup(html, "</td>");
+}
+
+const char *dl2_part_variant(const struct dl2_study_variant *variant)
+{
+    return strcmp(variant->name, "raw") ? variant->name : "original";
+}
+
+const char *dl2_part_arch(const struct dl2_page *page, size_t arch)
+{
+    return page->study->arch_count > 1 ? page->study->archs[arch] : NULL;
+}
+
+static void open_figures(const struct dl2_part_figures *figures)
+{
+    if (figures->heading)
+        dl2_html_element(figures->html, "h2", "%s", figures->heading);
+    if (figures->note)
+        dl2_html_element(figures->html, "p class='note'", "%s", figures->note);
+    dl2_html_markup(figures->html, figures->heading ? "\n" : "");
+    if (figures->summary) {
+        dl2_html_markup(figures->html, "<details>");
+        dl2_html_element(figures->html, "summary", "%s", figures->summary);
+    }
+    dl2_html_markup(figures->html, "<div class='plots'>\n");
+}
+
+void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *detail)
+{
+    struct dl2_html *html = figures->html;
+    struct dl2_bytes svg;
+    const int status = dl2_plot_draw(plot, figures->page->plotter, &svg);
+    if (html->status == DL2_OK)
+        html->status = status;
+    if (status == DL2_OK && svg.size) {
+        if (figures->shown++ == 0)
+            open_figures(figures);
+        dl2_html_markup(html, "<figure><figcaption>");
+        dl2_html_text(html, plot->title);
+        if (detail)
+            dl2_html_format(html, " · %s", detail);
+        dl2_html_markup(html, "</figcaption>\n");
+        dl2_html_bytes(html, &svg);
+        dl2_html_markup(html, "</figure>\n");
+    }
+    dl2_bytes_free(&svg);
+}
+
+void dl2_part_figures_end(struct dl2_part_figures *figures)
+{
+    if (figures->shown)
+        dl2_html_markup(figures->html, figures->summary ? "</div>\n</details>\n" : "</div>\n");
+}

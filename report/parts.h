@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the page's sections share: figures as people read them, cells of tables, plots. */
+#ifndef DL2_REPORT_PARTS_H
+#define DL2_REPORT_PARTS_H
+
+#include "report/html.h"
+#include "report/page.h"
+#include "report/plot.h"
+
+/* Write into `out` and return it. NAN and infinities are a dash. */
+const char *dl2_part_bytes(double bytes, char out[32]);             /* "1.2 MB"; finite */
+const char *dl2_part_fixed(double value, int digits, char out[32]); /* "0.915" */
+const char *dl2_part_signed(double value, char out[32]);            /* "−1.3"; finite */
+
+/* A variant's name as readers know it: raw is "original". Borrowed. */
+const char *dl2_part_variant(const struct dl2_study_variant *variant);
+
+/* A <td> with a number. */
+void dl2_part_cell(struct dl2_html *html, double value, int digits);
+/* A <td> with a mean and half its interval; `shared` marks what neighbours on the machine changed.
+ */
+void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits,
+                            bool shared);
+
+/* The tag of a verdict's badge, for dl2_html_element(). */
+const char *dl2_part_badge(enum dl2_verdict verdict);
+
+/*
+ * A group of plots:
+ *
+ *     struct dl2_part_figures figures = {.page = page, .html = html, .heading = "Training"};
+ *     dl2_part_figure(&figures, &plot, NULL);   ... any number
+ *     dl2_part_figures_end(&figures);
+ *
+ * Without any picture nothing is written, not even the heading.
+ */
+struct dl2_part_figures {
+    const struct dl2_page *page;
+    struct dl2_html *html;
+    const char *heading, *note; /* of a section; or NULL */
+    const char *summary;        /* of a group that is folded up; or NULL */
+    size_t shown;
+};
+/* Draws and frees the plot. `detail` is added to its title in the page; or NULL. */
+void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *detail);
+void dl2_part_figures_end(struct dl2_part_figures *figures);
+
+/* What tells a network's figures from the others': its name, or NULL if it is the only one. */
+const char *dl2_part_arch(const struct dl2_page *page, size_t arch);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The answer: what to choose, and how sure that is. */
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+
+static void write_advice(struct dl2_html *html, const struct dl2_page *page,
+                         const struct dl2_analysis *analysis, const char *kicker,
+                         const struct dl2_advice *advice, bool bytes)
+{
+    const struct dl2_study *study = page->study;
+    const size_t none = study->variant_count;
+    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    dl2_html_markup(html, "<div class='card'><div class='kicker'>");
+    if (page->study->arch_count > 1)
+        dl2_html_element(html, "span", "%s · %s", kicker, analysis->arch);
+    else
+        dl2_html_element(html, "span", "%s", kicker);
+    if (pick < none)
+        dl2_html_element(html, dl2_part_badge(analysis->comparisons[pick].verdict), "%s",
+                         advice->sure < none ? "within tolerance" : "could be within tolerance");
+    dl2_html_markup(html, "</div>");
+    if (pick < none) {
+        const struct dl2_study_variant *variant = &study->variants[pick];
+        dl2_html_element(html, "div class='name'", "%s", variant->name);
+        if (bytes)
+            dl2_html_element(html, "div class='gain'", "%.3g times smaller", 1 / variant->ratio);
+        else
+            dl2_html_element(html, "div class='gain'", "%.3g times faster to load",
+                             variant->load_rate /
+                                 study->variants[dl2_study_find(study, "raw")].load_rate);
+    } else {
+        dl2_html_element(html, "div class='name'", "none");
+    }
+    dl2_html_element(html, "p", "%s", advice->text);
+    dl2_html_markup(html, "</div>\n");
+}
+
+/* Variants that were trained from fewer seeds than the original. */
+static void write_short_of_seeds(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_analysis *analysis = &page->analyses[a];
+            const struct dl2_comparison *comparison = &analysis->comparisons[v];
+            if (comparison->verdict == DL2_VERDICT_NONE || comparison->pairs == analysis->seeds)
+                continue;
+            dl2_html_format(html, "%s was trained from %zu of the original's %zu seeds%s%s. ",
+                            study->variants[v].name, comparison->pairs, analysis->seeds,
+                            study->arch_count > 1 ? ", with " : "",
+                            study->arch_count > 1 ? analysis->arch : "");
+        }
+}
+
+/* What the verdicts mean. */
+static void write_rules(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_analysis *first = &page->analyses[0];
+    dl2_html_format(html,
+                    "Tolerance: %g point%s of top-1 accuracy, the share of validation images whose "
+                    "class the network found. “Within” is claimed: each codec's variants are "
+                    "tested from the largest file to the smallest, the first that fails ends its "
+                    "codec, and the probability that any claim is wrong is at most 2.5%%",
+                    page->tolerance, page->tolerance == 1 ? "" : "s");
+    if (first->codecs > 1)
+        dl2_html_format(html, ", shared by %zu codecs", first->codecs);
+    dl2_html_format(html, ". “Could be”: the measured difference is within, but it is not claimed; "
+                          "“looks worse”: the measured difference is beyond, but its interval "
+                          "reaches within; “worse”: all of its interval is beyond. Intervals are "
+                          "95%%, of each variant by itself. ");
+    if (first->question.looks.count < 2)
+        return;
+    dl2_html_format(html, "Seeds were added to what was undecided, with looks after ");
+    for (size_t i = 0; i < first->question.looks.count; i++)
+        dl2_html_format(html, "%s%zu",
+                        !i                                    ? ""
+                        : i + 1 < first->question.looks.count ? ", "
+                                                              : " and ",
+                        first->question.looks.seeds[i]);
+    dl2_html_format(html, "; all looks share the 2.5%%. ");
+}
+
+static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
+{
+    if (first->seeds < 2) {
+        dl2_html_format(html, "One training each can't tell chance from effect. ");
+        return;
+    }
+    if (!isfinite(first->noise.deviation))
+        return;
+    dl2_html_format(html,
+                    "Trainings from %zu seeds each, compared seed by seed; the noise of a single "
+                    "training, estimated from all variants together (%zu degrees of freedom), is "
+                    "%.2f points. ",
+                    first->seeds, first->noise.freedom, first->noise.deviation);
+    if (!first->pooled)
+        dl2_html_format(html,
+                        "It differs between variants (p = %.3f), so each variant is judged by its "
+                        "own, which takes more seeds. ",
+                        first->noise.homogeneity);
+    else if (first->seeds < 4)
+        dl2_html_format(html, "With so few seeds the intervals are wide. ");
+}
+
+/* Which intervals cover the choice of validation images. */
+static void write_images(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    size_t with = 0, without = 0;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            if (comparison->verdict != DL2_VERDICT_NONE)
+                *(comparison->images ? &with : &without) += 1;
+        }
+    double val = NAN;
+    for (size_t i = 0; i < study->run_count && !(val > 0); i++)
+        val = study->runs[i].val_images;
+    if (!(val > 0))
+        return;
+    if (with)
+        dl2_html_format(html,
+                        "Verdicts and the table's intervals count both sources of chance: new "
+                        "trainings, and new validation images in place of these %.0f. ",
+                        val);
+    if (with && without)
+        dl2_html_format(html, "Where predictions are missing they count the trainings alone. ");
+    else if (without)
+        dl2_html_format(html,
+                        "The trainings kept no predictions (earlier versions keep none), so the "
+                        "intervals tell of the chance of training alone, not of the choice of the "
+                        "%.0f validation images, of which one is %.2g points. ",
+                        val, 100 / val);
+}
+
+void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    if (study->arch_count == 0) {
+        dl2_html_element(
+            html, "p class='warning'", "%s",
+            study->variant_count
+                ? "Nothing was trained yet, so nothing can be said of accuracy: only size "
+                  "and image quality are known."
+                : "There are no results here yet.");
+        return;
+    }
+    dl2_html_markup(html, "<div class='cards'>\n");
+    for (size_t a = 0; a < study->arch_count; a++) {
+        write_advice(html, page, &page->analyses[a], "Smallest", &page->analyses[a].smallest, true);
+        write_advice(html, page, &page->analyses[a], "Fastest to load", &page->analyses[a].fastest,
+                     false);
+    }
+    dl2_html_markup(html, "</div>\n");
+    dl2_html_markup(html, "<p class='note'>");
+    write_rules(html, page);
+    write_noise(html, &page->analyses[0]);
+    write_short_of_seeds(html, page);
+    write_images(html, page);
+    dl2_html_markup(html, "</p>\n");
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a training did, second by second. */
+#include "common/json.h"
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_SAMPLES 10000 /* of a timeline */
+
+enum { IMAGES_PANEL, PERCENT_PANEL, MEMORY_PANEL, POWER_PANEL, PANELS };
+
+static const struct {
+    enum { IMAGES_RATE, WAIT_PERCENT, CPU_PERCENT, CARD_PERCENT, PROCESS_GB, CARD_GB, WATTS } curve;
+    int panel;
+    const char *title, *colour;
+} timeline_curves[] = {
+    {IMAGES_RATE, IMAGES_PANEL, "", "#2f6fde"},
+    {CPU_PERCENT, PERCENT_PANEL, "processors", "#2f6fde"},
+    {CARD_PERCENT, PERCENT_PANEL, "card", "#14895c"},
+    {WAIT_PERCENT, PERCENT_PANEL, "data wait", "#c2410c"},
+    {PROCESS_GB, MEMORY_PANEL, "process", "#2f6fde"},
+    {CARD_GB, MEMORY_PANEL, "card", "#14895c"},
+    {WATTS, POWER_PANEL, "", "#d9730d"},
+};
+#define TIMELINE_CURVES (sizeof timeline_curves / sizeof *timeline_curves)
+
+static double timeline_at(const json_t *timeline, const char *column, size_t i)
+{
+    const json_t *value = json_array_get(json_object_get(timeline, column), i);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* How fast a column rises from the sample before to this one; from zero to the first. */
+static double timeline_slope(const json_t *timeline, const char *column, size_t i)
+{
+    const double dt =
+        timeline_at(timeline, "seconds", i) - (i ? timeline_at(timeline, "seconds", i - 1) : 0);
+    const double d =
+        timeline_at(timeline, column, i) - (i ? timeline_at(timeline, column, i - 1) : 0);
+    return dt > 0 ? d / dt : NAN;
+}
+
+static double timeline_value(const struct dl2_study_run *run, const json_t *timeline, int curve,
+                             size_t i)
+{
+    const json_t *machine = json_object_get(run->report, "machine");
+    switch (curve) {
+    case IMAGES_RATE:
+        return timeline_slope(timeline, "images", i);
+    case WAIT_PERCENT: /* a long wait is counted when it is over */
+        return fmin(100, 100 * timeline_slope(timeline, "data_wait_seconds", i));
+    case CPU_PERCENT:
+        return timeline_at(timeline, "cpu_percent", i) / dl2_json_get_real(machine, "cores", NAN);
+    case CARD_PERCENT:
+        return timeline_at(timeline, "card_percent", i);
+    case PROCESS_GB:
+        return timeline_at(timeline, "rss_bytes", i) / 1e9;
+    case CARD_GB:
+        return timeline_at(timeline, "card_memory_bytes", i) / 1e9;
+    default:
+        return timeline_at(timeline, "card_watts", i);
+    }
+}
+
+/* The largest of 1, 2 and 5 times a power of ten that is not above `step`; 1 for none. */
+static double round_step(double step)
+{
+    if (!(step > 0) || !isfinite(step))
+        return 1;
+    const double power = pow(10, floor(log10(step)));
+    return power * (step >= 5 * power ? 5 : step >= 2 * power ? 2 : 1);
+}
+
+static bool is_of_card(int curve)
+{
+    return curve == CARD_PERCENT || curve == CARD_GB || curve == WATTS;
+}
+
+/* The timeline of one network on one variant: the run with the lowest seed. */
+static void plot_timeline(struct dl2_part_figures *figures, size_t arch, size_t v)
+{
+    static const char *const labels[] = {"images/s", "% of time", "memory, GB", "power, W"};
+    const struct dl2_study *study = figures->page->study;
+    const struct dl2_study_run *run = NULL;
+    for (size_t i = 0; i < study->run_count && !run; i++)
+        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, study->archs[arch]) == 0)
+            run = &study->runs[i];
+    const json_t *timeline = run ? json_object_get(run->report, "timeline") : NULL;
+    const size_t all = json_array_size(json_object_get(timeline, "seconds"));
+    const size_t count = all < MOST_SAMPLES ? all : MOST_SAMPLES;
+    const double end = count ? timeline_at(timeline, "seconds", count - 1) : NAN;
+    if (count < 2 || !(end > 0))
+        return;
+    const bool minutes = end > 600;
+
+    bool known[TIMELINE_CURVES] = {false}, panel[PANELS] = {false};
+    double most[PANELS] = {0};
+    for (size_t c = 0; c < TIMELINE_CURVES; c++) {
+        const int p = timeline_curves[c].panel;
+        if (is_of_card(timeline_curves[c].curve) && dl2_study_run_shared(run))
+            continue; /* the card's figures are of all that ran on it */
+        for (size_t i = 0; i < count; i++) {
+            const double value = timeline_value(run, timeline, timeline_curves[c].curve, i);
+            known[c] |= isfinite(value);
+            most[p] = isfinite(value) ? fmax(most[p], value) : most[p];
+        }
+        panel[p] |= known[c];
+    }
+    most[PERCENT_PANEL] = 100;
+    int panels = 0, drawn = 0;
+    for (int p = 0; p < PANELS; p++)
+        panels += panel[p];
+    if (!panels)
+        return;
+
+    char name[256], title[256];
+    snprintf(name, sizeof name, "timeline-%s-%s", study->archs[arch], study->variants[v].name);
+    snprintf(title, sizeof title, "Training on %s, seed %llu",
+             strcmp(study->variants[v].name, "raw") ? study->variants[v].name : "the original",
+             (unsigned long long)run->seed);
+    struct dl2_plot plot;
+    const int height = 46 + 110 * panels;
+    dl2_plot_begin(&plot, name, title,
+                   "time images/s processors-% card-% waiting-% process-GB card-GB power-W", height,
+                   figures->html->error);
+    dl2_plot_block(&plot, study->variants[v].name);
+    for (size_t i = 0; i < count; i++) {
+        dl2_plot_number(&plot, timeline_at(timeline, "seconds", i) / (minutes ? 60 : 1));
+        for (size_t c = 0; c < TIMELINE_CURVES; c++)
+            dl2_plot_number(
+                &plot, known[c] ? timeline_value(run, timeline, timeline_curves[c].curve, i) : NAN);
+        dl2_plot_data(&plot, "\n");
+    }
+    dl2_plot_script(&plot,
+                    "set multiplot\nset lmargin at screen 0.15\nset rmargin at screen 0.78\n"
+                    "set offsets 0, 0, 0, 0\nset xrange [0:%.8g]\nset style data lines\n"
+                    "set key at screen 0.79, graph 1 left top vertical Left reverse samplen 1.2\n"
+                    "set format x ''\n",
+                    end / (minutes ? 60 : 1));
+    for (int p = 0; p < PANELS; p++) {
+        if (!panel[p])
+            continue;
+        const int top = height - 12 - 110 * drawn++;
+        dl2_plot_script(&plot,
+                        "set tmargin at screen %.4f\nset bmargin at screen %.4f\n"
+                        "set ylabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK
+                        "'\nset yrange [0:%.8g]\nset ytics %.8g\n",
+                        (double)top / height, (double)(top - 88) / height, labels[p],
+                        most[p] > 0 ? most[p] * (p == PERCENT_PANEL ? 1 : 1.05) : 1,
+                        round_step(most[p] / 2));
+        if (drawn == panels)
+            dl2_plot_script(&plot,
+                            "set format x '%%g'\nset xlabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK
+                            "'\n",
+                            minutes ? "minutes" : "seconds");
+        plot.curves = 0;
+        for (size_t c = 0; c < TIMELINE_CURVES; c++)
+            if (known[c] && timeline_curves[c].panel == p)
+                dl2_plot_curve(&plot, "using 1:%zu linecolor rgb '%s' linewidth 1.5 %s%s%s", c + 2,
+                               timeline_curves[c].colour,
+                               timeline_curves[c].title[0] ? "title '" : "notitle",
+                               timeline_curves[c].title, timeline_curves[c].title[0] ? "'" : "");
+        dl2_plot_script(&plot, "\n");
+    }
+    dl2_plot_script(&plot, "unset multiplot");
+    dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
+}
+
+/* Whether a variant is the original or the one that is recommended. */
+static bool stands_out(const struct dl2_page *page, size_t arch, size_t v)
+{
+    const struct dl2_advice *advice = &page->analyses[arch].smallest;
+    const size_t pick = advice->sure < page->study->variant_count ? advice->sure : advice->likely;
+    return v == dl2_study_find(page->study, "raw") || v == pick;
+}
+
+void dl2_section_timelines(const struct dl2_page *page, struct dl2_html *html)
+{
+    for (int others = 0; others < 2; others++) {
+        struct dl2_part_figures figures = {
+            .page = page, .html = html, .summary = others ? "The other timelines" : NULL};
+        for (size_t arch = 0; arch < page->study->arch_count; arch++)
+            for (size_t v = 0; v < page->study->variant_count; v++)
+                if (stands_out(page, arch, v) == !others)
+                    plot_timeline(&figures, arch, v);
+        dl2_part_figures_end(&figures);
+    }
+}

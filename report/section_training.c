@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How training went: accuracy by epoch, and every training in a table. */
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static size_t most_epochs(const struct dl2_study *study, const char *arch)
+{
+    size_t epochs = 0;
+    for (size_t i = 0; i < study->run_count; i++)
+        if (strcmp(study->runs[i].arch, arch) == 0 && study->runs[i].epochs > epochs)
+            epochs = study->runs[i].epochs;
+    return epochs;
+}
+
+/* Mean over the seeds of a variant's validation accuracy after each epoch. */
+static bool add_curve_points(struct dl2_plot *plot, const struct dl2_study *study, size_t v,
+                             const char *arch)
+{
+    size_t epochs = 0;
+    for (size_t i = 0; i < study->run_count; i++)
+        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, arch) == 0 &&
+            study->runs[i].epochs > epochs)
+            epochs = study->runs[i].epochs;
+    if (epochs == 0)
+        return false;
+    dl2_plot_block(plot, study->variants[v].name);
+    for (size_t e = 0; e < epochs; e++) {
+        double sum = 0;
+        size_t count = 0;
+        for (size_t i = 0; i < study->run_count; i++) {
+            const struct dl2_study_run *run = &study->runs[i];
+            if (run->variant == v && strcmp(run->arch, arch) == 0 && e < run->epochs &&
+                isfinite(run->val_top1[e])) {
+                sum += run->val_top1[e];
+                count++;
+            }
+        }
+        if (count == 0) /* not validated after this one */
+            continue;
+        dl2_plot_data(plot, "%zu ", e + 1);
+        dl2_plot_number(plot, 100 * sum / (double)count);
+        dl2_plot_data(plot, "\n");
+    }
+    return true;
+}
+
+/* One plot a codec, so that the curves can be told apart. */
+static void plot_curves(struct dl2_part_figures *figures, size_t arch, size_t first)
+{
+    const struct dl2_study *study = figures->page->study;
+    const char *codec = study->variants[first].codec;
+    char name[256], title[256];
+    snprintf(name, sizeof name, "curves-%s-%s", study->archs[arch], codec);
+    snprintf(title, sizeof title, "Validation top-1 by epoch: %s", codec);
+    struct dl2_plot plot;
+    dl2_plot_begin(&plot, name, title, "epoch top1", DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_plot_axes(&plot, "epoch", "validation top-1, %");
+    dl2_plot_script(&plot,
+                    "set key outside right center vertical\nset offsets 0, 0, graph 0.04, 0\n"
+                    "set style data lines\n");
+    const size_t epochs = most_epochs(study, study->archs[arch]);
+    dl2_plot_script(&plot, "set xtics 0, %d\n",
+                    epochs <= 10    ? 1
+                    : epochs <= 20  ? 2
+                    : epochs <= 50  ? 5
+                    : epochs <= 100 ? 10
+                                    : 50);
+    size_t last = first;
+    while (last < study->variant_count && strcmp(study->variants[last].codec, codec) == 0)
+        last++;
+    for (size_t v = first; v < last; v++) {
+        if (!add_curve_points(&plot, study, v, study->archs[arch]))
+            continue;
+        dl2_plot_curve(&plot, "using 1:2 linecolor rgb '%s' linewidth 2 title '%s'",
+                       dl2_plot_ramp(v - first, last - first),
+                       dl2_plot_plain(study->variants[v].name, name, sizeof name));
+    }
+    const size_t raw = dl2_study_find(study, "raw");
+    if (plot.curves && raw < study->variant_count &&
+        add_curve_points(&plot, study, raw, study->archs[arch]))
+        dl2_plot_curve(&plot, "using 1:2 linecolor rgb '" DL2_PLOT_INK
+                              "' linewidth 2 dashtype (6,4) title 'original'");
+    dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
+}
+
+void dl2_section_training(const struct dl2_page *page, struct dl2_html *html)
+{
+    struct dl2_part_figures figures = {
+        .page = page,
+        .html = html,
+        .heading = "Training",
+        .note = "Top-1 accuracy on validation after each epoch, mean over seeds."};
+    for (size_t arch = 0; arch < page->study->arch_count; arch++)
+        for (size_t v = 0; v < page->study->variant_count; v++)
+            if (dl2_study_starts_codec(page->study, v))
+                plot_curves(&figures, arch, v);
+    dl2_part_figures_end(&figures);
+}
+
+void dl2_section_trainings(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    if (!study->run_count)
+        return;
+    dl2_html_markup(html, "<details><summary>Every training</summary><div class='scroll'><table>"
+                          "<thead><tr><th>trained on</th><th class='l'>network</th><th>seed</th>"
+                          "<th>epochs</th><th>top-1, %</th><th>top-5, %</th><th>images/s</th>"
+                          "<th>waiting, %</th><th>J an image</th><th>seconds</th></tr></thead>"
+                          "<tbody>\n");
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        char text[32];
+        dl2_html_markup(html, "<tr>");
+        dl2_html_element(html, "th", "%s", study->variants[run->variant].name);
+        dl2_html_element(html, "td class='l'", "%s", run->arch);
+        dl2_html_element(html, "td", "%llu", (unsigned long long)run->seed);
+        dl2_html_element(html, "td", "%zu", run->epochs);
+        dl2_part_cell(html, 100 * run->top1, 2);
+        dl2_part_cell(html, 100 * run->top5, 2);
+        dl2_html_markup(html, "<td>");
+        dl2_html_text(html, dl2_part_fixed(run->train_rate, 0, text));
+        if (dl2_study_run_shared(run) && isfinite(run->train_rate))
+            dl2_html_element(html, "small", " shared");
+        dl2_html_markup(html, "</td>");
+        dl2_part_cell(html, 100 * run->stall, 1);
+        dl2_part_cell(html, run->joules, 3);
+        dl2_part_cell(html, run->seconds, 1);
+        dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(html, "</tbody></table></div></details>\n");
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every variant in a table: size, quality, speed, accuracy. */
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The bootstrap beside the analytic intervals, where it was asked for. */
+static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    bool any = false;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            char text[4][32];
+            if (!isfinite(comparison->low))
+                continue;
+            if (!any)
+                dl2_html_format(html,
+                                "As a check, the pigeonhole bootstrap (seeds and images drawn "
+                                "anew, %u times), which is too narrow for few seeds: ",
+                                page->analyses[a].question.draws);
+            dl2_html_format(
+                html, "%s%s%s%s %s to %s, not %s to %s", any ? "; " : "", study->variants[v].name,
+                study->arch_count > 1 ? " " : "", study->arch_count > 1 ? study->archs[a] : "",
+                dl2_part_signed(comparison->low, text[0]),
+                dl2_part_signed(comparison->high, text[1]),
+                dl2_part_signed(comparison->difference - comparison->half_both, text[2]),
+                dl2_part_signed(comparison->difference + comparison->half_both, text[3]));
+            any = true;
+        }
+    dl2_html_markup(html, any ? "." : "");
+}
+
+void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    if (!study->variant_count)
+        return;
+    dl2_html_markup(html,
+                    "<h2>Variants</h2>\n<div class='scroll'><table><thead><tr><th>variant</th>"
+                    "<th>size</th><th>of the<br/>original</th><th>bits per<br/>pixel</th>"
+                    "<th>PSNR<br/>dB</th><th>SSIM</th><th>loads, img/s<br/>and core</th>"
+                    "<th>encoding,<br/>CPU s</th>");
+    for (size_t a = 0; a < study->arch_count; a++) {
+        dl2_html_markup(html, "<th>top-1, %");
+        if (study->arch_count > 1) {
+            dl2_html_markup(html, "<br/>");
+            dl2_html_text(html, study->archs[a]);
+        }
+        dl2_html_markup(html, "</th><th class='l'>difference,<br/>points</th>");
+    }
+    dl2_html_markup(html, "</tr></thead><tbody>\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_study_variant *variant = &study->variants[v];
+        const bool raw = strcmp(variant->name, "raw") == 0;
+        bool pick = false;
+        for (size_t a = 0; a < study->arch_count; a++)
+            pick |= v == page->analyses[a].smallest.sure || v == page->analyses[a].fastest.sure;
+        char text[4][32];
+        dl2_html_markup(html, pick ? "<tr class='pick'>" : "<tr>");
+        dl2_html_element(html, "th", "%s", raw ? "original" : variant->name);
+        dl2_html_element(html, "td", "%s",
+                         isfinite(variant->bytes) ? dl2_part_bytes(variant->bytes, text[0]) : "–");
+        dl2_html_element(html, "td", "%s%s", dl2_part_fixed(100 * variant->ratio, 1, text[0]),
+                         isfinite(variant->ratio) ? " %" : "");
+        dl2_part_cell(html, variant->bits_per_pixel, 3);
+        dl2_part_cell(html, variant->psnr_rgb, 2);
+        dl2_part_cell(html, variant->ssim, 4);
+        dl2_part_cell(html, variant->load_rate, 0);
+        dl2_part_cell(html, variant->encode_seconds, 1);
+        for (size_t a = 0; a < study->arch_count; a++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            dl2_html_markup(html, "<td>");
+            dl2_html_text(html, dl2_part_fixed(comparison->top1.mean, 1, text[0]));
+            if (isfinite(comparison->top1.half))
+                dl2_html_element(html, "small", " ± %.1f", comparison->top1.half);
+            dl2_html_markup(html, "</td><td class='l'>");
+            if (comparison->verdict != DL2_VERDICT_NONE) {
+                dl2_html_format(html, "%s ", dl2_part_signed(comparison->difference, text[0]));
+                const double half = dl2_comparison_half(comparison);
+                if (isfinite(half))
+                    dl2_html_element(html, "small", "(%s to %s)",
+                                     dl2_part_signed(comparison->difference - half, text[1]),
+                                     dl2_part_signed(comparison->difference + half, text[2]));
+                dl2_html_markup(html, " ");
+                dl2_html_element(html, dl2_part_badge(comparison->verdict), "%s",
+                                 dl2_verdict_text(comparison->verdict));
+            }
+            dl2_html_markup(html, "</td>");
+        }
+        dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_html_markup(html,
+                    "<p class='note'>PSNR (of RGB, higher is nearer) and "
+                    "SSIM (1: the same) tell how near images are to the original's, as means "
+                    "over images; bits per pixel and bytes are those of the images alone. Loading "
+                    "is reading, decoding, cropping and resizing, as for training. ");
+    write_bootstrap(html, page);
+    dl2_html_markup(html, "</p>\n");
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The page's sections, in the order of the page. A section is one line here and one function in a
+ * file of its own, report/section_NAME.c, which writes its heading, tables and plots. Where the
+ * study has nothing for it, it writes nothing.
+ */
+#ifndef DL2_REPORT_SECTIONS_H
+#define DL2_REPORT_SECTIONS_H
+
+#include "report/html.h"
+#include "report/page.h"
+
+#define DL2_REPORT_SECTIONS(X)                                                                     \
+    X(warnings)                                                                                    \
+    X(answer)                                                                                      \
+    X(variants)                                                                                    \
+    X(accuracy)                                                                                    \
+    X(distortion)                                                                                  \
+    X(undrawn)                                                                                     \
+    X(training)                                                                                    \
+    X(matrix)                                                                                      \
+    X(trainings)                                                                                   \
+    X(throughput)                                                                                  \
+    X(timelines)                                                                                   \
+    X(failures)                                                                                    \
+    X(making)
+
+#define DL2_DECLARE(name)                                                                          \
+    void dl2_section_##name(const struct dl2_page *page, struct dl2_html *html);
+DL2_REPORT_SECTIONS(DL2_DECLARE)
+#undef DL2_DECLARE
+
+#endif
