@@ -1019,6 +1019,22 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     return compare_loading(study, error);
 }
 
+int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
+                        struct dl2_error *error)
+{
+    for (size_t i = 0; i < other->broken_count; i++)
+        DL2_TRY(add_text(&study->broken, &study->broken_count, other->broken[i], error));
+    for (size_t i = 0; i < other->unfinished_count; i++)
+        DL2_TRY(
+            add_text(&study->unfinished, &study->unfinished_count, other->unfinished[i], error));
+    for (size_t i = 0; i < other->left_out_count; i++)
+        DL2_TRY(leave_out(study, error, "%s: %s", where, other->left_out[i]));
+    for (size_t i = 0; i < other->failure_count; i++)
+        DL2_TRY(add_failure(study, where, other->failures[i].stage, other->failures[i].what, NULL,
+                            error));
+    return DL2_OK;
+}
+
 void dl2_study_free(struct dl2_study *study)
 {
     for (size_t i = 0; i < study->variant_count; i++) {

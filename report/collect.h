@@ -102,6 +102,11 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
                       struct dl2_study *study, struct dl2_error *error);
 void dl2_study_free(struct dl2_study *study);
 
+/* Adds what went wrong in `other`, a part of the study that was collected by itself; `where` says
+ * which. */
+int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
+                        struct dl2_error *error);
+
 /* Did others share the machine while it trained, or is that not known? Then its rates are no
  * measure of the variant. */
 bool dl2_study_run_shared(const struct dl2_study_run *run);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The goals whose trainings have conditions: study/goals.mk's. */
-static const char *const goals[] = {"time"};
+static const char *const goals[] = {"time", "forecast"};
 
 static int is_visible(const struct dirent *entry)
 {
@@ -19,10 +19,10 @@ static int is_visible(const struct dirent *entry)
 }
 
 static int add_condition(const char *folder, const char *goal, const char *name,
-                         char *const *variants, struct dl2_conditions *conditions,
-                         struct dl2_error *error)
+                         char *const *variants, struct dl2_study *study,
+                         struct dl2_conditions *conditions, struct dl2_error *error)
 {
-    char path[4096];
+    char path[4096], where[512];
     snprintf(path, sizeof path, "%s/%s/%s", folder, goal, name);
     const struct dl2_study_selection selection = {.variants = variants};
     struct dl2_condition own = {.goal = goal};
@@ -40,10 +40,11 @@ static int add_condition(const char *folder, const char *goal, const char *name,
     }
     conditions->items = grown;
     conditions->items[conditions->count++] = own;
-    return DL2_OK;
+    snprintf(where, sizeof where, "%s/%s", goal, name);
+    return dl2_study_add_notes(study, &own.study, where, error);
 }
 
-int dl2_conditions_collect(const char *folder, char *const *variants,
+int dl2_conditions_collect(const char *folder, char *const *variants, struct dl2_study *study,
                            struct dl2_conditions *conditions, struct dl2_error *error)
 {
     *conditions = (struct dl2_conditions){NULL, 0};
@@ -57,8 +58,8 @@ int dl2_conditions_collect(const char *folder, char *const *variants,
             status = dl2_error_memory(error, "the names in %s", path);
         for (int i = 0; i < count; i++) {
             if (status == DL2_OK)
-                status = add_condition(folder, goals[g], names[i]->d_name, variants, conditions,
-                                       error);
+                status = add_condition(folder, goals[g], names[i]->d_name, variants, study,
+                                       conditions, error);
             free(names[i]);
         }
         free(names);

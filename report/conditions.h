@@ -22,10 +22,10 @@ struct dl2_conditions {
 
 /*
  * Collects what lies below `folder` of the variants in `variants` (ends with NULL; NULL: all). A
- * condition without results is none. Fails only where memory runs out. Free with
- * dl2_conditions_free(), on failure too.
+ * condition without results is none. What went wrong is added to `study`, too. Fails only where
+ * memory runs out. Free with dl2_conditions_free(), on failure too.
  */
-int dl2_conditions_collect(const char *folder, char *const *variants,
+int dl2_conditions_collect(const char *folder, char *const *variants, struct dl2_study *study,
                            struct dl2_conditions *conditions, struct dl2_error *error);
 void dl2_conditions_free(struct dl2_conditions *conditions);
 

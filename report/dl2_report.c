@@ -192,16 +192,20 @@ static int split_list(const char *text, char ***list, struct dl2_error *error)
     return words ? DL2_OK : dl2_error_memory(error, "the report");
 }
 
-static int collect(const char *folder, struct dl2_study *study, struct dl2_error *error)
+static int collect(const char *folder, struct dl2_study *study, struct dl2_conditions *conditions,
+                   struct dl2_error *error)
 {
     char **variant_list = NULL, **training_list = NULL;
     *study = (struct dl2_study){0};
+    *conditions = (struct dl2_conditions){NULL, 0};
     int status = split_list(arguments.variants, &variant_list, error);
     if (status == DL2_OK)
         status = split_list(arguments.trainings, &training_list, error);
     const struct dl2_study_selection selection = {variant_list, training_list};
     if (status == DL2_OK)
         status = dl2_study_collect(folder, &selection, study, error);
+    if (status == DL2_OK)
+        status = dl2_conditions_collect(folder, variant_list, study, conditions, error);
     dl2_free_list(variant_list);
     dl2_free_list(training_list);
     return status;
@@ -209,7 +213,8 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_error
 
 /* Draws the plots and writes the page around them. */
 static int draw_page(const char *folder, const struct dl2_study *study,
-                     const struct dl2_analysis *analyses, struct dl2_error *error)
+                     const struct dl2_analysis *analyses, const struct dl2_conditions *conditions,
+                     struct dl2_error *error)
 {
     char *plots_path = plots_folder(arguments.output), *name = strdup(folder);
     int status = DL2_OK;
@@ -229,6 +234,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .command = arguments.command,
                                       .study = study,
                                       .analyses = analyses,
+                                      .conditions = *conditions,
                                       .plotter = &plotter,
                                       .tolerance = arguments.question.tolerance};
         status = write_page(&page, error);
@@ -243,21 +249,24 @@ static int draw_page(const char *folder, const struct dl2_study *study,
 /* Collects, analyses, and prints decisions or writes the page. */
 static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
 {
-    DL2_TRY(collect(folder, study, error));
+    struct dl2_conditions conditions;
+    int status = collect(folder, study, &conditions, error);
     struct dl2_analysis *analyses = calloc(study->arch_count + 1, sizeof *analyses);
-    int status = analyses ? DL2_OK : dl2_error_memory(error, "the report");
+    if (status == DL2_OK && !analyses)
+        status = dl2_error_memory(error, "the report");
     for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
         status = dl2_analyse(study, study->archs[a], &arguments.question, &analyses[a], error);
     if (status == DL2_OK && arguments.decide) {
         print_decisions(study, analyses);
     } else if (status == DL2_OK) {
-        status = draw_page(folder, study, analyses, error);
+        status = draw_page(folder, study, analyses, &conditions, error);
         if (status == DL2_OK && !quiet)
             print_answer(study, analyses);
     }
     for (size_t a = 0; analyses && a < study->arch_count; a++)
         dl2_analysis_free(&analyses[a]);
     free(analyses);
+    dl2_conditions_free(&conditions);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #define DL2_REPORT_PAGE_H
 
 #include "report/analysis.h"
+#include "report/conditions.h"
 #include "report/html.h"
 #include "report/plot.h"
 
@@ -13,6 +14,7 @@ struct dl2_page {
     const char *command; /* what makes the study again, or NULL */
     const struct dl2_study *study;
     const struct dl2_analysis *analyses; /* one a network */
+    struct dl2_conditions conditions;    /* borrowed */
     struct dl2_plotter *plotter;         /* NULL: the page has no plots */
     double tolerance;                    /* points */
 };
