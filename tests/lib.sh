@@ -13,6 +13,9 @@ need_python() {
 # sanitized: built with a sanitizer, where emulated kernels take ten times as long. What differs only in
 # numbers is then tried once; `make check` without one tries all.
 sanitized() { case ${CC:-} in *-fsanitize*) ;; *) return 1 ;; esac; }
+# plainly: skips under a sanitizer a test of makefiles, files or documents, whose programs have tests of
+# their own.
+plainly() { ! sanitized || skip "nothing that a sanitizer could watch but programs with tests of their own"; }
 # expect STATUS COMMAND...: runs it with output in $work/out and $work/err.
 expect() {
     want=$1; shift

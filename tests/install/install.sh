@@ -3,6 +3,7 @@
 # What `make install` gives to others: each header compiles alone, as C and as C++; the library exports what they
 # declare and nothing else; the example builds with pkg-config and loads the batches that dl2-load does.
 . "$srcdir/tests/lib.sh"
+plainly
 need pkg-config pkg-config
 root=$work/root
 (cd "$builddir" && unset MAKEFLAGS MFLAGS && make -s install DESTDIR="$root") >"$work/log" 2>&1 ||

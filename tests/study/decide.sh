@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # DECIDE: seeds are added to what is open, to nothing else, and until nothing is.
 . "$srcdir/tests/lib.sh"
+plainly
 . "$srcdir/tests/study/study_lib.sh"
 command -v flock >/dev/null 2>&1 || skip "flock is not installed (Debian: util-linux)"
 # Sixteen validation images can't tell less than a wide tolerance.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The demo dataset: complete, as it is told to be, resumable, and the same each time.
 . "$srcdir/tests/lib.sh"
+plainly
 for convert in /usr/bin/convert convert none; do
     "$convert" -version 2>/dev/null | grep -q ImageMagick && break
 done

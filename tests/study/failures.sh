@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # study.mk where something is wrong: a failure is never taken for a success, and is told before the work.
 . "$srcdir/tests/lib.sh"
+plainly
 . "$srcdir/tests/study/study_lib.sh"
 
 # ---- Every variable is checked before anything is made

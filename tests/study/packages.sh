@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # packages.sh: says what is missing and why; installs through apt-get; silent when all is there.
 . "$srcdir/tests/lib.sh"
+plainly
 mkdir "$work/study" "$work/bin"
 cp "$srcdir/study/packages.sh" "$work/study/"
 cat >"$work/study/packages.txt" <<LIST

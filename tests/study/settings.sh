@@ -3,6 +3,7 @@
 # A folder that was used with other settings before: the report is of the study that was asked for alone,
 # as if it had been made in a folder of its own.
 . "$srcdir/tests/lib.sh"
+plainly
 . "$srcdir/tests/study/study_lib.sh"
 command -v flock >/dev/null 2>&1 || skip "flock is not installed (Debian: util-linux)"
 compare() { study CODECS=ppm DEVICE=ref "$@"; }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # study.mk with the real programs on a tiny dataset: what is made, and what is not made again.
 . "$srcdir/tests/lib.sh"
+plainly
 . "$srcdir/tests/study/study_lib.sh"
 # What was made since `mark`: one file for each thing, without logs and locks.
 news() {

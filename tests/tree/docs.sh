@@ -3,6 +3,7 @@
 # The documents: lines of at most 100 columns, links that lead somewhere, a short README from which
 # every document can be reached.
 . "$srcdir/tests/lib.sh"
+plainly
 cd "$srcdir" || exit 99
 
 [ "$(wc -c <README.md)" -le 6000 ] || fail "README.md has $(wc -c <README.md) bytes, more than 6000"

@@ -4,6 +4,7 @@
 # no two struct tags (but those of plans) or external symbols have one name, and that files of a room
 # don't call each other in a circle.
 . "$srcdir/tests/lib.sh"
+plainly
 cd "$srcdir" || exit 99
 
 # allowed ROOM: the rooms that it may include. The registries of devices name those that cuda/ has.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Each source file names its licence in one of its first three lines (CONTRIBUTING.md, "Habits").
 . "$srcdir/tests/lib.sh"
+plainly
 cd "$srcdir" || exit 99
 
 # The rooms are the folders with a local.mk; what autoreconf writes lies in m4/ and build-aux/.
