@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The goals of study/goals.mk: what each trains, where, and that none disturbs the study's own trainings.
+. "$srcdir/tests/lib.sh"
+plainly
+. "$srcdir/tests/study/study_lib.sh"
+command -v flock >/dev/null 2>&1 || skip "flock is not installed (Debian: util-linux)"
+goal() { study QUALITIES=50 "$@"; }
+trained() { find results -name experiment_report.json | sed 's,^results/,,; s,/exp.*,,' | LC_ALL=C sort; }
+# field NAME FILE: a setting of a training
+field() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\).*/\1/p" "$2" | head -n 1; }
+
+# Every goal that the help texts name can be asked for in a checkout and in a build folder.
+goal help >help || fail "help"
+names=$(sed -n 's/^  \([a-z-]*[a-z]\)   *[^ ].*/\1/p' help)
+for name in study survey matrix study-time forecast; do
+    echo "$names" | grep -qx "$name" || fail "the help texts don't name $name"
+done
+for name in $names; do
+    case $name in help | clean-study) continue ;; esac
+    grep -q "STUDY_GOALS" "$builddir/Makefile" && make -C "$builddir" -pnq "$name" 2>/dev/null |
+        grep -q "^$name: run-study" || fail "$name is no goal of the build folder's Makefile"
+done
+
+# ---- What accuracy does a time buy?
+
+expect 2 goal study-time
+said 'study-time needs BUDGETS'
+expect 2 goal study-time BUDGETS='2s 1x'
+said '1x is no time'
+expect 0 goal study-time BUDGETS='1s 2s' SEEDS=1
+trained >made
+printf 'time/%s/train/%s/convnet/seed-1\n' 1s jpeg-50 1s raw 2s jpeg-50 2s raw >wanted
+diff wanted made || fail "study-time"
+is "$(field time-budget results/time/2s/train/raw/convnet/seed-1/experiment_report.json)" 2.0 "the budget"
+is "$(field trainers results/time/2s/train/raw/convnet/seed-1/experiment_report.json)" 1 "trainings at a time"
+[ -s results/report/report.html ] || fail "no report"
+touch mark
+expect 0 goal study-time BUDGETS='1s 2s' SEEDS=1
+[ -z "$(find results/time -newer mark -name '*.json')" ] || fail "made again"
+
+# ---- What would training on a variant cost?
+
+expect 0 goal forecast SEEDS='1 2 3'
+trained | grep -v '^time/' >made
+printf '%s\n' forecast/tuned/train/jpeg-50/convnet/seed-1 forecast/tuned/train/jpeg-50/convnet/seed-2 \
+    forecast/tuned/train/raw/convnet/seed-1 forecast/tuned/train/raw/convnet/seed-2 \
+    train/raw/convnet/seed-1 train/raw/convnet/seed-2 >wanted
+diff wanted made || fail "forecast"
+own=results/train/raw/convnet/seed-2
+case $(field pretrained results/forecast/tuned/train/jpeg-50/convnet/seed-2/experiment_report.json) in
+*train/raw/convnet/seed-2/checkpoint.safetensors) ;;
+*) fail "tuning starts from something else" ;;
+esac
+is "$(field pretrained $own/experiment_report.json)" null "what the original's training starts from"
+[ -s $own/evaluation/evaluation_report.json ] || fail "the original's network is not validated on the variants"
+
+# A study afterwards keeps what is there; clean-study deletes all.
+touch mark
+expect 0 goal study SEEDS='1 2'
+[ -z "$(find $own results/forecast -newer mark -name '*_report.json')" ] || fail "study trains again"
+expect 0 goal clean-study
+[ ! -e results ] || fail "clean-study leaves $(find results)"
+exit 0
