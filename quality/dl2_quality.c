@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/option.h"
 #include "common/progress.h"
+#include "quality/crops.h"
 #include "quality/output.h"
 #include "quality/score.h"
 
@@ -14,7 +15,7 @@
 #include <string.h>
 
 struct quality_arguments {
-    const char *json, *json_folder, *csv;
+    const char *json, *json_folder, *csv, *crops;
     uint64_t max_pixels;
     const char *background; /* NULL: as the variants' dl2-variant.json say */
     const char *device;
@@ -73,6 +74,20 @@ static int quality_expect_files(const struct quality_arguments *arguments, struc
     if (arguments->json_folder)
         DL2_TRY(dl2_make_folders(arguments->json_folder, error));
     return arguments->csv ? dl2_file_expect(arguments->csv, error) : DL2_OK;
+}
+
+/* Writes crops by scores that are there. */
+static int quality_crop(const struct quality_arguments *arguments, char **paths, size_t count,
+                        struct dl2_error *error)
+{
+    struct dl2_crops_options options = {.scores = arguments->json_folder,
+                                        .folder = arguments->crops,
+                                        .max_pixels = arguments->max_pixels};
+    if (arguments->background)
+        DL2_TRY(dl2_parse_colour(arguments->background, options.background, error));
+    else
+        DL2_TRY(quality_find_background(paths + 1, count - 1, options.background, error));
+    return dl2_crops_write(paths[0], (const char *const *)paths + 1, count - 1, &options, error);
 }
 
 static int quality_score(const struct quality_arguments *arguments,
@@ -231,6 +246,11 @@ static const struct dl2_option options[] = {
      AT(json_folder)},
     {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write one line per image of each variant to FILE",
      AT(csv)},
+    {DL2_OPTION_TEXT, "crops", 0, "DIR",
+     "Score nothing; write crops of a typical image and of the worst, from REFERENCE and every "
+     "VARIANT, to DIR, as PNG, with DIR/crops.json. They are chosen by the scores that an earlier "
+     "run wrote to --json-dir, by SSIM if it is there",
+     AT(crops)},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST", "Metrics to score, separated by commas, or all",
      AT(metrics), .parse = parse_metrics, .list = "metrics", .unset = "those marked * below"},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
@@ -275,7 +295,13 @@ int main(int argc, char **argv)
         free(paths);
         return dl2_program_usage_error(&program, "--json-dir: %s", error.message);
     }
-    int status = quality_score(&arguments, &common, paths, count, &error);
+    if (arguments.crops && !arguments.json_folder) {
+        free(paths);
+        return dl2_program_usage_error(&program,
+                                       "--crops: say with --json-dir where the scores are");
+    }
+    int status = arguments.crops ? quality_crop(&arguments, paths, count, &error)
+                                 : quality_score(&arguments, &common, paths, count, &error);
     if (status < 0)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     free(paths);

@@ -34,6 +34,7 @@ endif
 bin_PROGRAMS += dl2-quality
 dl2_commands += dl2-quality
 dl2_quality_SOURCES = \
+	quality/crops.c quality/crops.h \
 	quality/dl2_quality.c \
 	quality/output.c quality/output.h \
 	quality/score.c quality/score.h

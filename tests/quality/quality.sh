@@ -140,6 +140,55 @@ if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  p
     grep -q '"lossless": true' "$work/alpha.json" && fail '--background is not heard'
 fi
 
+# ---- Crops, chosen by earlier scores
+if dl2-transcode --list codecs | grep -q '^png'; then
+    noise() { # FILE X: 300 x 200 pixels, gray but for 40 x 40 pixels of noise at X, 50
+        mkdir -p "${1%/*}"
+        awk -v left="$2" 'BEGIN {
+            printf "P6\n300 200\n255\n"; srand(1)
+            for (y = 0; y < 200; y++) for (x = 0; x < 300; x++) for (c = 0; c < 3; c++)
+                printf "%c", (x >= left && x < left + 40 && y >= 50 && y < 90) ? 33 + int(90 * rand()) : 100
+        }' >"$1"
+    }
+    for i in 3 5 7; do
+        for set in ref fine; do mkdir -p "$work/look/$set"; cp "$work/$set/a/$i.ppm" "$work/look/$set/"; done
+    done
+    noise "$work/look/ref/wide.ppm" 400
+    noise "$work/look/fine/wide.ppm" 210
+    cp -R "$work/look/fine" "$work/look/other"
+    run 2 --crops "$work/crops" "$work/look/ref" "$work/look/fine"
+    said 'say with --json-dir where the scores are'
+    run 1 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
+    run 0 --json-dir "$work/scores" --csv "$work/look.csv" "$work/look/ref" "$work/look/fine" "$work/look/other"
+    run 0 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine" "$work/look/other"
+    is "$(grep -c '"kind"' "$work/crops/crops.json")" 2 'crops'
+    is "$(find "$work/crops" -name '*.png' | wc -l)" 6 'files of crops'
+    # By SSIM, from the lowest: the first of four, and the third.
+    awk -F, 'NR > 1 && $1 == "fine" { print $(NF - 1), $2 }' "$work/look.csv" | LC_ALL=C sort -g | cut -d ' ' -f 2 >"$work/ranked"
+    is "$(sed -n 's/.*"key": "\(.*\)",/\1/p' "$work/crops/crops.json" | tr '\n' ' ')" \
+        "$(sed -n 3p "$work/ranked") $(sed -n 1p "$work/ranked") " 'the images'
+    # Small images are shown whole, losslessly; of a large one the part that differs most.
+    for kind in typical worst; do
+        key=$(grep -A 1 "\"$kind\"" "$work/crops/crops.json" | sed -n 's/.*"key": "\(.*\)",/\1/p')
+        [ "$key" != wide ] || continue
+        run 0 --json "$work/same.json" "$work/look/ref/$key.ppm" "$work/crops/$kind-original.png"
+        grep -q '"lossless": true' "$work/same.json" || fail "the original's crop is another image"
+        run 0 --json "$work/same.json" "$work/look/fine/$key.ppm" "$work/crops/$kind-variant-1.png"
+        grep -q '"lossless": true' "$work/same.json" || fail "the variant's crop is another image"
+    done
+    rm "$work/look"/*/[0-9].ppm
+    run 0 --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
+    run 0 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
+    is "$(sed -n 's/.*"\(x\|y\|width\|height\)": \(.*\),/\2/p' "$work/crops/crops.json" | head -4 | tr '\n' ' ')" \
+        "128 0 128 128 " 'the window'
+    # Scores of images that are gone, and of none: no crops, no failure.
+    mv "$work/look/ref/wide.ppm" "$work/look/ref/renamed.ppm"
+    run 0 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
+    grep -q '"crops": \[\]' "$work/crops/crops.json" || fail 'crops of an image that is gone'
+    run 1 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref/renamed.ppm" "$work/look/fine"
+    said '--crops is for datasets'
+fi
+
 # ---- On a card: not built, no card here, or the same figures
 dl2-quality --quiet --device cuda --json "$work/card.json" "$work/fine/a" "$work/fine/a" >"$work/out" 2>"$work/err"
 case $? in
