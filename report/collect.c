@@ -5,7 +5,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/quote.h"
-#include "report/prediction_table.h"
+#include "report/evaluation.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -165,20 +165,6 @@ static int load_results(struct dl2_study *study, const char *path, const char *s
     return DL2_OK;
 }
 
-size_t dl2_study_find(const struct dl2_study *study, const char *name)
-{
-    size_t i = 0;
-    while (i < study->variant_count && strcmp(study->variants[i].name, name) != 0)
-        i++;
-    return i;
-}
-
-bool dl2_study_starts_codec(const struct dl2_study *study, size_t v)
-{
-    return strcmp(study->variants[v].name, "raw") != 0 &&
-           (v == 0 || strcmp(study->variants[v].codec, study->variants[v - 1].codec) != 0);
-}
-
 static int add_variant(struct dl2_study *study, const char *name, struct dl2_study_variant **out,
                        struct dl2_error *error)
 {
@@ -225,7 +211,7 @@ static int visit_made(struct walk *walk, const char *folder, const char *name,
 
 /* An entry of dl2-quality/1, and whatever it says is amiss. */
 static int add_scored(struct dl2_study *study, const struct dl2_study_selection *selection,
-                      const char *name, json_t *entry, struct dl2_error *error)
+                      const char *path, const char *name, json_t *entry, struct dl2_error *error)
 {
     static const struct {
         const char *list, *why;
@@ -242,6 +228,8 @@ static int add_scored(struct dl2_study *study, const struct dl2_study_selection 
     json_object_del(entry, "per_image");
     json_decref(variant->scored);
     variant->scored = json_incref(entry);
+    free(variant->scored_path);
+    DL2_TRY(copy_text(path, &variant->scored_path, error));
     const char *unopened = dl2_json_get_text(entry, "error", NULL);
     if (unopened)
         return add_failure(study, "quality", name, "not scored", unopened, error);
@@ -277,7 +265,7 @@ static int visit_scored(struct walk *walk, const char *path, const char *file,
         /* A file of one variant is called as the variant is. */
         const char *name =
             json_array_size(entries) == 1 ? own : dl2_json_get_text(entry, "variant", own);
-        if ((status = add_scored(study, walk->selection, name, entry, error)) < 0)
+        if ((status = add_scored(study, walk->selection, path, name, entry, error)) < 0)
             break;
     }
     json_decref(quality);
@@ -328,11 +316,6 @@ static unsigned most_trainers(const json_t *report)
         most = own > most ? own : most;
     }
     return most > 0 && most <= UINT32_MAX ? (unsigned)most : 0;
-}
-
-bool dl2_study_run_shared(const struct dl2_study_run *run)
-{
-    return run->trainers != 1;
 }
 
 /* The figures of a run whose report and names are set. */
@@ -612,6 +595,7 @@ static void free_run(struct dl2_study_run *run)
     free(run->path);
     free(run->val_top1);
     free(run->correct);
+    free(run->evaluated);
     json_decref(run->report);
 }
 
@@ -896,8 +880,9 @@ static int pair_predictions(struct dl2_study_run *run, const struct dl2_predicti
 }
 
 /* Reads the predictions of a network's runs. Runs without, or whose are broken, have none. */
-static int collect_predictions(struct dl2_study *study, const char *arch, struct dl2_error *error)
+static int collect_predictions(struct dl2_study *study, size_t number, struct dl2_error *error)
 {
+    const char *arch = study->archs[number];
     struct dl2_prediction_table reference = {0};
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < study->run_count; i++) {
@@ -920,8 +905,44 @@ static int collect_predictions(struct dl2_study *study, const char *arch, struct
         else if (own < 0)
             status = add_text(&study->broken, &study->broken_count, why.message, error);
     }
-    dl2_prediction_table_free(&reference);
+    study->images[number] = reference;
     return status;
+}
+
+/* ---- Evaluations */
+
+/* The name that reports have for the original's validation images, or NULL. Borrowed. */
+static const char *name_of_original(const struct dl2_study *study)
+{
+    const size_t raw = dl2_study_find(study, "raw");
+    for (size_t i = 0; i < study->run_count; i++)
+        if (study->runs[i].variant == raw)
+            return dl2_json_get_text(
+                json_array_get(json_object_get(study->runs[i].report, "final"), 0), "name", NULL);
+    return NULL;
+}
+
+static int collect_evaluations(struct dl2_study *study, struct dl2_error *error)
+{
+    const char *original = name_of_original(study);
+    for (size_t i = 0; i < study->run_count; i++) {
+        struct dl2_study_run *run = &study->runs[i];
+        struct dl2_error why = DL2_ERROR_INIT;
+        bool found = false;
+        run->evaluated = dl2_calloc(study->variant_count, sizeof *run->evaluated);
+        if (!run->evaluated)
+            return dl2_error_memory(error, "%zu variants", study->variant_count);
+        const int status = dl2_evaluation_read(study, run, original, run->evaluated, &found, &why);
+        if (status == DL2_ERR_MEMORY)
+            return dl2_error_set(error, status, "%s", why.message);
+        if (status < 0)
+            DL2_TRY(add_text(&study->broken, &study->broken_count, why.message, error));
+        if (!found) {
+            free(run->evaluated);
+            run->evaluated = NULL;
+        }
+    }
+    return DL2_OK;
 }
 
 /* ---- Loading */
@@ -1014,8 +1035,12 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(compare_trainings(study, study->archs[a], error));
     DL2_TRY(compare_files(study, error));
+    study->images = dl2_calloc(study->arch_count + 1, sizeof *study->images);
+    if (!study->images)
+        return dl2_error_memory(error, "%zu networks", study->arch_count);
     for (size_t a = 0; a < study->arch_count; a++)
-        DL2_TRY(collect_predictions(study, study->archs[a], error));
+        DL2_TRY(collect_predictions(study, a, error));
+    DL2_TRY(collect_evaluations(study, error));
     return compare_loading(study, error);
 }
 
@@ -1041,6 +1066,7 @@ void dl2_study_free(struct dl2_study *study)
         free(study->variants[i].name);
         json_decref(study->variants[i].made);
         json_decref(study->variants[i].scored);
+        free(study->variants[i].scored_path);
         json_decref(study->variants[i].loaded);
     }
     for (size_t i = 0; i < study->run_count; i++)
@@ -1049,6 +1075,9 @@ void dl2_study_free(struct dl2_study *study)
         free(study->failures[i].stage);
         free(study->failures[i].what);
     }
+    for (size_t a = 0; study->images && a < study->arch_count; a++)
+        dl2_prediction_table_free(&study->images[a]);
+    free(study->images);
     free(study->variants);
     free(study->runs);
     free(study->failures);

@@ -8,84 +8,12 @@
  * that differ in nothing but data, seed and what can't bear on accuracy, on variants that were made
  * from the same images with the same settings, and loading that was measured as the original's was.
  * All else is named in `left_out`.
- *
- * Figures are NAN where they aren't known.
  */
 #ifndef DL2_REPORT_COLLECT_H
 #define DL2_REPORT_COLLECT_H
 
 #include "common/error.h"
-
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct dl2_study_variant {
-    char *name;        /* "jpeg-50", or "raw": the dataset as it was given */
-    const char *codec; /* "jpeg"; "raw" */
-    int quality;       /* 1 to 100; 0 where there is none */
-    json_t *made;      /* dl2-variant/1, or NULL (always for raw) */
-    int64_t made_ns;   /* that file's modification time */
-    json_t *scored;    /* its entry of dl2-quality/1 without the images, or NULL */
-    json_t *loaded;    /* dl2-load/1, or NULL */
-    double images, pixels, bytes, bits_per_pixel;
-    double ratio;          /* bytes over the original's */
-    double psnr_rgb;       /* mean over images, dB */
-    double ssim;           /* mean over images */
-    double load_rate;      /* images a second and core of the input pipeline */
-    double encode_seconds; /* CPU seconds */
-};
-
-enum { DL2_STUDY_ABSENT = 2 };
-
-/* One training that ended. */
-struct dl2_study_run {
-    size_t variant;
-    char *arch;
-    uint64_t seed;
-    char *path;        /* of its report */
-    json_t *report;    /* dl2-experiment/1 */
-    int64_t made_ns;   /* the file's modification time */
-    unsigned trainers; /* most that shared the machine at a time; 0: not recorded */
-    double top1, top5; /* last epoch, first validation set; fractions */
-    /* Medians of the epochs but the first, which warms up (that of one epoch is its own). */
-    double train_rate; /* images a second */
-    double stall;      /* share of the time that was spent waiting for data */
-    double joules;     /* of the card, an image; NAN where others shared it */
-    double seconds;    /* all epochs */
-    double train_images, val_images;
-    size_t epochs;
-    double *val_top1; /* [epochs] */
-    /* Of each of `images` validation images whether top-1 is right: 1, 0, or DL2_STUDY_ABSENT. The
-     * images are the same, in the same order, for all runs of a network; NULL: not known. */
-    uint8_t *correct;
-    size_t images;
-};
-
-/* Something that went wrong in a stage: a file that couldn't be read, a missing partner... */
-struct dl2_study_failure {
-    char *stage; /* "transcode jpeg-50" */
-    char *what;  /* the file or sample, and why */
-};
-
-struct dl2_study {
-    struct dl2_study_variant *variants; /* raw first, then by codec and quality */
-    size_t variant_count;
-    struct dl2_study_run *runs; /* by variant, network, seed */
-    size_t run_count;
-    char **archs; /* sorted */
-    size_t arch_count;
-    struct dl2_study_failure *failures;
-    size_t failure_count;
-    char **broken; /* files that should be there and whole, and aren't: "FILE: why" */
-    size_t broken_count;
-    char **unfinished; /* trainings and variants that were cut short */
-    size_t unfinished_count;
-    char **left_out; /* results that are not of this study, or not comparable: "WHICH: why" */
-    size_t left_out_count;
-    json_t *definitions; /* dl2-quality's: metric to text; or NULL */
-};
+#include "report/study.h"
 
 /* The parts of a study. Lists end with NULL; a list that is NULL: all there is. */
 struct dl2_study_selection {
@@ -106,15 +34,5 @@ void dl2_study_free(struct dl2_study *study);
  * which. */
 int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
                         struct dl2_error *error);
-
-/* Did others share the machine while it trained, or is that not known? Then its rates are no
- * measure of the variant. */
-bool dl2_study_run_shared(const struct dl2_study_run *run);
-
-/* The index of the variant `name`, or study->variant_count. */
-size_t dl2_study_find(const struct dl2_study *study, const char *name);
-
-/* Is variant `v` the first of its codec? The original isn't of any. */
-bool dl2_study_starts_codec(const struct dl2_study *study, size_t v);
 
 #endif

@@ -92,3 +92,19 @@ void dl2_html_element(struct dl2_html *html, const char *tag, const char *format
     append(html, tag, strcspn(tag, " "));
     append(html, ">", 1);
 }
+
+void dl2_html_data(struct dl2_html *html, const char *kind, const struct dl2_bytes *bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    dl2_html_format(html, "data:%s;base64,", kind);
+    for (size_t i = 0; i < bytes->size; i += 3) { /* RFC 4648 */
+        const size_t left = bytes->size - i;
+        const uint32_t three = (uint32_t)bytes->data[i] << 16 |
+                               (left > 1 ? (uint32_t)bytes->data[i + 1] << 8 : 0) |
+                               (left > 2 ? bytes->data[i + 2] : 0);
+        const char four[] = {digits[three >> 18], digits[three >> 12 & 63],
+                             left > 1 ? digits[three >> 6 & 63] : '=',
+                             left > 2 ? digits[three & 63] : '='};
+        append(html, four, sizeof four);
+    }
+}

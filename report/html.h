@@ -25,6 +25,8 @@ void dl2_html_markup(struct dl2_html *html, const char *markup);
 void dl2_html_bytes(struct dl2_html *html, const struct dl2_bytes *markup);
 /* Escaped; what isn't UTF-8, or a control character, becomes U+FFFD. */
 void dl2_html_text(struct dl2_html *html, const char *text);
+/* "data:image/png;base64,..." of bytes of that kind. */
+void dl2_html_data(struct dl2_html *html, const char *kind, const struct dl2_bytes *bytes);
 /* Formatted, then escaped. */
 void dl2_html_format(struct dl2_html *html, const char *format, ...) DL2_PRINTF(2, 3);
 /* <tag>text</tag>; `tag` may have attributes ("td class='n'"), as it is. */

@@ -2,12 +2,15 @@
 # The results of a study as a page. A library, so that tests reach its parts.
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
+	report/accuracy_plot.c report/accuracy_plot.h \
 	report/analysis.c report/analysis.h \
 	report/claims.c report/claims.h \
 	report/collect.c report/collect.h \
 	report/conditions.c report/conditions.h \
+	report/evaluation.c report/evaluation.h \
 	report/html.c report/html.h \
 	report/inference.c report/inference.h \
+	report/metric_trust.c report/metric_trust.h \
 	report/page.c report/page.h \
 	report/parts.c report/parts.h \
 	report/plot.c report/plot.h \
@@ -15,14 +18,17 @@ libreport_la_SOURCES = \
 	report/sections.h \
 	report/section_accuracy.c \
 	report/section_answer.c \
+	report/section_crops.c \
 	report/section_distortion.c \
 	report/section_failures.c \
 	report/section_making.c \
 	report/section_matrix.c \
+	report/section_metrics.c \
 	report/section_throughput.c \
 	report/section_timelines.c \
 	report/section_training.c \
-	report/section_variants.c
+	report/section_variants.c \
+	report/study.c report/study.h
 libreport_la_LIBADD = libcommon.la
 
 bin_PROGRAMS += dl2-report

@@ -11,7 +11,8 @@ static const char style[] =
     ":root{color-scheme:light dark;--page:#faf9f7;--card:#ffffff;--ink:#1f2328;--soft:#5b616b;"
     "--line:#e4e2dd;--accent:#2f6fde;--good:#14724c;--good-bg:#e5f3ec;--maybe:#8a5a00;"
     "--maybe-bg:#fbf0d9;--bad:#a8323a;--bad-bg:#fae6e6;--code:#f3f1ed}"
-    "@media (prefers-color-scheme:dark){:root{--page:#14171c;--card:#1b1f26;--ink:#e4e7eb;"
+    "@media screen and "
+    "(prefers-color-scheme:dark){:root{--page:#14171c;--card:#1b1f26;--ink:#e4e7eb;"
     "--soft:#a3aab5;--line:#2e343d;--accent:#6ea0f5;--good:#6fd3a5;--good-bg:#17352a;"
     "--maybe:#eec069;--maybe-bg:#3a2e14;--bad:#f0969b;--bad-bg:#3d2024;--code:#232830}}"
     "*{box-sizing:border-box}"
@@ -23,7 +24,8 @@ static const char style[] =
     "h3{font-size:1rem;font-weight:600;margin:1.75rem 0 .5rem}"
     "p{margin:.5rem 0;max-width:46rem}.lead{color:var(--soft);font-size:1.05rem}"
     ".note{color:var(--soft);font-size:.9rem}"
-    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(20rem,1fr));gap:1.25rem;"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),1fr));gap:1."
+    "25rem;"
     "margin:1.75rem 0 1rem}"
     ".card{background:var(--card);border:1px solid var(--line);border-radius:14px;"
     "padding:1.4rem 1.5rem 1.2rem}"
@@ -47,13 +49,31 @@ static const char style[] =
     "thead th{border-top:0;color:var(--soft);font-weight:600;font-size:.8rem;vertical-align:bottom;"
     "line-height:1.35}"
     "th:first-child,td:first-child,.l{text-align:left}tbody th{font-weight:600}"
+    ".first{display:grid;grid-template-columns:minmax(0,5fr) minmax(0,6fr);gap:2rem;"
+    "align-items:center;margin-top:1.5rem}.first .plots{grid-template-columns:1fr}"
+    ".headline{font-size:1.6rem;line-height:1.3;letter-spacing:-.015em;margin-bottom:1rem}"
+    ".headline strong{font-weight:650}.headline small{font-size:1rem;color:var(--soft)}"
+    "table.heat td{text-align:center}table.heat .own{outline:2px solid var(--ink);"
+    "outline-offset:-2px}"
+    ".strip{--cut:50%}.strip .crops{display:flex;flex-wrap:wrap;gap:1rem}"
+    ".crop{padding:.6rem}.crop div{position:relative;width:var(--w);height:var(--h)}"
+    ".crop img{display:block;width:var(--w);height:var(--h)}.crop img,.crop "
+    "i{image-rendering:pixelated}"
+    ".crop i{position:absolute;inset:0;background:var(--was);width:var(--cut);"
+    "background-size:var(--w) var(--h);border-right:1px solid #fff;print-color-adjust:exact}"
+    ".crop figcaption{padding:.35rem 0 0;max-width:var(--w);font-weight:400;font-size:.8rem}"
+    ".slide{display:flex;gap:.7rem;align-items:center;margin:.3rem 0 .8rem;font-size:.9rem}"
+    "input[type=range]{accent-color:var(--accent);width:14rem}"
+    ":focus-visible{outline:2px solid var(--accent);outline-offset:2px}"
     "tr.pick{background:color-mix(in srgb,var(--accent) 8%,transparent)}"
     "td small{color:var(--soft)}"
-    ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1.25rem}"
+    ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(26rem,100%),1fr));gap:1."
+    "25rem}"
     "figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:14px;"
-    "padding:1rem 1rem .6rem}"
+    "padding:1rem 1rem .6rem;overflow-x:auto}"
+    ".plots>figure:only-child{max-width:46rem}"
     "figcaption{font-size:.9rem;font-weight:600;padding:0 .4rem .4rem}"
-    "figure svg{display:block;width:100%;height:auto}"
+    "figure svg{display:block;width:100%;min-width:24rem;height:auto}"
     "figure svg text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif}"
     "figure svg rect[fill='#ffffff']{fill:none}figure svg [color='#FFFFFF']{color:var(--card)}"
     "figure a{font-size:.8rem}"
@@ -69,14 +89,19 @@ static const char style[] =
     "padding:.7rem 1.1rem;margin:1.25rem 0;max-width:none}"
     "footer{margin-top:4rem;color:var(--soft);font-size:.85rem;border-top:1px solid var(--line);"
     "padding-top:1rem}"
-    "@media (max-width:34rem){main{padding:2rem 1rem 3rem}.plots,.cards{grid-template-columns:1fr}}"
-    "@media print{body{background:#fff}.card,figure,.scroll{break-inside:avoid}}";
+    "@media (max-width:56rem){.first{grid-template-columns:minmax(0,1fr)}}"
+    "@media (max-width:34rem){main{padding:2rem 1rem 3rem}.headline{font-size:1.3rem}}"
+    "@media print{body{background:#fff;font-size:10pt}main{max-width:none;padding:0}"
+    ".card,figure,tr{break-inside:avoid}h2,h3,h4{break-after:avoid}"
+    ".scroll{overflow:visible;border:0}table{font-size:7.5pt}th,td{padding:.2rem .3rem;"
+    "white-space:normal}td{print-color-adjust:exact}.slide{display:none}"
+    "details::details-content{content-visibility:visible;height:auto}}";
 
 /* gnuplot writes its colours as attributes; rules win over those, so a
  * dark page can change them. */
 static void write_dark_plots(struct dl2_html *html)
 {
-    dl2_html_markup(html, "@media (prefers-color-scheme:dark){");
+    dl2_html_markup(html, "@media screen and (prefers-color-scheme:dark){");
     for (size_t i = 0; dl2_plot_colours[i].light; i++) {
         unsigned r, g, b;
         if (sscanf(dl2_plot_colours[i].light, "#%2x%2x%2x", &r, &g, &b) != 3)
@@ -102,6 +127,9 @@ static void (*const sections[])(const struct dl2_page *page,
 void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
+    struct dl2_html body = DL2_HTML_INIT(html->error); /* first, for it draws the plots */
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        sections[i](page, &body);
     dl2_html_markup(html,
                     "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'/>\n<meta "
                     "name='viewport' content='width=device-width, initial-scale=1'/>\n<title>");
@@ -124,7 +152,11 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
                         study->variant_count == 2 ? "" : "s", study->run_count,
                         study->run_count == 1 ? "" : "s");
     dl2_html_markup(html, "</p>\n");
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-        sections[i](page, html);
+    if (page->plotter && page->plotter->problem[0])
+        dl2_html_element(html, "p class='warning'", "%s", page->plotter->problem);
+    dl2_html_bytes(html, &body.bytes);
+    if (html->status == DL2_OK)
+        html->status = body.status;
+    dl2_bytes_free(&body.bytes);
     dl2_html_markup(html, "<footer>Written by dl2-report.</footer>\n</main></body></html>\n");
 }

@@ -88,6 +88,23 @@ static void open_figures(const struct dl2_part_figures *figures)
     dl2_html_markup(figures->html, "<div class='plots'>\n");
 }
 
+/* The picture, with its title for those who do not see it. */
+static void write_svg(struct dl2_html *html, const struct dl2_bytes *svg, const char *title)
+{
+    const char *tag = memmem(svg->data, svg->size, "<svg", 4);
+    if (!tag) {
+        dl2_html_bytes(html, svg);
+        return;
+    }
+    const size_t before = (size_t)(tag + 4 - (const char *)svg->data);
+    dl2_html_bytes(html, &(struct dl2_bytes){.data = svg->data, .size = before});
+    dl2_html_markup(html, " role='img' aria-label='");
+    dl2_html_text(html, title);
+    dl2_html_markup(html, "'");
+    dl2_html_bytes(html,
+                   &(struct dl2_bytes){.data = svg->data + before, .size = svg->size - before});
+}
+
 void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *detail)
 {
     struct dl2_html *html = figures->html;
@@ -103,7 +120,7 @@ void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, co
         if (detail)
             dl2_html_format(html, " · %s", detail);
         dl2_html_markup(html, "</figcaption>\n");
-        dl2_html_bytes(html, &svg);
+        write_svg(html, &svg, plot->title);
         dl2_html_markup(html, "</figure>\n");
     }
     dl2_bytes_free(&svg);

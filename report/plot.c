@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -93,7 +94,8 @@ const char *dl2_plot_plain(const char *name, char *out, size_t size)
 void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, const char *columns,
                     int height, struct dl2_error *error)
 {
-    *plot = (struct dl2_plot){.data = DL2_BYTES_INIT, .script = DL2_BYTES_INIT, .error = error};
+    *plot = (struct dl2_plot){
+        .data = DL2_BYTES_INIT, .script = DL2_BYTES_INIT, .error = error, .height = height};
     dl2_plot_plain(name, plot->name, sizeof plot->name);
     snprintf(plot->title, sizeof plot->title, "%s", title);
     char comment[sizeof plot->title]; /* one line, whatever names of files are in it */
@@ -110,7 +112,7 @@ void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, 
     dl2_plot_script(
         plot,
         "# %s\n# Run it in this folder: gnuplot %s.gp\n"
-        "set terminal svg size 560,%d dynamic noenhanced font 'sans-serif,13' "
+        "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13' "
         "background '#ffffff' name '%s'\n"
         "set output '%s.svg'\n"
         "set border 3 linecolor rgb '" DL2_PLOT_AXIS "' linewidth 1\n"
@@ -120,7 +122,7 @@ void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, 
         "'\n"
         "set offsets graph 0.03, graph 0.03, graph 0.08, graph 0.06\n"
         "set bars 0.6\n",
-        comment, plot->name, height, identifier, plot->name);
+        comment, plot->name, DL2_PLOT_WIDTH, height, identifier, plot->name);
 }
 
 void dl2_plot_axes(struct dl2_plot *plot, const char *x, const char *y)
@@ -129,6 +131,141 @@ void dl2_plot_axes(struct dl2_plot *plot, const char *x, const char *y)
                     "set xlabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK
                     "'\nset ylabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK "'\n",
                     x, y);
+}
+
+/* ---- Labels beside points */
+
+/* The frame, pixels from the picture's edges. */
+enum { FRAME_LEFT = 64, FRAME_RIGHT = 16, FRAME_TOP = 40, FRAME_BOTTOM = 58 };
+
+/* Of labels, which are written at 11 pixels. */
+enum { LABEL_HEIGHT = 12, CHARACTER_WIDTH = 6, POINT_RADIUS = 5 };
+
+void dl2_plot_frame(struct dl2_plot *plot, const struct dl2_plot_range *x,
+                    const struct dl2_plot_range *y)
+{
+    plot->x = *x;
+    plot->y = *y;
+    dl2_plot_script(plot,
+                    "set lmargin at screen %.6g\nset rmargin at screen %.6g\n"
+                    "set bmargin at screen %.6g\nset tmargin at screen %.6g\n"
+                    "set offsets 0, 0, 0, 0\nset xrange [%.8g:%.8g]\nset yrange [%.8g:%.8g]\n"
+                    "%s%s",
+                    (double)FRAME_LEFT / DL2_PLOT_WIDTH, 1 - (double)FRAME_RIGHT / DL2_PLOT_WIDTH,
+                    (double)FRAME_BOTTOM / plot->height, 1 - (double)FRAME_TOP / plot->height,
+                    x->from, x->to, y->from, y->to, x->logarithmic ? "set logscale x\n" : "",
+                    y->logarithmic ? "set logscale y\n" : "");
+}
+
+/* From 0 to 1 along the axis. */
+static double place(const struct dl2_plot_range *range, double value)
+{
+    return range->logarithmic ? log(value / range->from) / log(range->to / range->from)
+                              : (value - range->from) / (range->to - range->from);
+}
+
+void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, const char *label)
+{
+    struct dl2_plot_point *grown =
+        dl2_realloc(plot->points, plot->point_count + 1, sizeof *plot->points);
+    if (!grown) {
+        if (plot->status == DL2_OK)
+            plot->status = dl2_error_memory(plot->error, "a plot");
+        return;
+    }
+    plot->points = grown;
+    struct dl2_plot_point *point = &plot->points[plot->point_count++];
+    const double width = DL2_PLOT_WIDTH - FRAME_LEFT - FRAME_RIGHT;
+    const double height = plot->height - FRAME_TOP - FRAME_BOTTOM;
+    *point = (struct dl2_plot_point){.x = FRAME_LEFT + width * place(&plot->x, x),
+                                     .y = FRAME_BOTTOM + height * place(&plot->y, y),
+                                     .joined = joined};
+    if (label)
+        dl2_plot_plain(label, point->label, sizeof point->label);
+}
+
+struct box { /* pixels */
+    double left, right, low, high;
+};
+
+static bool holds(const struct box *box, double x, double y, double margin)
+{
+    return x > box->left - margin && x < box->right + margin && y > box->low - margin &&
+           y < box->high + margin;
+}
+
+/* How much a label at `box` would cover. What must not be counts much more than a line. */
+static double cover(const struct dl2_plot *plot, const struct box *box, const struct box *placed,
+                    size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        if (placed[i].left < box->right && placed[i].right > box->left &&
+            placed[i].low < box->high && placed[i].high > box->low)
+            sum += 1000;
+    if (box->left < FRAME_LEFT || box->right > DL2_PLOT_WIDTH || box->low < FRAME_BOTTOM ||
+        box->high > plot->height - FRAME_TOP + LABEL_HEIGHT)
+        sum += 1000;
+    for (size_t i = 0; i < plot->point_count; i++) {
+        const struct dl2_plot_point *point = &plot->points[i];
+        if (holds(box, point->x, point->y, POINT_RADIUS - 1))
+            sum += 1000;
+        enum { STEPS = 40 };
+        for (int step = 1; point->joined && step < STEPS; step++) {
+            const double t = (double)step / STEPS, x = point->x + t * (point[-1].x - point->x);
+            const double y = point->y + t * (point[-1].y - point->y);
+            sum += holds(box, x, y, 1);
+        }
+    }
+    return sum;
+}
+
+/* The label's box beside the point, in one of several directions; the first is the best. */
+static struct box beside(const struct dl2_plot_point *point, size_t direction)
+{
+    static const struct {
+        int x, y; /* -1, 0 or 1 */
+    } directions[] = {{1, 1}, {-1, 1}, {1, -1}, {-1, -1}, {0, 1}, {0, -1}, {1, 0}, {-1, 0}};
+    const double width = (double)(CHARACTER_WIDTH * strlen(point->label));
+    const size_t count = sizeof directions / sizeof *directions;
+    const double far = direction < count ? 1 : 2.4;
+    const int dx = directions[direction % count].x, dy = directions[direction % count].y;
+    const double reach = dx && dy ? 0.7 * POINT_RADIUS : POINT_RADIUS + 1;
+    const double x = point->x + far * dx * (reach + 1) + (dx - 1) * width / 2;
+    const double y = point->y + far * dy * (reach + LABEL_HEIGHT / 2.0);
+    return (struct box){x, x + width, y - LABEL_HEIGHT / 2.0, y + LABEL_HEIGHT / 2.0};
+}
+
+void dl2_plot_labels(struct dl2_plot *plot)
+{
+    enum { DIRECTIONS = 16 };
+    struct box *placed = dl2_calloc(plot->point_count + 1, sizeof *placed);
+    size_t count = 0;
+    if (!placed && plot->status == DL2_OK)
+        plot->status = dl2_error_memory(plot->error, "a plot");
+    for (size_t i = 0; placed && i < plot->point_count; i++) {
+        if (!plot->points[i].label[0])
+            continue;
+        double least = INFINITY;
+        struct box best = {0};
+        for (size_t d = 0; d < DIRECTIONS; d++) {
+            const struct box box = beside(&plot->points[i], d);
+            const double own = cover(plot, &box, placed, count);
+            if (own < least) {
+                least = own;
+                best = box;
+            }
+        }
+        if (least >= 1000)
+            continue;
+        placed[count++] = best;
+        dl2_plot_script(plot,
+                        "set label %zu '%s' at screen %.5f, screen %.5f center front font ',11' "
+                        "textcolor rgb '" DL2_PLOT_SOFT_INK "'\n",
+                        count, plot->points[i].label, (best.left + best.right) / 2 / DL2_PLOT_WIDTH,
+                        (best.low + best.high) / 2 / plot->height);
+    }
+    free(placed);
 }
 
 void dl2_plot_block(struct dl2_plot *plot, const char *name)
@@ -266,5 +403,7 @@ int dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2
     }
     dl2_bytes_free(&plot->data);
     dl2_bytes_free(&plot->script);
+    free(plot->points);
+    plot->points = NULL;
     return plot->status;
 }

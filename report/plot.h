@@ -19,6 +19,7 @@
 #include "common/error.h"
 #include "common/memory.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define DL2_PLOT_INK      "#3a4048"
@@ -27,7 +28,7 @@
 #define DL2_PLOT_GRID     "#e6e8eb"
 #define DL2_PLOT_BAND     "#eef3ee"
 
-enum { DL2_PLOT_HEIGHT = 360 }; /* of most plots, pixels; the width is 560 */
+enum { DL2_PLOT_WIDTH = 560, DL2_PLOT_HEIGHT = 360 }; /* of most plots, pixels */
 
 /* A colour of the plots, and what it is on a dark page. A plot uses no others. */
 struct dl2_plot_colour {
@@ -49,13 +50,30 @@ struct dl2_plotter {
     char problem[1024]; /* why there are no pictures, or "" */
 };
 
+/* A range of an axis, from < to; above 0 where it is logarithmic. */
+struct dl2_plot_range {
+    double from, to;
+    bool logarithmic;
+};
+
+/* A point that labels keep clear of. */
+struct dl2_plot_point {
+    double x, y;    /* pixels from the lower left corner */
+    bool joined;    /* a line leads to it from the point before */
+    char label[32]; /* "" for none */
+};
+
 /* A plot that is being written. */
 struct dl2_plot {
     char name[128]; /* "rate-psnr": the files' names without extension */
     char title[256];
     struct dl2_bytes data, script;
-    size_t blocks; /* in the data file */
-    size_t curves; /* in the current plot command */
+    size_t blocks;              /* in the data file */
+    size_t curves;              /* in the current plot command */
+    int height;                 /* pixels */
+    struct dl2_plot_range x, y; /* of dl2_plot_frame() */
+    struct dl2_plot_point *points;
+    size_t point_count;
     int status;
     struct dl2_error *error;
 };
@@ -75,6 +93,18 @@ void dl2_plot_number(struct dl2_plot *plot, double value);
 
 /* Labels the axes. Texts are gnuplot's: '' stands for a quote. */
 void dl2_plot_axes(struct dl2_plot *plot, const char *x, const char *y);
+
+/* Fixes the axes' ranges and the frame's place, as dl2_plot_point() needs it. */
+void dl2_plot_frame(struct dl2_plot *plot, const struct dl2_plot_range *x,
+                    const struct dl2_plot_range *y);
+
+/*
+ * Tells of a point of a curve, and of its label (NULL: none). Labels are placed beside their points
+ * by dl2_plot_labels(), before the first curve, so that they cover neither points, lines nor each
+ * other; one for which there is no room is left out.
+ */
+void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, const char *label);
+void dl2_plot_labels(struct dl2_plot *plot);
 
 /* Starts a block of the data. */
 void dl2_plot_block(struct dl2_plot *plot, const char *name);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The answer: what to choose, and how sure that is. */
-#include "report/parts.h"
+#include "common/memory.h"
+#include "report/accuracy_plot.h"
 #include "report/sections.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static void write_advice(struct dl2_html *html, const struct dl2_page *page,
                          const struct dl2_analysis *analysis, const char *kicker,
@@ -36,6 +38,100 @@ static void write_advice(struct dl2_html *html, const struct dl2_page *page,
     dl2_html_element(html, "p", "%s", advice->text);
     dl2_html_markup(html, "</div>\n");
 }
+
+/* ---- The first screen: one sentence a network, its uncertainty, one picture */
+
+/* "Top-1 accuracy changes by +0.4 points; 95% interval −1.1 to +1.9 ..." */
+static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page,
+                              const struct dl2_analysis *analysis, size_t pick)
+{
+    const struct dl2_comparison *comparison = &analysis->comparisons[pick];
+    const double half = dl2_comparison_half(comparison);
+    char text[3][32];
+    dl2_html_markup(html, "<p>");
+    dl2_html_format(html, "Top-1 accuracy changes by %s points",
+                    dl2_part_signed(comparison->difference, text[0]));
+    if (isfinite(half))
+        dl2_html_format(html, "; 95%% interval %s to %s",
+                        dl2_part_signed(comparison->difference - half, text[1]),
+                        dl2_part_signed(comparison->difference + half, text[2]));
+    dl2_html_format(html, " (%zu seed%s", comparison->pairs, comparison->pairs == 1 ? "" : "s");
+    if (comparison->images)
+        dl2_html_format(html, ", %zu validation images", comparison->images);
+    dl2_html_markup(html, "). ");
+    if (comparison->verdict == DL2_VERDICT_WITHIN)
+        dl2_html_format(html,
+                        "It loses at most %g point%s: the chance that this or any other such claim "
+                        "here is wrong is at most 2.5%%.",
+                        page->tolerance, page->tolerance == 1 ? "" : "s");
+    else if (!isfinite(half))
+        dl2_html_format(html, "One training each gives no interval.");
+    else if (comparison->difference - half < -page->tolerance)
+        dl2_html_format(html, "The interval reaches beyond the tolerance of %g point%s.",
+                        page->tolerance, page->tolerance == 1 ? "" : "s");
+    else
+        dl2_html_format(html, "That it is within %g point%s is not certain enough to be claimed.",
+                        page->tolerance, page->tolerance == 1 ? "" : "s");
+    dl2_html_markup(html, "</p>\n");
+}
+
+static void write_sentence(struct dl2_html *html, const struct dl2_page *page, size_t arch)
+{
+    const struct dl2_study *study = page->study;
+    const struct dl2_analysis *analysis = &page->analyses[arch];
+    const struct dl2_advice *advice = &analysis->smallest;
+    const size_t none = study->variant_count;
+    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    const char *name = dl2_part_arch(page, arch);
+    dl2_html_markup(html, "<p class='headline'>");
+    if (name)
+        dl2_html_element(html, "small", "%s: ", name);
+    if (pick == none) {
+        dl2_html_format(html, "%s", advice->text);
+        dl2_html_markup(html, "</p>\n");
+        return;
+    }
+    const struct dl2_study_variant *variant = &study->variants[pick];
+    dl2_html_format(html, pick == advice->sure ? "To " : "Perhaps to ");
+    dl2_html_element(html, "strong", "%.3g%%", 100 * variant->ratio);
+    dl2_html_format(html, " of the original's bytes: ");
+    dl2_html_element(html, "strong", "%s", variant->name);
+    dl2_html_format(html, ", %.3g times smaller, within %g point%s of top-1 accuracy.",
+                    1 / variant->ratio, page->tolerance, page->tolerance == 1 ? "" : "s");
+    dl2_html_markup(html, "</p>\n");
+    write_uncertainty(html, page, analysis, pick);
+}
+
+static void write_first_screen(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    double *ratios = dl2_calloc(study->variant_count + 1, sizeof *ratios);
+    if (!ratios && html->status == DL2_OK)
+        html->status = dl2_error_memory(html->error, "%zu variants", study->variant_count);
+    if (!ratios)
+        return;
+    dl2_html_markup(html, "<div class='first'><div>\n");
+    for (size_t a = 0; a < study->arch_count; a++)
+        write_sentence(html, page, a);
+    dl2_html_markup(html, "</div>\n");
+    struct dl2_part_figures figures = {.page = page, .html = html};
+    for (size_t v = 0; v < study->variant_count; v++)
+        ratios[v] = 100 * study->variants[v].ratio;
+    for (size_t a = 0; a < study->arch_count; a++)
+        dl2_accuracy_plot(&figures, a,
+                          &(struct dl2_accuracy_axis){"bytes", "Top-1 accuracy against size",
+                                                      "bytes, % of the original''s (logarithmic)",
+                                                      ratios, true});
+    dl2_part_figures_end(&figures);
+    dl2_html_markup(html, "</div>\n");
+    if (figures.shown)
+        dl2_html_markup(html, "<p class='note'>Bands and bars are 95% intervals. The dashed line "
+                              "is the original, the shaded stripe below it the tolerance. Numbers "
+                              "are qualities.</p>\n");
+    free(ratios);
+}
+
+/* ---- The details */
 
 /* Variants that were trained from fewer seeds than the original. */
 static void write_short_of_seeds(struct dl2_html *html, const struct dl2_page *page)
@@ -147,6 +243,7 @@ void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
                 : "There are no results here yet.");
         return;
     }
+    write_first_screen(html, page);
     dl2_html_markup(html, "<div class='cards'>\n");
     for (size_t a = 0; a < study->arch_count; a++) {
         write_advice(html, page, &page->analyses[a], "Smallest", &page->analyses[a].smallest, true);
@@ -154,10 +251,10 @@ void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
                      false);
     }
     dl2_html_markup(html, "</div>\n");
-    dl2_html_markup(html, "<p class='note'>");
+    dl2_html_markup(html, "<details><summary>How this was decided</summary><p class='note'>");
     write_rules(html, page);
     write_noise(html, &page->analyses[0]);
     write_short_of_seeds(html, page);
     write_images(html, page);
-    dl2_html_markup(html, "</p>\n");
+    dl2_html_markup(html, "</p></details>\n");
 }

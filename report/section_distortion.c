@@ -7,10 +7,59 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds the points of the codec whose first variant is `first`. */
-static void add_codec(struct dl2_plot *plot, const struct dl2_study *study, size_t first,
-                      size_t field, size_t *codecs)
+/* A figure of all variants. */
+struct rate_view {
+    const struct dl2_study *study;
+    size_t field; /* its offset in struct dl2_study_variant */
+};
+
+static double value_of(const struct rate_view *view, size_t v)
 {
+    return *(const double *)((const char *)&view->study->variants[v] + view->field);
+}
+
+static bool is_shown(const struct rate_view *view, size_t v)
+{
+    return isfinite(value_of(view, v)) && isfinite(view->study->variants[v].bits_per_pixel);
+}
+
+/* Fixes the frame around all points and places the labels. False where there are none. */
+static bool add_frame(struct dl2_plot *plot, const struct rate_view *view)
+{
+    const struct dl2_study *study = view->study;
+    struct dl2_plot_range x = {0, 0, false}, y = {INFINITY, -INFINITY, false};
+    for (size_t v = 0; v < study->variant_count; v++)
+        if (is_shown(view, v)) {
+            x.to = fmax(x.to, 1.05 * study->variants[v].bits_per_pixel);
+            y.from = fmin(y.from, value_of(view, v));
+            y.to = fmax(y.to, value_of(view, v));
+        }
+    if (!(x.to > 0) || !(y.from <= y.to))
+        return false;
+    const double room = fmax(0.08 * (y.to - y.from), 1e-3 * fabs(y.to));
+    y.from -= room;
+    y.to += room;
+    dl2_plot_frame(plot, &x, &y);
+    for (size_t v = 0, last = study->variant_count; v < study->variant_count; v++) {
+        char label[16];
+        if (!is_shown(view, v))
+            continue;
+        snprintf(label, sizeof label, "%d", study->variants[v].quality);
+        dl2_plot_point(plot, study->variants[v].bits_per_pixel, value_of(view, v),
+                       last < v &&
+                           strcmp(study->variants[last].codec, study->variants[v].codec) == 0,
+                       study->variants[v].quality ? label : study->variants[v].name);
+        last = v;
+    }
+    dl2_plot_labels(plot);
+    return true;
+}
+
+/* Adds the points of the codec whose first variant is `first`. */
+static void add_codec(struct dl2_plot *plot, const struct rate_view *view, size_t first,
+                      size_t *codecs)
+{
+    const struct dl2_study *study = view->study;
     const char *codec = study->variants[first].codec;
     char clean[256];
     size_t count = 0;
@@ -18,13 +67,12 @@ static void add_codec(struct dl2_plot *plot, const struct dl2_study *study, size
         const struct dl2_study_variant *variant = &study->variants[i];
         if (strcmp(variant->codec, codec) != 0)
             break;
-        const double value = *(const double *)((const char *)variant + field);
-        if (!isfinite(value) || !isfinite(variant->bits_per_pixel))
+        if (!is_shown(view, i))
             continue;
         if (count++ == 0)
             dl2_plot_block(plot, codec);
         dl2_plot_number(plot, variant->bits_per_pixel);
-        dl2_plot_number(plot, value);
+        dl2_plot_number(plot, value_of(view, i));
         dl2_plot_data(plot, "%d %s\n", variant->quality,
                       dl2_plot_plain(variant->name, clean, sizeof clean));
     }
@@ -35,8 +83,6 @@ static void add_codec(struct dl2_plot *plot, const struct dl2_study *study, size
                    "pointsize 0.55 title '%s'",
                    dl2_plot_codec_colour(codec, (*codecs)++),
                    dl2_plot_plain(codec, clean, sizeof clean));
-    dl2_plot_curve(plot, "using 1:2:3 with labels right offset -0.4,0.6 font ',10' textcolor "
-                         "rgb '" DL2_PLOT_SOFT_INK "' notitle");
 }
 
 void dl2_section_distortion(const struct dl2_page *page, struct dl2_html *html)
@@ -58,10 +104,11 @@ void dl2_section_distortion(const struct dl2_page *page, struct dl2_html *html)
         dl2_plot_begin(&plot, plots[i].name, plots[i].title, "bits-per-pixel value quality variant",
                        DL2_PLOT_HEIGHT, html->error);
         dl2_plot_axes(&plot, "bits per pixel", plots[i].axis);
-        dl2_plot_script(&plot, "set xrange [0:*]\n");
-        for (size_t v = 0, codecs = 0; v < study->variant_count; v++)
+        const struct rate_view view = {study, plots[i].field};
+        const bool any = add_frame(&plot, &view);
+        for (size_t v = 0, codecs = 0; any && v < study->variant_count; v++)
             if (dl2_study_starts_codec(study, v))
-                add_codec(&plot, study, v, plots[i].field, &codecs);
+                add_codec(&plot, &view, v, &codecs);
         dl2_part_figure(&figures, &plot, NULL);
     }
     dl2_part_figures_end(&figures);

@@ -74,9 +74,3 @@ void dl2_section_failures(const struct dl2_page *page, struct dl2_html *html)
         i = end;
     }
 }
-
-void dl2_section_undrawn(const struct dl2_page *page, struct dl2_html *html)
-{
-    if (page->plotter && page->plotter->problem[0])
-        dl2_html_element(html, "p class='warning'", "%s", page->plotter->problem);
-}

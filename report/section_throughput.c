@@ -39,10 +39,12 @@ void dl2_section_throughput(const struct dl2_page *page, struct dl2_html *html)
         shared |= page->analyses[a].shared;
     if (!study->run_count)
         return;
-    dl2_html_markup(html, "<h2>Throughput of training</h2>\n<div class='scroll'><table><thead><tr>"
-                          "<th>trained on</th><th class='l'>network</th><th>images/s</th>"
-                          "<th>waiting<br/>for data, %</th>");
-    dl2_html_markup(html, energy ? "<th>energy,<br/>J an image</th>" : "");
+    dl2_html_markup(
+        html, "<h2>Throughput of training</h2>\n<div class='scroll' tabindex='0'><table><thead><tr>"
+              "<th scope='col'>trained on</th><th scope='col' class='l'>network</th><th "
+              "scope='col'>images/s</th>"
+              "<th scope='col'>waiting<br/>for data, %</th>");
+    dl2_html_markup(html, energy ? "<th scope='col'>energy,<br/>J an image</th>" : "");
     dl2_html_markup(html, "</tr></thead><tbody>\n");
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count; v++) {
@@ -50,7 +52,7 @@ void dl2_section_throughput(const struct dl2_page *page, struct dl2_html *html)
             if (!comparison->train_rate.count)
                 continue;
             dl2_html_markup(html, "<tr>");
-            dl2_html_element(html, "th", "%s", dl2_part_variant(&study->variants[v]));
+            dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&study->variants[v]));
             dl2_html_element(html, "td class='l'", "%s", study->archs[a]);
             dl2_part_estimate_cell(html, &comparison->train_rate, 0, comparison->shared);
             dl2_part_estimate_cell(html, &comparison->stall, 1, comparison->shared);

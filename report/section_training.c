@@ -106,16 +106,20 @@ void dl2_section_trainings(const struct dl2_page *page, struct dl2_html *html)
     const struct dl2_study *study = page->study;
     if (!study->run_count)
         return;
-    dl2_html_markup(html, "<details><summary>Every training</summary><div class='scroll'><table>"
-                          "<thead><tr><th>trained on</th><th class='l'>network</th><th>seed</th>"
-                          "<th>epochs</th><th>top-1, %</th><th>top-5, %</th><th>images/s</th>"
-                          "<th>waiting, %</th><th>J an image</th><th>seconds</th></tr></thead>"
-                          "<tbody>\n");
+    dl2_html_markup(
+        html, "<details><summary>Every training</summary><div class='scroll' tabindex='0'><table>"
+              "<thead><tr><th scope='col'>trained on</th><th scope='col' class='l'>network</th><th "
+              "scope='col'>seed</th>"
+              "<th scope='col'>epochs</th><th scope='col'>top-1, %</th><th scope='col'>top-5, "
+              "%</th><th scope='col'>images/s</th>"
+              "<th scope='col'>waiting, %</th><th scope='col'>J an image</th><th "
+              "scope='col'>seconds</th></tr></thead>"
+              "<tbody>\n");
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         char text[32];
         dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th", "%s", study->variants[run->variant].name);
+        dl2_html_element(html, "th scope='row'", "%s", study->variants[run->variant].name);
         dl2_html_element(html, "td class='l'", "%s", run->arch);
         dl2_html_element(html, "td", "%llu", (unsigned long long)run->seed);
         dl2_html_element(html, "td", "%zu", run->epochs);

@@ -39,18 +39,20 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     const struct dl2_study *study = page->study;
     if (!study->variant_count)
         return;
-    dl2_html_markup(html,
-                    "<h2>Variants</h2>\n<div class='scroll'><table><thead><tr><th>variant</th>"
-                    "<th>size</th><th>of the<br/>original</th><th>bits per<br/>pixel</th>"
-                    "<th>PSNR<br/>dB</th><th>SSIM</th><th>loads, img/s<br/>and core</th>"
-                    "<th>encoding,<br/>CPU s</th>");
+    dl2_html_markup(html, "<h2>Variants</h2>\n<div class='scroll' "
+                          "tabindex='0'><table><thead><tr><th scope='col'>variant</th>"
+                          "<th scope='col'>size</th><th scope='col'>of the<br/>original</th><th "
+                          "scope='col'>bits per<br/>pixel</th>"
+                          "<th scope='col'>PSNR<br/>dB</th><th scope='col'>SSIM</th><th "
+                          "scope='col'>loads, img/s<br/>and core</th>"
+                          "<th scope='col'>encoding,<br/>CPU s</th>");
     for (size_t a = 0; a < study->arch_count; a++) {
-        dl2_html_markup(html, "<th>top-1, %");
+        dl2_html_markup(html, "<th scope='col'>top-1, %");
         if (study->arch_count > 1) {
             dl2_html_markup(html, "<br/>");
             dl2_html_text(html, study->archs[a]);
         }
-        dl2_html_markup(html, "</th><th class='l'>difference,<br/>points</th>");
+        dl2_html_markup(html, "</th><th scope='col' class='l'>difference,<br/>points</th>");
     }
     dl2_html_markup(html, "</tr></thead><tbody>\n");
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -61,7 +63,7 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
             pick |= v == page->analyses[a].smallest.sure || v == page->analyses[a].fastest.sure;
         char text[4][32];
         dl2_html_markup(html, pick ? "<tr class='pick'>" : "<tr>");
-        dl2_html_element(html, "th", "%s", raw ? "original" : variant->name);
+        dl2_html_element(html, "th scope='row'", "%s", raw ? "original" : variant->name);
         dl2_html_element(html, "td", "%s",
                          isfinite(variant->bytes) ? dl2_part_bytes(variant->bytes, text[0]) : "–");
         dl2_html_element(html, "td", "%s%s", dl2_part_fixed(100 * variant->ratio, 1, text[0]),

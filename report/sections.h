@@ -14,9 +14,10 @@
     X(warnings)                                                                                    \
     X(answer)                                                                                      \
     X(variants)                                                                                    \
+    X(crops)                                                                                       \
     X(accuracy)                                                                                    \
     X(distortion)                                                                                  \
-    X(undrawn)                                                                                     \
+    X(metrics)                                                                                     \
     X(training)                                                                                    \
     X(matrix)                                                                                      \
     X(trainings)                                                                                   \

@@ -167,6 +167,7 @@ folder_of = $(if $(filter raw,$1),$(data),$(out)/variants/$1)
 
 variant_files := $(variants:%=$(out)/variants/%/dl2-variant.json)
 quality_files := $(variants:%=$(out)/quality/%.json)
+crops_file := $(out)/crops/crops.json
 load_files := $(names:%=$(out)/load/%.json)
 analysis_files := $(ARCHS:%=$(out)/analysis/%.json)
 run_files := $(runs:%=$(out)/train/%/experiment_report.json)
@@ -186,7 +187,7 @@ take_turns = $(eval turns :=)$(foreach f,$1,$(eval turns := $(or $(turns),$(shel
 settings := CODECS QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
     TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS PROGRAMS
 stages := transcode quality load analyze train matrix report
-folders := variants quality load analysis train report
+folders := variants quality crops load analysis train report
 goal_settings :=
 include $(subst $(empty) ,\ ,$(here))goals.mk
 
@@ -342,6 +343,11 @@ $(quality_files) &: $(variant_files) $(made)/quality
 	    [ -e $$file ] || { echo "$$file could not be made: see above" >&2; exit 1; }; \
 	done
 
+# Crops for people to look at, by these scores.
+$(crops_file): $(quality_files)
+	$(Q)$(alone) && rm -rf $(@D) && $(call program,dl2-quality) $(QUALITY_FLAGS) --crops $(@D) --json-dir $(out)/quality \
+	    $(data) $(variants:%=$(out)/variants/%)
+
 # ---- The input pipeline's speed
 
 $(load_files): $(made)/load
@@ -437,7 +443,9 @@ define report_it
 	    $(if $(LOOKS),--looks $(LOOKS)) $(REPORT_FLAGS) -o $(report_file) $(out) || \
 	    { status=$$?; test ! -e $(report_file) || touch -d @0 $(report_file); exit $$status; }
 endef
-$(report_file): $(variant_files) $(quality_files) $(load_files) $(run_files) $(made)/report
+# Evaluations are shown if they are there.
+$(report_file): $(variant_files) $(quality_files) $(crops_file) $(load_files) $(run_files) \
+    $(wildcard $(matrix_files)) $(made)/report
 	$(report_it)
 said_where := echo 'The report: $(abspath $(report_file))'
 

@@ -130,9 +130,9 @@ for seed in 1 2; do
         training "$study" jpeg-50 small $seed 0.691
 done
 expect 0 report "$study"
-says "$page" "<th>trained on</th><th>itself</th><th>the original</th><th>/other/set</th><th>/third/set</th>" \
-    "<tr><th>original</th><td>70.1<small> ± 0.0</small></td><td>70.1<small> ± 0.0</small></td><td>11.0<small> ± 0.0</small></td><td>–</td></tr>" \
-    "<tr><th>jpeg-50</th><td>69.1<small> ± 0.0</small></td><td>66.0<small> ± 0.0</small></td><td>22.0<small> ± 0.0</small></td><td>33.0<small> ± 0.0</small></td></tr>"
+says "$page" "<th scope='col'>trained on</th><th scope='col'>itself</th><th scope='col'>the original</th><th scope='col'>/other/set</th><th scope='col'>/third/set</th>" \
+    "<tr><th scope='row'>original</th><td>70.1<small> ± 0.0</small></td><td>70.1<small> ± 0.0</small></td><td>11.0<small> ± 0.0</small></td><td>–</td></tr>" \
+    "<tr><th scope='row'>jpeg-50</th><td>69.1<small> ± 0.0</small></td><td>66.0<small> ± 0.0</small></td><td>22.0<small> ± 0.0</small></td><td>33.0<small> ± 0.0</small></td></tr>"
 [ "$(grep -o 'the original</th>' "$page" | wc -l)" -eq 1 ] || fail "not one original"
 
 # Rates of trainings that shared the machine are called so, and rank nothing; nor has one of them the
@@ -154,7 +154,7 @@ done
 trainers=3
 for seed in 1 2; do training "$study" jpeg-50 small $seed 0.691; done
 expect 0 report "$study"
-says "$page" "<tr><th>original</th><td class='l'>small</td><td>800<small> ± 0</small></td>" \
+says "$page" "<tr><th scope='row'>original</th><td class='l'>small</td><td>800<small> ± 0</small></td>" \
     "<td>6.2<small> ± 0.0</small><small> shared</small></td><td>–</td></tr>"
 silent "$work/page/plots/timeline-small-jpeg-50.dat" " 250" " 95 "
 says "$work/page/plots/timeline-small-raw.dat" "1 200 50 90 50 2 4 250"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A study's result files on any bytes: the first byte says which of the four kinds the rest is; it
- * is read, analysed and made a page (without plots, which are gnuplot's work).
+ * A study's result files on any bytes: the first byte says which of the kinds below the rest is; it
+ * is read, analysed and made a page (without plots, which are gnuplot's work). Beside it lie two
+ * trainings, so that evaluations have something to be of.
  */
 #include "common/file.h"
 #include "report/analysis.h"
@@ -15,11 +16,29 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const folders[] = {"variants/jpeg-50", "quality", "load",
-                                      "train/jpeg-50/convnet/seed-1"};
-static const char *const names[] = {"dl2-variant.json", "jpeg-50.json", "jpeg-50.json",
-                                    "experiment_report.json"};
+static const char *const folders[] = {"variants/jpeg-50",
+                                      "quality",
+                                      "load",
+                                      "train/jpeg-50/convnet/seed-1",
+                                      "train/jpeg-25/convnet/seed-1/evaluation",
+                                      "crops"};
+static const char *const names[] = {"dl2-variant.json",       "jpeg-50.json",
+                                    "jpeg-50.json",           "experiment_report.json",
+                                    "evaluation_report.json", "crops.json"};
 enum { KINDS = sizeof names / sizeof *names };
+
+static const struct {
+    const char *folder, *name, *text;
+} kept[] = {
+    {"train/raw/convnet/seed-1", "experiment_report.json",
+     "{\"schema\": \"dl2-experiment/1\", \"completed\": true, \"final\": [{\"name\": \"data\", "
+     "\"images\": 9, \"top1\": 0.5}]}"},
+    {"train/jpeg-25/convnet/seed-1", "experiment_report.json",
+     "{\"schema\": \"dl2-experiment/1\", \"completed\": true, \"final\": [{\"name\": "
+     "\"jpeg-25\", \"images\": 9, \"top1\": 0.5}]}"},
+    {"train/raw/convnet/seed-1/evaluation", "evaluation_report.json",
+     "{\"schema\": \"dl2-evaluation/1\", \"val\": [{\"name\": \"data\", \"top1\": 0.5}]}"},
+};
 
 static char root[] = "/tmp/dl2-fuzz-study.XXXXXX";
 static char *folder_paths[KINDS], *paths[KINDS];
@@ -42,6 +61,14 @@ static void make_study(void)
 {
     must(mkdtemp(root));
     atexit(remove_study);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        char *folder = dl2_path_join(root, kept[i].folder);
+        must(folder && dl2_make_folders(folder, NULL) == DL2_OK);
+        char *path = dl2_path_join(folder, kept[i].name);
+        must(path && dl2_file_write(path, kept[i].text, strlen(kept[i].text), NULL) == DL2_OK);
+        free(path);
+        free(folder);
+    }
     for (int kind = 0; kind < KINDS; kind++) {
         folder_paths[kind] = dl2_path_join(root, folders[kind]);
         must(folder_paths[kind] && dl2_make_folders(folder_paths[kind], NULL) == DL2_OK);

@@ -11,9 +11,14 @@ tests_report_test_inference_SOURCES = tests/report/test_inference.c
 tests_report_test_inference_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_report_test_inference_LDADD = libreport.la $(CMOCKA_LIBS)
 TESTS += tests/report/test_inference
+check_PROGRAMS += tests/report/test_metric_trust
+tests_report_test_metric_trust_SOURCES = tests/report/test_metric_trust.c
+tests_report_test_metric_trust_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_report_test_metric_trust_LDADD = libreport.la $(CMOCKA_LIBS)
+TESTS += tests/report/test_metric_trust
 endif
-TESTS += tests/report/report.sh tests/report/comparable.sh tests/report/claims.sh
-EXTRA_DIST += tests/report/report.sh tests/report/comparable.sh tests/report/claims.sh tests/report/make_study.sh
+TESTS += tests/report/report.sh tests/report/comparable.sh tests/report/claims.sh tests/report/sections.sh
+EXTRA_DIST += tests/report/report.sh tests/report/comparable.sh tests/report/sections.sh tests/report/claims.sh tests/report/make_study.sh
 
 check_PROGRAMS += tests/report/fuzz_study
 tests_report_fuzz_study_SOURCES = tests/report/fuzz_study.c

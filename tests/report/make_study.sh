@@ -68,3 +68,51 @@ training() {
  "bad": [], "completed": ${6:-true}}
 JSON
 }
+
+# evaluation FOLDER NAME ARCH SEED SET:TOP1...: what `make matrix` leaves beside a training.
+evaluation() {
+    evaluated=$1/train/$2/$3/seed-$4/evaluation
+    mkdir -p "$evaluated"
+    {
+        printf '{"schema": "dl2-evaluation/1", "variant": "%s", "arch": "%s", "seed": %s, "val": [' "$2" "$3" "$4"
+        shift 4
+        separator=
+        for set in "$@"; do
+            printf '%s{"name": "%s", "images": 200, "loss": 1, "top1": %s, "top5": 0.9}' \
+                "$separator" "${set%:*}" "${set#*:}"
+            separator=', '
+        done
+        echo '], "seconds": 1, "bad": []}'
+    } >"$evaluated/evaluation_report.json"
+}
+
+# png FILE BYTES: starts like a PNG file; the report looks at no more.
+png() {
+    { printf '\211PNG\r\n\032\n'; head -c "$2" /dev/urandom; } >"$1"
+}
+
+# crops FOLDER BYTES VARIANT...: two strips of files of that size
+crops() {
+    crops=$1/crops bytes=$2
+    mkdir -p "$crops"
+    shift 2
+    {
+        printf '{"schema": "dl2-crops/1", "reference": "r", "metric": "ssim", "crops": ['
+        separator=
+        for kind in typical worst; do
+            png "$crops/$kind.png" "$bytes"
+            printf '%s{"kind": "%s", "key": "val/<%s>", "x": 0, "y": 0, "width": 128, "height": 96, ' \
+                "$separator" $kind $kind
+            printf '"original": "%s.png", "variants": [' $kind
+            separator=
+            for name in "$@"; do
+                png "$crops/$kind-$name.png" "$bytes"
+                printf '%s{"variant": "%s", "file": "%s-%s.png", "score": 0.8125}' "$separator" "$name" $kind "$name"
+                separator=', '
+            done
+            printf ']}'
+            separator=', '
+        done
+        echo ']}'
+    } >"$crops/crops.json"
+}

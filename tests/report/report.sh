@@ -13,6 +13,7 @@ ids = [e.get("id") for e in tree.fromstring(text).iter() if e.get("id")]
 twice = {i for i in ids if ids.count(i) > 1}
 assert not twice, "ids twice: %s" % twice
 refs = re.findall(r"(?:href|src)=['\"]([^'\"]*)", text) + re.findall(r"url\(([^)]*)", text)
+refs = [r for r in refs if not r.startswith("data:")]
 outside = [r for r in refs if not r.startswith("#")]
 assert not outside, "not in the page: %s" % outside
 dangling = [r for r in refs if r[1:] not in ids]

@@ -7,7 +7,7 @@ plainly
 # What was made since `mark`: one file for each thing, without logs and locks.
 news() {
     find results -newer mark -type f ! -path '*/.make/*' ! -name log ! -name '*.safetensors' \
-        ! -name '*.npy' | LC_ALL=C sort
+        ! -name '*.npy' ! -path '*/crops/*.png' | LC_ALL=C sort
 }
 mark() { sleep 0.05; touch mark; sleep 0.05; }
 
@@ -25,7 +25,7 @@ expect 0 study QUALITIES='10 50' quality
 [ ! -e results/load ] && [ ! -e results/train ] || fail "quality doesn't stop there"
 expect 0 study QUALITIES='10 50' -j2
 for file in load/raw.json load/jpeg-10.json train/raw/convnet/seed-1/experiment_report.json \
-    train/jpeg-50/convnet/seed-2/experiment_report.json report/report.html; do
+    train/jpeg-50/convnet/seed-2/experiment_report.json crops/crops.json report/report.html; do
     [ -f "results/$file" ] || fail "no $file"
 done
 grep -qF "The report: $work/results/report/report.html" "$work/out" || fail "the report's path isn't said"
@@ -54,10 +54,15 @@ is "$(grep '"name"' results/train/jpeg-50/convnet/seed-2/evaluation/evaluation_r
 mark
 expect 0 study QUALITIES='10 50' matrix
 [ -z "$(news)" ] || fail "evaluated again: $(news)"
+grep -q "class='heat'" results/report/report.html && fail "a heat map before the report was made again"
+expect 0 study QUALITIES='10 50'
+grep -q "class='heat'" results/report/report.html || fail "the report does not show the evaluations"
+grep -q "alt='jpeg-50' src='data:image/png" results/report/report.html || fail "the report shows no crops"
 
 # An added quality: that variant, its score, its speed, its trainings, and the report.
 expect 0 study QUALITIES='10 30 50'
 cat >expected <<LIST
+results/crops/crops.json
 results/load/jpeg-30.json
 results/quality/jpeg-30.json
 results/train/jpeg-30/convnet/seed-1/experiment_report.json

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a training's network scores on the validation images of every variant: the evaluation that
+ * `make matrix` leaves beside its report (dl2-evaluation/1, docs/formats.md).
+ */
+#ifndef DL2_REPORT_EVALUATION_H
+#define DL2_REPORT_EVALUATION_H
+
+#include "common/error.h"
+#include "report/study.h"
+
+/*
+ * Sets top1[v] (a fraction) for each variant `v` of the study that `run` was evaluated on, and NAN
+ * for the others. *found is false where the run has no evaluation. `original` is the name that
+ * reports have for the validation images of the original, or NULL. DL2_ERR_FORMAT with the file and
+ * the reason where the evaluation can't be used.
+ */
+int dl2_evaluation_read(const struct dl2_study *study, const struct dl2_study_run *run,
+                        const char *original, double *top1, bool *found, struct dl2_error *error);
+
+#endif

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/metric_trust.h"
+
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/random.h"
+#include "common/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_reals(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- The metrics, and their figures */
+
+static bool is_known(const struct dl2_metric_names *metrics, const char *name)
+{
+    for (size_t m = 0; m < metrics->count; m++)
+        if (strcmp(metrics->names[m], name) == 0)
+            return true;
+    return false;
+}
+
+void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_names *metrics)
+{
+    metrics->count = 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const char *name;
+        json_t *metric;
+        json_object_foreach(json_object_get(study->variants[v].scored, "metrics"), name, metric)
+        {
+            if (metrics->count < DL2_MOST_METRICS && strlen(name) < sizeof metrics->names[0] &&
+                json_is_object(metric) && !is_known(metrics, name))
+                strcpy(metrics->names[metrics->count++], name);
+        }
+    }
+}
+
+double dl2_metric_aggregate(const struct dl2_study_variant *variant, const char *metric,
+                            const char *part)
+{
+    const json_t *own = json_object_get(json_object_get(variant->scored, "metrics"), metric);
+    return dl2_json_get_real(own, part,
+                             json_is_true(json_object_get(own, "lossless")) ? INFINITY : NAN);
+}
+
+/* ---- Repetitions of the study */
+
+/* Share of the seeds in which each image is right, NAN where it is not known. `known` is scratch.
+ */
+static void average_seeds(const struct dl2_study *study, const char *arch, size_t variant,
+                          size_t images, double *shares, uint32_t *known)
+{
+    memset(known, 0, images * sizeof *known);
+    for (size_t r = 0; r < study->run_count; r++) {
+        const struct dl2_study_run *run = &study->runs[r];
+        if (run->variant != variant || strcmp(run->arch, arch) != 0 || !run->correct)
+            continue;
+        for (size_t i = 0; i < images; i++)
+            if (run->correct[i] != DL2_STUDY_ABSENT) {
+                known[i]++;
+                shares[i] += run->correct[i];
+            }
+    }
+    for (size_t i = 0; i < images; i++)
+        shares[i] = known[i] ? shares[i] / known[i] : NAN;
+}
+
+/* The images that all runs of a network know of, 0 where any has no predictions. */
+static size_t count_images(const struct dl2_study *study, const char *arch)
+{
+    size_t images = 0;
+    for (size_t r = 0; r < study->run_count; r++) {
+        if (strcmp(study->runs[r].arch, arch) != 0)
+            continue;
+        if (!study->runs[r].correct)
+            return 0;
+        images = study->runs[r].images;
+    }
+    return images;
+}
+
+/* Accuracy in percent with images drawn `times`, NAN without any. */
+static double mean_of_images(const double *shares, const uint32_t *times, size_t images)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < images; i++)
+        if (!isnan(shares[i])) {
+            sum += times[i] * shares[i];
+            count += times[i];
+        }
+    return count > 0 ? 100 * sum / count : NAN;
+}
+
+static void draw_images(struct dl2_random *random, uint32_t *times, size_t images)
+{
+    memset(times, 0, images * sizeof *times);
+    for (size_t i = 0; i < images; i++)
+        times[dl2_random_below(random, (uint32_t)images)]++;
+}
+
+/* The noise of a training is an estimate: by what factor it is off. */
+static double draw_scale(struct dl2_random *random, size_t freedom)
+{
+    double chi_squared = 0;
+    for (size_t f = 0; f < freedom; f++) {
+        const double normal = dl2_random_normal(random);
+        chi_squared += normal * normal;
+    }
+    return sqrt((double)freedom / chi_squared);
+}
+
+int dl2_accuracy_draws_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            struct dl2_accuracy_draws *draws, struct dl2_error *error)
+{
+    const size_t count = study->variant_count, images = count_images(study, analysis->arch);
+    *draws = (struct dl2_accuracy_draws){.variants = count, .images = images > 0};
+    if (!isfinite(analysis->noise.deviation) || !analysis->noise.freedom)
+        return DL2_OK;
+    double *shares = dl2_calloc(images ? count : 1, (images + 1) * sizeof *shares);
+    uint32_t *times = dl2_calloc(images + 1, sizeof *times);
+    draws->draws = dl2_calloc(DL2_RANKING_DRAWS, (count + 1) * sizeof *draws->draws);
+    if (!shares || !times || !draws->draws) {
+        free(shares);
+        free(times);
+        return dl2_error_memory(error, "%zu validation images of %zu variants", images, count);
+    }
+    for (size_t v = 0; images && v < count; v++)
+        average_seeds(study, analysis->arch, v, images, shares + v * images, times);
+    struct dl2_random random;
+    dl2_random_init(&random, 0, DL2_RANDOM_BOOTSTRAP, 1, 0);
+    for (size_t d = 0; d < DL2_RANKING_DRAWS; d++) {
+        draw_images(&random, times, images);
+        const double deviation =
+            analysis->noise.deviation * draw_scale(&random, analysis->noise.freedom);
+        for (size_t v = 0; v < count; v++) {
+            const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
+            const double mean =
+                images ? mean_of_images(shares + v * images, times, images) : top1->mean;
+            draws->draws[d * count + v] =
+                mean + deviation / sqrt((double)top1->count) * dl2_random_normal(&random);
+        }
+    }
+    free(shares);
+    free(times);
+    return DL2_OK;
+}
+
+void dl2_accuracy_draws_free(struct dl2_accuracy_draws *draws)
+{
+    free(draws->draws);
+    draws->draws = NULL;
+}
+
+/* ---- Ranks */
+
+struct order { /* of pairs of variants */
+    size_t pairs, alike, opposed, tied_x, tied_y;
+};
+
+static struct order count_pairs(const double *x, const double *y, size_t count)
+{
+    struct order order = {0};
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = i + 1; k < count; k++) {
+            const int by_x = (x[i] > x[k]) - (x[i] < x[k]), by_y = (y[i] > y[k]) - (y[i] < y[k]);
+            order.pairs++;
+            order.tied_x += !by_x;
+            order.tied_y += !by_y;
+            order.alike += by_x * by_y > 0;
+            order.opposed += by_x * by_y < 0;
+        }
+    return order;
+}
+
+/* Kendall, Rank Correlation Methods, 1948: tau-b. */
+static double tau_of(const struct order *order)
+{
+    const double x = (double)(order->pairs - order->tied_x),
+                 y = (double)(order->pairs - order->tied_y);
+    return x > 0 && y > 0 ? ((double)order->alike - (double)order->opposed) / sqrt(x * y) : NAN;
+}
+
+/* Taus of all draws, over the `count` variants in `variants`; how many there are. */
+static size_t draw_taus(const struct dl2_accuracy_draws *draws, const size_t *variants,
+                        const double *x, double *y, size_t count, double *taus)
+{
+    size_t known = 0;
+    for (size_t d = 0; d < DL2_RANKING_DRAWS; d++) {
+        bool whole = true;
+        for (size_t i = 0; i < count; i++) {
+            y[i] = draws->draws[d * draws->variants + variants[i]];
+            whole &= isfinite(y[i]);
+        }
+        const struct order order = count_pairs(x, y, count);
+        if (whole && isfinite(tau_of(&order)))
+            taus[known++] = tau_of(&order);
+    }
+    return known;
+}
+
+int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                     const struct dl2_accuracy_draws *draws, const double *values,
+                     struct dl2_ranking *ranking, struct dl2_error *error)
+{
+    const size_t all = study->variant_count, raw = dl2_study_find(study, "raw");
+    *ranking = (struct dl2_ranking){.tau = NAN, .low = NAN, .high = NAN};
+    size_t *variants = dl2_calloc(all + 1, sizeof *variants);
+    double *x = dl2_calloc(all + 1, sizeof *x), *y = dl2_calloc(all + 1, sizeof *y);
+    double *taus = dl2_calloc(DL2_RANKING_DRAWS, sizeof *taus);
+    int status = DL2_OK;
+    if (!variants || !x || !y || !taus)
+        status = dl2_error_memory(error, "%zu variants", all);
+    for (size_t v = 0; status == DL2_OK && v < all; v++) {
+        if (v == raw || isnan(values[v]) || !isfinite(analysis->comparisons[v].top1.mean))
+            continue;
+        variants[ranking->variants] = v;
+        x[ranking->variants] = values[v];
+        y[ranking->variants++] = analysis->comparisons[v].top1.mean;
+    }
+    if (status == DL2_OK && ranking->variants >= 3) {
+        const struct order order = count_pairs(x, y, ranking->variants);
+        ranking->pairs = order.pairs;
+        ranking->alike = order.alike;
+        ranking->tau = tau_of(&order);
+    }
+    if (isfinite(ranking->tau) && draws->draws) {
+        const size_t known = draw_taus(draws, variants, x, y, ranking->variants, taus);
+        qsort(taus, known, sizeof *taus, compare_reals);
+        if (known) {
+            ranking->low = fmin(ranking->tau, dl2_percentile(taus, known, 0.025));
+            ranking->high = fmax(ranking->tau, dl2_percentile(taus, known, 0.975));
+        }
+    }
+    free(variants);
+    free(x);
+    free(y);
+    free(taus);
+    return status;
+}
+
+/* ---- Images that a variant breaks */
+
+enum fate { FATE_OTHER, FATE_KEPT, FATE_BROKEN, FATE_MENDED };
+
+/* The runs of two variants that share a seed, with predictions. */
+static const struct dl2_study_run *partner_of(const struct dl2_study *study,
+                                              const struct dl2_study_run *run, size_t variant)
+{
+    for (size_t r = 0; r < study->run_count; r++) {
+        const struct dl2_study_run *other = &study->runs[r];
+        if (other->variant == variant && other->seed == run->seed && other->correct &&
+            strcmp(other->arch, run->arch) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+/* fates[images]; returns the number of seeds. */
+static size_t tell_fates(const struct dl2_study *study, const char *arch, size_t raw,
+                         size_t variant, size_t images, uint8_t *fates, size_t *counts)
+{
+    size_t seeds = 0;
+    memset(counts, 0, 3 * images * sizeof *counts);
+    size_t *right = counts, *broken = counts + images, *mended = counts + 2 * images;
+    for (size_t r = 0; r < study->run_count; r++) {
+        const struct dl2_study_run *own = &study->runs[r];
+        if (own->variant != variant || strcmp(own->arch, arch) != 0 || !own->correct)
+            continue;
+        const struct dl2_study_run *original = partner_of(study, own, raw);
+        if (!original)
+            continue;
+        seeds++;
+        for (size_t i = 0; i < images; i++) {
+            if (own->correct[i] == DL2_STUDY_ABSENT || original->correct[i] == DL2_STUDY_ABSENT)
+                continue;
+            right[i] += original->correct[i];
+            broken[i] += original->correct[i] && !own->correct[i];
+            mended[i] += own->correct[i] && !original->correct[i];
+        }
+    }
+    for (size_t i = 0; i < images; i++)
+        fates[i] = 2 * broken[i] > seeds   ? FATE_BROKEN
+                   : 2 * mended[i] > seeds ? FATE_MENDED
+                   : 2 * right[i] > seeds  ? FATE_KEPT
+                                           : FATE_OTHER;
+    return seeds;
+}
+
+void dl2_mann_whitney_interval(double share, size_t a, size_t b, double *low, double *high)
+{
+    const double z = dl2_student_quantile(0.025, INFINITY);
+    const double pairs = (double)a * (double)b, extra = (double)(a + b) / 2 - 1;
+    double ends[2] = {0, 1};
+    for (int side = 0; side < 2; side++) {
+        double outside = side, inside = share; /* an end between the two */
+        for (int step = 0; step < 60; step++) {
+            const double middle = (outside + inside) / 2;
+            const double variance =
+                middle * (1 - middle) *
+                (1 + extra * ((1 - middle) / (2 - middle) + middle / (1 + middle))) / pairs;
+            if (fabs(share - middle) > z * sqrt(variance))
+                outside = middle;
+            else
+                inside = middle;
+        }
+        ends[side] = inside;
+    }
+    *low = ends[0];
+    *high = ends[1];
+}
+
+static double median_of(const double *sorted, size_t count)
+{
+    if (!count)
+        return NAN;
+    const double a = sorted[(count - 1) / 2], b = sorted[count / 2];
+    return a == b ? a : (a + b) / 2; /* also of infinities */
+}
+
+/* Compares the scores of broken and kept images. `values` has `images` scores, NAN where there is
+ * none; `scratch` has room for as many. */
+static void compare_scores(const double *values, const uint8_t *fates, size_t images,
+                           double *scratch, struct dl2_breakage *breakage, size_t metric)
+{
+    double *broken = scratch, *kept;
+    size_t a = 0, b = 0;
+    for (size_t i = 0; i < images; i++)
+        if (fates[i] == FATE_BROKEN && !isnan(values[i]))
+            broken[a++] = values[i];
+    kept = scratch + a;
+    for (size_t i = 0; i < images; i++)
+        if (fates[i] == FATE_KEPT && !isnan(values[i]))
+            kept[b++] = values[i];
+    qsort(broken, a, sizeof *broken, compare_reals);
+    qsort(kept, b, sizeof *kept, compare_reals);
+    breakage->metrics[metric].broken = a;
+    breakage->metrics[metric].kept = b;
+    breakage->metrics[metric].broken_median = median_of(broken, a);
+    breakage->metrics[metric].kept_median = median_of(kept, b);
+    if (!a || !b)
+        return;
+    double lower = 0; /* pairs */
+    for (size_t i = 0, below = 0, through = 0; i < a; i++) {
+        while (below < b && kept[below] < broken[i])
+            below++;
+        while (through < b && kept[through] <= broken[i])
+            through++;
+        lower += (double)(b - through) + 0.5 * (double)(through - below);
+    }
+    const double share = lower / ((double)a * (double)b);
+    breakage->metrics[metric].lower = share;
+    dl2_mann_whitney_interval(share, a, b, &breakage->metrics[metric].low,
+                              &breakage->metrics[metric].high);
+}
+
+/* The row of an image in the table of predictions, table->count where there is none. */
+static size_t find_image(const struct dl2_prediction_table *table, const char *key)
+{
+    size_t low = 0, high = table->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const size_t row = table->order[middle];
+        const int order = strcmp(table->keys + row * table->key_size, key);
+        if (order == 0)
+            return row;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return table->count;
+}
+
+/* values[metric * images + image], NAN where there is no score. */
+static void take_scores(const json_t *rows, const struct dl2_metric_names *metrics,
+                        const struct dl2_prediction_table *table, double *values)
+{
+    size_t i;
+    json_t *row;
+    for (i = 0; i < metrics->count * table->count; i++)
+        values[i] = NAN;
+    json_array_foreach(rows, i, row)
+    {
+        const size_t image = find_image(table, dl2_json_get_text(row, "key", ""));
+        const bool same = json_is_true(json_object_get(row, "lossless"));
+        for (size_t m = 0; image < table->count && m < metrics->count; m++)
+            if (json_object_get(row, metrics->names[m]))
+                values[m * table->count + image] =
+                    dl2_json_get_real(row, metrics->names[m], same ? INFINITY : NAN);
+    }
+}
+
+/* The variant's entry in its quality file, borrowed from *file, which is to free; NULL: none. */
+static const json_t *read_entry(const struct dl2_study_variant *variant, json_t **file)
+{
+    *file = NULL;
+    if (!variant->scored_path ||
+        dl2_json_load(variant->scored_path, "dl2-quality/1", file, NULL) < 0)
+        return NULL;
+    const json_t *entries = json_object_get(*file, "variants");
+    json_t *entry;
+    size_t i;
+    if (json_array_size(entries) == 1)
+        return json_array_get(entries, 0);
+    json_array_foreach(entries, i, entry)
+    {
+        if (strcmp(dl2_json_get_text(entry, "variant", ""), variant->name) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+static int find_breakage(const struct dl2_study *study, size_t arch, size_t variant,
+                         const struct dl2_metric_names *metrics, const json_t *rows,
+                         struct dl2_breakage *breakage, struct dl2_error *error)
+{
+    const struct dl2_prediction_table *table = &study->images[arch];
+    const size_t images = table->count, raw = dl2_study_find(study, "raw");
+    if (!images)
+        return DL2_OK;
+    uint8_t *fates = dl2_calloc(images, sizeof *fates);
+    size_t *counts = dl2_calloc(images, 3 * sizeof *counts);
+    double *values = dl2_calloc(images, (metrics->count + 1) * sizeof *values);
+    if (!fates || !counts || !values) {
+        free(fates);
+        free(counts);
+        free(values);
+        return dl2_error_memory(error, "%zu validation images", images);
+    }
+    breakage->seeds = tell_fates(study, study->archs[arch], raw, variant, images, fates, counts);
+    for (size_t i = 0; i < images; i++) {
+        breakage->broken += fates[i] == FATE_BROKEN;
+        breakage->kept += fates[i] == FATE_KEPT;
+        breakage->mended += fates[i] == FATE_MENDED;
+    }
+    take_scores(rows, metrics, table, values);
+    for (size_t m = 0; m < metrics->count; m++)
+        compare_scores(values + m * images, fates, images, values + metrics->count * images,
+                       breakage, m);
+    free(fates);
+    free(counts);
+    free(values);
+    return DL2_OK;
+}
+
+int dl2_breakages_find(const struct dl2_study *study, const struct dl2_metric_names *metrics,
+                       struct dl2_breakage *breakages, struct dl2_error *error)
+{
+    for (size_t i = 0; i < study->arch_count * study->variant_count; i++) {
+        breakages[i] = (struct dl2_breakage){.seeds = 0};
+        for (size_t m = 0; m < DL2_MOST_METRICS; m++)
+            breakages[i].metrics[m].broken_median = breakages[i].metrics[m].kept_median =
+                breakages[i].metrics[m].lower = breakages[i].metrics[m].low =
+                    breakages[i].metrics[m].high = NAN;
+    }
+    int status = DL2_OK;
+    for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++) {
+        if (strcmp(study->variants[v].name, "raw") == 0)
+            continue;
+        json_t *file;
+        const json_t *rows = json_object_get(read_entry(&study->variants[v], &file), "per_image");
+        for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
+            status = find_breakage(study, a, v, metrics, rows,
+                                   &breakages[a * study->variant_count + v], error);
+        json_decref(file);
+    }
+    return status;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What image quality metrics tell of accuracy: do they order the variants as accuracy does, and are
+ * the images that a variant breaks those that it scores low?
+ */
+#ifndef DL2_REPORT_METRIC_TRUST_H
+#define DL2_REPORT_METRIC_TRUST_H
+
+#include "report/analysis.h"
+
+enum { DL2_MOST_METRICS = 8, DL2_RANKING_DRAWS = 1000 };
+
+/* The metrics that dl2-quality scored, by their names in its files. */
+struct dl2_metric_names {
+    size_t count;
+    char names[DL2_MOST_METRICS][32];
+};
+void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_names *metrics);
+
+/* The aggregate of a metric over a variant's images: `part` is "mean" or "p5". INFINITY where all
+ * images are as the original's; NAN: not known. */
+double dl2_metric_aggregate(const struct dl2_study_variant *variant, const char *metric,
+                            const char *part);
+
+/*
+ * Variants ordered by one figure, against their order by accuracy: Kendall's tau-b, from 1 (the
+ * same order) to -1 (the reverse), 0 is chance.
+ *
+ * The interval is that of DL2_RANKING_DRAWS repetitions of the study on the same variants: the
+ * validation images are drawn anew (where predictions are there), the same for all variants, and
+ * each variant's accuracy gets the chance of training, which is Student's t with the noise that all
+ * variants together show. It has the middle 95% of the draws, and the measured value.
+ */
+struct dl2_ranking {
+    size_t variants;  /* with the figure and an accuracy; the original isn't among them */
+    size_t pairs;     /* of them */
+    size_t alike;     /* pairs that both order alike */
+    double tau;       /* NAN for fewer than three variants, or where all are equal */
+    double low, high; /* NAN: not known */
+};
+
+/* Accuracies of a network in repetitions of the study. */
+struct dl2_accuracy_draws {
+    size_t variants;
+    double *draws; /* [DL2_RANKING_DRAWS][variants], NAN: not trained on; NULL: not known */
+    bool images;   /* the choice of images is among the chances */
+};
+/* Free with dl2_accuracy_draws_free(), on failure too. */
+int dl2_accuracy_draws_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            struct dl2_accuracy_draws *draws, struct dl2_error *error);
+void dl2_accuracy_draws_free(struct dl2_accuracy_draws *draws);
+
+/* Ranks by `values` [variant_count], higher is nearer to the original; NAN: not known. */
+int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                     const struct dl2_accuracy_draws *draws, const double *values,
+                     struct dl2_ranking *ranking, struct dl2_error *error);
+
+/*
+ * Images that a variant breaks: those which networks trained on the original get right, and those
+ * trained on the variant wrong, in more than half of the seeds that both have. They are compared
+ * with the kept: what the original gets right in more than half of the seeds, without the broken.
+ */
+struct dl2_breakage { /* of one variant and network */
+    size_t seeds;     /* 0: not known */
+    size_t broken, kept;
+    size_t mended;           /* the other way round: right on the variant, wrong on the original */
+    struct {                 /* by metric */
+        size_t broken, kept; /* images with a score */
+        double broken_median, kept_median; /* NAN: none */
+        /* Probability that a broken image scores lower than a kept one, ties counted half (the
+         * Mann-Whitney statistic); 95% interval after Newcombe, "Confidence intervals for an effect
+         * size measure based on the Mann-Whitney statistic", part 2, Statistics in Medicine 25,
+         * 2006, method 5. NAN: none. */
+        double lower, low, high;
+    } metrics[DL2_MOST_METRICS];
+};
+
+/* breakages[arch * variant_count + variant]. Reads each variant's quality file once more, for its
+ * scores of single images; images are paired by key. */
+int dl2_breakages_find(const struct dl2_study *study, const struct dl2_metric_names *metrics,
+                       struct dl2_breakage *breakages, struct dl2_error *error);
+
+/* The interval of struct dl2_breakage; `share` is of `a` times `b` pairs. */
+void dl2_mann_whitney_interval(double share, size_t a, size_t b, double *low, double *high);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the metrics tell of accuracy: which one should a quality be chosen by? */
+#include "common/json.h"
+#include "common/memory.h"
+#include "report/accuracy_plot.h"
+#include "report/metric_trust.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What variants are ordered by: a metric's aggregate, or bits per pixel. */
+struct figure {
+    const char *metric; /* NULL: bits per pixel */
+    const char *part;   /* "mean" */
+    const char *title;  /* " (mean)" */
+};
+
+static double figure_of(const struct dl2_study_variant *variant, const struct figure *figure)
+{
+    return figure->metric ? dl2_metric_aggregate(variant, figure->metric, figure->part)
+                          : variant->bits_per_pixel;
+}
+
+/* "PSNR of RGB" of "psnr_rgb"; a metric that is not known here goes by its own name. */
+static const char *title_of(const char *metric)
+{
+    static const char *const known[][2] = {{"psnr_rgb", "PSNR of RGB"},
+                                           {"psnr_y", "PSNR of luma"},
+                                           {"ssim", "SSIM"},
+                                           {"ms_ssim", "MS-SSIM"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], metric) == 0)
+            return known[i][1];
+    return metric;
+}
+
+enum { MOST_FIGURES = 2 * DL2_MOST_METRICS + 1 };
+
+static size_t list_figures(const struct dl2_metric_names *metrics, struct figure *figures)
+{
+    size_t count = 0;
+    for (size_t m = 0; m < metrics->count; m++) {
+        figures[count++] = (struct figure){metrics->names[m], "mean", "mean"};
+        figures[count++] = (struct figure){metrics->names[m], "p5", "5th percentile"};
+    }
+    figures[count++] = (struct figure){NULL, NULL, NULL};
+    return count;
+}
+
+static void write_figure_title(struct dl2_html *html, const struct figure *figure)
+{
+    dl2_html_format(html, "%s", figure->metric ? title_of(figure->metric) : "bits per pixel");
+    if (figure->metric)
+        dl2_html_element(html, "small", " %s", figure->title);
+}
+
+static void write_rankings(struct dl2_html *html, const struct figure *figures,
+                           const struct dl2_ranking *rankings, size_t count)
+{
+    dl2_html_markup(html, "<div class='scroll' tabindex='0'><table><thead><tr>"
+                          "<th scope='col'>variants ordered by</th><th scope='col'>Kendall's tau"
+                          "<br/>with accuracy</th><th scope='col'>95% interval</th>"
+                          "<th scope='col'>pairs ordered<br/>as by accuracy</th></tr></thead>"
+                          "<tbody>\n");
+    for (size_t i = 0; i < count; i++) {
+        const struct dl2_ranking *ranking = &rankings[i];
+        char text[2][32];
+        if (!isfinite(ranking->tau))
+            continue;
+        dl2_html_markup(html, "<tr><th scope='row'>");
+        write_figure_title(html, &figures[i]);
+        dl2_html_markup(html, "</th>");
+        dl2_html_element(html, "td", "%s", dl2_part_fixed(ranking->tau, 2, text[0]));
+        dl2_html_element(html, "td", "%s to %s", dl2_part_fixed(ranking->low, 2, text[0]),
+                         dl2_part_fixed(ranking->high, 2, text[1]));
+        dl2_html_element(html, "td", "%zu of %zu", ranking->alike, ranking->pairs);
+        dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(html, "</tbody></table></div>\n");
+}
+
+/* Is it of a metric, and of as high a tau as the best? */
+static bool is_best(const struct figure *figures, const struct dl2_ranking *rankings, size_t i,
+                    double best)
+{
+    return figures[i].metric && rankings[i].tau >= best;
+}
+
+/* Which metrics come first, and whether the study can tell them from the others. */
+static void write_best(struct dl2_html *html, const struct figure *figures,
+                       const struct dl2_ranking *rankings, size_t count)
+{
+    double best = -INFINITY;
+    size_t first = count, equals = 0, others = 0, reach = 0;
+    for (size_t i = 0; i < count; i++)
+        if (figures[i].metric && rankings[i].tau > best) {
+            best = rankings[i].tau;
+            first = i;
+        }
+    if (first == count)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        equals += is_best(figures, rankings, i, best);
+        if (!figures[i].metric || is_best(figures, rankings, i, best) || isnan(rankings[i].tau))
+            continue;
+        others++;
+        reach += !(rankings[i].high < rankings[first].low);
+    }
+    dl2_html_markup(html, "<p>");
+    dl2_html_format(html, "Of the %zu pairs of %zu variants, ", rankings[first].pairs,
+                    rankings[first].variants);
+    for (size_t i = 0, written = 0; i < count; i++) {
+        if (!is_best(figures, rankings, i, best))
+            continue;
+        dl2_html_format(html, "%s%s (%s)",
+                        !written               ? ""
+                        : written + 1 < equals ? ", "
+                                               : " and ",
+                        title_of(figures[i].metric), figures[i].title);
+        written++;
+    }
+    dl2_html_format(html, "%s %zu as accuracy does", equals == 1 ? " orders" : " each order",
+                    rankings[first].alike);
+    if (isfinite(rankings[count - 1].tau)) /* bits per pixel */
+        dl2_html_format(html, "; size alone orders %zu", rankings[count - 1].alike);
+    dl2_html_format(html, ".");
+    if (equals + others > 1 && (equals > 1 || reach))
+        dl2_html_format(html,
+                        " %s, so this study does not show that one metric is a better guide "
+                        "than another.",
+                        reach ? "The intervals overlap" : "They are equal");
+    dl2_html_markup(html, "</p>\n");
+}
+
+static void write_notes(struct dl2_html *html, const struct dl2_accuracy_draws *draws)
+{
+    dl2_html_format(html, "Kendall's tau-b is 1 for the same order, 0 for chance, −1 for the "
+                          "reverse. ");
+    if (draws->draws)
+        dl2_html_format(
+            html,
+            "Its interval has the middle 95%% of %d repetitions of the study on the same variants, "
+            "and the measured value. %s In each, a variant's accuracy has the chance of training, "
+            "with the noise that all variants together show. The choice of the variants is not in "
+            "it: with other qualities or codecs, the order may be another.",
+            DL2_RANKING_DRAWS,
+            draws->images ? "In each, the validation images are drawn anew."
+                          : "Without predictions, the choice of images is not in it.");
+    else
+        dl2_html_format(html, "One training each gives no interval.");
+}
+
+/* All metrics beside the change in accuracy. */
+static void write_figures(struct dl2_html *html, const struct dl2_page *page, size_t arch,
+                          const struct figure *figures, size_t count)
+{
+    const struct dl2_study *study = page->study;
+    dl2_html_markup(html, "<details><summary>Every metric of every variant</summary>"
+                          "<div class='scroll' tabindex='0'><table><thead><tr>"
+                          "<th scope='col'>variant</th><th scope='col'>top-1, points<br/>to the "
+                          "original</th>");
+    for (size_t i = 0; i < count; i++) {
+        dl2_html_markup(html, "<th scope='col'>");
+        write_figure_title(html, &figures[i]);
+        dl2_html_markup(html, "</th>");
+    }
+    dl2_html_markup(html, "</tr></thead><tbody>\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const double difference = page->analyses[arch].comparisons[v].difference;
+        char text[32];
+        if (!study->variants[v].scored)
+            continue;
+        dl2_html_markup(html, "<tr>");
+        dl2_html_element(html, "th scope='row'", "%s", study->variants[v].name);
+        dl2_html_element(html, "td", "%s",
+                         isfinite(difference) ? dl2_part_signed(difference, text) : "–");
+        for (size_t i = 0; i < count; i++) {
+            const double value = figure_of(&study->variants[v], &figures[i]);
+            if (isinf(value))
+                dl2_html_markup(html, "<td>lossless</td>");
+            else
+                dl2_part_cell(html, value, fabs(value) < 2 ? 4 : 2);
+        }
+        dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(html, "</tbody></table></div></details>\n");
+}
+
+/* ---- Single images */
+
+static void write_share(struct dl2_html *html, double lower, double low, double high)
+{
+    char text[3][32];
+    dl2_html_markup(html, "<td>");
+    dl2_html_text(html, dl2_part_fixed(lower, 2, text[0]));
+    if (isfinite(lower))
+        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 2, text[1]),
+                         dl2_part_fixed(high, 2, text[2]));
+    dl2_html_markup(html, "</td>");
+}
+
+/* SSIM where it was scored, else the first metric. */
+static size_t main_metric(const struct dl2_metric_names *metrics)
+{
+    for (size_t m = 0; m < metrics->count; m++)
+        if (strcmp(metrics->names[m], "ssim") == 0)
+            return m;
+    return 0;
+}
+
+static void write_two_lines(struct dl2_html *html, const char *first, const char *second)
+{
+    dl2_html_markup(html, "<th scope='col'>");
+    dl2_html_text(html, first);
+    dl2_html_markup(html, "<br/>");
+    dl2_html_text(html, second);
+    dl2_html_markup(html, "</th>");
+}
+
+static void write_breakages(struct dl2_html *html, const struct dl2_page *page,
+                            const struct dl2_metric_names *metrics,
+                            const struct dl2_breakage *breakages)
+{
+    const struct dl2_study *study = page->study;
+    const size_t first = main_metric(metrics);
+    bool any = false;
+    for (size_t v = 0; v < study->variant_count; v++)
+        any |= breakages[v].seeds && breakages[v].metrics[first].kept;
+    if (!any)
+        return;
+    dl2_html_markup(html, "<h3>Are the images that a variant breaks those that it scores low?</h3>"
+                          "<div class='scroll' tabindex='0'><table><thead><tr>"
+                          "<th scope='col'>variant</th><th scope='col'>images<br/>broken</th>"
+                          "<th scope='col'>mended</th><th scope='col'>kept</th>");
+    write_two_lines(html, "median, broken:", title_of(metrics->names[first]));
+    write_two_lines(html, "median, kept:", title_of(metrics->names[first]));
+    for (size_t m = 0; m < metrics->count; m++)
+        write_two_lines(html, "broken lower:", title_of(metrics->names[m]));
+    dl2_html_markup(html, "</tr></thead><tbody>\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_breakage *breakage = &breakages[v];
+        if (!breakage->seeds)
+            continue;
+        dl2_html_markup(html, "<tr>");
+        dl2_html_element(html, "th scope='row'", "%s", study->variants[v].name);
+        dl2_html_element(html, "td", "%zu", breakage->broken);
+        dl2_html_element(html, "td", "%zu", breakage->mended);
+        dl2_html_element(html, "td", "%zu", breakage->kept);
+        dl2_part_cell(html, breakage->metrics[first].broken_median, 4);
+        dl2_part_cell(html, breakage->metrics[first].kept_median, 4);
+        for (size_t m = 0; m < metrics->count; m++)
+            write_share(html, breakage->metrics[m].lower, breakage->metrics[m].low,
+                        breakage->metrics[m].high);
+        dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(
+        html, "</tbody></table></div>\n<p class='note'>A variant breaks a validation image if the "
+              "network trained on the original gets it right and the one trained on the variant "
+              "gets it wrong, in more than half of the seeds. Mended is the reverse, which chance "
+              "alone brings about: where a variant breaks no more than it mends, it does no harm "
+              "that can be seen. Kept are those which the original gets right in more than half "
+              "of the seeds, without the broken. “Broken lower” is the probability that a broken "
+              "image has a lower score than a kept one (Mann-Whitney; 0.5 is chance), with its 95% "
+              "interval (Newcombe 2006, method 5), which tells of the choice of images.</p>\n");
+}
+
+/* ---- The section */
+
+static void write_network(struct dl2_part_figures *plots, size_t arch,
+                          const struct dl2_metric_names *metrics,
+                          const struct dl2_breakage *breakages)
+{
+    const struct dl2_page *page = plots->page;
+    const struct dl2_study *study = page->study;
+    struct dl2_html *html = plots->html;
+    struct figure figures[MOST_FIGURES];
+    struct dl2_ranking rankings[MOST_FIGURES];
+    const size_t count = list_figures(metrics, figures);
+    struct dl2_accuracy_draws draws = {.draws = NULL};
+    double *values = dl2_calloc(study->variant_count + 1, sizeof *values);
+    int status = values ? DL2_OK : dl2_error_memory(html->error, "the metrics");
+    if (status == DL2_OK)
+        status = dl2_accuracy_draws_make(study, &page->analyses[arch], &draws, html->error);
+    bool any = false;
+    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+        for (size_t v = 0; v < study->variant_count; v++)
+            values[v] = figure_of(&study->variants[v], &figures[i]);
+        status = dl2_ranking_make(study, &page->analyses[arch], &draws, values, &rankings[i],
+                                  html->error);
+        any |= status == DL2_OK && isfinite(rankings[i].tau);
+    }
+    if (status < 0 && html->status == DL2_OK)
+        html->status = status;
+    const char *name = dl2_part_arch(page, arch);
+    if (status == DL2_OK && any) {
+        if (name)
+            dl2_html_element(html, "h3", "%s", name);
+        write_best(html, figures, rankings, count);
+        write_rankings(html, figures, rankings, count);
+        dl2_html_markup(html, "<p class='note'>");
+        write_notes(html, &draws);
+        dl2_html_markup(html, "</p>\n");
+        write_figures(html, page, arch, figures, count);
+        write_breakages(html, page, metrics, breakages);
+    }
+    for (size_t m = 0; values && m < metrics->count; m++) {
+        char title[128], label[64];
+        dl2_plot_plain(metrics->names[m], label, sizeof label);
+        if (title_of(metrics->names[m]) != metrics->names[m])
+            snprintf(label, sizeof label, "%s%s", title_of(metrics->names[m]),
+                     strncmp(metrics->names[m], "psnr", 4) ? "" : ", dB");
+        snprintf(title, sizeof title, "Top-1 accuracy against %s", title_of(metrics->names[m]));
+        for (size_t v = 0; v < study->variant_count; v++)
+            values[v] = dl2_metric_aggregate(&study->variants[v], metrics->names[m], "mean");
+        dl2_accuracy_plot(
+            plots, arch,
+            &(struct dl2_accuracy_axis){metrics->names[m], title, label, values, false});
+    }
+    dl2_part_figures_end(plots);
+    dl2_accuracy_draws_free(&draws);
+    free(values);
+}
+
+void dl2_section_metrics(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    struct dl2_metric_names metrics;
+    dl2_metric_names_find(study, &metrics);
+    bool trained = false;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++)
+            trained |= page->analyses[a].comparisons[v].verdict != DL2_VERDICT_NONE;
+    if (!metrics.count || !trained)
+        return;
+    struct dl2_breakage *breakages =
+        dl2_calloc(study->arch_count, study->variant_count * sizeof *breakages);
+    const int status = breakages
+                           ? dl2_breakages_find(study, &metrics, breakages, html->error)
+                           : dl2_error_memory(html->error, "%zu variants", study->variant_count);
+    if (status == DL2_OK) {
+        dl2_html_markup(html, "<h2 id='metrics'>Which metric tells of accuracy?</h2>\n");
+        for (size_t a = 0; a < study->arch_count; a++) {
+            struct dl2_part_figures plots = {.page = page, .html = html};
+            write_network(&plots, a, &metrics, breakages + a * study->variant_count);
+        }
+    } else if (html->status == DL2_OK) {
+        html->status = status;
+    }
+    free(breakages);
+}

@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The report's first screen, heat map, crops and metrics; and how large it gets.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/report/make_study.sh"
+study=$work/study page=$work/page/report.html
+silent() { # FILE WORDS...: none of them is in the file
+    said=$1; shift
+    for words in "$@"; do
+        ! grep -qF -- "$words" "$said" || fail "${said##*/} says '$words'"
+    done
+}
+
+load "$study" raw 900
+variant "$study" jpeg-10 jpeg 10 700000 26.125 0.78 3300
+variant "$study" jpeg-30 jpeg 30 1500000 28.5 0.85 3000
+variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
+variant "$study" webp-50 webp 50 1300000 31.9 0.925 500
+for seed in 1 2 3; do
+    training "$study" raw small "$seed" "0.70$seed"
+    training "$study" jpeg-10 small "$seed" "0.60$seed"
+    training "$study" jpeg-30 small "$seed" "0.68$seed"
+    training "$study" jpeg-50 small "$seed" "0.70$((seed % 3))"
+    training "$study" webp-50 small "$seed" "0.70$seed"
+done
+
+# ---- The first screen: a sentence, and what is uncertain
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "To <strong>6.5%</strong> of the original&#39;s bytes: <strong>webp-50</strong>, 15.4 times smaller" \
+    "Top-1 accuracy changes by 0.0 points; 95% interval" "(3 seeds). It loses at most 1 point:"
+says "$work/page/plots/accuracy-bytes-small.dat" "3.5 -10 " "10 jpeg-10" "100 0 NaN"
+if command -v gnuplot >/dev/null 2>&1; then
+    says "$page" "role='img' aria-label='Top-1 accuracy against size'"
+fi
+# What is not certain is not claimed.
+expect 0 dl2-report --tolerance 0.0001 "$study" -o "$page"
+says "$page" "Perhaps to <strong>6.5%</strong>"
+rm -r "$study/train/jpeg-10" "$study/train/jpeg-30" "$study/train/jpeg-50"
+for seed in 2 3; do rm -r "$study/train/webp-50/small/seed-$seed" "$study/train/raw/small/seed-$seed"; done
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "(1 seed). One training each gives no interval."
+silent "$page" "Kendall"
+for seed in 1 2 3; do
+    training "$study" raw small "$seed" "0.70$seed"
+    training "$study" jpeg-10 small "$seed" "0.60$seed"
+    training "$study" jpeg-30 small "$seed" "0.68$seed"
+    training "$study" jpeg-50 small "$seed" "0.70$((seed % 3))"
+    training "$study" webp-50 small "$seed" "0.70$seed"
+done
+
+# ---- Metrics against accuracy: PSNR orders all but the pair jpeg-50, webp-50, which is nearly equal
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "Which metric tells of accuracy?" "<tr><th scope='row'>SSIM<small> mean</small></th><td>1.00</td>" \
+    "<tr><th scope='row'>bits per pixel</th><td>0.33</td>" "<td>4 of 6</td>" \
+    "and SSIM (5th percentile) each order 6 as accuracy does; size alone orders 4. They are equal" "Without predictions, the choice of images is not in it"
+[ -s "$work/page/plots/accuracy-ssim-small.dat" ] || fail "no plot against SSIM"
+
+# ---- The heat map: rows are trained on, columns validated on
+silent "$page" "class='heat'"
+for seed in 1 2 3; do
+    # The training on the original is called after its dataset, "raw"; a variant is called as it is.
+    evaluation "$study" raw small $seed raw:0.71 jpeg-10:0.41 jpeg-50:0.69
+    evaluation "$study" jpeg-10 small $seed raw:0.51 jpeg-10:0.61 jpeg-50:0.55 stranger:0.9
+done
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "<th scope='col'>trained on</th><th scope='col'>original</th><th scope='col'>jpeg-10</th><th scope='col'>jpeg-50</th></tr>" \
+    "<tr><th scope='row'>original</th><td class='own' style='background:color-mix(in srgb,var(--good) 0%,var(--card))'>71.0<small> ± 0.0</small></td>" \
+    "<td style='background:color-mix(in srgb,var(--bad) 60%,var(--card))'>41.0<small> ± 0.0</small></td>" \
+    "<tr><th scope='row'>jpeg-10</th><td style='background:color-mix(in srgb,var(--bad) 40%,var(--card))'>51.0<small> ± 0.0</small></td><td class='own'" \
+    "trained on the original differs by −30.0 points from what it scores on the original" \
+    "trained on jpeg-10, by −10.0; and that one on the original&#39;s images, by −20.0."
+silent "$page" "stranger" ">90.0<small>"
+# One that is older than its training tells of another network.
+touch -d @1000000000 "$study/train/raw/small/seed-1/evaluation/evaluation_report.json"
+expect 1 dl2-report "$study" -o "$page"
+says "$work/err" "raw/small/seed-1/evaluation/evaluation_report.json: it is older than the training beside it"
+# A broken one is named, and the rest is shown.
+for kind in '' '[]' '{"schema": "other/1"}' '{"schema": "dl2-evaluation/1", "val": 7}'; do
+    echo "$kind" >"$study/train/raw/small/seed-1/evaluation/evaluation_report.json"
+    dl2-report "$study" -o "$page" >/dev/null 2>&1
+    [ $? -le 1 ] || fail "an evaluation with '$kind'"
+    says "$page" "41.0"
+done
+rm -r "$study/train/raw/small/seed-1/evaluation"
+
+# ---- Crops: in the page, with what they are
+crops "$study" 100 jpeg-10 webp-50 stranger
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "The worst image" "val/&lt;typical&gt;" "<img alt='webp-50' src='data:image/png;base64,iVBORw0KGgo" \
+    "<small> SSIM 0.813</small>" "--was:url(data:image/png;base64,iVBORw0KGgo"
+[ "$(grep -o '<img ' "$page" | wc -l)" -eq 4 ] || fail "not two crops a variant"
+silent "$page" "alt='stranger'"
+if [ -n "${PYTHON3:-}" ]; then # the bytes come back
+    "$PYTHON3" - "$page" "$study/crops/typical-jpeg-10.png" <<'PY' || fail "see above"
+import base64, re, sys
+texts = re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]*)", open(sys.argv[1], encoding="utf-8").read())
+data = [base64.b64decode(t, validate=True) for t in texts]
+assert len(data) == 6, len(data)
+assert open(sys.argv[2], "rb").read() in data
+PY
+fi
+# What is no crop is not taken, and said.
+for file in typical.png ../quality/jpeg-10.json missing.png; do
+    crops "$study" 100 jpeg-10
+    sed "s|worst-jpeg-10.png|$file|" "$study/crops/crops.json" >"$work/edited"
+    cat "$work/edited" >"$study/crops/crops.json"
+    [ $file != typical.png ] || echo 'no picture' >"$study/crops/typical.png"
+    expect 0 dl2-report "$study" -o "$page"
+    says "$page" "The crops in $study/crops/crops.json can&#39;t be shown" "webp-50"
+done
+head -c 300000 /dev/zero >"$study/crops/typical.png"
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "can&#39;t be shown"
+rm -r "$study/crops"
+
+# ---- Twenty variants stay below 5 MB: 128 x 128 pixels of noise are 49 kB as PNG
+for quality in 10 20 30 40 50 60 70 80 90 95; do
+    for codec in jpeg webp; do
+        variant "$study" $codec-$quality $codec $quality ${quality}0000 30.9 0.9 2900
+        for seed in 1 2 3; do training "$study" $codec-$quality small $seed "0.6$quality$seed"; done
+        evaluation "$study" $codec-$quality small 1 raw:0.5 jpeg-10:0.5 webp-10:0.6
+    done
+done
+# shellcheck disable=SC2046
+crops "$study" 49300 $(for q in 10 20 30 40 50 60 70 80 90 95; do echo jpeg-$q webp-$q; done)
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "20 variants" "alt='webp-95'"
+[ "$(wc -c <"$page")" -lt 5000000 ] || fail "the page has $(wc -c <"$page") bytes"
+exit 0
