@@ -94,7 +94,7 @@ static void cuda_free(struct dl2_device *device, void *memory)
 static void *cuda_host_alloc(struct dl2_device *device, size_t bytes)
 {
     void *memory = NULL;
-    if (dl2_gpu_use(((struct cuda *)device)->number, NULL) < 0 || /* any thread may be this one */
+    if (dl2_gpu_use(device->number, NULL) < 0 || /* any thread may be this one */
         cudaHostAlloc(&memory, bytes ? bytes : 1, cudaHostAllocPortable) != cudaSuccess) {
         cudaGetLastError();
         return NULL;
@@ -104,7 +104,7 @@ static void *cuda_host_alloc(struct dl2_device *device, size_t bytes)
 
 static void cuda_host_free(struct dl2_device *device, void *memory)
 {
-    if (memory && dl2_gpu_use(((struct cuda *)device)->number, NULL) == DL2_OK)
+    if (memory && dl2_gpu_use(device->number, NULL) == DL2_OK)
         cudaFreeHost(memory);
 }
 
@@ -169,7 +169,7 @@ static json_t *cuda_describe(struct dl2_device *device)
     struct cuda *cuda = (struct cuda *)device;
     struct cudaDeviceProp card;
     int driver = 0;
-    if (cudaGetDeviceProperties(&card, (int)cuda->number) != cudaSuccess ||
+    if (cudaGetDeviceProperties(&card, (int)cuda->base.number) != cudaSuccess ||
         cudaDriverGetVersion(&driver) != cudaSuccess) {
         cudaGetLastError();
         return json_object();
@@ -260,11 +260,11 @@ static int cuda_start_state(struct cuda *cuda, double loss_scale, struct dl2_err
 static int cuda_start(struct cuda *cuda, const struct dl2_device_options *options,
                       struct dl2_error *error)
 {
-    DL2_TRY(dl2_gpu_use(cuda->number, error));
+    DL2_TRY(dl2_gpu_use(cuda->base.number, error));
     struct cudaDeviceProp card;
-    DL2_TRY(dl2_gpu_check(cudaGetDeviceProperties(&card, (int)cuda->number),
+    DL2_TRY(dl2_gpu_check(cudaGetDeviceProperties(&card, (int)cuda->base.number),
                           "cudaGetDeviceProperties", error));
-    if (cudaDeviceGetPCIBusId(cuda->base.pci, sizeof cuda->base.pci, (int)cuda->number) !=
+    if (cudaDeviceGetPCIBusId(cuda->base.pci, sizeof cuda->base.pci, (int)cuda->base.number) !=
         cudaSuccess) {
         cuda->base.pci[0] = '\0';
         cudaGetLastError();
@@ -316,7 +316,7 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
     const char *profiled = getenv("DL2_CUDA_PROFILE");
     cuda->profiled = profiled ? strtoull(profiled, NULL, 10) : 0;
     if (options) {
-        cuda->number = options->number;
+        cuda->base.number = options->number;
         cuda->precision = options->precision;
         cuda->deterministic = options->deterministic;
         cuda->note = options->note;
@@ -329,7 +329,7 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
                                                                  : DL2_ELEMENT_F32;
     int status = cuda_start(cuda, options, error);
     if (status < 0) {
-        dl2_error_prefix(error, "device cuda:%u", cuda->number);
+        dl2_error_prefix(error, "device cuda:%u", cuda->base.number);
         cuda_close(&cuda->base);
         return status;
     }

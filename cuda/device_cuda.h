@@ -29,7 +29,7 @@ struct retired {
 
 struct cuda {
     struct dl2_device base;
-    unsigned number, ranks;
+    unsigned ranks;
     enum dl2_precision precision;
     bool deterministic, graphs;
     void (*note)(void *context, const char *text); /* the options' */

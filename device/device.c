@@ -6,6 +6,8 @@
 
 #include "device/device.h"
 
+#include "ranks/world.h"
+
 #include <stdio.h>
 
 extern const struct dl2_device_class dl2_device_ref;
@@ -121,9 +123,12 @@ int dl2_device_open(const char *text, const struct dl2_device_options *options,
     struct dl2_device_options own = options ? *options : (struct dl2_device_options){0};
     struct dl2_device_name name;
     DL2_TRY(dl2_device_parse(text, &name, error));
+    const struct dl2_device_class *ops = dl2_device_named(&name);
     if (name.numbered)
         own.number = name.number;
-    return dl2_device_named(&name)->open(&own, out, error);
+    else if (ops->is_card && own.world)
+        own.number = own.world->local_rank;
+    return ops->open(&own, out, error);
 }
 
 void dl2_device_close(struct dl2_device *device)

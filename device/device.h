@@ -63,6 +63,7 @@ struct dl2_device {
     enum dl2_element element;
     /* Number of batches to keep on the device: 2 where uploads overlap with computing. */
     unsigned staging;
+    unsigned number;               /* which of its kind: 1 for "cuda:1" */
     char pci[32];                  /* the address of its card; "": it is not on one */
     const struct dl2_world *world; /* NULL: alone */
     struct dl2_step_numbers numbers;
@@ -501,7 +502,8 @@ const struct dl2_device_class *dl2_device_card(void);
 int dl2_device_parse(const char *text, struct dl2_device_name *name, struct dl2_error *error);
 /* The device of a parsed name; for "auto", the best one that is present. */
 const struct dl2_device_class *dl2_device_named(const struct dl2_device_name *name);
-/* Opens the device that `text` names. A number in the name overrides options->number. */
+/* Opens the device that `text` names. A number in the name overrides options->number; without one,
+ * each rank of a world has the card of its number on the machine. */
 int dl2_device_open(const char *text, const struct dl2_device_options *options,
                     struct dl2_device **out, struct dl2_error *error);
 /* Prints a line for the device that `text` names, or for each where that is "auto": its name, its

@@ -363,7 +363,7 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
 }
 
 /* Opens the decoder on the card that the network is on, so that batches are decoded in place. */
-static int open_decoder(struct dl2_run *run, unsigned card, struct dl2_error *error)
+static int open_decoder(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
     struct dl2_loader_config loader = {.workers = config->loader.workers};
@@ -376,7 +376,8 @@ static int open_decoder(struct dl2_run *run, unsigned card, struct dl2_error *er
                              dl2_decode_mode_words[config->decode.mode], run->device->ops->name);
     if (!loader.workers)
         loader.workers = dl2_run_processors(run);
-    return dl2_decode_choice_open(&config->decode, card, &loader, &run->decoder, error);
+    return dl2_decode_choice_open(&config->decode, run->device->number, &loader, &run->decoder,
+                                  error);
 }
 
 static void keep_device_note(void *context, const char *text)
@@ -389,14 +390,8 @@ static void keep_device_note(void *context, const char *text)
 static int open_network(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    struct dl2_device_name name;
-    DL2_TRY(dl2_device_parse(config->device, &name, error));
-    const struct dl2_device_class *ops = dl2_device_named(&name);
-    if (ops->is_card && !name.numbered && config->world) /* a card for each rank */
-        name.number = config->world->local_rank;
     const struct dl2_device_options options = {
         .threads = config->threads ? config->threads : dl2_run_processors(run),
-        .number = name.number,
         .precision = config->precision,
         .loss_scale = config->loss_scale,
         .deterministic = config->deterministic,
@@ -405,8 +400,8 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
         .note_context = run,
     };
     run->device_notes = json_array();
-    DL2_TRY(ops->open(&options, &run->device, error));
-    DL2_TRY(open_decoder(run, name.number, error));
+    DL2_TRY(dl2_device_open(config->device, &options, &run->device, error));
+    DL2_TRY(open_decoder(run, error));
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;
     network.batch = config->loader.batch;
