@@ -30,7 +30,7 @@
 /* Products of a head. Backward has the gradients of what forward has. */
 enum { SCORES, OUTPUT, DVALUES, DSOFTMAX, DQUERIES, DKEYS, PRODUCTS };
 
-struct dl2_cuda_attention {
+struct dl2_attention {
     struct cuda *cuda;
     struct dl2_attention_shape s;
     unsigned size, step; /* of a head's token, and from row to row of the scores: elements */
@@ -40,9 +40,8 @@ struct dl2_cuda_attention {
     struct dl2_product *products[PRODUCTS];
 };
 
-void dl2_cuda_attention_free(struct dl2_attention *plan)
+void dl2_cuda_attention_free(struct dl2_attention *attention)
 {
-    struct dl2_cuda_attention *attention = (struct dl2_cuda_attention *)plan;
     if (!attention)
         return;
     struct cuda *cuda = attention->cuda;
@@ -59,8 +58,7 @@ static uint32_t cuda_alignment_of(size_t bytes)
     return (uint32_t)(bytes % 16 ? bytes & -bytes : 16);
 }
 
-static int cuda_attention_plan_products(struct dl2_cuda_attention *attention,
-                                        struct dl2_error *error)
+static int cuda_attention_plan_products(struct dl2_attention *attention, struct dl2_error *error)
 {
     struct cuda *cuda = attention->cuda;
     const struct dl2_attention_shape *s = &attention->s;
@@ -141,13 +139,13 @@ static int cuda_attention_plan_products(struct dl2_cuda_attention *attention,
 
 /* For the scores of a head; behind these for their gradients, which take the place of the
  * softmax's where they are as large. */
-static size_t cuda_attention_scratch_size(const struct dl2_cuda_attention *attention)
+static size_t cuda_attention_scratch_size(const struct dl2_attention *attention)
 {
     const size_t element = dl2_element_size(attention->cuda->base.element);
     return attention->scores * (sizeof(float) + (element < sizeof(float) ? element : 0));
 }
 
-static int cuda_attention_plan(struct dl2_cuda_attention *attention, struct dl2_error *error)
+static int cuda_attention_plan(struct dl2_attention *attention, struct dl2_error *error)
 {
     struct cuda *cuda = attention->cuda;
     const size_t bytes =
@@ -166,7 +164,7 @@ int dl2_cuda_attention_create(struct dl2_device *device, const struct dl2_attent
 {
     size_t scores;
     DL2_TRY(dl2_attention_shape_check(shape, &scores, error));
-    struct dl2_cuda_attention *attention = dl2_calloc(1, sizeof *attention);
+    struct dl2_attention *attention = dl2_calloc(1, sizeof *attention);
     if (!attention)
         return dl2_cuda_out_of_memory(error, "attention");
     attention->cuda = (struct cuda *)device;
@@ -177,30 +175,30 @@ int dl2_cuda_attention_create(struct dl2_device *device, const struct dl2_attent
     attention->scores = attention->rows * attention->step;
     int status = cuda_attention_plan(attention, error);
     if (status < 0) {
-        dl2_cuda_attention_free((struct dl2_attention *)attention);
+        dl2_cuda_attention_free(attention);
         return status;
     }
-    *out = (struct dl2_attention *)attention;
+    *out = attention;
     return DL2_OK;
 }
 
 /* Tokens of a head, of outputs or of part `part` of inputs. */
-static char *cuda_attention_tokens_of(const struct dl2_cuda_attention *attention,
-                                      const void *tensor, unsigned part, unsigned head)
+static char *cuda_attention_tokens_of(const struct dl2_attention *attention, const void *tensor,
+                                      unsigned part, unsigned head)
 {
     const size_t at = (size_t)part * attention->s.channels + (size_t)head * attention->size;
     return (char *)(uintptr_t)tensor + at * dl2_element_size(attention->cuda->base.element);
 }
 
-static char *cuda_attention_softmax_of(const struct dl2_cuda_attention *attention, unsigned head)
+static char *cuda_attention_softmax_of(const struct dl2_attention *attention, unsigned head)
 {
     return (char *)attention->softmax +
            head * attention->scores * dl2_element_size(attention->cuda->base.element);
 }
 
 /* d = a * b, of a head. */
-static void cuda_attention_multiply(struct dl2_cuda_attention *attention, int product,
-                                    const void *a, const void *b, void *d)
+static void cuda_attention_multiply(struct dl2_attention *attention, int product, const void *a,
+                                    const void *b, void *d)
 {
     struct cuda *cuda = attention->cuda;
     if (well(cuda))
@@ -209,9 +207,8 @@ static void cuda_attention_multiply(struct dl2_cuda_attention *attention, int pr
                                 cuda->workspace.memory, cuda->stream, &cuda->base.failure));
 }
 
-void dl2_cuda_attention_forward(struct dl2_attention *plan, const void *qkv, void *y)
+void dl2_cuda_attention_forward(struct dl2_attention *attention, const void *qkv, void *y)
 {
-    struct dl2_cuda_attention *attention = (struct dl2_cuda_attention *)plan;
     struct cuda *cuda = attention->cuda;
     float *scores = cuda->scores.memory;
     for (unsigned h = 0; h < attention->s.heads; h++) {
@@ -229,10 +226,9 @@ void dl2_cuda_attention_forward(struct dl2_attention *plan, const void *qkv, voi
     }
 }
 
-void dl2_cuda_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
+void dl2_cuda_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
                                  void *dqkv)
 {
-    struct dl2_cuda_attention *attention = (struct dl2_cuda_attention *)plan;
     struct cuda *cuda = attention->cuda;
     const enum dl2_element element = cuda->base.element;
     const float scale = (float)(1 / sqrt(attention->size));

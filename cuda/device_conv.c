@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dl2_cuda_conv {
+struct dl2_conv {
     struct cuda *cuda;
     struct dl2_conv_shape s;
     size_t out_pixels, weights;
@@ -20,13 +20,12 @@ struct dl2_cuda_conv {
     struct dl2_conv_choice *choices[3]; /* by pass */
 };
 
-void dl2_cuda_conv_free(struct dl2_conv *plan)
+void dl2_cuda_conv_free(struct dl2_conv *conv)
 {
-    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
     free(conv); /* what was chosen stays for others of its shape */
 }
 
-static int cuda_conv_plan(struct cuda *cuda, struct dl2_cuda_conv *conv, struct dl2_error *error)
+static int cuda_conv_plan(struct cuda *cuda, struct dl2_conv *conv, struct dl2_error *error)
 {
     size_t size = dl2_element_size(cuda->base.element);
     conv->depthwise = dl2_gpu_depthwise(&conv->s);
@@ -47,7 +46,7 @@ int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape 
 {
     struct cuda *cuda = (struct cuda *)device;
     DL2_TRY(dl2_conv_shape_check(shape, error));
-    struct dl2_cuda_conv *conv = dl2_calloc(1, sizeof *conv);
+    struct dl2_conv *conv = dl2_calloc(1, sizeof *conv);
     if (!conv)
         return dl2_cuda_out_of_memory(error, "a convolution");
     size_t counts[3];
@@ -58,15 +57,15 @@ int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape 
     conv->weights = counts[1];
     int status = cuda_conv_plan(cuda, conv, error);
     if (status < 0) {
-        dl2_cuda_conv_free((struct dl2_conv *)conv);
+        dl2_cuda_conv_free(conv);
         return status;
     }
-    *out = (struct dl2_conv *)conv;
+    *out = conv;
     return DL2_OK;
 }
 
 /* Names the layer in a failure that has just come up. */
-static void cuda_conv_name(struct dl2_cuda_conv *conv, enum dl2_conv_pass pass, bool was_well)
+static void cuda_conv_name(struct dl2_conv *conv, enum dl2_conv_pass pass, bool was_well)
 {
     if (!was_well || well(conv->cuda))
         return;
@@ -76,7 +75,7 @@ static void cuda_conv_name(struct dl2_cuda_conv *conv, enum dl2_conv_pass pass, 
     dl2_error_prefix(&conv->cuda->base.failure, "%s", text);
 }
 
-static void cuda_conv_run(struct dl2_cuda_conv *conv, enum dl2_conv_pass pass, const void *x,
+static void cuda_conv_run(struct dl2_conv *conv, enum dl2_conv_pass pass, const void *x,
                           const void *w, const void *y)
 {
     struct cuda *cuda = conv->cuda;
@@ -88,10 +87,9 @@ static void cuda_conv_run(struct dl2_cuda_conv *conv, enum dl2_conv_pass pass, c
                                         cuda->workspace.memory, &cuda->base.failure));
 }
 
-void dl2_cuda_conv_forward(struct dl2_conv *plan, const void *x, const void *weights,
+void dl2_cuda_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
                            const float *bias, void *y)
 {
-    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
     struct cuda *cuda = conv->cuda;
     enum dl2_element element = cuda->base.element;
     bool was_well = well(cuda);
@@ -110,10 +108,9 @@ void dl2_cuda_conv_forward(struct dl2_conv *plan, const void *x, const void *wei
     cuda_conv_name(conv, DL2_CONV_FORWARD, was_well);
 }
 
-void dl2_cuda_conv_backward_data(struct dl2_conv *plan, const void *dy, const void *weights,
+void dl2_cuda_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
                                  void *dx)
 {
-    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
     struct cuda *cuda = conv->cuda;
     bool was_well = well(cuda);
     if (!was_well)
@@ -128,10 +125,9 @@ void dl2_cuda_conv_backward_data(struct dl2_conv *plan, const void *dy, const vo
     cuda_conv_name(conv, DL2_CONV_DATA, was_well);
 }
 
-void dl2_cuda_conv_backward_weights(struct dl2_conv *plan, const void *x, const void *dy,
+void dl2_cuda_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
                                     float *dweights, float *dbias, bool accumulate)
 {
-    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
     struct cuda *cuda = conv->cuda;
     enum dl2_element element = cuda->base.element;
     float *partials = cuda->partials.memory;
@@ -189,11 +185,10 @@ static bool cuda_conv_run_reference(struct dl2_check *check, const struct dl2_co
     return good;
 }
 
-static int cuda_conv_check_pass(struct dl2_cuda_conv *conv, const struct dl2_conv_request *request,
+static int cuda_conv_check_pass(struct dl2_conv *conv, const struct dl2_conv_request *request,
                                 unsigned *checked, struct dl2_error *error)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    struct dl2_conv *plan = (struct dl2_conv *)conv;
     const enum dl2_conv_pass pass = request->pass;
     const struct dl2_conv_choice *choice = conv->choices[pass];
     const bool floats = conv->cuda->base.element == DL2_ELEMENT_F32;
@@ -210,13 +205,13 @@ static int cuda_conv_check_pass(struct dl2_cuda_conv *conv, const struct dl2_con
     dl2_conv_request_text(request, what, sizeof what);
     if (dl2_check_open(&check, conv->cuda, pass, counts, channels[out], what)) {
         if (pass == DL2_CONV_FORWARD)
-            dl2_cuda_conv_forward(plan, check.elements[0], check.elements[1], NULL,
+            dl2_cuda_conv_forward(conv, check.elements[0], check.elements[1], NULL,
                                   check.elements[2]);
         else if (pass == DL2_CONV_DATA)
-            dl2_cuda_conv_backward_data(plan, check.elements[2], check.elements[1],
+            dl2_cuda_conv_backward_data(conv, check.elements[2], check.elements[1],
                                         check.elements[0]);
         else
-            dl2_cuda_conv_backward_weights(plan, check.elements[0], check.elements[2], check.result,
+            dl2_cuda_conv_backward_weights(conv, check.elements[0], check.elements[2], check.result,
                                            NULL, false);
         status = dl2_cuda_sync(&conv->cuda->base, error);
         if (status == DL2_OK &&
@@ -231,9 +226,8 @@ static int cuda_conv_check_pass(struct dl2_cuda_conv *conv, const struct dl2_con
     return status;
 }
 
-int dl2_cuda_conv_check(struct dl2_conv *plan, unsigned *checked, struct dl2_error *error)
+int dl2_cuda_conv_check(struct dl2_conv *conv, unsigned *checked, struct dl2_error *error)
 {
-    struct dl2_cuda_conv *conv = (struct dl2_cuda_conv *)plan;
     for (int pass = DL2_CONV_FORWARD; pass <= DL2_CONV_WEIGHTS; pass++) {
         const struct dl2_conv_request request = {.shape = conv->s,
                                                  .pass = (enum dl2_conv_pass)pass,

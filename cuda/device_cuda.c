@@ -37,12 +37,12 @@ struct block {
     struct block *next;
 };
 
-struct dl2_cuda_ingest {
+struct dl2_ingest {
     struct cuda *cuda;
     struct dl2_ingest_shape s;
 };
 
-struct dl2_cuda_recording {
+struct dl2_recording {
     struct cuda *cuda;
     cudaGraphExec_t graph;
 };
@@ -358,7 +358,7 @@ static bool cuda_record_begin(struct dl2_device *device)
     struct cuda *cuda = (struct cuda *)device;
     if (!cuda->graphs || !well(cuda))
         return false;
-    struct dl2_cuda_recording *recording = dl2_calloc(1, sizeof *recording);
+    struct dl2_recording *recording = dl2_calloc(1, sizeof *recording);
     if (!recording)
         return false;
     recording->cuda = cuda;
@@ -374,9 +374,8 @@ static bool cuda_record_begin(struct dl2_device *device)
     return true;
 }
 
-static void cuda_replay(struct dl2_recording *made)
+static void cuda_replay(struct dl2_recording *recording)
 {
-    struct dl2_cuda_recording *recording = (struct dl2_cuda_recording *)made;
     struct cuda *cuda = recording->cuda;
     if (well(cuda))
         dl2_cuda_note(cuda, cudaGraphLaunch(recording->graph, cuda->stream), "cudaGraphLaunch",
@@ -386,7 +385,7 @@ static void cuda_replay(struct dl2_recording *made)
 static struct dl2_recording *cuda_record_end(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
-    struct dl2_cuda_recording *recording = cuda->recording;
+    struct dl2_recording *recording = cuda->recording;
     if (!recording)
         return NULL;
     cuda->recording = NULL;
@@ -399,7 +398,7 @@ static struct dl2_recording *cuda_record_end(struct dl2_device *device)
                       "cudaGraphInstantiate", NULL);
     if (graph)
         cudaGraphDestroy(graph);
-    cuda_replay((struct dl2_recording *)recording);
+    cuda_replay(recording);
     if (!well(cuda)) {
         cuda_stop_recording(cuda);
         if (recording->graph)
@@ -408,12 +407,11 @@ static struct dl2_recording *cuda_record_end(struct dl2_device *device)
         return NULL;
     }
     cuda->recordings++;
-    return (struct dl2_recording *)recording;
+    return recording;
 }
 
-static void cuda_recording_free(struct dl2_recording *made)
+static void cuda_recording_free(struct dl2_recording *recording)
 {
-    struct dl2_cuda_recording *recording = (struct dl2_cuda_recording *)made;
     if (!recording)
         return;
     struct cuda *cuda = recording->cuda;
@@ -428,25 +426,23 @@ static void cuda_recording_free(struct dl2_recording *made)
 static int cuda_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                               struct dl2_ingest **out, struct dl2_error *error)
 {
-    struct dl2_cuda_ingest *ingest = dl2_calloc(1, sizeof *ingest);
+    struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
     if (!ingest)
         return dl2_cuda_out_of_memory(error, "ingest");
     ingest->cuda = (struct cuda *)device;
     ingest->s = *shape;
-    *out = (struct dl2_ingest *)ingest;
+    *out = ingest;
     return DL2_OK;
 }
 
-static void cuda_ingest_free(struct dl2_ingest *plan)
+static void cuda_ingest_free(struct dl2_ingest *ingest)
 {
-    struct dl2_cuda_ingest *ingest = (struct dl2_cuda_ingest *)plan;
     free(ingest);
 }
 
-static void cuda_ingest_run(struct dl2_ingest *plan, const uint8_t *images, const uint32_t *partner,
-                            void *y)
+static void cuda_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
+                            const uint32_t *partner, void *y)
 {
-    struct dl2_cuda_ingest *ingest = (struct dl2_cuda_ingest *)plan;
     struct cuda *cuda = ingest->cuda;
     if (!well(cuda))
         return;
@@ -465,6 +461,8 @@ static void cuda_ingest_run(struct dl2_ingest *plan, const uint8_t *images, cons
     cuda_mark(&cuda->base, "", "ingest");
 }
 
+/* clang-format off */
+#define CUDA_ROW(name) .name = dl2_cuda_##name,
 const struct dl2_device_class dl2_device_cuda = {
     .name = "cuda",
     .summary = "cuDNN, cuBLAS and kernels of our own on an NVIDIA card",
@@ -480,67 +478,16 @@ const struct dl2_device_class dl2_device_cuda = {
     .host_free = cuda_host_free,
     .upload = cuda_upload,
     .wait_uploads = cuda_wait_uploads,
-    .download = dl2_cuda_download,
-    .copy = dl2_cuda_copy,
     .zero = cuda_zero,
-    .sync = dl2_cuda_sync,
     .set_numbers = cuda_set_numbers,
     .record_begin = cuda_record_begin,
     .record_end = cuda_record_end,
     .replay = cuda_replay,
     .recording_free = cuda_recording_free,
     .mark = cuda_mark,
-    .all_reduce = dl2_cuda_all_reduce,
-    .all_reduce_wait = dl2_cuda_all_reduce_wait,
-    .conv_create = dl2_cuda_conv_create,
-    .conv_free = dl2_cuda_conv_free,
-    .conv_forward = dl2_cuda_conv_forward,
-    .conv_backward_data = dl2_cuda_conv_backward_data,
-    .conv_backward_weights = dl2_cuda_conv_backward_weights,
-    .conv_check = dl2_cuda_conv_check,
-    .linear_create = dl2_cuda_linear_create,
-    .linear_free = dl2_cuda_linear_free,
-    .linear_forward = dl2_cuda_linear_forward,
-    .linear_backward_data = dl2_cuda_linear_backward_data,
-    .linear_backward_weights = dl2_cuda_linear_backward_weights,
-    .linear_check = dl2_cuda_linear_check,
-    .pool_create = dl2_cuda_pool_create,
-    .pool_free = dl2_cuda_pool_free,
-    .pool_forward = dl2_cuda_pool_forward,
-    .pool_backward = dl2_cuda_pool_backward,
-    .norm_create = dl2_cuda_norm_create,
-    .norm_free = dl2_cuda_norm_free,
-    .norm_train = dl2_cuda_norm_train,
-    .norm_eval = dl2_cuda_norm_eval,
-    .norm_backward = dl2_cuda_norm_backward,
-    .layer_norm_create = dl2_cuda_layer_norm_create,
-    .layer_norm_free = dl2_cuda_layer_norm_free,
-    .layer_norm_forward = dl2_cuda_layer_norm_forward,
-    .layer_norm_backward = dl2_cuda_layer_norm_backward,
-    .attention_create = dl2_cuda_attention_create,
-    .attention_free = dl2_cuda_attention_free,
-    .attention_forward = dl2_cuda_attention_forward,
-    .attention_backward = dl2_cuda_attention_backward,
-    .tokens_forward = dl2_cuda_tokens_forward,
-    .tokens_backward = dl2_cuda_tokens_backward,
-    .activate = dl2_cuda_activate,
-    .activate_backward = dl2_cuda_activate_backward,
-    .gelu = dl2_cuda_gelu,
-    .gelu_backward = dl2_cuda_gelu_backward,
-    .add = dl2_cuda_add,
-    .dropout = dl2_cuda_dropout,
     .ingest_create = cuda_ingest_create,
     .ingest_free = cuda_ingest_free,
     .ingest_run = cuda_ingest_run,
-    .loss_create = dl2_cuda_loss_create,
-    .loss_free = dl2_cuda_loss_free,
-    .loss_run = dl2_cuda_loss_run,
-    .check_gradients = dl2_cuda_check_gradients,
-    .sgd_step = dl2_cuda_sgd_step,
-    .adamw_step = dl2_cuda_adamw_step,
-    .end_update = dl2_cuda_end_update,
-    .move_average = dl2_cuda_move_average,
-    .lower = dl2_cuda_lower,
-    .get_loss_scale = dl2_cuda_get_loss_scale,
-    .set_loss_scale = dl2_cuda_set_loss_scale,
+    DL2_CUDA_METHODS(CUDA_ROW)
 };
+/* clang-format on */

@@ -50,8 +50,8 @@ struct cuda {
     struct dl2_step_times *times; /* NULL: nobody wants them */
     bool clocks_up, told_untested, told_file;
     struct retired *retired;
-    struct dl2_cuda_recording *recording; /* being made */
-    unsigned recordings;                  /* there are */
+    struct dl2_recording *recording; /* being made */
+    unsigned recordings;             /* there are */
     struct block *blocks;
     size_t allocated; /* bytes of the blocks, and what plans keep that is as large as tensors */
 };
@@ -97,113 +97,68 @@ int dl2_cuda_grow(struct cuda *cuda, struct area *area, size_t bytes, const char
                   struct dl2_error *error);
 int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_error *error);
 
-/* -- methods that layers use, too -- */
+/* -- methods of the device's table that other files define -- */
 
-void dl2_cuda_copy(struct dl2_device *device, void *to, const void *from, size_t bytes);
-int dl2_cuda_sync(struct dl2_device *device, struct dl2_error *error);
-int dl2_cuda_download(struct dl2_device *device, void *to, const void *from, size_t bytes,
-                      struct dl2_error *error);
-void dl2_cuda_all_reduce(struct dl2_device *device, float *data, size_t count);
-void dl2_cuda_all_reduce_wait(struct dl2_device *device);
+/* By file: device_calls.c (five, which layers use, too), device_attention.c, device_conv.c,
+ * device_kernels.c, device_linear.c, device_norm.c. */
+#define DL2_CUDA_METHODS(ROW)                                                                      \
+    ROW(copy)                                                                                      \
+    ROW(sync)                                                                                      \
+    ROW(download)                                                                                  \
+    ROW(all_reduce)                                                                                \
+    ROW(all_reduce_wait)                                                                           \
+    ROW(attention_free)                                                                            \
+    ROW(attention_create)                                                                          \
+    ROW(attention_forward)                                                                         \
+    ROW(attention_backward)                                                                        \
+    ROW(conv_free)                                                                                 \
+    ROW(conv_create)                                                                               \
+    ROW(conv_forward)                                                                              \
+    ROW(conv_backward_data)                                                                        \
+    ROW(conv_backward_weights)                                                                     \
+    ROW(conv_check)                                                                                \
+    ROW(pool_free)                                                                                 \
+    ROW(pool_create)                                                                               \
+    ROW(pool_forward)                                                                              \
+    ROW(pool_backward)                                                                             \
+    ROW(tokens_forward)                                                                            \
+    ROW(tokens_backward)                                                                           \
+    ROW(activate)                                                                                  \
+    ROW(activate_backward)                                                                         \
+    ROW(gelu)                                                                                      \
+    ROW(gelu_backward)                                                                             \
+    ROW(add)                                                                                       \
+    ROW(dropout)                                                                                   \
+    ROW(loss_free)                                                                                 \
+    ROW(loss_create)                                                                               \
+    ROW(loss_run)                                                                                  \
+    ROW(check_gradients)                                                                           \
+    ROW(sgd_step)                                                                                  \
+    ROW(adamw_step)                                                                                \
+    ROW(end_update)                                                                                \
+    ROW(move_average)                                                                              \
+    ROW(lower)                                                                                     \
+    ROW(get_loss_scale)                                                                            \
+    ROW(set_loss_scale)                                                                            \
+    ROW(linear_free)                                                                               \
+    ROW(linear_create)                                                                             \
+    ROW(linear_forward)                                                                            \
+    ROW(linear_backward_data)                                                                      \
+    ROW(linear_backward_weights)                                                                   \
+    ROW(linear_check)                                                                              \
+    ROW(norm_free)                                                                                 \
+    ROW(norm_create)                                                                               \
+    ROW(norm_train)                                                                                \
+    ROW(norm_eval)                                                                                 \
+    ROW(norm_backward)                                                                             \
+    ROW(layer_norm_free)                                                                           \
+    ROW(layer_norm_create)                                                                         \
+    ROW(layer_norm_forward)                                                                        \
+    ROW(layer_norm_backward)
 
-/* -- methods of layers -- */
-
-/* device_attention.c */
-void dl2_cuda_attention_free(struct dl2_attention *plan);
-int dl2_cuda_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
-                              struct dl2_attention **out, struct dl2_error *error);
-void dl2_cuda_attention_forward(struct dl2_attention *plan, const void *qkv, void *y);
-void dl2_cuda_attention_backward(struct dl2_attention *plan, const void *qkv, const void *dy,
-                                 void *dqkv);
-
-/* device_conv.c */
-void dl2_cuda_conv_free(struct dl2_conv *plan);
-int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
-                         struct dl2_conv **out, struct dl2_error *error);
-void dl2_cuda_conv_forward(struct dl2_conv *plan, const void *x, const void *weights,
-                           const float *bias, void *y);
-void dl2_cuda_conv_backward_data(struct dl2_conv *plan, const void *dy, const void *weights,
-                                 void *dx);
-void dl2_cuda_conv_backward_weights(struct dl2_conv *plan, const void *x, const void *dy,
-                                    float *dweights, float *dbias, bool accumulate);
-int dl2_cuda_conv_check(struct dl2_conv *plan, unsigned *checked, struct dl2_error *error);
-
-/* device_kernels.c */
-void dl2_cuda_pool_free(struct dl2_pool *plan);
-int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
-                         struct dl2_pool **out, struct dl2_error *error);
-void dl2_cuda_pool_forward(struct dl2_pool *plan, const void *x, void *y);
-void dl2_cuda_pool_backward(struct dl2_pool *plan, const void *dy, void *dx);
-void dl2_cuda_tokens_forward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
-                             const void *x, const float *class_token, const float *positions,
-                             void *y);
-void dl2_cuda_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
-                              const void *dy, void *dx, float *dclass_token, float *dpositions,
-                              bool accumulate);
-void dl2_cuda_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
-                       void *y, size_t count);
-void dl2_cuda_activate_backward(struct dl2_device *device, enum dl2_activation activation,
-                                const void *y, const void *dy, void *dx, size_t count);
-void dl2_cuda_gelu(struct dl2_device *device, const void *x, void *y, size_t count);
-void dl2_cuda_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
-                            size_t count);
-void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
-void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
-                      uint64_t seed, uint64_t layer);
-void dl2_cuda_loss_free(struct dl2_loss *plan);
-int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
-                         struct dl2_loss **out, struct dl2_error *error);
-void dl2_cuda_loss_run(struct dl2_loss *plan, const void *logits, const int32_t *labels,
-                       const uint32_t *partner, float *losses, void *dlogits,
-                       struct dl2_loss_sums *sums);
-void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, size_t count);
-void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
-                       const float *gradient, float *momentum, size_t count, bool decays,
-                       bool nesterov);
-void dl2_cuda_adamw_step(struct dl2_device *device, float *weights, void *lowered,
-                         const float *gradient, float *first, float *second, size_t count,
-                         bool decays);
-void dl2_cuda_end_update(struct dl2_device *device);
-void dl2_cuda_move_average(struct dl2_device *device, float *average, const float *values,
-                           size_t count);
-void dl2_cuda_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count);
-int dl2_cuda_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,
-                            struct dl2_error *error);
-int dl2_cuda_set_loss_scale(struct dl2_device *device, const struct dl2_loss_scale *scale,
-                            struct dl2_error *error);
-
-/* device_linear.c */
-void dl2_cuda_linear_free(struct dl2_linear *plan);
-int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
-                           struct dl2_linear **out, struct dl2_error *error);
-void dl2_cuda_linear_forward(struct dl2_linear *plan, const void *x, const void *weights,
-                             const float *bias, void *y);
-void dl2_cuda_linear_backward_data(struct dl2_linear *plan, const void *dy, const void *weights,
-                                   void *dx);
-void dl2_cuda_linear_backward_weights(struct dl2_linear *plan, const void *x, const void *dy,
-                                      float *dweights, float *dbias, bool accumulate);
-int dl2_cuda_linear_check(struct dl2_linear *plan, unsigned *checked, struct dl2_error *error);
-
-/* device_norm.c */
-void dl2_cuda_norm_free(struct dl2_norm *plan);
-int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
-                         struct dl2_norm **out, struct dl2_error *error);
-void dl2_cuda_norm_train(struct dl2_norm *plan, const void *x, const void *residual,
-                         const float *gamma, const float *beta, float *running_mean,
-                         float *running_var, void *y);
-void dl2_cuda_norm_eval(struct dl2_norm *plan, const void *x, const void *residual,
-                        const float *gamma, const float *beta, const float *running_mean,
-                        const float *running_var, void *y);
-void dl2_cuda_norm_backward(struct dl2_norm *plan, const void *x, const void *y, const void *dy,
-                            const void *dy2, const float *gamma, const float *beta, void *dx,
-                            void *dresidual, float *dgamma, float *dbeta, bool accumulate);
-void dl2_cuda_layer_norm_free(struct dl2_layer_norm *plan);
-int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
-                               struct dl2_layer_norm **out, struct dl2_error *error);
-void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, const float *gamma,
-                                 const float *beta, void *y);
-void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, const void *dy,
-                                  const float *gamma, void *dx, float *dgamma, float *dbeta,
-                                  bool accumulate);
+/* dl2_cuda_NAME(), with the parameters that the table gives NAME. */
+#define DL2_CUDA_DECLARE(name) __typeof__(*((struct dl2_device_class *)0)->name) dl2_cuda_##name;
+DL2_CUDA_METHODS(DL2_CUDA_DECLARE)
+#undef DL2_CUDA_DECLARE
 
 #endif

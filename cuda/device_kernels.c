@@ -8,13 +8,13 @@
 
 #include <stdlib.h>
 
-struct dl2_cuda_pool {
+struct dl2_pool {
     struct cuda *cuda;
     struct dl2_pool_shape s;
     uint8_t *winner;
 };
 
-struct dl2_cuda_loss {
+struct dl2_loss {
     struct cuda *cuda;
     struct dl2_loss_shape s;
     struct dl2_gpu_sample_loss *each;
@@ -22,9 +22,8 @@ struct dl2_cuda_loss {
 
 /* -- pooling -- */
 
-void dl2_cuda_pool_free(struct dl2_pool *plan)
+void dl2_cuda_pool_free(struct dl2_pool *pool)
 {
-    struct dl2_cuda_pool *pool = (struct dl2_cuda_pool *)plan;
     if (pool)
         dl2_cuda_give(pool->cuda, pool->winner);
     free(pool);
@@ -38,7 +37,7 @@ int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape 
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "device cuda: no max pooling over %ux%u, more than %d elements",
                              shape->kernel_width, shape->kernel_height, DL2_GPU_WINDOW);
-    struct dl2_cuda_pool *pool = dl2_calloc(1, sizeof *pool);
+    struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
     if (!pool)
         return dl2_cuda_out_of_memory(error, "pooling");
     pool->cuda = (struct cuda *)device;
@@ -53,22 +52,20 @@ int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape 
             return status;
         }
     }
-    *out = (struct dl2_pool *)pool;
+    *out = pool;
     return DL2_OK;
 }
 
-void dl2_cuda_pool_forward(struct dl2_pool *plan, const void *x, void *y)
+void dl2_cuda_pool_forward(struct dl2_pool *pool, const void *x, void *y)
 {
-    struct dl2_cuda_pool *pool = (struct dl2_cuda_pool *)plan;
     struct cuda *cuda = pool->cuda;
     if (well(cuda))
         launched(cuda, dl2_gpu_pool(cuda->base.element, &pool->s, x, y, pool->winner, cuda->stream),
                  "pooling");
 }
 
-void dl2_cuda_pool_backward(struct dl2_pool *plan, const void *dy, void *dx)
+void dl2_cuda_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 {
-    struct dl2_cuda_pool *pool = (struct dl2_cuda_pool *)plan;
     struct cuda *cuda = pool->cuda;
     if (well(cuda))
         launched(
@@ -160,9 +157,8 @@ void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t 
 
 /* -- loss -- */
 
-void dl2_cuda_loss_free(struct dl2_loss *plan)
+void dl2_cuda_loss_free(struct dl2_loss *loss)
 {
-    struct dl2_cuda_loss *loss = (struct dl2_cuda_loss *)plan;
     if (loss)
         dl2_cuda_give(loss->cuda, loss->each);
     free(loss);
@@ -171,7 +167,7 @@ void dl2_cuda_loss_free(struct dl2_loss *plan)
 int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
                          struct dl2_loss **out, struct dl2_error *error)
 {
-    struct dl2_cuda_loss *loss = dl2_calloc(1, sizeof *loss);
+    struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
     if (!loss)
         return dl2_cuda_out_of_memory(error, "the loss");
     loss->cuda = (struct cuda *)device;
@@ -182,15 +178,14 @@ int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape 
         free(loss);
         return status;
     }
-    *out = (struct dl2_loss *)loss;
+    *out = loss;
     return DL2_OK;
 }
 
-void dl2_cuda_loss_run(struct dl2_loss *plan, const void *logits, const int32_t *labels,
+void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t *labels,
                        const uint32_t *partner, float *losses, void *dlogits,
                        struct dl2_loss_sums *sums)
 {
-    struct dl2_cuda_loss *loss = (struct dl2_cuda_loss *)plan;
     struct cuda *cuda = loss->cuda;
     if (well(cuda))
         launched(cuda,

@@ -11,16 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct dl2_cuda_linear {
+struct dl2_linear {
     struct cuda *cuda;
     struct dl2_linear_shape s;
     struct dl2_product *forward, *data, *weights;
     void *bias; /* as an element; NULL where the caller's will do */
 };
 
-void dl2_cuda_linear_free(struct dl2_linear *plan)
+void dl2_cuda_linear_free(struct dl2_linear *linear)
 {
-    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
     if (!linear)
         return;
     dl2_product_free(linear->forward);
@@ -57,7 +56,7 @@ static void cuda_linear_products(const struct dl2_linear_shape *s, enum dl2_prec
                                    .what = "gradient of a linear layer's weights"};
 }
 
-static int cuda_linear_plan(struct dl2_cuda_linear *linear, struct dl2_error *error)
+static int cuda_linear_plan(struct dl2_linear *linear, struct dl2_error *error)
 {
     struct cuda *cuda = linear->cuda;
     const struct dl2_linear_shape *s = &linear->s;
@@ -79,7 +78,7 @@ static int cuda_linear_plan(struct dl2_cuda_linear *linear, struct dl2_error *er
 int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                            struct dl2_linear **out, struct dl2_error *error)
 {
-    struct dl2_cuda_linear *linear = dl2_calloc(1, sizeof *linear);
+    struct dl2_linear *linear = dl2_calloc(1, sizeof *linear);
     if (!linear)
         return dl2_cuda_out_of_memory(error, "a linear layer");
     linear->cuda = (struct cuda *)device;
@@ -87,17 +86,16 @@ int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_sh
     int status = cuda_linear_plan(linear, error);
     if (status < 0) {
         dl2_error_prefix(error, "device cuda");
-        dl2_cuda_linear_free((struct dl2_linear *)linear);
+        dl2_cuda_linear_free(linear);
         return status;
     }
-    *out = (struct dl2_linear *)linear;
+    *out = linear;
     return DL2_OK;
 }
 
-void dl2_cuda_linear_forward(struct dl2_linear *plan, const void *x, const void *weights,
+void dl2_cuda_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
                              const float *bias, void *y)
 {
-    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
     struct cuda *cuda = linear->cuda;
     if (!well(cuda))
         return;
@@ -112,20 +110,18 @@ void dl2_cuda_linear_forward(struct dl2_linear *plan, const void *x, const void 
                                       cuda->workspace.memory, cuda->stream, &cuda->base.failure));
 }
 
-void dl2_cuda_linear_backward_data(struct dl2_linear *plan, const void *dy, const void *weights,
+void dl2_cuda_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
                                    void *dx)
 {
-    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
     struct cuda *cuda = linear->cuda;
     if (well(cuda))
         library(cuda, dl2_product_run(linear->data, cuda->blas, dy, weights, NULL, dx, false,
                                       cuda->workspace.memory, cuda->stream, &cuda->base.failure));
 }
 
-void dl2_cuda_linear_backward_weights(struct dl2_linear *plan, const void *x, const void *dy,
+void dl2_cuda_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
                                       float *dweights, float *dbias, bool accumulate)
 {
-    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
     struct cuda *cuda = linear->cuda;
     if (!well(cuda))
         return;
@@ -141,20 +137,19 @@ void dl2_cuda_linear_backward_weights(struct dl2_linear *plan, const void *x, co
 /* -- checking -- */
 
 /* The pass by the plan that was chosen. A weight's first row serves as the bias. */
-static void cuda_linear_run(struct dl2_cuda_linear *linear, const struct dl2_check *check)
+static void cuda_linear_run(struct dl2_linear *linear, const struct dl2_check *check)
 {
-    struct dl2_linear *plan = (struct dl2_linear *)linear;
     void *const *t = check->elements;
     if (check->pass == DL2_CONV_FORWARD)
-        dl2_cuda_linear_forward(plan, t[0], t[1], check->floats[1], t[2]);
+        dl2_cuda_linear_forward(linear, t[0], t[1], check->floats[1], t[2]);
     else if (check->pass == DL2_CONV_DATA)
-        dl2_cuda_linear_backward_data(plan, t[2], t[1], t[0]);
+        dl2_cuda_linear_backward_data(linear, t[2], t[1], t[0]);
     else
-        dl2_cuda_linear_backward_weights(plan, t[0], t[2], check->result, NULL, false);
+        dl2_cuda_linear_backward_weights(linear, t[0], t[2], check->result, NULL, false);
 }
 
 /* The pass in float32. */
-static int cuda_linear_run_reference(struct dl2_cuda_linear *linear, struct dl2_check *check,
+static int cuda_linear_run_reference(struct dl2_linear *linear, struct dl2_check *check,
                                      struct dl2_error *error)
 {
     struct cuda *cuda = linear->cuda;
@@ -177,7 +172,7 @@ static int cuda_linear_run_reference(struct dl2_cuda_linear *linear, struct dl2_
     return status;
 }
 
-static int cuda_linear_check_pass(struct dl2_cuda_linear *linear, enum dl2_conv_pass pass,
+static int cuda_linear_check_pass(struct dl2_linear *linear, enum dl2_conv_pass pass,
                                   unsigned *checked, struct dl2_error *error)
 {
     const struct dl2_linear_shape *s = &linear->s;
@@ -208,9 +203,8 @@ static int cuda_linear_check_pass(struct dl2_cuda_linear *linear, enum dl2_conv_
 }
 
 /* In float32 there is only one way. */
-int dl2_cuda_linear_check(struct dl2_linear *plan, unsigned *checked, struct dl2_error *error)
+int dl2_cuda_linear_check(struct dl2_linear *linear, unsigned *checked, struct dl2_error *error)
 {
-    struct dl2_cuda_linear *linear = (struct dl2_cuda_linear *)plan;
     for (int pass = DL2_CONV_FORWARD; pass <= DL2_CONV_WEIGHTS; pass++)
         if (linear->cuda->precision != DL2_PRECISION_FP32)
             DL2_TRY(cuda_linear_check_pass(linear, (enum dl2_conv_pass)pass, checked, error));

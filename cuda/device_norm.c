@@ -7,13 +7,13 @@
 
 #include <stdlib.h>
 
-struct dl2_cuda_norm {
+struct dl2_norm {
     struct cuda *cuda;
     struct dl2_norm_shape s;
     float *moments, *kept, *sums, *shared; /* [2][channels] each */
 };
 
-struct dl2_cuda_layer_norm {
+struct dl2_layer_norm {
     struct cuda *cuda;
     struct dl2_layer_norm_shape s;
     float *kept; /* [2][rows] */
@@ -21,9 +21,8 @@ struct dl2_cuda_layer_norm {
 
 /* -- batch norm -- */
 
-void dl2_cuda_norm_free(struct dl2_norm *plan)
+void dl2_cuda_norm_free(struct dl2_norm *norm)
 {
-    struct dl2_cuda_norm *norm = (struct dl2_cuda_norm *)plan;
     if (norm)
         dl2_cuda_give(norm->cuda, norm->moments);
     free(norm);
@@ -33,7 +32,7 @@ int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape 
                          struct dl2_norm **out, struct dl2_error *error)
 {
     struct cuda *cuda = (struct cuda *)device;
-    struct dl2_cuda_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_norm *norm = dl2_calloc(1, sizeof *norm);
     if (!norm)
         return dl2_cuda_out_of_memory(error, "batch norm");
     /* Each of the four begins at a multiple of 16 floats. */
@@ -50,24 +49,24 @@ int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape 
     norm->kept = norm->moments + each;
     norm->sums = norm->kept + each;
     norm->shared = norm->sums + each;
-    *out = (struct dl2_norm *)norm;
+    *out = norm;
     return DL2_OK;
 }
 
-static bool cuda_norm_is_shared(const struct dl2_cuda_norm *norm)
+static bool cuda_norm_is_shared(const struct dl2_norm *norm)
 {
     return norm->s.synchronized && norm->cuda->ranks > 1;
 }
 
 /* Rows of all that the statistics are of. */
-static size_t cuda_norm_all_rows(const struct dl2_cuda_norm *norm)
+static size_t cuda_norm_all_rows(const struct dl2_norm *norm)
 {
     return norm->s.rows * (cuda_norm_is_shared(norm) ? norm->cuda->ranks : 1);
 }
 
 /* Moments of the world's batch from those of the ranks: the mean of the means, and squared
  * differences that were moved there before they are added up. */
-static void cuda_norm_share_moments(struct dl2_cuda_norm *norm)
+static void cuda_norm_share_moments(struct dl2_norm *norm)
 {
     struct cuda *cuda = norm->cuda;
     struct dl2_device *device = &cuda->base;
@@ -88,7 +87,7 @@ static void cuda_norm_share_moments(struct dl2_cuda_norm *norm)
     dl2_cuda_all_reduce_wait(device);
 }
 
-static void cuda_norm_apply(struct dl2_cuda_norm *norm, const void *x, const void *residual,
+static void cuda_norm_apply(struct dl2_norm *norm, const void *x, const void *residual,
                             const float *gamma, const float *beta, void *y)
 {
     struct cuda *cuda = norm->cuda;
@@ -99,11 +98,10 @@ static void cuda_norm_apply(struct dl2_cuda_norm *norm, const void *x, const voi
                  "batch norm");
 }
 
-void dl2_cuda_norm_train(struct dl2_norm *plan, const void *x, const void *residual,
+void dl2_cuda_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
                          const float *gamma, const float *beta, float *running_mean,
                          float *running_var, void *y)
 {
-    struct dl2_cuda_norm *norm = (struct dl2_cuda_norm *)plan;
     struct cuda *cuda = norm->cuda;
     if (!well(cuda))
         return;
@@ -121,11 +119,10 @@ void dl2_cuda_norm_train(struct dl2_norm *plan, const void *x, const void *resid
     cuda_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-void dl2_cuda_norm_eval(struct dl2_norm *plan, const void *x, const void *residual,
+void dl2_cuda_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
                         const float *gamma, const float *beta, const float *running_mean,
                         const float *running_var, void *y)
 {
-    struct dl2_cuda_norm *norm = (struct dl2_cuda_norm *)plan;
     struct cuda *cuda = norm->cuda;
     if (well(cuda))
         launched(cuda,
@@ -135,11 +132,10 @@ void dl2_cuda_norm_eval(struct dl2_norm *plan, const void *x, const void *residu
     cuda_norm_apply(norm, x, residual, gamma, beta, y);
 }
 
-void dl2_cuda_norm_backward(struct dl2_norm *plan, const void *x, const void *y, const void *dy,
+void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
                             const void *dy2, const float *gamma, const float *beta, void *dx,
                             void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
-    struct dl2_cuda_norm *norm = (struct dl2_cuda_norm *)plan;
     struct cuda *cuda = norm->cuda;
     enum dl2_element element = cuda->base.element;
     if (!well(cuda))
@@ -163,9 +159,8 @@ void dl2_cuda_norm_backward(struct dl2_norm *plan, const void *x, const void *y,
 
 /* -- layer norm -- */
 
-void dl2_cuda_layer_norm_free(struct dl2_layer_norm *plan)
+void dl2_cuda_layer_norm_free(struct dl2_layer_norm *norm)
 {
-    struct dl2_cuda_layer_norm *norm = (struct dl2_cuda_layer_norm *)plan;
     if (norm)
         dl2_cuda_give(norm->cuda, norm->kept);
     free(norm);
@@ -175,7 +170,7 @@ int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer
                                struct dl2_layer_norm **out, struct dl2_error *error)
 {
     struct cuda *cuda = (struct cuda *)device;
-    struct dl2_cuda_layer_norm *norm = dl2_calloc(1, sizeof *norm);
+    struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
     if (!norm)
         return dl2_cuda_out_of_memory(error, "a layer norm");
     norm->cuda = cuda;
@@ -188,14 +183,13 @@ int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer
         free(norm);
         return status;
     }
-    *out = (struct dl2_layer_norm *)norm;
+    *out = norm;
     return DL2_OK;
 }
 
-void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, const float *gamma,
+void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
                                  const float *beta, void *y)
 {
-    struct dl2_cuda_layer_norm *norm = (struct dl2_cuda_layer_norm *)plan;
     struct cuda *cuda = norm->cuda;
     if (well(cuda))
         launched(cuda,
@@ -204,11 +198,10 @@ void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *plan, const void *x, con
                  "layer norm");
 }
 
-void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *plan, const void *x, const void *dy,
+void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
                                   const float *gamma, void *dx, float *dgamma, float *dbeta,
                                   bool accumulate)
 {
-    struct dl2_cuda_layer_norm *norm = (struct dl2_cuda_layer_norm *)plan;
     struct cuda *cuda = norm->cuda;
     enum dl2_element element = cuda->base.element;
     if (!well(cuda))
