@@ -5,7 +5,9 @@
  * nvJPEG returns the planes of luma and chroma as they are coded (NVJPEG_OUTPUT_YUV, or Y
  * for gray): half of RGB's bytes, and the loader's own definition, which resizes planes before it
  * converts colours; nvJPEG's upsampling of chroma, another one than libjpeg's, has no part in it.
- * With regions it is interleaved RGB, of which alone nvJPEG promises to decode a rectangle.
+ * With regions it is interleaved RGB, of which alone nvJPEG promises to decode a rectangle; and
+ * only by the engines, since the cores take rectangles one image at a time, each awaited by the
+ * host.
  *
  * Engines (NVJPEG_BACKEND_HARDWARE: A100, H100, H200...) take whole lists of baseline images. What
  * they don't know, and all on cards without them, goes to the cores (NVJPEG_BACKEND_GPU_HYBRID),
@@ -97,11 +99,6 @@ struct dl2_decode_slot {
     nvjpegJpegStream_t parser;
     struct state states[ENGINE_COUNT][FORMAT_COUNT];
     nvjpegDecodeParams_t *params; /* [samples], made when first needed */
-    /* Regions by the cores, one at a time. */
-    nvjpegJpegDecoder_t single;
-    nvjpegJpegState_t single_state;
-    nvjpegBufferPinned_t single_pinned;
-    nvjpegBufferDevice_t single_device;
 
     /* Lists of what is decoded together. */
     unsigned *list;
@@ -111,7 +108,7 @@ struct dl2_decode_slot {
     nvjpegDecodeParams_t *list_params;
 };
 
-/* For what belongs to no engine: headers, parameters, single images. */
+/* For what belongs to no engine: headers, parameters. */
 static nvjpegHandle_t any_handle(const struct decoder *decoder)
 {
     return decoder->handles[decoder->handles[ENGINES] ? ENGINES : CORES];
@@ -455,51 +452,6 @@ static int decode_list(struct dl2_decode_slot *slot, enum engine engine, enum fo
                        error);
 }
 
-static int make_single(struct dl2_decode_slot *slot, struct dl2_error *error)
-{
-    nvjpegHandle_t handle = any_handle(slot->decoder);
-    if (slot->single_device)
-        return DL2_OK;
-    DL2_TRY(check(nvjpegDecoderCreate(handle, NVJPEG_BACKEND_GPU_HYBRID, &slot->single),
-                  "nvjpegDecoderCreate", error));
-    DL2_TRY(check(nvjpegDecoderStateCreate(handle, slot->single, &slot->single_state),
-                  "nvjpegDecoderStateCreate", error));
-    DL2_TRY(check(nvjpegBufferPinnedCreate(handle, NULL, &slot->single_pinned),
-                  "nvjpegBufferPinnedCreate", error));
-    return check(nvjpegBufferDeviceCreate(handle, NULL, &slot->single_device),
-                 "nvjpegBufferDeviceCreate", error);
-}
-
-/* A region by the cores: of lists they decode whole images alone. */
-static int decode_single(struct dl2_decode_slot *slot, unsigned n, struct dl2_error *error)
-{
-    nvjpegHandle_t handle = any_handle(slot->decoder);
-    struct place *place = &slot->places[n];
-    DL2_TRY(make_single(slot, error));
-    nvjpegStatus_t status = nvjpegStateAttachPinnedBuffer(slot->single_state, slot->single_pinned);
-    const char *call = "nvjpegDecodeJpeg";
-    if (status == NVJPEG_STATUS_SUCCESS)
-        status = nvjpegStateAttachDeviceBuffer(slot->single_state, slot->single_device);
-    if (status == NVJPEG_STATUS_SUCCESS)
-        status =
-            nvjpegJpegStreamParse(handle, place->image.data, place->image.size, 0, 0, slot->parser);
-    if (status == NVJPEG_STATUS_SUCCESS)
-        status = nvjpegDecodeJpegHost(handle, slot->single, slot->single_state, slot->params[n],
-                                      slot->parser);
-    if (status == NVJPEG_STATUS_SUCCESS)
-        status = nvjpegDecodeJpegTransferToDevice(handle, slot->single, slot->single_state,
-                                                  slot->parser, slot->stream);
-    if (status == NVJPEG_STATUS_SUCCESS)
-        status = nvjpegDecodeJpegDevice(handle, slot->single, slot->single_state, &place->planes,
-                                        slot->stream);
-    if (status != NVJPEG_STATUS_SUCCESS) {
-        place->failed = true;
-        return see_card(slot, status, call, error);
-    }
-    /* The next one uses the same buffers. */
-    return dl2_gpu_check(cudaStreamSynchronize(slot->stream), call, error);
-}
-
 /* Do the engines know the image? Its header was parsed. */
 static bool engines_know(struct dl2_decode_slot *slot, unsigned n)
 {
@@ -529,8 +481,6 @@ static int decode_group(struct dl2_decode_slot *slot, unsigned from, unsigned en
         const enum engine engine = engines_know(slot, i) ? ENGINES : CORES;
         if (engine == CORES && !decoder->handles[CORES])
             place->failed = true;
-        else if (engine == CORES && decoder->options.regions)
-            DL2_TRY(decode_single(slot, i, error));
         else
             slot->list[(engine * FORMAT_COUNT + format) * slot->samples +
                        counts[engine][format]++] = i;
@@ -749,14 +699,6 @@ static void nvjpeg_slot_free(struct dl2_decode_slot *slot)
         for (unsigned f = 0; f < FORMAT_COUNT; f++)
             if (slot->states[e][f].state)
                 nvjpegJpegStateDestroy(slot->states[e][f].state);
-    if (slot->single_state)
-        nvjpegJpegStateDestroy(slot->single_state);
-    if (slot->single_pinned)
-        nvjpegBufferPinnedDestroy(slot->single_pinned);
-    if (slot->single_device)
-        nvjpegBufferDeviceDestroy(slot->single_device);
-    if (slot->single)
-        nvjpegDecoderDestroy(slot->single);
     for (unsigned i = 0; slot->params && i < slot->samples; i++)
         if (slot->params[i])
             nvjpegDecodeParamsDestroy(slot->params[i]);
@@ -926,25 +868,32 @@ static const struct dl2_batch_decoder_class nvjpeg_class = {
 static int make_handles(struct decoder *decoder, struct dl2_error *error)
 {
     const enum dl2_decode_engine engine = decoder->options.engine;
+    const bool regions = decoder->options.regions;
+    if (regions && engine == DL2_DECODE_CORES)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "a card's cores decode whole images: choose --gpu-engine auto or "
+                             "engines, or --gpu-input plain or spliced");
     DL2_TRY(dl2_gpu_use(decoder->options.card, error));
     if (engine != DL2_DECODE_CORES) {
         const nvjpegStatus_t status = nvjpegCreateEx(
             NVJPEG_BACKEND_HARDWARE, NULL, NULL, NVJPEG_FLAGS_DEFAULT, &decoder->handles[ENGINES]);
         if (status != NVJPEG_STATUS_SUCCESS)
             decoder->handles[ENGINES] = NULL;
-        if (status != NVJPEG_STATUS_SUCCESS && engine == DL2_DECODE_ENGINES)
+        if (status != NVJPEG_STATUS_SUCCESS && (regions || engine == DL2_DECODE_ENGINES))
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                  "this card has no JPEG engines that can be had (nvjpegCreateEx: "
-                                 "%s): choose --gpu-engine auto or cores. Where it has (A100, "
-                                 "H100...), they are reached through the driver's libnvcuvid.so.1, "
-                                 "which containers see with NVIDIA_DRIVER_CAPABILITIES=all",
-                                 status_text(status));
+                                 "%s): choose %s. Where it has (A100, H100...), they are reached "
+                                 "through the driver's libnvcuvid.so.1, which containers see with "
+                                 "NVIDIA_DRIVER_CAPABILITIES=all",
+                                 status_text(status),
+                                 regions ? "--gpu-input plain or spliced"
+                                         : "--gpu-engine auto or cores");
     }
     if (decoder->handles[ENGINES] &&
         nvjpegGetHardwareDecoderInfo(decoder->handles[ENGINES], &decoder->engines,
                                      &decoder->cores_per_engine) != NVJPEG_STATUS_SUCCESS)
         decoder->engines = decoder->cores_per_engine = 0;
-    if (engine != DL2_DECODE_ENGINES)
+    if (engine != DL2_DECODE_ENGINES && !regions)
         DL2_TRY(check(nvjpegCreateEx(NVJPEG_BACKEND_GPU_HYBRID, NULL, NULL, NVJPEG_FLAGS_DEFAULT,
                                      &decoder->handles[CORES]),
                       "nvjpegCreateEx", error));

@@ -125,8 +125,8 @@ const struct dl2_option dl2_decode_options[] = {
      "nvJPEG); hybrid: on both, shared by their speed",
      AT(mode), .words = dl2_decode_mode_words, .roles = RUN},
     {DL2_OPTION_CHOICE, "gpu-input", 0, "INPUT",
-     "What the card receives: plain: whole files; region: whole files, of which it decodes the "
-     "crop; spliced: small JPEGs made of the restart intervals under the crop",
+     "What the card receives: plain: whole files; region: whole files, of which its JPEG decoders "
+     "decode the crop; spliced: small JPEGs made of the restart intervals under the crop",
      AT(input), .words = dl2_decode_input_words, .roles = RUN},
     {DL2_OPTION_CHOICE, "gpu-engine", 0, "ENGINE",
      "What decodes on the card: engines: its JPEG decoders; cores: its cores; auto: engines for "

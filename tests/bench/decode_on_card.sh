@@ -32,7 +32,6 @@ engines-plain:plain:--decode=gpu --gpu-engine=engines
 engines-region:plain:--decode=gpu --gpu-engine=engines --gpu-input=region
 engines-spliced:tiles:--decode=gpu --gpu-engine=engines --gpu-input=spliced
 cores-plain:plain:--decode=gpu --gpu-engine=cores
-cores-region:plain:--decode=gpu --gpu-engine=cores --gpu-input=region
 cores-spliced:tiles:--decode=gpu --gpu-engine=cores --gpu-input=spliced
 hybrid-plain:plain:--decode=hybrid
 hybrid-spliced:tiles:--decode=hybrid --gpu-input=spliced"

@@ -34,29 +34,14 @@ struct nvjpegJpegState {
     struct nvjpegHandle *handle;
     int length;
     nvjpegOutputFormat_t format;
-    atomic_uint queued;          /* decodings that streams have not come to */
-    bool pinned, device, hosted; /* of single images */
-    const unsigned char *data;
-    size_t size;
-    struct nvjpegDecodeParams *params;
+    atomic_uint queued; /* decodings that streams have not come to */
 };
 struct nvjpegJpegStream {
     struct dl2_jpeg_plain jpeg;
-    const unsigned char *data;
-    size_t size;
 };
 struct nvjpegDecodeParams {
     nvjpegOutputFormat_t format;
     int x, y, width, height; /* width -1: all */
-};
-struct nvjpegJpegDecoder {
-    int nothing;
-};
-struct nvjpegBufferPinned {
-    int nothing;
-};
-struct nvjpegBufferDevice {
-    int nothing;
 };
 
 static void *fresh(size_t size)
@@ -228,18 +213,8 @@ nvjpegStatus_t nvjpegJpegStreamParseHeader(nvjpegHandle_t handle, const unsigned
                                            size_t length, nvjpegJpegStream_t stream)
 {
     (void)handle;
-    stream->data = data;
-    stream->size = length;
     return dl2_jpeg_plain_read(&stream->jpeg, data, length) ? NVJPEG_STATUS_SUCCESS
                                                             : NVJPEG_STATUS_BAD_JPEG;
-}
-
-nvjpegStatus_t nvjpegJpegStreamParse(nvjpegHandle_t handle, const unsigned char *data,
-                                     size_t length, int metadata, int save,
-                                     nvjpegJpegStream_t stream)
-{
-    (void)metadata, (void)save;
-    return nvjpegJpegStreamParseHeader(handle, data, length, stream);
 }
 
 nvjpegStatus_t nvjpegJpegStreamGetFrameDimensions(nvjpegJpegStream_t stream, unsigned *width,
@@ -365,103 +340,4 @@ nvjpegStatus_t nvjpegDecodeBatchedEx(nvjpegHandle_t handle, nvjpegJpegState_t st
     if (handle->backend != NVJPEG_BACKEND_HARDWARE)
         return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
     return decode_list(state, data, lengths, planes, params, stream);
-}
-
-/* ---- single images ---- */
-
-nvjpegStatus_t nvjpegDecoderCreate(nvjpegHandle_t handle, nvjpegBackend_t backend,
-                                   nvjpegJpegDecoder_t *decoder)
-{
-    (void)handle, (void)backend;
-    *decoder = fresh(sizeof **decoder);
-    return NVJPEG_STATUS_SUCCESS;
-}
-
-nvjpegStatus_t nvjpegDecoderDestroy(nvjpegJpegDecoder_t decoder)
-{
-    free(decoder);
-    return NVJPEG_STATUS_SUCCESS;
-}
-
-nvjpegStatus_t nvjpegDecoderStateCreate(nvjpegHandle_t handle, nvjpegJpegDecoder_t decoder,
-                                        nvjpegJpegState_t *state)
-{
-    (void)decoder;
-    return nvjpegJpegStateCreate(handle, state);
-}
-
-nvjpegStatus_t nvjpegBufferPinnedCreate(nvjpegHandle_t handle, nvjpegPinnedAllocator_t *allocator,
-                                        nvjpegBufferPinned_t *buffer)
-{
-    (void)handle, (void)allocator;
-    *buffer = fresh(sizeof **buffer);
-    return NVJPEG_STATUS_SUCCESS;
-}
-
-nvjpegStatus_t nvjpegBufferPinnedDestroy(nvjpegBufferPinned_t buffer)
-{
-    free(buffer);
-    return NVJPEG_STATUS_SUCCESS;
-}
-
-nvjpegStatus_t nvjpegBufferDeviceCreate(nvjpegHandle_t handle, nvjpegDevAllocator_t *allocator,
-                                        nvjpegBufferDevice_t *buffer)
-{
-    (void)handle, (void)allocator;
-    *buffer = fresh(sizeof **buffer);
-    return NVJPEG_STATUS_SUCCESS;
-}
-
-nvjpegStatus_t nvjpegBufferDeviceDestroy(nvjpegBufferDevice_t buffer)
-{
-    free(buffer);
-    return NVJPEG_STATUS_SUCCESS;
-}
-
-nvjpegStatus_t nvjpegStateAttachPinnedBuffer(nvjpegJpegState_t state, nvjpegBufferPinned_t buffer)
-{
-    state->pinned = buffer;
-    return NVJPEG_STATUS_SUCCESS;
-}
-
-nvjpegStatus_t nvjpegStateAttachDeviceBuffer(nvjpegJpegState_t state, nvjpegBufferDevice_t buffer)
-{
-    state->device = buffer;
-    return NVJPEG_STATUS_SUCCESS;
-}
-
-nvjpegStatus_t nvjpegDecodeJpegHost(nvjpegHandle_t handle, nvjpegJpegDecoder_t decoder,
-                                    nvjpegJpegState_t state, nvjpegDecodeParams_t params,
-                                    nvjpegJpegStream_t stream)
-{
-    (void)handle, (void)decoder;
-    if (!state->pinned || !state->device)
-        return NVJPEG_STATUS_INVALID_PARAMETER;
-    if (!decode(stream->data, stream->size, params->format, NULL, NULL))
-        return NVJPEG_STATUS_BAD_JPEG;
-    state->data = stream->data;
-    state->size = stream->size;
-    state->params = params;
-    state->hosted = true;
-    return NVJPEG_STATUS_SUCCESS;
-}
-
-nvjpegStatus_t nvjpegDecodeJpegTransferToDevice(nvjpegHandle_t handle, nvjpegJpegDecoder_t decoder,
-                                                nvjpegJpegState_t state, nvjpegJpegStream_t stream,
-                                                cudaStream_t cuda)
-{
-    (void)handle, (void)decoder, (void)stream, (void)cuda;
-    return state->hosted ? NVJPEG_STATUS_SUCCESS : NVJPEG_STATUS_INVALID_PARAMETER;
-}
-
-nvjpegStatus_t nvjpegDecodeJpegDevice(nvjpegHandle_t handle, nvjpegJpegDecoder_t decoder,
-                                      nvjpegJpegState_t state, nvjpegImage_t *planes,
-                                      cudaStream_t stream)
-{
-    (void)handle, (void)decoder;
-    if (!state->hosted)
-        return NVJPEG_STATUS_INVALID_PARAMETER;
-    state->hosted = false;
-    queue(state, state->data, state->size, state->params->format, state->params, planes, stream);
-    return NVJPEG_STATUS_SUCCESS;
 }
