@@ -28,12 +28,12 @@ trap 'rm -rf "$work"' EXIT
 bin=$(dirname "$(find "$installed" -type f -name dl2-train)")
 prefix=$(dirname "$bin")
 cp -R "$prefix/share" "$root"
-module=$(find "$installed" -path '*packages/dl2.so')
-[ -z "$module" ] || { mkdir -p "$root/lib/python"; cp "$module" "$root/lib/python/dl2.so"; }
+module=$(find "$installed" -path '*packages/dl2/_core.so')
+[ -z "$module" ] || { mkdir -p "$root/lib/python"; cp -R "${module%/*}" "$root/lib/python"; }
 for program in "$bin"/dl2-* "$@"; do
     cp -L "$program" "$root/libexec"
 done
-for file in "$root"/libexec/* ${module:+"$root/lib/python/dl2.so"}; do
+for file in "$root"/libexec/* ${module:+"$root/lib/python/dl2/_core.so"}; do
     strip --strip-unneeded "$file"
 done
 
@@ -53,7 +53,7 @@ find "$installed" -name '*.so.*' | sed 's,\(.*/\)\(.*\),\2 \1\2,' | cat - "$work
 where() { awk -v name="$1" '$1 == name {print $2; exit}' "$work/found"; }
 
 : >"$work/taken" >"$work/absent"
-set -- "$root"/libexec/* ${module:+"$root/lib/python/dl2.so"}
+set -- "$root"/libexec/* ${module:+"$root/lib/python/dl2/_core.so"}
 while [ $# -gt 0 ]; do
     for library in $(needed "$1"); do
         if printf '%s\n' "$library" | grep -Eq "$libc_family"; then
@@ -85,7 +85,7 @@ for file in "$root"/lib/*.so*; do
     case $file in *libcudnn*) continue ;; esac # has its own
     "$PATCHELF" --force-rpath --set-rpath '$ORIGIN' "$file"
 done
-[ -z "$module" ] || "$PATCHELF" --force-rpath --set-rpath '$ORIGIN/..' "$root/lib/python/dl2.so"
+[ -z "$module" ] || "$PATCHELF" --force-rpath --set-rpath '$ORIGIN/../..' "$root/lib/python/dl2/_core.so"
 
 # ---- Stand-ins: asked for its version, a library that isn't there says 0; asked for anything else, what is missing
 for library in $(cat "$work/absent"); do

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The module dl2: its types, its exception, and the translation of errors, names and numbers. */
+/* The module dl2._core: its types, its exception, and the translation of errors, names and numbers.
+ */
 #include "python/py_dl2.h"
 
 #include "config.h"
@@ -183,7 +184,7 @@ static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "dl2",
+    .m_name = "dl2._core",
     .m_doc = doc,
     .m_size = sizeof(struct py_state),
     .m_slots = slots,
@@ -192,8 +193,8 @@ static struct PyModuleDef definition = {
     .m_free = module_free,
 };
 
-PyMODINIT_FUNC PyInit_dl2(void);
-PyMODINIT_FUNC PyInit_dl2(void)
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void)
 {
     return PyModuleDef_Init(&definition);
 }

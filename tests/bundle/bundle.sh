@@ -19,7 +19,7 @@ if [ -e "$builddir/tests/cuda/test_gpu" ]; then
 fi
 
 # What it needs from outside: libc's family and what README.bundle names.
-for file in "$bundle"/libexec/* "$bundle"/lib/*.so* "$bundle"/lib/python/*; do
+for file in "$bundle"/libexec/* "$bundle"/lib/*.so* "$bundle"/lib/python/dl2/*; do
     for library in $(readelf -d "$file" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
         case $library in
         ld-linux* | libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | libresolv.so.*) continue ;;

@@ -17,8 +17,9 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 cflags=$(pkg-config --cflags dl2) && libs=$(pkg-config --libs dl2) || fail "pkg-config knows no dl2"
 headers=${cflags#-I} && headers=${headers%% *}
 
-# Among Python's modules lies the module alone.
-stray=$(find "$root" -path '*-packages/*' ! -type d ! -name dl2.so)
+# Among Python's modules lies the package alone.
+stray=$(find "$root" -path '*-packages/*' ! -type d ! -path '*-packages/dl2/*.py' \
+    ! -path '*-packages/dl2/*.pyi' ! -name py.typed ! -name _core.so)
 [ -z "$stray" ] || fail "among Python's modules: $stray"
 
 # The documents, with what they link to.
@@ -71,12 +72,12 @@ for program in $programs; do
 done
 
 # The Python module, where it was built.
-module=$(find "$root" -name dl2.so)
+module=$(find "$root" -name _core.so)
 case ${module:-none}$CC in
 none*) echo "no Python module was built" ;;
 *-fsanitize*) ;; # tests/python/python.sh knows how to load it
 *)
-    expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" PYTHONPATH="${module%/*}" "$PYTHON3" -c '
+    expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" PYTHONPATH="${module%/dl2/*}" "$PYTHON3" -c '
 import dl2, sys
 for images, labels in dl2.Loader(sys.argv[1]): print(images, labels)' "$work/flowers"
     [ "$(cat "$work/out")" = "<dl2.Array uint8 (18, 224, 224, 3)> <dl2.Array int64 (18,)>" ] ||

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: BSD-2-Clause
 TESTS += tests/python/python.sh
-EXTRA_DIST += tests/python/python.sh tests/python/test_dl2.py
+EXTRA_DIST += tests/python/module.sh tests/python/python.sh tests/python/test_dl2.py

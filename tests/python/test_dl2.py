@@ -3,6 +3,7 @@
 
 Says which tests were left out, and why, for want of PyTorch or torchvision.
 """
+import ast
 import contextlib
 import ctypes
 import errno
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 import warnings
 import zlib
@@ -1007,6 +1009,30 @@ class Words(unittest.TestCase):
                 if not name.startswith("_") and not name.startswith("n_"):
                     self.assertTrue(getattr(thing, name).__doc__, name)
         self.assertIn("image_size=224", dl2.Loader.__text_signature__)
+
+    def test_stubs_say_what_is_there(self):
+        """_core.pyi against the module: names, and arguments with their defaults."""
+        with open(os.path.join(os.path.dirname(dl2.__file__), "_core.pyi")) as file:
+            stubs = {node.name: node for node in ast.parse(file.read()).body if isinstance(node, ast.ClassDef)}
+        self.assertEqual(set(stubs) | {"__version__"}, set(dl2.__all__))
+        for name, stub in stubs.items():
+            thing = getattr(dl2, name)
+            functions = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
+            fields = {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
+            for part in [*functions, *fields]:
+                self.assertTrue(part in ("__buffer__", "__iter__") or hasattr(thing, part), f"{name}.{part}")
+            public = {part for part in vars(thing) if not part.startswith(("_", "n_"))}
+            self.assertEqual(public - set(functions) - fields - set(dir(tuple)) - set(dir(Exception)), set(), name)
+            for part, node in functions.items():
+                method = thing if part == "__init__" else getattr(thing, part, None)
+                signature = getattr(method, "__text_signature__", None)
+                if signature and isinstance(method, (type, types.MethodDescriptorType)):
+                    theirs = ast.parse(f"def f{signature.replace('$', '')}: pass").body[0].args
+                    for arguments in node.args, theirs:
+                        for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+                            one.annotation = None
+                    ours = ast.unparse(node.args).replace("self, ", "").replace("self", "")
+                    self.assertEqual(ours, ast.unparse(theirs).replace("self, ", "").replace("self", ""), f"{name}.{part}")
 
     def test_keywords_are_the_options_of_dl2_load(self):
         """The same settings have both, but for names, and for what only one of them is for."""
