@@ -14,7 +14,8 @@ python_dl2__core_la_SOURCES = \
 	python/py_dataset.c \
 	python/py_dl2.h \
 	python/py_loader.c \
-	python/py_module.c
+	python/py_module.c \
+	python/py_settings.c
 python_dl2__core_la_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CPPFLAGS)
 python_dl2__core_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -export-symbols-regex '^PyInit__core$$'
 python_dl2__core_la_LIBADD = libdl2.la

@@ -72,6 +72,8 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         Py_DECREF(path);
         return NULL;
     }
+    self->args = Py_NewRef(args);
+    self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     options.split = (enum dl2_split)split;
     options.keep = images_only ? dl2_codec_is_image_file : NULL;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -79,7 +81,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     int status;
     Py_BEGIN_ALLOW_THREADS status = dl2_dataset_open(name, &options, &self->dataset, &error);
     Py_END_ALLOW_THREADS if (status < 0) py_raise(py_state_of(type), &error);
-    if (status < 0 || !warn_of(self->dataset, name, fraction))
+    if (status < 0 || !self->kwargs || !warn_of(self->dataset, name, fraction))
         Py_CLEAR(self);
     Py_DECREF(path);
     return (PyObject *)self;
@@ -89,6 +91,8 @@ static void dataset_dealloc(struct py_dataset *self)
 {
     PyTypeObject *type = py_type_of(self);
     close_if_unused(self);
+    Py_XDECREF(self->args);
+    Py_XDECREF(self->kwargs);
     PyObject_Free(self);
     Py_DECREF((PyObject *)type);
 }
@@ -167,6 +171,24 @@ static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
     return out;
 }
 
+/* For pickle: the same arguments. */
+static PyObject *dataset_getnewargs(struct py_dataset *self, PyObject *unused)
+{
+    (void)unused;
+    return PyTuple_Pack(2, self->args, self->kwargs);
+}
+
+static PyObject *dataset_repr(struct py_dataset *self)
+{
+    PyObject *path = PyTuple_Size(self->args) ? PyTuple_GetItem(self->args, 0)
+                                              : PyDict_GetItemString(self->kwargs, "path");
+    if (!self->dataset || self->closing)
+        return PyUnicode_FromFormat("<dl2.Dataset %R, closed>", path);
+    return PyUnicode_FromFormat("<dl2.Dataset %R: %zu samples in %u classes>", path,
+                                dl2_dataset_count(self->dataset),
+                                dl2_dataset_class_count(self->dataset));
+}
+
 static PyObject *dataset_layout(struct py_dataset *self, void *closure)
 {
     (void)closure;
@@ -238,6 +260,7 @@ static PyMethodDef methods[] = {
     {"close", (PyCFunction)dataset_close, METH_NOARGS,
      "close($self)\n--\n\n"
      "Frees the dataset, once the loaders that read it are gone. `with` does it, too."},
+    {"__getnewargs_ex__", (PyCFunction)dataset_getnewargs, METH_NOARGS, NULL},
     {"__enter__", dataset_enter, METH_NOARGS, NULL},
     {"__exit__", (PyCFunction)dataset_exit, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -271,10 +294,9 @@ PyDoc_STRVAR(
          "such path, and where a sample that is read has gone.");
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, (void *)doc},         {Py_tp_new, dataset_new},
-    {Py_tp_dealloc, dataset_dealloc}, {Py_tp_methods, methods},
-    {Py_tp_getset, attributes},       {Py_sq_length, dataset_length},
-    {Py_sq_item, dataset_item},       {0, NULL},
+    {Py_tp_doc, (void *)doc},       {Py_tp_new, dataset_new},   {Py_tp_dealloc, dataset_dealloc},
+    {Py_tp_repr, dataset_repr},     {Py_tp_methods, methods},   {Py_tp_getset, attributes},
+    {Py_sq_length, dataset_length}, {Py_sq_item, dataset_item}, {0, NULL},
 };
 
 PyType_Spec py_dataset_spec = {

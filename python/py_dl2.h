@@ -44,12 +44,27 @@ int py_choice(const char *what, const char *name, const char *const *names);
 int py_to_unsigned(PyObject *object, void *out);
 int py_to_uint64(PyObject *object, void *out);
 
+/* ---- py_settings.c ---- */
+
+/* Arguments of dl2.Loader that are no part of its config, borrowed; None where not given. */
+struct py_arguments {
+    PyObject *dataset, *split, *val_fraction, *memory;
+};
+/* False and an exception for arguments that are none or make no sense. */
+bool py_settings_parse(struct dl2_loader_config *config, struct py_arguments *arguments,
+                       PyObject *args, PyObject *kwargs);
+/* A new dict of settings by name; with `pixels`, of those that decide what images hold. */
+PyObject *py_settings_get(const struct dl2_loader_config *config, bool pixels);
+/* False and ValueError where one of the latter, in a dict of a state, is another. */
+bool py_settings_check(const struct dl2_loader_config *config, PyObject *theirs);
+
 /* ---- py_dataset.c ---- */
 
 struct py_dataset {
     PyObject_HEAD struct dl2_dataset *dataset; /* NULL once closed */
     unsigned users;                            /* loaders and reads under way */
     bool closing;                              /* when the last of them ends */
+    PyObject *args, *kwargs;                   /* that it was made with */
 };
 extern PyType_Spec py_dataset_spec;
 extern PyStructSequence_Desc py_sample_desc;
@@ -70,8 +85,12 @@ struct py_loader {
     bool closing;         /* when the last array of a batch dies */
     PyObject *last_bad;   /* .bad and stats() as they were when it was closed */
     struct dl2_loader_stats last_stats;
-    unsigned taken; /* batches whose images are alive */
-    long process;   /* that the workers belong to */
+    PyObject *memory;   /* the argument, NULL without */
+    Py_buffer *buffers; /* that it made, for one batch each */
+    unsigned buffer_count;
+    PyObject *args, *kwargs; /* that it was made with */
+    unsigned taken;          /* batches whose images are alive */
+    long process;            /* that the workers belong to */
 };
 /* The iterator of `for`: one epoch, until another is begun. */
 struct py_epoch {

@@ -3,6 +3,7 @@
 #include "python/py_dl2.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <unistd.h>
 
 /* How long a wait may last before Python is asked whether a signal (Ctrl-C) has come. */
@@ -13,154 +14,25 @@
 
 /* ---- making ---- */
 
-/* The names of the enums in loader.h and fetch.h, in their order. */
-static const char *const dtypes[] = {"uint8", "float32", "bfloat16", NULL};
-static const char *const layouts[] = {"NHWC", "NCHW", NULL};
-static const char *const batchings[] = {"strict", "completion", "aware", NULL};
-static const char *const ios[] = {"auto", "direct", "threads", "uring", NULL};
-
-/* `what` of each channel, from a sequence or None. */
-static bool to_channels(const char *what, PyObject *sequence, unsigned channels, float out[3])
-{
-    if (sequence == Py_None)
-        return true;
-    const Py_ssize_t count = PySequence_Size(sequence);
-    if (count < 0)
-        return false;
-    if (count != (Py_ssize_t)channels) {
-        PyErr_Format(PyExc_ValueError, "%s has %zd numbers for %u channels", what, count, channels);
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < count && i < 3; i++) {
-        PyObject *item = PySequence_GetItem(sequence, i);
-        out[i] = item ? (float)PyFloat_AsDouble(item) : 0;
-        Py_XDECREF(item);
-        if (PyErr_Occurred())
-            return false;
-    }
-    return true;
-}
-
-/* The dataset, and for one that is a path its split and val_fraction, or None. */
-struct source {
-    PyObject *dataset, *split, *val_fraction;
-};
-
-/* Arguments that would have no effect: whoever gives them expects one. Those of which a value says
- * that they were not given are left to dl2_loader_create(). */
-static bool check_effects(const struct dl2_loader_config *config, PyObject *kwargs, PyObject *mean,
-                          PyObject *std)
-{
-    static const char *const of_training[] = {"area", "aspect", "flip", NULL};
-    for (int i = 0; !config->train && kwargs && of_training[i]; i++) {
-        PyObject *given = PyDict_GetItemString(kwargs, of_training[i]);
-        if (given && given != Py_False) {
-            PyErr_Format(PyExc_ValueError, "%s has no effect without train", of_training[i]);
-            return false;
-        }
-    }
-    if (config->dtype == DL2_UINT8 && (mean != Py_None || std != Py_None)) {
-        PyErr_SetString(PyExc_ValueError, "mean and std are for dtype 'float32' and 'bfloat16', "
-                                          "not for 'uint8'");
-        return false;
-    }
-    return true;
-}
-
-static bool parse(struct dl2_loader_config *config, struct source *source, PyObject *args,
-                  PyObject *kwargs)
-{
-    static char *names[] = {"dataset",
-                            "batch",
-                            "image_size",
-                            "train",
-                            "seed",
-                            "workers",
-                            "dtype",
-                            "layout",
-                            "mean",
-                            "std",
-                            "channels",
-                            "resize",
-                            "drop_last",
-                            "area",
-                            "aspect",
-                            "flip",
-                            "depth",
-                            "max_pixels",
-                            "stop_on_bad",
-                            "rank",
-                            "world",
-                            "shuffle_chunk",
-                            "shuffle_window",
-                            "batching",
-                            "slow_percentile",
-                            "side_workers",
-                            "io",
-                            "ahead",
-                            "ahead_bytes",
-                            "cache_bytes",
-                            "drop_behind",
-                            "decoded_cache_bytes",
-                            "split",
-                            "val_fraction",
-                            NULL};
-    const char *dtype = dtypes[0], *layout = layouts[0], *batching = batchings[0], *io = ios[0];
-    PyObject *mean = Py_None, *std = Py_None;
-    int train = 1, drop_last = 0, flip = 1, stop_on_bad = 0, drop_behind = 0;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O|O&O&$pO&O&ssOOO&O&p(dd)(dd)pO&O&pO&O&O&O&sdO&sO&O&O&pO&OO:Loader",
-            names, &source->dataset, py_to_unsigned, &config->batch, py_to_unsigned,
-            &config->image_size, &train, py_to_uint64, &config->seed, py_to_unsigned,
-            &config->workers, &dtype, &layout, &mean, &std, py_to_unsigned, &config->channels,
-            py_to_unsigned, &config->resize, &drop_last, &config->area_min, &config->area_max,
-            &config->aspect_min, &config->aspect_max, &flip, py_to_unsigned, &config->depth,
-            py_to_uint64, &config->max_pixels, &stop_on_bad, py_to_unsigned, &config->rank,
-            py_to_unsigned, &config->world, py_to_unsigned, &config->shuffle_chunk, py_to_unsigned,
-            &config->shuffle_window, &batching, &config->slow_percentile, py_to_unsigned,
-            &config->side_workers, &io, py_to_unsigned, &config->fetch.ahead, py_to_uint64,
-            &config->fetch.ahead_bytes, py_to_uint64, &config->fetch.cache_bytes, &drop_behind,
-            py_to_uint64, &config->decoded_cache_bytes, &source->split, &source->val_fraction))
-        return false;
-    config->train = train;
-    config->drop_last = drop_last;
-    config->flip = flip;
-    config->stop_on_bad = stop_on_bad;
-    config->fetch.drop_behind = drop_behind;
-    int dtype_at, layout_at, batching_at, io_at;
-    if ((dtype_at = py_choice("dtype", dtype, dtypes)) < 0 ||
-        (layout_at = py_choice("layout", layout, layouts)) < 0 ||
-        (batching_at = py_choice("batching", batching, batchings)) < 0 ||
-        (io_at = py_choice("io", io, ios)) < 0)
-        return false;
-    config->dtype = (enum dl2_dtype)dtype_at;
-    config->layout = (enum dl2_layout)layout_at;
-    config->batching = (enum dl2_batching)batching_at;
-    config->fetch.io = (enum dl2_io)io_at;
-    return check_effects(config, kwargs, mean, std) &&
-           to_channels("mean", mean, config->channels, config->mean) &&
-           to_channels("std", std, config->channels, config->std);
-}
-
 /* The dataset that was given, or that of a path, its split by default what the loader's mode is
  * called. */
-static struct py_dataset *open_dataset(const struct py_state *state, const struct source *source,
-                                       bool train)
+static struct py_dataset *open_dataset(const struct py_state *state,
+                                       const struct py_arguments *given, bool train)
 {
-    if (Py_IS_TYPE(source->dataset, state->dataset)) {
-        if (source->split == Py_None && source->val_fraction == Py_None)
-            return (struct py_dataset *)Py_NewRef(source->dataset);
+    if (Py_IS_TYPE(given->dataset, state->dataset)) {
+        if (given->split == Py_None && given->val_fraction == Py_None)
+            return (struct py_dataset *)Py_NewRef(given->dataset);
         PyErr_SetString(PyExc_ValueError, "split and val_fraction go with a path: a dl2.Dataset "
                                           "was made with its own");
         return NULL;
     }
-    PyObject *args = PyTuple_Pack(1, source->dataset), *kwargs = PyDict_New();
-    PyObject *split = source->split == Py_None ? PyUnicode_FromString(train ? "train" : "val")
-                                               : Py_NewRef(source->split);
+    PyObject *args = PyTuple_Pack(1, given->dataset), *kwargs = PyDict_New();
+    PyObject *split = given->split == Py_None ? PyUnicode_FromString(train ? "train" : "val")
+                                              : Py_NewRef(given->split);
     PyObject *dataset = NULL;
     if (args && kwargs && split && PyDict_SetItemString(kwargs, "split", split) == 0 &&
-        (source->val_fraction == Py_None ||
-         PyDict_SetItemString(kwargs, "val_fraction", source->val_fraction) == 0))
+        (given->val_fraction == Py_None ||
+         PyDict_SetItemString(kwargs, "val_fraction", given->val_fraction) == 0))
         dataset = PyObject_Call((PyObject *)state->dataset, args, kwargs);
     Py_XDECREF(split);
     Py_XDECREF(kwargs);
@@ -168,16 +40,71 @@ static struct py_dataset *open_dataset(const struct py_state *state, const struc
     return (struct py_dataset *)dataset;
 }
 
+/* dl2_loader_config.slot_alloc: one of the buffers that the argument `memory` makes. */
+static void *buffer_alloc(void *context, size_t bytes)
+{
+    struct py_loader *self = context;
+    void *memory = NULL;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *buffer = PyObject_CallFunction(self->memory, "n", (Py_ssize_t)bytes);
+    Py_buffer *view = &self->buffers[self->buffer_count];
+    if (buffer && PyObject_GetBuffer(buffer, view, PyBUF_WRITABLE) == 0) {
+        if (view->len < (Py_ssize_t)bytes || (uintptr_t)view->buf % sizeof(float)) {
+            PyErr_Format(PyExc_ValueError,
+                         "memory(%zu) gave a buffer of %zd bytes at %p: it has to hold as many, at "
+                         "an address that floats may have",
+                         bytes, view->len, view->buf);
+            PyBuffer_Release(view);
+        } else {
+            memory = view->buf;
+            self->buffer_count++;
+        }
+    }
+    Py_XDECREF(buffer);
+    PyGILState_Release(gil);
+    return memory;
+}
+
+static void buffer_free(void *context, void *slot)
+{
+    struct py_loader *self = context;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    for (unsigned i = 0; i < self->buffer_count; i++)
+        if (self->buffers[i].buf == slot)
+            PyBuffer_Release(&self->buffers[i]);
+    PyGILState_Release(gil);
+}
+
+static bool use_memory(struct py_loader *self, PyObject *memory)
+{
+    if (memory == Py_None)
+        return true;
+    if (!PyCallable_Check(memory)) {
+        PyErr_SetString(PyExc_TypeError, "memory is a function: memory(bytes) makes a buffer");
+        return false;
+    }
+    self->buffers = PyMem_Calloc(self->config.depth ? self->config.depth : 1, sizeof(Py_buffer));
+    if (!self->buffers) {
+        PyErr_NoMemory();
+        return false;
+    }
+    self->memory = Py_NewRef(memory);
+    self->config.slot_alloc = buffer_alloc;
+    self->config.slot_free = buffer_free;
+    self->config.slot_context = self;
+    return true;
+}
+
 static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     const struct py_state *state = py_state_of(type);
     struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
-    struct source source = {NULL, Py_None, Py_None};
+    struct py_arguments given;
     config.image_size = 224;
     config.wait_for_release = true;
-    if (!parse(&config, &source, args, kwargs))
+    if (!py_settings_parse(&config, &given, args, kwargs))
         return NULL;
-    struct py_dataset *dataset = open_dataset(state, &source, config.train);
+    struct py_dataset *dataset = open_dataset(state, &given, config.train);
     struct py_loader *self = dataset ? (struct py_loader *)PyType_GenericAlloc(type, 0) : NULL;
     if (!self || !py_dataset_use(dataset)) {
         Py_XDECREF((PyObject *)dataset);
@@ -187,15 +114,19 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     self->dataset = dataset;
     self->config = config;
     self->process = getpid();
+    self->args = Py_NewRef(args);
+    self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     struct dl2_error error = DL2_ERROR_INIT;
-    int status;
-    Py_BEGIN_ALLOW_THREADS status =
-        dl2_loader_create(dataset->dataset, &config, &self->loader, &error);
-    Py_END_ALLOW_THREADS if (status < 0)
-    {
-        Py_DECREF((PyObject *)self);
-        return py_raise(state, &error);
+    int status = DL2_OK;
+    if (self->kwargs && use_memory(self, given.memory)) {
+        Py_BEGIN_ALLOW_THREADS status =
+            dl2_loader_create(dataset->dataset, &self->config, &self->loader, &error);
+        Py_END_ALLOW_THREADS
     }
+    if (status < 0 && !PyErr_Occurred()) /* memory() may have raised one of its own */
+        py_raise(state, &error);
+    if (PyErr_Occurred())
+        Py_CLEAR(self);
     return (PyObject *)self;
 }
 
@@ -220,6 +151,10 @@ static void loader_dealloc(struct py_loader *self)
     PyTypeObject *type = py_type_of(self);
     destroy(self);
     Py_XDECREF(self->last_bad);
+    Py_XDECREF(self->memory);
+    Py_XDECREF(self->args);
+    Py_XDECREF(self->kwargs);
+    PyMem_Free(self->buffers);
     PyObject_Free(self);
     Py_DECREF((PyObject *)type);
 }
@@ -492,16 +427,19 @@ static PyObject *loader_state(struct py_loader *self, PyObject *unused)
     Py_END_ALLOW_THREADS self->waiting = false;
     const struct dl2_loader_order *of = &at.order;
     PyObject *missing = list_of(at.missing, at.missing_count);
-    return missing ? Py_BuildValue("{s:K,s:K,s:I,s:N,s:{s:K,s:K,s:I,s:I,s:I,s:I,s:I,s:I,s:O,s:O}}",
-                                   "epoch", (unsigned long long)at.epoch, "step",
-                                   (unsigned long long)at.step, "next", at.next, "missing", missing,
-                                   "order", "seed", (unsigned long long)of->seed, "dataset",
-                                   (unsigned long long)of->dataset, "samples", of->samples, "batch",
-                                   of->batch, "rank", of->rank, "world", of->world, "shuffle_chunk",
-                                   of->shuffle_chunk, "shuffle_window", of->shuffle_window, "train",
-                                   of->train ? Py_True : Py_False, "drop_last",
-                                   of->drop_last ? Py_True : Py_False)
-                   : NULL;
+    PyObject *settings = missing ? py_settings_get(&self->config, true) : NULL;
+    if (!settings) {
+        Py_XDECREF(missing);
+        return NULL;
+    }
+    return Py_BuildValue("{s:K,s:K,s:I,s:N,s:N,s:{s:K,s:K,s:I,s:I,s:I,s:I,s:I,s:I,s:O,s:O}}",
+                         "epoch", (unsigned long long)at.epoch, "step", (unsigned long long)at.step,
+                         "next", at.next, "missing", missing, "settings", settings, "order", "seed",
+                         (unsigned long long)of->seed, "dataset", (unsigned long long)of->dataset,
+                         "samples", of->samples, "batch", of->batch, "rank", of->rank, "world",
+                         of->world, "shuffle_chunk", of->shuffle_chunk, "shuffle_window",
+                         of->shuffle_window, "train", of->train ? Py_True : Py_False, "drop_last",
+                         of->drop_last ? Py_True : Py_False);
 }
 
 /* O&: the dict that loader_state() makes of an order. */
@@ -554,18 +492,21 @@ static uint32_t *numbers_of(PyObject *list, uint32_t *count)
 
 static PyObject *loader_resume(struct py_loader *self, PyObject *state)
 {
-    static char *names[] = {"epoch", "step", "next", "missing", "order", NULL};
+    static char *names[] = {"epoch", "step", "next", "missing", "order", "settings", NULL};
     struct dl2_loader_position position = {0};
-    PyObject *missing = NULL, *none = PyTuple_New(0);
+    PyObject *missing = NULL, *settings = NULL, *none = PyTuple_New(0);
     const bool parsed =
         none && PyDict_Check(state) &&
-        PyArg_ParseTupleAndKeywords(none, state, "O&O&O&OO&:resume", names, py_to_uint64,
+        PyArg_ParseTupleAndKeywords(none, state, "O&O&O&OO&|O!:resume", names, py_to_uint64,
                                     &position.epoch, py_to_uint64, &position.step, py_to_unsigned,
-                                    &position.next, &missing, to_order, &position.order);
+                                    &position.next, &missing, to_order, &position.order,
+                                    &PyDict_Type, &settings);
     Py_XDECREF(none);
     if (!parsed)
         return PyErr_Occurred() ? NULL
                                 : PyErr_Format(PyExc_TypeError, "resume() takes what state() gave");
+    if (settings && !py_settings_check(&self->config, settings))
+        return NULL;
     uint32_t *numbers = numbers_of(missing, &position.missing_count);
     position.missing = numbers;
     const bool done = numbers && can_use(self) && begin(self, &position, true);
@@ -630,6 +571,36 @@ static PyObject *loader_bad(struct py_loader *self, void *closure)
     return can_use(self) ? list_of_bad(self) : NULL;
 }
 
+static PyObject *loader_settings(struct py_loader *self, void *closure)
+{
+    (void)closure;
+    return py_settings_get(&self->config, false);
+}
+
+static PyObject *loader_repr(struct py_loader *self)
+{
+    PyObject *dataset = PyObject_Repr(self->dataset ? (PyObject *)self->dataset : Py_None);
+    PyObject *text =
+        !dataset ? NULL
+        : self->loader && !self->closing
+            ? PyUnicode_FromFormat("<dl2.Loader %s, batch %u, image_size %u, at epoch %llu step "
+                                   "%llu of %llu: %U>",
+                                   self->config.train ? "training" : "validation",
+                                   self->config.batch, self->config.image_size,
+                                   (unsigned long long)self->epoch, (unsigned long long)self->step,
+                                   (unsigned long long)dl2_loader_steps(self->loader), dataset)
+            : PyUnicode_FromString("<dl2.Loader, closed>");
+    Py_XDECREF(dataset);
+    return text;
+}
+
+/* For pickle: a loader of the same arguments, which __setstate__ puts where this one is. */
+static PyObject *loader_getnewargs(struct py_loader *self, PyObject *unused)
+{
+    (void)unused;
+    return PyTuple_Pack(2, self->args, self->kwargs);
+}
+
 static PyObject *loader_dataset(struct py_loader *self, void *closure)
 {
     (void)closure;
@@ -647,18 +618,22 @@ static PyMethodDef methods[] = {
      "Where the loader stands, for resume(): a dict of few numbers, 'epoch' and 'step' of the\n"
      "batch that comes next, where batching is not 'strict' what was skipped so far, and in\n"
      "'order' what decides the order of epochs: seed, batch and the like, and a hash of the\n"
-     "samples' keys."},
+     "samples' keys, in 'settings' what decides the images."},
     {"resume", (PyCFunction)loader_resume, METH_O,
      "resume($self, state, /)\n--\n\n"
      "Goes on where state() was asked, in this or another process: a loader made with the same\n"
      "arguments gives the batches that were still to come. ValueError, naming what differs, for\n"
-     "a state of another dataset, seed, batch, rank or the like."},
+     "a state of another dataset, seed, batch, rank, image_size or the like. A state without\n"
+     "'settings' goes on with other images: del state['settings']."},
     {"stats", (PyCFunction)(void (*)(void))loader_stats, METH_VARARGS | METH_KEYWORDS,
      "stats($self, *, reset=False)\n--\n\n"
      "A dict of what was done since the last reset. Seconds: read, decode, transform,\n"
      "operations, worker_wait (summed over the workers), consumer_wait (this side's),\n"
      "threshold. Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits,\n"
      "decoded_hits, aside, memory. After close(), what it was then."},
+    {"__getnewargs_ex__", (PyCFunction)loader_getnewargs, METH_NOARGS, NULL},
+    {"__getstate__", (PyCFunction)loader_state, METH_NOARGS, NULL},
+    {"__setstate__", (PyCFunction)loader_resume, METH_O, NULL},
     {"close", (PyCFunction)loader_close, METH_NOARGS,
      "close($self)\n--\n\n"
      "Ends the workers and frees the memory, once no batch is seen any more. `with` does it,\n"
@@ -674,6 +649,9 @@ static PyGetSetDef attributes[] = {
      "After close(), those found until then.",
      NULL},
     {"dataset", (getter)loader_dataset, NULL, "The dl2.Dataset that is read.", NULL},
+    {"settings", (getter)loader_settings, NULL,
+     "The arguments that the loader was made with, and the defaults of the others: a new dict.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -685,7 +663,7 @@ PyDoc_STRVAR(
     "       max_pixels=0, stop_on_bad=False, rank=0, world=1, shuffle_chunk=0,\n"
     "       shuffle_window=0, batching='strict', slow_percentile=0.0, side_workers=0, io='auto',\n"
     "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0,\n"
-    "       split=None, val_fraction=None)\n"
+    "       split=None, val_fraction=None, memory=None)\n"
     "--\n\n"
     "Epochs of batches of a dl2.Dataset, or of the dataset at a path.\n\n"
     "    for images, labels in loader:\n\n"
@@ -727,7 +705,11 @@ PyDoc_STRVAR(
     "split         of the dataset at a path: 'train', 'val', 'test' or 'all'; None: 'train', or\n"
     "              'val' without `train`\n"
     "val_fraction  of each class is for validation where the path comes without splits; None:\n"
-    "              0.2\n\n"
+    "              0.2\n"
+    "memory        memory(bytes) makes a buffer for the images of one of the `depth` batches, "
+    "such\n"
+    "              as shared or pinned memory; None: memory of the loader's\n\n"
+    "A loader can be pickled; its copy reads the same dataset anew, and goes on where it was.\n"
     "Threads: one at a time. Waiting releases the GIL; Ctrl-C ends it. Arrays may die in any\n"
     "thread. The child of a fork needs a loader of its own.");
 
@@ -736,6 +718,7 @@ static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)doc},
     {Py_tp_new, loader_new},
     {Py_tp_dealloc, loader_dealloc},
+    {Py_tp_repr, loader_repr},
     {Py_tp_iter, loader_iter},
     {Py_tp_methods, methods},
     {Py_tp_getset, attributes},

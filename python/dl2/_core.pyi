@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The types of the C module; help() has the words.
 import os
-from typing import Any, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 __version__: str
 
@@ -65,6 +65,7 @@ class Epoch:
 class Loader:
     bad: list[str]
     dataset: Dataset
+    settings: dict[str, Any]
     def __init__(self, dataset: Dataset | str | bytes | os.PathLike[str], batch: int = 64,
                  image_size: int = 224, *, train: bool = True, seed: int = 0, workers: int = 0,
                  dtype: str = 'uint8', layout: str = 'NHWC', mean: Sequence[float] | None = None,
@@ -76,7 +77,8 @@ class Loader:
                  batching: str = 'strict', slow_percentile: float = 0.0, side_workers: int = 0,
                  io: str = 'auto', ahead: int = 0, ahead_bytes: int = 0, cache_bytes: int = 0,
                  drop_behind: bool = False, decoded_cache_bytes: int = 0, split: str | None = None,
-                 val_fraction: float | None = None) -> None: ...
+                 val_fraction: float | None = None,
+                 memory: Callable[[int], Any] | None = None) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Epoch: ...
     def __enter__(self) -> Loader: ...

@@ -10,6 +10,7 @@ import errno
 import gc
 import json
 import os
+import pickle
 import queue
 import random
 import re
@@ -150,6 +151,34 @@ class Batches(unittest.TestCase):
             order = [list(indices).index(i) for i in plain[2]]
             self.assertTrue((images[order] == plain[0]).all(), batching)
 
+    def test_settings_can_be_read(self):
+        batches = loader(seed=9, dtype="float32", mean=MEAN, std=STD, area=(0.25, 1), io="direct")
+        settings = batches.settings
+        words = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))
+        self.assertEqual(set(settings), words - {"split", "val_fraction", "memory"})
+        self.assertEqual([settings[name] for name in ("batch", "image_size", "train", "seed", "dtype", "layout", "mean", "std", "area", "io")],
+                         [8, SIZE, True, 9, "float32", "NHWC", MEAN, STD, (0.25, 1.0), "direct"])
+        again = dl2.Loader(batches.dataset, **settings)
+        self.assertEqual(again.settings, settings)
+        for a, b in zip(epoch_of(batches), epoch_of(again)):
+            self.assertTrue((a == b).all())
+        self.assertIsNone(loader().settings["mean"])
+        settings["seed"] = 1
+        self.assertEqual(batches.settings["seed"], 9)
+
+    def test_texts(self):
+        batches = loader()
+        next(iter(batches))
+        self.assertEqual(repr(batches.dataset), f"<dl2.Dataset {flowers!r}: 40 samples in 2 classes>")
+        self.assertEqual(repr(batches), "<dl2.Loader training, batch 8, image_size 32, at epoch 0 step 1 of 5: "
+                         f"{batches.dataset!r}>")
+        self.assertIn("validation, batch 8", repr(loader(train=False)))
+        dataset = batches.dataset
+        batches.close(), dataset.close()
+        self.assertEqual((repr(batches), repr(dataset)), ("<dl2.Loader, closed>", f"<dl2.Dataset {flowers!r}, closed>"))
+        batch = next(iter(loader()))
+        self.assertRegex(repr(batch), r"^dl2.Batch\(images=<dl2.Array uint8 \(8, 32, 32, 3\)>, labels=<dl2.Array int64 \(8,\)>")
+
     def test_orientation(self):
         """As help(dl2.Loader) says: images are turned upright."""
         if "\n  jpeg:" not in run("dl2-load", "--version"):
@@ -252,6 +281,7 @@ class Order(unittest.TestCase):
         epochs = [epoch_of(batches) for _ in range(3)]
         state = batches.state()
         order = state.pop("order")
+        self.assertEqual(state.pop("settings")["image_size"], SIZE)
         self.assertEqual(state, {"epoch": 3, "step": 0, "next": 0, "missing": []})
         self.assertEqual((order["seed"], order["samples"], order["batch"], order["train"]), (0, 40, 8, True))
         self.assertFalse((epochs[0][2] == epochs[1][2]).all())
@@ -319,11 +349,47 @@ class Order(unittest.TestCase):
         moved = f"{scratch.name}/moved"
         make_flowers(moved)
         again = loader(moved, seed=3, image_size=16, workers=1, batching="completion")
-        again.resume(batches.state())
+        state = batches.state()
+        del state["settings"]
+        again.resume(state)
         self.assertEqual(sum(len(batch.labels) for batch in again), 24)
         os.rename(f"{moved}/train/rose/03.ppm", f"{moved}/train/rose/93.ppm")
         with self.assertRaisesRegex(ValueError, "another dataset"):
             loader(moved, seed=3).resume(batches.state())
+
+    def test_state_of_other_images(self):
+        settings = {"dtype": "float32", "mean": MEAN, "std": STD}
+        state = json.loads(json.dumps(loader(**settings).state()))
+        loader(**settings, workers=1, cache_bytes=1 << 20, io="direct").resume(state)
+        for other, says in (({**settings, "image_size": 16}, "it has image_size 32, this loader 16"),
+                            ({}, "dtype 'float32', this loader 'uint8'"),
+                            ({**settings, "layout": "NCHW"}, "layout 'NHWC', this loader 'NCHW'"),
+                            ({**settings, "std": (1, 1, 1)}, r"std \[0.229, 0.224, 0.225\], this loader \(1.0, 1.0, 1.0\)"),
+                            ({**settings, "area": (0.5, 1)}, "area"), ({**settings, "flip": False}, "flip True, this loader False")):
+            again = loader(**other)
+            with self.assertRaisesRegex(ValueError, says):
+                again.resume(state)
+            without = {name: part for name, part in state.items() if name != "settings"}
+            again.resume(without)
+        with self.assertRaises(TypeError):
+            loader().resume({**state, "settings": 3})
+
+    def test_pickle(self):
+        batches = loader(seed=7, image_size=16)
+        running = iter(batches)
+        next(running), next(running)
+        again = pickle.loads(pickle.dumps(batches))
+        self.assertEqual((again.settings, repr(again)), (batches.settings, repr(batches)))
+        for ours, theirs in zip(running, again):
+            self.assertTrue((ours.images == theirs.images).all())
+        dataset = pickle.loads(pickle.dumps(dl2.Dataset(flowers, "val", images_only=False)))
+        self.assertEqual((len(dataset), dataset.keys[0]), (6, "val/aster/00"))
+        with dl2.Loader(dataset=dataset, batch=2, train=False) as other:
+            self.assertEqual(len(pickle.loads(pickle.dumps(other)).dataset), 6)
+        for closed in other, batches:
+            batches.close()
+            with self.assertRaisesRegex(ValueError, "closed"):
+                pickle.dumps(closed)
 
     def test_steps_that_are_none(self):
         batches = loader()
@@ -345,6 +411,46 @@ class Sharing(unittest.TestCase):
         self.assertEqual(first[0, 0, 0, 0], memoryview(images)[0, 0, 0, 0])
         self.assertEqual(first[0, 0, 0, 0], numpy.from_dlpack(images)[0, 0, 0, 0])
         self.assertEqual(numpy.from_dlpack(labels).tolist(), memoryview(labels).tolist())
+
+    def test_memory_of_the_callers(self):
+        made = []
+
+        def memory(size):
+            made.append(bytearray(size + 100))
+            return made[-1]
+
+        plain = epoch_of(loader())
+        batches = loader(memory=memory, depth=4)
+        self.assertEqual([len(buffer) for buffer in made], 4 * [8 * SIZE * SIZE * 3 + 100])
+        begins = [ctypes.addressof(ctypes.c_char.from_buffer(buffer)) for buffer in made]
+        seen = []
+        for step, (images, labels) in enumerate(batches):
+            self.assertIn(address(numpy.asarray(images)), begins)
+            seen.append(numpy.array(images))
+            with self.assertRaises(BufferError):
+                made[0].clear()  # it is the loader's
+        self.assertTrue((numpy.concatenate(seen) == plain[0]).all())
+        batches.close()
+        made[begins.index(address(numpy.asarray(images)))][0] ^= 255
+        self.assertNotEqual(images[0, 0, 0, 0], seen[-1][0, 0, 0, 0])
+        with self.assertRaises(BufferError):
+            made[0].clear()
+        del images, batches
+        for buffer in made:
+            buffer.clear()  # it is nobody's now
+
+    def test_memory_that_is_none(self):
+        def fails(size):
+            raise KeyError("no memory here")
+
+        late = iter([bytearray(8 * SIZE * SIZE * 3), b"", bytearray(8)])
+        for wrong, error, says in ((3, TypeError, "memory is a function"), (fails, KeyError, "no memory here"),
+                                   (lambda size: bytearray(size - 1), ValueError, "has to hold as many"),
+                                   (lambda size: memoryview(bytearray(size + 4))[1:], ValueError, "floats may have"),
+                                   (lambda size: bytes(size), BufferError, "writable"), (lambda size: None, TypeError, "bytes-like"),
+                                   (lambda size: next(late), (BufferError, ValueError), "")):
+            with self.assertRaisesRegex(error, says):
+                loader(memory=wrong)
 
     @needs_torch
     def test_no_copies_in_torch(self):
@@ -1040,7 +1146,7 @@ class Words(unittest.TestCase):
                    "on-bad": "stop_on_bad", "gray": "channels", "val": "train", "jobs": "workers"}
         of_the_program = set("""help usage version quiet json name epochs cold scaling digest decode gpu-input gpu-engine
             device-kind device-rate device-report device seconds within memory quality whole""".split())
-        of_python = set("mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction".split())
+        of_python = set("mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"-\*\) choices='(.*)'", script)[1].replace("--", "").split())
         keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The settings of a dl2.Loader: one table for arguments, loader.settings and the loader's state. */
+#include "python/py_dl2.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* The names of the enums in loader.h and pixel_format.h, in their order. */
+static const char *const dtypes[] = {"uint8", "float32", "bfloat16", NULL};
+static const char *const layouts[] = {"NHWC", "NCHW", NULL};
+static const char *const batchings[] = {"strict", "completion", "aware", NULL};
+static const char *const ios[] = {"auto", "direct", "threads", "uring", NULL};
+
+enum kind {
+    OBJECT, /* of py_arguments, not of the config */
+    UNSIGNED,
+    UINT64,
+    BOOL,
+    NUMBER,
+    RANGE,    /* two doubles */
+    CHANNELS, /* a float for each channel; None: the default */
+    CHOICE
+};
+
+struct setting {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+    const char *const *choices;
+    bool pixels; /* decides what images hold, so that it belongs to a loader's state */
+};
+
+#define AT(member)    offsetof(struct dl2_loader_config, member)
+#define GIVEN(member) offsetof(struct py_arguments, member)
+
+/* In the order of the signature; the first three may be given by position. */
+static const struct setting settings[] = {
+    {"dataset", OBJECT, GIVEN(dataset), NULL, false},
+    {"batch", UNSIGNED, AT(batch), NULL, false},
+    {"image_size", UNSIGNED, AT(image_size), NULL, true},
+    {"train", BOOL, AT(train), NULL, false},
+    {"seed", UINT64, AT(seed), NULL, false},
+    {"workers", UNSIGNED, AT(workers), NULL, false},
+    {"dtype", CHOICE, AT(dtype), dtypes, true},
+    {"layout", CHOICE, AT(layout), layouts, true},
+    {"mean", CHANNELS, AT(mean), NULL, true},
+    {"std", CHANNELS, AT(std), NULL, true},
+    {"channels", UNSIGNED, AT(channels), NULL, true},
+    {"resize", UNSIGNED, AT(resize), NULL, true},
+    {"drop_last", BOOL, AT(drop_last), NULL, false},
+    {"area", RANGE, AT(area_min), NULL, true},
+    {"aspect", RANGE, AT(aspect_min), NULL, true},
+    {"flip", BOOL, AT(flip), NULL, true},
+    {"depth", UNSIGNED, AT(depth), NULL, false},
+    {"max_pixels", UINT64, AT(max_pixels), NULL, false},
+    {"stop_on_bad", BOOL, AT(stop_on_bad), NULL, false},
+    {"rank", UNSIGNED, AT(rank), NULL, false},
+    {"world", UNSIGNED, AT(world), NULL, false},
+    {"shuffle_chunk", UNSIGNED, AT(shuffle_chunk), NULL, false},
+    {"shuffle_window", UNSIGNED, AT(shuffle_window), NULL, false},
+    {"batching", CHOICE, AT(batching), batchings, false},
+    {"slow_percentile", NUMBER, AT(slow_percentile), NULL, false},
+    {"side_workers", UNSIGNED, AT(side_workers), NULL, false},
+    {"io", CHOICE, AT(fetch.io), ios, false},
+    {"ahead", UNSIGNED, AT(fetch.ahead), NULL, false},
+    {"ahead_bytes", UINT64, AT(fetch.ahead_bytes), NULL, false},
+    {"cache_bytes", UINT64, AT(fetch.cache_bytes), NULL, false},
+    {"drop_behind", BOOL, AT(fetch.drop_behind), NULL, false},
+    {"decoded_cache_bytes", UINT64, AT(decoded_cache_bytes), NULL, false},
+    {"split", OBJECT, GIVEN(split), NULL, false},
+    {"val_fraction", OBJECT, GIVEN(val_fraction), NULL, false},
+    {"memory", OBJECT, GIVEN(memory), NULL, false},
+};
+enum { SETTINGS = sizeof settings / sizeof *settings, POSITIONS = 3 };
+
+/* ---- from Python ---- */
+
+/* A setting's argument, borrowed; NULL where there is none. With an exception where there are two.
+ */
+static PyObject *argument(PyObject *args, PyObject *kwargs, int number)
+{
+    PyObject *named = kwargs ? PyDict_GetItemString(kwargs, settings[number].name) : NULL;
+    if (number >= PyTuple_Size(args))
+        return named;
+    if (named)
+        PyErr_Format(PyExc_TypeError, "Loader() got two values for %s", settings[number].name);
+    return PyTuple_GetItem(args, number);
+}
+
+static bool check_names(PyObject *args, PyObject *kwargs)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    if (PyTuple_Size(args) > POSITIONS) {
+        PyErr_Format(PyExc_TypeError,
+                     "Loader() takes %d arguments without a name (dataset, batch, image_size), "
+                     "not %zd",
+                     POSITIONS, PyTuple_Size(args));
+        return false;
+    }
+    while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
+        int i = 0;
+        while (i < SETTINGS && PyUnicode_CompareWithASCIIString(key, settings[i].name) != 0)
+            i++;
+        if (i == SETTINGS) {
+            PyErr_Format(PyExc_TypeError, "Loader() has no argument %R", key);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool to_range(const char *what, PyObject *object, double out[2])
+{
+    PyObject *pair = PySequence_Tuple(object);
+    if (pair && PyTuple_Size(pair) != 2)
+        PyErr_Format(PyExc_TypeError, "%s is two numbers, not %zd", what, PyTuple_Size(pair));
+    for (int i = 0; i < 2 && !PyErr_Occurred(); i++)
+        out[i] = PyFloat_AsDouble(PyTuple_GetItem(pair, i));
+    Py_XDECREF(pair);
+    return !PyErr_Occurred();
+}
+
+/* `what` of each channel, from a sequence or None. */
+static bool to_channels(const char *what, PyObject *sequence, unsigned channels, float out[3])
+{
+    if (sequence == Py_None)
+        return true;
+    const Py_ssize_t count = PySequence_Size(sequence);
+    if (count < 0)
+        return false;
+    if (count != (Py_ssize_t)channels) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd numbers for %u channels", what, count, channels);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count && i < 3; i++) {
+        PyObject *item = PySequence_GetItem(sequence, i);
+        out[i] = item ? (float)PyFloat_AsDouble(item) : 0;
+        Py_XDECREF(item);
+        if (PyErr_Occurred())
+            return false;
+    }
+    return true;
+}
+
+static bool to_choice(const struct setting *setting, PyObject *object, unsigned *out)
+{
+    PyObject *name = PyUnicode_Check(object) ? PyUnicode_AsUTF8String(object) : NULL;
+    if (!name && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s is a string", setting->name);
+    const int choice =
+        name ? py_choice(setting->name, PyBytes_AsString(name), setting->choices) : -1;
+    Py_XDECREF(name);
+    *out = choice < 0 ? 0 : (unsigned)choice;
+    return choice >= 0;
+}
+
+static bool take(const struct setting *setting, PyObject *object, struct dl2_loader_config *config)
+{
+    void *out = (char *)config + setting->offset;
+    int truth;
+    switch (setting->kind) {
+    case UNSIGNED:
+        return py_to_unsigned(object, out);
+    case UINT64:
+        return py_to_uint64(object, out);
+    case BOOL:
+        truth = PyObject_IsTrue(object);
+        *(bool *)out = truth == 1;
+        return truth >= 0;
+    case NUMBER:
+        *(double *)out = PyFloat_AsDouble(object);
+        return !PyErr_Occurred();
+    case RANGE:
+        return to_range(setting->name, object, out);
+    case CHANNELS:
+        return to_channels(setting->name, object, config->channels, out);
+    case CHOICE:
+        return to_choice(setting, object, out);
+    default:
+        return true;
+    }
+}
+
+/* Arguments that would have no effect: whoever gives them expects one. Those of which a value says
+ * that they were not given are left to dl2_loader_create(). */
+static bool check_effects(const struct dl2_loader_config *config, PyObject *kwargs)
+{
+    static const char *const of_training[] = {"area", "aspect", "flip", NULL};
+    static const char *const of_floats[] = {"mean", "std", NULL};
+    for (int i = 0; !config->train && kwargs && of_training[i]; i++) {
+        PyObject *given = PyDict_GetItemString(kwargs, of_training[i]);
+        if (given && given != Py_False) {
+            PyErr_Format(PyExc_ValueError, "%s has no effect without train", of_training[i]);
+            return false;
+        }
+    }
+    for (int i = 0; config->dtype == DL2_UINT8 && kwargs && of_floats[i]; i++) {
+        PyObject *given = PyDict_GetItemString(kwargs, of_floats[i]);
+        if (given && given != Py_None) {
+            PyErr_SetString(PyExc_ValueError, "mean and std are for dtype 'float32' and "
+                                              "'bfloat16', not for 'uint8'");
+            return false;
+        }
+    }
+    return true;
+}
+
+bool py_settings_parse(struct dl2_loader_config *config, struct py_arguments *arguments,
+                       PyObject *args, PyObject *kwargs)
+{
+    if (!check_names(args, kwargs))
+        return false;
+    for (int pass = 0; pass < 2; pass++) /* how many channels there are comes before those of one */
+        for (int i = 0; i < SETTINGS; i++) {
+            PyObject *given = argument(args, kwargs, i);
+            if (PyErr_Occurred())
+                return false;
+            if (settings[i].kind == OBJECT)
+                *(PyObject **)((char *)arguments + settings[i].offset) = given ? given : Py_None;
+            else if (given && (settings[i].kind == CHANNELS) == (pass == 1) &&
+                     !take(&settings[i], given, config))
+                return false;
+        }
+    if (arguments->dataset == Py_None) {
+        PyErr_SetString(PyExc_TypeError, "Loader() needs a dataset: a path or a dl2.Dataset");
+        return false;
+    }
+    return check_effects(config, kwargs);
+}
+
+/* ---- to Python ---- */
+
+/* The shortest number that is this float: 0.485, not 0.48500001430511475. */
+static PyObject *shortest(float value)
+{
+    double number = (double)value;
+    for (int digits = 6; digits < 10; digits++) {
+        char *text = PyOS_double_to_string((double)value, 'g', digits, 0, NULL);
+        if (!text)
+            return NULL;
+        number = PyOS_string_to_double(text, NULL, NULL);
+        PyMem_Free(text);
+        if ((float)number == value)
+            break;
+    }
+    return PyErr_Occurred() ? NULL : PyFloat_FromDouble(number);
+}
+
+static PyObject *channels_of(const struct dl2_loader_config *config, const float *values)
+{
+    if (config->dtype == DL2_UINT8)
+        return Py_NewRef(Py_None);
+    PyObject *tuple = PyTuple_New((Py_ssize_t)config->channels);
+    for (Py_ssize_t i = 0; tuple && i < (Py_ssize_t)config->channels; i++) {
+        PyObject *number = shortest(values[i]);
+        if (!number || PyTuple_SetItem(tuple, i, number) < 0)
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *value_of(const struct setting *setting, const struct dl2_loader_config *config)
+{
+    const void *at = (const char *)config + setting->offset;
+    switch (setting->kind) {
+    case UNSIGNED:
+        return PyLong_FromUnsignedLong(*(const unsigned *)at);
+    case UINT64:
+        return PyLong_FromUnsignedLongLong(*(const uint64_t *)at);
+    case BOOL:
+        return PyBool_FromLong(*(const bool *)at);
+    case NUMBER:
+        return PyFloat_FromDouble(*(const double *)at);
+    case RANGE:
+        return Py_BuildValue("(dd)", ((const double *)at)[0], ((const double *)at)[1]);
+    case CHANNELS:
+        return channels_of(config, at);
+    default:
+        return PyUnicode_FromString(setting->choices[*(const unsigned *)at]);
+    }
+}
+
+PyObject *py_settings_get(const struct dl2_loader_config *config, bool pixels)
+{
+    PyObject *dict = PyDict_New();
+    for (int i = 0; dict && i < SETTINGS; i++) {
+        if (settings[i].kind == OBJECT || (pixels && !settings[i].pixels))
+            continue;
+        PyObject *value = value_of(&settings[i], config);
+        if (!value || PyDict_SetItemString(dict, settings[i].name, value) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+/* Is it the value, or what JSON makes of it? -1 and an exception. */
+static int is_same(PyObject *value, PyObject *other)
+{
+    if (!PyTuple_Check(value) || !PyList_Check(other))
+        return PyObject_RichCompareBool(value, other, Py_EQ);
+    PyObject *tuple = PyList_AsTuple(other);
+    const int same = tuple ? PyObject_RichCompareBool(value, tuple, Py_EQ) : -1;
+    Py_XDECREF(tuple);
+    return same;
+}
+
+bool py_settings_check(const struct dl2_loader_config *config, PyObject *theirs)
+{
+    PyObject *ours = py_settings_get(config, true), *name, *value;
+    Py_ssize_t at = 0;
+    while (ours && !PyErr_Occurred() && PyDict_Next(ours, &at, &name, &value)) {
+        PyObject *other = PyDict_GetItemWithError(theirs, name);
+        if (other && is_same(value, other) == 0)
+            PyErr_Format(PyExc_ValueError,
+                         "the state is of a loader with other images: it has %U %R, this loader "
+                         "%R; without its 'settings' the state is taken all the same",
+                         name, other, value);
+    }
+    Py_XDECREF(ours);
+    return !PyErr_Occurred();
+}
