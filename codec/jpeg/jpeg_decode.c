@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decoding of JPEG through libjpeg-turbo, two ways.
+ * Decoding of JPEG. libjpeg-turbo parses the headers; our own decoder (jpeg_baseline.h) makes the
+ * planes of what it knows, and libjpeg-turbo the rest, two ways. DL2_JPEG=libjpeg in the
+ * environment leaves all to libjpeg-turbo; the results are the same.
  *
  * Planes: libjpeg's raw output, luma and chroma as the inverse DCT leaves them. Where the file has
  * restart intervals, they come from a small JPEG spliced from the segments that cover the rectangle
@@ -21,7 +23,9 @@
 #include "codec/codecs.h"
 #include "codec/exif.h"
 #include "codec/jpeg/jpeg_header.h"
+#include "common/simd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #if JPEG_LIB_VERSION >= 70
@@ -107,6 +111,8 @@ static void jpeg_make_arena(struct dl2_jpeg_decoder *jpeg)
     jpeg->progress.progress_monitor = jpeg_count_scans;
     cinfo->progress = &jpeg->progress;
     jpeg_save_markers(cinfo, JPEG_APP0 + 1, 0xffff);
+    const char *const wanted = getenv("DL2_JPEG");
+    jpeg->libjpeg_only = wanted && !strcmp(wanted, "libjpeg");
     jpeg->has_arena = true;
 }
 
@@ -152,6 +158,8 @@ void dl2_jpeg_close(void *state)
     struct dl2_jpeg_decoder *jpeg = state;
     dl2_jpeg_arena_destroy(&jpeg->arena);
     dl2_jpeg_splice_free(&jpeg->splice);
+    dl2_jpeg_baseline_free(&jpeg->baseline);
+    dl2_bytes_free(&jpeg->lines);
     for (size_t i = 0; i < DL2_JPEG_PLANES; i++)
         dl2_bytes_free(&jpeg->planes[i]);
 }
@@ -213,7 +221,9 @@ static int jpeg_make_room(struct dl2_jpeg_decoder *jpeg, struct jpeg_planes *pla
         size_t bytes, stride = (planes->right - planes->left + 2 * (size_t)planes->margin) *
                                planes->columns[i];
         stride = (stride + DL2_ALIGNMENT - 1) / DL2_ALIGNMENT * DL2_ALIGNMENT;
-        if (!dl2_size_mul(stride, (size_t)(planes->bottom - planes->top) * planes->rows[i], &bytes))
+        if (!dl2_size_mul(stride, (size_t)(planes->bottom - planes->top) * planes->rows[i],
+                          &bytes) ||
+            !dl2_size_add(bytes, DL2_JPEG_COLOR_SLACK, &bytes))
             return dl2_error_set(error, DL2_ERR_LIMIT, "JPEG: planes pass the address space");
         DL2_TRY(dl2_jpeg_reserve(&jpeg->planes[i], bytes, error));
         planes->stride[i] = stride;
@@ -309,6 +319,156 @@ static void jpeg_cover(struct jpeg_planes *planes, const struct jpeg_rectangle *
     planes->bottom = dl2_divide_up(wanted->y + wanted->height, mcu_height);
 }
 
+/* ---- Planes by our own decoder */
+
+static bool jpeg_fill_component(const struct jpeg_decompress_struct *cinfo,
+                                const jpeg_component_info *from, struct dl2_jpeg_component *to)
+{
+    const JQUANT_TBL *const steps = cinfo->quant_tbl_ptrs[from->quant_tbl_no & 3];
+    const JHUFF_TBL *const dc = cinfo->dc_huff_tbl_ptrs[from->dc_tbl_no & 3];
+    const JHUFF_TBL *const ac = cinfo->ac_huff_tbl_ptrs[from->ac_tbl_no & 3];
+    if ((from->quant_tbl_no | from->dc_tbl_no | from->ac_tbl_no) & ~3 || !steps || !dc || !ac)
+        return false;
+    for (int i = 0; i < DCTSIZE2; i++)
+        if (steps->quantval[i] > INT16_MAX)
+            return false;
+    *to = (struct dl2_jpeg_component){
+        .across = (uint32_t)from->h_samp_factor,
+        .down = (uint32_t)from->v_samp_factor,
+        .steps = steps->quantval,
+        .dc = {.counts = dc->bits, .symbols = dc->huffval},
+        .ac = {.counts = ac->bits, .symbols = ac->huffval},
+    };
+    return true;
+}
+
+/* From what jpeg_read_header() found; false for what is libjpeg's alone. */
+static bool jpeg_fill_frame(const struct dl2_jpeg_decoder *jpeg, struct dl2_jpeg_frame *frame)
+{
+    const struct jpeg_decompress_struct *cinfo = &jpeg->arena.cinfo;
+    const uint32_t count = (uint32_t)cinfo->num_components;
+    const uint8_t *const scan = cinfo->src->next_input_byte;
+    if (cinfo->progressive_mode || cinfo->arith_code || cinfo->data_precision != 8 ||
+        (count != 1 && count != DL2_JPEG_COMPONENTS) ||
+        cinfo->comps_in_scan != cinfo->num_components || cinfo->Ss != 0 ||
+        cinfo->Se != DCTSIZE2 - 1 || cinfo->Ah != 0 || cinfo->Al != 0 || cinfo->unread_marker)
+        return false;
+    /* Where the bytes end with the headers, libjpeg has put an end of its own in their place. */
+    if (scan < jpeg->data || scan > jpeg->data + jpeg->size)
+        return false;
+    *frame = (struct dl2_jpeg_frame){
+        .mcus_x = dl2_divide_up(cinfo->image_width, DCTSIZE * (uint32_t)cinfo->max_h_samp_factor),
+        .mcus_y = dl2_divide_up(cinfo->image_height, DCTSIZE * (uint32_t)cinfo->max_v_samp_factor),
+        .interval = cinfo->restart_interval,
+        .components = count,
+        .scan = scan,
+        .size = (size_t)(jpeg->data + jpeg->size - scan),
+    };
+    for (uint32_t i = 0; i < count; i++) {
+        struct dl2_jpeg_component *const component = &frame->component[i];
+        if (cinfo->cur_comp_info[i] != &cinfo->comp_info[i] ||
+            !jpeg_fill_component(cinfo, &cinfo->comp_info[i], component))
+            return false;
+        const uint32_t blocks = component->across * component->down;
+        /* An MCU of a lone component is one block, whatever its factors. */
+        if (frame->blocks + blocks > DL2_JPEG_MCU_BLOCKS || (count == 1 && blocks != 1))
+            return false;
+        memset(frame->owner + frame->blocks, (int)i, blocks);
+        frame->blocks += blocks;
+    }
+    return true;
+}
+
+/* 1: done, 0: libjpeg must. */
+static int jpeg_own_planes(struct dl2_jpeg_decoder *jpeg, struct jpeg_planes *planes,
+                           struct dl2_error *error)
+{
+    struct jpeg_decompress_struct *cinfo = &jpeg->arena.cinfo;
+    struct dl2_jpeg_frame frame;
+    struct dl2_jpeg_target targets[DL2_JPEG_PLANES];
+    if (jpeg->libjpeg_only || !jpeg_fill_frame(jpeg, &frame))
+        return 0;
+    cinfo->scale_num = 1;
+    cinfo->scale_denom = planes->reduction;
+    jpeg_calc_output_dimensions(cinfo); /* chooses each component's scaled size */
+    DL2_TRY(jpeg_make_room(jpeg, planes, error));
+    for (uint32_t i = 0; i < planes->count; i++)
+        targets[i] = (struct dl2_jpeg_target){.data = jpeg->planes[i].data,
+                                              .stride = planes->stride[i],
+                                              .size = SCALED_SIZE(&cinfo->comp_info[i])};
+    const struct dl2_jpeg_cover cover = {planes->left, planes->top, planes->right, planes->bottom};
+    const int done =
+        dl2_jpeg_baseline_decode(&jpeg->baseline, &frame, &cover, targets, planes->count, error);
+    jpeg->own += done == 1;
+    jpeg->handed += done == 0;
+    return done;
+}
+
+/* Component `i` of planes that our own decoder made. */
+static struct dl2_jpeg_part jpeg_part(const struct dl2_jpeg_decoder *jpeg,
+                                      const struct jpeg_planes *planes, uint32_t i)
+{
+    const struct jpeg_decompress_struct *cinfo = &jpeg->arena.cinfo;
+    const jpeg_component_info *const component = &cinfo->comp_info[i];
+    const uint32_t least = MIN_SCALED_SIZE(cinfo);
+    struct dl2_jpeg_part part = {
+        .data = jpeg->planes[i].data,
+        .stride = planes->stride[i],
+        .x = planes->left * planes->columns[i],
+        .y = planes->top * planes->rows[i],
+        .width = component->downsampled_width,
+        .height = component->downsampled_height,
+        .across = (uint32_t)cinfo->max_h_samp_factor * least / planes->columns[i],
+        .down = (uint32_t)cinfo->max_v_samp_factor * least / planes->rows[i],
+    };
+    /* As libjpeg chooses (jdsample.c). */
+    part.smooth = least > 1 && ((part.across == 2 && part.down <= 2 && part.width > 2) ||
+                                (part.across == 1 && part.down == 2));
+    return part;
+}
+
+/* Interleaved pixels, or gray as it is coded. 1: done, 0: libjpeg must. */
+static int jpeg_own_pixels(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rectangle *wanted,
+                           bool gray, uint32_t reduction, struct dl2_image *image,
+                           struct dl2_raster *raster, struct dl2_error *error)
+{
+    const struct jpeg_decompress_struct *cinfo = &jpeg->arena.cinfo;
+    const struct jpeg_rectangle whole = {.width = cinfo->image_width,
+                                         .height = cinfo->image_height};
+    struct jpeg_planes planes = {
+        .count = gray ? 1 : DL2_JPEG_PLANES, .gray = gray, .reduction = reduction};
+    if (!jpeg_has_planes(cinfo, gray))
+        return 0;
+    /* Interpolation of chroma of half the resolution looks three pixels of the output beyond. */
+    const uint32_t margin = gray ? 0 : 3 * reduction;
+    struct jpeg_rectangle around = {.x = wanted->x > margin ? wanted->x - margin : 0,
+                                    .y = wanted->y > margin ? wanted->y - margin : 0};
+    around.width = dl2_smaller(wanted->x + wanted->width + margin, whole.width) - around.x;
+    around.height = dl2_smaller(wanted->y + wanted->height + margin, whole.height) - around.y;
+    jpeg_cover(&planes, &around, DCTSIZE * (uint32_t)cinfo->max_h_samp_factor,
+               DCTSIZE * (uint32_t)cinfo->max_v_samp_factor);
+    const int done = jpeg_own_planes(jpeg, &planes, error);
+    if (done <= 0)
+        return done;
+    if (gray) {
+        jpeg_show_planes(jpeg, &planes, &whole, raster);
+        return 1;
+    }
+    const struct dl2_jpeg_part parts[DL2_JPEG_PLANES] = {
+        jpeg_part(jpeg, &planes, 0), jpeg_part(jpeg, &planes, 1), jpeg_part(jpeg, &planes, 2)};
+    const uint32_t left = wanted->x / reduction, top = wanted->y / reduction;
+    const uint32_t right = dl2_divide_up(wanted->x + wanted->width, reduction);
+    const uint32_t bottom = dl2_divide_up(wanted->y + wanted->height, reduction);
+    if (!jpeg->color)
+        jpeg->color = dl2_jpeg_color_kernels_for(dl2_simd_flags());
+    DL2_TRY(dl2_image_reshape(image, right - left, bottom - top, 3, error));
+    DL2_TRY(dl2_jpeg_color_convert(jpeg->color, parts, left, top, right - left, bottom - top,
+                                   image->data, image->stride, &jpeg->lines, error));
+    *raster = dl2_raster_of(image, left * reduction, top * reduction);
+    raster->planes[0].step_x = raster->planes[0].step_y = reduction;
+    return 1;
+}
+
 static int jpeg_read_planes(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rectangle *wanted,
                             bool gray, uint32_t reduction, struct dl2_raster *raster,
                             struct dl2_error *error)
@@ -320,6 +480,15 @@ static int jpeg_read_planes(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rec
     const uint32_t mcu_height = DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
     struct jpeg_planes planes = {
         .count = gray ? 1 : DL2_JPEG_PLANES, .gray = gray, .reduction = reduction};
+    jpeg_cover(&planes, wanted, mcu_width, mcu_height);
+    const int own = jpeg_own_planes(jpeg, &planes, error);
+    if (own < 0)
+        return own;
+    if (own) {
+        jpeg_show_planes(jpeg, &planes, &image, raster);
+        return DL2_OK;
+    }
+    planes.ready = false;
     if (jpeg_may_splice(cinfo)) {
         /* A lone component's factors mean nothing to a scan, but libjpeg's raw rows go by them. */
         const bool lone = cinfo->num_components == 1;
@@ -454,6 +623,9 @@ static int jpeg_read_pixels(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rec
     const uint32_t mcu_height = DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
     struct jpeg_rectangle place = *wanted;
     uint32_t x = 0, y = 0;
+    const int own = jpeg_own_pixels(jpeg, wanted, gray, reduction, image, raster, error);
+    if (own != 0)
+        return own < 0 ? own : DL2_OK;
     /* Rows that are shifted against each other can't be upsampled together. */
     if (jpeg_may_splice(cinfo) &&
         dl2_divide_up(cinfo->image_width, mcu_width) % cinfo->restart_interval == 0) {
@@ -508,7 +680,8 @@ size_t dl2_jpeg_memory(const void *state)
 {
     const struct dl2_jpeg_decoder *jpeg = state;
     size_t bytes = jpeg->arena.total + jpeg->splice.jpeg.capacity + jpeg->splice.shift.capacity +
-                   jpeg->splice.segments.capacity;
+                   jpeg->splice.segments.capacity + dl2_jpeg_baseline_memory(&jpeg->baseline) +
+                   jpeg->lines.capacity;
     for (int i = 0; i < DL2_JPEG_PLANES; i++)
         bytes += jpeg->planes[i].capacity;
     return bytes;

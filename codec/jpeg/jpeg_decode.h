@@ -5,6 +5,8 @@
 
 #include "codec/codec.h"
 #include "codec/jpeg/jpeg_arena.h"
+#include "codec/jpeg/jpeg_baseline.h"
+#include "codec/jpeg/jpeg_color.h"
 #include "codec/jpeg/jpeg_tiles.h"
 #include "codec/jpeg/jpeg_trap.h"
 
@@ -20,6 +22,11 @@ struct dl2_jpeg_decoder {
     const uint8_t *data; /* the open file */
     size_t size;
     struct dl2_bytes planes[DL2_JPEG_PLANES];
+    struct dl2_jpeg_baseline baseline;
+    const struct dl2_jpeg_color_kernels *color; /* NULL: chosen at first use */
+    struct dl2_bytes lines;
+    bool libjpeg_only;    /* DL2_JPEG=libjpeg in the environment when the arena was made */
+    uint64_t own, handed; /* images that our own decoder made, and that it handed over */
 };
 
 /* As in struct dl2_codec; the state is a struct dl2_jpeg_decoder. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What decoding a random crop of an image takes, each way that there is.
+ * What decoding a random crop of an image takes, each way that there is. JPEG is decoded by
+ * libjpeg-turbo alone (DL2_JPEG=libjpeg) and with our own decoder, in turns.
  *
  * usage: bench_decode VARIANT ROUNDS IMAGE...
  *
  * Encodes the images (any that dl2 reads) as VARIANT says, "jpeg-90" or "webp-75", JPEG at 4:2:0
  * without and with restart intervals, then decodes the same random crops (8 to 100% of the area,
  * sides 3:4 to 4:3) of all of them each way in turns, from memory, and prints microseconds of CPU
- * time an image: the best of the rounds. A reduction of 2, 4 or 8 is allowed where the crop is so
- * many times 224 pixels. Nothing is resized here.
+ * time an image: the best of the rounds, and of the two decoders' ratios the median. A reduction of
+ * 2, 4 or 8 is allowed where the crop is so many times 224 pixels. Nothing is resized here.
  */
 #include "codec/decoder.h"
 #include "common/clock.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 224 };
+enum { SIDE = 224, MAX_ROUNDS = 100 };
 
 struct sample {
     struct dl2_bytes files[2]; /* plain, tiles */
@@ -30,18 +31,26 @@ struct sample {
 struct way {
     const char *name;
     bool tiles, planes, crop, reduce;
-    double best;
+    double best[2]; /* by decoder: libjpeg alone, our own */
+    double ratios[MAX_ROUNDS];
 };
 
+#define BEST                                                                                       \
+    {                                                                                              \
+        INFINITY, INFINITY                                                                         \
+    }
+
 static struct way ways[] = {
-    {"the whole, RGB", false, false, false, false, INFINITY},
-    {"crop, RGB", false, false, true, false, INFINITY},
-    {"the same, reduced", false, false, true, true, INFINITY},
-    {"crop, RGB, from tiles", true, false, true, false, INFINITY},
-    {"crop, planes", false, true, true, false, INFINITY},
-    {"the same, reduced", false, true, true, true, INFINITY},
-    {"crop, planes, from tiles", true, true, true, false, INFINITY},
-    {"the same, reduced", true, true, true, true, INFINITY},
+    {"the whole, RGB", false, false, false, false, BEST, {0}},
+    {"crop, RGB", false, false, true, false, BEST, {0}},
+    {"the same, reduced", false, false, true, true, BEST, {0}},
+    {"crop, RGB, from tiles", true, false, true, false, BEST, {0}},
+    {"crop, planes", false, true, true, false, BEST, {0}},
+    {"the same, reduced", false, true, true, true, BEST, {0}},
+    {"crop, planes, from tiles", true, true, true, false, BEST, {0}},
+    {"the same, reduced", true, true, true, true, BEST, {0}},
+    {"the whole, planes", false, true, false, false, BEST, {0}},
+    {"the whole, planes, from tiles", true, true, false, false, BEST, {0}},
 };
 
 static void check(int status, const struct dl2_error *error)
@@ -131,6 +140,25 @@ static double run(struct dl2_decoder *decoder, const struct way *way, const stru
     return (dl2_clock_thread_cpu() - start) / (double)count;
 }
 
+/* A decoder that opens its first image under DL2_JPEG, which is when it looks. */
+static struct dl2_decoder *make_decoder(const char *by, const struct sample *sample)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_decoder *decoder;
+    struct dl2_image_info info;
+    const struct dl2_bytes *file = &sample->files[0];
+    setenv("DL2_JPEG", by, 1);
+    check(dl2_decoder_create(&decoder, &error), &error);
+    check(dl2_decoder_open(decoder, file->data, file->size, 0, &info, &error), &error);
+    return decoder;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 int main(int argc, char **argv)
 {
     char name[16];
@@ -138,41 +166,57 @@ int main(int argc, char **argv)
     const struct dl2_codec *codec = NULL;
     if (argc >= 4 && sscanf(argv[1], "%15[^-]-%d", name, &quality) == 2)
         codec = dl2_codec_find(name);
-    if (!codec) {
-        fprintf(stderr, "usage: bench_decode VARIANT ROUNDS IMAGE..., VARIANT as jpeg-90\n");
+    const int rounds = argc >= 4 ? atoi(argv[2]) : 0;
+    if (!codec || rounds < 1 || rounds > MAX_ROUNDS) {
+        fprintf(stderr,
+                "usage: bench_decode VARIANT ROUNDS IMAGE..., VARIANT as jpeg-90, "
+                "at most %d rounds\n",
+                (int)MAX_ROUNDS);
         return 2;
     }
-    const size_t count = (size_t)argc - 3;
+    const size_t count = (size_t)argc - 3, decoders = has_tiles(codec) ? 2 : 1;
     struct sample *samples = calloc(count, sizeof *samples);
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_decoder *decoder;
-    check(samples ? dl2_decoder_create(&decoder, &error) : DL2_ERR_MEMORY, &error);
     size_t bytes[2] = {0};
+    check(samples ? DL2_OK : DL2_ERR_MEMORY, &(struct dl2_error){.message = "out of memory"});
     for (size_t i = 0; i < count; i++) {
         load(argv[3 + i], codec, quality, &samples[i]);
         for (size_t j = 0; j < 2; j++)
             bytes[j] += samples[i].files[j].size;
     }
-    for (int round = 0; round < atoi(argv[2]); round++)
+    struct dl2_decoder *decoder[2] = {make_decoder("libjpeg", &samples[0]),
+                                      make_decoder("own", &samples[0])};
+    for (int round = 0; round < rounds; round++)
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-            if (ways[i].tiles && !has_tiles(codec))
+            struct way *const way = &ways[i];
+            double seconds[2] = {1, 1};
+            if (way->tiles && !has_tiles(codec))
                 continue;
-            const double seconds = run(decoder, &ways[i], samples, count);
-            ways[i].best = seconds < ways[i].best ? seconds : ways[i].best;
+            for (size_t j = 0; j < decoders; j++) {
+                seconds[j] = run(decoder[j], way, samples, count);
+                way->best[j] = seconds[j] < way->best[j] ? seconds[j] : way->best[j];
+            }
+            way->ratios[round] = seconds[0] / seconds[1];
         }
     printf("%zu images, %.1f kB each", count, 1e-3 * (double)bytes[0] / (double)count);
     if (has_tiles(codec))
         printf(", with tiles %.1f kB (%+.2f%%)", 1e-3 * (double)bytes[1] / (double)count,
                100 * ((double)bytes[1] / (double)bytes[0] - 1));
-    printf("\n");
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (ways[i].best < INFINITY)
-            printf("%-44s %6.0f us  %5.2f\n", ways[i].name, 1e6 * ways[i].best,
-                   ways[0].best / ways[i].best);
+    printf("\n%-32s %10s%s\n", "", "us", decoders > 1 ? "     own us  ratio" : "");
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct way *const way = &ways[i];
+        if (way->best[0] == INFINITY)
+            continue;
+        printf("%-32s %10.0f", way->name, 1e6 * way->best[0]);
+        qsort(way->ratios, (size_t)rounds, sizeof(double), compare_doubles);
+        if (decoders > 1)
+            printf(" %10.0f  %5.2f", 1e6 * way->best[1], way->ratios[rounds / 2]);
+        printf("\n");
+    }
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < 2; j++)
             dl2_bytes_free(&samples[i].files[j]);
     free(samples);
-    dl2_decoder_destroy(decoder);
+    for (size_t j = 0; j < 2; j++)
+        dl2_decoder_destroy(decoder[j]);
     return 0;
 }

@@ -6,11 +6,13 @@ expect 0 "$builddir/tests/codec/make_corpus" "$work/corpus"
 cd "$work" || exit 99
 DL2_FUZZ_SECONDS=4; export DL2_FUZZ_SECONDS
 for folder in corpus/*; do
-    target=fuzz_image
-    [ "$folder" = corpus/exif ] && target=fuzz_exif
-    [ "$folder" = corpus/jpeg_tiles ] && target=fuzz_jpeg_tiles
-    "$builddir/tests/codec/$target" -runs=0 "$folder" || {
-        cp fuzz-crash-* crash-* "$builddir/tests/codec/" 2>/dev/null
-        fail "$folder (the input that did it is in $builddir/tests/codec)"
-    }
+    targets=fuzz_image
+    [ "$folder" = corpus/exif ] && targets=fuzz_exif
+    [ "$folder" = corpus/jpeg_tiles ] && targets="fuzz_jpeg_tiles fuzz_jpeg"
+    for target in $targets; do
+        "$builddir/tests/codec/$target" -runs=0 "$folder" || {
+            cp fuzz-crash-* crash-* "$builddir/tests/codec/" 2>/dev/null
+            fail "$folder (the input that did it is in $builddir/tests/codec)"
+        }
+    done
 done

@@ -21,6 +21,11 @@ check_PROGRAMS += tests/codec/fuzz_jpeg_tiles
 tests_codec_fuzz_jpeg_tiles_SOURCES = tests/codec/fuzz_jpeg_tiles.c
 tests_codec_fuzz_jpeg_tiles_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_codec_fuzz_jpeg_tiles_LDADD = $(FUZZ_LIBS) libcodec.la
+check_PROGRAMS += tests/codec/fuzz_jpeg
+tests_codec_fuzz_jpeg_SOURCES = tests/codec/fuzz_jpeg.c tests/codec/jpeg_compare.c tests/codec/jpeg_compare.h
+tests_codec_fuzz_jpeg_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
+tests_codec_fuzz_jpeg_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_codec_fuzz_jpeg_LDADD = $(FUZZ_LIBS) libcodec.la
 endif
 TESTS += tests/codec/fuzz_image.sh tests/codec/parts.sh
 EXTRA_DIST += tests/codec/fuzz_image.sh tests/codec/parts.sh tests/codec/gen_ht.sh
@@ -32,6 +37,13 @@ tests_codec_test_jxl_SOURCES = tests/codec/test_jxl.c tests/codec/sample_files.c
 tests_codec_test_jxl_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_jxl_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
 TESTS += tests/codec/test_jxl
+endif
+if HAVE_JPEG
+check_PROGRAMS += tests/codec/test_jpeg
+tests_codec_test_jpeg_SOURCES = tests/codec/test_jpeg.c tests/codec/jpeg_compare.c tests/codec/jpeg_compare.h tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_jpeg_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
+tests_codec_test_jpeg_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
+TESTS += tests/codec/test_jpeg
 endif
 check_PROGRAMS += tests/codec/test_codec
 tests_codec_test_codec_SOURCES = tests/codec/test_codec.c tests/codec/sample_files.c tests/codec/sample_files.h

@@ -68,7 +68,7 @@ static void save_encoded(const struct dl2_codec *codec)
 }
 
 #ifdef HAVE_JPEG
-/* For fuzz_jpeg_tiles: a choice of rectangle in eight bytes, then a file. */
+/* For fuzz_jpeg_tiles and fuzz_jpeg: a choice of rectangle in eight bytes, then a file. */
 static void save_tiles(void)
 {
     static const struct {
@@ -82,6 +82,11 @@ static void save_tiles(void)
         {300, 40, 3, "444", "tiles", {200, 0, 9, 0, 30, 80, 2, 1}},
         {290, 50, 1, NULL, "tiles", {10, 0, 20, 0, 100, 200, 0, 3}},
         {100, 90, 3, "420", "none", {50, 0, 50, 0, 90, 90, 0, 0}},
+        {120, 90, 3, "420", "tiles", {0, 0, 0, 0, 255, 255, 0, 4 + 1 + 8}},
+        {90, 60, 3, "444", "none", {0, 0, 0, 0, 255, 255, 0, 4 + 1 + 16}},
+        {70, 50, 1, NULL, "none", {0, 0, 0, 0, 255, 255, 1, 4}},
+        {140, 64, 3, "422", "none", {0, 0, 0, 0, 255, 255, 2, 4 + 8}},
+        {130, 64, 3, "420", "none", {0, 0, 0, 0, 255, 255, 3, 4 + 16}},
     };
     const struct dl2_codec *jpeg = dl2_codec_find("jpeg");
     struct dl2_image image = DL2_IMAGE_INIT;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "codec/jpeg/jpeg_inverse.h"
+
+#include <immintrin.h>
+
+typedef __m512i vector;
+#define OP(name)   _mm512_##name
+#define BITS(name) _mm512_##name##_si512
+
+#include "codec/jpeg/jpeg_inverse_simd.inc"
+
+/* Four 128-bit lanes of each of four vectors: r[i] gets lane i of a, b, c, d. */
+static inline __attribute__((always_inline)) void transpose_lanes(vector a, vector b, vector c,
+                                                                  vector d, vector r[4])
+{
+    const vector ab_low = _mm512_shuffle_i32x4(a, b, 0x44),
+                 ab_high = _mm512_shuffle_i32x4(a, b, 0xee);
+    const vector cd_low = _mm512_shuffle_i32x4(c, d, 0x44),
+                 cd_high = _mm512_shuffle_i32x4(c, d, 0xee);
+    r[0] = _mm512_shuffle_i32x4(ab_low, cd_low, 0x88);
+    r[1] = _mm512_shuffle_i32x4(ab_low, cd_low, 0xdd);
+    r[2] = _mm512_shuffle_i32x4(ab_high, cd_high, 0x88);
+    r[3] = _mm512_shuffle_i32x4(ab_high, cd_high, 0xdd);
+}
+
+/* Row by row of four blocks, in natural order. Takes the coefficients away. */
+static inline __attribute__((always_inline)) void
+load_rows(const struct dl2_jpeg_inverse_job *blocks, vector r[8])
+{
+    const __m256i *const zigzag = (const __m256i *)(const void *)dl2_jpeg_zigzag;
+    const vector first = _mm512_cvtepu8_epi16(_mm256_loadu_si256(zigzag));
+    const vector second = _mm512_cvtepu8_epi16(_mm256_loadu_si256(zigzag + 1));
+    vector low[4], high[4];
+    for (int i = 0; i < 4; i++) {
+        const vector a = _mm512_load_si512(blocks[i].coefficients);
+        const vector b = _mm512_load_si512(blocks[i].coefficients + 32);
+        low[i] = _mm512_permutex2var_epi16(a, first, b);
+        high[i] = _mm512_permutex2var_epi16(a, second, b);
+    }
+    for (int i = 0; i < 4; i++) {
+        _mm512_store_si512(blocks[i].coefficients, _mm512_setzero_si512());
+        _mm512_store_si512(blocks[i].coefficients + 32, _mm512_setzero_si512());
+    }
+    transpose_lanes(low[0], low[1], low[2], low[3], r);
+    transpose_lanes(high[0], high[1], high[2], high[3], r + 4);
+}
+
+static inline __attribute__((always_inline)) void store_rows(__m128i rows, uint8_t *out,
+                                                             size_t stride)
+{
+    _mm_storel_epi64((__m128i *)(void *)out, rows);
+    _mm_storeh_pd((double *)(void *)(out + stride), _mm_castsi128_pd(rows));
+}
+
+static bool inverse_8_avx512(const struct dl2_jpeg_inverse_job *blocks, const uint16_t *steps,
+                             size_t stride)
+{
+    vector r[8], rows[4];
+    load_rows(blocks, r);
+    for (int i = 0; i < 8; i++)
+        r[i] = _mm512_mullo_epi16(r[i], _mm512_broadcast_i32x4(_mm_loadu_si128(
+                                            (const __m128i *)(const void *)(steps + 8 * i))));
+    const bool good = !_mm512_test_epi16_mask(_mm512_abs_epi16(r[0]),
+                                              _mm512_set1_epi16((int16_t)-DL2_JPEG_ROW_LIMIT));
+    islow_pass(r, 11);
+    transpose_words(r);
+    islow_pass(r, 18);
+    columns_to_rows(r, rows);
+    for (size_t i = 0; i < 4; i++) {
+        const size_t at = 2 * i * stride;
+        store_rows(_mm512_castsi512_si128(rows[i]), blocks[0].out + at, stride);
+        store_rows(_mm512_extracti32x4_epi32(rows[i], 1), blocks[1].out + at, stride);
+        store_rows(_mm512_extracti32x4_epi32(rows[i], 2), blocks[2].out + at, stride);
+        store_rows(_mm512_extracti32x4_epi32(rows[i], 3), blocks[3].out + at, stride);
+    }
+    return good;
+}
+
+const struct dl2_jpeg_kernels dl2_jpeg_kernels_avx512 = {
+    .name = "avx512",
+    .lanes = {1, 1, 1, 4},
+    .inverse = {dl2_jpeg_inverse_1, dl2_jpeg_inverse_2, dl2_jpeg_inverse_4, inverse_8_avx512},
+};
