@@ -40,9 +40,11 @@ load_rows(const struct dl2_jpeg_inverse_job *blocks, vector r[8])
     vector z[8];
     __m128i *const a = (__m128i *)(void *)blocks[0].coefficients;
     __m128i *const b = (__m128i *)(void *)blocks[1].coefficients;
+#pragma GCC unroll 8
     for (int i = 0; i < 8; i++)
         z[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128(a + i)),
                                        _mm_load_si128(b + i), 1);
+#pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
         _mm_store_si128(a + i, _mm_setzero_si128());
         _mm_store_si128(b + i, _mm_setzero_si128());
@@ -68,6 +70,7 @@ static bool inverse_8_avx2(const struct dl2_jpeg_inverse_job *blocks, const uint
 {
     vector r[8], rows[4];
     load_rows(blocks, r);
+#pragma GCC unroll 8
     for (int i = 0; i < 8; i++)
         r[i] = _mm256_mullo_epi16(r[i], _mm256_broadcastsi128_si256(_mm_loadu_si128(
                                             (const __m128i *)(const void *)(steps + 8 * i))));
@@ -78,6 +81,7 @@ static bool inverse_8_avx2(const struct dl2_jpeg_inverse_job *blocks, const uint
     islow_pass(r, 18);
     columns_to_rows(r, rows);
     uint8_t *a = blocks[0].out, *b = blocks[1].out;
+#pragma GCC unroll 8
     for (int i = 0; i < 4; i++, a += 2 * stride, b += 2 * stride) {
         const __m128i low = _mm256_castsi256_si128(rows[i]);
         const __m128i high = _mm256_extracti128_si256(rows[i], 1);

@@ -31,12 +31,14 @@ load_rows(const struct dl2_jpeg_inverse_job *blocks, vector r[8])
     const vector first = _mm512_cvtepu8_epi16(_mm256_loadu_si256(zigzag));
     const vector second = _mm512_cvtepu8_epi16(_mm256_loadu_si256(zigzag + 1));
     vector low[4], high[4];
+#pragma GCC unroll 8
     for (int i = 0; i < 4; i++) {
         const vector a = _mm512_load_si512(blocks[i].coefficients);
         const vector b = _mm512_load_si512(blocks[i].coefficients + 32);
         low[i] = _mm512_permutex2var_epi16(a, first, b);
         high[i] = _mm512_permutex2var_epi16(a, second, b);
     }
+#pragma GCC unroll 8
     for (int i = 0; i < 4; i++) {
         _mm512_store_si512(blocks[i].coefficients, _mm512_setzero_si512());
         _mm512_store_si512(blocks[i].coefficients + 32, _mm512_setzero_si512());
@@ -57,6 +59,7 @@ static bool inverse_8_avx512(const struct dl2_jpeg_inverse_job *blocks, const ui
 {
     vector r[8], rows[4];
     load_rows(blocks, r);
+#pragma GCC unroll 8
     for (int i = 0; i < 8; i++)
         r[i] = _mm512_mullo_epi16(r[i], _mm512_broadcast_i32x4(_mm_loadu_si128(
                                             (const __m128i *)(const void *)(steps + 8 * i))));
@@ -66,6 +69,7 @@ static bool inverse_8_avx512(const struct dl2_jpeg_inverse_job *blocks, const ui
     transpose_words(r);
     islow_pass(r, 18);
     columns_to_rows(r, rows);
+#pragma GCC unroll 8
     for (size_t i = 0; i < 4; i++) {
         const size_t at = 2 * i * stride;
         store_rows(_mm512_castsi512_si128(rows[i]), blocks[0].out + at, stride);
