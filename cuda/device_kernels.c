@@ -204,6 +204,17 @@ void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, 
                  "the optimiser");
 }
 
+void dl2_cuda_clip_gradients(struct dl2_device *device, float *gradient, size_t count, float limit)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda) && dl2_cuda_grow(cuda, &cuda->partials, DL2_GPU_CLIP_PARTIALS * sizeof(float),
+                                    "partial sums", &device->failure) == DL2_OK)
+        launched(cuda,
+                 dl2_gpu_clip_gradients(gradient, count, limit, cuda->ranks, cuda->partials.memory,
+                                        cuda->state, cuda->stream),
+                 "the norm of gradients");
+}
+
 void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
                        const float *gradient, float *momentum, size_t count, bool decays,
                        bool nesterov)
@@ -225,6 +236,18 @@ void dl2_cuda_adamw_step(struct dl2_device *device, float *weights, void *lowere
         launched(cuda,
                  dl2_gpu_adamw(device->element, weights, lowered, gradient, first, second, count,
                                decays, cuda->ranks, cuda->state, cuda->stream),
+                 "the optimiser");
+}
+
+void dl2_cuda_rmsprop_step(struct dl2_device *device, float *weights, void *lowered,
+                           const float *gradient, float *momentum, float *second, size_t count,
+                           bool decays)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    if (well(cuda))
+        launched(cuda,
+                 dl2_gpu_rmsprop(device->element, weights, lowered, gradient, momentum, second,
+                                 count, decays, cuda->ranks, cuda->state, cuda->stream),
                  "the optimiser");
 }
 

@@ -25,6 +25,7 @@ struct dl2_gpu_state {
     struct dl2_step_numbers numbers;
     float correction1, correction2; /* of AdamW's moments; see dl2_gpu_set_numbers() */
     struct dl2_loss_scale loss_scale;
+    float clip;        /* factor of this update's gradients, see dl2_gpu_clip_gradients() */
     uint32_t dynamic;  /* the loss scale moves */
     uint32_t overflow; /* a gradient of this update isn't finite */
 };
@@ -63,6 +64,11 @@ int dl2_gpu_noise(enum dl2_element element, void *to, size_t count, struct CUstr
 
 int dl2_gpu_check_gradients(const float *gradient, size_t count, struct dl2_gpu_state *state,
                             struct CUstream_st *stream);
+/* `partials`: scratch of DL2_GPU_CLIP_PARTIALS numbers. */
+enum { DL2_GPU_CLIP_PARTIALS = 512 };
+int dl2_gpu_clip_gradients(float *gradient, size_t count, float limit, unsigned ranks,
+                           float *partials, struct dl2_gpu_state *state,
+                           struct CUstream_st *stream);
 /* `lowered` may be NULL. */
 int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const float *gradient,
                 float *momentum, size_t count, bool decays, bool nesterov, unsigned ranks,
@@ -70,6 +76,9 @@ int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const f
 int dl2_gpu_adamw(enum dl2_element element, float *weights, void *lowered, const float *gradient,
                   float *first, float *second, size_t count, bool decays, unsigned ranks,
                   const struct dl2_gpu_state *state, struct CUstream_st *stream);
+int dl2_gpu_rmsprop(enum dl2_element element, float *weights, void *lowered, const float *gradient,
+                    float *momentum, float *second, size_t count, bool decays, unsigned ranks,
+                    const struct dl2_gpu_state *state, struct CUstream_st *stream);
 int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream);
 int dl2_gpu_move_average(float *average, const float *values, size_t count,
                          const struct dl2_gpu_state *state, struct CUstream_st *stream);

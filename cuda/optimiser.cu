@@ -89,6 +89,85 @@ template <class T> struct adamw {
     }
 };
 
+template <class T> struct rmsprop {
+    float *weights, *momentum, *second;
+    const float *gradient;
+    T *lowered; /* may be NULL */
+    bool decays;
+    unsigned ranks;
+    const struct dl2_gpu_state *state;
+    template <int N> __device__ void run(size_t i) const
+    {
+        if (state->overflow)
+            return;
+        float share = (float)(1 / (state->loss_scale.scale * ranks));
+        float decay = decays ? state->numbers.weight_decay : 0, rate = state->numbers.rate;
+        float beta = state->numbers.momentum, beta2 = state->numbers.beta2;
+        float epsilon = state->numbers.epsilon;
+        float w[N], g[N], m[N], v[N];
+        load<N>(weights + i, w);
+        load<N>(gradient + i, g);
+        load<N>(momentum + i, m);
+        load<N>(second + i, v);
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            g[k] = g[k] * share + decay * w[k];
+            v[k] = beta2 * v[k] + (1 - beta2) * g[k] * g[k];
+            m[k] = beta * m[k] + g[k] / (sqrtf(v[k]) + epsilon);
+            w[k] -= rate * m[k];
+        }
+        store<N>(weights + i, w);
+        store<N>(momentum + i, m);
+        store<N>(second + i, v);
+        if (lowered)
+            store<N>(lowered + i, w);
+    }
+};
+
+/* One sum of squares a block. */
+__global__ void __launch_bounds__(THREADS)
+    sum_squares(const float *gradient, size_t count, float *partials)
+{
+    __shared__ double shared[THREADS];
+    double sum = 0;
+    for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < count;
+         i += (size_t)gridDim.x * THREADS)
+        sum += (double)gradient[i] * gradient[i];
+    sum = block_sum(sum, shared);
+    if (!threadIdx.x)
+        partials[blockIdx.x] = (float)sum;
+}
+
+__global__ void __launch_bounds__(THREADS)
+    find_clip(const float *partials, unsigned blocks, float limit, unsigned ranks,
+              struct dl2_gpu_state *state)
+{
+    __shared__ double shared[THREADS];
+    double sum = 0;
+    for (unsigned b = threadIdx.x; b < blocks; b += THREADS)
+        sum += partials[b];
+    sum = block_sum(sum, shared);
+    if (!threadIdx.x)
+        state->clip = (float)(limit / (sqrt(sum) / (state->loss_scale.scale * ranks) + 1e-6));
+}
+
+struct clip {
+    float *gradient;
+    const struct dl2_gpu_state *state;
+    template <int N> __device__ void run(size_t i) const
+    {
+        const float factor = state->clip;
+        float g[N];
+        if (factor >= 1)
+            return;
+        load<N>(gradient + i, g);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            g[k] *= factor;
+        store<N>(gradient + i, g);
+    }
+};
+
 struct move_average {
     float *average;
     const float *values;
@@ -198,6 +277,49 @@ int dl2_gpu_adamw(enum dl2_element element, float *weights, void *lowered, const
     set_up_adamw<T>(weights, lowered, gradient, first, second, count, decays, ranks, state, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
+}
+
+template <class T>
+static int set_up_rmsprop(float *weights, void *lowered, const float *gradient, float *momentum,
+                          float *second, size_t count, bool decays, unsigned ranks,
+                          const struct dl2_gpu_state *state, cudaStream_t stream)
+{
+    aligner<wide<T>::N> a;
+    a.see(weights, sizeof *weights);
+    a.see(gradient, sizeof *gradient);
+    a.see(momentum, sizeof *momentum);
+    a.see(second, sizeof *second);
+    if (lowered)
+        a.see(lowered, sizeof(T));
+    return run_each(
+        rmsprop<T>{weights, momentum, second, gradient, (T *)lowered, decays, ranks, state}, a,
+        count, stream);
+}
+
+int dl2_gpu_rmsprop(enum dl2_element element, float *weights, void *lowered, const float *gradient,
+                    float *momentum, float *second, size_t count, bool decays, unsigned ranks,
+                    const struct dl2_gpu_state *state, struct CUstream_st *stream)
+{
+#define CALL(T)                                                                                    \
+    set_up_rmsprop<T>(weights, lowered, gradient, momentum, second, count, decays, ranks, state,   \
+                      stream)
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+int dl2_gpu_clip_gradients(float *gradient, size_t count, float limit, unsigned ranks,
+                           float *partials, struct dl2_gpu_state *state, struct CUstream_st *stream)
+{
+    const size_t most = DL2_GPU_CLIP_PARTIALS, needed = (count + THREADS - 1) / THREADS;
+    const unsigned blocks = (unsigned)(needed < most ? needed : most);
+    aligner<4> a;
+    a.see(gradient, sizeof *gradient);
+    if (!count)
+        return cudaSuccess;
+    int status = DL2_LAUNCH(sum_squares, blocks, THREADS, stream, gradient, count, partials);
+    if (status == cudaSuccess)
+        status = DL2_LAUNCH(find_clip, 1, THREADS, stream, partials, blocks, limit, ranks, state);
+    return status == cudaSuccess ? run_each(clip{gradient, state}, a, count, stream) : status;
 }
 
 int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream)

@@ -17,6 +17,8 @@ struct elementwise {
     size_t count;
     bool decays, nesterov;
     const struct dl2_adamw *adamw;
+    const struct dl2_rmsprop *rmsprop;
+    double *sums; /* one of each part */
 };
 
 static void cpu_activate_part(void *context, unsigned part, size_t begin, size_t end)
@@ -178,6 +180,70 @@ void dl2_cpu_adamw_step(struct dl2_device *device, float *weights, void *lowered
     (void)lowered;
     cpu->version++;
     dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_adamw_part, &e);
+}
+
+static void cpu_rmsprop_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->rmsprop(e->y + begin, e->a + begin, e->z + begin, e->second + begin,
+                             end - begin, e->rmsprop);
+}
+
+void dl2_cpu_rmsprop_step(struct dl2_device *device, float *weights, void *lowered,
+                          const float *gradient, float *momentum, float *second, size_t count,
+                          bool decays)
+{
+    struct dl2_cpu *cpu = (struct dl2_cpu *)device;
+    const struct dl2_step_numbers *numbers = &device->numbers;
+    const struct dl2_rmsprop rmsprop = {
+        .share = 1 / (float)dl2_world_size(device->world),
+        .rate = numbers->rate,
+        .decay = decays ? numbers->weight_decay : 0,
+        .momentum = numbers->momentum,
+        .beta2 = numbers->beta2,
+        .epsilon = numbers->epsilon,
+    };
+    struct elementwise e = {.cpu = cpu,
+                            .a = gradient,
+                            .y = weights,
+                            .z = momentum,
+                            .second = second,
+                            .rmsprop = &rmsprop};
+    (void)lowered;
+    cpu->version++;
+    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_rmsprop_part, &e);
+}
+
+static void cpu_squares_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    e->sums[part] = e->cpu->kernels->squares(e->a + begin, end - begin);
+}
+
+static void cpu_multiply_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    (void)part;
+    e->cpu->kernels->multiply(e->y + begin, end - begin, e->rate);
+}
+
+void dl2_cpu_clip_gradients(struct dl2_device *device, float *gradient, size_t count, float limit)
+{
+    struct dl2_cpu *cpu = (struct dl2_cpu *)device;
+    if (!dl2_cpu_reserve_partials(cpu, 1)) {
+        if (!device->failure.status)
+            dl2_cpu_out_of_memory(&device->failure, "the norm of gradients");
+        return;
+    }
+    struct elementwise e = {.cpu = cpu, .a = gradient, .y = gradient, .sums = cpu->partials};
+    const unsigned parts = dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_squares_part, &e);
+    double sum = 0;
+    for (unsigned part = 0; part < parts; part++)
+        sum += e.sums[part];
+    e.rate = (float)(limit / (sqrt(sum) / dl2_world_size(device->world) + 1e-6));
+    if (!(e.rate >= 1))
+        dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_multiply_part, &e);
 }
 
 static void cpu_move_average_part(void *context, unsigned part, size_t begin, size_t end)

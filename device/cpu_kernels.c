@@ -439,6 +439,35 @@ static void adamw(float *weights, const float *gradient, float *first, float *se
     }
 }
 
+static void rmsprop(float *weights, const float *gradient, float *momentum, float *second,
+                    size_t count, const struct dl2_rmsprop *numbers)
+{
+    const struct dl2_rmsprop n = *numbers;
+#pragma omp simd
+    for (size_t i = 0; i < count; i++) {
+        const float g = n.share * gradient[i] + n.decay * weights[i];
+        second[i] = n.beta2 * second[i] + (1 - n.beta2) * g * g;
+        momentum[i] = n.momentum * momentum[i] + g / (sqrtf(second[i]) + n.epsilon);
+        weights[i] -= n.rate * momentum[i];
+    }
+}
+
+static double squares(const float *x, size_t count)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < count; i++)
+        sum += (double)x[i] * x[i];
+    return sum;
+}
+
+static void multiply(float *x, size_t count, float factor)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++)
+        x[i] *= factor;
+}
+
 static void move_average(float *average, const float *values, size_t count, float moves)
 {
 #pragma omp simd
@@ -466,5 +495,8 @@ const struct dl2_cpu_kernels DL2_CPU_KERNELS = {
     .ingest_mixed = ingest_mixed,
     .sgd = sgd,
     .adamw = adamw,
+    .rmsprop = rmsprop,
+    .squares = squares,
+    .multiply = multiply,
     .move_average = move_average,
 };

@@ -40,6 +40,11 @@ struct dl2_adamw {
     float share, rate, decay, beta1, beta2, epsilon, correction1, correction2;
 };
 
+/* See rmsprop_step() in device.h. */
+struct dl2_rmsprop {
+    float share, rate, decay, momentum, beta2, epsilon;
+};
+
 struct dl2_cpu_kernels {
     const char *name;
 
@@ -96,6 +101,10 @@ struct dl2_cpu_kernels {
                 float rate, float beta, float decay, int nesterov);
     void (*adamw)(float *weights, const float *gradient, float *first, float *second, size_t count,
                   const struct dl2_adamw *numbers);
+    void (*rmsprop)(float *weights, const float *gradient, float *momentum, float *second,
+                    size_t count, const struct dl2_rmsprop *numbers);
+    double (*squares)(const float *x, size_t count); /* their sum */
+    void (*multiply)(float *x, size_t count, float factor);
     /* average += moves * (values - average) */
     void (*move_average)(float *average, const float *values, size_t count, float moves);
 };

@@ -50,7 +50,7 @@ struct dl2_step_numbers {
     float lambda;  /* mixup's weight of the sample itself, 0 to 1 */
     float scale;   /* factor of the loss */
     float rate, momentum, weight_decay;
-    float beta2, epsilon; /* AdamW's; its beta1 is `momentum` */
+    float beta2, epsilon; /* AdamW's, whose beta1 is `momentum`; beta2 is RMSprop's alpha */
     uint64_t update;      /* number of this update, from 1 */
     float average_decay;  /* the part of a moving average that an update keeps */
 };
@@ -435,12 +435,16 @@ struct dl2_device_class {
      * settings. `lowered`, NULL where the device's elements are float32, receives the new weights
      * for layers to read.
      *
-     * An update is check_gradients() over all gradients, sgd_step() or adamw_step() over all of
-     * them in parts, end_update(). With a loss scale, gradients that aren't finite make the steps
-     * do nothing, and a dynamic scale moves: halved then, doubled after 2000 updates without. Both
-     * are optional: NULL on devices without loss scales.
+     * An update is check_gradients() over all gradients, clip_gradients() over all where they are
+     * clipped, a step over all of them in parts, end_update(). With a loss scale, gradients that
+     * aren't finite make the steps do nothing, and a dynamic scale moves: halved then, doubled after
+     * 2000 updates without. check_gradients() and end_update() are optional: NULL on devices without
+     * loss scales.
      */
     void (*check_gradients)(struct dl2_device *device, const float *gradient, size_t count);
+    /* torch.nn.utils.clip_grad_norm_: multiplies the gradients by min(1, limit / (n + 1e-6)), in
+     * place, where n is the 2-norm of gradient / (loss scale * ranks). limit > 0. */
+    void (*clip_gradients)(struct dl2_device *device, float *gradient, size_t count, float limit);
     void (*sgd_step)(struct dl2_device *device, float *weights, void *lowered,
                      const float *gradient, float *momentum, size_t count, bool decays,
                      bool nesterov);
@@ -453,6 +457,14 @@ struct dl2_device_class {
     void (*adamw_step)(struct dl2_device *device, float *weights, void *lowered,
                        const float *gradient, float *first, float *second, size_t count,
                        bool decays);
+    /*
+     * torch.optim.RMSprop (Tieleman, Hinton 2012), not centred: g = gradient / (loss scale * ranks)
+     * + decay * w; v = beta2 * v + (1 - beta2) * g^2; m = momentum * m + g / (sqrt(v) + epsilon);
+     * w -= rate * m. m and v start as zero. All else as sgd_step().
+     */
+    void (*rmsprop_step)(struct dl2_device *device, float *weights, void *lowered,
+                         const float *gradient, float *momentum, float *second, size_t count,
+                         bool decays);
     void (*end_update)(struct dl2_device *device);
     /* average += (1 - numbers.average_decay) * (values - average): torch.lerp's form, by which
      * averages of what stays the same do so too. */

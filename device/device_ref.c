@@ -1001,6 +1001,19 @@ static void ref_check_gradients(struct dl2_device *device, const float *gradient
         ref->finite &= isfinite(gradient[i]) != 0;
 }
 
+static void ref_clip_gradients(struct dl2_device *device, float *gradient, size_t count,
+                               float limit)
+{
+    const struct ref *ref = (struct ref *)device;
+    const double share = 1 / (ref->scale.scale * dl2_world_size(device->world));
+    double squares = 0;
+    for (size_t i = 0; i < count; i++)
+        squares += (double)gradient[i] * gradient[i];
+    const double factor = limit / (sqrt(squares) * share + 1e-6);
+    for (size_t i = 0; !(factor >= 1) && i < count; i++)
+        gradient[i] *= (float)factor;
+}
+
 static void ref_sgd_step(struct dl2_device *device, float *weights, void *lowered,
                          const float *gradient, float *momentum, size_t count, bool decays,
                          bool nesterov)
@@ -1037,6 +1050,24 @@ static void ref_adamw_step(struct dl2_device *device, float *weights, void *lowe
         const float step = first[i] / correction1;
         const float scale = sqrtf(second[i] / correction2) + numbers->epsilon;
         weights[i] -= numbers->rate * (decay * weights[i] + step / scale);
+        if (lowered)
+            ref_set(device->element, lowered, i, weights[i]);
+    }
+}
+
+static void ref_rmsprop_step(struct dl2_device *device, float *weights, void *lowered,
+                             const float *gradient, float *momentum, float *second, size_t count,
+                             bool decays)
+{
+    const struct ref *ref = (struct ref *)device;
+    const struct dl2_step_numbers *numbers = &device->numbers;
+    const float decay = decays ? numbers->weight_decay : 0;
+    const float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
+    for (size_t i = 0; ref->finite && i < count; i++) {
+        const float g = gradient[i] * share + decay * weights[i];
+        second[i] = numbers->beta2 * second[i] + (1 - numbers->beta2) * g * g;
+        momentum[i] = numbers->momentum * momentum[i] + g / (sqrtf(second[i]) + numbers->epsilon);
+        weights[i] -= numbers->rate * momentum[i];
         if (lowered)
             ref_set(device->element, lowered, i, weights[i]);
     }
@@ -1151,8 +1182,10 @@ const struct dl2_device_class dl2_device_ref = {
     .loss_free = ref_loss_free,
     .loss_run = ref_loss_run,
     .check_gradients = ref_check_gradients,
+    .clip_gradients = ref_clip_gradients,
     .sgd_step = ref_sgd_step,
     .adamw_step = ref_adamw_step,
+    .rmsprop_step = ref_rmsprop_step,
     .end_update = ref_end_update,
     .move_average = ref_move_average,
     .lower = ref_lower,

@@ -380,6 +380,77 @@ static void adamw(enum dl2_element element)
     }
 }
 
+static void rmsprop(enum dl2_element element)
+{
+    for (int variant = 0; variant < 4; variant++) {
+        const bool decays = variant & 1;
+        const size_t n = variant & 2 ? 777 : 4096, misfit = variant & 2 ? 5 : 0;
+        const bool lowers = !(variant & 2 && element == DL2_ELEMENT_F32);
+        const struct dl2_step_numbers numbers = {.rate = 0.01f,
+                                                 .momentum = 0.9f,
+                                                 .beta2 = 0.99f,
+                                                 .epsilon = 1e-4f,
+                                                 .weight_decay = 0.1f};
+        float *w = fresh(n), *g = fresh(n), *m = fresh(n), *v = fresh(n);
+        memset(m, 0, n * sizeof *m);
+        memset(v, 0, n * sizeof *v);
+        float *gw = copy_of(w, n, misfit), *gm = copy_of(m, n, misfit);
+        float *gv = copy_of(v, n, misfit), *gg = copy_of(g, n, misfit);
+        void *image = room(element, n, misfit);
+        for (size_t i = 0; i < n; i++)
+            gg[i] *= 256 * 2; /* a loss scale of 256, two ranks */
+        *state = (struct dl2_gpu_state){.loss_scale.scale = 256};
+        ref->ops->set_numbers(ref, &numbers);
+        RUN(dl2_gpu_set_numbers(state, &numbers, NULL));
+        for (int step = 0; step < 3; step++) {
+            const bool spoilt = step == 1; /* left out */
+            const float whole = gg[n - 1];
+            gg[n - 1] = spoilt ? NAN : whole;
+            if (!spoilt)
+                ref->ops->rmsprop_step(ref, w, NULL, g, m, v, n, decays);
+            RUN(dl2_gpu_check_gradients(gg, n, state, NULL));
+            RUN(dl2_gpu_rmsprop(element, gw, lowers ? image : NULL, gg, gm, gv, n, decays, 2, state,
+                                NULL));
+            RUN(dl2_gpu_end_update(state, NULL));
+            gg[n - 1] = whole;
+            near("RMSprop's weights", DL2_ELEMENT_F32, gw, w, n, 1);
+            near("RMSprop's momenta", DL2_ELEMENT_F32, gm, m, n, 1);
+            near("RMSprop's means of squares", DL2_ELEMENT_F32, gv, v, n, 1);
+            if (lowers)
+                near("lowered weights", element, image, w, n, 1);
+        }
+        free_all();
+    }
+}
+
+static void clip(enum dl2_element element)
+{
+    (void)element; /* float32, all of it */
+    static const size_t sizes[] = {1, 255, 4096, 256 * DL2_GPU_CLIP_PARTIALS + 777};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int misfit = 0; misfit < 6; misfit += 5) {
+            const size_t n = sizes[i];
+            float *g = fresh(n), *gg = copy_of(g, n, (size_t)misfit);
+            float *partials = fresh(DL2_GPU_CLIP_PARTIALS);
+            double squares = 0;
+            for (size_t k = 0; k < n; k++) {
+                squares += (double)g[k] * g[k];
+                gg[k] *= 256 * 2; /* a loss scale of 256, two ranks */
+            }
+            *state = (struct dl2_gpu_state){.loss_scale.scale = 256};
+            const float norm = (float)sqrt(squares);
+            RUN(dl2_gpu_clip_gradients(gg, n, 1.01f * norm, 2, partials, state, NULL));
+            for (size_t k = 0; k < n; k++)
+                g[k] *= 256 * 2;
+            equal("gradients within the limit", gg, g, n);
+            RUN(dl2_gpu_clip_gradients(gg, n, norm / 8, 2, partials, state, NULL));
+            for (size_t k = 0; k < n; k++)
+                g[k] /= 8;
+            near("clipped gradients", DL2_ELEMENT_F32, gg, g, n, 1);
+            free_all();
+        }
+}
+
 static void average(enum dl2_element element)
 {
     (void)element; /* float32, all of it */
@@ -924,6 +995,8 @@ int main(void)
         {"dropout", dropout},
         {"optimiser", optimiser},
         {"adamw", adamw},
+        {"rmsprop", rmsprop},
+        {"clip", clip},
         {"loss_scale", loss_scale},
         {"average", average},
         {"ingest", ingest},

@@ -40,6 +40,8 @@ wide 'each.*4gelu' 1 1
 wide 'each.*13gelu_backward' 2 1
 wide 'each.*3sgd' 3 3
 wide 'each.*5adamw' 4 4
+wide 'each.*7rmsprop' 4 4
+wide 'each.*4clip' 1 1
 wide 'each.*15check_gradients' 1 0
 wide 'map_rowsILi[48].*(10norm_apply|18norm_backward_data)' 2 1
 wide 'sum_rowsI.*Li[48]ELi2' 2 0

@@ -1135,7 +1135,7 @@ static void ingest(void **state)
         }
 }
 
-enum optimiser { SGD, NESTEROV, ADAMW, OPTIMISERS };
+enum optimiser { SGD, NESTEROV, ADAMW, RMSPROP, OPTIMISERS };
 
 /* A step over `count` of the parameters, from `first` on. */
 static void step(struct dl2_device *d, enum optimiser optimiser, size_t first, size_t count,
@@ -1146,6 +1146,8 @@ static void step(struct dl2_device *d, enum optimiser optimiser, size_t first, s
         image += first * dl2_element_size(d->element);
     if (optimiser == ADAMW)
         d->ops->adamw_step(d, w + first, image, g + first, m + first, v + first, count, decays);
+    else if (optimiser == RMSPROP)
+        d->ops->rmsprop_step(d, w + first, image, g + first, m + first, v + first, count, decays);
     else
         d->ops->sgd_step(d, w + first, image, g + first, m + first, count, decays,
                          optimiser == NESTEROV);
@@ -1197,7 +1199,7 @@ static void run_optimiser(const struct subject *subject, enum optimiser optimise
 static void optimisers(void **state)
 {
     (void)state;
-    static const char *const names[] = {"sgd", "nesterov", "adamw"};
+    static const char *const names[] = {"sgd", "nesterov", "adamw", "rmsprop"};
     const size_t count = 20011;
     float *start = fresh(count), *gradient = fresh(count);
     float *want = fresh(3 * count), *got = fresh(3 * count);
@@ -1249,6 +1251,52 @@ static void adamw_by_hand(void **state)
         assert_true(fabs(got[0] - weight) < 1e-6 && fabs(got[1] - first) < 1e-6 &&
                     fabs(got[2] - second) < 1e-7);
     }
+}
+
+/* Gradients of norm 5 (3 and -4, the others zero; times the loss scale) against three limits. */
+static void clipping(void **state)
+{
+    (void)state;
+    static const struct {
+        float limit;
+        double factor;
+    } cases[] = {{2, 2 / (5 + 1e-6)}, {5.1f, 1}, {1e-3f, 1e-3 / (5 + 1e-6)}};
+    const size_t count = 20011;
+    float *gradient = fresh(count), *want = fresh(count), *got = fresh(count);
+    for (size_t k = 0; k < subject_count; k++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            struct dl2_device *d = subjects[k].device;
+            memset(gradient, 0, count * F);
+            gradient[7] = 3 * (float)loss_scale_of(d);
+            gradient[count - 2] = -4 * (float)loss_scale_of(d);
+            for (size_t n = 0; n < count; n++)
+                want[n] = (float)(gradient[n] * cases[i].factor);
+            float *g = hold(d, BYTES, gradient, got, count * F);
+            d->ops->clip_gradients(d, g, count, cases[i].limit);
+            finish(d);
+            near(subjects[k].name, "clipped gradient", want, got, count, 1e-6);
+            if (cases[i].factor == 1)
+                assert_memory_equal(got, gradient, count * F);
+        }
+    /* Many of them, over all threads. */
+    for (size_t n = 0; n < count; n++)
+        gradient[n] = (float)(n % 3);
+    double squares = 0;
+    for (size_t n = 0; n < count; n++)
+        squares += (double)gradient[n] * gradient[n];
+    for (size_t k = 0; k < subject_count; k++) {
+        struct dl2_device *d = subjects[k].device;
+        const double factor = 1 / (sqrt(squares) / loss_scale_of(d) + 1e-6);
+        for (size_t n = 0; n < count; n++)
+            want[n] = (float)(gradient[n] * (factor < 1 ? factor : 1));
+        float *g = hold(d, BYTES, gradient, got, count * F);
+        d->ops->clip_gradients(d, g, count, 1);
+        finish(d);
+        near(subjects[k].name, "clipped gradients", want, got, count, 1e-6);
+    }
+    free(gradient);
+    free(want);
+    free(got);
 }
 
 /* Three moves of an average, of a decay each; the first takes the values over, bit for bit. */
@@ -1536,6 +1584,7 @@ static const struct test {
     {"loss", "loss", devices, &loss},
     {"loss", "loss_by_hand", loss_by_hand, NULL},
     {"optimiser", "optimisers", optimisers, NULL},
+    {"optimiser", "clipping", clipping, NULL},
     {"optimiser", "adamw_by_hand", adamw_by_hand, NULL},
     {"optimiser", "averages", averages, NULL},
     {"loss_scale", "loss_scale", loss_scale, NULL},
