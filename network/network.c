@@ -18,6 +18,7 @@
 #include <string.h>
 
 enum {
+    VIEWS = 2,       /* image sizes: its own, and another one */
     PLAN_SETS = 4,   /* batch sizes that plans are kept for */
     MOST_STAGED = 4, /* batches on the device at once */
     BUCKETS = 32,    /* of gradients, see network_plan_buckets() */
@@ -45,7 +46,8 @@ enum {
     RUN_MIXED = 2,
     RUN_ACCUMULATE = 4,
     RUN_MORE = 8, /* gradients are not reduced yet */
-    RUN_KINDS = 16,
+    RUN_FROZEN = 16,
+    RUN_KINDS = 32,
 };
 
 struct plan_set {
@@ -66,25 +68,33 @@ struct bucket {
     size_t layer;
 };
 
-/* A batch's place on the device. */
+/* A batch's place on the device, beside that of its images. */
 struct staged {
-    uint8_t *images;
     int32_t *labels;
     uint32_t *partner;
+};
+
+/* The network for images of one size. All share the tensors, which are those of its own size. */
+struct view {
+    unsigned height, width; /* 0: free */
+    struct dl2_graph graph;
+    uint8_t *arena;               /* activations and their gradients */
+    uint8_t *images[MOST_STAGED]; /* of batches, on the device */
+    struct plan_set sets[PLAN_SETS];
 };
 
 struct dl2_network {
     struct dl2_device *device;
     struct dl2_network_config config;
-    struct dl2_graph graph;
+    struct view views[VIEWS], *view; /* the first is of config's size; the one in use */
 
-    uint8_t *arena;   /* activations and their gradients */
     float *weights;   /* of all tensors */
     uint8_t *lowered; /* the parameters as the device's elements; NULL where these are float32 */
     float *gradient, *momentum, *second_moment;
     float *average, *kept; /* of all tensors; `kept` has the weights while the averages are in their
                               place */
     bool averaged;         /* they are */
+    bool frozen;           /* only the last layer is trained */
     struct bucket buckets[BUCKETS];
     size_t bucket_count;
 
@@ -96,7 +106,6 @@ struct dl2_network {
     struct dl2_loss_sums *sums;
     struct dl2_step_numbers numbers;
 
-    struct plan_set sets[PLAN_SETS];
     uint64_t clock;
     unsigned last_count; /* of the last batch */
     bool last_train;
@@ -104,11 +113,12 @@ struct dl2_network {
 
 /* -- plans for a batch size -- */
 
-static void network_free_plans(struct dl2_network *net, struct plan_set *set)
+static void network_free_plans(struct dl2_network *net, const struct view *view,
+                               struct plan_set *set)
 {
     const struct dl2_device_class *ops = net->device->ops;
-    for (size_t i = 0; set->layers && i < net->graph.layer_count; i++)
-        switch (net->graph.layers[i].kind) {
+    for (size_t i = 0; set->layers && i < view->graph.layer_count; i++)
+        switch (view->graph.layers[i].kind) {
         case DL2_LAYER_CONV:
             ops->conv_free(set->layers[i].conv);
             break;
@@ -149,8 +159,8 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
                               unsigned count, union plan *plan, struct dl2_error *error)
 {
     struct dl2_device *device = net->device;
-    const struct dl2_value *in = &net->graph.values[layer->in],
-                           *out = &net->graph.values[layer->out];
+    const struct dl2_value *in = &net->view->graph.values[layer->in],
+                           *out = &net->view->graph.values[layer->out];
     switch (layer->kind) {
     case DL2_LAYER_CONV: {
         struct dl2_conv_shape shape = {
@@ -230,11 +240,11 @@ static int network_fill_plans(struct dl2_network *net, struct plan_set *set, uns
 {
     struct dl2_device *device = net->device;
     const struct dl2_network_config *config = &net->config;
-    set->layers = dl2_calloc(net->graph.layer_count, sizeof *set->layers);
+    set->layers = dl2_calloc(net->view->graph.layer_count, sizeof *set->layers);
     if (!set->layers)
         return dl2_error_memory(error, "a network");
-    struct dl2_ingest_shape ingest = {count, config->height, config->width, config->channels, {0},
-                                      {0}};
+    struct dl2_ingest_shape ingest = {
+        count, net->view->height, net->view->width, config->channels, {0}, {0}};
     memcpy(ingest.mean, config->mean, sizeof ingest.mean);
     memcpy(ingest.std, config->std, sizeof ingest.std);
     struct dl2_loss_shape loss = {count, config->classes, config->smoothing};
@@ -242,12 +252,12 @@ static int network_fill_plans(struct dl2_network *net, struct plan_set *set, uns
     DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_train, error));
     loss.smoothing = 0;
     DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_eval, error));
-    for (size_t i = 0; i < net->graph.layer_count; i++) {
-        const struct dl2_layer *layer = &net->graph.layers[i];
+    for (size_t i = 0; i < net->view->graph.layer_count; i++) {
+        const struct dl2_layer *layer = &net->view->graph.layers[i];
         int status = network_plan_layer(net, layer, count, &set->layers[i], error);
         if (status < 0) {
-            const char *name =
-                layer->tensor < 0 ? "a pooling layer" : net->graph.tensors[layer->tensor].name;
+            const char *name = layer->tensor < 0 ? "a pooling layer"
+                                                 : net->view->graph.tensors[layer->tensor].name;
             dl2_error_prefix(error, "%s", name);
             return status;
         }
@@ -260,9 +270,9 @@ static int network_fill_plans(struct dl2_network *net, struct plan_set *set, uns
 static int network_find_plans(struct dl2_network *net, unsigned count, struct plan_set **out,
                               struct dl2_error *error)
 {
-    struct plan_set *oldest = &net->sets[0];
+    struct plan_set *oldest = &net->view->sets[0];
     for (int i = 0; i < PLAN_SETS; i++) {
-        struct plan_set *set = &net->sets[i];
+        struct plan_set *set = &net->view->sets[i];
         if (set->count == count) {
             set->used = ++net->clock;
             *out = set;
@@ -273,11 +283,11 @@ static int network_find_plans(struct dl2_network *net, unsigned count, struct pl
     }
     if (oldest->count) {
         DL2_TRY(net->device->ops->sync(net->device, error));
-        network_free_plans(net, oldest);
+        network_free_plans(net, net->view, oldest);
     }
     int status = network_fill_plans(net, oldest, count, error);
     if (status < 0) {
-        network_free_plans(net, oldest);
+        network_free_plans(net, net->view, oldest);
         return status;
     }
     oldest->used = ++net->clock;
@@ -289,23 +299,23 @@ static int network_find_plans(struct dl2_network *net, unsigned count, struct pl
 
 static void *network_buffer_at(const struct dl2_network *net, int buffer)
 {
-    return net->arena + net->graph.buffers[buffer].offset;
+    return net->view->arena + net->view->graph.buffers[buffer].offset;
 }
 
 static void *network_value_at(const struct dl2_network *net, int value, bool train)
 {
-    const struct dl2_value *v = &net->graph.values[value];
+    const struct dl2_value *v = &net->view->graph.values[value];
     return network_buffer_at(net, train ? v->buffer_train : v->buffer_eval);
 }
 
 static float *network_tensor_at(const struct dl2_network *net, int index)
 {
-    return net->weights + net->graph.tensors[index].offset;
+    return net->weights + net->view->graph.tensors[index].offset;
 }
 
 static float *network_gradient_at(const struct dl2_network *net, int index)
 {
-    return net->gradient + net->graph.tensors[index].offset;
+    return net->gradient + net->view->graph.tensors[index].offset;
 }
 
 static void *network_lowered_at(const struct dl2_network *net, size_t offset)
@@ -316,7 +326,7 @@ static void *network_lowered_at(const struct dl2_network *net, size_t offset)
 /* Weights as convolutions and linear layers read them. */
 static const void *network_weights_at(const struct dl2_network *net, int index)
 {
-    void *lowered = network_lowered_at(net, net->graph.tensors[index].offset);
+    void *lowered = network_lowered_at(net, net->view->graph.tensors[index].offset);
     return lowered ? lowered : network_tensor_at(net, index);
 }
 
@@ -324,8 +334,28 @@ static struct dl2_tokens_shape network_tokens_shape(const struct dl2_network *ne
                                                     const struct plan_set *set,
                                                     const struct dl2_layer *layer)
 {
-    const struct dl2_value *out = &net->graph.values[layer->out];
+    const struct dl2_value *out = &net->view->graph.values[layer->out];
     return (struct dl2_tokens_shape){set->count, out->height, out->channels};
+}
+
+/* The first layer that is trained; those after it are, too. */
+static size_t network_first_trained(const struct dl2_network *net)
+{
+    return net->frozen ? net->view->graph.layer_count - 1 : 0;
+}
+
+/* Where the parameters that are trained begin, of those that decay and of the others. They are the
+ * last ones of each: architectures end with their last layer. */
+static size_t network_trained_from(const struct dl2_network *net, bool decays)
+{
+    const struct dl2_graph *graph = &net->view->graph;
+    const size_t begin = decays ? 0 : graph->decayed;
+    const size_t end = decays ? graph->decayed : graph->parameters;
+    size_t from = net->frozen ? end : begin;
+    for (int t = graph->layers[graph->layer_count - 1].tensor, last = t + 2; t < last; t++)
+        if (graph->tensors[t].offset >= begin && graph->tensors[t].offset < from)
+            from = graph->tensors[t].offset;
+    return from;
 }
 
 /* Names what was called since the last mark. `layer`: NULL: of no layer. */
@@ -342,7 +372,7 @@ static void network_mark(const struct dl2_network *net, const struct dl2_layer *
     if (net->device->ops->mark)
         net->device->ops->mark(net->device,
                                !layer               ? ""
-                               : layer->tensor >= 0 ? net->graph.tensors[layer->tensor].name
+                               : layer->tensor >= 0 ? net->view->graph.tensors[layer->tensor].name
                                                     : kinds[layer->kind],
                                what);
 }
@@ -351,12 +381,12 @@ static void network_forward(struct dl2_network *net, const struct plan_set *set,
 {
     struct dl2_device *device = net->device;
     const struct dl2_device_class *ops = device->ops;
-    for (size_t i = 0; i < net->graph.layer_count; i++) {
-        const struct dl2_layer *layer = &net->graph.layers[i];
+    for (size_t i = 0; i < net->view->graph.layer_count; i++) {
+        const struct dl2_layer *layer = &net->view->graph.layers[i];
         const union plan *plan = &set->layers[i];
         const void *x = network_value_at(net, layer->in, train);
         void *y = network_value_at(net, layer->out, train);
-        size_t count = net->graph.values[layer->out].size * set->count;
+        size_t count = net->view->graph.values[layer->out].size * set->count;
         int t = layer->tensor;
         switch (layer->kind) {
         case DL2_LAYER_CONV:
@@ -372,7 +402,7 @@ static void network_forward(struct dl2_network *net, const struct plan_set *set,
                 layer->residual >= 0 ? network_value_at(net, layer->residual, train) : NULL;
             float *gamma = network_tensor_at(net, t), *beta = network_tensor_at(net, t + 1);
             float *mean = network_tensor_at(net, t + 2), *var = network_tensor_at(net, t + 3);
-            if (train)
+            if (train && i >= network_first_trained(net))
                 ops->norm_train(plan->norm, x, residual, gamma, beta, mean, var, y);
             else
                 ops->norm_eval(plan->norm, x, residual, gamma, beta, mean, var, y);
@@ -422,17 +452,18 @@ static void network_backward(struct dl2_network *net, const struct plan_set *set
 {
     struct dl2_device *device = net->device;
     const struct dl2_device_class *ops = device->ops;
+    const size_t first = network_first_trained(net);
     size_t reduced = 0;
-    for (size_t i = net->graph.layer_count; i-- > 0;) {
-        const struct dl2_layer *layer = &net->graph.layers[i];
+    for (size_t i = net->view->graph.layer_count; i-- > first;) {
+        const struct dl2_layer *layer = &net->view->graph.layers[i];
         const union plan *plan = &set->layers[i];
-        const struct dl2_value *in = &net->graph.values[layer->in];
-        const struct dl2_value *out = &net->graph.values[layer->out];
+        const struct dl2_value *in = &net->view->graph.values[layer->in];
+        const struct dl2_value *out = &net->view->graph.values[layer->out];
         const void *x = network_value_at(net, layer->in, true),
                    *y = network_value_at(net, layer->out, true);
         void *dy = network_buffer_at(net, out->gradient[0]);
         void *dy2 = out->uses == 2 ? network_buffer_at(net, out->gradient[1]) : NULL;
-        void *dx = dl2_graph_wants_gradient(layer->in)
+        void *dx = dl2_graph_wants_gradient(layer->in) && (i > first || !first)
                        ? network_buffer_at(net, in->gradient[layer->in_use])
                        : NULL;
         size_t count = out->size * set->count;
@@ -493,9 +524,18 @@ static void network_backward(struct dl2_network *net, const struct plan_set *set
             break;
         }
         network_mark(net, layer, "backward");
-        for (; reduce && reduced < net->bucket_count && net->buckets[reduced].layer == i; reduced++)
+        for (; reduce && !net->frozen && reduced < net->bucket_count &&
+               net->buckets[reduced].layer == i;
+             reduced++)
             ops->all_reduce(device, net->gradient + net->buckets[reduced].begin,
                             net->buckets[reduced].count);
+    }
+    for (int decays = 0; reduce && net->frozen && decays < 2; decays++) {
+        const struct dl2_graph *graph = &net->view->graph;
+        const size_t from = network_trained_from(net, decays);
+        const size_t end = decays ? graph->decayed : graph->parameters;
+        if (end > from)
+            ops->all_reduce(device, net->gradient + from, end - from);
     }
     if (reduce) {
         ops->all_reduce_wait(device);
@@ -510,9 +550,11 @@ static void network_compute(struct dl2_network *net, const struct plan_set *set,
     bool train = kind & RUN_TRAIN;
     network_forward(net, set, train);
     ops->loss_run(
-        train ? set->loss_train : set->loss_eval, network_value_at(net, net->graph.logits, train),
-        net->labels, kind & RUN_MIXED ? net->partner : NULL, net->losses,
-        train ? network_buffer_at(net, net->graph.values[net->graph.logits].gradient[0]) : NULL,
+        train ? set->loss_train : set->loss_eval,
+        network_value_at(net, net->view->graph.logits, train), net->labels,
+        kind & RUN_MIXED ? net->partner : NULL, net->losses,
+        train ? network_buffer_at(net, net->view->graph.values[net->view->graph.logits].gradient[0])
+              : NULL,
         net->sums);
     network_mark(net, NULL, "loss");
     if (train)
@@ -566,13 +608,16 @@ static int network_run(struct dl2_network *net, const struct dl2_network_input *
     bool train = kind & RUN_TRAIN;
     if (train && input->partner)
         kind |= RUN_MIXED;
+    if (train && net->frozen)
+        kind |= RUN_FROZEN;
     struct plan_set *set;
     DL2_TRY(network_check_input(net, input, train, error));
     DL2_TRY(network_find_plans(net, input->count, &set, error));
-    size_t size = (size_t)config->height * config->width * config->channels;
+    size_t size = (size_t)net->view->height * net->view->width * config->channels;
     size_t labels = input->count * sizeof *net->labels, partners = input->count * sizeof(uint32_t);
-    struct staged *staged = &net->staged[net->next_staged++ % net->staging];
-    ops->upload(device, staged->images, input->images, size * input->count);
+    const unsigned place = net->next_staged++ % net->staging;
+    const struct staged *staged = &net->staged[place];
+    ops->upload(device, net->view->images[place], input->images, size * input->count);
     ops->upload(device, staged->labels, input->labels, labels);
     if (kind & RUN_MIXED)
         ops->upload(device, staged->partner, input->partner, partners);
@@ -580,7 +625,7 @@ static int network_run(struct dl2_network *net, const struct dl2_network_input *
     ops->copy(device, net->labels, staged->labels, labels);
     if (kind & RUN_MIXED)
         ops->copy(device, net->partner, staged->partner, partners);
-    ops->ingest_run(set->ingest, staged->images, kind & RUN_MIXED ? net->partner : NULL,
+    ops->ingest_run(set->ingest, net->view->images[place], kind & RUN_MIXED ? net->partner : NULL,
                     network_value_at(net, 0, train));
     network_compute_or_replay(net, set, kind);
     net->last_count = input->count;
@@ -630,22 +675,37 @@ int dl2_network_check_device(struct dl2_network *net, unsigned *checked, struct 
     struct plan_set *set;
     *checked = 0;
     DL2_TRY(network_find_plans(net, net->config.batch, &set, error));
-    for (size_t i = 0; i < net->graph.layer_count; i++) {
-        const struct dl2_layer *layer = &net->graph.layers[i];
+    for (size_t i = 0; i < net->view->graph.layer_count; i++) {
+        const struct dl2_layer *layer = &net->view->graph.layers[i];
         int status = DL2_OK;
         if (layer->kind == DL2_LAYER_CONV && ops->conv_check)
             status = ops->conv_check(set->layers[i].conv, checked, error);
         else if (layer->kind == DL2_LAYER_LINEAR && ops->linear_check)
             status = ops->linear_check(set->layers[i].linear, checked, error);
         if (status < 0) {
-            dl2_error_prefix(error, "%s", net->graph.tensors[layer->tensor].name);
+            dl2_error_prefix(error, "%s", net->view->graph.tensors[layer->tensor].name);
             return status;
         }
     }
     return DL2_OK;
 }
 
-const char *const dl2_optimizer_words[] = {[DL2_SGD] = "sgd", [DL2_ADAMW] = "adamw", NULL};
+const char *const dl2_optimizer_words[] = {
+    [DL2_SGD] = "sgd", [DL2_ADAMW] = "adamw", [DL2_RMSPROP] = "rmsprop", NULL};
+
+const struct dl2_optimizer_facts *dl2_optimizer_facts(enum dl2_optimizer optimizer)
+{
+    static const struct dl2_optimizer_facts facts[] = {
+        [DL2_SGD] = {.rate = 0.05, .nesterov = true, .weight_decay = 0.0005},
+        [DL2_ADAMW] = {.rate = 0.0005,
+                       .adaptive = true,
+                       .momentum_below = true,
+                       .beta2 = 0.999,
+                       .weight_decay = 0.05},
+        [DL2_RMSPROP] = {.rate = 0.0005, .adaptive = true, .beta2 = 0.99, .weight_decay = 0.00001},
+    };
+    return &facts[optimizer];
+}
 
 /* The optimizer's step over `count` parameters from `first` on. */
 static void network_step(struct dl2_network *net, size_t first, size_t count, bool decays,
@@ -654,12 +714,20 @@ static void network_step(struct dl2_network *net, size_t first, size_t count, bo
     const struct dl2_device_class *ops = net->device->ops;
     float *weights = net->weights + first, *momentum = net->momentum + first;
     const float *gradient = net->gradient + first;
-    if (net->config.optimizer == DL2_ADAMW)
-        ops->adamw_step(net->device, weights, network_lowered_at(net, first), gradient, momentum,
+    void *lowered = network_lowered_at(net, first);
+    switch (net->config.optimizer) {
+    case DL2_SGD:
+        ops->sgd_step(net->device, weights, lowered, gradient, momentum, count, decays, nesterov);
+        break;
+    case DL2_ADAMW:
+        ops->adamw_step(net->device, weights, lowered, gradient, momentum,
                         net->second_moment + first, count, decays);
-    else
-        ops->sgd_step(net->device, weights, network_lowered_at(net, first), gradient, momentum,
-                      count, decays, nesterov);
+        break;
+    case DL2_RMSPROP:
+        ops->rmsprop_step(net->device, weights, lowered, gradient, momentum,
+                          net->second_moment + first, count, decays);
+        break;
+    }
 }
 
 int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
@@ -667,7 +735,9 @@ int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
 {
     struct dl2_device *device = net->device;
     const struct dl2_device_class *ops = device->ops;
-    size_t decayed = net->graph.decayed, rest = net->graph.parameters - decayed;
+    const struct dl2_graph *graph = &net->view->graph;
+    const size_t decaying = network_trained_from(net, true),
+                 others = network_trained_from(net, false);
     DL2_TRY(network_check_trains(net, error));
     net->numbers.rate = update->rate;
     net->numbers.momentum = update->momentum;
@@ -678,15 +748,39 @@ int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
     net->numbers.average_decay = update->average_decay;
     ops->set_numbers(device, &net->numbers);
     if (ops->check_gradients)
-        ops->check_gradients(device, net->gradient, net->graph.parameters);
-    network_step(net, 0, decayed, true, update->nesterov);
-    if (rest)
-        network_step(net, decayed, rest, false, update->nesterov);
+        ops->check_gradients(device, net->gradient, net->view->graph.parameters);
+    if (update->clip > 0)
+        ops->clip_gradients(device, net->gradient, net->view->graph.parameters, update->clip);
+    network_step(net, decaying, graph->decayed - decaying, true, update->nesterov);
+    if (graph->parameters > others)
+        network_step(net, others, graph->parameters - others, false, update->nesterov);
     if (ops->end_update)
         ops->end_update(device);
     if (net->average)
-        ops->move_average(device, net->average, net->weights, net->graph.elements);
+        ops->move_average(device, net->average, net->weights, net->view->graph.elements);
     network_mark(net, NULL, "update");
+    return DL2_OK;
+}
+
+int dl2_network_freeze(struct dl2_network *net, bool frozen, struct dl2_error *error)
+{
+    DL2_TRY(network_check_trains(net, error));
+    if (frozen == net->frozen)
+        return DL2_OK;
+    /* Those of layers that are frozen are zero, so that norms over all of them are right. */
+    net->device->ops->zero(net->device, net->gradient,
+                           net->view->graph.parameters * sizeof *net->gradient);
+    net->frozen = frozen;
+    return DL2_OK;
+}
+
+int dl2_network_forget_moments(struct dl2_network *net, struct dl2_error *error)
+{
+    const size_t bytes = net->view->graph.parameters * sizeof *net->momentum;
+    DL2_TRY(network_check_trains(net, error));
+    net->device->ops->zero(net->device, net->momentum, bytes);
+    if (net->second_moment)
+        net->device->ops->zero(net->device, net->second_moment, bytes);
     return DL2_OK;
 }
 
@@ -694,7 +788,7 @@ int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
 int dl2_network_use_average(struct dl2_network *net, bool use, struct dl2_error *error)
 {
     const struct dl2_device_class *ops = net->device->ops;
-    size_t bytes = net->graph.elements * sizeof *net->weights;
+    size_t bytes = net->view->graph.elements * sizeof *net->weights;
     if (use == net->averaged)
         return DL2_OK;
     if (!net->average)
@@ -703,7 +797,7 @@ int dl2_network_use_average(struct dl2_network *net, bool use, struct dl2_error 
         ops->copy(net->device, net->kept, net->weights, bytes);
     ops->copy(net->device, net->weights, use ? net->average : net->kept, bytes);
     if (net->lowered)
-        ops->lower(net->device, net->weights, net->lowered, net->graph.parameters);
+        ops->lower(net->device, net->weights, net->lowered, net->view->graph.parameters);
     net->averaged = use;
     return DL2_OK;
 }
@@ -730,7 +824,8 @@ int dl2_network_last(struct dl2_network *net, float *losses, float *logits, stru
     if (!kept)
         return dl2_error_memory(error, "logits");
     int status = device->ops->download(
-        device, kept, network_value_at(net, net->graph.logits, net->last_train), bytes, error);
+        device, kept, network_value_at(net, net->view->graph.logits, net->last_train), bytes,
+        error);
     if (status == DL2_OK)
         dl2_elements_to_floats(device->element, kept, logits, values);
     free(kept);
@@ -741,13 +836,13 @@ int dl2_network_last(struct dl2_network *net, float *losses, float *logits, stru
 
 size_t dl2_network_tensor_count(const struct dl2_network *net)
 {
-    return net->graph.tensor_count;
+    return net->view->graph.tensor_count;
 }
 
 void dl2_network_tensor(const struct dl2_network *net, size_t index,
                         struct dl2_network_tensor *tensor)
 {
-    const struct dl2_tensor *t = &net->graph.tensors[index];
+    const struct dl2_tensor *t = &net->view->graph.tensors[index];
     *tensor = (struct dl2_network_tensor){.name = t->name,
                                           .rank = t->rank,
                                           .count = t->count,
@@ -764,8 +859,8 @@ const char *dl2_network_arch(const struct dl2_network *net)
 size_t dl2_network_parameter_count(const struct dl2_network *net)
 {
     size_t count = 0;
-    for (size_t i = 0; i < net->graph.tensor_count; i++)
-        count += net->graph.tensors[i].parameter ? net->graph.tensors[i].count : 0;
+    for (size_t i = 0; i < net->view->graph.tensor_count; i++)
+        count += net->view->graph.tensors[i].parameter ? net->view->graph.tensors[i].count : 0;
     return count;
 }
 
@@ -791,7 +886,7 @@ bool dl2_network_has(const struct dl2_network *net, size_t index, enum dl2_netwo
 {
     bool learned = part == DL2_NETWORK_GRADIENT || part == DL2_NETWORK_MOMENTUM ||
                    part == DL2_NETWORK_SECOND_MOMENT;
-    return network_part_base(net, part) && (net->graph.tensors[index].parameter || !learned);
+    return network_part_base(net, part) && (net->view->graph.tensors[index].parameter || !learned);
 }
 
 static int network_part_at(struct dl2_network *net, size_t index, enum dl2_network_part part,
@@ -802,7 +897,7 @@ static int network_part_at(struct dl2_network *net, size_t index, enum dl2_netwo
                                         [DL2_NETWORK_MOMENTUM] = "momentum",
                                         [DL2_NETWORK_SECOND_MOMENT] = "second moment",
                                         [DL2_NETWORK_AVERAGE] = "average"};
-    const struct dl2_tensor *t = &net->graph.tensors[index];
+    const struct dl2_tensor *t = &net->view->graph.tensors[index];
     if (!dl2_network_has(net, index, part))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no %s here", t->name, names[part]);
     *out = network_part_base(net, part) + t->offset;
@@ -826,7 +921,7 @@ static void network_permute(const struct dl2_tensor *t, const float *from, float
 int dl2_network_get(struct dl2_network *net, size_t index, enum dl2_network_part part,
                     float *values, struct dl2_error *error)
 {
-    const struct dl2_tensor *t = &net->graph.tensors[index];
+    const struct dl2_tensor *t = &net->view->graph.tensors[index];
     size_t bytes = t->count * sizeof(float);
     float *from;
     DL2_TRY(network_part_at(net, index, part, &from, error));
@@ -843,7 +938,7 @@ int dl2_network_get(struct dl2_network *net, size_t index, enum dl2_network_part
 int dl2_network_set(struct dl2_network *net, size_t index, enum dl2_network_part part,
                     const float *values, struct dl2_error *error)
 {
-    const struct dl2_tensor *t = &net->graph.tensors[index];
+    const struct dl2_tensor *t = &net->view->graph.tensors[index];
     size_t bytes = t->count * sizeof(float);
     float *to;
     DL2_TRY(network_part_at(net, index, part, &to, error));
@@ -867,12 +962,12 @@ int dl2_network_set(struct dl2_network *net, size_t index, enum dl2_network_part
 
 static int network_fresh_weights(struct dl2_network *net, struct dl2_error *error)
 {
-    for (size_t i = 0; i < net->graph.tensor_count; i++) {
-        const struct dl2_tensor *t = &net->graph.tensors[i];
+    for (size_t i = 0; i < net->view->graph.tensor_count; i++) {
+        const struct dl2_tensor *t = &net->view->graph.tensors[i];
         float *values = dl2_calloc(t->count, sizeof *values);
         if (!values)
             return dl2_error_memory(error, "%s", t->name);
-        dl2_graph_fresh(&net->graph, i, net->config.seed, values);
+        dl2_graph_fresh(&net->view->graph, i, net->config.seed, values);
         int status = dl2_network_set(net, i, DL2_NETWORK_VALUE, values, error);
         free(values);
         DL2_TRY(status);
@@ -908,7 +1003,7 @@ static int network_by_layer(const void *left, const void *right)
  */
 static void network_plan_buckets(struct dl2_network *net)
 {
-    const struct dl2_graph *g = &net->graph;
+    const struct dl2_graph *g = &net->view->graph;
     const size_t ends[] = {g->decayed, g->parameters}, begins[] = {0, g->decayed};
     size_t size = g->parameters / 4;
     size = size < BUCKET_LEAST ? BUCKET_LEAST : size > BUCKET_MOST ? BUCKET_MOST : size;
@@ -944,33 +1039,71 @@ static int network_alloc(struct dl2_network *net, size_t count, size_t size, voi
     return DL2_OK;
 }
 
+/* The graph for images of that size. The caller frees it on failure, too. */
+static int network_build_graph(const struct dl2_network *net, unsigned height, unsigned width,
+                               struct dl2_graph *graph, struct dl2_error *error)
+{
+    const struct dl2_network_config *config = &net->config;
+    const struct dl2_arch *arch = dl2_arch_find(config->arch, error);
+    if (!arch)
+        return DL2_ERR_ARGUMENT;
+    *graph = (struct dl2_graph){.arch = arch->name,
+                                .batch = config->batch,
+                                .train = config->train,
+                                .norm_decay = config->norm_decay,
+                                .error = error};
+    const int images = dl2_graph_images(graph, height, width, config->channels);
+    graph->logits = arch->build(graph, images, config->classes);
+    const int status = dl2_graph_plan(graph, dl2_element_size(net->device->element));
+    graph->error = NULL; /* the caller's */
+    return status;
+}
+
+/* What of a view is on the device, without plans. */
+static int network_place_view(struct dl2_network *net, struct view *view, struct dl2_error *error)
+{
+    const size_t size = (size_t)view->height * view->width * net->config.channels;
+    DL2_TRY(network_alloc(net, view->graph.arena, 1, &view->arena, error));
+    for (unsigned i = 0; i < net->staging; i++)
+        DL2_TRY(network_alloc(net, net->config.batch, size, &view->images[i], error));
+    return DL2_OK;
+}
+
+static void network_free_view(struct dl2_network *net, struct view *view)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    for (int i = 0; i < PLAN_SETS; i++)
+        if (view->sets[i].count)
+            network_free_plans(net, view, &view->sets[i]);
+    if (view->arena)
+        ops->free(net->device, view->arena);
+    for (int i = 0; i < MOST_STAGED; i++)
+        if (view->images[i])
+            ops->free(net->device, view->images[i]);
+    dl2_graph_free(&view->graph);
+    *view = (struct view){0};
+}
+
 static int network_build(struct dl2_network *net, struct dl2_error *error)
 {
     const struct dl2_network_config *config = &net->config;
     struct dl2_device *device = net->device;
-    const struct dl2_arch *arch = dl2_arch_find(config->arch, error);
-    if (!arch)
-        return DL2_ERR_ARGUMENT;
-    net->config.arch = arch->name;
+    const size_t element_size = dl2_element_size(device->element);
     if (!config->batch || !config->classes || !config->height || !config->width ||
         (config->channels != 1 && config->channels != 3))
         return dl2_error_set(
             error, DL2_ERR_ARGUMENT,
             "no network for batches of %u images of %ux%u with %u channels in %u classes",
             config->batch, config->width, config->height, config->channels, config->classes);
-    struct dl2_graph *graph = &net->graph;
-    size_t element_size = dl2_element_size(device->element);
-    graph->arch = arch->name;
-    graph->batch = config->batch;
-    graph->train = config->train;
-    graph->norm_decay = config->norm_decay;
-    graph->error = error;
-    int images = dl2_graph_images(graph, config->height, config->width, config->channels);
-    graph->logits = arch->build(graph, images, config->classes);
-    DL2_TRY(dl2_graph_plan(graph, element_size));
+    net->staging = device->staging < MOST_STAGED ? device->staging : MOST_STAGED;
+    net->view->height = config->height;
+    net->view->width = config->width;
+    const struct dl2_graph *graph = &net->view->graph;
+    DL2_TRY(network_build_graph(net, config->height, config->width, &net->view->graph, error));
+    net->config.arch = graph->arch;
     network_plan_buckets(net);
 
-    DL2_TRY(network_alloc(net, graph->arena, 1, &net->arena, error));
+    DL2_TRY(network_place_view(net, net->view, error));
     DL2_TRY(network_alloc(net, graph->elements, sizeof *net->weights, &net->weights, error));
     if (device->element != DL2_ELEMENT_F32)
         DL2_TRY(network_alloc(net, graph->parameters, element_size, &net->lowered, error));
@@ -980,7 +1113,7 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
         DL2_TRY(
             network_alloc(net, graph->parameters, sizeof *net->momentum, &net->momentum, error));
     }
-    if (config->train && config->optimizer == DL2_ADAMW)
+    if (config->train && dl2_optimizer_facts(config->optimizer)->adaptive)
         DL2_TRY(network_alloc(net, graph->parameters, sizeof *net->second_moment,
                               &net->second_moment, error));
     if (config->train && config->average) {
@@ -988,10 +1121,8 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
         DL2_TRY(network_alloc(net, graph->elements, sizeof *net->kept, &net->kept, error));
     }
     size_t batch = config->batch;
-    net->staging = device->staging < MOST_STAGED ? device->staging : MOST_STAGED;
     for (unsigned i = 0; i < net->staging; i++) {
         struct staged *staged = &net->staged[i];
-        DL2_TRY(network_alloc(net, batch, graph->values[images].size, &staged->images, error));
         DL2_TRY(network_alloc(net, batch, sizeof *staged->labels, &staged->labels, error));
         DL2_TRY(network_alloc(net, batch, sizeof *staged->partner, &staged->partner, error));
     }
@@ -1004,6 +1135,61 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
     return network_find_plans(net, config->batch, &set, error);
 }
 
+/* Do the weights of one size do for another? A transformer's positions do not. */
+static int network_check_alike(const struct dl2_network *net, const struct view *view,
+                               struct dl2_error *error)
+{
+    const struct view *own = &net->views[0];
+    bool alike = view->graph.tensor_count == own->graph.tensor_count;
+    for (size_t i = 0; alike && i < own->graph.tensor_count; i++)
+        alike = memcmp(view->graph.tensors[i].dims, own->graph.tensors[i].dims,
+                       sizeof own->graph.tensors[i].dims) == 0;
+    if (!alike)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "the weights of %s for images of %ux%u do not fit images of %ux%u: "
+                             "train it at one size, or take a network without positions",
+                             net->config.arch, own->width, own->height, view->width, view->height);
+    return DL2_OK;
+}
+
+static int network_make_view(struct dl2_network *net, struct view *view, struct dl2_error *error)
+{
+    struct plan_set *set;
+    DL2_TRY(network_build_graph(net, view->height, view->width, &view->graph, error));
+    DL2_TRY(network_check_alike(net, view, error));
+    DL2_TRY(network_place_view(net, view, error));
+    net->view = view;
+    return network_find_plans(net, net->config.batch, &set, error);
+}
+
+int dl2_network_use_size(struct dl2_network *net, unsigned height, unsigned width,
+                         struct dl2_error *error)
+{
+    struct view *view = &net->views[0];
+    for (int i = 0; i < VIEWS; i++)
+        if (net->views[i].height == height && net->views[i].width == width) {
+            net->view = &net->views[i];
+            return DL2_OK;
+        }
+    net->view = view++; /* its own stays, another goes */
+    DL2_TRY(net->device->ops->sync(net->device, error));
+    network_free_view(net, view);
+    view->height = height;
+    view->width = width;
+    const int status = network_make_view(net, view, error);
+    if (status < 0) {
+        net->view = &net->views[0];
+        network_free_view(net, view);
+        if (status == DL2_ERR_MEMORY)
+            dl2_error_prefix(error,
+                             "a batch of %u images of %ux%u does not fit beside one of %ux%u, "
+                             "choose a smaller one",
+                             net->config.batch, width, height, net->config.width,
+                             net->config.height);
+    }
+    return status;
+}
+
 int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
                        struct dl2_network **out, struct dl2_error *error)
 {
@@ -1012,6 +1198,7 @@ int dl2_network_create(struct dl2_device *device, const struct dl2_network_confi
         return dl2_error_memory(error, "a network");
     net->device = device;
     net->config = *config;
+    net->view = net->views;
     int status = network_build(net, error);
     if (status < 0) {
         if (status == DL2_ERR_MEMORY)
@@ -1030,21 +1217,19 @@ void dl2_network_destroy(struct dl2_network *net)
         return;
     struct dl2_device *device = net->device;
     device->ops->sync(device, NULL);
-    for (int i = 0; i < PLAN_SETS; i++)
-        if (net->sets[i].count)
-            network_free_plans(net, &net->sets[i]);
-    void *memory[] = {net->arena,    net->weights,       net->lowered, net->gradient,
-                      net->momentum, net->second_moment, net->average, net->kept,
-                      net->labels,   net->partner,       net->losses,  net->sums};
+    for (int i = 0; i < VIEWS; i++)
+        network_free_view(net, &net->views[i]);
+    void *memory[] = {net->weights,       net->lowered, net->gradient, net->momentum,
+                      net->second_moment, net->average, net->kept,     net->labels,
+                      net->partner,       net->losses,  net->sums};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         if (memory[i])
             device->ops->free(device, memory[i]);
     for (unsigned i = 0; i < net->staging; i++) {
-        void *staged[] = {net->staged[i].images, net->staged[i].labels, net->staged[i].partner};
-        for (int k = 0; k < 3; k++)
-            if (staged[k])
-                device->ops->free(device, staged[k]);
+        if (net->staged[i].labels)
+            device->ops->free(device, net->staged[i].labels);
+        if (net->staged[i].partner)
+            device->ops->free(device, net->staged[i].partner);
     }
-    dl2_graph_free(&net->graph);
     free(net);
 }

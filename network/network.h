@@ -26,10 +26,23 @@
 #include <stdint.h>
 
 enum dl2_optimizer {
-    DL2_SGD,   /* torch.optim.SGD */
-    DL2_ADAMW, /* torch.optim.AdamW: Loshchilov, Hutter 2019 */
+    DL2_SGD,     /* torch.optim.SGD */
+    DL2_ADAMW,   /* torch.optim.AdamW: Loshchilov, Hutter 2019 */
+    DL2_RMSPROP, /* torch.optim.RMSprop, not centred: Tieleman, Hinton 2012 */
 };
 extern const char *const dl2_optimizer_words[]; /* "sgd"; NULL at the end */
+
+/* What an optimizer has, and the numbers that training begins with unless others are given. */
+struct dl2_optimizer_facts {
+    double rate;         /* peak learning rate for a step of 64 images */
+    bool adaptive;       /* keeps a mean of squared gradients, the second moment; its rate grows
+                            with the square root of the images a step, the others' with the images */
+    bool nesterov;       /* can look ahead */
+    bool momentum_below; /* its momentum is below 1 */
+    double beta2;        /* decay of the mean of squares; 0: it has none */
+    double weight_decay;
+};
+const struct dl2_optimizer_facts *dl2_optimizer_facts(enum dl2_optimizer optimizer);
 
 struct dl2_network_config {
     const char *arch;
@@ -108,14 +121,38 @@ struct dl2_update {
     float weight_decay;
     bool nesterov;        /* SGD */
     float average_decay;  /* where averages are kept; 0 makes them equal to the weights */
-    float beta2, epsilon; /* AdamW; beta2 is below 1 */
+    float beta2, epsilon; /* AdamW; RMSprop, whose alpha is beta2; beta2 is below 1 */
     uint64_t number;      /* of this update of the run, from 1: AdamW's moments begin with 0 */
+    float clip;           /* largest norm of all gradients together; 0: they are not clipped */
 };
 
-/* One step of the optimizer on all parameters, then one of the averages. Unless config.norm_decay,
- * weight decay leaves out norms' parameters, biases and ViT's tokens. */
+/* Clips the gradients as torch.nn.utils.clip_grad_norm_ does, in place; then one step of the
+ * optimizer on all parameters, then one of the averages. Unless config.norm_decay, weight decay
+ * leaves out norms' parameters, biases and ViT's tokens. */
 int dl2_network_update(struct dl2_network *network, const struct dl2_update *update,
                        struct dl2_error *error);
+
+/*
+ * Freezes all but the last layer, or trains all of them again, from the next batch on. Of frozen
+ * layers neither weights nor batch norm's statistics nor moments change: batch norm uses its
+ * running statistics, as in evaluation; dropout stays as it is. Backward ends with the last layer's
+ * weights. Gradients that have not been used in an update are lost. DL2_ERR_ARGUMENT for networks
+ * that do not train.
+ */
+int dl2_network_freeze(struct dl2_network *network, bool frozen, struct dl2_error *error);
+
+/* All moments become zero, as they are at the beginning; dl2_update.number then begins with 1. */
+int dl2_network_forget_moments(struct dl2_network *network, struct dl2_error *error);
+
+/*
+ * From here on batches have images of that size, with the same weights. The size that the network
+ * was made for and the last other one are kept; any further one is made anew. DL2_ERR_ARGUMENT
+ * where images are too small, and for transformers, whose positions are for one size;
+ * DL2_ERR_MEMORY where a batch does not fit beside those of the other sizes. On an error the
+ * network is at the size that it was made for.
+ */
+int dl2_network_use_size(struct dl2_network *network, unsigned height, unsigned width,
+                         struct dl2_error *error);
 
 /*
  * Puts the averages in the weights' place (`use`), or the weights back. While the averages are in
@@ -159,7 +196,7 @@ enum dl2_network_part {
     DL2_NETWORK_VALUE,
     DL2_NETWORK_GRADIENT,      /* parameters of networks that train: since the last update */
     DL2_NETWORK_MOMENTUM,      /* the same; AdamW's first moment */
-    DL2_NETWORK_SECOND_MOMENT, /* the same, with AdamW only */
+    DL2_NETWORK_SECOND_MOMENT, /* the same, of adaptive optimizers */
     DL2_NETWORK_AVERAGE,       /* all tensors of networks that keep averages */
 };
 

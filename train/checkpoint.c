@@ -49,6 +49,9 @@ static json_t *state_to_json(const struct dl2_run_state *state)
         "lr", state->lr, "images", (json_int_t)state->images, "epochs", state->epochs);
     if (json && isfinite(state->joules))
         json_object_set_new(json, "joules", json_real(state->joules));
+    if (json && state->optimizer_begun > 0)
+        json_object_set_new(json, "optimizer_begun",
+                            json_integer((json_int_t)state->optimizer_begun));
     if (json && state->loss_scale.scale > 0)
         json_object_set_new(json, "loss_scale",
                             json_pack("{s:f, s:I, s:I}", "scale", state->loss_scale.scale, "good",
@@ -151,6 +154,10 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     if (pass < 0 || stage < 0 || batch < 0 || step < 0 || updates < 0 || counted < 0 ||
         images < 0 || !(state->pass_start >= 0) || !json_is_array(epochs))
         return dl2_error_set(error, DL2_ERR_FORMAT, "its position makes no sense");
+    const long long begun = dl2_json_get_integer(json, "optimizer_begun", 0);
+    if (begun < 0 || begun > updates)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "its number of updates makes no sense");
+    state->optimizer_begun = (uint64_t)begun;
     DL2_TRY(loss_scale_from_json(json, &state->loss_scale, error));
     DL2_TRY(missing_from_json(json, state, error));
     state->pass = (uint64_t)pass;

@@ -29,6 +29,8 @@ struct dl2_run_state {
     bool completed; /* the run has come to its end */
     uint64_t step;  /* batches in all: selects mixup's and dropout's random numbers */
     uint64_t updates;
+    /* Updates, less those that a loss scale had skipped, when the optimizer began anew. */
+    uint64_t optimizer_begun;
     double elapsed; /* seconds, over all parts of the run */
     /* This pass so far. */
     struct dl2_loss_sums sums;

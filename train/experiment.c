@@ -16,6 +16,18 @@ static json_int_t trainers(const struct dl2_train_config *config)
     return config->trainers ? config->trainers : 1;
 }
 
+/* What a stage has of its own; nothing where it trains as the others do. Whether it has. */
+static bool add_stage_settings(const struct dl2_run *run, size_t stage, json_t *object)
+{
+    const struct dl2_train_stage *given = &run->config->stages[stage];
+    const bool resized = given->image_size && given->image_size != run->config->loader.image_size;
+    if (resized)
+        json_object_set_new(object, "image_size", json_integer(given->image_size));
+    if (given->freeze)
+        json_object_set_new(object, "freeze", json_true());
+    return resized || given->freeze;
+}
+
 static json_t *stage_list(const struct dl2_run *run, bool with_paths)
 {
     json_t *array = json_array();
@@ -27,6 +39,7 @@ static json_t *stage_list(const struct dl2_run *run, bool with_paths)
             json_object_set_new(object, "path",
                                 stage->path ? dl2_json_text(stage->path) : json_null());
         json_object_set_new(object, "epochs", dl2_json_real(stage->epochs));
+        add_stage_settings(run, i, object);
         json_object_set_new(object, "images", json_integer((json_int_t)stage->images));
         json_object_set_new(object, "bytes", json_integer((json_int_t)stage->bytes));
         json_array_append_new(array, object);
@@ -41,10 +54,13 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_t *a = dl2_options_json(dl2_train_options, c);
     const bool staged = c->stage_count > 1;
     const bool cards = c->world && run->device->ops->is_card;
+    double epochs = 0;
+    for (size_t i = 0; i < c->stage_count; i++)
+        epochs += c->stages[i].epochs;
     json_object_set_new(
         a, "data", staged || !c->stages[0].path ? json_null() : dl2_json_text(c->stages[0].path));
     json_object_set_new(a, "stages", staged ? stage_list(run, true) : json_null());
-    json_object_set_new(a, "epochs", dl2_json_real(staged ? NAN : c->stages[0].epochs));
+    json_object_set_new(a, "epochs", dl2_json_real(epochs));
     json_object_set_new(a, "classes", json_integer(run->classes));
     json_object_set_new(a, "images", json_integer((json_int_t)run->stages[0].images));
     json_object_set_new(a, "channels", json_integer(run->channels));
@@ -53,7 +69,7 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "ranks", json_integer(dl2_world_size(c->world)));
     json_object_set_new(a, "gpus", json_integer(cards ? c->world->local_size : 0));
     json_object_set_new(a, "world", c->world ? json_string(c->world->ops->name) : json_null());
-    if (c->optimizer != DL2_ADAMW)
+    if (!dl2_optimizer_facts(c->optimizer)->adaptive)
         json_object_set_new(a, "beta2", json_null());
     json_object_set_new(a, "checkpoint", dl2_json_text(run->checkpoint));
     json_object_set_new(a, "name", dl2_json_text(run->name));
@@ -66,12 +82,20 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
 static json_t *comparable_settings(const struct dl2_run *run)
 {
     json_t *settings = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_COMPARED);
-    json_t *lengths = json_array();
-    for (size_t i = 0; i < run->stage_count; i++)
-        json_array_append_new(lengths, dl2_json_real(run->stages[i].epochs));
-    if (run->stage_count > 1)
-        json_object_set(settings, "stages", lengths);
-    json_decref(lengths);
+    json_t *stages = json_array(); /* lengths, of stages with settings of their own in objects */
+    bool any = run->stage_count > 1;
+    for (size_t i = 0; i < run->stage_count; i++) {
+        json_t *length = dl2_json_real(run->stages[i].epochs);
+        json_t *object = json_pack("{s:O}", "epochs", length);
+        const bool own = add_stage_settings(run, i, object);
+        any |= own && !run->config->given.freeze; /* else the option says it */
+        json_array_append(stages, own ? object : length);
+        json_decref(object);
+        json_decref(length);
+    }
+    if (any)
+        json_object_set(settings, "stages", stages);
+    json_decref(stages);
     return settings;
 }
 

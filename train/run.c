@@ -235,6 +235,9 @@ static int open_stages(struct dl2_run *run, struct dl2_error *error)
     for (size_t i = 0; i < config->stage_count; i++) {
         struct dl2_run_data *stage = &run->stages[i];
         run->stage_count = i + 1;
+        const unsigned own_size = config->stages[i].image_size;
+        stage->image_size = own_size ? own_size : config->loader.image_size;
+        stage->freeze = config->stages[i].freeze;
         stage->epochs = config->stages[i].epochs;
         end += stage->epochs;
         stage->share_end = i + 1 == config->stage_count ? 1 : end / all;
@@ -423,7 +426,12 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
     network.average = config->average_decay > 0;
     network.train = !config->evaluate;
     network.sync_norm = config->sync_norm;
-    return dl2_network_create(run->device, &network, &run->network, error);
+    DL2_TRY(dl2_network_create(run->device, &network, &run->network, error));
+    /* Sizes that do not fit are found now, and not when their stage begins. */
+    for (size_t i = 0; i < run->stage_count; i++)
+        DL2_TRY(dl2_network_use_size(run->network, run->stages[i].image_size,
+                                     run->stages[i].image_size, error));
+    return dl2_network_use_size(run->network, network.height, network.width, error);
 }
 
 /* Watches the card that the device is on, if it is on one. */
@@ -530,8 +538,11 @@ static void slot_free(void *context, void *slot)
     device->ops->host_free(device, slot);
 }
 
-static struct dl2_loader_config loader_config(const struct dl2_run *run, bool train)
+/* For a stage, or NULL for validation. */
+static struct dl2_loader_config loader_config(const struct dl2_run *run,
+                                              const struct dl2_run_data *stage)
 {
+    const bool train = stage != NULL;
     const struct dl2_train_config *config = run->config;
     struct dl2_loader_config loader = config->loader;
     loader.channels = run->channels;
@@ -550,6 +561,7 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run, bool tr
     }
     if (train) {
         loader.resize = 0;
+        loader.image_size = stage->image_size;
     } else { /* a validation set is opened anew for each validation: caches would be of no use */
         loader.batching = DL2_BATCHING_STRICT;
         loader.shuffle_chunk = loader.shuffle_window = 0;
@@ -566,7 +578,7 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
     run->feed = NULL;
     run->feed_stage = stage;
     const struct dl2_run_data *data = &run->stages[stage];
-    struct dl2_loader_config config = loader_config(run, true);
+    struct dl2_loader_config config = loader_config(run, data);
     /* A last batch of a few images would make batch norm's statistics poor. */
     config.drop_last = data->images >= (uint64_t)config.batch * config.world;
     int status =
@@ -579,7 +591,7 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
 int dl2_run_open_val(struct dl2_run *run, size_t set, struct dl2_feed **out,
                      struct dl2_error *error)
 {
-    const struct dl2_loader_config config = loader_config(run, false);
+    const struct dl2_loader_config config = loader_config(run, NULL);
     *out = NULL;
     int status =
         dl2_run_agree(run, dl2_feed_create(run->val[set].dataset, &config, out, error), error);

@@ -20,8 +20,11 @@ struct dl2_run_data {
     char *name;       /* the variant's */
     struct dl2_dataset *dataset;
     uint64_t images, bytes;
-    double epochs;    /* a stage's */
-    double share_end; /* where a stage ends, as a part of the run; 1 for the last */
+    /* A stage's: */
+    double epochs;
+    double share_end; /* where it ends, as a part of the run; 1 for the last */
+    unsigned image_size;
+    bool freeze;
 };
 
 struct dl2_run {

@@ -7,12 +7,15 @@
 #include "network/arch.h"
 #include "train/checkpoint.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_EPOCHS 30
+
+enum { LEAST_SIZE = 8, MOST_SIZE = 4096 }; /* pixels */
 
 /* Not yet an enum dl2_optimizer: the one that the network learns best with. */
 #define OPTIMIZER_OF_ARCH UINT_MAX
@@ -72,7 +75,7 @@ static json_t *show_val(const void *value)
 
 /* Appends a stage, with its own copy of the path's first `length` bytes. */
 static int add_stage(struct dl2_train_config *config, const char *path, size_t length,
-                     double epochs, struct dl2_error *error)
+                     const struct dl2_train_stage *stage, struct dl2_error *error)
 {
     struct dl2_train_stage *grown =
         dl2_realloc((void *)config->stages, config->stage_count + 1, sizeof *grown);
@@ -81,7 +84,8 @@ static int add_stage(struct dl2_train_config *config, const char *path, size_t l
     char *copy = grown && path ? strndup(path, length) : NULL;
     if (!grown || (path && !copy))
         return dl2_error_memory(error, "options");
-    grown[config->stage_count++] = (struct dl2_train_stage){copy, epochs};
+    grown[config->stage_count] = *stage;
+    grown[config->stage_count++].path = copy;
     return DL2_OK;
 }
 
@@ -94,23 +98,49 @@ static void drop_stages(struct dl2_train_config *config)
     config->stage_count = 0;
 }
 
-/* "DIR:45,DIR2:45" */
+/* One setting of a stage, "size=96" or "freeze"; false: it is none. */
+static bool parse_stage_setting(const char *text, size_t length, struct dl2_train_stage *stage)
+{
+    static const char size[] = "size=", freeze[] = "freeze";
+    char *end;
+    if (length == sizeof freeze - 1 && strncmp(text, freeze, length) == 0)
+        return stage->freeze = true;
+    if (length < sizeof size || strncmp(text, size, sizeof size - 1) != 0 ||
+        !isdigit((unsigned char)text[sizeof size - 1]))
+        return false;
+    const unsigned long pixels = strtoul(text + sizeof size - 1, &end, 10);
+    stage->image_size = pixels >= LEAST_SIZE && pixels <= MOST_SIZE ? (unsigned)pixels : 0;
+    return end == text + length && stage->image_size;
+}
+
+/* "DIR:N", then ":size=PIXELS" and ":freeze" in any order, `length` bytes long. */
+static int parse_stage(const char *text, size_t length, struct dl2_train_config *config,
+                       struct dl2_error *error)
+{
+    struct dl2_train_stage stage = {0};
+    size_t size = length; /* without the settings */
+    const char *colon;
+    char *end = NULL;
+    while ((colon = memrchr(text, ':', size)) &&
+           parse_stage_setting(colon + 1, (size_t)(text + size - colon - 1), &stage))
+        size = (size_t)(colon - text);
+    if (colon)
+        stage.epochs = strtod(colon + 1, &end);
+    if (!colon || colon == text || end == colon + 1 || end != text + size || !(stage.epochs > 0) ||
+        !isfinite(stage.epochs))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%.*s' is not a folder and its epochs, like photos:45, with settings "
+                             "such as photos:45:size=96:freeze",
+                             (int)length, text);
+    return add_stage(config, text, (size_t)(colon - text), &stage, error);
+}
+
 static int parse_stages(const char *text, void *value, struct dl2_error *error)
 {
     struct dl2_train_config *config = value;
     drop_stages(config);
-    for (const char *item = text; item; item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL) {
-        const size_t size = strcspn(item, ",");
-        const char *colon = memrchr(item, ':', size);
-        char *end = NULL;
-        const double epochs = colon ? strtod(colon + 1, &end) : 0;
-        if (!colon || colon == item || end == colon + 1 || end != item + size || !(epochs > 0) ||
-            !isfinite(epochs))
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "'%.*s' is not a folder and its epochs, like photos:45", (int)size,
-                                 item);
-        DL2_TRY(add_stage(config, item, (size_t)(colon - item), epochs, error));
-    }
+    for (const char *item = text; item; item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL)
+        DL2_TRY(parse_stage(item, strcspn(item, ","), config, error));
     return DL2_OK;
 }
 
@@ -220,7 +250,9 @@ const struct dl2_option dl2_train_options[] = {
      "write evaluation_report.json; settings not given are those of its run",
      AT(evaluate), .commands = DL2_EVALUATION},
     {DL2_OPTION_PARSE, "stages", 0, "DIR:N,...",
-     "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule",
+     "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule; "
+     "DIR:N:size=PIXELS trains on images of that size and validates at --image-size, "
+     "DIR:N:freeze trains the last layer alone, and both can be combined",
      0, .parse = parse_stages, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "val-fraction", 0, "PART",
      "Fraction of each class that is kept for validation if no folders split the dataset",
@@ -228,8 +260,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed of the choice of these images", AT(split_seed),
      .roles = RUN},
     {DL2_OPTION_UINT, "image-size", 0, "PIXELS", "Width and height of the network's input",
-     AT(loader.image_size), .min = 8, .max = 4096, .unset = "that of the architecture, see below",
-     .roles = RUN},
+     AT(loader.image_size), .min = LEAST_SIZE, .max = MOST_SIZE,
+     .unset = "that of the architecture, see below", .roles = RUN},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
      AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
      .roles = RUN},
@@ -315,13 +347,18 @@ const struct dl2_option dl2_train_options[] = {
      "Number of epochs, not necessarily whole; with --time-budget the maximum", AT(given.epochs),
      .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = RUN,
      .commands = DL2_TRAINING},
-    {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer: sgd or adamw", AT(optimizer),
+    {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer: sgd, adamw or rmsprop", AT(optimizer),
      .words = dl2_optimizer_words, .unset = "adamw for vision transformers, sgd for the others",
      .roles = RUN, .commands = DL2_TRAINING},
+    {DL2_OPTION_FLAG, "freeze", 0, NULL,
+     "Train the last layer alone, for example of a --pretrained network: the other layers' weights "
+     "stay, and batch norm uses its running statistics, which stay, too",
+     AT(given.freeze), .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "lr", 0, "RATE", "Peak learning rate, whatever the number of images per step",
      AT(lr), .min = 1e-12, .max = 1e6,
-     .unset = "0.05 for a step of 64 images over all processes, in proportion for others; adamw: "
-              "0.0005, in proportion to their square root",
+     .unset =
+         "0.05 for a step of 64 images over all processes, in proportion for others; adamw and "
+         "rmsprop: 0.0005, in proportion to their square root",
      .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the learning rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), "
@@ -336,20 +373,25 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_REAL, "end-lr", 0, "RATE", "Learning rate at the end of the run", AT(end_lr),
      .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr", .roles = RUN,
      .commands = DL2_TRAINING},
-    {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum of sgd; beta1 of adamw", AT(momentum), .min = 0,
-     .max = 1, .roles = RUN, .commands = DL2_TRAINING},
-    {DL2_OPTION_REAL, "beta2", 0, "B", "Decay of adamw's mean of squared gradients", AT(beta2),
-     .min = 0, .max = 0.999999, .unset = "0.999", .roles = RUN, .commands = DL2_TRAINING},
+    {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum of sgd and rmsprop; beta1 of adamw",
+     AT(momentum), .min = 0, .max = 1, .roles = RUN, .commands = DL2_TRAINING},
+    {DL2_OPTION_REAL, "beta2", 0, "B",
+     "Decay of the mean of squared gradients of adamw and rmsprop (PyTorch calls rmsprop's alpha)",
+     AT(beta2), .min = 0, .max = 0.999999, .unset = "adamw: 0.999, rmsprop: 0.99", .roles = RUN,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Use Nesterov momentum", AT(nesterov), .roles = RUN,
      .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "weight-decay", 0, "L2",
-     "sgd: factor of half the sum of the squared weights in the loss; adamw: part of a weight "
-     "that it loses in a step, times the learning rate",
-     AT(weight_decay), .min = 0, .max = 10, .unset = "sgd: 0.0005, adamw: 0.05", .roles = RUN,
-     .commands = DL2_TRAINING},
+     "sgd and rmsprop: factor of half the sum of the squared weights in the loss; adamw: part of a "
+     "weight that it loses in a step, times the learning rate",
+     AT(weight_decay), .min = 0, .max = 10, .unset = "sgd: 0.0005, adamw: 0.05, rmsprop: 0.00001",
+     .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
      "Decay norms' parameters, biases and a transformer's tokens too", AT(norm_decay), .roles = RUN,
      .commands = DL2_TRAINING},
+    {DL2_OPTION_REAL, "clip-grad", 0, "NORM",
+     "Scale a step's gradients down where their norm, over all of them, is above NORM; 0: never",
+     AT(clip), .min = 0, .max = 1e9, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "label-smoothing", 0, "S",
      "Part of the target that is spread over all classes", AT(smoothing), .min = 0, .max = 0.999,
      .roles = RUN, .commands = DL2_TRAINING},
@@ -469,12 +511,14 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
 {
     const bool has_data = config->given.data || config->stage_count;
     const bool sizes_noise = config->synthetic && !has_data;
+    const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer);
     const struct {
         bool refused;
         const char *option, *reason;
     } rules[] = {
         {config->given.data, "stages", "excludes --data"},
         {config->stage_count, "epochs", "has no effect with --stages, which has the epochs"},
+        {config->stage_count, "freeze", "goes with a stage of --stages, like photos:45:freeze"},
         {!sizes_noise, "classes", "needs --loader synthetic without --data"},
         {!sizes_noise, "images", "needs --loader synthetic without --data"},
         {config->synthetic, "val", "has no effect on synthetic data, which is not validated"},
@@ -485,8 +529,8 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
          "needs --shuffle-chunk"},
         {config->precision != DL2_PRECISION_FP16, "loss-scale", "needs --amp fp16"},
         {config->restart, "resume", "excludes --restart"},
-        {config->optimizer != DL2_ADAMW, "beta2", "needs --optimizer adamw"},
-        {config->optimizer == DL2_ADAMW, "nesterov", "needs --optimizer sgd"},
+        {!facts->adaptive, "beta2", "needs --optimizer adamw or rmsprop"},
+        {!facts->nesterov, "nesterov", "needs --optimizer sgd"},
         {config->given.gpus, "ranks", "excludes --gpus"},
     };
     const char *idle = dl2_option_without_effect(
@@ -537,25 +581,25 @@ static int check_ranks(struct dl2_train_config *config, const struct dl2_program
 int dl2_train_options_check_rates(struct dl2_train_config *config,
                                   const struct dl2_program *program, unsigned ranks)
 {
-    const bool adamw = config->optimizer == DL2_ADAMW;
+    const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer);
     /* In proportion to the images a step: Goyal et al., "Accurate, large minibatch SGD", 2017; to
      * their square root: Malladi et al., "On the SDEs and scaling rules for adaptive gradient
      * algorithms", 2022. */
     const double share = (double)config->loader.batch * config->accumulate * ranks / 64;
     if (isnan(config->lr))
-        config->lr = adamw ? 0.0005 * sqrt(share) : 0.05 * share;
+        config->lr = facts->rate * (facts->adaptive ? sqrt(share) : share);
     if (isnan(config->weight_decay))
-        config->weight_decay = adamw ? 0.05 : 0.0005;
+        config->weight_decay = facts->weight_decay;
     if (isnan(config->beta2))
-        config->beta2 = 0.999;
+        config->beta2 = facts->beta2;
     if (config->end_lr > config->lr)
         return dl2_program_usage_error(program, "--end-lr %g is above --lr %g", config->end_lr,
                                        config->lr);
     if (config->nesterov && config->momentum == 0)
         return dl2_program_usage_error(program, "--nesterov needs a --momentum above 0");
-    if (config->momentum == 1 && adamw)
-        return dl2_program_usage_error(program,
-                                       "--momentum must be below 1 with --optimizer adamw");
+    if (config->momentum == 1 && facts->momentum_below)
+        return dl2_program_usage_error(program, "--momentum must be below 1 with --optimizer %s",
+                                       dl2_optimizer_words[config->optimizer]);
     double epochs = 0;
     for (size_t i = 0; i < config->stage_count; i++)
         epochs += config->stages[i].epochs;
@@ -580,8 +624,9 @@ int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_pr
                           : config->time_budget > 0    ? INFINITY
                                                        : DEFAULT_EPOCHS;
     const char *data = config->given.data;
+    const struct dl2_train_stage stage = {.epochs = epochs, .freeze = config->given.freeze};
     if (status == 0 && !config->stage_count && !config->evaluate &&
-        add_stage(config, data, data ? strlen(data) : 0, epochs, &error) < 0)
+        add_stage(config, data, data ? strlen(data) : 0, &stage, &error) < 0)
         status = dl2_program_usage_error(program, "%s", error.message);
     return status;
 }

@@ -132,7 +132,8 @@ static int train_step(struct dl2_run *run, double lr, struct dl2_error *error)
         .average_decay = (float)fmin(config->average_decay, updates / (updates + 9)),
         .beta2 = (float)config->beta2,
         .epsilon = 1e-8f, /* PyTorch's default */
-        .number = run->state.updates,
+        .number = run->state.updates - run->state.optimizer_begun,
+        .clip = (float)config->clip,
     };
     run->state.lr = lr;
     return dl2_network_update(run->network, &update, error);
@@ -200,7 +201,10 @@ static int start_feed(struct dl2_run *run, struct dl2_error *error)
 static int train_pass(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
+    const struct dl2_run_data *stage = &run->stages[state->stage];
     DL2_TRY(dl2_run_open_feed(run, state->stage, error));
+    DL2_TRY(dl2_network_use_size(run->network, stage->image_size, stage->image_size, error));
+    DL2_TRY(dl2_network_freeze(run->network, stage->freeze, error));
     uint64_t steps = dl2_feed_steps(run->feed);
     if (steps == 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "there is nothing to train on");
@@ -294,12 +298,19 @@ static int end_pass(struct dl2_run *run, struct dl2_error *error)
     return status;
 }
 
-/* Chooses the stage of the pass that begins; stages never go back. */
-static void choose_stage(struct dl2_run *run)
+/* Chooses the stage of the pass that begins; stages never go back. Where another part of the
+ * network is trained than before, the optimizer begins anew: moments of layers that were frozen
+ * would be old, and AdamW's would be taken for those of many updates. */
+static int choose_stage(struct dl2_run *run, struct dl2_error *error)
 {
-    while (run->state.stage + 1 < run->stage_count &&
-           reached(run, stage_end(run, run->state.stage)))
-        run->state.stage++;
+    struct dl2_run_state *state = &run->state;
+    const size_t before = state->stage;
+    while (state->stage + 1 < run->stage_count && reached(run, stage_end(run, state->stage)))
+        state->stage++;
+    if (run->stages[before].freeze == run->stages[state->stage].freeze)
+        return DL2_OK;
+    state->optimizer_begun = state->updates - state->loss_scale.skipped;
+    return dl2_network_forget_moments(run->network, error);
 }
 
 /* A budget may end between a pass without validation and the next: then it comes now. */
@@ -324,7 +335,7 @@ static int run_pass(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     if (state->batch == 0 && !state->trained)
-        choose_stage(run);
+        DL2_TRY(choose_stage(run, error));
     if (state->trained)
         DL2_TRY(dl2_run_open_feed(run, state->stage, error));
     else

@@ -41,8 +41,10 @@
 #define DL2_EVALUATION_FILE   "evaluation_report.json"
 
 struct dl2_train_stage {
-    const char *path; /* of a dataset; NULL: noise without one */
-    double epochs;    /* > 0; INFINITY for one stage that only the time budget ends */
+    const char *path;    /* of a dataset; NULL: noise without one */
+    double epochs;       /* > 0; INFINITY for one stage that only the time budget ends */
+    unsigned image_size; /* of its training images; 0: loader.image_size, which validation has */
+    bool freeze;         /* train the last layer alone: dl2_network_freeze() */
 };
 
 struct dl2_train_config {
@@ -86,8 +88,9 @@ struct dl2_train_config {
     double warmup;     /* epochs; NAN: a tenth of the run, at most five */
     bool lr_per_epoch; /* the rate stays in a pass, as (DL)2 has it; else it moves every step */
     enum dl2_optimizer optimizer;
-    double momentum, beta2; /* AdamW's two betas; SGD has no beta2 */
+    double momentum, beta2; /* AdamW's two betas; beta2 is RMSprop's alpha; SGD has none */
     double weight_decay;
+    double clip; /* largest norm of a step's gradients; 0: they are not clipped */
     bool nesterov, norm_decay;
     double smoothing;
     double mixup; /* alpha; 0: none */
@@ -124,6 +127,7 @@ struct dl2_train_config {
         const char *data, *world;
         double epochs;
         unsigned ranks, gpus;
+        bool freeze;
     } given;
     json_t *versions; /* of libraries, for the report; borrowed, may be NULL */
 };

@@ -129,8 +129,11 @@ int dl2_run_validate(struct dl2_run *run, uint64_t pass, bool keep, json_t *reco
     struct dl2_train_val *val = dl2_calloc(run->val_count, sizeof *val);
     if (!val)
         return dl2_error_memory(error, "a validation");
+    const unsigned size = run->config->loader.image_size;
+    int status = dl2_network_use_size(run->network, size, size, error);
     /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
-    int status = dl2_checkpoint_share_statistics(run->network, run->config->world, error);
+    if (status == DL2_OK)
+        status = dl2_checkpoint_share_statistics(run->network, run->config->world, error);
     if (status == DL2_OK)
         status = dl2_run_use_average(run, true, error);
     for (size_t i = 0; i < run->val_count && status == DL2_OK; i++)

@@ -7,7 +7,8 @@
 The networks are network/arch.c's, on 8x8 (resnet20: 16x16) images in 3 classes, in double precision, with label smoothing and
 weight decay on weights of convolutions and linear layers only. The numbers that go in come from a formula that the test
 repeats (`fill`), so that only results are stored: the loss, a digest of every gradient, and, after three steps, a digest of
-every tensor. A digest is the sum of the elements times the same formula's numbers, and the sum of squares.
+every tensor. A digest is the sum of the elements times the same formula's numbers, and the sum of squares. For convnet,
+the losses and tensors of other ways of training follow: RMSprop, clipped gradients, and all but the last layer frozen.
 """
 import sys
 
@@ -88,12 +89,9 @@ def digest(tensor, seed):
     return "%.12g %.12g" % ((flat * fill(flat.numel(), seed)).sum(), (flat * flat).sum())
 
 
-def main():
-    network, pixels_a_side = NETWORKS[sys.argv[1]]
-    net = network().double().train()
-    state = {k: v for k, v in net.state_dict().items() if "num_batches" not in k}
+def fill_state(net):
     with torch.no_grad():
-        for i, (name, tensor) in enumerate(state.items()):
+        for i, (name, tensor) in enumerate(state_of(net).items()):
             values = fill(tensor.numel(), i + 1).reshape(tensor.shape)
             if tensor.dim() > 1:
                 values = values * (2 / (tensor.numel() // tensor.shape[0])) ** 0.5
@@ -102,29 +100,66 @@ def main():
             else:
                 values = 0.1 * values
             tensor.copy_(values)
+
+
+def state_of(net):
+    return {k: v for k, v in net.state_dict().items() if "num_batches" not in k}
+
+
+def groups_of(net):
+    """Weight decay for weights alone. An optimizer keeps its settings in these: each needs its own."""
+    return [{"params": [p for p in net.parameters() if p.dim() > 1], "weight_decay": 0.01},
+            {"params": [p for p in net.parameters() if p.dim() == 1]}]
+
+
+def three_steps(net, inputs, labels, optimizer, gradients=False, limit=None):
+    """Prints the losses, with `gradients` those of the first step, and the tensors that it comes to."""
+    for step in range(3):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(inputs), labels, label_smoothing=0.1)
+        loss.backward()
+        print("loss", "%.12g" % loss.item())
+        if step == 0 and gradients:
+            for name, tensor in net.named_parameters():
+                print("gradient", name, digest(tensor.grad, 7))
+        if limit:
+            nn.utils.clip_grad_norm_(net.parameters(), limit)
+        optimizer.step()
+    for name, tensor in state_of(net).items():
+        print("value", name, digest(tensor, 7))
+
+
+def main():
+    network, pixels_a_side = NETWORKS[sys.argv[1]]
+    net = network().double().train()
+    fill_state(net)
     pixels = ((fill(BATCH * pixels_a_side ** 2 * 3, 99) + 1) * 127).floor()
     images = pixels.reshape(BATCH, pixels_a_side, pixels_a_side, 3).permute(0, 3, 1, 2)
     mean = torch.tensor([122.0, 116.0, 104.0]).double().view(1, 3, 1, 1)
     std = torch.tensor([59.0, 58.0, 60.0]).double().view(1, 3, 1, 1)
+    inputs = (images - mean) / std
     labels = torch.tensor([0, 2, 1, 2])
-    decayed = [p for p in net.parameters() if p.dim() > 1]
-    others = [p for p in net.parameters() if p.dim() == 1]
-    sgd = torch.optim.SGD([{"params": decayed, "weight_decay": 0.01}, {"params": others}], 0.01,
-                          momentum=0.9, nesterov=True)
-    for step in range(3):
-        sgd.zero_grad()
-        loss = nn.functional.cross_entropy(net((images - mean) / std), labels, label_smoothing=0.1)
-        loss.backward()
-        print("loss", "%.12g" % loss.item())
-        if step == 0:
-            for i, (name, tensor) in enumerate(net.named_parameters()):
-                print("gradient", name, digest(tensor.grad, 7))
-        sgd.step()
-    for name, tensor in state.items():
-        print("value", name, digest(tensor, 7))
+    three_steps(net, inputs, labels,
+                torch.optim.SGD(groups_of(net), 0.01, momentum=0.9, nesterov=True), True)
     net.eval()
-    loss = nn.functional.cross_entropy(net((images - mean) / std), labels)
+    loss = nn.functional.cross_entropy(net(inputs), labels)
     print("evaluation", "%.12g" % loss.item())
+    if sys.argv[1] != "convnet":
+        return
+    net.train()
+    fill_state(net)
+    print("rmsprop", 0)
+    three_steps(net, inputs, labels, torch.optim.RMSprop(groups_of(net), 1e-3, 0.9, 1e-2, momentum=0.5))
+    fill_state(net)
+    print("clip", 0)
+    three_steps(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.05, momentum=0.9), limit=0.25)
+    fill_state(net)
+    print("freeze", 0)
+    net.eval()
+    for name, tensor in net.named_parameters():
+        tensor.requires_grad_(name.startswith("fc."))
+        tensor.grad = None
+    three_steps(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.2, momentum=0.9))
 
 
 main()

@@ -112,7 +112,86 @@ static void compare_digest(FILE *file, const char *kind, struct dl2_network *net
                  want_square);
 }
 
-/* values_within: after three steps, through which a deep network's rounding grows. */
+/* As make_vectors.py's fill_state(). */
+static void fill_network(struct dl2_network *net)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    for (size_t i = 0; i < dl2_network_tensor_count(net); i++) {
+        struct dl2_network_tensor t;
+        dl2_network_tensor(net, i, &t);
+        float *values = dl2_calloc(t.count, sizeof *values);
+        assert_non_null(values);
+        double spread = sqrt(2 / (double)(t.count / t.dims[0]));
+        bool around_one =
+            strstr(t.name, "running_var") || (strstr(t.name, ".bn") && strstr(t.name, ".weight"));
+        for (size_t k = 0; k < t.count; k++)
+            values[k] = (float)(t.rank > 1   ? spread * fill(k, i + 1)
+                                : around_one ? 1 + 0.25 * fill(k, i + 1)
+                                             : 0.1 * fill(k, i + 1));
+        expect_ok(dl2_network_set(net, i, DL2_NETWORK_VALUE, values, &error), &error);
+        free(values);
+    }
+}
+
+/* make_vectors.py's three_steps(). values_within: after three steps, through which a deep network's
+ * rounding grows. */
+static void three_steps(FILE *file, const char *what, struct dl2_network *net,
+                        const struct dl2_network_input *input, const struct dl2_update *update,
+                        bool gradients, double values_within)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    const size_t tensors = dl2_network_tensor_count(net);
+    double want;
+    for (uint64_t step = 0; step < 3; step++) {
+        double loss = one_step(net, input, step);
+        expect_line(file, "loss", NULL, &want, NULL);
+        if (fabs(loss - want) > (step ? values_within / 20 : 1e-5))
+            fail_msg("%s, step %d: loss %.9g, not %.9g", what, (int)step, loss, want);
+        for (size_t i = 0; step == 0 && gradients && i < tensors; i++) {
+            struct dl2_network_tensor t;
+            dl2_network_tensor(net, i, &t);
+            if (t.parameter)
+                compare_digest(file, "gradient", net, i, DL2_NETWORK_GRADIENT, 2e-4);
+        }
+        expect_ok(dl2_network_update(net, update, &error), &error);
+    }
+    for (size_t i = 0; i < tensors; i++)
+        compare_digest(file, "value", net, i, DL2_NETWORK_VALUE, values_within);
+}
+
+/* The ways of training that follow in convnet's vectors. */
+static void other_ways(FILE *file, struct dl2_device *device, const struct dl2_network_input *input)
+{
+    static const struct {
+        const char *name;
+        enum dl2_optimizer optimizer;
+        struct dl2_update update;
+        bool freeze;
+    } ways[] = {
+        {"rmsprop",
+         DL2_RMSPROP,
+         {.rate = 1e-3f, .momentum = 0.5f, .weight_decay = 0.01f, .beta2 = 0.9f, .epsilon = 1e-2f},
+         false},
+        {"clip",
+         DL2_SGD,
+         {.rate = 0.05f, .momentum = 0.9f, .weight_decay = 0.01f, .clip = 0.25f},
+         false},
+        {"freeze", DL2_SGD, {.rate = 0.2f, .momentum = 0.9f, .weight_decay = 0.01f}, true},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_network_config config = config_of("convnet", PIXELS, BATCH, 3);
+        double unused;
+        config.optimizer = ways[i].optimizer;
+        struct dl2_network *net = created(device, &config);
+        fill_network(net);
+        expect_ok(dl2_network_freeze(net, ways[i].freeze, &error), &error);
+        expect_line(file, ways[i].name, NULL, &unused, NULL);
+        three_steps(file, ways[i].name, net, input, &ways[i].update, false, 2e-4);
+        dl2_network_destroy(net);
+    }
+}
+
 static void compare_with_pytorch(const char *arch, unsigned pixels, double values_within)
 {
     const struct dl2_device_class *ops;
@@ -129,22 +208,7 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
         }
         struct dl2_device *device = opened(ops, 2);
         struct dl2_network *net = made(device, arch, pixels, BATCH, 3);
-        size_t tensors = dl2_network_tensor_count(net);
-        for (size_t i = 0; i < tensors; i++) {
-            struct dl2_network_tensor t;
-            dl2_network_tensor(net, i, &t);
-            float *values = dl2_calloc(t.count, sizeof *values);
-            assert_non_null(values);
-            double spread = sqrt(2 / (double)(t.count / t.dims[0]));
-            bool around_one = strstr(t.name, "running_var") ||
-                              (strstr(t.name, ".bn") && strstr(t.name, ".weight"));
-            for (size_t k = 0; k < t.count; k++)
-                values[k] = (float)(t.rank > 1   ? spread * fill(k, i + 1)
-                                    : around_one ? 1 + 0.25 * fill(k, i + 1)
-                                                 : 0.1 * fill(k, i + 1));
-            expect_ok(dl2_network_set(net, i, DL2_NETWORK_VALUE, values, &error), &error);
-            free(values);
-        }
+        fill_network(net);
         char path[4096];
         const char *srcdir = getenv("srcdir");
         snprintf(path, sizeof path, "%s/tests/network/vectors-%s.txt", srcdir ? srcdir : ".", arch);
@@ -154,26 +218,14 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
         const struct dl2_network_input input = {noise, labels, BATCH, NULL, 1};
         const struct dl2_update update = {0.01f, 0.9f, 0.01f, true};
         double want;
-        for (uint64_t step = 0; step < 3; step++) {
-            double loss = one_step(net, &input, step);
-            expect_line(file, "loss", NULL, &want, NULL);
-            if (fabs(loss - want) > (step ? values_within / 20 : 1e-5))
-                fail_msg("%s, step %d: loss %.9g, not %.9g", ops->name, (int)step, loss, want);
-            for (size_t i = 0; step == 0 && i < tensors; i++) {
-                struct dl2_network_tensor t;
-                dl2_network_tensor(net, i, &t);
-                if (t.parameter)
-                    compare_digest(file, "gradient", net, i, DL2_NETWORK_GRADIENT, 2e-4);
-            }
-            expect_ok(dl2_network_update(net, &update, &error), &error);
-        }
-        for (size_t i = 0; i < tensors; i++)
-            compare_digest(file, "value", net, i, DL2_NETWORK_VALUE, values_within);
+        three_steps(file, ops->name, net, &input, &update, true, values_within);
         struct dl2_loss_sums sums;
         expect_ok(dl2_network_evaluate(net, &input, &error), &error);
         expect_ok(dl2_network_take_sums(net, &sums, &error), &error);
         expect_line(file, "evaluation", NULL, &want, NULL);
         assert_true(fabs(sums.loss / BATCH - want) < 1e-4);
+        if (strcmp(arch, "convnet") == 0)
+            other_ways(file, device, &input);
         fclose(file);
         dl2_network_destroy(net);
         dl2_device_close(device);
@@ -489,7 +541,7 @@ static struct {
     struct dl2_device_class ops;
     const struct dl2_device_class *ref;
     bool recording;
-    unsigned begun, replayed, freed, convs, ingests;
+    unsigned begun, replayed, freed, convs, backwards, ingests;
     const void *from; /* the images of the last ingest */
     size_t memory;    /* what a call may allocate at most */
 } spy;
@@ -519,6 +571,29 @@ static void spy_conv_forward(struct dl2_conv *conv, const void *x, const void *w
 {
     spy.convs++;
     spy.ref->conv_forward(conv, x, weights, bias, y);
+}
+
+static void spy_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
+                                      float *dweights, float *dbias, bool accumulate)
+{
+    spy.backwards++;
+    spy.ref->conv_backward_weights(conv, x, dy, dweights, dbias, accumulate);
+}
+
+static void spy_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
+                                   void *dx)
+{
+    spy.backwards++;
+    spy.ref->conv_backward_data(conv, dy, weights, dx);
+}
+
+static void spy_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
+                              const void *dy2, const float *gamma, const float *beta, void *dx,
+                              void *dresidual, float *dgamma, float *dbeta, bool accumulate)
+{
+    spy.backwards++;
+    spy.ref->norm_backward(norm, x, y, dy, dy2, gamma, beta, dx, dresidual, dgamma, dbeta,
+                           accumulate);
 }
 
 static void spy_ingest_run(struct dl2_ingest *ingest, const uint8_t *from, const uint32_t *partner,
@@ -569,6 +644,9 @@ static struct dl2_device *spied(void)
     spy.ops.upload = spy_upload;
     spy.ops.set_numbers = spy_set_numbers;
     spy.ops.conv_forward = spy_conv_forward;
+    spy.ops.conv_backward_weights = spy_conv_backward_weights;
+    spy.ops.conv_backward_data = spy_conv_backward_data;
+    spy.ops.norm_backward = spy_norm_backward;
     spy.ops.ingest_run = spy_ingest_run;
     spy.ops.record_begin = spy_record_begin;
     spy.ops.record_end = spy_record_end;
@@ -618,6 +696,147 @@ static void steps_are_recorded(void **state)
     assert_int_equal(spy.freed, spy.begun);
     device->ops = spy.ref;
     dl2_device_close(device);
+}
+
+static bool same_part(struct dl2_network *net, size_t index, enum dl2_network_part part,
+                      const float *values)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_network_tensor t;
+    dl2_network_tensor(net, index, &t);
+    float *now = dl2_calloc(t.count, sizeof *now);
+    assert_non_null(now);
+    expect_ok(dl2_network_get(net, index, part, now, &error), &error);
+    const bool same = memcmp(now, values, t.count * sizeof *now) == 0;
+    free(now);
+    return same;
+}
+
+/* Frozen layers keep weights and statistics, bit for bit, and go nowhere backward; the last layer
+ * learns. Nothing that was recorded before is replayed. */
+static void frozen_layers_do_nothing_backward(void **state)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_device *device = spied();
+    struct dl2_network_config config = config_of("convnet", PIXELS, BATCH, 3);
+    config.optimizer = DL2_ADAMW;
+    struct dl2_network *net = created(device, &config);
+    const size_t tensors = dl2_network_tensor_count(net);
+    const struct dl2_network_input input = {images, labels, BATCH, NULL, 1};
+    struct dl2_update update = {
+        .rate = 0.01f, .momentum = 0.9f, .weight_decay = 0.1f, .beta2 = 0.99f, .epsilon = 1e-8f};
+    update.number = 1;
+    one_step(net, &input, 0);
+    expect_ok(dl2_network_update(net, &update, &error), &error);
+    assert_int_equal(spy.backwards, 6 + 5 + 6); /* convolutions' weights and data, norms */
+    float *before = all_of(net, DL2_NETWORK_VALUE, NULL);
+    spy.backwards = 0;
+    expect_ok(dl2_network_freeze(net, true, &error), &error);
+    for (uint64_t step = 1; step < 3; step++) {
+        update.number = step + 1;
+        one_step(net, &input, step);
+        expect_ok(dl2_network_update(net, &update, &error), &error);
+    }
+    assert_int_equal(spy.backwards, 0);
+    for (size_t i = 0, at = 0; i < tensors; i++) {
+        struct dl2_network_tensor t;
+        dl2_network_tensor(net, i, &t);
+        assert_int_equal(same_part(net, i, DL2_NETWORK_VALUE, before + at), i + 2 < tensors);
+        at += t.count;
+    }
+    free(before);
+    /* Another batch size, as the spy replays none: all learn again, from fresh moments. */
+    const struct dl2_network_input fewer = {images, labels, BATCH - 1, NULL, 1};
+    before = all_of(net, DL2_NETWORK_VALUE, NULL);
+    expect_ok(dl2_network_freeze(net, false, &error), &error);
+    expect_ok(dl2_network_forget_moments(net, &error), &error);
+    for (size_t i = 0; i < tensors; i++) {
+        struct dl2_network_tensor t;
+        dl2_network_tensor(net, i, &t);
+        float *zeros = dl2_calloc(t.count, sizeof *zeros);
+        assert_non_null(zeros);
+        assert_true(!t.parameter || (same_part(net, i, DL2_NETWORK_MOMENTUM, zeros) &&
+                                     same_part(net, i, DL2_NETWORK_SECOND_MOMENT, zeros)));
+        free(zeros);
+    }
+    update.number = 1;
+    one_step(net, &fewer, 3);
+    expect_ok(dl2_network_update(net, &update, &error), &error);
+    assert_int_equal(spy.backwards, 6 + 5 + 6);
+    for (size_t i = 0, at = 0; i < tensors; i++) {
+        struct dl2_network_tensor t;
+        dl2_network_tensor(net, i, &t);
+        assert_false(same_part(net, i, DL2_NETWORK_VALUE, before + at));
+        at += t.count;
+    }
+    free(before);
+    dl2_network_destroy(net);
+    device->ops = spy.ref;
+    dl2_device_close(device);
+}
+
+/* The weights of one size serve another, as they would in a network made for it; and back. */
+static void sizes(struct dl2_device *device)
+{
+    enum { LARGE = 12, LARGE_BYTES = BATCH * LARGE * LARGE * 3 };
+    struct dl2_error error = DL2_ERROR_INIT;
+    uint8_t *large = dl2_calloc(LARGE_BYTES, 1);
+    assert_non_null(large);
+    for (size_t i = 0; i < LARGE_BYTES; i++)
+        large[i] = (uint8_t)((fill(i, 31) + 1) * 127);
+    struct dl2_network *one = made(device, "convnet", PIXELS, BATCH, 3);
+    struct dl2_network *other = made(device, "convnet", LARGE, BATCH, 3);
+    const struct dl2_network_input small = {images, labels, BATCH, NULL, 1};
+    const struct dl2_network_input wide = {large, labels, BATCH, NULL, 1};
+    const struct dl2_update update = {0.05f, 0.9f, 0.01f, true};
+    const double untrained = evaluated(one, &small);
+    for (unsigned step = 0; step < 3; step++) {
+        expect_ok(dl2_network_use_size(one, LARGE, LARGE, &error), &error);
+        assert_true(one_step(one, &wide, step) == one_step(other, &wide, step));
+        expect_ok(dl2_network_update(one, &update, &error), &error);
+        expect_ok(dl2_network_update(other, &update, &error), &error);
+        expect_ok(dl2_network_use_size(one, PIXELS, PIXELS, &error), &error);
+        evaluated(one, &small);
+    }
+    size_t count;
+    float *got = all_of(one, DL2_NETWORK_VALUE, &count);
+    float *want = all_of(other, DL2_NETWORK_VALUE, NULL);
+    assert_memory_equal(got, want, count * sizeof *got);
+    assert_true(fabs(evaluated(one, &small) - untrained) > 1e-3);
+    expect_ok(dl2_network_use_size(other, PIXELS, PIXELS, &error), &error);
+    assert_true(evaluated(one, &small) == evaluated(other, &small));
+    /* A third takes the second's place, which comes again; what is too small leaves its own. */
+    expect_ok(dl2_network_use_size(one, LARGE + 4, LARGE + 4, &error), &error);
+    expect_ok(dl2_network_use_size(one, LARGE, LARGE, &error), &error);
+    one_step(one, &wide, 3);
+    assert_int_equal(dl2_network_use_size(one, 4, 4, &error), DL2_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "4x4"));
+    dl2_error_clear(&error);
+    evaluated(one, &small);
+    dl2_network_destroy(one);
+    dl2_network_destroy(other);
+    one = made(device, "vit_tiny", 16, BATCH, 3);
+    assert_int_equal(dl2_network_use_size(one, 24, 24, &error), DL2_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "vit_tiny"));
+    dl2_error_clear(&error);
+    dl2_network_destroy(one);
+    free(got);
+    free(want);
+    free(large);
+}
+
+static void one_network_of_two_sizes(void **state)
+{
+    const struct dl2_device_class *ops;
+    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
+        if (ops->present && !ops->present()) {
+            print_message("not on %s, which isn't here\n", ops->name);
+            continue;
+        }
+        struct dl2_device *device = opened(ops, 2);
+        sizes(device);
+        dl2_device_close(device);
+    }
 }
 
 /* Nothing else is tried, as plans can take minutes, and nothing stays behind. */
@@ -727,6 +946,8 @@ int main(void)
         cmocka_unit_test(micro_batches_add_up),
         cmocka_unit_test(devices_and_precisions_learn_alike),
         cmocka_unit_test(steps_are_recorded),
+        cmocka_unit_test(frozen_layers_do_nothing_backward),
+        cmocka_unit_test(one_network_of_two_sizes),
         cmocka_unit_test(a_batch_that_does_not_fit_is_named),
         cmocka_unit_test(architectures),
         cmocka_unit_test(what_makes_no_sense),

@@ -20,7 +20,8 @@ train_tests = \
 	tests/train/test_options.sh \
 	tests/train/test_predictions.sh \
 	tests/train/test_resume.sh \
-	tests/train/test_signal.sh
+	tests/train/test_signal.sh \
+	tests/train/test_stages.sh
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/train_lib.sh
 

@@ -12,7 +12,7 @@ alike() {
 }
 for options in "-a resnet10 --image-size 32 -e 0.5" "-b 6" "-e 2" "--lr 0.02" "--lr-policy step" "--lr-policy linear" \
     "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--end-lr 0.001" "--momentum 0.8" --nesterov \
-    "--optimizer adamw" "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--ema 0.9" \
+    "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" --freeze "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--ema 0.9" \
     "--accumulate 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
     --no-flip "--seed 1" "--loader synthetic"; do
     expect 0 run $base --out changed --restart $options
@@ -23,6 +23,15 @@ expect 0 run $base --out adamw-alike --optimizer adamw --lr 0.000176776695296636
 same adamw/$CK adamw-alike/$CK "adamw's defaults"
 expect 0 run $base --out beta2 --optimizer adamw --beta2 0.9
 differ adamw/$CK beta2/$CK --beta2
+expect 0 run $base --out rmsprop --optimizer rmsprop
+expect 0 run $base --out rmsprop-alike --optimizer rmsprop --lr 0.00017677669529663689 --weight-decay 0.00001 \
+    --momentum 0.9 --beta2 0.99
+same rmsprop/$CK rmsprop-alike/$CK "rmsprop's defaults"
+expect 0 run $base --out beta2 --restart --optimizer rmsprop --beta2 0.9
+differ rmsprop/$CK beta2/$CK "--beta2 of rmsprop"
+expect 0 run $base --out rmsprop --restart --optimizer rmsprop --momentum 1
+alike --clip-grad 1000
+alike --clip-grad 0
 alike --lr 0.00625 --lr-policy cosine --warmup 0.3 --momentum 0.9 --weight-decay 5e-4 --label-smoothing 0.1
 alike --mean 122.655,116.535,104.04 --std 59.415,58.395,58.65 --crop-area 0.08,1
 alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --accumulate 1 --seed 0
@@ -104,7 +113,9 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --end-lr 9" "-d data --warmup 3" "-d data --val data --skip-validation" \
     "-d data --classes 3" "--loader synthetic --val data" "-d data --momentum 0 --nesterov" \
     "-d data --optimizer adam" "-d data --optimizer adamw --nesterov" "-d data --beta2 0.9" \
-    "-d data --optimizer adamw --momentum 1" "-d data --optimizer adamw --beta2 1" \
+    "-d data --optimizer adamw --momentum 1" "-d data --optimizer rmsprop --nesterov" "-d data --clip-grad -1" \
+    "--stages data:1 --freeze" \
+    "--stages data:1:size=7" "--stages data:1:size=x" "--stages data:1:size=12:thaw" "--stages data:freeze" "-d data --optimizer adamw --beta2 1" \
     "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
     "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
     "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do

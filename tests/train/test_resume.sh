@@ -49,6 +49,19 @@ expect 0 run $adamw --out adamw-parts --run-epochs 1.3
 expect 0 run $adamw --out adamw-parts --resume
 same adamw/$CK adamw-parts/$CK "AdamW in two parts"
 
+# RMSprop's means, and clipped gradients.
+rmsprop="-d data --accumulate 2 --optimizer rmsprop --clip-grad 0.5"
+expect 0 run $rmsprop --out rmsprop
+expect 0 run $rmsprop --out rmsprop-parts --run-epochs 1.3
+expect 0 run $rmsprop --out rmsprop-parts --resume
+same rmsprop/$CK rmsprop-parts/$CK "RMSprop in two parts"
+expect 0 run $rmsprop --out rmsprop-parts --restart --run-epochs 1
+for option in '--clip-grad 0.6' --freeze; do
+    expect 1 run $rmsprop --out rmsprop-parts --resume $option
+    grep -q "is of another run: ${option#--}" "$work/err" || grep -q 'clip-grad was' "$work/err" ||
+        fail "--resume with $option: $(cat "$work/err")"
+done
+
 # Where the order is the machine's, too, each epoch has every image once, over all the parts of a run;
 # images that are kept in memory change nothing.
 for mode in completion aware; do
