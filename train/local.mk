@@ -11,6 +11,7 @@ libtrainer_la_SOURCES = \
 	train/run.c train/run.h \
 	train/checkpoint.c train/checkpoint.h \
 	train/schedule.c train/schedule.h \
+	train/step_log.c train/step_log.h \
 	train/train_options.c train/train_options.h \
 	train/trainer.c train/trainer.h \
 	train/validation.c

@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/thread.h"
 #include "loader/loader_options.h"
+#include "train/step_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -361,8 +362,12 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
             dl2_path_join(run->out, config->evaluate ? DL2_EVALUATION_FILE : DL2_EXPERIMENT_FILE);
         run->checkpoint = config->checkpoint ? strdup(config->checkpoint)
                                              : dl2_path_join(run->out, DL2_CHECKPOINT_FILE);
+        run->best = dl2_path_join(run->out, DL2_BEST_FILE);
+        run->steps = dl2_path_join(run->out, DL2_STEPS_FILE);
     }
-    return run->report_path && run->checkpoint ? DL2_OK : dl2_error_memory(error, "a training run");
+    return run->report_path && run->checkpoint && run->best && run->steps
+               ? DL2_OK
+               : dl2_error_memory(error, "a training run");
 }
 
 /* Opens the decoder on the card that the network is on, so that batches are decoded in place. */
@@ -501,6 +506,7 @@ static void close_data(struct dl2_run_data *data, size_t count)
 void dl2_run_close(struct dl2_run *run)
 {
     dl2_monitor_stop(run->monitor);
+    dl2_step_log_close(run->log);
     dl2_feed_destroy(run->feed);
     dl2_batch_decoder_close(run->decoder);
     if (run->network)
@@ -515,6 +521,8 @@ void dl2_run_close(struct dl2_run *run)
     free(run->out);
     free(run->checkpoint);
     free(run->report_path);
+    free(run->best);
+    free(run->steps);
     json_decref(run->arguments);
     json_decref(run->identity);
     json_decref(run->report);

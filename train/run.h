@@ -27,13 +27,15 @@ struct dl2_run_data {
     bool freeze;
 };
 
+struct dl2_step_log; /* train/step_log.h */
+
 struct dl2_run {
     const struct dl2_train_config *config;
     struct dl2_train_events events;
     struct dl2_run_data *stages, *val;
     size_t stage_count, val_count;
     unsigned classes, channels;
-    char *variant, *name, *out, *checkpoint, *report_path;
+    char *variant, *name, *out, *checkpoint, *report_path, *best, *steps;
     int lock; /* of `out`, of rank 0; -1: none */
     struct dl2_device *device;
     struct dl2_network *network;
@@ -42,6 +44,8 @@ struct dl2_run {
     size_t feed_stage;
     uint32_t *partner; /* mixup's */
     struct dl2_budget budget;
+    double best_kept;         /* top-1 of the weights in `best`; -1: none of this run's are there */
+    struct dl2_step_log *log; /* rank 0's; NULL: none */
     struct dl2_monitor *monitor;
     double joules_seen; /* the monitor's, up to which state.joules counts; NAN without a card */
     struct dl2_run_state state;
@@ -100,6 +104,8 @@ int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error);
  * the predictions. DL2_ERR_CANCELED, without a message, when the run was asked to stop. */
 int dl2_run_validate(struct dl2_run *run, uint64_t pass, bool keep, json_t *record,
                      struct dl2_error *error);
+/* Finds whose weights are in `best`, once the run's state is loaded. */
+void dl2_run_find_best(struct dl2_run *run);
 /* What a validation will cost, from a few batches of each set, for a time budget to set aside. */
 int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error);
 

@@ -435,6 +435,14 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_REAL, "validate-every", 0, "EPOCHS",
      "Validation interval, in whole epochs; the end is always validated; 0: the end alone",
      AT(validate_every), .min = 0, .max = 1e9, .commands = DL2_TRAINING},
+    {DL2_OPTION_FLAG, "keep-best", 0, NULL,
+     "Keep the weights of the epoch with the highest top-1 on the first validation set in "
+     "DIR/" DL2_BEST_FILE ", as --export writes them",
+     AT(keep_best), .commands = DL2_TRAINING},
+    {DL2_OPTION_FLAG, "step-log", 0, NULL,
+     "Write a line for each step to DIR/" DL2_STEPS_FILE ": loss, learning rate, seconds, wait for "
+     "data; waits for the device after each step",
+     AT(log_steps), .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "skip-validation", 0, NULL, "Do not validate", AT(skip_validation),
      .commands = DL2_TRAINING},
     {DL2_OPTION_END},
@@ -525,6 +533,8 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->skip_validation, "val", "excludes --skip-validation"},
         {config->skip_validation, "val-resize", "has no effect with --skip-validation"},
         {config->skip_validation, "validate-every", "has no effect with --skip-validation"},
+        {config->skip_validation, "keep-best", "has no effect with --skip-validation"},
+        {config->synthetic, "keep-best", "has no effect on synthetic data, which is not validated"},
         {!dl2_option_given(program, common, "shuffle-chunk"), "shuffle-window",
          "needs --shuffle-chunk"},
         {config->precision != DL2_PRECISION_FP16, "loss-scale", "needs --amp fp16"},

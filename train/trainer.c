@@ -9,6 +9,7 @@
 #include "ranks/world.h"
 #include "train/mixup.h"
 #include "train/run.h"
+#include "train/step_log.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,12 +58,15 @@ static double learning_rate(const struct dl2_run *run)
 
 /* -- one step -- */
 
-/* Moves them into the pass'. */
-static int take_sums(struct dl2_run *run, struct dl2_error *error)
+/* Moves them into the pass'. *loss (may be NULL) is the mean of those since the last time; NAN
+ * where none counted. */
+static int take_sums(struct dl2_run *run, double *loss, struct dl2_error *error)
 {
     struct dl2_loss_sums sums;
     DL2_TRY(dl2_run_sums(run, &sums, error));
     run->common = !isfinite(sums.loss);
+    if (loss)
+        *loss = sums.counted ? sums.loss / (double)sums.counted : NAN;
     if (run->common)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "training diverged in epoch %llu: the loss is no number any more. A "
@@ -166,6 +170,8 @@ static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(note_position(run, error));
     if (dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
+    if (run->log)
+        DL2_TRY(dl2_step_log_flush(run->log, error));
     DL2_TRY(note_loss_scale(run, error));
     double began = dl2_clock_wall();
     run->state.elapsed = dl2_run_elapsed(run);
@@ -178,6 +184,27 @@ static bool checkpoint_due(const struct dl2_run *run, double before, double afte
 {
     double every = run->config->checkpoint_every;
     return every > 0 && floor(after / every + SAME) > floor(before / every + SAME);
+}
+
+/* What a pass' figures were before a step. */
+struct before_step {
+    double data_wait;
+    uint64_t images;
+};
+
+/* The log's line of the step that is done. */
+static int log_step(struct dl2_run *run, const struct before_step *before, double seconds,
+                    double loss, struct dl2_error *error)
+{
+    const struct dl2_run_state *state = &run->state;
+    const struct dl2_step_entry entry = {.step = state->updates,
+                                         .epoch = dl2_run_position(run),
+                                         .loss = loss,
+                                         .lr = state->lr,
+                                         .seconds = seconds,
+                                         .data_wait = state->data_wait - before->data_wait,
+                                         .images = state->images - before->images};
+    return run->log ? dl2_step_log_add(run->log, &entry, error) : DL2_OK;
 }
 
 /* -- a pass -- */
@@ -228,16 +255,20 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
             run->stopped = true;
             break;
         }
+        const struct before_step step = {state->data_wait, state->images};
+        double loss = NAN;
         DL2_TRY(train_step(run, learning_rate(run), error));
-        if (++updates % LOOK_EVERY == 0)
-            DL2_TRY(take_sums(run, error));
+        if (++updates % LOOK_EVERY == 0 || run->config->log_steps)
+            DL2_TRY(take_sums(run, &loss, error));
         double now = dl2_clock_wall(), after = dl2_run_position(run);
         state->seconds += now - last;
+        if (run->config->log_steps)
+            DL2_TRY(log_step(run, &step, now - last, loss, error));
         dl2_budget_trained(&run->budget, after - before, now - last);
         last = now;
         dl2_run_tell_step(run, "train", state->batch, steps);
         if (state->batch < steps && checkpoint_due(run, before, after)) {
-            DL2_TRY(take_sums(run, error));
+            DL2_TRY(take_sums(run, NULL, error));
             take_joules(run);
             DL2_TRY(save_checkpoint(run, error));
             run->joules_seen = dl2_monitor_joules(run->monitor);
@@ -245,7 +276,7 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
         }
     }
     double waited = dl2_clock_wall();
-    DL2_TRY(take_sums(run, error)); /* waits for the device */
+    DL2_TRY(take_sums(run, NULL, error)); /* waits for the device */
     state->seconds += dl2_clock_wall() - waited;
     take_joules(run);
     return dl2_run_note_bad(run, run->feed, error);
@@ -376,10 +407,8 @@ static int export_weights(struct dl2_run *run, struct dl2_error *error)
     if (!run->config->export || dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
     DL2_TRY(dl2_run_use_average(run, true, error));
-    json_t *texts = dl2_run_export_texts(run);
-    int status = dl2_weights_save(run->config->export, run->network, texts, error);
-    json_decref(texts);
-    return status;
+    json_auto_t *texts = dl2_run_export_texts(run);
+    return dl2_weights_save(run->config->export, run->network, texts, error);
 }
 
 static int load_pretrained(struct dl2_run *run, struct dl2_error *error)
@@ -514,7 +543,8 @@ static void note_binding(struct dl2_run *run)
 /* From where all ranks go on. */
 static int begin(struct dl2_run *run, struct dl2_error *error)
 {
-    const struct dl2_world *world = run->config->world;
+    const struct dl2_train_config *config = run->config;
+    const struct dl2_world *world = config->world;
     note_binding(run);
     DL2_TRY(dl2_run_agree(run, check_alike(run, error), error));
     int status = dl2_world_rank(world) == 0 ? load_checkpoint(run, error) : DL2_OK;
@@ -523,7 +553,18 @@ static int begin(struct dl2_run *run, struct dl2_error *error)
     if (run->state.loss_scale.scale > 0 && run->device->ops->set_loss_scale)
         DL2_TRY(run->device->ops->set_loss_scale(run->device, &run->state.loss_scale, error));
     run->elapsed_before = run->state.elapsed;
+    if (config->keep_best && dl2_world_rank(world) == 0)
+        dl2_run_find_best(run);
     return DL2_OK;
+}
+
+/* Rank 0's, to go on where the checkpoint is. */
+static int open_log(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    const bool own = config->log_steps && dl2_world_rank(config->world) == 0;
+    int status = own ? dl2_step_log_open(run->steps, run->state.updates, &run->log, error) : DL2_OK;
+    return dl2_run_agree(run, status, error);
 }
 
 /* A finished run is left as it is; its report is made anew only where it is lost. */
@@ -587,6 +628,7 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
         return keep_report(run, error);
     }
     DL2_TRY(dl2_run_agree(run, check_device(run, error), error));
+    DL2_TRY(open_log(run, error));
     int status = run_to_end(run, error);
     if (status == DL2_ERR_CANCELED && run->interrupted) {
         /* A validation was interrupted: its numbers are thrown away and it is done again. */

@@ -37,6 +37,8 @@
 #define DL2_EXPERIMENT_SCHEMA "dl2-experiment/1"
 #define DL2_EXPERIMENT_FILE   "experiment_report.json"
 #define DL2_CHECKPOINT_FILE   "checkpoint.safetensors"
+#define DL2_BEST_FILE         "best.safetensors"
+#define DL2_STEPS_FILE        "steps.jsonl"
 #define DL2_EVALUATION_SCHEMA "dl2-evaluation/1"
 #define DL2_EVALUATION_FILE   "evaluation_report.json"
 
@@ -109,6 +111,8 @@ struct dl2_train_config {
     double validate_every;   /* epochs, whole; 0: only at the end */
     double checkpoint_every; /* epochs; 0: only when it stops or ends */
     bool skip_validation;
+    bool keep_best;         /* the weights of the best epoch go to DL2_BEST_FILE in `out` */
+    bool log_steps;         /* to DL2_STEPS_FILE in `out`; waits for the device after each step */
     bool resume;            /* go on from the checkpoint if there is one */
     bool restart;           /* begin anew even over a checkpoint that is there */
     const char *name;       /* of the run; NULL: made from variant, arch and seed */

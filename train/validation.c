@@ -2,6 +2,9 @@
 /* Validates a run's network, and keeps what it says of each image. */
 #include "common/clock.h"
 #include "common/file.h"
+#include "common/json.h"
+#include "network/safetensors.h"
+#include "network/weights.h"
 #include "train/predictions.h"
 #include "train/run.h"
 
@@ -122,6 +125,47 @@ int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error)
     return there ? dl2_network_use_average(run->network, use, error) : DL2_OK;
 }
 
+/* The epoch and its top-1, in the metadata of its weights. */
+#define BEST_KEY "dl2.best"
+
+void dl2_run_find_best(struct dl2_run *run)
+{
+    const struct dl2_run_state *state = &run->state;
+    struct dl2_safetensors file;
+    run->best_kept = -1;
+    if (!state->best_epoch)
+        return;
+    if (dl2_safetensors_read(run->best, &file, NULL) == DL2_OK) {
+        const char *text = dl2_safetensors_text(&file, BEST_KEY);
+        json_auto_t *best = text ? json_loads(text, 0, NULL) : NULL;
+        if (dl2_json_get_integer(best, "epoch", 0) == (long long)state->best_epoch &&
+            dl2_json_get_real(best, "top1", -1) == state->best_top1)
+            run->best_kept = state->best_top1;
+        dl2_safetensors_free(&file);
+    }
+    if (run->best_kept < 0)
+        dl2_run_note(run,
+                     "%s does not have the weights of epoch %llu, the best so far: --keep-best "
+                     "keeps the best of the epochs to come",
+                     run->best, (unsigned long long)state->best_epoch);
+}
+
+/* The weights that have just been validated, while averages are in their place. */
+static int keep_best(struct dl2_run *run, uint64_t pass, double top1, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    if (!config->keep_best || dl2_world_rank(config->world) > 0 || !(top1 > run->best_kept))
+        return DL2_OK;
+    json_auto_t *texts = dl2_run_export_texts(run);
+    json_auto_t *best = json_pack("{s:I, s:f}", "epoch", (json_int_t)pass, "top1", top1);
+    char *text = best ? json_dumps(best, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    json_object_set_new(texts, BEST_KEY, json_string(text ? text : "{}"));
+    free(text);
+    DL2_TRY(dl2_weights_save(run->best, run->network, texts, error));
+    run->best_kept = top1;
+    return DL2_OK;
+}
+
 int dl2_run_validate(struct dl2_run *run, uint64_t pass, bool keep, json_t *record,
                      struct dl2_error *error)
 {
@@ -138,6 +182,8 @@ int dl2_run_validate(struct dl2_run *run, uint64_t pass, bool keep, json_t *reco
         status = dl2_run_use_average(run, true, error);
     for (size_t i = 0; i < run->val_count && status == DL2_OK; i++)
         status = validate_set(run, i, keep, &val[i], error);
+    if (status == DL2_OK && pass)
+        status = keep_best(run, pass, val[0].top1, error);
     int back = dl2_run_use_average(run, false, status == DL2_OK ? error : NULL);
     status = status == DL2_OK ? back : status;
     if (status < 0) {

@@ -13,6 +13,7 @@ check_PROGRAMS += tests/train/make_images
 tests_train_make_images_SOURCES = tests/train/make_images.c
 tests_train_make_images_LDADD = libcommon.la
 train_tests = \
+	tests/train/test_best.sh \
 	tests/train/test_budget.sh \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \

@@ -32,6 +32,7 @@ differ rmsprop/$CK beta2/$CK "--beta2 of rmsprop"
 expect 0 run $base --out rmsprop --restart --optimizer rmsprop --momentum 1
 alike --clip-grad 1000
 alike --clip-grad 0
+alike --step-log
 alike --lr 0.00625 --lr-policy cosine --warmup 0.3 --momentum 0.9 --weight-decay 5e-4 --label-smoothing 0.1
 alike --mean 122.655,116.535,104.04 --std 59.415,58.395,58.65 --crop-area 0.08,1
 alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --accumulate 1 --seed 0
@@ -114,7 +115,7 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --classes 3" "--loader synthetic --val data" "-d data --momentum 0 --nesterov" \
     "-d data --optimizer adam" "-d data --optimizer adamw --nesterov" "-d data --beta2 0.9" \
     "-d data --optimizer adamw --momentum 1" "-d data --optimizer rmsprop --nesterov" "-d data --clip-grad -1" \
-    "--stages data:1 --freeze" \
+    "-d data --skip-validation --keep-best" "--loader synthetic --keep-best" "--stages data:1 --freeze" \
     "--stages data:1:size=7" "--stages data:1:size=x" "--stages data:1:size=12:thaw" "--stages data:freeze" "-d data --optimizer adamw --beta2 1" \
     "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
     "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
