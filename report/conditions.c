@@ -11,7 +11,10 @@
 #include <string.h>
 
 /* The goals whose trainings have conditions: study/goals.mk's. */
-static const char *const goals[] = {"time", "forecast"};
+static const struct {
+    const char *name;
+    bool own_names; /* what was trained on are not variants alone, so that none is left out */
+} goals[] = {{"time", false}, {"forecast", false}, {"regimens", true}};
 
 static int is_visible(const struct dirent *entry)
 {
@@ -52,14 +55,15 @@ int dl2_conditions_collect(const char *folder, char *const *variants, struct dl2
     for (size_t g = 0; g < sizeof goals / sizeof *goals; g++) {
         char path[4096];
         struct dirent **names = NULL;
-        snprintf(path, sizeof path, "%s/%s", folder, goals[g]);
+        snprintf(path, sizeof path, "%s/%s", folder, goals[g].name);
         const int count = scandir(path, &names, is_visible, versionsort);
         if (count < 0 && errno == ENOMEM && status == DL2_OK)
             status = dl2_error_memory(error, "the names in %s", path);
         for (int i = 0; i < count; i++) {
             if (status == DL2_OK)
-                status = add_condition(folder, goals[g], names[i]->d_name, variants, study,
-                                       conditions, error);
+                status =
+                    add_condition(folder, goals[g].name, names[i]->d_name,
+                                  goals[g].own_names ? NULL : variants, study, conditions, error);
             free(names[i]);
         }
         free(names);

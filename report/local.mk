@@ -24,7 +24,9 @@ libreport_la_SOURCES = \
 	report/section_making.c \
 	report/section_matrix.c \
 	report/section_metrics.c \
+	report/section_regimens.c \
 	report/section_throughput.c \
+	report/section_time.c \
 	report/section_timelines.c \
 	report/section_training.c \
 	report/section_variants.c \

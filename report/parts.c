@@ -64,6 +64,24 @@ void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *es
     dl2_html_markup(html, "</td>");
 }
 
+void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison *comparison)
+{
+    char text[2][32];
+    const double half = dl2_comparison_half(comparison);
+    dl2_html_markup(html, "<td class='l'>");
+    if (comparison->verdict != DL2_VERDICT_NONE) {
+        dl2_html_format(html, "%s ", dl2_part_signed(comparison->difference, text[0]));
+        if (isfinite(half))
+            dl2_html_element(html, "small", "(%s to %s)",
+                             dl2_part_signed(comparison->difference - half, text[0]),
+                             dl2_part_signed(comparison->difference + half, text[1]));
+        dl2_html_markup(html, " ");
+        dl2_html_element(html, dl2_part_badge(comparison->verdict), "%s",
+                         dl2_verdict_text(comparison->verdict));
+    }
+    dl2_html_markup(html, "</td>");
+}
+
 const char *dl2_part_variant(const struct dl2_study_variant *variant)
 {
     return strcmp(variant->name, "raw") ? variant->name : "original";

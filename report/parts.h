@@ -22,6 +22,10 @@ void dl2_part_cell(struct dl2_html *html, double value, int digits);
 void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits,
                             bool shared);
 
+/* A <td> with a difference to the original, the interval that its verdict goes by, and the verdict;
+ * empty where there is none. */
+void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison *comparison);
+
 /* The tag of a verdict's badge, for dl2_html_element(). */
 const char *dl2_part_badge(enum dl2_verdict verdict);
 

@@ -61,12 +61,12 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
         bool pick = false;
         for (size_t a = 0; a < study->arch_count; a++)
             pick |= v == page->analyses[a].smallest.sure || v == page->analyses[a].fastest.sure;
-        char text[4][32];
+        char text[32];
         dl2_html_markup(html, pick ? "<tr class='pick'>" : "<tr>");
         dl2_html_element(html, "th scope='row'", "%s", raw ? "original" : variant->name);
         dl2_html_element(html, "td", "%s",
-                         isfinite(variant->bytes) ? dl2_part_bytes(variant->bytes, text[0]) : "–");
-        dl2_html_element(html, "td", "%s%s", dl2_part_fixed(100 * variant->ratio, 1, text[0]),
+                         isfinite(variant->bytes) ? dl2_part_bytes(variant->bytes, text) : "–");
+        dl2_html_element(html, "td", "%s%s", dl2_part_fixed(100 * variant->ratio, 1, text),
                          isfinite(variant->ratio) ? " %" : "");
         dl2_part_cell(html, variant->bits_per_pixel, 3);
         dl2_part_cell(html, variant->psnr_rgb, 2);
@@ -76,22 +76,11 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
         for (size_t a = 0; a < study->arch_count; a++) {
             const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
             dl2_html_markup(html, "<td>");
-            dl2_html_text(html, dl2_part_fixed(comparison->top1.mean, 1, text[0]));
+            dl2_html_text(html, dl2_part_fixed(comparison->top1.mean, 1, text));
             if (isfinite(comparison->top1.half))
                 dl2_html_element(html, "small", " ± %.1f", comparison->top1.half);
-            dl2_html_markup(html, "</td><td class='l'>");
-            if (comparison->verdict != DL2_VERDICT_NONE) {
-                dl2_html_format(html, "%s ", dl2_part_signed(comparison->difference, text[0]));
-                const double half = dl2_comparison_half(comparison);
-                if (isfinite(half))
-                    dl2_html_element(html, "small", "(%s to %s)",
-                                     dl2_part_signed(comparison->difference - half, text[1]),
-                                     dl2_part_signed(comparison->difference + half, text[2]));
-                dl2_html_markup(html, " ");
-                dl2_html_element(html, dl2_part_badge(comparison->verdict), "%s",
-                                 dl2_verdict_text(comparison->verdict));
-            }
             dl2_html_markup(html, "</td>");
+            dl2_part_difference_cell(html, comparison);
         }
         dl2_html_markup(html, "</tr>\n");
     }

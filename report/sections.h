@@ -22,6 +22,8 @@
     X(matrix)                                                                                      \
     X(trainings)                                                                                   \
     X(throughput)                                                                                  \
+    X(time)                                                                                        \
+    X(regimens)                                                                                    \
     X(timelines)                                                                                   \
     X(failures)                                                                                    \
     X(making)

@@ -77,6 +77,10 @@ for arch in $ARCHS; do
     for seed in $SEEDS; do set -- "$@" --seed "$seed"; done
     eval "ask TRAIN_FLAGS dl2-train \"\$@\" $TRAIN_FLAGS --list archs"
 done
+for regimen in $REGIMENS; do
+    regimen=$(printf '%s\n' "$regimen" | tr , '\n' | sed "s|^[^:]*:|$DATA:|" | paste -sd ,)
+    eval "ask REGIMENS dl2-train --stages \"\$regimen\" --batch $BATCH $TRAIN_FLAGS --list archs"
+done
 [ "$DEVICE" = auto ] || {
     eval "set -- --device \"\$DEVICE\" $TRAIN_FLAGS --list devices"
     state=$("$(program dl2-train)" "$@" | cut -f 3)

@@ -4,17 +4,21 @@
 # report of all that is there:
 #   study-time   what accuracy does a time buy? Trainings that end after BUDGETS, each with the machine
 #                to itself (OUT/time)
+#   study-regimens  is training on variants first, and then on the original, as good as training on the
+#                original for as many epochs? (OUT/regimens)
 #   forecast     what would training on each variant cost, from trainings on the original alone? They
 #                are validated on every variant, and tuned on it (OUT/forecast)
 #
 # Their variables:
 #   BUDGETS      for example 10m 30m 2h
+#   REGIMENS     stages of a training, each a variant (raw: the original) and its epochs, for example
+#                jpeg-10:20,raw:10 jpeg-10:20:size=48,raw:10 (dl2-train --help: --stages)
 #   TUNING       options of forecast's tuning, --epochs 1 unless named
 
 # study.mk includes this. A goal's trainings lie in OUT/GOAL/CONDITION/train as the study's own do in
 # OUT/train, and are made by its recipe.
 
-.PHONY: study-time forecast
+.PHONY: study-time study-regimens forecast
 
 # ---- What accuracy does a time buy?
 
@@ -37,6 +41,49 @@ study-time: $(time_files)
 	@$(said_where)
 ifneq ($(filter study-time,$(goals)),)
 $(if $(strip $(BUDGETS)),,$(error study-time needs BUDGETS, for example BUDGETS="10m 30m 2h"))
+endif
+
+# ---- Is training in stages as good as training on the original?
+
+goal_settings += REGIMENS
+stages += regimens
+folders += regimens
+options_regimens := $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
+comma := ,
+stages_of = $(subst $(comma), ,$1)
+stage_variant = $(firstword $(subst :, ,$1))
+# A folder's name, and the epochs of all stages: jpeg-10.20+raw.10 and 30.
+regimen_name = $(subst :,.,$(subst $(comma),+,$(subst =,-,$1)))
+regimen_epochs = $(shell printf '%s\n' $(call stages_of,$1) | awk -F: '{ n += $$2 } END { print n }')
+# FOLDER:20:size=48 of jpeg-10:20:size=48
+stage_option = $(call folder_of,$(call stage_variant,$1))$(patsubst $(call stage_variant,$1)%,%,$1)
+stages_option = $(subst $() ,$(comma),$(strip $(foreach s,$(call stages_of,$1),$(call stage_option,$s))))
+regimen_variants = $(foreach s,$(call stages_of,$1),$(call stage_variant,$s))
+$(foreach r,$(REGIMENS),$(foreach v,$(filter-out $(names),$(call regimen_variants,$r)),$(error \
+    REGIMENS has $r: $v is neither raw nor among the variants $(variants))))
+# Of one training and its network and seed: $(call regimen_file,EPOCHS,NAME,NETWORK/SEED)
+regimen_file = $(out)/regimens/$1/train/$2/$3/experiment_report.json
+trainees := $(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$a/seed-$s))
+regimen_lengths := $(sort $(foreach r,$(REGIMENS),$(call regimen_epochs,$r)))
+regimens_files := $(foreach t,$(trainees),$(foreach e,$(regimen_lengths),$(call regimen_file,$e,raw,$t)))
+$(foreach e,$(regimen_lengths),$(eval $(foreach t,$(trainees),$(call regimen_file,$e,raw,$t)): private lasting := --epochs $e))
+$(foreach r,$(REGIMENS),$(eval own := $(foreach t,$(trainees),$(call \
+    regimen_file,$(call regimen_epochs,$r),$(call regimen_name,$r),$t)))$(eval \
+    regimens_files += $(own))$(eval \
+    $(own): private lasting :=)$(eval \
+    $(own): private trained_on := --stages $(call stages_option,$r))$(eval \
+    $(own): private variant := $(lastword $(call regimen_variants,$r)))$(eval \
+    $(own): $(foreach v,$(filter-out raw,$(sort $(call regimen_variants,$r))),$(out)/variants/$v/dl2-variant.json)))
+$(regimens_files): $(made)/dataset $(made)/regimens
+$(call take_turns,$(regimens_files))
+$(call cut_short,completed,$(regimens_files)): FORCE
+$(regimens_files): $(out)/regimens/%/experiment_report.json:
+	$(train_it)
+study-regimens: $(regimens_files)
+	$(report_it)
+	@$(said_where)
+ifneq ($(filter study-regimens,$(goals)),)
+$(if $(strip $(REGIMENS)),,$(error study-regimens needs REGIMENS, for example REGIMENS="jpeg-10:20,raw:10"))
 endif
 
 # ---- What would training on a variant cost?

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests of study
 STUDY_TESTS = tests/study/packages.sh tests/study/demo_dataset.sh tests/study/study.sh tests/study/failures.sh \
-	tests/study/settings.sh tests/study/decide.sh tests/study/goals.sh
+	tests/study/settings.sh tests/study/decide.sh tests/study/goals.sh \
+	tests/study/time_regimens.sh
 TESTS += $(STUDY_TESTS)
 EXTRA_DIST += $(STUDY_TESTS) tests/study/study_lib.sh

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Trainings in stages, on one variant after the other, against the original alone. */
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include "common/json.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_LABEL 256
+
+/* Regimens of as many epochs, and the original alone: one network's. */
+struct group {
+    const struct dl2_condition *condition; /* its name is the number of epochs */
+    struct dl2_analysis analysis;
+};
+
+static const struct dl2_study_run *first_run(const struct group *group, size_t v)
+{
+    const struct dl2_study *study = &group->condition->study;
+    for (size_t i = 0; i < study->run_count; i++)
+        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, group->analysis.arch) == 0)
+            return &study->runs[i];
+    return NULL;
+}
+
+/* What reports call the original: its folder's name. */
+static const char *name_of_original(const struct group *group)
+{
+    const struct dl2_study *study = &group->condition->study;
+    const struct dl2_study_run *run = first_run(group, dl2_study_find(study, "raw"));
+    return run ? dl2_json_get_text(run->report, "variant", "") : "";
+}
+
+DL2_PRINTF(2, 3) static void append_text(char *out, const char *format, ...)
+{
+    const size_t used = strlen(out);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out + used, MOST_LABEL - used, format, arguments);
+    va_end(arguments);
+}
+
+/* A regimen as REGIMENS has it, "jpeg-10:20,raw:10:freeze"; fit for a plot's script. */
+static const char *label_of(const struct group *group, size_t v, char out[MOST_LABEL])
+{
+    const struct dl2_study *study = &group->condition->study;
+    const struct dl2_study_run *run = first_run(group, v);
+    size_t i;
+    json_t *stage;
+    out[0] = '\0';
+    if (strcmp(study->variants[v].name, "raw") == 0)
+        return strcpy(out, "original");
+    json_array_foreach(run ? json_object_get(run->report, "stages") : NULL, i, stage)
+    {
+        const double size = dl2_json_get_real(stage, "image_size", NAN);
+        const char *variant = dl2_json_get_text(stage, "variant", "?");
+        if (strcmp(variant, name_of_original(group)) == 0)
+            variant = "raw";
+        append_text(out, "%s%s:%g", i ? "," : "", variant, dl2_json_get_real(stage, "epochs", NAN));
+        if (isfinite(size))
+            append_text(out, ":size=%g", size);
+        if (json_is_true(json_object_get(stage, "freeze")))
+            append_text(out, ":freeze");
+    }
+    for (char *c = out; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr(":,=.-+", *c))
+            *c = '_';
+    return out;
+}
+
+/* Mean seconds of training over seeds; NAN where others shared the machine. */
+static double mean_seconds(const struct group *group, size_t v)
+{
+    const struct dl2_study *study = &group->condition->study;
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        if (run->variant != v || strcmp(run->arch, group->analysis.arch) != 0)
+            continue;
+        sum += dl2_study_run_shared(run) ? NAN : run->seconds;
+        count++;
+    }
+    return count ? sum / (double)count : NAN;
+}
+
+static void write_table(struct dl2_html *html, const struct group *group)
+{
+    const struct dl2_study *study = &group->condition->study;
+    char label[MOST_LABEL];
+    bool timed = false;
+    for (size_t v = 0; v < study->variant_count; v++)
+        timed |= isfinite(mean_seconds(group, v));
+    dl2_html_markup(html, "<div class='scroll'><table><thead><tr>");
+    dl2_html_element(html, "th scope='col'", "%s epochs on", group->condition->name);
+    dl2_html_markup(html, "<th scope='col'>top-1, %</th><th scope='col' class='l'>difference, "
+                          "points</th>");
+    dl2_html_markup(html, timed ? "<th scope='col'>training, s</th>" : "");
+    dl2_html_markup(html, "</tr></thead><tbody>\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_comparison *comparison = &group->analysis.comparisons[v];
+        if (!first_run(group, v))
+            continue;
+        dl2_html_markup(html, "<tr>");
+        dl2_html_element(html, "th scope='row'", "%s", label_of(group, v, label));
+        dl2_part_estimate_cell(html, &comparison->top1, 1, false);
+        dl2_part_difference_cell(html, comparison);
+        if (timed)
+            dl2_part_cell(html, mean_seconds(group, v), 1);
+        dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(html, "</tbody></table></div>\n");
+}
+
+/* What each regimen gains or loses, one below the other. */
+static void plot_differences(struct dl2_part_figures *figures, const struct group *group,
+                             const char *detail)
+{
+    const struct dl2_study *study = &group->condition->study;
+    const double tolerance = group->analysis.question.tolerance;
+    char name[160], title[160], label[MOST_LABEL];
+    size_t count = 0, row = 0;
+    for (size_t v = 0; v < study->variant_count; v++)
+        count += isfinite(group->analysis.comparisons[v].difference);
+    if (!count)
+        return;
+    struct dl2_plot plot;
+    snprintf(name, sizeof name, "regimens-%s-%s", group->condition->name, group->analysis.arch);
+    snprintf(title, sizeof title, "Regimens of %s epochs against the original alone",
+             group->condition->name);
+    dl2_plot_begin(&plot, name, title, "row difference half-interval",
+                   110 + 30 * (int)(count < 40 ? count : 40), figures->html->error);
+    dl2_plot_axes(&plot, "difference in top-1, percentage points", "");
+    dl2_plot_script(&plot,
+                    "set object 1 rectangle from first %.8g, graph 0 to first 0, graph 1 behind "
+                    "fillcolor rgb '" DL2_PLOT_BAND "' fillstyle solid noborder # the tolerance\n"
+                    "set arrow 1 from first 0, graph 0 to first 0, graph 1 nohead dashtype (6,4) "
+                    "linecolor rgb '" DL2_PLOT_AXIS "' # the original\n"
+                    "set yrange [%.8g:0.5] reverse\nset offsets graph 0.05, graph 0.05, 0, 0\n"
+                    "set grid noytics xtics\nset ytics (",
+                    -tolerance, (double)count + 0.5);
+    for (size_t v = 0; v < study->variant_count; v++)
+        if (isfinite(group->analysis.comparisons[v].difference)) {
+            dl2_plot_script(&plot, "%s'%s' %zu", row ? ", " : "", label_of(group, v, label),
+                            row + 1);
+            row++;
+        }
+    dl2_plot_script(&plot, ")\n");
+    dl2_plot_block(&plot, "regimens");
+    row = 0;
+    bool intervals = false;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_comparison *comparison = &group->analysis.comparisons[v];
+        if (!isfinite(comparison->difference))
+            continue;
+        dl2_plot_number(&plot, (double)++row);
+        dl2_plot_number(&plot, comparison->difference);
+        dl2_plot_number(&plot, dl2_comparison_half(comparison));
+        dl2_plot_data(&plot, "\n");
+        intervals |= isfinite(dl2_comparison_half(comparison));
+    }
+    if (intervals)
+        dl2_plot_curve(&plot, "using 2:1:3 with xerrorbars linecolor rgb '" DL2_PLOT_INK
+                              "' linewidth 2 pointtype 0 notitle");
+    dl2_plot_curve(&plot, "using 2:1 with points linecolor rgb '" DL2_PLOT_INK
+                          "' pointtype 7 pointsize 0.7 notitle");
+    dl2_part_figure(figures, &plot, detail);
+}
+
+/* Mean over seeds of validation accuracy after epoch `epoch`; NAN: no run was validated then. */
+static double mean_top1(const struct group *group, size_t v, size_t epoch)
+{
+    const struct dl2_study *study = &group->condition->study;
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        if (run->variant != v || strcmp(run->arch, group->analysis.arch) != 0 ||
+            epoch >= run->epochs || !isfinite(run->val_top1[epoch]))
+            continue;
+        sum += 100 * run->val_top1[epoch];
+        count++;
+    }
+    return count ? sum / (double)count : NAN;
+}
+
+static void plot_curves(struct dl2_part_figures *figures, const struct group *group,
+                        const char *detail)
+{
+    const struct dl2_study *study = &group->condition->study;
+    char name[160], label[MOST_LABEL];
+    struct dl2_plot plot;
+    snprintf(name, sizeof name, "regimens-curves-%s-%s", group->condition->name,
+             group->analysis.arch);
+    dl2_plot_begin(&plot, name, "Validation top-1 by epoch, by regimen", "epoch top1",
+                   DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_plot_axes(&plot, "epoch", "validation top-1, %");
+    dl2_plot_script(&plot, "set key inside bottom right vertical\n"
+                           "set offsets 0, 0, graph 0.04, 0\nset style data lines\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_study_run *run = first_run(group, v);
+        const bool raw = strcmp(study->variants[v].name, "raw") == 0;
+        if (!run)
+            continue;
+        dl2_plot_block(&plot, study->variants[v].name);
+        for (size_t e = 0; e < run->epochs; e++) {
+            const json_t *epoch = json_array_get(json_object_get(run->report, "epochs"), e);
+            const double top1 = mean_top1(group, v, e);
+            if (!isfinite(top1))
+                continue;
+            dl2_plot_number(&plot, dl2_json_get_real(epoch, "position", (double)e + 1));
+            dl2_plot_number(&plot, top1);
+            dl2_plot_data(&plot, "\n");
+        }
+        dl2_plot_curve(&plot, "using 1:2 linecolor rgb '%s' linewidth 2 %s title '%s'",
+                       raw ? DL2_PLOT_INK : dl2_plot_ramp(v, study->variant_count),
+                       raw ? "dashtype (6,4)" : "", label_of(group, v, label));
+    }
+    dl2_part_figure(figures, &plot, detail);
+}
+
+void dl2_section_regimens(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_question question = {.tolerance = page->tolerance};
+    bool any = false;
+    for (size_t i = 0; i < page->conditions.count; i++) {
+        const struct dl2_condition *condition = &page->conditions.items[i];
+        for (size_t a = 0; strcmp(condition->goal, "regimens") == 0 && html->status == DL2_OK &&
+                           a < condition->study.arch_count;
+             a++) {
+            struct group group = {.condition = condition};
+            const char *arch = condition->study.archs[a];
+            const char *detail = condition->study.arch_count > 1 ? arch : NULL;
+            html->status =
+                dl2_analyse(&condition->study, arch, &question, &group.analysis, html->error);
+            if (html->status == DL2_OK) {
+                if (!any)
+                    dl2_html_markup(
+                        html,
+                        "<h2>Regimens</h2>\n<p class='note'>Trainings in stages, each on a variant "
+                        "for a number of epochs, under one schedule; the original alone was "
+                        "trained "
+                        "for as many epochs. Validated on the images of the last stage's variant. "
+                        "Bars are 95% intervals, of each regimen by itself. Shaded: the "
+                        "tolerance.</p>\n");
+                any = true;
+                write_table(html, &group);
+                struct dl2_part_figures figures = {.page = page, .html = html};
+                plot_differences(&figures, &group, detail);
+                plot_curves(&figures, &group, detail);
+                dl2_part_figures_end(&figures);
+            }
+            dl2_analysis_free(&group.analysis);
+        }
+    }
+}
