@@ -177,6 +177,10 @@ int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *imag
                      const struct dl2_encode_options *options, struct dl2_bytes *out,
                      struct dl2_error *error);
 
+/* The chroma subsampling that an encode option comes to: "420", "422" or "444", the first for NULL;
+ * NULL where `wanted` is none of them. */
+const char *dl2_subsampling_find(const char *wanted);
+
 /* Every codec's name and version as a JSON object, and as lines for --version. */
 json_t *dl2_codec_versions(void);
 void dl2_codec_print_versions(FILE *out);

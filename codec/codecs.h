@@ -65,9 +65,6 @@ static inline struct dl2_raster dl2_raster_of(const struct dl2_image *image, uin
     };
 }
 
-/* "420", "422" or "444", the first for NULL; NULL where `wanted` is none of them. */
-const char *dl2_subsampling_find(const char *wanted);
-
 /* "tiles" or "none", likewise. */
 const char *dl2_restart_find(const char *wanted);
 

@@ -30,6 +30,7 @@ static const char *const lists[] = {
 
 static const char *const subsamplings[] = {"420", "422", "444", NULL};
 static const char *const restarts[] = {"tiles", "none", NULL};
+static const char *const no_yes[] = {[false] = "no", [true] = "yes", NULL};
 static const char *containers[MAX_CONTAINERS + 1]; /* filled in by main() */
 
 enum { ENCODERS_OWN = 100 };
@@ -39,7 +40,7 @@ static struct arguments {
     unsigned subsampling, restart; /* numbers of words; ENCODERS_OWN: not given */
     uint8_t background[3];
     uint64_t max_pixels, memory_mib;
-    bool force, prune;
+    bool never_larger, force, prune;
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
     bool copy, index, survey;
@@ -48,6 +49,7 @@ static struct arguments {
 } arguments = {.qualities = "75",
                .subsampling = ENCODERS_OWN,
                .restart = ENCODERS_OWN,
+               .never_larger = true,
                .background = {255, 255, 255},
                .max_pixels = DL2_DEFAULT_MAX_PIXELS,
                .shard_mib = 256,
@@ -74,6 +76,11 @@ static const struct dl2_option table[] = {
      "Restart intervals of JPEG, with which the loader decodes only what a crop needs, for 0 to "
      "3% more bytes; progressive files have none",
      AT(restart), .words = restarts, .unset = "tiles", .commands = ENCODES},
+    {DL2_OPTION_SWITCH, "never-larger", 0, "yes|no",
+     "Copy a source file unchanged into a lossy variant of its own codec if it is at or below the "
+     "variant's quality, with chroma no finer (known of JPEG alone), or no larger than what would "
+     "be encoded; not if it must be turned upright or has transparent pixels",
+     AT(never_larger), .words = no_yes, .commands = ENCODES},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = dl2_parse_colour, .unset = "white", .commands = ENCODES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
@@ -274,15 +281,16 @@ static void print_table(const struct dl2_transcode_result *result)
         int length = (int)strlen(result->variants[v].name);
         width = length > width ? length : width;
     }
-    printf("%-*s %9s %9s %14s %8s %8s %7s\n", width, "variant", "images", "made", "bytes", "bpp",
-           "of source", "failed");
+    printf("%-*s %9s %9s %14s %8s %8s %7s %7s\n", width, "variant", "images", "made", "bytes",
+           "bpp", "of source", "copied", "failed");
     for (size_t v = 0; v < result->variant_count; v++) {
         const struct dl2_transcode_variant *variant = &result->variants[v];
         double pixels = (double)variant->pixels, source = (double)variant->source_bytes;
-        printf("%-*s %9" PRIu64 " %9zu %14" PRIu64 " %8.4f %8.1f%% %7" PRIu64 "\n", width,
-               variant->name, variant->images, variant->made, variant->bytes,
+        printf("%-*s %9" PRIu64 " %9zu %14" PRIu64 " %8.4f %8.1f%% %7" PRIu64 " %7" PRIu64 "\n",
+               width, variant->name, variant->images, variant->made, variant->bytes,
                pixels > 0 ? 8 * (double)variant->bytes / pixels : 0,
-               source > 0 ? 100 * (double)variant->bytes / source : 0, variant->failed);
+               source > 0 ? 100 * (double)variant->bytes / source : 0, variant->copied,
+               variant->failed);
     }
     if (result->ignored)
         printf("%zu files that are not images were ignored\n", result->ignored);
@@ -326,6 +334,7 @@ static int transcode(char **places)
         .memory = (arguments.memory_mib ? arguments.memory_mib : default_memory_mib()) << 20,
         .pack = pack_options(),
         .force = arguments.force,
+        .never_larger = arguments.never_larger,
         .prune = arguments.prune,
         .progress = &progress};
     options.decode.max_pixels = arguments.max_pixels;

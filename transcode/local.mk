@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
 	transcode/copy.c transcode/copy.h \
 	transcode/output_folder.c transcode/output_folder.h \
+	transcode/reuse.c transcode/reuse.h \
 	transcode/survey.c transcode/survey.h \
 	transcode/transcode.c transcode/transcode.h \
 	transcode/variant.c transcode/variant.h

@@ -7,6 +7,7 @@
 #include "common/thread.h"
 #include "dataset/dataset.h"
 #include "transcode/output_folder.h"
+#include "transcode/reuse.h"
 #include "transcode/variant.h"
 
 #include <errno.h>
@@ -54,6 +55,7 @@ struct worker {
     struct dl2_image image, scratch;
     const uint8_t *source; /* the encoded image that is being worked on */
     size_t source_size;
+    struct dl2_reuse reuse; /* may variants have it as it is? */
 };
 
 /* Passed from work() to emit(): for each variant a new record, or why there is none. */
@@ -345,6 +347,32 @@ static uint64_t estimate(const struct run *run, size_t index, const uint8_t *dat
     return (uint64_t)info.width * info.height * pixel_bytes + size;
 }
 
+static int copy_source(struct worker *worker, struct outcome *outcome, struct dl2_error *error)
+{
+    DL2_TRY(dl2_bytes_resize(&worker->encoded, worker->source_size, error));
+    memcpy(worker->encoded.data, worker->source, worker->source_size);
+    outcome->record.copied = true;
+    return DL2_OK;
+}
+
+/* Makes worker->encoded what the variant has for the image: it is encoded, or the source's file. */
+static int make_file(struct worker *worker, const struct dl2_variant *variant,
+                     struct outcome *outcome, struct dl2_error *error)
+{
+    struct dl2_encode_options encode = variant->encode;
+    encode.source = worker->source;
+    encode.source_size = worker->source_size;
+    if (dl2_reuse_suffices(&worker->reuse, variant->codec, &encode))
+        return copy_source(worker, outcome, error);
+    const double start = dl2_clock_thread_cpu();
+    DL2_TRY(dl2_image_encode(variant->codec, &worker->image, &encode, &worker->encoded, error));
+    outcome->record.encode_cpu = (float)(dl2_clock_thread_cpu() - start);
+    if (dl2_reuse_allowed(&worker->reuse, variant->codec) &&
+        worker->source_size <= worker->encoded.size)
+        return copy_source(worker, outcome, error);
+    return DL2_OK;
+}
+
 /* Only what can't be written is an error here; an image that can't be encoded is an outcome. */
 static int encode_one(struct run *run, struct worker *worker, size_t v, size_t index,
                       struct outcome *outcome, struct dl2_error *error)
@@ -352,15 +380,10 @@ static int encode_one(struct run *run, struct worker *worker, size_t v, size_t i
     struct dl2_variant *variant = &run->variants[v];
     const struct dl2_source_item *item = &run->source.items[index];
     struct dl2_error own = DL2_ERROR_INIT;
-    struct dl2_encode_options encode = variant->encode;
-    encode.source = worker->source;
-    encode.source_size = worker->source_size;
-    double start = dl2_clock_thread_cpu();
-    if (dl2_image_encode(variant->codec, &worker->image, &encode, &worker->encoded, &own) < 0) {
+    if (make_file(worker, variant, outcome, &own) < 0) {
         set_failure(outcome, &own);
         return DL2_OK;
     }
-    outcome->record.encode_cpu = (float)(dl2_clock_thread_cpu() - start);
     DL2_TRY(dl2_variant_begin(variant, error));
     outcome->tried = true;
     outcome->record.bytes = worker->encoded.size;
@@ -426,6 +449,9 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
     if (status == DL2_OK) {
         worker->source = data;
         worker->source_size = size;
+        worker->reuse = (struct dl2_reuse){0};
+        if (run->options->never_larger)
+            dl2_reuse_look(&worker->reuse, data, size);
         bytes = estimate(run, index, data, size);
         gate_enter(&run->gate, bytes);
         double start = dl2_clock_thread_cpu();
@@ -553,7 +579,8 @@ static int init_variants(struct run *run, struct dl2_error *error)
         const struct dl2_transcode_target *target = &options->targets[v];
         run->variant_count = v + 1;
         DL2_TRY(dl2_variant_init(&run->variants[v], options->dest, options->source, target->codec,
-                                 &target->encode, &options->decode, &options->pack, error));
+                                 &target->encode, &options->decode, options->never_larger,
+                                 &options->pack, error));
     }
     return DL2_OK;
 }
@@ -580,6 +607,7 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
                                            .bytes = totals->bytes,
                                            .pixels = totals->pixels,
                                            .source_bytes = totals->source_bytes,
+                                           .copied = totals->copied,
                                            .encode_cpu = totals->encode_cpu};
         if (!result->variants[v].name || !result->variants[v].path)
             return dl2_error_memory(error, "images");

@@ -32,7 +32,8 @@ struct dl2_transcode_options {
     uint64_t memory; /* bytes that images in work may take together; one is always let through */
     struct dl2_writer_options pack; /* what variants lie in; its container may be "folder" */
     bool force;                     /* make everything again */
-    bool prune; /* remove files of earlier runs that no source image accounts for */
+    bool never_larger; /* copy source files where that is no worse: transcode/reuse.h */
+    bool prune;        /* remove files of earlier runs that no source image accounts for */
     struct dl2_progress *progress; /* also tells of failed images and of what needs a look */
 };
 
@@ -42,6 +43,7 @@ struct dl2_transcode_result {
         size_t made;   /* images written in this run */
         size_t strays; /* files left there that no source image accounts for */
         uint64_t images, failed, bytes, pixels, source_bytes;
+        uint64_t copied;   /* images that are their source's files, unchanged */
         double encode_cpu; /* seconds, of all images, also from earlier runs */
     } * variants;
     size_t variant_count;

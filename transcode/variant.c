@@ -23,24 +23,32 @@
 /* How long a journal's lines may wait in memory. */
 #define FLUSH_SECONDS 0.2
 
+/* `never_larger` is there only if it can matter, so that other variants are as good as before. */
 static json_t *describe_options(const struct dl2_codec *codec,
                                 const struct dl2_encode_options *encode,
-                                const struct dl2_decode_options *decode)
+                                const struct dl2_decode_options *decode, bool never_larger)
 {
     char background[8];
     snprintf(background, sizeof background, "#%02x%02x%02x", decode->background[0],
              decode->background[1], decode->background[2]);
     json_t *effort = encode->effort < 0 ? json_null() : json_integer(encode->effort);
-    return json_pack("{s:s?, s:o, s:s?, s:s, s:I}", "subsampling",
-                     codec->has_subsampling ? encode->subsampling : NULL, "effort", effort,
-                     "restart", codec->has_restart ? encode->restart : NULL, "background",
-                     background, "max_pixels", (json_int_t)decode->max_pixels);
+    json_t *described =
+        json_pack("{s:s?, s:o, s:s?, s:s, s:I}", "subsampling",
+                  codec->has_subsampling ? encode->subsampling : NULL, "effort", effort, "restart",
+                  codec->has_restart ? encode->restart : NULL, "background", background,
+                  "max_pixels", (json_int_t)decode->max_pixels);
+    if (described && never_larger && codec->lossy && codec->sniff &&
+        json_object_set_new(described, "never_larger", json_true()) < 0) {
+        json_decref(described);
+        return NULL;
+    }
+    return described;
 }
 
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
-                     const struct dl2_decode_options *decode, const struct dl2_writer_options *pack,
-                     struct dl2_error *error)
+                     const struct dl2_decode_options *decode, bool never_larger,
+                     const struct dl2_writer_options *pack, struct dl2_error *error)
 {
     *variant = (struct dl2_variant){.codec = codec,
                                     .encode = *encode,
@@ -58,7 +66,7 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
     json_t *quality = codec->lossy ? json_integer(encode->quality) : json_null();
     variant->about =
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
-                  describe_options(codec, encode, decode), "encoder",
+                  describe_options(codec, encode, decode, never_larger), "encoder",
                   codec->encoder_parameters(encode), "libraries", dl2_codec_versions());
     return variant->name && variant->root && variant->about ? DL2_OK
                                                             : dl2_error_memory(error, "a variant");
@@ -143,6 +151,7 @@ static void take_line(struct dl2_variant *variant, const struct dl2_source_items
     record->channels = (uint8_t)dl2_json_get_integer(line, "channels", 0);
     record->encode_cpu = (float)dl2_json_get_real(line, "encode_cpu_seconds", 0);
     record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);
+    record->copied = json_is_true(json_object_get(line, "copied"));
     record->state = DL2_RECORD_VALID;
 }
 
@@ -453,6 +462,9 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
     bad |= json_object_set_new(summary, "bits_per_pixel", dl2_json_real(bits));
     bad |= json_object_set_new(summary, "source_bytes",
                                json_integer((json_int_t)totals->source_bytes));
+    bad |= json_object_set_new(summary, "copied", json_integer((json_int_t)totals->copied));
+    bad |= json_object_set_new(summary, "copied_bytes",
+                               json_integer((json_int_t)totals->copied_bytes));
     bad |= json_object_set_new(summary, "encode_cpu_seconds", dl2_json_real(totals->encode_cpu));
     bad |= json_object_set_new(summary, "decode_cpu_seconds", dl2_json_real(totals->decode_cpu));
     bad |= json_object_set(summary, "failed", failed);
@@ -536,9 +548,10 @@ static void print_line(const struct dl2_variant *variant, const struct dl2_sourc
     fprintf(out,
             "\",\"width\":%" PRIu32 ",\"height\":%" PRIu32 ",\"channels\":%d,\"bytes\":%" PRIu64
             ",\"source_bytes\":%" PRIu64 ",\"source_mtime_ns\":%" PRId64
-            ",\"encode_cpu_seconds\":%.6g,\"decode_cpu_seconds\":%.6g}\n",
+            ",\"encode_cpu_seconds\":%.6g,\"decode_cpu_seconds\":%.6g%s}\n",
             record->width, record->height, record->channels, record->bytes, item->bytes,
-            item->mtime_ns, (double)record->encode_cpu, (double)record->decode_cpu);
+            item->mtime_ns, (double)record->encode_cpu, (double)record->decode_cpu,
+            record->copied ? ",\"copied\":true" : "");
 }
 
 int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
@@ -641,6 +654,8 @@ static void sum_up(struct dl2_variant *variant, const struct dl2_source_items *i
         totals.pixels += (uint64_t)record->width * record->height;
         totals.bytes += record->bytes;
         totals.source_bytes += items->items[i].bytes;
+        totals.copied += record->copied;
+        totals.copied_bytes += record->copied ? record->bytes : 0;
         totals.encode_cpu += (double)record->encode_cpu;
         totals.decode_cpu += (double)record->decode_cpu;
     }

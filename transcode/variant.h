@@ -65,12 +65,13 @@ struct dl2_record {
     float encode_cpu, decode_cpu; /* seconds */
     uint8_t channels;
     uint8_t state;   /* enum dl2_record_state */
+    bool copied;     /* it is the source's file, unchanged */
     bool has_output; /* there is a file, good or not, from before this run */
     bool unread;     /* it failed for no fault of the source's bytes: the next run tries again */
 };
 
 struct dl2_variant_totals {
-    uint64_t images, pixels, bytes, source_bytes, failed;
+    uint64_t images, pixels, bytes, source_bytes, copied, copied_bytes, failed;
     double encode_cpu, decode_cpu;
 };
 
@@ -100,12 +101,12 @@ struct dl2_variant {
     struct dl2_variant_totals totals; /* after dl2_variant_finish() */
 };
 
-/* Names the variant and what it depends on; touches no file. `dest` and
- * `source` must outlive it. */
+/* Names the variant and what it depends on; touches no file. `dest` and `source` must outlive it.
+ * `never_larger`: source files may be copied (transcode/reuse.h). */
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
-                     const struct dl2_decode_options *decode, const struct dl2_writer_options *pack,
-                     struct dl2_error *error);
+                     const struct dl2_decode_options *decode, bool never_larger,
+                     const struct dl2_writer_options *pack, struct dl2_error *error);
 
 /* Looks at the files and marks the records whose items need no work; with `force`, none. */
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,

@@ -54,8 +54,8 @@ static void init(struct dl2_variant *variant)
     static const struct dl2_encode_options encode = DL2_ENCODE_DEFAULTS;
     static const struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
     static const struct dl2_writer_options tree = {.container = "folder"};
-    must(dl2_variant_init(variant, root, "source", dl2_codec_find("ppm"), &encode, &decode, &tree,
-                          NULL) == DL2_OK);
+    must(dl2_variant_init(variant, root, "source", dl2_codec_find("ppm"), &encode, &decode, true,
+                          &tree, NULL) == DL2_OK);
 }
 
 static void make_variant(void)

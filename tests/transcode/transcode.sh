@@ -249,6 +249,60 @@ grep -q '"restart": "tiles"' "$work/tiles/jpeg-50/dl2-variant.json" && fail 'til
 run 2 --codec png --restart=none "$work/src" "$work/x"
 run 2 --restart=some "$work/src" "$work/x"
 
+# ---- Source files of a variant's own codec: copied where encoding again would save nothing
+copied() { awk -v v="$1" '$1 == v { print $(NF - 1) }' "$work/out"; }
+none_larger() { # SOURCE VARIANT
+    (cd "$1" && find . -name '*.jpg' -exec stat -c '%s %n' {} +) | while read -r size name; do
+        [ "$(stat -c %s "$2/$name")" -le "$size" ] || echo "$name"
+    done >"$work/larger"
+    [ ! -s "$work/larger" ] || fail "larger than their sources: $(cat "$work/larger")"
+}
+run 0 --q 50 --subsampling 444 "$work/src" "$work/fine"
+jpegs=$work/c/jpeg-50
+run 0 --q 20,50,51,95 "$jpegs" "$work/kept"
+is "$(copied jpeg-50) $(copied jpeg-51) $(copied jpeg-95) $(made jpeg-95)" '40 40 40 40' 'copied'
+same_images "$work/kept/jpeg-50" "$jpegs"
+same_images "$work/kept/jpeg-95" "$jpegs"
+none_larger "$jpegs" "$work/kept/jpeg-20"
+is "$(field kept/jpeg-95 copied) $(field kept/jpeg-95 copied_bytes)" "40 $(field c/jpeg-50 bytes)" 'copies on record'
+is "$(grep -c '"copied":true' "$work/kept/jpeg-20/dl2-variant.jsonl")" "$(field kept/jpeg-20 copied)" 'lines of copies'
+[ "$(field kept/jpeg-20 copied)" -lt 40 ] || fail 'coarser files were copied'
+run 0 --q 95 "$jpegs" "$work/kept"
+is "$(made jpeg-95) $(copied jpeg-95)" '0 40' 'copied in an earlier run'
+run 0 --q 95 --never-larger=no "$jpegs" "$work/kept"
+is "$(made jpeg-95) $(copied jpeg-95)" '40 0' 'copied against --never-larger=no'
+grep -q never_larger "$work/kept/jpeg-95/dl2-variant.json" && fail 'never_larger is on record'
+[ "$(field kept/jpeg-95 bytes)" -gt "$(field c/jpeg-50 bytes)" ] || fail 'not encoded again'
+# Finer chroma than the variant's is made coarser, unless that saves nothing; gray has none.
+run 0 --q 50 "$work/fine/jpeg-50" "$work/kept-fine"
+[ "$(copied jpeg-50)" -lt 40 ] && [ "$(copied jpeg-50)" -ge 6 ] || fail "4:4:4: $(copied jpeg-50) copied"
+none_larger "$work/fine/jpeg-50" "$work/kept-fine/jpeg-50"
+run 0 --q 50 --subsampling 444 "$jpegs" "$work/kept-fine"
+is "$(copied jpeg-50)" 40 'coarser chroma copied'
+# Packed, the bytes are the same.
+run 0 --q 60 --container=tar "$jpegs" "$work/kept-tar"
+is "$(copied jpeg-60)" 40 'copied into a container'
+run 0 --copy "$work/kept-tar/jpeg-60" "$work/kept-un"
+rm -f "$work/kept-un/.dl2-transcode.lock"
+same_images "$work/kept-un" "$jpegs"
+# What must be turned upright, or has other colours than YCbCr, is encoded.
+mkdir "$work/turned" && cp "$work/odd"/exif-[168].jpg "$work/odd/cmyk.jpg" "$work/turned/" || fail cp
+run 0 --q 95 "$work/turned" "$work/kept-turned"
+is "$(copied jpeg-95)" 1 'turned images'
+cmp "$work/turned/exif-1.jpg" "$work/kept-turned/jpeg-95/exif-1.jpg" || fail 'an upright image was encoded'
+is "$("$images" show "$work/kept-turned/jpeg-95/exif-6.jpg" | cut -d' ' -f1,2)" '20 32' 'a turned image'
+# Of other codecs only the sizes are compared. A file that can't be decoded is not copied.
+if grep -q 'define HAVE_WEBP 1' "$builddir/config.h"; then
+    run 0 --codec webp --q 10 "$work/src" "$work/webp"
+    run 0 --codec webp --q 95 "$work/webp/webp-10" "$work/kept"
+    is "$(copied webp-95)" 40 'copied WebP'
+    run 0 --codec jpeg --q 95 "$work/webp/webp-10" "$work/kept-other"
+    is "$(copied jpeg-95)" 0 "another codec's files copied"
+fi
+mkdir "$work/cut" && cp "$jpegs/train/rose/0001.jpg" "$work/cut/" && cp "$work/odd/cut-short.jpg" "$work/cut/" || fail cp
+run 1 --q 95 "$work/cut" "$work/kept-cut"
+[ ! -e "$work/kept-cut/jpeg-95/cut-short.jpg" ] || fail 'a broken file was copied'
+
 # ---- Usage
 run 2 --codec nothing "$work/src" "$work/x"
 said "'nothing' is none that this build can write: "

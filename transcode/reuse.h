@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Decides whether a lossy variant takes a source file as it is instead of encoding its pixels again
+ * (dl2-transcode --never-larger). Encoding again at the same quality or a higher one loses quality
+ * once more and saves nothing.
+ *
+ * Only a file of the variant's own codec can be taken, and only if it shows the pixels that the
+ * variant promises: upright, opaque, and of a JPEG gray or YCbCr. Its bytes stay as they are, with
+ * metadata, without restart intervals if it has none, and progressive if it is.
+ */
+#ifndef DL2_TRANSCODE_REUSE_H
+#define DL2_TRANSCODE_REUSE_H
+
+#include "codec/codec.h"
+
+/* The facts of a source file's headers. */
+struct dl2_reuse {
+    const struct dl2_codec *codec; /* whose variants may take the file; NULL: none may */
+    struct dl2_coding coding;
+};
+
+/* Reads the headers; a file that can't be read may not be taken. */
+void dl2_reuse_look(struct dl2_reuse *reuse, const uint8_t *data, size_t size);
+
+/* May a variant of this codec have the file, if that is no larger than what would be encoded? */
+bool dl2_reuse_allowed(const struct dl2_reuse *reuse, const struct dl2_codec *codec);
+
+/*
+ * Is it allowed, and the file at or below the quality that the variant asks for, with chroma no
+ * finer? Then it need not be encoded to know. False where headers do not tell.
+ */
+bool dl2_reuse_suffices(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                        const struct dl2_encode_options *encode);
+
+#endif
