@@ -36,6 +36,7 @@ enum dl2_random_use {
     DL2_RANDOM_TEST = 7,
     DL2_RANDOM_BOOTSTRAP = 8,
     DL2_RANDOM_SYNTHETIC = 9,
+    DL2_RANDOM_SUBSET = 10, /* which training samples are taken */
 };
 
 /*

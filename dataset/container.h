@@ -89,6 +89,7 @@ struct dl2_dataset {
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
     size_t part_counts[DL2_PARTS], unlabelled[DL2_PARTS];
     const char *part_names[DL2_PARTS];
+    size_t taken;    /* samples for training that the subset has; of no meaning without one */
     char **messages; /* for dl2_dataset_message(), the layout first */
     size_t message_count;
 };

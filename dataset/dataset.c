@@ -104,6 +104,14 @@ static int assign_parts(struct dl2_dataset *dataset, const struct dl2_dataset_op
     return DL2_OK;
 }
 
+static void count_sample(struct dl2_dataset *dataset, size_t number, enum dl2_part part)
+{
+    const struct dl2_entry entry = describe_sample(dataset, number);
+    if (!dataset->part_counts[part]++)
+        dataset->part_names[part] = entry.name;
+    dataset->unlabelled[part] += entry.label < 0;
+}
+
 /* Is a sample in the split that was asked for? If there are classes, it must have one. */
 static bool is_in_split(const struct dl2_dataset *dataset, enum dl2_split split,
                         const struct dl2_entry *entry)
@@ -114,34 +122,87 @@ static bool is_in_split(const struct dl2_dataset *dataset, enum dl2_split split,
            (entry->label >= 0 || !dataset->class_count);
 }
 
+/* In place of a sample's part: it is one for training that the subset lacks. */
+enum { LEFT_OUT = DL2_PARTS };
+
+static bool is_whole(const struct dl2_subset *subset)
+{
+    return subset->fraction == 0 || subset->fraction == 1;
+}
+
+/* Takes a subset of the items for training: marks the samples of the others in `parts`. */
+static int leave_out(struct dl2_dataset *dataset, const struct dl2_subset *subset, uint8_t *parts,
+                     struct dl2_error *error)
+{
+    const char **keys = dl2_calloc(dataset->count, sizeof *keys);
+    int *labels = dl2_calloc(dataset->count, sizeof *labels);
+    bool *taken = dl2_calloc(dataset->count, sizeof *taken);
+    size_t items = 0, total;
+    int status = keys && labels && taken ? DL2_OK : dl2_error_memory(error, "a dataset");
+    for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
+        const struct dl2_entry entry = describe_sample(dataset, i);
+        if (parts[i] != DL2_PART_TRAIN || (entry.is_further && items))
+            continue;
+        keys[items] = entry.key;
+        labels[items++] = entry.label;
+    }
+    if (status == DL2_OK)
+        status = dl2_subset_by_rule(subset, keys, labels, items, taken, &total, error);
+    size_t item = 0;
+    for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
+        if (parts[i] != DL2_PART_TRAIN)
+            continue;
+        if (!describe_sample(dataset, i).is_further || !item)
+            item++;
+        if (taken[item - 1])
+            dataset->taken++;
+        else
+            parts[i] = LEFT_OUT;
+    }
+    free(keys);
+    free(labels);
+    free(taken);
+    return status;
+}
+
+/* The part of each sample, and which samples the dataset has, if it has not simply all. */
+static int choose_samples(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                          uint8_t *parts, struct dl2_error *error)
+{
+    for (size_t i = 0; dataset->has_parts && i < dataset->count; i++)
+        parts[i] = (uint8_t)describe_sample(dataset, i).part;
+    if (!dataset->has_parts)
+        DL2_TRY(assign_parts(dataset, options, parts, error));
+    for (size_t i = 0; i < dataset->count; i++)
+        count_sample(dataset, i, parts[i]);
+    if (!is_whole(&options->subset))
+        DL2_TRY(leave_out(dataset, &options->subset, parts, error));
+    size_t kept = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct dl2_entry entry = describe_sample(dataset, i);
+        if (parts[i] == LEFT_OUT)
+            continue;
+        entry.part = parts[i];
+        if (options->split == DL2_SPLIT_ALL || is_in_split(dataset, options->split, &entry))
+            dataset->chosen[kept++] = (uint32_t)i;
+    }
+    dataset->count = kept;
+    return DL2_OK;
+}
+
 /* Counts the samples of each part, and chooses those of the split that was asked for. */
 static int choose_split(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
                         struct dl2_error *error)
 {
-    const bool all = options->split == DL2_SPLIT_ALL;
-    uint8_t *parts = NULL;
-    int status = DL2_OK;
-    if (!all) {
-        dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen);
-        parts = dataset->has_parts ? NULL : dl2_calloc(dataset->count, 1);
-        if (!dataset->chosen || (!parts && !dataset->has_parts))
-            status = dl2_error_memory(error, "a dataset");
-        else if (parts)
-            status = assign_parts(dataset, options, parts, error);
+    if (options->split == DL2_SPLIT_ALL && is_whole(&options->subset)) {
+        for (size_t i = 0; i < dataset->count; i++)
+            count_sample(dataset, i, describe_sample(dataset, i).part);
+        return DL2_OK;
     }
-    size_t kept = 0;
-    for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
-        struct dl2_entry entry = describe_sample(dataset, i);
-        if (parts)
-            entry.part = parts[i];
-        if (!dataset->part_counts[entry.part]++)
-            dataset->part_names[entry.part] = entry.name;
-        dataset->unlabelled[entry.part] += entry.label < 0;
-        if (!all && is_in_split(dataset, options->split, &entry))
-            dataset->chosen[kept++] = (uint32_t)i;
-    }
-    if (!all)
-        dataset->count = kept;
+    uint8_t *parts = dl2_calloc(dataset->count, 1);
+    dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen);
+    const int status = parts && dataset->chosen ? choose_samples(dataset, options, parts, error)
+                                                : dl2_error_memory(error, "a dataset");
     free(parts);
     return status;
 }
@@ -192,6 +253,9 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "a validation part of %g is not within 0 and 1",
                              options->val_fraction);
+    if (!(options->subset.fraction >= 0 && options->subset.fraction <= 1))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a subset of %g is not within 0 and 1",
+                             options->subset.fraction);
     const struct dl2_container *container = probe_container(path);
     if (!container)
         return unknown_path(path, error);

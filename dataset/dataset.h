@@ -47,6 +47,19 @@ extern "C" {
 /* For a path that lies in a test split, DL2_SPLIT_VAL is that split: the path names it. */
 enum dl2_split { DL2_SPLIT_ALL, DL2_SPLIT_TRAIN, DL2_SPLIT_VAL, DL2_SPLIT_TEST };
 
+/*
+ * A part of the samples for training, to compare a few images of high quality with many of low
+ * quality. Other splits stay whole. Of each class's n samples round(fraction * n) are taken, at
+ * least one: the first by a hash of (seed, key), or by their names. So a smaller fraction is a part
+ * of a larger one, and all variants of a dataset have the same samples.
+ */
+enum dl2_subset_by { DL2_SUBSET_DRAW, DL2_SUBSET_NAME };
+struct dl2_subset {
+    double fraction; /* above 0, below 1; 0 and 1: all samples */
+    enum dl2_subset_by by;
+    uint64_t seed; /* of a draw */
+};
+
 struct dl2_dataset_options {
     enum dl2_split split;
     /*
@@ -62,11 +75,16 @@ struct dl2_dataset_options {
      * made for it. Files that it refuses do not count for classes and splits either.
      */
     bool (*keep)(const char *path);
+    /* With DL2_SPLIT_ALL, too, the samples for training are those that the rules above name. */
+    struct dl2_subset subset;
 };
 
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
-        DL2_SPLIT_ALL, 0.2, 0, NULL                                                                \
+        DL2_SPLIT_ALL, 0.2, 0, NULL,                                                               \
+        {                                                                                          \
+            0, DL2_SUBSET_DRAW, 0                                                                  \
+        }                                                                                          \
     }
 
 struct dl2_dataset;

@@ -104,6 +104,19 @@ DL2_PRINTF(2, 3) static int warn(struct dl2_dataset *dataset, const char *format
     return add_message(dataset, length < 0 ? NULL : text);
 }
 
+/* "a subset: 300 of the 1,000 images for training, 30% of each class, drawn with seed 0" */
+static int tell_subset(struct dl2_dataset *dataset, const struct dl2_subset *subset)
+{
+    char taken[32], all[32], how[64] = "the first by name";
+    if (subset->fraction == 0 || subset->fraction == 1)
+        return DL2_OK;
+    if (subset->by == DL2_SUBSET_DRAW)
+        snprintf(how, sizeof how, "drawn with seed %llu", (unsigned long long)subset->seed);
+    return warn(dataset, "a subset: %s of the %s images for training, %.6g%% of each class, %s",
+                grouped(dataset->taken, taken), grouped(dataset->part_counts[DL2_PART_TRAIN], all),
+                100 * subset->fraction, how);
+}
+
 static int add_warnings(struct dl2_dataset *dataset)
 {
     for (unsigned i = 0; i < dataset->class_count; i++)
@@ -144,6 +157,8 @@ int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_o
         text = NULL;
     }
     int status = add_message(dataset, text);
+    if (status == DL2_OK)
+        status = tell_subset(dataset, &options->subset);
     if (status == DL2_OK)
         status = add_warnings(dataset);
     return status < 0 ? dl2_error_memory(error, "a dataset") : DL2_OK;

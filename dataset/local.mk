@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
 	dataset/dataset.c dataset/dataset.h \
 	dataset/container.c dataset/container.h \
+	dataset/subset_options.c dataset/subset_options.h \
 	dataset/folder.c \
 	dataset/layout.c \
 	dataset/idx.c dataset/idx.h \

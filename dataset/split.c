@@ -175,15 +175,37 @@ static int compare_tickets(const void *left, const void *right)
 }
 
 /* FNV-1a, whose weak low bits Philox then stirs together with the seed. */
-static uint64_t hash_key(uint64_t seed, const char *key)
+static uint64_t hash_key(uint64_t seed, enum dl2_random_use use, const char *key)
 {
     uint64_t hash = 0xcbf29ce484222325;
     for (; *key; key++)
         hash = (hash ^ (uint8_t)*key) * 0x100000001b3;
     struct dl2_random random;
-    dl2_random_init(&random, seed, DL2_RANDOM_SPLIT, hash & 0xffffffffffff, hash >> 48);
+    dl2_random_init(&random, seed, use, hash & 0xffffffffffff, hash >> 48);
     uint64_t high = dl2_random_u32(&random);
     return high << 32 | dl2_random_u32(&random);
+}
+
+/* A ticket for each of `count` keys, by group and then by hash. NULL if memory runs out. */
+static struct ticket *draw_tickets(uint64_t seed, enum dl2_random_use use, const char *const *keys,
+                                   const int *labels, size_t count)
+{
+    struct ticket *tickets = dl2_realloc(NULL, count, sizeof *tickets);
+    for (size_t i = 0; tickets && i < count; i++)
+        tickets[i] = (struct ticket){.hash = hash_key(seed, use, keys[i]),
+                                     .group = (uint32_t)(labels[i] + 1),
+                                     .index = (uint32_t)i};
+    if (tickets)
+        qsort(tickets, count, sizeof *tickets, compare_tickets);
+    return tickets;
+}
+
+static size_t end_of_group(const struct ticket *tickets, size_t start, size_t count)
+{
+    size_t end = start;
+    while (end < count && tickets[end].group == tickets[start].group)
+        end++;
+    return end;
 }
 
 static size_t validation_count(double fraction, size_t count)
@@ -197,21 +219,49 @@ static size_t validation_count(double fraction, size_t count)
 int dl2_split_by_rule(const struct dl2_dataset_options *options, const char *const *keys,
                       const int *labels, size_t count, uint8_t *parts, struct dl2_error *error)
 {
-    struct ticket *tickets = dl2_realloc(NULL, count, sizeof *tickets);
+    struct ticket *tickets =
+        draw_tickets(options->split_seed, DL2_RANDOM_SPLIT, keys, labels, count);
     if (!tickets)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to split %zu samples", count);
-    for (size_t i = 0; i < count; i++) {
-        tickets[i].hash = hash_key(options->split_seed, keys[i]);
-        tickets[i].group = (uint32_t)(labels[i] + 1);
-        tickets[i].index = (uint32_t)i;
-    }
-    qsort(tickets, count, sizeof *tickets, compare_tickets);
     for (size_t start = 0, end; start < count; start = end) {
-        for (end = start; end < count && tickets[end].group == tickets[start].group;)
-            end++;
+        end = end_of_group(tickets, start, count);
         size_t val = validation_count(options->val_fraction, end - start);
         for (size_t i = start; i < end; i++)
             parts[tickets[i].index] = i - start < val ? DL2_PART_VAL : DL2_PART_TRAIN;
+    }
+    free(tickets);
+    return DL2_OK;
+}
+
+/* ---- A part of the samples for training */
+
+static int compare_names(const void *left, const void *right, void *context)
+{
+    const char *const *keys = context;
+    const struct ticket *a = left, *b = right;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    const int order = strcmp(keys[a->index], keys[b->index]);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+int dl2_subset_by_rule(const struct dl2_subset *subset, const char *const *keys, const int *labels,
+                       size_t count, bool *taken, size_t *total, struct dl2_error *error)
+{
+    struct ticket *tickets = draw_tickets(subset->seed, DL2_RANDOM_SUBSET, keys, labels, count);
+    if (!tickets)
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to draw from %zu samples",
+                             count);
+    if (subset->by == DL2_SUBSET_NAME)
+        qsort_r(tickets, count, sizeof *tickets, compare_names, (void *)keys);
+    *total = 0;
+    for (size_t start = 0, end; start < count; start = end) {
+        end = end_of_group(tickets, start, count);
+        const size_t wanted = (size_t)floor(subset->fraction * (double)(end - start) + 0.5);
+        const size_t take = wanted ? wanted : 1;
+        for (size_t i = start; i < end; i++)
+            taken[tickets[i].index] = i - start < take;
+        *total += take;
     }
     free(tickets);
     return DL2_OK;

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/option.h"
 #include "common/thread.h"
+#include "dataset/subset_options.h"
 #include "load/load.h"
 #include "loader/loader_options.h"
 
@@ -82,6 +83,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Options for the images:"},
     {DL2_OPTION_CHOICE, "split", 's', "SPLIT", "Which images to load: all, train, val or test",
      AT(split), .words = dl2_split_words, .unset = "as --train or --val says; all for check"},
+    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(options.dataset.subset)},
     {DL2_OPTION_FLAG, "train", 0, NULL,
      "Load as in training: shuffled, with random crops and flips; this is the default",
      AT(options.loader.train), .commands = LOADS},

@@ -43,7 +43,10 @@ static bool warn_of(const struct dl2_dataset *dataset, const char *path, bool fr
 
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path", "split", "val_fraction", "split_seed", "images_only", NULL};
+    static char *names[] = {"path",   "split",     "val_fraction", "split_seed", "images_only",
+                            "subset", "subset_by", "subset_seed",  NULL};
+    static const char *const subsets[] = {
+        [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
     static const char *const splits[] = {[DL2_SPLIT_ALL] = "all",
                                          [DL2_SPLIT_TRAIN] = "train",
                                          [DL2_SPLIT_VAL] = "val",
@@ -51,15 +54,18 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                                          NULL};
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     PyObject *path, *fraction = NULL;
-    const char *split_name = "train";
+    const char *split_name = "train", *subset_name = "draw";
     int images_only = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$OO&p:Dataset", names,
-                                     PyUnicode_FSConverter, &path, &split_name, &fraction,
-                                     py_to_uint64, &options.split_seed, &images_only))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O&|s$OO&pdsO&:Dataset", names, PyUnicode_FSConverter, &path, &split_name,
+            &fraction, py_to_uint64, &options.split_seed, &images_only, &options.subset.fraction,
+            &subset_name, py_to_uint64, &options.subset.seed))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
     int split = PyErr_Occurred() ? -1 : py_choice("split", split_name, splits);
+    const int by = split < 0 ? -1 : py_choice("subset_by", subset_name, subsets);
+    split = by < 0 ? -1 : split;
     if (split == DL2_SPLIT_ALL && kwargs &&
         (PyDict_GetItemString(kwargs, "val_fraction") ||
          PyDict_GetItemString(kwargs, "split_seed"))) {
@@ -75,6 +81,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->args = Py_NewRef(args);
     self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     options.split = (enum dl2_split)split;
+    options.subset.by = (enum dl2_subset_by)by;
     options.keep = images_only ? dl2_codec_is_image_file : NULL;
     struct dl2_error error = DL2_ERROR_INIT;
     const char *name = PyBytes_AsString(path);
@@ -277,7 +284,8 @@ static PyGetSetDef attributes[] = {
 };
 
 PyDoc_STRVAR(
-    doc, "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True)\n--\n\n"
+    doc, "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
+         "        subset=1, subset_by='draw', subset_seed=0)\n--\n\n"
          "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
          "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
          "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
@@ -288,7 +296,10 @@ PyDoc_STRVAR(
          "val_fraction  of each class is for validation where no folder says what is; a\n"
          "              UserWarning says so, unless val_fraction is given\n"
          "split_seed    of the hash that chooses it\n"
-         "images_only   leave out files that are no images by name or first bytes\n\n"
+         "images_only   leave out files that are no images by name or first bytes\n"
+         "subset        fraction of each class's training samples to take, above 0; other splits\n"
+         "              stay whole\n"
+         "subset_by     'draw': by a hash of subset_seed and key; 'name': the first by name\n\n"
          "Any number of threads may use it at once; the GIL is released while it is opened and\n"
          "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
          "such path, and where a sample that is read has gone.");

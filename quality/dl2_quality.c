@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/option.h"
 #include "common/progress.h"
+#include "dataset/subset_options.h"
 #include "quality/crops.h"
 #include "quality/output.h"
 #include "quality/score.h"
@@ -16,6 +17,7 @@
 
 struct quality_arguments {
     const char *json, *json_folder, *csv, *crops;
+    struct dl2_subset subset;
     uint64_t max_pixels;
     const char *background; /* NULL: as the variants' dl2-variant.json say */
     const char *device;
@@ -100,8 +102,10 @@ static int quality_score(const struct quality_arguments *arguments,
         DL2_TRY(dl2_parse_colour(arguments->background, background, error));
     else
         DL2_TRY(quality_find_background(paths + 1, count - 1, background, error));
-    struct dl2_scoring_options options = {
-        .jobs = common->jobs, .max_pixels = arguments->max_pixels, .progress = &progress};
+    struct dl2_scoring_options options = {.jobs = common->jobs,
+                                          .subset = arguments->subset,
+                                          .max_pixels = arguments->max_pixels,
+                                          .progress = &progress};
     memcpy(options.background, background, sizeof options.background);
     memcpy(options.metrics, arguments->metrics, sizeof options.metrics);
     struct dl2_scoring scoring;
@@ -256,6 +260,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = keep_colour,
      .unset = "the variants' own, from dl2-variant.json, else white"},
+    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset)},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},
     {DL2_OPTION_PARSE, "device", 0, "NAME",

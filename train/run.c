@@ -171,12 +171,15 @@ static bool was_opened(const struct dl2_run *run, const struct dl2_run_data *dat
 }
 
 static int open_dataset(const struct dl2_run *run, struct dl2_run_data *data, const char *path,
-                        enum dl2_split split, struct dl2_error *error)
+                        enum dl2_split split, const struct dl2_subset *subset,
+                        struct dl2_error *error)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.split = split;
     options.val_fraction = run->config->val_fraction;
     options.split_seed = run->config->split_seed;
+    if (subset)
+        options.subset = *subset;
     options.keep = dl2_codec_is_image_file;
     data->path = path;
     data->name = dl2_dataset_variant_name(path);
@@ -248,7 +251,8 @@ static int open_stages(struct dl2_run *run, struct dl2_error *error)
             run->classes = config->synthetic_classes;
             continue;
         }
-        DL2_TRY(open_dataset(run, stage, config->stages[i].path, DL2_SPLIT_TRAIN, error));
+        DL2_TRY(open_dataset(run, stage, config->stages[i].path, DL2_SPLIT_TRAIN, &config->subset,
+                             error));
         DL2_TRY(check_classes(&run->stages[0], stage, error));
         run->classes = dl2_dataset_class_count(stage->dataset);
     }
@@ -268,7 +272,7 @@ static int open_val_sets(struct dl2_run *run, struct dl2_error *error)
         return dl2_error_memory(error, "a training run");
     for (size_t i = 0; i < count; i++) {
         run->val_count = i + 1;
-        DL2_TRY(open_dataset(run, &run->val[i], paths[i], config->val_split, error));
+        DL2_TRY(open_dataset(run, &run->val[i], paths[i], config->val_split, NULL, error));
         DL2_TRY(check_classes(dl2_run_first_data(run), &run->val[i], error));
         run->classes = dl2_dataset_class_count(run->val[i].dataset);
     }

@@ -3,6 +3,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "dataset/subset_options.h"
 #include "loader/loader_options.h"
 #include "network/arch.h"
 #include "train/checkpoint.h"
@@ -259,6 +260,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(val_fraction), .min = 0.001, .max = 0.9, .roles = RUN},
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed of the choice of these images", AT(split_seed),
      .roles = RUN},
+    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = DL2_TRAINING},
     {DL2_OPTION_UINT, "image-size", 0, "PIXELS", "Width and height of the network's input",
      AT(loader.image_size), .min = LEAST_SIZE, .max = MOST_SIZE,
      .unset = "that of the architecture, see below", .roles = RUN},

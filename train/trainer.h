@@ -58,6 +58,7 @@ struct dl2_train_config {
     enum dl2_split val_split; /* the split of them to validate on */
     double val_fraction;      /* of a dataset without splits: see dataset.h */
     uint64_t split_seed;
+    struct dl2_subset subset;   /* of the images to train on */
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
     unsigned synthetic_classes; /* without a dataset */
     uint64_t synthetic_images;

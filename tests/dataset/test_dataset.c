@@ -354,7 +354,8 @@ static void test_rule_is_a_partition(void **state)
 
 static char *copy_of_split(uint64_t seed, double fraction)
 {
-    struct dl2_dataset_options options = {DL2_SPLIT_VAL, fraction, seed, NULL};
+    struct dl2_dataset_options options = {
+        .split = DL2_SPLIT_VAL, .val_fraction = fraction, .split_seed = seed};
     struct dl2_dataset *dataset = open_with("", &options);
     char *text = strdup(describe(dataset));
     dl2_dataset_close(dataset);
@@ -408,7 +409,7 @@ static void test_rule_arguments(void **state)
     (void)state;
     put_numbered(1, 4, "jpg");
     struct dl2_dataset *dataset;
-    struct dl2_dataset_options options = {DL2_SPLIT_TRAIN, 1.5, 0, NULL};
+    struct dl2_dataset_options options = {.split = DL2_SPLIT_TRAIN, .val_fraction = 1.5};
     assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
     options.val_fraction = (double)NAN;
     assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
@@ -418,6 +419,117 @@ static void test_rule_arguments(void **state)
     dl2_dataset_close(dataset);
     options.val_fraction = 1;
     assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_FORMAT);
+}
+
+static char *copy_of_subset(enum dl2_split split, struct dl2_subset subset)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = split;
+    options.subset = subset;
+    struct dl2_dataset *dataset = open_with("", &options);
+    char *text = strdup(describe(dataset));
+    dl2_dataset_close(dataset);
+    return text;
+}
+
+static void expect_subset(enum dl2_split split, struct dl2_subset subset, const char *description)
+{
+    char *text = copy_of_subset(split, subset);
+    assert_string_equal(text, description);
+    free(text);
+}
+
+static void put_train_and_val(void)
+{
+    for (int i = 9; i >= 0; i--) {
+        char name[64];
+        snprintf(name, sizeof name, "train/a/%03d.jpg", i);
+        put(name);
+    }
+    put("train/b/1.jpg");
+    put("train/stray.jpg");
+    put("val/a/1.jpg");
+    put("val/b/2.jpg");
+    put("test/a/1.jpg");
+}
+
+/* Expected draws by gen_split.py: they are part of what a run's identity says. */
+static void test_subset(void **state)
+{
+    (void)state;
+    put_train_and_val();
+    const struct dl2_subset drawn = {0.3, DL2_SUBSET_DRAW, 0},
+                            other = {0.3, DL2_SUBSET_DRAW, ((uint64_t)1 << 40) + 7},
+                            named = {0.3, DL2_SUBSET_NAME, 0}, tiny = {1e-9, DL2_SUBSET_NAME, 0},
+                            whole = {1, DL2_SUBSET_DRAW, 5};
+    expect_subset(DL2_SPLIT_TRAIN, drawn, "train/a/000:0 train/a/002:0 train/a/009:0 train/b/1:1");
+    expect_subset(DL2_SPLIT_TRAIN, other, "train/a/003:0 train/a/005:0 train/a/007:0 train/b/1:1");
+    expect_subset(DL2_SPLIT_TRAIN, named, "train/a/000:0 train/a/001:0 train/a/002:0 train/b/1:1");
+    expect_subset(DL2_SPLIT_TRAIN, tiny, "train/a/000:0 train/b/1:1");
+    char *all = copy_of_subset(DL2_SPLIT_TRAIN, whole);
+    expect_split("", DL2_SPLIT_TRAIN, all);
+    free(all);
+    /* Other splits are whole, also among all samples. */
+    expect_subset(DL2_SPLIT_VAL, drawn, "val/a/1:0 val/b/2:1");
+    expect_subset(DL2_SPLIT_ALL, drawn,
+                  "test/a/1:0 train/a/000:0 train/a/002:0 train/a/009:0 train/b/1:1 "
+                  "train/stray:-1 val/a/1:0 val/b/2:1");
+}
+
+/* Each subset lies in every larger one; keys decide, not extensions. */
+static void test_subset_is_nested(void **state)
+{
+    (void)state;
+    for (int by = DL2_SUBSET_DRAW; by <= DL2_SUBSET_NAME; by++) {
+        remove_root(NULL);
+        assert_int_equal(mkdir(root, 0700), 0);
+        put_numbered(2, 40, "jpg");
+        char *smaller = NULL;
+        size_t count = 0;
+        for (int percent = 5; percent <= 100; percent += 5) {
+            const struct dl2_subset subset = {percent / 100.0, (enum dl2_subset_by)by, 3};
+            char *larger = copy_of_subset(DL2_SPLIT_TRAIN, subset);
+            size_t now = 0;
+            for (const char *at = larger; (at = strchr(at, ':')); at++)
+                now++;
+            assert_int_equal(now, 2 * ((32 * percent + 50) / 100));
+            assert_true(now > count);
+            count = now;
+            for (char *key = smaller ? strtok(smaller, " ") : NULL; key; key = strtok(NULL, " "))
+                assert_non_null(strstr(larger, key));
+            free(smaller);
+            smaller = larger;
+        }
+        free(smaller);
+        const struct dl2_subset half = {0.5, (enum dl2_subset_by)by, 3};
+        char *first = copy_of_subset(DL2_SPLIT_TRAIN, half);
+        remove_root(NULL);
+        assert_int_equal(mkdir(root, 0700), 0);
+        put_numbered(2, 40, "webp");
+        expect_subset(DL2_SPLIT_TRAIN, half, first);
+        free(first);
+    }
+}
+
+static void test_subset_is_said(void **state)
+{
+    (void)state;
+    put_train_and_val();
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    bool matters;
+    options.split = DL2_SPLIT_TRAIN;
+    options.subset = (struct dl2_subset){0.125, DL2_SUBSET_DRAW, 7};
+    struct dl2_dataset *dataset = open_with("", &options);
+    assert_string_equal(dl2_dataset_message(dataset, 1, &matters),
+                        "a subset: 3 of the 12 images for training, 12.5% of each class, drawn "
+                        "with seed 7");
+    assert_true(matters);
+    assert_non_null(strstr(dl2_dataset_layout(dataset), "train 12 images"));
+    dl2_dataset_close(dataset);
+    for (size_t i = 0; i < 3; i++) {
+        options.subset.fraction = (const double[]){-0.1, 1.5, (double)NAN}[i];
+        assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
+    }
 }
 
 static void test_links(void **state)
@@ -670,6 +782,9 @@ int main(void)
         TEST(test_rule_is_stable),
         TEST(test_rule_is_what_it_was),
         TEST(test_rule_arguments),
+        TEST(test_subset),
+        TEST(test_subset_is_nested),
+        TEST(test_subset_is_said),
         TEST(test_links),
         TEST(test_unreadable_folder),
         TEST(test_nothing_there),

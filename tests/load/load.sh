@@ -103,6 +103,11 @@ done >"$work/ranks"
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --crop-area 0.5,0.6
 [ "$(sed -n 's/^digest //p' "$work/out")" != "$digest" ] || fail "--crop-area changes nothing"
 
+# a part of the training images
+expect 0 dl2-load bench "$work/flowers" --subset 50% -e 1 -i 16 --json "$work/load.json" --quiet
+is "$(sed -n 's/^  "images": \([0-9]*\).*/\1/p' "$work/load.json")" 10 'images of a subset'
+grep -q 'a subset: 10 of the 19 images for training' "$work/err" || fail "--subset: $(cat "$work/err")"
+
 # a packed dataset: the same batches as the folder's, and a damaged sample in it is named
 if command -v tar >/dev/null; then
     (cd "$work/flowers" && tar -cf "$work/packed.tar" train/*/*.ppm val/*/*.ppm) || exit 99

@@ -819,6 +819,15 @@ class Samples(unittest.TestCase):
                                 ({"val_fraction": 0.3, "train": False}, 6), ({"val_fraction": 0}, 20)):
             self.assertEqual(len(loader(flat, **settings).dataset), count, settings)
         self.assertEqual(len(loader(split="all").dataset), 46)
+        quarter, half = dl2.Dataset(flat, subset=0.25), dl2.Dataset(flat, subset=0.5)
+        self.assertEqual((len(quarter), len(half), len(dl2.Dataset(flat, "val", subset=0.25))), (4, 8, 4))
+        self.assertLess(set(quarter.keys), set(half.keys))
+        self.assertNotEqual(dl2.Dataset(flat, subset=0.5, subset_seed=1).keys, half.keys)
+        self.assertEqual(dl2.Dataset(flat, subset=0.5, subset_by="name").keys[:4],
+                         dl2.Dataset(flat).keys[:4])
+        for settings in {"subset": 1.5}, {"subset": -1}, {"subset_by": "chance"}:
+            with self.assertRaises(ValueError):
+                dl2.Dataset(flat, **settings)
         for settings, says in (({"split": "half"}, "split is one of"), ({"val_fraction": 2}, "2"),
                                ({"val_fraction": float("nan")}, "nan")):
             with self.assertRaisesRegex(ValueError, says):

@@ -51,6 +51,15 @@ run 2 --metrics ssim,vmaf "$work/ref" "$work/fine"
 said "'vmaf' is none of psnr_rgb, psnr_y, ssim, ms_ssim, all"
 rm "$work/ref/large.ppm" "$work/fine/large.ppm"
 
+# ---- A part of the training images
+for i in 1 2 3 4; do
+    for part in ref/train fine/train ref/val fine/val; do
+        image "$work/part/$part/a/$i.ppm" 30 40 3 $i 0
+    done
+done
+run 0 --subset 25% --subset-by name --csv "$work/part.csv" "$work/part/ref" "$work/part/fine"
+is "$(sed 1d "$work/part.csv" | cut -d , -f 2 | paste -sd ' ')" 'train/a/1 val/a/1 val/a/2 val/a/3 val/a/4' 'a subset'
+
 # ---- What there is, for scripts
 run 0 --list metrics
 is "$(cut -f1 "$work/out" | tr '\n' ' ')" 'psnr_rgb psnr_y ssim ms_ssim ' 'names of metrics'

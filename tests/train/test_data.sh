@@ -58,6 +58,30 @@ differ flat/$CK flat-seed/$CK "--split-seed"
 grep -q 'flat: 60 images in 3 classes, without folders for splits: 48 for training and 12 for validation' \
     "$work/err" || fail "the split by the rule is not announced"
 
+# A part of the training images: nested, by seed, by name; the same of every variant; validation stays
+# whole. It is part of what a run is.
+expect 0 run -d data --out half --subset 50%
+[ "$(field half/$REPORT train_images) $(field half/$REPORT val_images)" = '24 15' ] || fail "--subset 50%"
+grep -q 'data: a subset: 24 of the 48 images for training, 50% of each class, drawn with seed 0' "$work/err" ||
+    fail "the subset is not announced: $(cat "$work/err")"
+[ "$(field half/$REPORT subset)" = 50% ] || fail "the subset is not in the report"
+expect 0 run -d data --out half-1 --subset 50% --subset-seed 1
+differ half/$CK half-1/$CK "--subset-seed"
+expect 0 run -d data --out half-name --subset 50% --subset-by name
+differ half/$CK half-name/$CK "--subset-by"
+expect 0 run -d data --out whole --subset 100%
+expect 0 run -d data --out all
+same all/$CK whole/$CK "--subset 100%"
+expect 0 run -d data --out half-cut --subset 50% --run-epochs 1
+expect 1 run -d data --out half-cut --subset 60% --resume
+said 'subset was "50%", and now is "60%"'
+expect 0 run -d data --out half-cut --subset 50% --resume
+same half/$CK half-cut/$CK "a subset, resumed"
+for wrong in 0% 101% 50 half -5%; do
+    expect 2 run -d data --out x --subset $wrong
+done
+said 'is not a percentage above 0% and up to 100%'
+
 # Splits by other names; a test split only by its name; a folder of a split is that split, whole.
 mkdir valid test && cp -r data/train valid/Training && cp -r data/val valid/Valid
 expect 0 dl2-train -j 2 --threads 1 -a convnet --image-size 8 -b 8 -e 1 -d valid --out valid-out

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dataset/subset_options.h"
+
+#include "dataset/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const by_words[] = {
+    [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
+
+/* "30%" */
+static int parse_percent(const char *text, void *value, struct dl2_error *error)
+{
+    char *end;
+    const double percent = strtod(text, &end);
+    if (end == text || strcmp(end, "%") != 0 || !(percent > 0 && percent <= 100))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is not a percentage above 0%% and up to 100%%", text);
+    *(double *)value = percent / 100;
+    return DL2_OK;
+}
+
+/* As it is written; null for all. */
+static json_t *show_percent(const void *value)
+{
+    const double fraction = *(const double *)value;
+    return fraction > 0 ? json_sprintf("%.15g%%", 100 * fraction) : json_null();
+}
+
+enum { RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED };
+
+#define AT(member) offsetof(struct dl2_subset, member)
+
+const struct dl2_option dl2_subset_options[] = {
+    {DL2_OPTION_PARSE, "subset", 0, "N%",
+     "Take only N percent of the training images of each class, at least one; other splits stay "
+     "whole",
+     AT(fraction), .parse = parse_percent, .show = show_percent, .unset = "all", .roles = RUN},
+    {DL2_OPTION_CHOICE, "subset-by", 0, "RULE",
+     "Which these are: draw: drawn by a hash of seed and name, so that a smaller subset lies in a "
+     "larger one; name: the first by name",
+     AT(by), .words = by_words, .roles = RUN},
+    {DL2_OPTION_UINT64, "subset-seed", 0, "N", "Seed of the draw", AT(seed), .roles = RUN},
+    {DL2_OPTION_END},
+};
