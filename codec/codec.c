@@ -11,7 +11,7 @@
 #include <strings.h>
 
 extern const struct dl2_codec dl2_codec_jpeg, dl2_codec_webp, dl2_codec_avif, dl2_codec_jp2,
-    dl2_codec_jxl, dl2_codec_jxl_lossless, dl2_codec_png, dl2_codec_ppm;
+    dl2_codec_jxl, dl2_codec_jxl_lossless, dl2_codec_png, dl2_codec_ppm, dl2_codec_external;
 
 /*
  * The one table, in the order in which files are sniffed and --help names them. What a build lacks
@@ -36,7 +36,7 @@ static const struct dl2_codec *const codecs[] = {
 #ifdef HAVE_PNG
     &dl2_codec_png,
 #endif
-    &dl2_codec_ppm,  NULL,
+    &dl2_codec_ppm,  &dl2_codec_external,     NULL,
 };
 
 /* Images that this build, or any build, can't read are listed too: reading them is an error, which

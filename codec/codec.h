@@ -92,11 +92,12 @@ struct dl2_encode_options {
      * itself. Others ignore it. */
     const uint8_t *source;
     size_t source_size;
+    const struct dl2_external *external; /* of an external codec (codec/external.h); else NULL */
 };
 
 #define DL2_ENCODE_DEFAULTS                                                                        \
     {                                                                                              \
-        75, NULL, -1, NULL, NULL, 0                                                                \
+        75, NULL, -1, NULL, NULL, 0, NULL                                                          \
     }
 
 enum { DL2_CODEC_VERSION_SIZE = 320 };
@@ -149,7 +150,8 @@ struct dl2_codec {
     /* Bytes that the state holds from image to image, without state_size; NULL: none. */
     size_t (*memory)(const void *state);
 
-    /* Replaces out's contents. The same input always gives the same bytes. NULL: decode only. */
+    /* Replaces out's contents. The same input always gives the same bytes, unless an external
+     * codec's command sees to the contrary. NULL: decode only. */
     int (*encode)(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error);
     /* The library's own settings that `options` comes to, for the record. A new object. */

@@ -11,6 +11,7 @@ libcommon_la_SOURCES = \
 	common/monitor.c common/monitor.h \
 	common/nvml.c common/nvml.h \
 	common/option.c common/option.h \
+	common/process.c common/process.h \
 	common/progress.c common/progress.h \
 	common/quote.c common/quote.h \
 	common/random.c common/random.h \

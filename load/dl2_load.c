@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-load: measures and checks the input pipeline alone, and predicts training rates. */
 #include "codec/codec.h"
+#include "codec/external.h"
 #include "common/file.h"
 #include "common/option.h"
 #include "common/thread.h"
@@ -104,6 +105,7 @@ static const struct dl2_option options[] = {
      .words = dl2_layout_words, .commands = LOADS},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Count images with more pixels as unreadable",
      AT(options.loader.max_pixels)},
+    {DL2_OPTION_TABLE, .table = dl2_external_options},
 
     {DL2_OPTION_GROUP, .help = "Options for loading:"},
     {DL2_OPTION_UINT, "batch", 'b', "IMAGES", "Number of images per batch",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-quality: scores variants of images against their reference. */
 #include "codec/codec.h"
+#include "codec/external.h"
 #include "common/error.h"
 #include "common/file.h"
 #include "common/json.h"
@@ -263,6 +264,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset)},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},
+    {DL2_OPTION_TABLE, .table = dl2_external_options},
     {DL2_OPTION_PARSE, "device", 0, "NAME",
      "Device that scores: auto, cpu, or cuda (cuda:1 is the second card). Values differ by at most "
      "1e-5. The processors decode in any case, because a card's decoder rounds differently, and "

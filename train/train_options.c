@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "train/train_options.h"
 
+#include "codec/external.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "dataset/subset_options.h"
@@ -292,6 +293,7 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for loading (--jobs sets the number of workers):"},
     {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(loader)},
+    {DL2_OPTION_TABLE, .table = dl2_external_options},
     {DL2_OPTION_TABLE, .table = dl2_decode_options, .offset = AT(decode)},
 
     {DL2_OPTION_GROUP, .help = "Options for network and device:"},

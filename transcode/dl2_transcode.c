@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-transcode: recompresses a tree of images by several codecs at several qualities. */
+#include "codec/external.h"
 #include "codec/jpeg/jpeg_slices.h"
 #include "common/file.h"
 #include "common/json.h"
@@ -55,13 +56,16 @@ static struct arguments {
                .shard_mib = 256,
                .list = LIST_NOTHING};
 static struct dl2_common_options common;
+static struct dl2_external *external; /* the external codec that --codec names, or NULL */
 
 #define AT(member) offsetof(struct arguments, member)
 
 static const struct dl2_option table[] = {
     {DL2_OPTION_GROUP, .help = "Options for encoding:"},
-    {DL2_OPTION_TEXT, "codec", 'c', "LIST", "Codecs to encode with, of those below", AT(codecs),
-     .list = "codecs", .commands = ENCODES},
+    {DL2_OPTION_TEXT, "codec", 'c', "LIST",
+     "Codecs to encode with, of those below; the last may be an external one, as two commands: "
+     "'NAME=ENCODE %i %o %q; DECODE %i %o'",
+     AT(codecs), .list = "codecs", .commands = ENCODES},
     {DL2_OPTION_TEXT, "q", 'q', "LIST",
      "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50", AT(qualities),
      .commands = ENCODES},
@@ -90,6 +94,7 @@ static const struct dl2_option table[] = {
      "once",
      AT(memory_mib), .min = 1, .max = 1u << 30, .unset = "half of the machine's memory",
      .commands = ENCODES},
+    {DL2_OPTION_TABLE, .table = dl2_external_options, .commands = ENCODES | SURVEYS},
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
     {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
@@ -153,14 +158,44 @@ static int no_codec(const char *name, struct dl2_error *error)
         if (dl2_codec_at(i)->encode)
             dl2_list_name(known, sizeof known, dl2_codec_at(i)->name);
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "--codec: '%s' is none that this build can write: %s", name, known);
+                         "--codec: '%s' is none that this build can write: %s, or an external "
+                         "one: NAME=ENCODE; DECODE",
+                         name, known);
+}
+
+/* Takes the external codec, whose commands may have commas, off the end of --codec's list. *names
+ * is a string to free, empty if there are no others. */
+static int take_external(const char *text, char **names, struct selection *selection,
+                         struct dl2_error *error)
+{
+    const char *equals = strchr(text, '=');
+    size_t start = equals ? (size_t)(equals - text) : strlen(text);
+    while (equals && start && text[start - 1] != ',')
+        start--;
+    if (equals && dl2_external_parse(text + start, &external, error) < 0) {
+        dl2_error_prefix(error, "--codec");
+        return DL2_ERR_ARGUMENT;
+    }
+    *names = strndup(text, start && equals ? start - 1 : start);
+    if (!*names)
+        return dl2_error_memory(error, "options");
+    if (external) {
+        selection->efforts[0] = -1;
+        selection->codecs[selection->count++] = dl2_external_codec(external);
+    }
+    return DL2_OK;
 }
 
 static int select_codecs(const char *text, struct selection *selection, struct dl2_error *error)
 {
-    char **names;
+    char **names, *others;
     size_t count;
-    DL2_TRY(dl2_parse_name_list(text, &names, &count, error));
+    DL2_TRY(take_external(text, &others, selection, error));
+    const bool alone = external && !*others;
+    const int parsed = alone ? DL2_OK : dl2_parse_name_list(others, &names, &count, error);
+    free(others);
+    if (alone || parsed < 0)
+        return parsed;
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         const struct dl2_codec *codec = dl2_codec_find(names[i]);
@@ -264,6 +299,8 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
             target->encode = (struct dl2_encode_options)DL2_ENCODE_DEFAULTS;
             target->encode.quality = (int)qualities[q];
             target->encode.effort = selection.efforts[c];
+            if (external && codec == dl2_external_codec(external))
+                target->encode.external = external;
             if (codec->has_subsampling && arguments.subsampling != ENCODERS_OWN)
                 target->encode.subsampling = subsamplings[arguments.subsampling];
             if (codec->has_restart && arguments.restart != ENCODERS_OWN)
@@ -503,12 +540,18 @@ static char *describe_details(void)
           "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
           "class folders from one. --index writes a dl2-index.bin beside shards that another "
           "program packed. --survey writes nothing but FILE.\n\n"
+          "An external codec is two commands: in them %i is the input file, %o the output "
+          "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
+          "write any format that this build reads. Commands run without a shell; quotes keep "
+          "blanks in a word. Without %q there is one variant, called NAME. To read such a variant, "
+          "pass --decoder to each program: none runs commands that a dataset comes with.\n\n"
           "Exit status: 0 success, 1 an image or the run failed (named on stderr), 2 wrong "
           "usage.\n\n"
           "Examples:\n"
           "  $ dl2-transcode --survey photos\n"
           "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
           "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
+          "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
           "  $ dl2-transcode --copy --container=tar photos shards",
           out);
     if (fclose(out) != 0) {
@@ -533,6 +576,7 @@ int main(int argc, char **argv)
             places[i][length] = '\0';
     }
     const int exit_status = run(places, count);
+    dl2_external_free(external);
     free(places);
     free(details);
     return exit_status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/variant.h"
 
+#include "codec/external.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
@@ -63,11 +64,17 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
         snprintf(name, sizeof name, "%s", codec->name);
     variant->name = strdup(name);
     variant->root = dl2_path_join(dest, name);
+    json_t *libraries = dl2_codec_versions();
+    if (libraries && encode->external) {
+        char version[DL2_CODEC_VERSION_SIZE];
+        dl2_external_version(encode->external, version);
+        json_object_set_new(libraries, codec->name, dl2_json_text(version));
+    }
     json_t *quality = codec->lossy ? json_integer(encode->quality) : json_null();
     variant->about =
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
                   describe_options(codec, encode, decode, never_larger), "encoder",
-                  codec->encoder_parameters(encode), "libraries", dl2_codec_versions());
+                  codec->encoder_parameters(encode), "libraries", libraries);
     return variant->name && variant->root && variant->about ? DL2_OK
                                                             : dl2_error_memory(error, "a variant");
 }

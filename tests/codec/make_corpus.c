@@ -193,6 +193,10 @@ int main(int argc, char **argv)
     save_text("P5\n# a comment\n3 1\n15\n\001\002\017", "ppm/depth-4");
     save_text("P6 1 1 65535\n\001\002\003\004\005\006", "ppm/depth-16");
     save_text("P5 65535 65535 255\n", "ppm/bomb");
+    static const char external[] = "DL2X\1\3\5\0\2\0\0\0\1\0\0\0outerP6 2 1 255\nabcdef";
+    const struct dl2_bytes framed = {.data = (uint8_t *)(uintptr_t)external,
+                                     .size = sizeof external - 1};
+    save(&framed, "external/framed");
 #ifdef HAVE_JPEG
     struct dl2_image image = DL2_IMAGE_INIT;
     struct dl2_bytes plain = DL2_BYTES_INIT;

@@ -156,7 +156,7 @@ static void parts_equal_the_whole(void **state)
             sample_picture(&image, sizes[s][0], sizes[s][1], channels);
             for (size_t i = 0; dl2_codec_at(i); i++) {
                 const struct dl2_codec *codec = dl2_codec_at(i);
-                if (!strcmp(codec->name, "jpeg"))
+                if (!strcmp(codec->name, "jpeg") || !codec->encode)
                     continue;
                 for (size_t k = 0; k < (codec->has_subsampling ? 3 : 1); k++) {
                     const struct dl2_encode_options options = {
@@ -452,6 +452,8 @@ static void cut_files(void **state)
     sample_picture(&image, 80, 60, 3);
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *codec = dl2_codec_at(i);
+        if (!codec->encode)
+            continue;
         const struct dl2_encode_options options = {60, NULL, strcmp(codec->name, "avif") ? -1 : 10};
         assert_int_equal(dl2_image_encode(codec, &image, &options, &file, NULL), DL2_OK);
         if (!strcmp(codec->name, "jpeg"))

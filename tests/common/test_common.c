@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "common/monitor.h"
 #include "common/option.h"
+#include "common/process.h"
 #include "common/quote.h"
 #include "common/random.h"
 #include "common/stats.h"
@@ -678,6 +679,52 @@ static void long_timelines_are_thinned(void **state)
     dl2_monitor_stop(monitor);
 }
 
+static void expect_words(const char *text, size_t count, const char *const *expected)
+{
+    char **words;
+    assert_int_equal(dl2_command_words(text, &words, NULL), DL2_OK);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(words[i], expected[i]);
+    assert_null(words[count]);
+    free(words);
+}
+
+static void commands_are_split(void **state)
+{
+    char **words;
+    expect_words(" cjxl\t%i  %o ", 3, (const char *const[]){"cjxl", "%i", "%o"});
+    expect_words("a", 1, (const char *const[]){"a"});
+    expect_words("'a  b' c\"d ' e\"'f \"g' ''", 3,
+                 (const char *const[]){"a  b", "cd ' ef \"g", ""});
+    expect_words("\\n $HOME *.c;", 3, (const char *const[]){"\\n", "$HOME", "*.c;"});
+    static const char *const wrong[] = {"", " \n ", "'", "a \"b c", "a 'b\""};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(dl2_command_words(wrong[i], &words, NULL), DL2_ERR_ARGUMENT);
+}
+
+/* What a program took counts for the thread that ran it, and for the process. */
+static void programs_are_run(void **state)
+{
+    char *work[] = {"sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done", NULL};
+    char *fails[] = {"sh", "-c", "seq 9999; echo the end; exit 4", NULL};
+    char *sleeps[] = {"sleep", "100", NULL};
+    char *reads[] = {"cat", NULL}; /* its input is empty */
+    struct dl2_error error = DL2_ERROR_INIT;
+    const double thread = dl2_clock_thread_cpu(), process = dl2_clock_process_cpu();
+    assert_int_equal(dl2_process_run(work, 100, &error), DL2_OK);
+    assert_true(dl2_clock_thread_cpu() - thread > 0.01);
+    assert_true(dl2_clock_process_cpu() - process > 0.01);
+    assert_int_equal(dl2_process_run(reads, 100, &error), DL2_OK);
+    assert_int_equal(dl2_process_run(fails, 100, &error), DL2_ERR_FORMAT);
+    assert_string_equal(error.message, "sh exited with status 4: the end");
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_process_run(sleeps, 0.05, &error), DL2_ERR_LIMIT);
+    assert_string_equal(error.message, "sleep was killed after 0.05 s");
+    dl2_error_clear(&error);
+    char *absent[] = {"no-such-program-anywhere", NULL};
+    assert_int_equal(dl2_process_run(absent, 1, &error), DL2_ERR_SYSTEM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -703,6 +750,8 @@ int main(void)
         cmocka_unit_test(lists_of_numbers_and_names),
         cmocka_unit_test(settings_become_json),
         cmocka_unit_test(sizes_in_words),
+        cmocka_unit_test(commands_are_split),
+        cmocka_unit_test(programs_are_run),
         cmocka_unit_test(monitor_samples_the_process),
         cmocka_unit_test(long_timelines_are_thinned),
     };

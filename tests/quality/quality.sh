@@ -54,6 +54,7 @@ rm "$work/ref/large.ppm" "$work/fine/large.ppm"
 # ---- A part of the training images
 for i in 1 2 3 4; do
     for part in ref/train fine/train ref/val fine/val; do
+        mkdir -p "$work/part/$part/a"
         image "$work/part/$part/a/$i.ppm" 30 40 3 $i 0
     done
 done

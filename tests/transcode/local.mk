@@ -4,9 +4,9 @@ tests_transcode_images_SOURCES = tests/transcode/images.c tests/codec/sample_fil
 tests_transcode_images_CFLAGS = $(sample_cflags)
 tests_transcode_images_LDADD = libcodec.la $(sample_libs)
 TESTS += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh \
-	tests/transcode/survey.sh
+	tests/transcode/survey.sh tests/transcode/external.sh tests/transcode/external_cjxl.sh
 EXTRA_DIST += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh \
-	tests/transcode/survey.sh
+	tests/transcode/survey.sh tests/transcode/external.sh tests/transcode/external_cjxl.sh
 
 check_PROGRAMS += tests/transcode/fuzz_variant
 tests_transcode_fuzz_variant_SOURCES = tests/transcode/fuzz_variant.c

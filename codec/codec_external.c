@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * External codecs, as external.h describes them: the commands, and a row of the registry that reads
+ * their files.
+ *
+ * A file, numbers little-endian:
+ *
+ *   "DL2X"   u8 version (1)   u8 channels (1, 3)   u8 length of name   u8 0   u32 width
+ *   u32 height   name   what the encoder wrote
+ */
+#include "codec/codecs.h"
+#include "codec/external.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/process.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { VERSION = 1, HEADER = 16, MAX_NAME = 32, MAX_DECODERS = 16 };
+static const char magic[4] = "DL2X";
+
+/* Largest file that a command may write, bytes. */
+#define MAX_FILE_BYTES ((uint64_t)1 << 31)
+
+struct dl2_external {
+    struct dl2_codec codec; /* its name is `name` */
+    char name[MAX_NAME + 1];
+    char *encode, *decode; /* commands */
+};
+
+/* ---- Settings of the process */
+
+/* Set once by options, before there are threads: the commands that decode, by name. */
+static struct external_decoder {
+    char name[MAX_NAME + 1];
+    char *command;
+} decoders[MAX_DECODERS];
+static size_t decoder_count;
+static double time_limit = 300; /* seconds for one command */
+
+static bool external_is_name(const char *text, size_t length)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    return length >= 1 && length <= MAX_NAME && strspn(text, letters) >= length;
+}
+
+/* "NAME=..." into a name and what follows. */
+static int external_take_name(const char *text, char name[MAX_NAME + 1], const char **rest,
+                              struct dl2_error *error)
+{
+    const char *equals = strchr(text, '=');
+    const size_t length = equals ? (size_t)(equals - text) : 0;
+    if (!equals || !external_is_name(text, length))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' does not begin with NAME=, a name of at most %d letters, digits "
+                             "and underscores",
+                             text, MAX_NAME);
+    memcpy(name, text, length);
+    name[length] = '\0';
+    *rest = equals + 1;
+    return DL2_OK;
+}
+
+/* Checks a command's words and placeholders. Sets *quality, unless it is NULL, to whether it has
+ * %q, which only a command that encodes may have. */
+static int external_check_command(const char *command, bool *quality, struct dl2_error *error)
+{
+    char **words;
+    bool input = false, output = false, graded = false;
+    DL2_TRY(dl2_command_words(command, &words, error));
+    char wrong = '\0';
+    for (char **word = words; *word; word++)
+        for (const char *at = strchr(*word, '%'); at; at = strchr(at + 1 + (at[1] != 0), '%')) {
+            input |= at[1] == 'i';
+            output |= at[1] == 'o';
+            graded |= at[1] == 'q';
+            if (!at[1] || !strchr(quality ? "ioq%" : "io%", at[1]))
+                wrong = at[1] ? at[1] : ' ';
+        }
+    free(words);
+    if (wrong)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s': %%%c has no meaning; %s", command,
+                             wrong,
+                             quality ? "there are %i, %o, %q and %%" : "there are %i, %o and %%");
+    if (!input || !output)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' lacks %s, the %s file", command,
+                             input ? "%o" : "%i", input ? "output" : "input");
+    if (quality)
+        *quality = graded;
+    return DL2_OK;
+}
+
+static int external_add_decoder(const char *text, void *unused, struct dl2_error *error)
+{
+    struct external_decoder *own = &decoders[decoder_count];
+    const char *command;
+    (void)unused;
+    if (decoder_count == MAX_DECODERS)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "at most %d decoders", MAX_DECODERS);
+    DL2_TRY(external_take_name(text, own->name, &command, error));
+    for (size_t i = 0; i < decoder_count; i++)
+        if (!strcmp(decoders[i].name, own->name))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has a decoder already", own->name);
+    DL2_TRY(external_check_command(command, NULL, error));
+    own->command = strdup(command);
+    if (!own->command)
+        return dl2_error_memory(error, "options");
+    decoder_count++;
+    return DL2_OK;
+}
+
+static json_t *external_show_decoders(const void *unused)
+{
+    json_t *list = json_array();
+    (void)unused;
+    for (size_t i = 0; list && i < decoder_count; i++) {
+        char *text;
+        if (asprintf(&text, "%s=%s", decoders[i].name, decoders[i].command) < 0)
+            break;
+        json_array_append_new(list, dl2_json_text(text));
+        free(text);
+    }
+    return list;
+}
+
+static int external_set_timeout(const char *text, void *unused, struct dl2_error *error)
+{
+    char *end;
+    const double seconds = strtod(text, &end);
+    (void)unused;
+    if (end == text || *end || !(seconds > 0 && seconds <= 86400))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not a number of seconds", text);
+    time_limit = seconds;
+    return DL2_OK;
+}
+
+static json_t *external_show_timeout(const void *unused)
+{
+    (void)unused;
+    return json_real(time_limit);
+}
+
+const struct dl2_option dl2_external_options[] = {
+    {DL2_OPTION_PARSE, "decoder", 0, "NAME=COMMAND",
+     "Command that decodes the files of the external codec NAME, from %i to %o, for example "
+     "'cjxl=djxl %i %o'; may be given several times",
+     0, .parse = external_add_decoder, .show = external_show_decoders, .unset = "none"},
+    {DL2_OPTION_PARSE, "external-timeout", 0, "SECONDS",
+     "Kill a command of an external codec after this time", 0, .parse = external_set_timeout,
+     .show = external_show_timeout},
+    {DL2_OPTION_END},
+};
+
+/* ---- Running a command */
+
+/* Where a command's files lie. */
+struct external_folder {
+    char path[PATH_MAX];
+    char input[PATH_MAX + 64], output[PATH_MAX + 64];
+};
+
+/* The format that images are passed in. */
+static const struct dl2_codec *external_image_codec(void)
+{
+    const struct dl2_codec *png = dl2_codec_find("png");
+    return png && png->encode ? png : dl2_codec_find("ppm");
+}
+
+static int external_make_folder(struct external_folder *folder, const char *input_extension,
+                                const char *output_extension, struct dl2_error *error)
+{
+    const char *parent = getenv("TMPDIR");
+    if (!parent || !*parent)
+        parent = "/tmp";
+    const int length =
+        snprintf(folder->path, sizeof folder->path, "%s/dl2-external.XXXXXX", parent);
+    if (length < 0 || (size_t)length >= sizeof folder->path)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "TMPDIR is too long");
+    if (!mkdtemp(folder->path))
+        return dl2_error_system(error, "%s: cannot be made", folder->path);
+    snprintf(folder->input, sizeof folder->input, "%s/input.%s", folder->path, input_extension);
+    snprintf(folder->output, sizeof folder->output, "%s/output.%s", folder->path, output_extension);
+    return DL2_OK;
+}
+
+/* Removes it with all files in it, also those that nobody asked the command for. */
+static void external_remove_folder(const struct external_folder *folder)
+{
+    DIR *list = opendir(folder->path);
+    const struct dirent *entry;
+    while (list && (entry = readdir(list)))
+        unlinkat(dirfd(list), entry->d_name, 0);
+    if (list)
+        closedir(list);
+    rmdir(folder->path);
+}
+
+/* `word` with its placeholders filled in; a new string or NULL. */
+static char *external_fill_in(const char *word, const struct external_folder *folder, int quality)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (const char *at = word; out && *at; at++) {
+        if (*at != '%' || !at[1])
+            fputc(*at, out);
+        else if (*++at == 'q')
+            fprintf(out, "%d", quality);
+        else if (*at == '%')
+            fputc('%', out);
+        else
+            fputs(*at == 'i' ? folder->input : folder->output, out);
+    }
+    if (out && fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Runs a command and reads its output file. */
+static int external_run(const char *command, const struct external_folder *folder, int quality,
+                        struct dl2_bytes *out, struct dl2_error *error)
+{
+    char **words, **filled;
+    size_t count = 0;
+    struct stat info;
+    DL2_TRY(dl2_command_words(command, &words, error));
+    while (words[count])
+        count++;
+    filled = dl2_calloc(count + 1, sizeof *filled);
+    int status = filled ? DL2_OK : dl2_error_memory(error, "a command");
+    for (size_t i = 0; status == DL2_OK && i < count; i++)
+        if (!(filled[i] = external_fill_in(words[i], folder, quality)))
+            status = dl2_error_memory(error, "a command");
+    if (status == DL2_OK)
+        status = dl2_process_run(filled, time_limit, error);
+    if (status == DL2_OK &&
+        (stat(folder->output, &info) < 0 || !S_ISREG(info.st_mode) || !info.st_size))
+        status = dl2_error_set(error, DL2_ERR_FORMAT, "%s exited with status 0 but wrote no %%o",
+                               words[0]);
+    else if (status == DL2_OK)
+        status = dl2_file_read(folder->output, MAX_FILE_BYTES, out, error);
+    dl2_free_list(filled);
+    free(words);
+    return status;
+}
+
+/* ---- Encoding */
+
+static int external_frame(const struct dl2_image *image, const char *name,
+                          const struct dl2_bytes *coded, struct dl2_bytes *out,
+                          struct dl2_error *error)
+{
+    const uint8_t length = (uint8_t)strlen(name);
+    uint8_t header[HEADER] = {[4] = VERSION, [5] = (uint8_t)image->channels, [6] = length};
+    memcpy(header, magic, sizeof magic);
+    for (int i = 0; i < 4; i++) {
+        header[8 + i] = (uint8_t)(image->width >> 8 * i);
+        header[12 + i] = (uint8_t)(image->height >> 8 * i);
+    }
+    out->size = 0;
+    DL2_TRY(dl2_bytes_append(out, header, sizeof header, error));
+    DL2_TRY(dl2_bytes_append(out, name, length, error));
+    return dl2_bytes_append(out, coded->data, coded->size, error);
+}
+
+static int external_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                           struct dl2_bytes *out, struct dl2_error *error)
+{
+    const struct dl2_external *external = options->external;
+    const struct dl2_codec *image_codec = external_image_codec();
+    struct dl2_encode_options plain = DL2_ENCODE_DEFAULTS;
+    struct external_folder folder;
+    struct dl2_bytes coded = DL2_BYTES_INIT;
+    plain.effort = image_codec->max_effort < 0 ? -1 : 1; /* it is read once */
+    DL2_TRY(external_make_folder(&folder, image_codec->extension, external->name, error));
+    int status = dl2_image_encode(image_codec, image, &plain, out, error);
+    if (status == DL2_OK)
+        status = dl2_file_write(folder.input, out->data, out->size, error);
+    if (status == DL2_OK)
+        status = external_run(external->encode, &folder, options->quality, &coded, error);
+    external_remove_folder(&folder);
+    if (status == DL2_OK)
+        status = external_frame(image, external->name, &coded, out, error);
+    dl2_bytes_free(&coded);
+    return status;
+}
+
+static json_t *external_parameters(const struct dl2_encode_options *options)
+{
+    return json_pack("{s:o, s:o, s:s}", "encode", dl2_json_text(options->external->encode),
+                     "decode", dl2_json_text(options->external->decode), "image",
+                     external_image_codec()->name);
+}
+
+/* ---- Decoding */
+
+struct external_state {
+    const uint8_t *data; /* as the encoder wrote it */
+    size_t size;
+    uint32_t width, height, channels;
+    char name[MAX_NAME + 1];
+    struct dl2_bytes decoded;
+    struct dl2_image scratch;
+};
+
+static bool external_sniff(const uint8_t *data, size_t size)
+{
+    return size >= HEADER && !memcmp(data, magic, sizeof magic);
+}
+
+static uint32_t external_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static int external_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
+                         struct dl2_image_info *info, struct dl2_error *error)
+{
+    struct external_state *external = state;
+    const size_t length = data[6];
+    (void)max_pixels;
+    if (data[4] != VERSION)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "an external codec's file of version %u; this build reads version %d",
+                             (unsigned)data[4], VERSION);
+    external->channels = data[5];
+    external->width = external_u32(data + 8);
+    external->height = external_u32(data + 12);
+    if ((external->channels != 1 && external->channels != 3) || !external->width ||
+        !external->height || size - HEADER <= length ||
+        !external_is_name((const char *)data + HEADER, length))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "an external codec's file with a damaged header");
+    memcpy(external->name, data + HEADER, length);
+    external->name[length] = '\0';
+    external->data = data + HEADER + length;
+    external->size = size - HEADER - length;
+    info->width = external->width;
+    info->height = external->height;
+    info->channels = external->channels;
+    info->bits = 8;
+    return DL2_OK;
+}
+
+static const char *external_find_decoder(const char *name)
+{
+    for (size_t i = 0; i < decoder_count; i++)
+        if (!strcmp(decoders[i].name, name))
+            return decoders[i].command;
+    return NULL;
+}
+
+static int external_decode(struct external_state *external, const char *command,
+                           const struct dl2_decode_request *request, struct dl2_image *image,
+                           struct dl2_error *error)
+{
+    struct external_folder folder;
+    DL2_TRY(
+        external_make_folder(&folder, external->name, external_image_codec()->extension, error));
+    int status = dl2_file_write(folder.input, external->data, external->size, error);
+    if (status == DL2_OK)
+        status = external_run(command, &folder, 0, &external->decoded, error);
+    external_remove_folder(&folder);
+    DL2_TRY(status);
+    struct dl2_decode_options options = {.max_pixels = (uint64_t)external->width * external->height,
+                                         .channels = external->channels};
+    if (options.max_pixels < DL2_DEFAULT_MAX_PIXELS) /* another size is told apart from a limit */
+        options.max_pixels = DL2_DEFAULT_MAX_PIXELS;
+    memcpy(options.background, request->background, sizeof options.background);
+    if (external_sniff(external->decoded.data, external->decoded.size))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "the decoder wrote no image");
+    if (dl2_image_decode(external->decoded.data, external->decoded.size, &options, image,
+                         &external->scratch, error) < 0) {
+        dl2_error_prefix(error, "what the decoder wrote");
+        return DL2_ERR_FORMAT;
+    }
+    if (image->width != external->width || image->height != external->height)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "the decoder wrote %ux%u pixels, and the image has %ux%u",
+                             (unsigned)image->width, (unsigned)image->height,
+                             (unsigned)external->width, (unsigned)external->height);
+    return DL2_OK;
+}
+
+static int external_read(void *state, const struct dl2_decode_request *request,
+                         struct dl2_image *image, struct dl2_raster *raster,
+                         struct dl2_error *error)
+{
+    struct external_state *external = state;
+    const char *command = external_find_decoder(external->name);
+    if (!command)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "encoded by the external codec %s: pass --decoder='%s=COMMAND %%i "
+                             "%%o', as \"encoder\" in the dataset's dl2-variant.json has it",
+                             external->name, external->name);
+    const int status = external_decode(external, command, request, image, error);
+    if (status < 0) {
+        dl2_error_prefix(error, "%s", external->name);
+        return status;
+    }
+    *raster = dl2_raster_of(image, 0, 0);
+    return DL2_OK;
+}
+
+static void external_close(void *state)
+{
+    struct external_state *external = state;
+    dl2_bytes_free(&external->decoded);
+    dl2_image_free(&external->scratch);
+}
+
+static size_t external_memory(const void *state)
+{
+    const struct external_state *external = state;
+    return external->decoded.capacity + external->scratch.capacity;
+}
+
+/* ---- The rows */
+
+static void external_row_version(char out[DL2_CODEC_VERSION_SIZE])
+{
+    strcpy(out, "built in; the commands have versions of their own");
+}
+
+static const char *const external_extensions[] = {"dl2x", NULL};
+
+/* Reads the files of all external codecs. */
+const struct dl2_codec dl2_codec_external = {
+    .name = "external",
+    .extension = "dl2x",
+    .extensions = external_extensions,
+    .lossy = true,
+    .max_side = UINT32_MAX,
+    .max_effort = -1,
+    .pixel_bytes = 12,
+    .version = external_row_version,
+    .sniff = external_sniff,
+    .state_size = sizeof(struct external_state),
+    .open = external_open,
+    .read = external_read,
+    .close = external_close,
+    .memory = external_memory,
+};
+
+int dl2_external_parse(const char *text, struct dl2_external **out, struct dl2_error *error)
+{
+    char name[MAX_NAME + 1];
+    const char *encode;
+    *out = NULL;
+    DL2_TRY(external_take_name(text, name, &encode, error));
+    const char *semicolon = strchr(encode, ';');
+    if (dl2_codec_find(name))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s is a codec of this build; give the external one another name",
+                             name);
+    if (!semicolon)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: a command that decodes must follow a semicolon: 'NAME=ENCODE %%i "
+                             "%%o %%q; DECODE %%i %%o'",
+                             name);
+    struct dl2_external *external = dl2_calloc(1, sizeof *external);
+    if (!external)
+        return dl2_error_memory(error, "a codec");
+    strcpy(external->name, name);
+    external->encode = strndup(encode, (size_t)(semicolon - encode));
+    external->decode = strdup(semicolon + 1 + strspn(semicolon + 1, " \t"));
+    bool graded = false;
+    int status = external->encode && external->decode ? DL2_OK : dl2_error_memory(error, "a codec");
+    if (status == DL2_OK)
+        status = external_check_command(external->encode, &graded, error);
+    if (status == DL2_OK)
+        status = external_check_command(external->decode, NULL, error);
+    if (status < 0) {
+        dl2_external_free(external);
+        return status;
+    }
+    external->codec = dl2_codec_external;
+    external->codec.name = external->name;
+    external->codec.lossy = graded;
+    external->codec.sniff = NULL;
+    external->codec.open = NULL;
+    external->codec.read = NULL;
+    external->codec.encode = external_encode;
+    external->codec.encoder_parameters = external_parameters;
+    *out = external;
+    return DL2_OK;
+}
+
+void dl2_external_free(struct dl2_external *external)
+{
+    if (!external)
+        return;
+    free(external->encode);
+    free(external->decode);
+    free(external);
+}
+
+const struct dl2_codec *dl2_external_codec(const struct dl2_external *external)
+{
+    return &external->codec;
+}
+
+/* ---- Versions */
+
+/* Finds a program on the PATH, or a file; false where the word is neither. */
+static bool external_locate(const char *word, bool program, char path[PATH_MAX], struct stat *info)
+{
+    const char *folders = getenv("PATH");
+    snprintf(path, PATH_MAX, "%s", word);
+    if (!program || strchr(word, '/'))
+        return stat(path, info) == 0 && S_ISREG(info->st_mode);
+    for (const char *at = folders ? folders : "/usr/bin:/bin"; *at; at += *at == ':') {
+        const size_t length = strcspn(at, ":");
+        snprintf(path, PATH_MAX, "%.*s/%s", (int)length, at, word);
+        if (access(path, X_OK) == 0 && stat(path, info) == 0 && S_ISREG(info->st_mode))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+void dl2_external_version(const struct dl2_external *external, char out[DL2_CODEC_VERSION_SIZE])
+{
+    char **words;
+    size_t used = 0;
+    out[0] = '\0';
+    if (dl2_command_words(external->encode, &words, NULL) < 0)
+        return;
+    for (size_t i = 0; words[i] && used < DL2_CODEC_VERSION_SIZE; i++) {
+        char path[PATH_MAX];
+        struct stat info;
+        if (!external_locate(words[i], i == 0, path, &info))
+            continue;
+        used += (size_t)snprintf(out + used, DL2_CODEC_VERSION_SIZE - used,
+                                 "%s%s (%lld bytes, modified %lld)", used ? ", " : "", path,
+                                 (long long)info.st_size, (long long)info.st_mtime);
+    }
+    free(words);
+}
