@@ -14,7 +14,7 @@
 static const struct {
     const char *name;
     bool own_names; /* what was trained on are not variants alone, so that none is left out */
-} goals[] = {{"time", false}, {"forecast", false}, {"regimens", true}};
+} goals[] = {{"time", false}, {"forecast", false}, {"regimens", true}, {"bytes", false}};
 
 static int is_visible(const struct dirent *entry)
 {

@@ -18,12 +18,15 @@ libreport_la_SOURCES = \
 	report/sections.h \
 	report/section_accuracy.c \
 	report/section_answer.c \
+	report/section_bytes.c \
+	report/section_codecs.c \
 	report/section_crops.c \
 	report/section_distortion.c \
 	report/section_failures.c \
 	report/section_making.c \
 	report/section_matrix.c \
 	report/section_metrics.c \
+	report/section_quality.c \
 	report/section_regimens.c \
 	report/section_throughput.c \
 	report/section_time.c \

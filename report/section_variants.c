@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Every variant in a table: size, quality, speed, accuracy. */
+#include "common/json.h"
 #include "report/parts.h"
 #include "report/sections.h"
 
@@ -39,10 +40,14 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     const struct dl2_study *study = page->study;
     if (!study->variant_count)
         return;
+    bool copies = false; /* are there files that are the source's own? */
+    for (size_t v = 0; v < study->variant_count; v++)
+        copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
     dl2_html_markup(html, "<h2>Variants</h2>\n<div class='scroll' "
                           "tabindex='0'><table><thead><tr><th scope='col'>variant</th>"
-                          "<th scope='col'>size</th><th scope='col'>of the<br/>original</th><th "
-                          "scope='col'>bits per<br/>pixel</th>"
+                          "<th scope='col'>size</th><th scope='col'>of the<br/>original</th>");
+    dl2_html_markup(html, copies ? "<th scope='col'>files<br/>copied</th>" : "");
+    dl2_html_markup(html, "<th scope='col'>bits per<br/>pixel</th>"
                           "<th scope='col'>PSNR<br/>dB</th><th scope='col'>SSIM</th><th "
                           "scope='col'>loads, img/s<br/>and core</th>"
                           "<th scope='col'>encoding,<br/>CPU s</th>");
@@ -68,6 +73,8 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
                          isfinite(variant->bytes) ? dl2_part_bytes(variant->bytes, text) : "–");
         dl2_html_element(html, "td", "%s%s", dl2_part_fixed(100 * variant->ratio, 1, text),
                          isfinite(variant->ratio) ? " %" : "");
+        if (copies)
+            dl2_part_cell(html, dl2_json_get_real(variant->made, "copied", NAN), 0);
         dl2_part_cell(html, variant->bits_per_pixel, 3);
         dl2_part_cell(html, variant->psnr_rgb, 2);
         dl2_part_cell(html, variant->ssim, 4);
@@ -90,6 +97,9 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
                     "SSIM (1: the same) tell how near images are to the original's, as means "
                     "over images; bits per pixel and bytes are those of the images alone. Loading "
                     "is reading, decoding, cropping and resizing, as for training. ");
+    if (copies)
+        dl2_html_markup(html, "Copied files are the source's own, which encoding again would not "
+                              "make smaller. ");
     write_bootstrap(html, page);
     dl2_html_markup(html, "</p>\n");
 }

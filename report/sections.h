@@ -16,8 +16,11 @@
     X(variants)                                                                                    \
     X(crops)                                                                                       \
     X(accuracy)                                                                                    \
+    X(quality)                                                                                     \
+    X(bytes)                                                                                       \
     X(distortion)                                                                                  \
     X(metrics)                                                                                     \
+    X(codecs)                                                                                      \
     X(training)                                                                                    \
     X(matrix)                                                                                      \
     X(trainings)                                                                                   \

@@ -58,13 +58,18 @@ ask() {
     wrong "$flags is \"$(value "$flags")\": $answer"
 }
 
+[ -z "$EXTERNAL" ] || answer=$("$(program dl2-transcode)" --codec "$EXTERNAL" --list codecs 2>&1 >/dev/null) ||
+    wrong "EXTERNAL is \"$EXTERNAL\": $(printf '%s\n' "${answer#*--codec: }" | head -n 1)"
+
 comma() { echo "$*" | tr -s ' ' ,; }
 lossy=$("$(program dl2-transcode)" --list codecs | awk '$2 == "lossy" { print $1 }')
 qualities=
 for codec in $CODECS; do
     case " $(echo $lossy) " in *" $codec "*) qualities="--q $(comma $QUALITIES)" ;; esac
 done
-eval "ask TRANSCODE_FLAGS dl2-transcode -j $JOBS --codec $(comma $CODECS) $qualities $TRANSCODE_FLAGS --list codecs"
+case $EXTERNAL in *%q*) qualities="--q $(comma $QUALITIES)" ;; esac
+codecs=$(comma $CODECS)${EXTERNAL:+,$EXTERNAL}
+eval "ask TRANSCODE_FLAGS dl2-transcode -j $JOBS --codec \"\$codecs\" $qualities $TRANSCODE_FLAGS --list codecs"
 eval "ask QUALITY_FLAGS dl2-quality -j $JOBS $QUALITY_FLAGS --help"
 eval "ask LOAD_FLAGS dl2-load -j $JOBS --image-size $IMAGE_SIZE --batch $BATCH $LOAD_FLAGS --help"
 eval "ask REPORT_FLAGS dl2-report --tolerance $TOLERANCE $REPORT_FLAGS --help"

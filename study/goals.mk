@@ -2,23 +2,28 @@
 #
 # More goals, each a question of its own (docs/study.md). None is a part of `study`; each ends with a
 # report of all that is there:
-#   study-time   what accuracy does a time buy? Trainings that end after BUDGETS, each with the machine
-#                to itself (OUT/time)
+#   study-quality   what accuracy does a quality keep? The study's own trainings, and how many files of
+#                   each variant are the source's own
+#   study-time      what accuracy does a time buy? Trainings that end after BUDGETS, each with the
+#                   machine to itself (OUT/time)
+#   study-bytes     strong compression or fewer images? For each of TRAIN_ON trainings on as many of the
+#                   original's images as have the variant's bytes (OUT/bytes)
 #   study-regimens  is training on variants first, and then on the original, as good as training on the
-#                original for as many epochs? (OUT/regimens)
-#   forecast     what would training on each variant cost, from trainings on the original alone? They
-#                are validated on every variant, and tuned on it (OUT/forecast)
+#                   original for as many epochs? (OUT/regimens)
+#   study-codec     is EXTERNAL better than CODECS? Its variants are scored, loaded and trained on, too
+#   forecast        what would training on each variant cost, from trainings on the original alone? They
+#                   are validated on every variant, and tuned on it (OUT/forecast)
 #
 # Their variables:
-#   BUDGETS      for example 10m 30m 2h
-#   REGIMENS     stages of a training, each a variant (raw: the original) and its epochs, for example
-#                jpeg-10:20,raw:10 jpeg-10:20:size=48,raw:10 (dl2-train --help: --stages)
-#   TUNING       options of forecast's tuning, --epochs 1 unless named
+#   BUDGETS         for example 10m 30m 2h
+#   REGIMENS        stages of a training, each a variant (raw: the original) and its epochs, for example
+#                   jpeg-10:20,raw:10 jpeg-10:20:size=48,raw:10 (dl2-train --help: --stages)
+#   TUNING          options of forecast's tuning, --epochs 1 unless named
 
 # study.mk includes this. A goal's trainings lie in OUT/GOAL/CONDITION/train as the study's own do in
 # OUT/train, and are made by its recipe.
 
-.PHONY: study-time study-regimens forecast
+.PHONY: study-time study-regimens forecast study-quality study-bytes study-codec
 
 # ---- What accuracy does a time buy?
 
@@ -109,5 +114,45 @@ $(forecast_files): $(out)/forecast/%/experiment_report.json:
 forecast: $(forecast_files) $(forecasters:%=$(out)/train/raw/%/evaluation/evaluation_report.json)
 	$(report_it)
 	@$(said_where)
+
+# ---- What accuracy does a quality keep?
+
+study-quality: $(variant_files) $(quality_files) $(run_files)
+	$(report_it)
+	@$(said_where)
+
+# ---- Strong compression or fewer images?
+
+# The subset has the part of the original's bytes that the variant has, as its training says.
+stages += bytes
+folders += bytes
+options_bytes := $(EPOCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
+condition = $(word 1,$(subst /, ,$*))
+twin = $(out)/train/$1/$(call part,$(@D),2)/$(call part,$(@D),3)/experiment_report.json
+bytes_of = sed -n 's/^ *"train_bytes": *\([0-9]*\),*$$/\1/p' $(call twin,$1)
+bytes_files := $(foreach v,$(TRAIN_ON),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),\
+    $(out)/bytes/$v/train/raw/$a/seed-$s/experiment_report.json)))
+$(foreach v,$(TRAIN_ON),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$(eval \
+    $(out)/bytes/$v/train/raw/$a/seed-$s/experiment_report.json: \
+    $(out)/train/$v/$a/seed-$s/experiment_report.json $(out)/train/raw/$a/seed-$s/experiment_report.json))))
+$(bytes_files): private trained_on = --data $(data) --subset $$({ $(call bytes_of,$(condition)); $(call bytes_of,raw); } | \
+    awk 'NR == 1 { own = $$1 } NR == 2 { printf "%.6g", own < $$1 ? 100 * own / $$1 : 100 }')%
+$(bytes_files): $(made)/bytes
+$(call take_turns,$(bytes_files))
+$(call cut_short,completed,$(bytes_files)): FORCE
+$(bytes_files): $(out)/bytes/%/experiment_report.json:
+	$(train_it)
+study-bytes: $(bytes_files)
+	$(report_it)
+	@$(said_where)
+
+# ---- Is another codec better?
+
+study-codec: $(variant_files) $(quality_files) $(load_files) $(run_files)
+	$(report_it)
+	@$(said_where)
+ifneq ($(filter study-codec,$(goals)),)
+$(if $(strip $(EXTERNAL)),,$(error study-codec needs EXTERNAL, for example EXTERNAL='cjxl=cjxl %i %o -q %q; djxl %i %o'))
+endif
 
 settings += $(goal_settings)

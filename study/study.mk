@@ -26,6 +26,7 @@
 #                a folder       train/CLASS/... and val/CLASS/..., or CLASS/... that is then split
 #   OUT          where all results go: study-out/DATASET
 #   CODECS       jpeg webp avif jp2, or some of them
+#   EXTERNAL     one more codec, as two commands: 'cjxl=cjxl %i %o -q %q; djxl %i %o' (docs/transcode.md)
 #   QUALITIES    1 to 100, higher is better, the same for all codecs
 #   TRAIN_ON     variants to train on, all unless named: jpeg-10 webp-50 ...
 #   ARCHS        networks, as `dl2-train --list archs` names them
@@ -154,9 +155,16 @@ endif
 lossless := $(shell $(call program,dl2-transcode) --list codecs | awk '$$2 == "lossless" { print $$1 }')
 endif
 
+# An external codec stands behind the others, and every program is told how to decode its files. Without
+# %q in its commands it has no quality.
+external := $(firstword $(subst =, ,$(EXTERNAL)))
+ungraded := $(lossless) $(if $(findstring %q,$(EXTERNAL)),,$(external))
+decoding := $(if $(EXTERNAL),--decoder $(call quote,$(external)=$(shell \
+    printf %s $(call quote,$(EXTERNAL)) | sed 's/^[^;]*;[[:blank:]]*//')))
+
 # jpeg-05: the lossless codecs have no quality in their names.
 two_digits = $(if $(filter 1 2 3 4 5 6 7 8 9,$1),0$1,$1)
-variants := $(foreach c,$(CODECS),$(if $(filter $(lossless),$c),$c,$(foreach \
+variants := $(foreach c,$(CODECS) $(external),$(if $(filter $(ungraded),$c),$c,$(foreach \
     q,$(QUALITIES),$c-$(call two_digits,$q))))
 names := raw $(variants)
 strangers := $(filter-out $(variants),$(TRAIN_ON))
@@ -184,9 +192,9 @@ take_turns = $(eval turns :=)$(foreach f,$1,$(eval turns := $(or $(turns),$(shel
     $f: trainer := $(firstword $(turns)))$(eval turns := $(wordlist 2,$(words $(turns)),$(turns))))
 
 # What goals.mk adds to.
-settings := CODECS QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
+settings := CODECS EXTERNAL QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
     TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS PROGRAMS
-stages := transcode quality load analyze train matrix report
+stages := transcode $(if $(external),external) quality load analyze train matrix report
 folders := variants quality crops load analysis train report
 goal_settings :=
 include $(subst $(empty) ,\ ,$(here))goals.mk
@@ -229,6 +237,7 @@ installed = { $(install) $1 || [ $$? -eq 3 ]; }
 
 # A stamp for each stage's options: its time is when they last changed.
 options_transcode := $(TRANSCODE_FLAGS)
+options_external := $(EXTERNAL)
 options_quality := $(QUALITY_FLAGS)
 options_load := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(LOAD_FLAGS)
 options_analyze := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(DEVICE) $(TRAIN_FLAGS)
@@ -294,6 +303,13 @@ $(out)/survey.json: $(made)/dataset
 
 $(call cut_short,complete,$(variant_files)): FORCE
 
+# The codecs of a set are $codecs; other commands make an external codec's variants anew.
+name_external = case ,$$codecs, in *,$(external),*) \
+    codecs=$$(echo ",$$codecs," | sed 's/,$(external),/,/; s/^,//; s/,$$//'); \
+    codecs=$${codecs:+$$codecs,}$(call quote,$(EXTERNAL)) ;; esac;
+as_external = case $$variant in $(external) | $(external)-*) ! [ $$file -ot $(made)/external ] ;; esac &&
+$(if $(external),$(eval $(variant_files): $(made)/external))
+
 # Runs dl2-transcode for each set of codecs that lack the same qualities: once, nearly always. Images
 # that can't be read don't end a study: the report names them. A run that failed as a whole prints no
 # table, so only variants in a table are up to date, whatever older runs have left. Other flags may ask
@@ -303,7 +319,7 @@ $(variant_files) &: $(made)/dataset $(made)/transcode
 	for variant in $(variants); do \
 	    folder=$(out)/variants/$$variant file=$(out)/variants/$$variant/dl2-variant.json; \
 	    if grep -qs '"complete": *true' $$file && ! [ $$file -ot $(made)/dataset ] && \
-	        ! [ $$file -ot $(made)/transcode ]; then continue; fi; \
+	        $(if $(external),$(as_external)) ! [ $$file -ot $(made)/transcode ]; then continue; fi; \
 	    missing="$$missing $$variant"; \
 	    if [ -d $$folder ] && { ! [ -e $$file ] || [ $$file -ot $(made)/transcode ]; }; then \
 	        case $(call quote,$(TRANSCODE_FLAGS)) in *--con*) rm -rf $$folder; esac; \
@@ -313,8 +329,8 @@ $(variant_files) &: $(made)/dataset $(made)/transcode
 	printf '%s\n' $$missing | awk -F- 'NF { q[$$1] = q[$$1] "," $$2 } \
 	    END { for (c in q) codecs[q[c]] = codecs[q[c]] "," c; \
 	          for (s in codecs) print substr(codecs[s], 2), substr(s, 2) }' | sort >$(made)/missing && \
-	while read -r codecs qualities; do \
-	    table=$$($(call program,dl2-transcode) -j $(JOBS) --codec $$codecs $${qualities:+--q $$qualities} \
+	while read -r codecs qualities; do $(if $(external),$(name_external)) \
+	    table=$$($(call program,dl2-transcode) -j $(JOBS) --codec "$$codecs" $${qualities:+--q $$qualities} \
 	        --prune $(TRANSCODE_FLAGS) $(data) $(out)/variants </dev/null) || [ $$? -eq 1 ] || exit 1; \
 	    printf '%s\n' "$$table"; \
 	    ended="$$ended $$(printf '%s\n' "$$table" | cut -d ' ' -f 1)"; \
@@ -338,14 +354,14 @@ $(quality_files) &: $(variant_files) $(made)/quality
 	    else rm -f $$file; missing="$$missing $$file"; set -- "$$@" $$folder; fi; \
 	done; \
 	[ $$# -eq 0 ] || $(call program,dl2-quality) -j $(JOBS) --json-dir $(out)/quality \
-	    $(QUALITY_FLAGS) $(data) "$$@" || [ $$? -eq 1 ] || exit 1; \
+	    $(decoding) $(QUALITY_FLAGS) $(data) "$$@" || [ $$? -eq 1 ] || exit 1; \
 	for file in $$missing; do \
 	    [ -e $$file ] || { echo "$$file could not be made: see above" >&2; exit 1; }; \
 	done
 
 # Crops for people to look at, by these scores.
 $(crops_file): $(quality_files)
-	$(Q)$(alone) && rm -rf $(@D) && $(call program,dl2-quality) $(QUALITY_FLAGS) --crops $(@D) --json-dir $(out)/quality \
+	$(Q)$(alone) && rm -rf $(@D) && $(call program,dl2-quality) $(decoding) $(QUALITY_FLAGS) --crops $(@D) --json-dir $(out)/quality \
 	    $(data) $(variants:%=$(out)/variants/%)
 
 # ---- The input pipeline's speed
@@ -356,7 +372,7 @@ $(variants:%=$(out)/load/%.json): $(out)/load/%.json: $(out)/variants/%/dl2-vari
 $(load_files): $(out)/load/%.json:
 	@mkdir -p $(@D)
 	$(Q)$(alone) && echo 'Loading $*' && rm -f $@ && { $(call program,dl2-load) -j $(JOBS) \
-	    --image-size $(IMAGE_SIZE) --batch $(BATCH) --name $* --json $@ --quiet $(LOAD_FLAGS) \
+	    --image-size $(IMAGE_SIZE) --batch $(BATCH) --name $* --json $@ --quiet $(decoding) $(LOAD_FLAGS) \
 	    bench $(call folder_of,$*) >$(made)/load.log 2>&1 || [ $$? -eq 1 ]; } && test -e $@ || \
 	    { cat $(made)/load.log >&2; exit 1; }
 
@@ -369,7 +385,7 @@ $(analysis_files): $(out)/analysis/%.json:
 	$(Q)$(alone) && echo 'Analyzing $*' && rm -f $@ && { $(call program,dl2-train) --restart \
 	    --loader synthetic --images $$((30 * $(BATCH))) --arch $* --epochs 4 --batch $(BATCH) \
 	    --image-size $(IMAGE_SIZE) --device $(DEVICE) --threads $(JOBS) --out $(out)/analysis/$* \
-	    --quiet $(TRAIN_FLAGS) && { $(call program,dl2-load) analyze -j $(JOBS) --quiet --device-report \
+	    --quiet $(TRAIN_FLAGS) && { $(call program,dl2-load) analyze -j $(JOBS) --quiet $(decoding) --device-report \
 	    $(out)/analysis/$*/experiment_report.json --quality $(out)/quality --json $@ $(data) \
 	    $(variants:%=$(out)/variants/%) >$(@:.json=.txt) || [ $$? -eq 1 ]; }; \
 	} >$(out)/analysis/$*/log 2>&1 && test -e $@ || { cat $(out)/analysis/$*/log >&2; exit 1; }
@@ -401,7 +417,7 @@ define train_it
 	    --arch $(call part,$(@D),2) --seed $(patsubst seed-%,%,$(call part,$(@D),3)) \
 	    $(lasting) --batch $(BATCH) --image-size $(IMAGE_SIZE) --device $(DEVICE) \
 	    --threads $(threads) -j $(threads) --out $(@D) --quiet --trainers $(at_once) \
-	    $(TRAIN_FLAGS) >$(@D)/log 2>&1; } && \
+	    $(decoding) $(TRAIN_FLAGS) >$(@D)/log 2>&1; } && \
 	! [ $@ -ot $$began ] && grep -qs '"completed": *true' $@ && \
 	echo "Trained $*: $$(sed -n 's/^.*: \(top-1 [0-9.]*%\).*/\1/p' $(@D)/log | head -n 1)" || { \
 	    cat $(@D)/log; echo 'Training $* failed: its output is above, and in $(@D)/log'; exit 1; } >&2
@@ -415,12 +431,12 @@ $(matrix_files): $(out)/train/%/evaluation/evaluation_report.json: \
     $(out)/train/%/experiment_report.json $(made)/matrix $(variant_files)
 	$(Q)$(alone) && echo 'Evaluating $*' && { $(call program,dl2-train) \
 	    --evaluate $(<D)/checkpoint.safetensors $(foreach n,$(names),--val $(call folder_of,$n)) \
-	    --device $(DEVICE) --threads $(JOBS) -j $(JOBS) --out $(@D) --quiet \
+	    --device $(DEVICE) --threads $(JOBS) -j $(JOBS) --out $(@D) --quiet $(decoding) \
 	    >$(made)/evaluation.log 2>&1 || { cat $(made)/evaluation.log >&2; exit 1; }; }
 
 # ---- The report
 
-said := DATASET OUT CODECS QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
+said := DATASET OUT CODECS $(if $(external),EXTERNAL) QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
     SEEDS $(if $(DECIDER),DECIDE) IMAGE_SIZE BATCH DEVICE TOLERANCE \
     $(foreach v,$(if $(DECIDER),BUDGET) $(goal_settings) TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS \
     REPORT_FLAGS,$(if $($v),$v))

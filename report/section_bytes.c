@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Strong compression or fewer images? Each variant beside trainings on as many of the original's
+ * images as have its bytes (make study-bytes).
+ */
+#include "common/json.h"
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A variant and its counterpart: few images of the original. */
+struct bytes_pair {
+    size_t variant;
+    double percent, subset_percent; /* bytes, of the original's */
+    double images, subset_images;
+    struct dl2_estimate top1, subset_top1, difference; /* percent; points, seed by seed */
+};
+
+static double train_bytes(const struct dl2_study_run *run)
+{
+    return dl2_json_get_real(run->report, "train_bytes", NAN);
+}
+
+/* Trainings of one variant and network, in a study. */
+static bool is_of(const struct dl2_study_run *run, size_t variant, const char *arch)
+{
+    return run->variant == variant && strcmp(run->arch, arch) == 0 && isfinite(run->top1);
+}
+
+/* The accuracies of a variant's trainings; the last one's size. *values has room for all runs. */
+static struct dl2_estimate estimate(const struct dl2_study *study, size_t variant, const char *arch,
+                                    double *values, double *bytes, double *images)
+{
+    size_t count = 0;
+    *bytes = *images = NAN;
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        if (!is_of(run, variant, arch))
+            continue;
+        values[count++] = 100 * run->top1;
+        *bytes = train_bytes(run);
+        *images = run->train_images;
+    }
+    return dl2_estimate_mean(values, count);
+}
+
+static struct dl2_estimate estimate_difference(const struct dl2_study *study, size_t variant,
+                                               const struct dl2_study *subset, const char *arch,
+                                               double *values)
+{
+    const size_t raw = dl2_study_find(subset, "raw");
+    size_t count = 0;
+    for (size_t i = 0; i < study->run_count; i++)
+        for (size_t k = 0; is_of(&study->runs[i], variant, arch) && k < subset->run_count; k++)
+            if (is_of(&subset->runs[k], raw, arch) && subset->runs[k].seed == study->runs[i].seed)
+                values[count++] = 100 * (study->runs[i].top1 - subset->runs[k].top1);
+    return dl2_estimate_mean(values, count);
+}
+
+/* *pairs is to free; sorted by bytes. Returns how many there are. */
+static size_t find_pairs(const struct dl2_page *page, const char *arch, struct bytes_pair **pairs,
+                         struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    const struct dl2_conditions *conditions = &page->conditions;
+    double original, unused, *values = dl2_calloc(study->run_count + 1, sizeof *values);
+    *pairs = dl2_calloc(conditions->count + 1, sizeof **pairs);
+    size_t count = 0;
+    if ((!values || !*pairs) && html->status == DL2_OK)
+        html->status = dl2_error_memory(html->error, "the report");
+    if (values && *pairs)
+        estimate(study, dl2_study_find(study, "raw"), arch, values, &original, &unused);
+    for (size_t c = 0; values && *pairs && c < conditions->count; c++) {
+        const struct dl2_condition *condition = &conditions->items[c];
+        const struct dl2_study *subset = &condition->study;
+        struct bytes_pair *pair = &(*pairs)[count];
+        double *more;
+        if (strcmp(condition->goal, "bytes") != 0 ||
+            !(more = dl2_calloc(subset->run_count + study->run_count + 1, sizeof *more)))
+            continue;
+        pair->variant = dl2_study_find(study, condition->name);
+        pair->top1 = estimate(study, pair->variant, arch, more, &pair->percent, &pair->images);
+        pair->subset_top1 = estimate(subset, dl2_study_find(subset, "raw"), arch, more,
+                                     &pair->subset_percent, &pair->subset_images);
+        pair->difference = estimate_difference(study, pair->variant, subset, arch, more);
+        pair->percent *= 100 / original;
+        pair->subset_percent *= 100 / original;
+        count += isfinite(pair->percent) && isfinite(pair->subset_percent);
+        free(more);
+    }
+    free(values);
+    return count;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct bytes_pair *x = a, *y = b;
+    return (x->subset_percent > y->subset_percent) - (x->subset_percent < y->subset_percent);
+}
+
+static void plot_points(struct dl2_plot *plot, const char *colour, const char *title,
+                        bool intervals)
+{
+    if (intervals)
+        dl2_plot_curve(plot,
+                       "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
+                       "notitle",
+                       colour);
+    dl2_plot_curve(plot,
+                   "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 pointtype 7 "
+                   "pointsize 0.6 title '%s'",
+                   colour, title);
+}
+
+static bool add_point(struct dl2_plot *plot, double percent, const struct dl2_estimate *top1,
+                      const char *name)
+{
+    char clean[256];
+    dl2_plot_number(plot, percent);
+    dl2_plot_number(plot, top1->mean);
+    dl2_plot_number(plot, top1->half);
+    dl2_plot_data(plot, "%s\n", dl2_plot_plain(name, clean, sizeof clean));
+    return isfinite(top1->half);
+}
+
+/* All images, compressed: a curve a codec. */
+static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study,
+                            const struct bytes_pair *pairs, size_t count)
+{
+    for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
+        const char *codec = study->variants[v].codec;
+        char clean[256], title[300];
+        bool any = false, intervals = false;
+        if (!dl2_study_starts_codec(study, v))
+            continue;
+        for (size_t p = 0; p < count; p++) {
+            if (strcmp(study->variants[pairs[p].variant].codec, codec) != 0)
+                continue;
+            if (!any)
+                dl2_plot_block(plot, codec);
+            any = true;
+            intervals |= add_point(plot, pairs[p].percent, &pairs[p].top1,
+                                   study->variants[pairs[p].variant].name);
+        }
+        const char *colour = dl2_plot_codec_colour(codec, codecs++);
+        snprintf(title, sizeof title, "all images, %s", dl2_plot_plain(codec, clean, sizeof clean));
+        if (any)
+            plot_points(plot, colour, title, intervals);
+    }
+}
+
+static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
+                       const struct bytes_pair *pairs, size_t count)
+{
+    const struct dl2_study *study = figures->page->study;
+    const size_t raw = dl2_study_find(study, "raw");
+    const struct dl2_estimate *original = &figures->page->analyses[arch].comparisons[raw].top1;
+    char name[128];
+    struct dl2_plot plot;
+    bool intervals = false;
+    snprintf(name, sizeof name, "accuracy-equal-bytes-%s", study->archs[arch]);
+    dl2_plot_begin(&plot, name, "Top-1 accuracy at equal bytes",
+                   "bytes-in-percent-of-the-original top1 half-width-of-95%-interval name",
+                   DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_plot_axes(&plot, "bytes of the training images, % of the original''s (logarithmic)",
+                  "top-1 accuracy, %");
+    dl2_plot_script(&plot,
+                    "set logscale x\nset xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)\n"
+                    "set xrange [%.8g:130]\nset key bottom right\n"
+                    "set offsets 0, 0, graph 0.08, graph 0.06\n"
+                    "set arrow 1 from graph 0, first %.8g to graph 1, first %.8g nohead dashtype "
+                    "(6,4) linecolor rgb '" DL2_PLOT_AXIS "' # the original\n",
+                    pairs[0].subset_percent / 1.3, original->mean, original->mean);
+    plot_compressed(&plot, study, pairs, count);
+    dl2_plot_block(&plot, "subset");
+    for (size_t p = 0; p < count; p++)
+        intervals |= add_point(&plot, pairs[p].subset_percent, &pairs[p].subset_top1,
+                               study->variants[pairs[p].variant].name);
+    intervals |= add_point(&plot, 100, original, "original");
+    plot_points(&plot, DL2_PLOT_INK, "fewer images, as they were", intervals);
+    dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
+}
+
+static void write_rows(const struct dl2_page *page, struct dl2_html *html, size_t arch,
+                       const struct bytes_pair *pairs, size_t count)
+{
+    for (size_t p = 0; p < count; p++) {
+        const struct bytes_pair *pair = &pairs[p];
+        char text[32], low[32], high[32];
+        dl2_html_markup(html, "<tr>");
+        dl2_html_element(html, "th scope='row'", "%s", page->study->variants[pair->variant].name);
+        if (page->study->arch_count > 1)
+            dl2_html_element(html, "td class='l'", "%s", page->study->archs[arch]);
+        dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->percent, 1, text));
+        dl2_part_estimate_cell(html, &pair->top1, 1, false);
+        dl2_html_element(html, "td", "%.0f of %.0f", pair->subset_images, pair->images);
+        dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->subset_percent, 1, text));
+        dl2_part_estimate_cell(html, &pair->subset_top1, 1, false);
+        const struct dl2_estimate *difference = &pair->difference;
+        dl2_html_markup(html, "<td class='l'>");
+        if (isfinite(difference->mean))
+            dl2_html_text(html, dl2_part_signed(difference->mean, text));
+        if (isfinite(difference->mean) && isfinite(difference->half))
+            dl2_html_element(html, "small", " (%s to %s)",
+                             dl2_part_signed(difference->mean - difference->half, low),
+                             dl2_part_signed(difference->mean + difference->half, high));
+        dl2_html_markup(html, "</td></tr>\n");
+    }
+}
+
+void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    struct dl2_part_figures figures = {
+        .page = page,
+        .html = html,
+        .heading = "Strong compression or fewer images?",
+        .note = "At equal bytes: all images, compressed, against a part of the images as they "
+                "were, the same part of each class. Both are trained alike, for as many epochs; "
+                "an epoch of fewer images has fewer steps. Bars are 95% intervals over seeds."};
+    struct dl2_html rows = DL2_HTML_INIT(html->error);
+    for (size_t arch = 0; arch < study->arch_count; arch++) {
+        struct bytes_pair *pairs;
+        const size_t count = find_pairs(page, study->archs[arch], &pairs, html);
+        if (count) {
+            qsort(pairs, count, sizeof *pairs, compare_pairs);
+            plot_bytes(&figures, arch, pairs, count);
+            write_rows(page, &rows, arch, pairs, count);
+        }
+        free(pairs);
+    }
+    dl2_part_figures_end(&figures);
+    if (rows.bytes.size && !figures.shown) /* without gnuplot */
+        dl2_html_element(html, "h2", "%s", figures.heading);
+    if (rows.bytes.size) {
+        dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th scope='col'>variant</th>");
+        if (study->arch_count > 1)
+            dl2_html_markup(html, "<th scope='col' class='l'>network</th>");
+        dl2_html_markup(html, "<th scope='col'>bytes</th><th scope='col'>top-1, %</th>"
+                              "<th scope='col'>images of<br/>the original</th>"
+                              "<th scope='col'>bytes</th><th scope='col'>top-1, %</th>"
+                              "<th scope='col' class='l'>compression ahead<br/>by, points</th>"
+                              "</tr></thead><tbody>\n");
+        dl2_html_bytes(html, &rows.bytes);
+        dl2_html_markup(html, "</tbody></table></div>\n");
+    }
+    if (html->status == DL2_OK)
+        html->status = rows.status;
+    dl2_bytes_free(&rows.bytes);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Codecs compared with the first one: size at equal image quality, and what encoding and loading
+ * take (make study-codec).
+ */
+#include "common/json.h"
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_POINTS = 64 };
+
+/* Size against a metric: points sorted by the metric. */
+struct codec_curve {
+    double metric[MOST_POINTS], log_size[MOST_POINTS];
+    size_t count;
+};
+
+static size_t end_of_codec(const struct dl2_study *study, size_t first)
+{
+    size_t v = first + 1;
+    while (v < study->variant_count && !dl2_study_starts_codec(study, v))
+        v++;
+    return v;
+}
+
+static struct codec_curve curve_of(const struct dl2_study *study, size_t first, size_t field)
+{
+    struct codec_curve curve = {.count = 0};
+    const size_t end = end_of_codec(study, first);
+    for (size_t v = first; v < end && curve.count < MOST_POINTS; v++) {
+        const double metric = *(const double *)((const char *)&study->variants[v] + field);
+        const double size = study->variants[v].bits_per_pixel;
+        if (!isfinite(metric) || !(size > 0))
+            continue;
+        size_t at = curve.count++;
+        for (; at && curve.metric[at - 1] > metric; at--) {
+            curve.metric[at] = curve.metric[at - 1];
+            curve.log_size[at] = curve.log_size[at - 1];
+        }
+        curve.metric[at] = metric;
+        curve.log_size[at] = log(size);
+    }
+    return curve;
+}
+
+/* The integral of the curve's log size over [low, high], which lies within its metrics. */
+static double integral(const struct codec_curve *curve, double low, double high)
+{
+    double sum = 0;
+    for (size_t i = 0; i + 1 < curve->count; i++) {
+        const double x0 = curve->metric[i], x1 = curve->metric[i + 1];
+        const double a = fmax(x0, low), b = fmin(x1, high);
+        if (!(b > a))
+            continue;
+        const double slope = (curve->log_size[i + 1] - curve->log_size[i]) / (x1 - x0);
+        sum += (b - a) * (curve->log_size[i] + slope * ((a + b) / 2 - x0));
+    }
+    return sum;
+}
+
+/*
+ * Mean size of a codec's files at equal metric, in percent of another codec's: the geometric mean
+ * over the range of the metric that both have, with log sizes interpolated linearly. NAN if they
+ * share none.
+ */
+static double relative_size(const struct codec_curve *curve, const struct codec_curve *reference)
+{
+    if (curve->count < 2 || reference->count < 2)
+        return NAN;
+    const double low = fmax(curve->metric[0], reference->metric[0]);
+    const double high =
+        fmin(curve->metric[curve->count - 1], reference->metric[reference->count - 1]);
+    if (!(high > low))
+        return NAN;
+    return 100 * exp((integral(curve, low, high) - integral(reference, low, high)) / (high - low));
+}
+
+static void write_range(struct dl2_html *html, double least, double most, int digits)
+{
+    char low[32], high[32];
+    if (!(most >= least)) {
+        dl2_html_element(html, "td", "–");
+        return;
+    }
+    dl2_part_fixed(least, digits, low);
+    dl2_part_fixed(most, digits, high);
+    if (strcmp(low, high) != 0)
+        dl2_html_element(html, "td", "%s to %s", low, high);
+    else
+        dl2_html_element(html, "td", "%s", low);
+}
+
+static void write_codec(struct dl2_html *html, const struct dl2_study *study, size_t first,
+                        size_t reference)
+{
+    static const size_t fields[] = {offsetof(struct dl2_study_variant, psnr_rgb),
+                                    offsetof(struct dl2_study_variant, ssim)};
+    const size_t end = end_of_codec(study, first);
+    char text[32];
+    dl2_html_markup(html, "<tr>");
+    dl2_html_element(html, "th scope='row'", "%s", study->variants[first].codec);
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+        const struct codec_curve own = curve_of(study, first, fields[f]),
+                                 other = curve_of(study, reference, fields[f]);
+        const double size = relative_size(&own, &other);
+        dl2_html_element(html, "td", "%s%s", dl2_part_fixed(size, 0, text),
+                         isfinite(size) ? " %" : "");
+    }
+    double encoding[2] = {INFINITY, -INFINITY}, loading[2] = {INFINITY, -INFINITY};
+    for (size_t v = first; v < end; v++) {
+        const struct dl2_study_variant *variant = &study->variants[v];
+        const double each = 1000 * variant->encode_seconds / variant->images;
+        if (isfinite(each)) {
+            encoding[0] = fmin(encoding[0], each);
+            encoding[1] = fmax(encoding[1], each);
+        }
+        if (isfinite(variant->load_rate)) {
+            loading[0] = fmin(loading[0], variant->load_rate);
+            loading[1] = fmax(loading[1], variant->load_rate);
+        }
+    }
+    write_range(html, encoding[0], encoding[1], 1);
+    write_range(html, loading[0], loading[1], 0);
+    dl2_html_markup(html, "</tr>\n");
+}
+
+static void plot_loading(struct dl2_part_figures *figures)
+{
+    const struct dl2_study *study = figures->page->study;
+    struct dl2_plot plot;
+    dl2_plot_begin(&plot, "loading-codecs", "Loading speed against size",
+                   "bits-per-pixel images-a-second-and-core quality variant", DL2_PLOT_HEIGHT,
+                   figures->html->error);
+    dl2_plot_axes(&plot, "bits per pixel",
+                  "input pipeline, images a second and core (logarithmic)");
+    dl2_plot_script(&plot, "set xrange [0:*]\nset logscale y\nset offsets 0, graph 0.05, 0, 0\n");
+    for (size_t v = 0, codecs = 0, end; v < study->variant_count; v = end) {
+        const char *codec = study->variants[v].codec;
+        char clean[256];
+        bool any = false;
+        end = end_of_codec(study, v);
+        if (!dl2_study_starts_codec(study, v))
+            continue;
+        const char *colour = dl2_plot_codec_colour(codec, codecs++);
+        for (size_t i = v; i < end; i++) {
+            const struct dl2_study_variant *variant = &study->variants[i];
+            if (!isfinite(variant->bits_per_pixel) || !(variant->load_rate > 0))
+                continue;
+            if (!any)
+                dl2_plot_block(&plot, codec);
+            any = true;
+            dl2_plot_number(&plot, variant->bits_per_pixel);
+            dl2_plot_number(&plot, variant->load_rate);
+            dl2_plot_data(&plot, "%d %s\n", variant->quality,
+                          dl2_plot_plain(variant->name, clean, sizeof clean));
+        }
+        if (any)
+            dl2_plot_curve(&plot,
+                           "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 pointtype 7 "
+                           "pointsize 0.6 title '%s'",
+                           colour, dl2_plot_plain(codec, clean, sizeof clean));
+    }
+    dl2_part_figure(figures, &plot, NULL);
+}
+
+void dl2_section_codecs(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    size_t first = study->variant_count, codecs = 0;
+    bool external = false, copies = false;
+    for (size_t v = study->variant_count; v-- > 0;) {
+        const json_t *encoder = json_object_get(study->variants[v].made, "encoder");
+        external |= json_object_get(encoder, "decode") != NULL;
+        copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
+        if (!dl2_study_starts_codec(study, v))
+            continue;
+        first = v;
+        codecs++;
+    }
+    if (codecs < 2)
+        return;
+    for (size_t v = 0; v < study->variant_count; v++) /* jpeg is what most datasets are in */
+        if (dl2_study_starts_codec(study, v) && strcmp(study->variants[v].codec, "jpeg") == 0)
+            first = v;
+    dl2_html_element(html, "h2", "Codecs");
+    dl2_html_markup(html, "\n<div class='scroll'><table><thead><tr><th scope='col'>codec</th>");
+    dl2_html_element(html, "th scope='col'", "size at equal PSNR, of %s",
+                     study->variants[first].codec);
+    dl2_html_element(html, "th scope='col'", "size at equal SSIM, of %s",
+                     study->variants[first].codec);
+    dl2_html_markup(html, "<th scope='col'>encoding,<br/>CPU ms an image</th>"
+                          "<th scope='col'>loads, img/s<br/>and core</th></tr></thead><tbody>\n");
+    for (size_t v = 0; v < study->variant_count; v++)
+        if (dl2_study_starts_codec(study, v))
+            write_codec(html, study, v, first);
+    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_html_markup(html, "<p class='note'>Sizes are geometric means over the range of the metric "
+                          "that both codecs' variants cover, interpolated linearly in the "
+                          "logarithm of the size. Ranges are over the qualities.");
+    if (copies)
+        dl2_html_markup(html, " Files that were copied from the source count in the sizes, but "
+                              "have no PSNR.");
+    if (external)
+        dl2_html_markup(html, " An external codec starts a process for each image, which counts in "
+                              "encoding and loading.");
+    dl2_html_markup(html, "</p>\n");
+    struct dl2_part_figures figures = {.page = page, .html = html};
+    plot_loading(&figures);
+    dl2_part_figures_end(&figures);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Accuracy at each quality, and the files that were taken over unchanged (make study-quality). */
+#include "common/json.h"
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_shown(const struct dl2_study_variant *variant, const struct dl2_comparison *result)
+{
+    return variant->quality > 0 && isfinite(result->top1.mean);
+}
+
+/* The end of the codec that begins at variant `first`; *shown is how many have a place in a plot.
+ */
+static size_t end_of_codec(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                           size_t first, size_t *shown)
+{
+    size_t v = first;
+    *shown = 0;
+    for (; v < study->variant_count && (v == first || !dl2_study_starts_codec(study, v)); v++)
+        *shown += is_shown(&study->variants[v], &analysis->comparisons[v]);
+    return v;
+}
+
+static void plot_codec(struct dl2_plot *plot, const struct dl2_study *study,
+                       const struct dl2_analysis *analysis, size_t first, size_t end,
+                       const char *colour)
+{
+    char clean[256];
+    bool intervals = false;
+    dl2_plot_block(plot, study->variants[first].codec);
+    for (size_t v = first; v < end; v++) {
+        const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
+        if (!is_shown(&study->variants[v], &analysis->comparisons[v]))
+            continue;
+        dl2_plot_data(plot, "%d ", study->variants[v].quality);
+        dl2_plot_number(plot, top1->mean);
+        dl2_plot_number(plot, top1->half);
+        dl2_plot_data(plot, "%s\n", dl2_plot_plain(study->variants[v].name, clean, sizeof clean));
+        intervals |= isfinite(top1->half);
+    }
+    if (intervals) /* first: gnuplot clears the line below each bar's point */
+        dl2_plot_curve(plot,
+                       "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
+                       "notitle",
+                       colour);
+    dl2_plot_curve(plot,
+                   "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 pointtype 7 "
+                   "pointsize 0.6 title '%s'",
+                   colour, dl2_plot_plain(study->variants[first].codec, clean, sizeof clean));
+}
+
+static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
+{
+    const struct dl2_study *study = figures->page->study;
+    const struct dl2_analysis *analysis = &figures->page->analyses[arch];
+    const size_t raw = dl2_study_find(study, "raw");
+    const double original = raw < study->variant_count ? analysis->comparisons[raw].top1.mean : NAN;
+    char name[128];
+    struct dl2_plot plot;
+    snprintf(name, sizeof name, "accuracy-quality-%s", study->archs[arch]);
+    dl2_plot_begin(&plot, name, "Top-1 accuracy by quality",
+                   "quality top1 half-width-of-95%-interval variant", DL2_PLOT_HEIGHT,
+                   figures->html->error);
+    dl2_plot_axes(&plot, "quality, on each codec''s own scale", "top-1 accuracy, %");
+    dl2_plot_script(&plot, "set xrange [0:100]\nset offsets 0, 0, graph 0.08, graph 0.06\n");
+    if (isfinite(original))
+        dl2_plot_script(
+            &plot,
+            "set object 1 rectangle from graph 0, first %.8g to graph 1, first %.8g behind "
+            "fillcolor rgb '" DL2_PLOT_BAND "' fillstyle solid noborder # the tolerance\n"
+            "set arrow 1 from graph 0, first %.8g to graph 1, first %.8g nohead dashtype (6,4) "
+            "linecolor rgb '" DL2_PLOT_AXIS "' # the original\n",
+            original - analysis->question.tolerance, original, original, original);
+    for (size_t first = 0, codecs = 0, end; first < study->variant_count; first = end) {
+        size_t shown;
+        end = end_of_codec(study, analysis, first, &shown);
+        if (shown > 1)
+            plot_codec(&plot, study, analysis, first, end,
+                       dl2_plot_codec_colour(study->variants[first].codec, codecs));
+        codecs += dl2_study_starts_codec(study, first);
+    }
+    dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
+}
+
+/* How many files of each variant are the source's, in one sentence; nothing if none are. */
+static void write_copies(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    bool any = false;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_study_variant *variant = &study->variants[v];
+        const double copied = dl2_json_get_real(variant->made, "copied", 0);
+        if (!(copied > 0))
+            continue;
+        dl2_html_markup(html, any ? ", "
+                                  : "<p class='note'>Files of a variant may be the "
+                                    "source's own, where recompression would save nothing: "
+                                    "in ");
+        dl2_html_format(html, "%s %.0f of %.0f", variant->name, copied, variant->images);
+        any = true;
+    }
+    dl2_html_markup(html, any ? ".</p>\n" : "");
+}
+
+void dl2_section_quality(const struct dl2_page *page, struct dl2_html *html)
+{
+    struct dl2_part_figures figures = {
+        .page = page,
+        .html = html,
+        .heading = "Accuracy at a quality",
+        .note = "The same number is not the same quality in two codecs. Bars are 95% intervals "
+                "over seeds. The line: the original; shaded: the tolerance below it."};
+    for (size_t arch = 0; arch < page->study->arch_count; arch++)
+        plot_qualities(&figures, arch);
+    dl2_part_figures_end(&figures);
+    if (figures.shown)
+        write_copies(page, html);
+}
