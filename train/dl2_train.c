@@ -71,6 +71,7 @@ static const char details[] =
     "failed, or a signal stopped it; 2 wrong usage.\n\n"
     "Examples:\n"
     "  $ dl2-train -d photos\n"
+    "  $ dl2-train -d photos --measure 5s\n"
     "  $ dl2-train -d variants/jpeg-25 --val photos -e 60 --out run1\n"
     "  $ dl2-train --stages variants/jpeg-10:45,photos:15 -a resnet50\n"
     "  $ dl2-train -d photos --time-budget 10m";
@@ -219,6 +220,10 @@ static void on_ended(void *context, const struct dl2_train_summary *summary)
                    (unsigned long long)summary->best_epoch);
         printf("\n");
     }
+    const struct dl2_train_rate *rate = &summary->rate;
+    if (config->measure > 0 && rate->seconds > 0)
+        printf("%.0f images/s, %.1f%% of the time waiting for data; measured for %.1f s\n",
+               rate->images / rate->seconds, 100 * rate->data_wait / rate->seconds, rate->seconds);
     printf("report: %s\n", DL2_SHOWN(summary->report));
 }
 

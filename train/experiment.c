@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report of a run: experiment_report.json (docs/formats.md, dl2-experiment/1). */
+/* The report of a run: experiment_report.json or rate_report.json (docs/formats.md,
+ * dl2-experiment/1, dl2-rate/1). */
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/memory.h"
@@ -164,7 +165,9 @@ json_t *dl2_run_report(const struct dl2_run *run)
         run->config->versions ? json_deep_copy(run->config->versions) : json_object();
     json_object_set_new(versions, "device", json_string(run->device->ops->version()));
     json_t *report = json_object();
-    json_object_set_new(report, "schema", json_string(DL2_EXPERIMENT_SCHEMA));
+    json_object_set_new(
+        report, "schema",
+        json_string(run->config->measure > 0 ? DL2_RATE_SCHEMA : DL2_EXPERIMENT_SCHEMA));
     json_object_set_new(report, "name", dl2_json_text(run->name));
     json_object_set_new(report, "variant", dl2_json_text(run->variant));
     json_object_set_new(report, "arch", json_string(run->config->arch));
@@ -289,6 +292,8 @@ static json_t *make_record(const struct dl2_run *run, double position,
                                   "decode", sum_of(figures, ranks, DECODE), "transform",
                                   sum_of(figures, ranks, TRANSFORM), "wait",
                                   sum_of(figures, ranks, WORKER_WAIT)));
+    if (run->config->cold)
+        json_object_set_new(record, "resident", json_real(run->resident));
     if (run->config->world)
         json_object_set_new(record, "ranks", rank_records(run, figures, ranks));
     return record;
@@ -358,12 +363,42 @@ json_t *dl2_run_bad_list(const struct dl2_run *run)
     return array;
 }
 
+struct dl2_train_rate dl2_run_rate(const struct dl2_run *run)
+{
+    struct dl2_train_rate rate = {.seconds = 0};
+    size_t i;
+    json_t *record;
+    json_array_foreach(run->state.epochs, i, record)
+    {
+        if (i == 0) /* warms up */
+            continue;
+        rate.seconds += dl2_json_get_real(record, "seconds", NAN);
+        rate.images += dl2_json_get_real(json_object_get(record, "train"), "images", NAN);
+        rate.data_wait += dl2_json_get_real(record, "data_wait_seconds", NAN);
+        rate.joules += dl2_json_get_real(record, "joules", NAN);
+    }
+    return rate;
+}
+
+static json_t *rate_record(const struct dl2_run *run)
+{
+    const struct dl2_train_rate rate = dl2_run_rate(run);
+    return json_pack("{s:f, s:f, s:o, s:o, s:o}", "seconds", rate.seconds, "images", rate.images,
+                     "images_per_second", dl2_json_real(rate.images / rate.seconds), "data_stall",
+                     dl2_json_real(rate.data_wait / rate.seconds), "joules_per_image",
+                     dl2_json_real(rate.joules / rate.images));
+}
+
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
 {
     json_t *report = run->report;
     json_object_set(report, "epochs", run->state.epochs);
-    json_object_set_new(report, "final", final_of(&run->state));
-    json_object_set_new(report, "best", best_of(&run->state));
+    if (run->config->measure > 0) {
+        json_object_set_new(report, "measured", rate_record(run));
+    } else {
+        json_object_set_new(report, "final", final_of(&run->state));
+        json_object_set_new(report, "best", best_of(&run->state));
+    }
     json_object_set_new(report, "seconds", json_real(dl2_run_elapsed(run)));
     json_object_set_new(report, "peak_rss_bytes", json_integer((json_int_t)dl2_peak_rss()));
     json_object_set_new(report, "timeline", dl2_monitor_timeline(run->monitor));

@@ -123,10 +123,12 @@ double dl2_run_position(const struct dl2_run *run)
     return run->state.pass_start + (double)run->state.batch / (double)steps;
 }
 
-/* Epochs that the whole run comes to; INFINITY where only a budget will tell and it can't yet. */
+/* Epochs that the whole run comes to; INFINITY where only the clock will tell and it can't yet. */
 static double run_length(const struct dl2_run *run)
 {
     double length = 0;
+    if (run->config->measure > 0)
+        return run->measured >= run->config->measure ? dl2_run_position(run) : INFINITY;
     for (size_t i = 0; i < run->stage_count; i++)
         length += run->stages[i].epochs;
     if (run->config->time_budget > 0)
@@ -143,11 +145,13 @@ int dl2_run_look(struct dl2_run *run, struct dl2_error *error)
     const struct dl2_error *failure = &run->device->failure;
     if (failure->status)
         return dl2_error_set(error, failure->status, "%s", failure->message);
-    double seen[] = {config->stop && *config->stop,
-                     dl2_world_rank(config->world) == 0 ? run_length(run) : 0};
-    DL2_TRY(dl2_world_sum(config->world, seen, 2, error));
+    const bool first = dl2_world_rank(config->world) == 0;
+    double seen[] = {config->stop && *config->stop, first ? run_length(run) : 0,
+                     first && config->measure > 0 && run->state.seconds >= config->measure};
+    DL2_TRY(dl2_world_sum(config->world, seen, 3, error));
     run->stopping = seen[0] > 0;
     run->length = seen[1];
+    run->pass_over = seen[2] > 0;
     return DL2_OK;
 }
 
@@ -362,8 +366,9 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
     if (run->name)
         run->out = config->out ? strdup(config->out) : default_folder(run);
     if (run->out) {
-        run->report_path =
-            dl2_path_join(run->out, config->evaluate ? DL2_EVALUATION_FILE : DL2_EXPERIMENT_FILE);
+        run->report_path = dl2_path_join(run->out, config->evaluate      ? DL2_EVALUATION_FILE
+                                                   : config->measure > 0 ? DL2_RATE_FILE
+                                                                         : DL2_EXPERIMENT_FILE);
         run->checkpoint = config->checkpoint ? strdup(config->checkpoint)
                                              : dl2_path_join(run->out, DL2_CHECKPOINT_FILE);
         run->best = dl2_path_join(run->out, DL2_BEST_FILE);
@@ -473,7 +478,7 @@ static int claim_places(struct dl2_run *run, struct dl2_error *error)
                              "%s: another dl2-train is at work there; wait for it, or name another "
                              "folder by --out",
                              run->out);
-    if (run->config->evaluate)
+    if (run->config->evaluate || run->config->measure > 0)
         return DL2_OK;
     DL2_TRY(dl2_file_expect(run->checkpoint, error));
     return run->config->export ? dl2_file_expect(run->config->export, error) : DL2_OK;

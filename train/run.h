@@ -51,8 +51,11 @@ struct dl2_run {
     struct dl2_run_state state;
     double elapsed_before; /* of the parts before this one */
     double run_stop;       /* position where this part ends; INFINITY without run_epochs */
+    double measured;       /* seconds of training that count, with config->measure */
+    double resident;       /* with config->cold: the part of the images that stayed in memory */
     /* All ranks agree on these: dl2_run_look(). */
     double length;    /* epochs that the whole run comes to; INFINITY: not known yet */
+    bool pass_over;   /* with config->measure: this pass has taken long enough */
     bool stopping;    /* a rank was asked to stop */
     bool interrupted; /* that ended a validation */
     bool stopped;     /* this part is over, the run isn't */
@@ -126,6 +129,8 @@ int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_
                          json_t **out, struct dl2_error *error);
 /* Adds state.val, which took `seconds`, to the record of its pass. */
 void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t *record);
+/* What the passes so far have measured. */
+struct dl2_train_rate dl2_run_rate(const struct dl2_run *run);
 /* The names of the first data's classes: a new reference. */
 json_t *dl2_run_class_names(const struct dl2_run *run);
 /* The samples that cannot be read, for a report: a new reference. */

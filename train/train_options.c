@@ -44,6 +44,7 @@ struct dl2_train_config dl2_train_defaults(void)
         .trainers = 1,
         .time_budget = NAN,
         .run_epochs = NAN,
+        .measure = NAN,
         .validate_every = 1,
         .checkpoint_every = 1,
         .given.epochs = NAN,
@@ -295,6 +296,9 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(loader)},
     {DL2_OPTION_TABLE, .table = dl2_external_options},
     {DL2_OPTION_TABLE, .table = dl2_decode_options, .offset = AT(decode)},
+    {DL2_OPTION_FLAG, "cold", 0, NULL,
+     "Evict the training images from the system's page cache before each epoch", AT(cold),
+     .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for network and device:"},
     {DL2_OPTION_TEXT, "arch", 'a', "NAME", "Architecture, one of those below", AT(arch),
@@ -422,6 +426,11 @@ const struct dl2_option dl2_train_options[] = {
      "Finish the schedule and the validation within this time, for example 90s or 1h",
      AT(time_budget), .parse = parse_duration, .show = show_real, .roles = RUN,
      .commands = DL2_TRAINING},
+    {DL2_OPTION_PARSE, "measure", 0, "TIME",
+     "Measure how fast this would train, for example for 5s, and write rate_report.json: train for "
+     "that time or an epoch to warm up, then for that time or a little longer. There is no "
+     "validation and no checkpoint; options on these and on the run's length have no effect",
+     AT(measure), .parse = parse_duration, .show = show_real, .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "checkpoint", 0, "FILE", "Checkpoint, a safetensors file", AT(checkpoint),
      .unset = "DIR/" DL2_CHECKPOINT_FILE, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "checkpoint-every", 0, "EPOCHS",
@@ -545,6 +554,12 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->restart, "resume", "excludes --restart"},
         {!facts->adaptive, "beta2", "needs --optimizer adamw or rmsprop"},
         {!facts->nesterov, "nesterov", "needs --optimizer sgd"},
+        {config->measure > 0, "resume", "excludes --measure"},
+        {config->measure > 0, "run-epochs", "excludes --measure"},
+        {config->measure > 0, "export", "excludes --measure"},
+        {config->measure > 0, "keep-best", "excludes --measure"},
+        {config->measure > 0, "step-log", "excludes --measure"},
+        {config->synthetic, "cold", "has no effect on synthetic data"},
         {config->given.gpus, "ranks", "excludes --gpus"},
     };
     const char *idle = dl2_option_without_effect(
@@ -634,9 +649,15 @@ int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_pr
         status = check_decoding(config, program);
     if (status == 0)
         status = check_ranks(config, program);
-    const double epochs = !isnan(config->given.epochs) ? config->given.epochs
-                          : config->time_budget > 0    ? INFINITY
-                                                       : DEFAULT_EPOCHS;
+    if (config->measure > 0) {
+        config->time_budget = NAN;
+        config->skip_validation = true;
+        config->checkpoint_every = 0;
+    }
+    const double epochs = config->measure > 0            ? INFINITY
+                          : !isnan(config->given.epochs) ? config->given.epochs
+                          : config->time_budget > 0      ? INFINITY
+                                                         : DEFAULT_EPOCHS;
     const char *data = config->given.data;
     const struct dl2_train_stage stage = {.epochs = epochs, .freeze = config->given.freeze};
     if (status == 0 && !config->stage_count && !config->evaluate &&

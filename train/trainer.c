@@ -223,6 +223,18 @@ static int start_feed(struct dl2_run *run, struct dl2_error *error)
     return status;
 }
 
+/* With config->cold: the pass reads from the disk. */
+static int make_cold(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_dataset *dataset = run->stages[run->state.stage].dataset;
+    if (!run->config->cold)
+        return DL2_OK;
+    const int status = dl2_world_rank(run->config->world) == 0
+                           ? dl2_fetch_evict(dataset, &run->resident, error)
+                           : DL2_OK;
+    return dl2_run_agree(run, status, error);
+}
+
 /* Trains to the end of the pass, of its stage, of the run or of this
  * part, whichever comes first. */
 static int train_pass(struct dl2_run *run, struct dl2_error *error)
@@ -239,6 +251,7 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "the checkpoint is at batch %llu of an epoch of %llu",
                              (unsigned long long)state->batch, (unsigned long long)steps);
+    DL2_TRY(make_cold(run, error));
     double last = dl2_clock_wall();
     uint64_t updates = 0;
     run->joules_seen = dl2_monitor_joules(run->monitor);
@@ -246,7 +259,7 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
     for (;;) {
         DL2_TRY(dl2_run_look(run, error));
         double before = dl2_run_position(run);
-        if (state->batch >= steps || reached(run, run->length) ||
+        if (state->batch >= steps || run->pass_over || reached(run, run->length) ||
             reached(run, stage_end(run, state->stage))) {
             state->trained = true;
             break;
@@ -311,6 +324,8 @@ static int end_pass(struct dl2_run *run, struct dl2_error *error)
         epoch.val = state->val;
         epoch.val_count = state->val_count;
         json_array_append(state->epochs, record);
+        if (state->pass > 0) /* the first warms up */
+            run->measured += epoch.seconds;
         double end = dl2_run_position(run);
         state->pass++;
         state->pass_start = end;
@@ -494,7 +509,7 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
     } else if (config->resume) {
         dl2_run_note(run, "there is no checkpoint %s yet: beginning anew", run->checkpoint);
         DL2_TRY(load_pretrained(run, error));
-    } else if (!config->restart && dl2_is_file(run->checkpoint)) {
+    } else if (!config->restart && !(config->measure > 0) && dl2_is_file(run->checkpoint)) {
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is %s, or give it up by --restart",
                              run->checkpoint,
                              dl2_checkpoint_unfinished(run->checkpoint)
@@ -582,8 +597,9 @@ static int keep_report(struct dl2_run *run, struct dl2_error *error)
 static void tell_ended(const struct dl2_run *run)
 {
     const struct dl2_run_state *state = &run->state;
-    const struct dl2_train_summary summary = {state->val, state->val_count, state->best_epoch,
-                                              state->best_top1, run->report_path};
+    const struct dl2_train_summary summary = {state->val,        state->val_count,
+                                              state->best_epoch, state->best_top1,
+                                              dl2_run_rate(run), run->report_path};
     if (run->events.ended)
         run->events.ended(run->events.context, &summary);
 }
@@ -638,7 +654,11 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
         status = DL2_OK;
     }
     DL2_TRY(status);
-    status = save_all(run, true, error);
+    if (config->measure > 0 && !run->state.completed) {
+        run->common = true;
+        return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the rate was measured");
+    }
+    status = save_all(run, !(config->measure > 0), error);
     if (status == DL2_OK)
         status = export_weights(run, error);
     return dl2_run_agree(run, status, error); /* nobody goes before all is written */
@@ -662,7 +682,8 @@ int dl2_train(const struct dl2_train_config *config, const struct dl2_train_even
         result->stopped = run.stopped && run.stopping;
         result->position = dl2_run_position(&run);
         tell_ended(&run);
-    } else if (status == DL2_ERR_CANCELED && run.checkpoint && dl2_is_file(run.checkpoint)) {
+    } else if (status == DL2_ERR_CANCELED && !(config->measure > 0) && run.checkpoint &&
+               dl2_is_file(run.checkpoint)) {
         dl2_run_note(&run, "--resume goes on from %s", run.checkpoint);
     } else if (config->world && !run.common && status != DL2_ERR_CANCELED) {
         /* Before anything is closed: a card may wait for others, which wait for this rank. */

@@ -39,6 +39,8 @@
 #define DL2_CHECKPOINT_FILE   "checkpoint.safetensors"
 #define DL2_BEST_FILE         "best.safetensors"
 #define DL2_STEPS_FILE        "steps.jsonl"
+#define DL2_RATE_SCHEMA       "dl2-rate/1"
+#define DL2_RATE_FILE         "rate_report.json"
 #define DL2_EVALUATION_SCHEMA "dl2-evaluation/1"
 #define DL2_EVALUATION_FILE   "evaluation_report.json"
 
@@ -109,6 +111,14 @@ struct dl2_train_config {
     unsigned trainers;  /* that share the machine, this one included, for the report alone; 0: 1 */
     double time_budget; /* seconds from `started`, all parts of a resumed run together; NAN: none */
     double run_epochs;  /* stop after this many in this part; NAN: go on to the end */
+    /*
+     * Seconds, or NAN. Measure how fast it trains, instead of training to an end: passes of at most
+     * so long, the first of which only warms up, until those after it have taken as long. Nothing
+     * is validated, resumed, saved or exported, time_budget and the stages' epochs don't count, and
+     * the report is DL2_RATE_FILE.
+     */
+    double measure;
+    bool cold;               /* evict the images from the page cache before each pass */
     double validate_every;   /* epochs, whole; 0: only at the end */
     double checkpoint_every; /* epochs; 0: only when it stops or ends */
     bool skip_validation;
@@ -164,13 +174,21 @@ struct dl2_train_epoch {
     size_t val_count;
 };
 
+/* What a run with `measure` measured: all passes but the first. NAN where it is not known. */
+struct dl2_train_rate {
+    double seconds, images; /* 0: nothing was measured */
+    double data_wait;       /* seconds that training waited for a batch */
+    double joules;          /* of the card's board */
+};
+
 /* A run that has ended or stopped. */
 struct dl2_train_summary {
     const struct dl2_train_val *val; /* of the last pass */
     size_t val_count;
     uint64_t best_epoch; /* with the highest top-1 on the first set, the first of equals; 0: none */
     double best_top1;
-    const char *report; /* path */
+    struct dl2_train_rate rate; /* with config->measure */
+    const char *report;         /* path */
 };
 
 /*
