@@ -36,6 +36,7 @@ static struct {
     .options = {.loader = DL2_LOADER_DEFAULTS,
                 .dataset = DL2_DATASET_DEFAULTS,
                 .epochs = 3,
+                .measure = NAN,
                 .device_rate = NAN,
                 .seconds = 3,
                 .within = 5},
@@ -132,6 +133,10 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Options for bench:"},
     {DL2_OPTION_UINT, "epochs", 'e', "N", "Number of epochs", AT(options.epochs), .min = 1,
      .max = 1000000, .commands = BENCHES},
+    {DL2_OPTION_REAL, "measure", 0, "S",
+     "Whatever --epochs says, load for S seconds or an epoch to warm up, then for S seconds or a "
+     "little longer",
+     AT(options.measure), .min = 0.01, .max = 86400, .commands = BENCHES},
     {DL2_OPTION_FLAG, "cold", 0, NULL,
      "Evict the files from the system's page cache before each epoch", AT(options.cold),
      .commands = BENCHES},

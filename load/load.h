@@ -27,6 +27,7 @@ struct dl2_load_options {
 
     /* bench */
     unsigned epochs;
+    double measure; /* seconds, in place of `epochs`: see the option; NAN: none */
     bool cold, digest;
     struct dl2_decode_choice decode;
     unsigned card;     /* number of the card that decodes */
@@ -71,6 +72,8 @@ struct dl2_load_run {
     uint64_t delivered;          /* images in batches that came out */
     uint64_t images;             /* finished by workers, also in batches not yet delivered */
     uint64_t allocations;        /* on the heap, of the whole process */
+    uint64_t bytes_read;         /* by the loader, from memory or disks */
+    uint64_t disk_bytes; /* from disks, by the whole process; 0 where the system can't tell */
 };
 
 int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,

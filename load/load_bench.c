@@ -12,6 +12,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -28,8 +29,9 @@ struct bench {
     const char *path;
     char *name;
     uint64_t samples;
-    uint64_t epoch_samples; /* of this rank */
-    struct dl2_load_run *epochs;
+    uint64_t epoch_samples;      /* of this rank */
+    struct dl2_load_run *epochs; /* [epoch_count] */
+    unsigned epoch_count;
     struct dl2_load_run total;
     struct dl2_loader_stats stats;
     struct scaling *scaling;
@@ -82,7 +84,11 @@ static int run_epoch(struct bench *bench, struct dl2_loader *loader, unsigned ep
         DL2_TRY(dl2_fetch_evict(bench->dataset, &resident, error));
         bench->resident = resident > bench->resident ? resident : bench->resident;
     }
-    const struct dl2_load_pass pass = {.epoch = epoch, .batch = see_batch, .context = bench};
+    const double seconds = bench->options->measure;
+    const struct dl2_load_pass pass = {.epoch = epoch,
+                                       .seconds = isnan(seconds) ? 0 : seconds,
+                                       .batch = see_batch,
+                                       .context = bench};
     DL2_TRY(dl2_load_run(loader, &pass, run, error));
     return dl2_error_copy(error, &bench->failure);
 }
@@ -94,18 +100,49 @@ static void add_run(struct dl2_load_run *sum, const struct dl2_load_run *run)
     sum->delivered += run->delivered;
     sum->images += run->images;
     sum->allocations += run->allocations;
+    sum->bytes_read += run->bytes_read;
+    sum->disk_bytes += run->disk_bytes;
+}
+
+/* Have so many epochs been loaded as were asked for, or for so long after the first? */
+static bool is_enough(const struct bench *bench)
+{
+    const double measure = bench->options->measure;
+    double seconds = 0;
+    if (isnan(measure))
+        return bench->epoch_count == bench->options->epochs;
+    for (unsigned i = 1; i < bench->epoch_count; i++)
+        seconds += bench->epochs[i].seconds;
+    const bool idle = bench->epoch_count && !bench->epochs[bench->epoch_count - 1].images;
+    return seconds >= measure || idle; /* where nothing can be loaded, no time helps */
+}
+
+/* Room for one more epoch. */
+static int grow_epochs(struct bench *bench, struct dl2_error *error)
+{
+    struct dl2_load_run *grown =
+        dl2_realloc(bench->epochs, bench->epoch_count + 1, sizeof *bench->epochs);
+    if (!grown)
+        return dl2_error_memory(error, "results");
+    bench->epochs = grown;
+    bench->epochs[bench->epoch_count] = (struct dl2_load_run){0};
+    return DL2_OK;
 }
 
 static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2_error *error)
 {
-    const unsigned epochs = bench->options->epochs;
-    dl2_progress_begin(&bench->progress, "load", "images", bench->epoch_samples * epochs,
+    const unsigned expected = isnan(bench->options->measure) ? bench->options->epochs : 2;
+    dl2_progress_begin(&bench->progress, "load", "images", bench->epoch_samples * expected,
                        bench->options->quiet);
     bench->digesting = bench->options->digest;
     int status = DL2_OK;
-    for (unsigned epoch = 0; epoch < epochs && status == DL2_OK; epoch++) {
-        status = run_epoch(bench, loader, epoch, &bench->epochs[epoch], error);
-        add_run(&bench->total, &bench->epochs[epoch]);
+    while (status == DL2_OK && !is_enough(bench)) {
+        status = grow_epochs(bench, error);
+        if (status < 0)
+            break;
+        struct dl2_load_run *epoch = &bench->epochs[bench->epoch_count];
+        status = run_epoch(bench, loader, bench->epoch_count++, epoch, error);
+        add_run(&bench->total, epoch);
     }
     bench->digesting = false;
     dl2_progress_end(&bench->progress);
@@ -168,7 +205,7 @@ static double waited(const struct bench *bench)
 /* Heap allocations per image in the last epoch; the first one allocates buffers for all. */
 static double allocations(const struct bench *bench)
 {
-    const struct dl2_load_run *last = &bench->epochs[bench->options->epochs - 1];
+    const struct dl2_load_run *last = &bench->epochs[bench->epoch_count - 1];
     return last->images ? (double)last->allocations / (double)last->images : 0;
 }
 
@@ -264,7 +301,7 @@ static void print_bench(FILE *out, const struct bench *bench)
             config->image_size, config->image_size, config->channels,
             dl2_dtype_words[config->dtype], dl2_layout_words[config->layout], config->batch,
             config->workers, config->workers == 1 ? "" : "s", options->cold ? ", cold" : "");
-    for (unsigned i = 0; options->epochs > 1 && i < options->epochs; i++)
+    for (unsigned i = 0; bench->epoch_count > 1 && i < bench->epoch_count; i++)
         fprintf(out, "  epoch %-6u %7.2f s %9.0f images/s\n", i + 1, bench->epochs[i].seconds,
                 dl2_load_rate((double)bench->epochs[i].images, bench->epochs[i].seconds));
     print_rates(out, bench);
@@ -286,11 +323,13 @@ static json_t *epochs_json(const struct bench *bench)
     json_t *list = json_array();
     uint64_t unused;
     const bool counted = dl2_load_allocations(&unused);
-    for (unsigned i = 0; i < bench->options->epochs; i++) {
+    for (unsigned i = 0; i < bench->epoch_count; i++) {
         const struct dl2_load_run *run = &bench->epochs[i];
         json_array_append_new(
-            list, json_pack("{s:f, s:f, s:I, s:o}", "seconds", run->seconds, "cpu_seconds",
-                            run->cpu_seconds, "images", (json_int_t)run->images, "allocations",
+            list, json_pack("{s:f, s:f, s:I, s:I, s:I, s:o}", "seconds", run->seconds,
+                            "cpu_seconds", run->cpu_seconds, "images", (json_int_t)run->images,
+                            "bytes_read", (json_int_t)run->bytes_read, "disk_bytes",
+                            (json_int_t)run->disk_bytes, "allocations",
                             counted ? json_integer((json_int_t)run->allocations) : json_null()));
     }
     return list;
@@ -314,7 +353,8 @@ static json_t *config_json(const struct dl2_load_options *options)
 {
     const struct dl2_loader_config *config = &options->loader;
     return json_pack(
-        "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, f]}",
+        "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, f], "
+        "s:o}",
         "dtype", dl2_dtype_words[config->dtype], "layout", dl2_layout_words[config->layout],
         "batching", dl2_batching_words[config->batching], "depth", (int)config->depth, "io",
         dl2_io_words[config->fetch.io], "cache_bytes", (json_int_t)config->fetch.cache_bytes,
@@ -322,7 +362,8 @@ static json_t *config_json(const struct dl2_load_options *options)
         "ahead", (json_int_t)config->fetch.ahead, "whole", config->fetch.whole, "rank",
         (int)config->rank, "world", config->world ? (int)config->world : 1, "shuffle_chunk",
         (int)config->shuffle_chunk, "shuffle_window", (int)config->shuffle_window, "stop_on_bad",
-        config->stop_on_bad, "crop_area", config->area_min, config->area_max);
+        config->stop_on_bad, "crop_area", config->area_min, config->area_max, "measure",
+        dl2_json_real(options->measure));
 }
 
 static json_t *decoded_json(const struct bench *bench)
@@ -355,7 +396,7 @@ static json_t *bench_json(const struct bench *bench)
         json_pack("{s:s, s:o, s:o, s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:o}", "schema", "dl2-load/1",
                   "variant", dl2_json_text(bench->name), "path", dl2_json_text(bench->path), "mode",
                   config->train ? "train" : "val", "images", (json_int_t)bench->samples, "epochs",
-                  (int)bench->options->epochs, "batch", (int)config->batch, "image_size",
+                  (int)bench->epoch_count, "batch", (int)config->batch, "image_size",
                   (int)config->image_size, "channels", (int)config->channels, "workers",
                   (int)config->workers, "config", config_json(bench->options));
     if (!json)
@@ -416,14 +457,12 @@ int dl2_load_bench(const struct dl2_load_options *options, const char *path, FIL
         .name = options->name ? strdup(options->name) : dl2_dataset_variant_name(path),
         .samples = dl2_dataset_count(dataset),
         .config = options->loader,
-        .epochs = dl2_calloc(options->epochs, sizeof *bench.epochs),
         .scaling = dl2_calloc(options->scaling_count + 1, sizeof *bench.scaling),
         .bad = json_array(),
     };
     bench.epoch_samples = bench.samples / (options->loader.world ? options->loader.world : 1);
-    int status = bench.name && bench.epochs && bench.scaling && bench.bad
-                     ? run_bench(&bench, out, error)
-                     : dl2_error_memory(error, "results");
+    int status = bench.name && bench.scaling && bench.bad ? run_bench(&bench, out, error)
+                                                          : dl2_error_memory(error, "results");
     for (size_t i = 0; bench.scaling && i < options->scaling_count; i++)
         dl2_loader_destroy(bench.scaling[i].loader);
     dl2_batch_decoder_close(bench.decoder);

@@ -2,6 +2,7 @@
 /* One measured run of the loader, and messages that the commands share. */
 #include "common/clock.h"
 #include "common/json.h"
+#include "common/machine.h"
 #include "common/quote.h"
 #include "load/load.h"
 
@@ -9,7 +10,9 @@ int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
                  struct dl2_load_run *run, struct dl2_error *error)
 {
     struct dl2_loader_stats before, after;
+    struct dl2_process_usage usage_before, usage_after;
     uint64_t allocated, allocations;
+    dl2_process_usage(&usage_before);
     dl2_loader_get_stats(loader, &before);
     dl2_load_allocations(&allocated);
     const double start = dl2_clock_wall(), cpu = dl2_clock_process_cpu();
@@ -32,7 +35,11 @@ int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
     dl2_load_allocations(&allocations);
     run->allocations += allocations - allocated;
     dl2_loader_get_stats(loader, &after);
+    dl2_process_usage(&usage_after);
     run->images += after.images - before.images;
+    run->bytes_read += after.bytes_read - before.bytes_read;
+    if (usage_after.disk_read > usage_before.disk_read)
+        run->disk_bytes += (uint64_t)(usage_after.disk_read - usage_before.disk_read);
     DL2_TRY(status);
     /* Ends the epoch, or workers would go on filling the ring during the next measurement. */
     return status == 1

@@ -68,6 +68,20 @@ done
 expect 0 dl2-load bench "$work/flowers" -e 1 -i 16 --json "$work/load.json"
 grep -q 'heap allocations *not counted' "$work/out" || grep -q '"allocations": [1-9]' "$work/load.json" ||
     fail "the first epoch takes nothing from the heap?"
+# an epoch that is ended early, and what each has read: all files in a whole one
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --json "$work/load.json"
+bytes=$(cat "$work"/flowers/train/*/*.ppm | wc -c)
+[ "$(grep -c "\"bytes_read\": $bytes,\$" "$work/load.json")" = 2 ] || fail "not $bytes bytes in each epoch: $(cat "$work/load.json")"
+grep -q '"disk_bytes": [0-9]' "$work/load.json" || fail "nothing of the disk"
+expect 0 dl2-load bench "$work/flowers" -i 16 -b 4 --measure 0.05 --json "$work/load.json"
+sed -n '/"per_epoch"/,/\]/s/^      "seconds": \([0-9.e-]*\),$/\1/p' "$work/load.json" |
+    awk 'NR > 1 { if (sum >= 0.05) late = 1; sum += $1 } END { exit !(sum >= 0.05 && !late) }' ||
+    fail "not 0.05 s after the first epoch: $(cat "$work/load.json")"
+expect 0 dl2-load bench "$work/flowers" -i 2048 -b 1 -j 1 --measure 0.01 --json "$work/load.json"
+for images in $(sed -n 's/^      "images": \([0-9]*\).*/\1/p' "$work/load.json"); do
+    [ "$images" -lt 19 ] || fail "an epoch of 0.01 s has all images"
+done
+grep -q '"measure": 0.01' "$work/load.json" || fail "the report has no --measure"
 # what is measured doesn't change what comes out
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --scaling 1,2
 digest=$(sed -n 's/^digest //p' "$work/out")
@@ -155,7 +169,7 @@ for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--resize 80" "
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "bench $wrong: $(cat "$work/err")"
 done
-for wrong in "--epochs 2" --cold --digest "--scaling 1" "--name x" "--image-size 32" --val --gray "--dtype float32" "--batch 3" \
+for wrong in "--epochs 2" "--measure 2" --cold --digest "--scaling 1" "--name x" "--image-size 32" --val --gray "--dtype float32" "--batch 3" \
     "--seed 2" "--cache 1M" "--on-bad stop" "--depth 4" --whole "--rank 0"; do
     expect 2 dl2-load check "$work/flowers" $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "check $wrong: $(cat "$work/err")"
