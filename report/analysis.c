@@ -3,9 +3,9 @@
 
 #include "common/memory.h"
 #include "common/stats.h"
+#include "report/sentence.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -403,25 +403,6 @@ static int compare_with_original(const struct dl2_study *study, struct stretch r
 
 /* ---- Sentences */
 
-struct writer {
-    char *text;
-    size_t size, used;
-};
-
-static void say(struct writer *writer, const char *format, ...) DL2_PRINTF(2, 3);
-static void say(struct writer *writer, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const int length =
-        vsnprintf(writer->text + writer->used, writer->size - writer->used, format, arguments);
-    va_end(arguments);
-    if (length > 0)
-        writer->used += (size_t)length < writer->size - writer->used
-                            ? (size_t)length
-                            : writer->size - writer->used - 1;
-}
-
 /* A number of points with its sign; the minus is a real one. */
 static const char *signed_points(char out[32], double points)
 {
@@ -430,52 +411,54 @@ static const char *signed_points(char out[32], double points)
     return out;
 }
 
-static const char *count_points(char out[32], double points)
+const char *dl2_count_points(char out[32], double points)
 {
     snprintf(out, 32, "%g point%s", points, points == 1 ? "" : "s");
     return out;
 }
 
-static void say_interval(struct writer *writer, double difference, double half)
+static void say_interval(struct dl2_sentence *writer, double difference, double half)
 {
     char low[32], high[32];
-    say(writer, "%s to %s", signed_points(low, difference - half),
-        signed_points(high, difference + half));
+    dl2_say(writer, "%s to %s", signed_points(low, difference - half),
+            signed_points(high, difference + half));
 }
 
-static void say_difference(struct writer *writer, const struct dl2_comparison *comparison)
+static void say_difference(struct dl2_sentence *writer, const struct dl2_comparison *comparison)
 {
     char mean[32];
-    say(writer, "top-1 differs by %s points", signed_points(mean, comparison->difference));
+    dl2_say(writer, "top-1 differs by %s points", signed_points(mean, comparison->difference));
     if (!isfinite(comparison->half)) {
-        say(writer, " (a single pair of trainings, so no interval)");
+        dl2_say(writer, " (a single pair of trainings, so no interval)");
         return;
     }
-    say(writer, " (95%% interval ");
+    dl2_say(writer, " (95%% interval ");
     say_interval(writer, comparison->difference, comparison->half);
-    say(writer, " by the chance of training");
+    dl2_say(writer, " by the chance of training");
     if (comparison->images) {
-        say(writer, ", ");
+        dl2_say(writer, ", ");
         say_interval(writer, comparison->difference, comparison->half_both);
-        say(writer, " with the choice of images");
+        dl2_say(writer, " with the choice of images");
     } else {
-        say(writer, " alone");
+        dl2_say(writer, " alone");
     }
-    say(writer, ")");
+    dl2_say(writer, ")");
 }
 
 /* Why a variant is not claimed though its own interval is within. */
-static void say_what_blocks(struct writer *writer, const struct dl2_study *study,
+static void say_what_blocks(struct dl2_sentence *writer, const struct dl2_study *study,
                             const struct dl2_analysis *analysis, size_t v)
 {
     const struct dl2_comparison *comparison = &analysis->comparisons[v];
     if (comparison->difference - dl2_comparison_half(comparison) < -analysis->question.tolerance)
         return;
     if (comparison->blocker != v)
-        say(writer, " Its own interval is within; %s, a larger file of its codec, is not certain.",
-            study->variants[comparison->blocker].name);
+        dl2_say(writer,
+                " Its own interval is within; %s, a larger file of its codec, is not certain.",
+                study->variants[comparison->blocker].name);
     else
-        say(writer, " Its own interval is within, but not by enough for one of several claims.");
+        dl2_say(writer,
+                " Its own interval is within, but not by enough for one of several claims.");
 }
 
 /* To two digits. */
@@ -486,13 +469,14 @@ static double round_up(double count)
 }
 
 /* How many seeds would show it with a probability of 80%, if what was measured holds. */
-static void say_what_would_tell(struct writer *writer, const struct dl2_analysis *analysis,
+static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_analysis *analysis,
                                 const struct dl2_comparison *comparison)
 {
     const bool pooled = analysis->pooled;
     if (!comparison->pairs || !(comparison->training.freedom > 0)) {
-        say(writer, analysis->seeds < 2 ? " Train from several seeds to tell chance from effect."
-                                        : " The interval is wide: more seeds would narrow it.");
+        dl2_say(writer, analysis->seeds < 2
+                            ? " Train from several seeds to tell chance from effect."
+                            : " The interval is wide: more seeds would narrow it.");
         return;
     }
     const struct dl2_prospect prospect = {
@@ -510,128 +494,113 @@ static void say_what_would_tell(struct writer *writer, const struct dl2_analysis
     const double images = (double)comparison->images * prospect.image_variance * quantiles *
                           quantiles / (prospect.margin * prospect.margin);
     if (needed > comparison->pairs)
-        say(writer,
-            " About %zu seeds would show it with a probability of 80%%, if what was "
-            "measured holds.",
-            needed);
+        dl2_say(writer,
+                " About %zu seeds would show it with a probability of 80%%, if what was "
+                "measured holds.",
+                needed);
     else if (images > (double)comparison->images)
-        say(writer,
+        dl2_say(
+            writer,
             " Seeds alone can't tell: with a probability of 80%%, about %.0f validation images or "
             "more would show it, if what was measured holds.",
             round_up(images));
     else
-        say(writer, " The interval is wide: more seeds would narrow it.");
+        dl2_say(writer, " The interval is wide: more seeds would narrow it.");
 }
 
-struct criterion {
-    const char *adjective; /* "smallest" */
-    bool bytes;            /* else the loader's speed */
-};
-
-static double merit(const struct dl2_study *study, const struct criterion *criterion, size_t v)
+static void say_gain(struct dl2_sentence *writer, const struct dl2_study_variant *variant)
 {
-    return criterion->bytes ? -study->variants[v].bytes : study->variants[v].load_rate;
+    dl2_say(writer, "%.3g%% of the original's bytes (%.3g times smaller)", 100 * variant->ratio,
+            1 / variant->ratio);
 }
 
-static void say_gain(struct writer *writer, const struct dl2_study *study,
-                     const struct criterion *criterion, size_t v)
+static bool is_smaller(const struct dl2_study *study, size_t v, size_t than)
 {
-    const struct dl2_study_variant *raw = &study->variants[dl2_study_find(study, "raw")];
-    if (criterion->bytes)
-        say(writer, "%.3g%% of the original's bytes (%.3g times smaller)",
-            100 * study->variants[v].ratio, 1 / study->variants[v].ratio);
-    else
-        say(writer, "%.0f images a second and core (%.3g times the original's)",
-            study->variants[v].load_rate, study->variants[v].load_rate / raw->load_rate);
+    return study->variants[v].bytes < study->variants[than].bytes;
 }
 
-static size_t best_variant(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                           const struct criterion *criterion, size_t raw, enum dl2_verdict verdict)
+/* The smallest of those with that verdict; of none, variant_count. */
+static size_t smallest_variant(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                               size_t raw, enum dl2_verdict verdict)
 {
     size_t found = study->variant_count;
-    for (size_t v = 0; v < study->variant_count; v++) {
-        if (v == raw || analysis->comparisons[v].verdict != verdict)
-            continue;
-        const double own = merit(study, criterion, v);
-        if (!(own > merit(study, criterion, raw))) /* no gain, or unknown */
-            continue;
-        if (found == study->variant_count || own > merit(study, criterion, found))
+    for (size_t v = 0; v < study->variant_count; v++)
+        if (v != raw && analysis->comparisons[v].verdict == verdict && is_smaller(study, v, raw) &&
+            (found == study->variant_count || is_smaller(study, v, found)))
             found = v;
-    }
     return found;
 }
 
+/* Why there is nothing to recommend. */
+static void say_none(struct dl2_sentence *writer, const struct dl2_study *study,
+                     const struct dl2_analysis *analysis, size_t raw, const char *points)
+{
+    size_t gains = 0, judged = 0, beyond = 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const enum dl2_verdict verdict = analysis->comparisons[v].verdict;
+        if (v == raw || !is_smaller(study, v, raw))
+            continue;
+        gains++;
+        judged += verdict != DL2_VERDICT_NONE;
+        beyond += verdict == DL2_VERDICT_BEYOND;
+    }
+    if (gains == 0)
+        dl2_say(writer, "No variant is smaller than the original.");
+    else if (judged == 0)
+        dl2_say(writer, "No variant that is smaller than the original was trained on.");
+    else
+        dl2_say(writer, "Every variant that is smaller %s more than %s: keep the original%s.",
+                beyond == judged ? "loses" : "was measured to lose", points,
+                beyond == judged ? "" : ", or train from more seeds to be sure");
+}
+
 static void write_advice(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                         const struct criterion *criterion, struct dl2_advice *advice)
+                         struct dl2_advice *advice)
 {
     const size_t none = study->variant_count, raw = dl2_study_find(study, "raw");
-    struct writer writer = {advice->text, sizeof advice->text, 0};
-    advice->text[0] = '\0';
+    struct dl2_sentence writer = {advice->text, sizeof advice->text, 0};
+    advice->text[0] = advice->gain[0] = '\0';
     advice->sure = advice->likely = none;
     if (raw == none || analysis->comparisons[raw].top1.count == 0) {
-        say(&writer, "The original was not trained on, so nothing can be said of accuracy.");
+        dl2_say(&writer, "The original was not trained on, so nothing can be said of accuracy.");
         return;
     }
-    if (isnan(merit(study, criterion, raw))) {
-        say(&writer, criterion->bytes ? "The sizes are not known."
-                                      : "The input pipeline's speed was not measured.");
+    if (isnan(study->variants[raw].bytes)) {
+        dl2_say(&writer, "The sizes are not known.");
         return;
     }
     char points[32];
-    count_points(points, analysis->question.tolerance);
-    advice->sure = best_variant(study, analysis, criterion, raw, DL2_VERDICT_WITHIN);
-    advice->likely = best_variant(study, analysis, criterion, raw, DL2_VERDICT_LIKELY);
+    dl2_count_points(points, analysis->question.tolerance);
+    advice->sure = smallest_variant(study, analysis, raw, DL2_VERDICT_WITHIN);
+    advice->likely = smallest_variant(study, analysis, raw, DL2_VERDICT_LIKELY);
     if (advice->sure < none && advice->likely < none &&
-        merit(study, criterion, advice->likely) <= merit(study, criterion, advice->sure))
+        !is_smaller(study, advice->likely, advice->sure))
         advice->likely = none;
-
-    if (advice->sure < none) {
-        say(&writer,
-            "%s is the %s variant within %s of the original: ", study->variants[advice->sure].name,
-            criterion->adjective, points);
-        say_gain(&writer, study, criterion, advice->sure);
-        say(&writer, "; ");
-        say_difference(&writer, &analysis->comparisons[advice->sure]);
-        say(&writer, ".");
-        if (advice->likely < none) {
-            say(&writer, " %s could be within, too: ", study->variants[advice->likely].name);
-            say_gain(&writer, study, criterion, advice->likely);
-            say(&writer, "; ");
-            say_difference(&writer, &analysis->comparisons[advice->likely]);
-            say(&writer, ".");
-        }
-    } else if (advice->likely < none) {
-        say(&writer,
-            "No %s variant is within %s of the original for certain. "
-            "%s is the %s that could be: ",
-            criterion->bytes ? "smaller" : "faster", points, study->variants[advice->likely].name,
-            criterion->adjective);
-        say_gain(&writer, study, criterion, advice->likely);
-        say(&writer, "; ");
-        say_difference(&writer, &analysis->comparisons[advice->likely]);
-        say(&writer, ".");
-    } else {
-        size_t gains = 0, judged = 0, beyond = 0;
-        for (size_t v = 0; v < none; v++) {
-            const enum dl2_verdict verdict = analysis->comparisons[v].verdict;
-            if (v == raw || !(merit(study, criterion, v) > merit(study, criterion, raw)))
-                continue;
-            gains++;
-            judged += verdict != DL2_VERDICT_NONE;
-            beyond += verdict == DL2_VERDICT_BEYOND;
-        }
-        if (gains == 0)
-            say(&writer, "No variant is %s than the original.",
-                criterion->bytes ? "smaller" : "faster to load");
-        else if (judged == 0)
-            say(&writer, "No variant that is %s than the original was trained on.",
-                criterion->bytes ? "smaller" : "faster to load");
-        else
-            say(&writer, "Every variant that is %s %s more than %s: keep the original%s.",
-                criterion->bytes ? "smaller" : "faster to load",
-                beyond == judged ? "loses" : "was measured to lose", points,
-                beyond == judged ? "" : ", or train from more seeds to be sure");
+    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    if (pick == none) {
+        say_none(&writer, study, analysis, raw, points);
         return;
+    }
+    snprintf(advice->gain, sizeof advice->gain, "%.3g times smaller",
+             1 / study->variants[pick].ratio);
+    if (advice->sure < none)
+        dl2_say(&writer, "%s is the smallest variant within %s of the original: ",
+                study->variants[pick].name, points);
+    else
+        dl2_say(&writer,
+                "No smaller variant is within %s of the original for certain. %s is the smallest "
+                "that could be: ",
+                points, study->variants[pick].name);
+    say_gain(&writer, &study->variants[pick]);
+    dl2_say(&writer, "; ");
+    say_difference(&writer, &analysis->comparisons[pick]);
+    dl2_say(&writer, ".");
+    if (advice->sure < none && advice->likely < none) {
+        dl2_say(&writer, " %s could be within, too: ", study->variants[advice->likely].name);
+        say_gain(&writer, &study->variants[advice->likely]);
+        dl2_say(&writer, "; ");
+        say_difference(&writer, &analysis->comparisons[advice->likely]);
+        dl2_say(&writer, ".");
     }
     if (advice->likely < none) {
         say_what_blocks(&writer, study, analysis, advice->likely);
@@ -658,22 +627,11 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
         comparison->blocker = v;
         comparison->top1 = estimate(own, 100, offsetof(struct dl2_study_run, top1), scratch);
         comparison->top5 = estimate(own, 100, offsetof(struct dl2_study_run, top5), scratch);
-        comparison->train_rate =
-            estimate(own, 1, offsetof(struct dl2_study_run, train_rate), scratch);
-        comparison->stall = estimate(own, 100, offsetof(struct dl2_study_run, stall), scratch);
-        comparison->joules = estimate(own, 1, offsetof(struct dl2_study_run, joules), scratch);
-        for (size_t i = 0; i < own.count; i++) {
-            const unsigned trainers = own.runs[i].trainers;
-            comparison->shared |= dl2_study_run_shared(&own.runs[i]);
-            analysis->trainers = trainers > analysis->trainers ? trainers : analysis->trainers;
-        }
-        analysis->shared |= comparison->shared;
     }
     const int status = compare_with_original(study, raw, analysis, scratch, error);
     free(scratch);
     DL2_TRY(status);
-    write_advice(study, analysis, &(struct criterion){"smallest", true}, &analysis->smallest);
-    write_advice(study, analysis, &(struct criterion){"fastest", false}, &analysis->fastest);
+    write_advice(study, analysis, &analysis->smallest);
     return DL2_OK;
 }
 

@@ -47,10 +47,6 @@ struct dl2_question {
 
 struct dl2_comparison {             /* one variant, one network */
     struct dl2_estimate top1, top5; /* percent */
-    struct dl2_estimate train_rate; /* images a second */
-    struct dl2_estimate stall;      /* percent of the time */
-    bool shared;                    /* others shared the machine meanwhile, or that is not known */
-    struct dl2_estimate joules;     /* an image */
     double difference;              /* to the original, points; NAN where it can't be told */
     size_t pairs;                   /* seeds that both were trained from */
     struct dl2_spread training;     /* of the difference, by the chance of training; points */
@@ -69,6 +65,7 @@ struct dl2_comparison {             /* one variant, one network */
 struct dl2_advice {
     size_t sure;     /* the best that is within */
     size_t likely;   /* the best that could be, where it beats the sure one */
+    char gain[96];   /* "13.9 times smaller"; "" where there is none */
     char text[1024]; /* in whole sentences */
 };
 
@@ -76,17 +73,18 @@ struct dl2_analysis { /* one network */
     const char *arch;
     struct dl2_question question;
     struct dl2_comparison *comparisons; /* [variant_count] */
-    unsigned trainers;      /* most trainings at a time on a machine; 0: of none is that known */
-    bool shared;            /* any comparison is */
-    struct dl2_noise noise; /* of a training, points, from all variants together */
-    bool pooled;            /* the comparisons use it; else each has its own */
-    size_t codecs;          /* that share the probability of a wrong claim */
-    size_t seeds;           /* of the original */
-    struct dl2_advice smallest, fastest; /* by bytes; by images a second and core of the loader */
+    struct dl2_noise noise;             /* of a training, points, from all variants together */
+    bool pooled;                        /* the comparisons use it; else each has its own */
+    size_t codecs;                      /* that share the probability of a wrong claim */
+    size_t seeds;                       /* of the original */
+    struct dl2_advice smallest;
 };
 
 /* Mean and 95% interval of a list, which is sorted in place. */
 struct dl2_estimate dl2_estimate_mean(double *values, size_t count);
+
+/* "1 point", "1.5 points". */
+const char *dl2_count_points(char out[32], double points);
 
 /* The half-width that verdicts go by: with the choice of images where that is known. */
 double dl2_comparison_half(const struct dl2_comparison *comparison);

@@ -297,12 +297,6 @@ static int visit_loaded(struct walk *walk, const char *path, const char *file,
     return add_failures(study, "load", name, json_object_get(loaded, "bad"), "path", NULL, error);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The most trainings that shared the machine in any part of a run; 0: not recorded. */
 static unsigned most_trainers(const json_t *report)
 {
@@ -323,25 +317,19 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
 {
     json_t *epochs = json_object_get(run->report, "epochs"), *epoch;
     const size_t count = json_array_size(epochs);
-    double *const medians[] = {&run->train_rate, &run->stall, &run->joules};
-    static const char *const names[] = {"images_per_second", "data_stall", "joules_per_image"};
     const json_t *final = json_array_get(json_object_get(run->report, "final"), 0);
     run->train_images = dl2_json_get_real(run->report, "train_images", NAN);
     run->val_images =
         dl2_json_get_real(final, "images", dl2_json_get_real(run->report, "val_images", NAN));
     run->top1 = dl2_json_get_real(final, "top1", NAN);
     run->top5 = dl2_json_get_real(final, "top5", NAN);
-    run->train_rate = run->stall = run->joules = NAN;
     run->trainers = most_trainers(run->report);
     run->epochs = count;
     if (!count)
         return DL2_OK;
     run->val_top1 = dl2_calloc(count, sizeof *run->val_top1);
-    double *values = dl2_calloc(count, sizeof *values);
-    if (!run->val_top1 || !values) {
-        free(values);
+    if (!run->val_top1)
         return dl2_error_memory(error, "%zu epochs", count);
-    }
     size_t i;
     json_array_foreach(epochs, i, epoch)
     {
@@ -349,20 +337,6 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
             dl2_json_get_real(json_array_get(json_object_get(epoch, "val"), 0), "top1", NAN);
         run->seconds += dl2_json_get_real(epoch, "seconds", 0);
     }
-    for (size_t k = 0; k < sizeof medians / sizeof *medians; k++) {
-        size_t known = 0;
-        for (i = count > 1; i < count; i++) {
-            const double value = dl2_json_get_real(json_array_get(epochs, i), names[k], NAN);
-            if (value >= 0 && isfinite(value))
-                values[known++] = value;
-        }
-        qsort(values, known, sizeof *values, compare_numbers);
-        if (known)
-            *medians[k] = (values[(known - 1) / 2] + values[known / 2]) / 2;
-    }
-    if (dl2_study_run_shared(run)) /* the card's energy is of all that ran on it */
-        run->joules = NAN;
-    free(values);
     return DL2_OK;
 }
 
@@ -993,6 +967,80 @@ static int compare_loading(struct dl2_study *study, struct dl2_error *error)
     return status;
 }
 
+/* ---- Rounds */
+
+/* The settings that must be equal in measurements of speed that are compared. A new reference. */
+static json_t *conditions_of_round(const struct dl2_round *round)
+{
+    static const char *const own[] = {"data", "val", "images", "seed", "name", "out", "checkpoint"};
+    static const char *const machine[] = {"cpu", "cores"};
+    if (!round->network)
+        return conditions_of(round->report);
+    const json_t *arguments = json_object_get(round->report, "arguments");
+    json_t *conditions = json_is_object(arguments) ? json_copy((json_t *)arguments) : json_object();
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        json_object_del(conditions, own[i]);
+    for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
+        json_t *value = json_object_get(json_object_get(round->report, "machine"), machine[i]);
+        if (value)
+            json_object_set(conditions, machine[i], value);
+    }
+    return conditions;
+}
+
+/* The original's first measurement of the same kind, or NULL. */
+static const struct dl2_round *round_of_original(const struct dl2_rounds *rounds,
+                                                 const char *network)
+{
+    for (size_t i = 0; i < rounds->count; i++) {
+        const struct dl2_round *round = &rounds->items[i];
+        if (strcmp(round->variant, "raw") == 0 && !round->network == !network &&
+            (!network || strcmp(round->network, network) == 0))
+            return round;
+    }
+    return NULL;
+}
+
+/* Leaves out measurements of variants that are not wanted, and those that were not made as the
+ * original's. */
+static int compare_rounds(struct dl2_study *study, const struct dl2_study_selection *selection,
+                          struct dl2_error *error)
+{
+    for (size_t i = study->rounds.count; i-- > 0;) {
+        const struct dl2_round *round = &study->rounds.items[i];
+        const struct dl2_round *original = round_of_original(&study->rounds, round->network);
+        char text[1024] = "";
+        bool wanted;
+        DL2_TRY(is_wanted(study, selection, round->variant, &wanted, error));
+        if (wanted && original && original != round) {
+            json_t *own = conditions_of_round(round), *its = conditions_of_round(original);
+            describe_difference(own, its, text, sizeof text);
+            json_decref(own);
+            json_decref(its);
+        }
+        if (text[0])
+            DL2_TRY(leave_out(
+                study, error,
+                "the speed of %s on %s, round %u: not measured as the original's was, "
+                "%s",
+                round->network ? round->network : "loading", round->variant, round->number, text));
+        if (!wanted || text[0])
+            dl2_rounds_drop(&study->rounds, i);
+    }
+    return DL2_OK;
+}
+
+static int collect_rounds(const char *folder, const struct dl2_study_selection *selection,
+                          struct dl2_study *study, struct dl2_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/throughput", folder);
+    DL2_TRY(dl2_rounds_read(path, &study->rounds, error));
+    for (size_t i = 0; i < study->rounds.broken_count; i++)
+        DL2_TRY(add_text(&study->broken, &study->broken_count, study->rounds.broken[i], error));
+    return compare_rounds(study, selection, error);
+}
+
 int dl2_study_collect(const char *folder, const struct dl2_study_selection *selection,
                       struct dl2_study *study, struct dl2_error *error)
 {
@@ -1041,7 +1089,8 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(collect_predictions(study, a, error));
     DL2_TRY(collect_evaluations(study, error));
-    return compare_loading(study, error);
+    DL2_TRY(compare_loading(study, error));
+    return collect_rounds(folder, selection, study, error);
 }
 
 int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
@@ -1081,6 +1130,7 @@ void dl2_study_free(struct dl2_study *study)
     free(study->variants);
     free(study->runs);
     free(study->failures);
+    dl2_rounds_free(&study->rounds);
     free_texts(study->archs, study->arch_count);
     free_texts(study->broken, study->broken_count);
     free_texts(study->unfinished, study->unfinished_count);

@@ -8,7 +8,9 @@
 #include "report/collect.h"
 #include "report/page.h"
 #include "report/plot.h"
+#include "report/speed.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +18,10 @@
 static struct {
     const char *output, *title, *command, *gnuplot, *variants, *trainings;
     struct dl2_question question;
+    double accuracy;
     bool decide;
-} arguments = {.output = "report.html", .gnuplot = "gnuplot", .question.tolerance = 1};
+} arguments = {
+    .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = 1, .accuracy = NAN};
 
 #define AT(member) offsetof(__typeof__(arguments), member)
 
@@ -47,6 +51,9 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
      "Percentage points of top-1 accuracy that a recommended variant may lose",
      AT(question.tolerance), .max = 100},
+    {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
+     "Top-1 accuracy to which the time of training is compared", AT(accuracy), .max = 100,
+     .unset = "the original's final one less the tolerance"},
     {DL2_OPTION_PARSE, "looks", 0, "LIST",
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
@@ -126,7 +133,8 @@ static int write_page(const struct dl2_page *page, struct dl2_error *error)
     return status;
 }
 
-static void print_answer(const struct dl2_study *study, const struct dl2_analysis *analyses)
+static void print_answer(const struct dl2_study *study, const struct dl2_analysis *analyses,
+                         const struct dl2_speeds *speeds)
 {
     if (study->arch_count == 0)
         puts("Nothing was trained yet: the report is of size and image quality alone.");
@@ -134,9 +142,11 @@ static void print_answer(const struct dl2_study *study, const struct dl2_analysi
         if (study->arch_count > 1)
             printf("%s:\n", DL2_SHOWN(study->archs[a]));
         printf("%s\n", DL2_SHOWN(analyses[a].smallest.text));
-        if (analyses[a].fastest.sure < study->variant_count ||
-            analyses[a].fastest.likely < study->variant_count)
-            printf("%s\n", DL2_SHOWN(analyses[a].fastest.text));
+        for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
+            const struct dl2_advice *advice = &speeds[a].fastest[kind];
+            if (advice->sure < study->variant_count || advice->likely < study->variant_count)
+                printf("%s\n", DL2_SHOWN(advice->text));
+        }
     }
 }
 
@@ -213,8 +223,8 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
 
 /* Draws the plots and writes the page around them. */
 static int draw_page(const char *folder, const struct dl2_study *study,
-                     const struct dl2_analysis *analyses, const struct dl2_conditions *conditions,
-                     struct dl2_error *error)
+                     const struct dl2_analysis *analyses, const struct dl2_speeds *speeds,
+                     const struct dl2_conditions *conditions, struct dl2_error *error)
 {
     char *plots_path = plots_folder(arguments.output), *name = strdup(folder);
     int status = DL2_OK;
@@ -234,6 +244,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .command = arguments.command,
                                       .study = study,
                                       .analyses = analyses,
+                                      .speeds = speeds,
                                       .conditions = *conditions,
                                       .plotter = &plotter,
                                       .tolerance = arguments.question.tolerance};
@@ -252,20 +263,27 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     struct dl2_conditions conditions;
     int status = collect(folder, study, &conditions, error);
     struct dl2_analysis *analyses = calloc(study->arch_count + 1, sizeof *analyses);
-    if (status == DL2_OK && !analyses)
+    struct dl2_speeds *speeds = calloc(study->arch_count + 1, sizeof *speeds);
+    if (status == DL2_OK && (!analyses || !speeds))
         status = dl2_error_memory(error, "the report");
-    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
+    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++) {
         status = dl2_analyse(study, study->archs[a], &arguments.question, &analyses[a], error);
+        if (status == DL2_OK)
+            status = dl2_speeds_analyse(study, &analyses[a], arguments.accuracy, &speeds[a], error);
+    }
     if (status == DL2_OK && arguments.decide) {
         print_decisions(study, analyses);
     } else if (status == DL2_OK) {
-        status = draw_page(folder, study, analyses, &conditions, error);
+        status = draw_page(folder, study, analyses, speeds, &conditions, error);
         if (status == DL2_OK && !quiet)
-            print_answer(study, analyses);
+            print_answer(study, analyses, speeds);
     }
-    for (size_t a = 0; analyses && a < study->arch_count; a++)
+    for (size_t a = 0; analyses && speeds && a < study->arch_count; a++) {
         dl2_analysis_free(&analyses[a]);
+        dl2_speeds_free(&speeds[a]);
+    }
     free(analyses);
+    free(speeds);
     dl2_conditions_free(&conditions);
     return status;
 }

@@ -15,6 +15,7 @@ libreport_la_SOURCES = \
 	report/parts.c report/parts.h \
 	report/plot.c report/plot.h \
 	report/prediction_table.c report/prediction_table.h \
+	report/rounds.c report/rounds.h \
 	report/sections.h \
 	report/section_accuracy.c \
 	report/section_answer.c \
@@ -33,6 +34,8 @@ libreport_la_SOURCES = \
 	report/section_timelines.c \
 	report/section_training.c \
 	report/section_variants.c \
+	report/sentence.h \
+	report/speed.c report/speed.h \
 	report/study.c report/study.h
 libreport_la_LIBADD = libcommon.la
 

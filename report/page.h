@@ -7,6 +7,7 @@
 #include "report/conditions.h"
 #include "report/html.h"
 #include "report/plot.h"
+#include "report/speed.h"
 
 struct dl2_page {
     const char *title;   /* what was studied */
@@ -14,6 +15,7 @@ struct dl2_page {
     const char *command; /* what makes the study again, or NULL */
     const struct dl2_study *study;
     const struct dl2_analysis *analyses; /* one a network */
+    const struct dl2_speeds *speeds;     /* one a network */
     struct dl2_conditions conditions;    /* borrowed */
     struct dl2_plotter *plotter;         /* NULL: the page has no plots */
     double tolerance;                    /* points */

@@ -51,16 +51,24 @@ const char *dl2_part_signed(double value, char out[32])
     return out;
 }
 
-void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits,
-                            bool shared)
+void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
 {
     char text[32];
     dl2_html_markup(html, "<td>");
     dl2_html_text(html, dl2_part_fixed(estimate->mean, digits, text));
     if (isfinite(estimate->half) && isfinite(estimate->mean))
         dl2_html_element(html, "small", " ± %s", dl2_part_fixed(estimate->half, digits, text));
-    if (shared)
-        dl2_html_element(html, "small", " shared");
+    dl2_html_markup(html, "</td>");
+}
+
+void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio)
+{
+    char text[32];
+    dl2_html_markup(html, "<td>");
+    dl2_html_text(html, dl2_part_fixed(ratio->ratio, 2, text));
+    if (isfinite(ratio->ratio) && ratio->spread.freedom > 0)
+        dl2_html_element(html, "small", " (%.2f to %.2f)", dl2_ratio_low(ratio),
+                         dl2_ratio_high(ratio));
     dl2_html_markup(html, "</td>");
 }
 

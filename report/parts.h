@@ -17,10 +17,10 @@ const char *dl2_part_variant(const struct dl2_study_variant *variant);
 
 /* A <td> with a number. */
 void dl2_part_cell(struct dl2_html *html, double value, int digits);
-/* A <td> with a mean and half its interval; `shared` marks what neighbours on the machine changed.
- */
-void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits,
-                            bool shared);
+/* A <td> with a mean and half its interval. */
+void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
+/* A <td> with a ratio and its interval. */
+void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio);
 
 /* A <td> with a difference to the original, the interval that its verdict goes by, and the verdict;
  * empty where there is none. */

@@ -20,18 +20,15 @@ void dl2_section_accuracy(const struct dl2_page *page, struct dl2_html *html)
     if (!values && html->status == DL2_OK)
         html->status = dl2_error_memory(html->error, "%zu variants", study->variant_count);
     for (size_t arch = 0; values && arch < study->arch_count; arch++) {
-        const struct dl2_analysis *analysis = &page->analyses[arch];
+        const struct dl2_speeds *speeds = &page->speeds[arch];
         for (size_t v = 0; v < study->variant_count; v++)
-            values[v] = study->variants[v].load_rate;
+            values[v] = speeds->variants[v].load_rate.mean;
         dl2_accuracy_plot(
             &figures, arch,
             &(struct dl2_accuracy_axis){"load", "Top-1 accuracy against the input pipeline's speed",
                                         "input pipeline, images a second and core", values, false});
-        /* Rates of trainings that shared a machine are no measure of the variants. */
-        if (analysis->shared)
-            continue;
         for (size_t v = 0; v < study->variant_count; v++)
-            values[v] = analysis->comparisons[v].train_rate.mean;
+            values[v] = speeds->variants[v].train_rate.mean;
         dl2_accuracy_plot(&figures, arch,
                           &(struct dl2_accuracy_axis){"train",
                                                       "Top-1 accuracy against training speed",

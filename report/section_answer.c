@@ -5,11 +5,12 @@
 #include "report/sections.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static void write_advice(struct dl2_html *html, const struct dl2_page *page,
                          const struct dl2_analysis *analysis, const char *kicker,
-                         const struct dl2_advice *advice, bool bytes)
+                         const struct dl2_advice *advice)
 {
     const struct dl2_study *study = page->study;
     const size_t none = study->variant_count;
@@ -24,14 +25,8 @@ static void write_advice(struct dl2_html *html, const struct dl2_page *page,
                          advice->sure < none ? "within tolerance" : "could be within tolerance");
     dl2_html_markup(html, "</div>");
     if (pick < none) {
-        const struct dl2_study_variant *variant = &study->variants[pick];
-        dl2_html_element(html, "div class='name'", "%s", variant->name);
-        if (bytes)
-            dl2_html_element(html, "div class='gain'", "%.3g times smaller", 1 / variant->ratio);
-        else
-            dl2_html_element(html, "div class='gain'", "%.3g times faster to load",
-                             variant->load_rate /
-                                 study->variants[dl2_study_find(study, "raw")].load_rate);
+        dl2_html_element(html, "div class='name'", "%s", study->variants[pick].name);
+        dl2_html_element(html, "div class='gain'", "%s", advice->gain);
     } else {
         dl2_html_element(html, "div class='name'", "none");
     }
@@ -246,9 +241,16 @@ void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
     write_first_screen(html, page);
     dl2_html_markup(html, "<div class='cards'>\n");
     for (size_t a = 0; a < study->arch_count; a++) {
-        write_advice(html, page, &page->analyses[a], "Smallest", &page->analyses[a].smallest, true);
-        write_advice(html, page, &page->analyses[a], "Fastest to load", &page->analyses[a].fastest,
-                     false);
+        const struct dl2_speeds *speeds = &page->speeds[a];
+        char accuracy[64];
+        snprintf(accuracy, sizeof accuracy, "Fastest to %.1f%% top-1", speeds->accuracy);
+        const char *const kickers[] = {[DL2_SPEED_LOAD] = "Fastest to load",
+                                       [DL2_SPEED_TRAIN] = "Fastest to train on",
+                                       [DL2_SPEED_ACCURACY] = accuracy};
+        write_advice(html, page, &page->analyses[a], "Smallest", &page->analyses[a].smallest);
+        for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
+            if (kind == DL2_SPEED_LOAD || speeds->rounds) /* else training was not measured */
+                write_advice(html, page, &page->analyses[a], kickers[kind], &speeds->fastest[kind]);
     }
     dl2_html_markup(html, "</div>\n");
     dl2_html_markup(html, "<details><summary>How this was decided</summary><p class='note'>");

@@ -1,75 +1,95 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Images a second, waiting and energy by variant. */
+/* How fast variants load and train, each measured alone: rates, waiting, energy, time to an
+ * accuracy. */
 #include "report/parts.h"
 #include "report/sections.h"
 
 #include <math.h>
 #include <string.h>
 
-static void write_shared(struct dl2_html *html, const struct dl2_page *page)
+/* Whether any variant has the figure at offset `field` of struct dl2_speed, an estimate. */
+static bool any_known(const struct dl2_page *page, size_t field)
 {
-    unsigned trainers = 0;
     for (size_t a = 0; a < page->study->arch_count; a++)
-        if (page->analyses[a].trainers > trainers)
-            trainers = page->analyses[a].trainers;
-    dl2_html_markup(html, "<p class='warning'>");
-    if (trainers > 1)
-        dl2_html_format(html,
-                        "“Shared”: up to %u trainings ran on the machine at a time. Each had a "
-                        "part of it, which its neighbours made larger or smaller,",
-                        trainers);
-    else
-        dl2_html_format(html, "“Shared”: these trainings did not record whether others ran on the "
-                              "machine at the same time. If so, each had a part of it,");
+        for (size_t v = 0; v < page->study->variant_count; v++) {
+            const char *speed = (const char *)&page->speeds[a].variants[v];
+            if (((const struct dl2_estimate *)(speed + field))->count)
+                return true;
+        }
+    return false;
+}
+
+static void write_row(struct dl2_html *html, const struct dl2_page *page, size_t a, size_t v,
+                      bool energy)
+{
+    const struct dl2_study *study = page->study;
+    const struct dl2_speed *speed = &page->speeds[a].variants[v];
+    const bool raw = strcmp(study->variants[v].name, "raw") == 0;
+    char text[32];
+    dl2_html_markup(html, "<tr>");
+    dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&study->variants[v]));
+    dl2_html_element(html, "td class='l'", "%s", study->archs[a]);
+    dl2_part_estimate_cell(html, &speed->load_rate, 0);
+    dl2_part_estimate_cell(html, &speed->train_rate, 0);
+    dl2_part_estimate_cell(html, &speed->stall, 1);
+    if (energy)
+        dl2_part_estimate_cell(html, &speed->joules, 3);
+    dl2_part_cell(html, speed->epochs, 1);
+    dl2_html_element(html, "td", "%s",
+                     isfinite(speed->seconds) ? dl2_speed_duration(speed->seconds, text) : "–");
+    for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
+        if (raw)
+            dl2_html_markup(html, "<td>1</td>");
+        else
+            dl2_part_ratio_cell(html, &speed->ratio[kind]);
+    dl2_html_markup(html, "</tr>\n");
+}
+
+static void write_note(struct dl2_html *html, const struct dl2_page *page, bool energy)
+{
+    const struct dl2_speeds *first = &page->speeds[0];
     dl2_html_format(html,
-                    " so these rates are no measure of a variant, and variants are not ranked by "
-                    "them. A card's energy and use would be those of all trainings on it, and are "
-                    "left out. “Fastest to load” is judged by the input pipeline, which was "
-                    "measured alone.");
-    dl2_html_markup(html, "</p>\n");
+                    "Each figure was measured with the machine to itself, in %zu round%s of all "
+                    "variants in turn, not taken from the trainings above. Rates are means with "
+                    "95%% intervals. “Times as fast” is against the original, round by round. Time "
+                    "to an accuracy is the epochs that the mean accuracy over seeds takes to reach "
+                    "it, straight lines between validations, at the measured rate; validation is "
+                    "not in it. Its interval counts seeds and rounds. The accuracy",
+                    first->rounds, first->rounds == 1 ? "" : "s");
+    for (size_t a = 0; a < page->study->arch_count; a++)
+        dl2_html_format(html, "%s%s%s is %.1f%% top-1", a ? ", " : "",
+                        page->study->arch_count > 1 ? " of " : "",
+                        page->study->arch_count > 1 ? page->study->archs[a] : "",
+                        page->speeds[a].accuracy);
+    dl2_html_format(html, ".");
+    if (energy)
+        dl2_html_format(html, " Energy is that of the card's board, without the rest of the "
+                              "machine. A card has steps queued: while training waits for data, "
+                              "it may still be busy.");
 }
 
 void dl2_section_throughput(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
-    bool energy = false, shared = false;
-    for (size_t i = 0; i < study->run_count; i++)
-        energy |= isfinite(study->runs[i].joules);
-    for (size_t a = 0; a < study->arch_count; a++)
-        shared |= page->analyses[a].shared;
-    if (!study->run_count)
+    const bool energy = any_known(page, offsetof(struct dl2_speed, joules));
+    if (!any_known(page, offsetof(struct dl2_speed, train_rate)))
         return;
-    dl2_html_markup(
-        html, "<h2>Throughput of training</h2>\n<div class='scroll' tabindex='0'><table><thead><tr>"
-              "<th scope='col'>trained on</th><th scope='col' class='l'>network</th><th "
-              "scope='col'>images/s</th>"
-              "<th scope='col'>waiting<br/>for data, %</th>");
+    dl2_html_markup(html, "<h2>Speed</h2>\n<div class='scroll' tabindex='0'><table><thead><tr>"
+                          "<th scope='col'>variant</th><th scope='col' class='l'>network</th><th "
+                          "scope='col'>loads, img/s<br/>and "
+                          "core</th><th scope='col'>trains,<br/>images/s</th><th "
+                          "scope='col'>waiting<br/>for data, %</th>");
     dl2_html_markup(html, energy ? "<th scope='col'>energy,<br/>J an image</th>" : "");
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
+    dl2_html_markup(
+        html, "<th scope='col'>epochs to<br/>accuracy</th><th scope='col'>time to<br/>accuracy</th>"
+              "<th scope='col'>loads, times<br/>as fast</th><th scope='col'>trains, times<br/>as "
+              "fast</th>"
+              "<th scope='col'>to accuracy,<br/>times as fast</th></tr></thead><tbody>\n");
     for (size_t a = 0; a < study->arch_count; a++)
-        for (size_t v = 0; v < study->variant_count; v++) {
-            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
-            if (!comparison->train_rate.count)
-                continue;
-            dl2_html_markup(html, "<tr>");
-            dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&study->variants[v]));
-            dl2_html_element(html, "td class='l'", "%s", study->archs[a]);
-            dl2_part_estimate_cell(html, &comparison->train_rate, 0, comparison->shared);
-            dl2_part_estimate_cell(html, &comparison->stall, 1, comparison->shared);
-            if (energy)
-                dl2_part_estimate_cell(html, &comparison->joules, 3, false);
-            dl2_html_markup(html, "</tr>\n");
-        }
-    dl2_html_markup(html,
-                    "</tbody></table></div>\n<p class='note'>Means over seeds with 95% "
-                    "intervals; a training's figure is the median of its epochs but the "
-                    "first. Validation is not in them; in the timelines it is where no images "
-                    "are trained on.");
-    if (energy)
-        dl2_html_markup(html, " Energy is that of the card's board, without the rest of the "
-                              "machine. A card has steps queued: while training waits for data, "
-                              "it may still be busy.");
+        for (size_t v = 0; v < study->variant_count; v++)
+            if (page->speeds[a].variants[v].train_rate.count)
+                write_row(html, page, a, v, energy);
+    dl2_html_markup(html, "</tbody></table></div>\n<p class='note'>");
+    write_note(html, page, energy);
     dl2_html_markup(html, "</p>\n");
-    if (shared)
-        write_shared(html, page);
 }

@@ -111,13 +111,10 @@ void dl2_section_trainings(const struct dl2_page *page, struct dl2_html *html)
               "<thead><tr><th scope='col'>trained on</th><th scope='col' class='l'>network</th><th "
               "scope='col'>seed</th>"
               "<th scope='col'>epochs</th><th scope='col'>top-1, %</th><th scope='col'>top-5, "
-              "%</th><th scope='col'>images/s</th>"
-              "<th scope='col'>waiting, %</th><th scope='col'>J an image</th><th "
-              "scope='col'>seconds</th></tr></thead>"
+              "%</th><th scope='col'>seconds</th></tr></thead>"
               "<tbody>\n");
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
-        char text[32];
         dl2_html_markup(html, "<tr>");
         dl2_html_element(html, "th scope='row'", "%s", study->variants[run->variant].name);
         dl2_html_element(html, "td class='l'", "%s", run->arch);
@@ -125,13 +122,6 @@ void dl2_section_trainings(const struct dl2_page *page, struct dl2_html *html)
         dl2_html_element(html, "td", "%zu", run->epochs);
         dl2_part_cell(html, 100 * run->top1, 2);
         dl2_part_cell(html, 100 * run->top5, 2);
-        dl2_html_markup(html, "<td>");
-        dl2_html_text(html, dl2_part_fixed(run->train_rate, 0, text));
-        if (dl2_study_run_shared(run) && isfinite(run->train_rate))
-            dl2_html_element(html, "small", " shared");
-        dl2_html_markup(html, "</td>");
-        dl2_part_cell(html, 100 * run->stall, 1);
-        dl2_part_cell(html, run->joules, 3);
         dl2_part_cell(html, run->seconds, 1);
         dl2_html_markup(html, "</tr>\n");
     }

@@ -65,7 +65,10 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
         const bool raw = strcmp(variant->name, "raw") == 0;
         bool pick = false;
         for (size_t a = 0; a < study->arch_count; a++)
-            pick |= v == page->analyses[a].smallest.sure || v == page->analyses[a].fastest.sure;
+            pick |= v == page->analyses[a].smallest.sure ||
+                    v == page->speeds[a].fastest[DL2_SPEED_LOAD].sure;
+        const double load_rate =
+            study->arch_count ? page->speeds[0].variants[v].load_rate.mean : variant->load_rate;
         char text[32];
         dl2_html_markup(html, pick ? "<tr class='pick'>" : "<tr>");
         dl2_html_element(html, "th scope='row'", "%s", raw ? "original" : variant->name);
@@ -78,7 +81,7 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
         dl2_part_cell(html, variant->bits_per_pixel, 3);
         dl2_part_cell(html, variant->psnr_rgb, 2);
         dl2_part_cell(html, variant->ssim, 4);
-        dl2_part_cell(html, variant->load_rate, 0);
+        dl2_part_cell(html, load_rate, 0);
         dl2_part_cell(html, variant->encode_seconds, 1);
         for (size_t a = 0; a < study->arch_count; a++) {
             const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];

@@ -5,6 +5,7 @@
 #define DL2_REPORT_STUDY_H
 
 #include "report/prediction_table.h"
+#include "report/rounds.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ struct dl2_study_variant {
     double ratio;          /* bytes over the original's */
     double psnr_rgb;       /* mean over images, dB */
     double ssim;           /* mean over images */
-    double load_rate;      /* images a second and core of the input pipeline */
+    double load_rate;      /* images a second and core of the input pipeline, measured once */
     double encode_seconds; /* CPU seconds */
 };
 
@@ -40,10 +41,6 @@ struct dl2_study_run {
     int64_t made_ns;   /* the file's modification time */
     unsigned trainers; /* most that shared the machine at a time; 0: not recorded */
     double top1, top5; /* last epoch, first validation set; fractions */
-    /* Medians of the epochs but the first, which warms up (that of one epoch is its own). */
-    double train_rate; /* images a second */
-    double stall;      /* share of the time that was spent waiting for data */
-    double joules;     /* of the card, an image; NAN where others shared it */
     double seconds;    /* all epochs */
     double train_images, val_images;
     size_t epochs;
@@ -79,11 +76,12 @@ struct dl2_study {
     size_t unfinished_count;
     char **left_out; /* results that are not of this study, or not comparable: "WHICH: why" */
     size_t left_out_count;
-    json_t *definitions; /* dl2-quality's: metric to text; or NULL */
+    json_t *definitions;      /* dl2-quality's: metric to text; or NULL */
+    struct dl2_rounds rounds; /* the speeds of loading and training, each measured alone */
 };
 
-/* Did others share the machine while it trained, or is that not known? Then its rates are no
- * measure of the variant. */
+/* Did others share the machine while it trained, or is that not known? Then what a card tells of
+ * itself is not of this training alone. */
 bool dl2_study_run_shared(const struct dl2_study_run *run);
 
 /* The index of the variant `name`, or study->variant_count. */

@@ -17,18 +17,18 @@ for name in CODECS QUALITIES ARCHS SEEDS; do
     twice=$(printf '%s\n' "$@" | sort | uniq -d | head -n 1)
     [ -z "$twice" ] || wrong "$name names $twice twice"
 done
-for name in EPOCHS IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE; do
+for name in EPOCHS IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE ROUNDS MEASURE; do
     set -- $(value $name)
     [ $# -eq 1 ] || wrong "$name is \"$(value $name)\": one value is expected"
 done
-for name in QUALITIES SEEDS JOBS TRAINERS BATCH IMAGE_SIZE; do
+for name in QUALITIES SEEDS JOBS TRAINERS ROUNDS BATCH IMAGE_SIZE; do
     for number in $(value $name); do
         case $number in *[!0-9]* | 0?*)
             wrong "$name is \"$(value $name)\": $number is not a whole number, or has zeros in front" ;;
         esac
     done
 done
-for name in JOBS TRAINERS; do
+for name in JOBS TRAINERS ROUNDS; do
     [ "$(value $name)" != 0 ] || wrong "$name is 0: it must be 1 at least"
 done
 [ -z "$DECIDE" ] || [ "$DECIDE" = yes ] || wrong "DECIDE is \"$DECIDE\": it is yes, or not there"
@@ -50,7 +50,7 @@ ask() {
     answer=$("$(program "$asked")" "$@" 2>&1 >/dev/null </dev/null) && return
     answer=$(printf '%s\n' "$answer" | head -n 1)
     for pair in codec:CODECS q:QUALITIES jobs:JOBS threads:JOBS image-size:IMAGE_SIZE batch:BATCH \
-        seed:SEEDS epochs:EPOCHS device:DEVICE tolerance:TOLERANCE; do
+        seed:SEEDS epochs:EPOCHS device:DEVICE tolerance:TOLERANCE measure:MEASURE; do
         case $answer in *": --${pair%:*}: "*)
             wrong "${pair#*:} is \"$(value "${pair#*:}")\": ${answer#*": --${pair%:*}: "}" ;;
         esac
@@ -71,7 +71,7 @@ case $EXTERNAL in *%q*) qualities="--q $(comma $QUALITIES)" ;; esac
 codecs=$(comma $CODECS)${EXTERNAL:+,$EXTERNAL}
 eval "ask TRANSCODE_FLAGS dl2-transcode -j $JOBS --codec \"\$codecs\" $qualities $TRANSCODE_FLAGS --list codecs"
 eval "ask QUALITY_FLAGS dl2-quality -j $JOBS $QUALITY_FLAGS --help"
-eval "ask LOAD_FLAGS dl2-load -j $JOBS --image-size $IMAGE_SIZE --batch $BATCH $LOAD_FLAGS --help"
+eval "ask LOAD_FLAGS dl2-load -j $JOBS --image-size $IMAGE_SIZE --batch $BATCH --measure $MEASURE $LOAD_FLAGS --help"
 eval "ask REPORT_FLAGS dl2-report --tolerance $TOLERANCE $REPORT_FLAGS --help"
 archs=$("$(program dl2-train)" --list archs | cut -f 1)
 for arch in $ARCHS; do

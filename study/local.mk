@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The study's makefile works in the tree, from any build folder, and installed.
-dist_pkgdata_DATA += study/study.mk study/goals.mk study/check.sh study/decide.sh study/demo-dataset.sh study/packages.sh study/packages.txt
+dist_pkgdata_DATA += study/study.mk study/goals.mk study/check.sh study/decide.sh study/measure.sh study/demo-dataset.sh study/packages.sh study/packages.txt
 EXTRA_DIST += GNUmakefile bootstrap
 
 # Relative DATASET and OUT start here.

@@ -10,6 +10,8 @@
 #   variants     the dataset transcoded with every codec at every quality
 #   quality      PSNR and SSIM of every variant
 #   load         the input pipeline's speed on every variant and on the original
+#   throughput   how fast each variant loads and trains, measured with the machine to itself, in rounds
+#                of all variants (OUT/throughput)
 #   analyze      what training from each variant would wait for, without training: storage, decoding or
 #                the device (OUT/analysis/NETWORK.txt); not a part of `study`
 #   train        every network, from every seed, on every variant and on the original
@@ -40,6 +42,8 @@
 #   DEVICE       auto, or what `dl2-train --list devices` names
 #   JOBS         threads in all
 #   TRAINERS     trainings at once; each has JOBS / TRAINERS threads
+#   ROUNDS       of throughput; two at least, so that rates have intervals
+#   MEASURE      seconds of each of its measurements, and as many before to warm up
 #   TOLERANCE    points of top-1 accuracy that may be lost, for the report's recommendation
 #   TRANSCODE_FLAGS, QUALITY_FLAGS, LOAD_FLAGS, TRAIN_FLAGS, REPORT_FLAGS   further options
 #   PROGRAMS     folder of the programs: beside this file or on the PATH
@@ -67,6 +71,8 @@ TRAINERS ?= $(if $(filter auto ref cpu,$(DEVICE)),$(shell \
     seeds=$(words $(SEEDS)); [ $$seeds -lt $(JOBS) ] 2>&- && echo $$seeds || echo $(JOBS)),1)
 TOLERANCE ?= $(or $(tolerance_$(DATASET)),1)
 TRAIN_FLAGS ?= $(train_flags_$(DATASET))
+ROUNDS ?= 5
+MEASURE ?= $(or $(measure_$(DATASET)),2)
 
 # The demo is to end within minutes on two processors, and yet to say something: small images, crops
 # that keep most of one, and a tolerance that 447 validation images can tell.
@@ -79,6 +85,7 @@ image_size_demo := 32
 batch_demo := 32
 train_flags_demo := --crop-area 0.3,1 --validate-every 2
 tolerance_demo := 2
+measure_demo := 0.5
 archs_fashion-mnist := convnet
 epochs_fashion-mnist := 5
 image_size_fashion-mnist := 28
@@ -91,7 +98,7 @@ this := $(shell path=$(call quote,$(MAKEFILE_LIST)); until [ -f "$$path" ]; do \
 here := $(shell dirname -- $(call quote,$(this)))/
 goals := $(or $(MAKECMDGOALS),study)
 
-.PHONY: study survey variants quality load analyze train matrix report clean-study help FORCE
+.PHONY: study survey variants quality load throughput analyze train matrix report clean-study help FORCE
 .SUFFIXES:
 study: report
 
@@ -177,6 +184,7 @@ variant_files := $(variants:%=$(out)/variants/%/dl2-variant.json)
 quality_files := $(variants:%=$(out)/quality/%.json)
 crops_file := $(out)/crops/crops.json
 load_files := $(names:%=$(out)/load/%.json)
+throughput_file := $(out)/throughput/.made
 analysis_files := $(ARCHS:%=$(out)/analysis/%.json)
 run_files := $(runs:%=$(out)/train/%/experiment_report.json)
 matrix_files := $(runs:%=$(out)/train/%/evaluation/evaluation_report.json)
@@ -192,10 +200,11 @@ take_turns = $(eval turns :=)$(foreach f,$1,$(eval turns := $(or $(turns),$(shel
     $f: trainer := $(firstword $(turns)))$(eval turns := $(wordlist 2,$(words $(turns)),$(turns))))
 
 # What goals.mk adds to.
-settings := CODECS EXTERNAL QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE \
-    TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS PROGRAMS
-stages := transcode $(if $(external),external) quality load analyze train matrix report
-folders := variants quality crops load analysis train report
+settings := CODECS EXTERNAL QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS \
+    TRAINERS TOLERANCE ROUNDS MEASURE TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS \
+    PROGRAMS
+stages := transcode $(if $(external),external) quality load throughput analyze train matrix report
+folders := variants quality crops load throughput analysis train report
 goal_settings :=
 include $(subst $(empty) ,\ ,$(here))goals.mk
 
@@ -240,6 +249,8 @@ options_transcode := $(TRANSCODE_FLAGS)
 options_external := $(EXTERNAL)
 options_quality := $(QUALITY_FLAGS)
 options_load := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(LOAD_FLAGS)
+options_throughput := raw $(TRAIN_ON) $(ARCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(JOBS) $(ROUNDS) $(MEASURE) \
+    $(LOAD_FLAGS) $(TRAIN_FLAGS)
 options_analyze := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(DEVICE) $(TRAIN_FLAGS)
 options_train := $(EPOCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
 options_matrix := $(names) $(DEVICE)
@@ -376,6 +387,22 @@ $(load_files): $(out)/load/%.json:
 	    bench $(call folder_of,$*) >$(made)/load.log 2>&1 || [ $$? -eq 1 ]; } && test -e $@ || \
 	    { cat $(made)/load.log >&2; exit 1; }
 
+# ---- How fast variants load and train, alone on the machine
+
+# Measures what lies in the folder of $@ (measure.sh). What it measures comes from `cells`: quoted lines.
+define measure_it
+	$(Q)$(alone) && printf '%s\n' $(cells) | \
+	LOAD=$(call quote,$(call program,dl2-load) --image-size $(IMAGE_SIZE) --batch $(BATCH) $(LOAD_FLAGS)) \
+	TRAIN=$(call quote,$(call program,dl2-train) --measure $(MEASURE) --batch $(BATCH) --image-size $(IMAGE_SIZE) \
+	    --device $(DEVICE) --threads $(JOBS) $(TRAIN_FLAGS)) \
+	BYTES=$$(sed -n 's/^  "source_bytes": *\([0-9]*\).*/\1/p' $(firstword $(variant_files)) 2>/dev/null) \
+	sh $(call quote,$(here)measure.sh) $(@D) $(ROUNDS) $(filter-out FORCE,$^)
+endef
+$(throughput_file): private cells = $(foreach n,raw $(TRAIN_ON),'load load/$n $(call folder_of,$n) $(JOBS) --measure $(MEASURE)' \
+    $(foreach a,$(ARCHS),'$a $a/$n $(call folder_of,$n) $(JOBS)'))
+$(throughput_file): $(made)/throughput $(made)/dataset $(TRAIN_ON:%=$(out)/variants/%/dl2-variant.json)
+	$(measure_it)
+
 # ---- What training would wait for
 
 # The device's rate from noise, of which thirty batches do; the first of four passes does not count.
@@ -394,7 +421,7 @@ $(analysis_files): $(out)/analysis/%.json:
 
 $(call cut_short,completed,$(run_files)): FORCE
 # Trainings come last: what is measured or waited for shouldn't stand in their queue.
-$(run_files): $(made)/train | $(if $(filter study report,$(goals)),$(quality_files) $(load_files))
+$(run_files): $(made)/train | $(if $(filter study report,$(goals)),$(quality_files) $(load_files) $(throughput_file))
 $(call on_their_data,$(out),$(run_files))
 $(call take_turns,$(run_files))
 
@@ -438,7 +465,8 @@ $(matrix_files): $(out)/train/%/evaluation/evaluation_report.json: \
 
 said := DATASET OUT CODECS $(if $(external),EXTERNAL) QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
     SEEDS $(if $(DECIDER),DECIDE) IMAGE_SIZE BATCH DEVICE TOLERANCE \
-    $(foreach v,$(if $(DECIDER),BUDGET) $(goal_settings) TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS \
+    $(foreach v,$(if $(DECIDER),BUDGET) $(foreach v,ROUNDS MEASURE,$(if $(filter-out file,$(origin $v)),$v)) \
+    $(goal_settings) TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS \
     REPORT_FLAGS,$(if $($v),$v))
 # As seen from the checkout, or from anywhere. Links keep their names where that leads to the same place.
 checkout := $(shell cd $(call quote,$(here)..) && test ! -e configure.ac || pwd -P)
@@ -460,7 +488,7 @@ define report_it
 	    { status=$$?; test ! -e $(report_file) || touch -d @0 $(report_file); exit $$status; }
 endef
 # Evaluations are shown if they are there.
-$(report_file): $(variant_files) $(quality_files) $(crops_file) $(load_files) $(run_files) \
+$(report_file): $(variant_files) $(quality_files) $(crops_file) $(load_files) $(throughput_file) $(run_files) \
     $(wildcard $(matrix_files)) $(made)/report
 	$(report_it)
 said_where := echo 'The report: $(abspath $(report_file))'
@@ -470,6 +498,7 @@ survey: $(out)/survey.json
 variants: $(variant_files)
 quality: $(quality_files)
 load: $(load_files)
+throughput: $(throughput_file)
 analyze: $(analysis_files)
 	@cat $(^:.json=.txt)
 ifeq ($(DECIDE),)

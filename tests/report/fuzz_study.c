@@ -8,7 +8,9 @@
 #include "report/analysis.h"
 #include "report/collect.h"
 #include "report/page.h"
+#include "report/speed.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,19 +92,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dl2_study study;
     must(dl2_study_collect(root, NULL, &study, &error) == DL2_OK);
     struct dl2_analysis *analyses = calloc(study.arch_count + 1, sizeof *analyses);
-    must(analyses);
+    struct dl2_speeds *speeds = calloc(study.arch_count + 1, sizeof *speeds);
+    must(analyses && speeds);
     const struct dl2_question question = {.tolerance = 1, .looks = {2, {1, 3}}, .draws = 3};
-    for (size_t a = 0; a < study.arch_count; a++)
+    for (size_t a = 0; a < study.arch_count; a++) {
         must(dl2_analyse(&study, study.archs[a], &question, &analyses[a], &error) == DL2_OK);
-    const struct dl2_page page = {
-        .title = "fuzz", .folder = root, .study = &study, .analyses = analyses, .tolerance = 1};
+        must(dl2_speeds_analyse(&study, &analyses[a], NAN, &speeds[a], &error) == DL2_OK);
+    }
+    const struct dl2_page page = {.title = "fuzz",
+                                  .folder = root,
+                                  .study = &study,
+                                  .analyses = analyses,
+                                  .speeds = speeds,
+                                  .tolerance = 1};
     struct dl2_html html = DL2_HTML_INIT(&error);
     dl2_page_write(&page, &html);
     must(html.status == DL2_OK);
     dl2_bytes_free(&html.bytes);
-    for (size_t a = 0; a < study.arch_count; a++)
+    for (size_t a = 0; a < study.arch_count; a++) {
         dl2_analysis_free(&analyses[a]);
+        dl2_speeds_free(&speeds[a]);
+    }
     free(analyses);
+    free(speeds);
     dl2_study_free(&study);
     must(unlink(path) == 0);
     return 0;

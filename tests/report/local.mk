@@ -16,6 +16,11 @@ tests_report_test_metric_trust_SOURCES = tests/report/test_metric_trust.c
 tests_report_test_metric_trust_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_report_test_metric_trust_LDADD = libreport.la $(CMOCKA_LIBS)
 TESTS += tests/report/test_metric_trust
+check_PROGRAMS += tests/report/test_speed
+tests_report_test_speed_SOURCES = tests/report/test_speed.c
+tests_report_test_speed_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_report_test_speed_LDADD = libreport.la $(CMOCKA_LIBS)
+TESTS += tests/report/test_speed
 endif
 TESTS += tests/report/report.sh tests/report/comparable.sh tests/report/claims.sh tests/report/sections.sh
 EXTRA_DIST += tests/report/report.sh tests/report/comparable.sh tests/report/sections.sh tests/report/claims.sh tests/report/make_study.sh

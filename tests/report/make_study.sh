@@ -116,3 +116,23 @@ crops() {
         echo ']}'
     } >"$crops/crops.json"
 }
+
+# rate FOLDER NETWORK NAME ROUND RATE [FOLDER_BELOW]: a measurement of training; with NETWORK load, of
+# the loader, per core. With batches of $batch (64).
+rate() {
+    mkdir -p "$1/${6:-throughput}/$2/$3"
+    if [ "$2" = load ]; then
+        cat >"$1/${6:-throughput}/$2/$3/round-$4.json" <<JSON
+{"schema": "dl2-load/1", "variant": "$3", "images": 1000, "batch": ${batch:-64}, "resident": 0.5,
+ "config": {"cache_bytes": ${cache:-0}}, "machine": {"cpu": "c", "cores": 2},
+ "per_epoch": [{"seconds": 9, "cpu_seconds": 9, "images": 9, "bytes_read": 9},
+               {"seconds": 0.5, "cpu_seconds": 1, "images": $5, "bytes_read": ${read:-5000}}]}
+JSON
+    else
+        cat >"$1/${6:-throughput}/$2/$3/round-$4.json" <<JSON
+{"schema": "dl2-rate/1", "variant": "$3", "arch": "$2", "seed": $4,
+ "arguments": {"data": "data/$3", "seed": $4, "batch": ${batch:-64}}, "machine": {"cpu": "c", "cores": 2},
+ "measured": {"seconds": 2, "images": $5, "images_per_second": $5, "data_stall": 0.0625, "joules_per_image": 0.125}}
+JSON
+    fi
+}

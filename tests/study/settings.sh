@@ -11,7 +11,7 @@ expect 0 compare OUT=used EPOCHS=1 SEEDS='1 2 3'
 grep -q 'left out' "$work/err" && fail "a study leaves out what it made: $(cat "$work/err")"
 grep -q '"trainers": 2' used/train/raw/convnet/seed-1/experiment_report.json ||
     fail "a training does not record that two shared the machine"
-grep -q 'up to 2 trainings ran on the machine at a time' used/report/report.html || fail "the report doesn't say so"
+grep -q '"trainers": 1' used/throughput/convnet/ppm/round-2.json || fail "rates are not of a training alone"
 for file in used/train/ppm/convnet/seed-3 used/variants/ppm; do [ -d $file ] || fail "no $file"; done
 
 # Fewer seeds, more epochs; then the original alone.

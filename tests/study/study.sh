@@ -25,9 +25,12 @@ expect 0 study QUALITIES='10 50' quality
 [ ! -e results/load ] && [ ! -e results/train ] || fail "quality doesn't stop there"
 expect 0 study QUALITIES='10 50' -j2
 for file in load/raw.json load/jpeg-10.json train/raw/convnet/seed-1/experiment_report.json \
+    throughput/convnet/raw/round-2.json throughput/load/jpeg-10/round-1.json \
     train/jpeg-50/convnet/seed-2/experiment_report.json crops/crops.json report/report.html; do
     [ -f "results/$file" ] || fail "no $file"
 done
+grep -q '<h2>Speed</h2>' results/report/report.html || fail "the report has no speeds"
+grep -q '"trainers": 1' results/throughput/convnet/raw/round-1.json || fail "not measured alone"
 grep -qF "The report: $work/results/report/report.html" "$work/out" || fail "the report's path isn't said"
 
 # Nothing twice.
@@ -68,9 +71,16 @@ results/quality/jpeg-30.json
 results/train/jpeg-30/convnet/seed-1/experiment_report.json
 results/train/jpeg-30/convnet/seed-2/experiment_report.json
 LIST
-news | grep -v -e '^results/report/' -e '^results/variants/jpeg-30/' >made
+news | grep -v -e '^results/report/' -e '^results/variants/jpeg-30/' -e '^results/throughput/' >made
 cmp -s made expected || { cat made; fail "an added quality made the above"; }
 [ -f results/variants/jpeg-30/train/fine/1.jpg ] || fail "no jpeg-30"
+# Speeds are compared within a round: all of them are measured again.
+is "$(news | grep -c '^results/throughput/.*/round-[12].json$')" 16 "measurements of speed"
+# What was interrupted goes on; more rounds than before are all made anew.
+rm results/throughput/.made results/throughput/convnet/raw/round-2.json
+mark
+expect 0 study QUALITIES='10 30 50' throughput
+is "$(news | grep -v '/[.]')" results/throughput/convnet/raw/round-2.json "what was missing"
 
 # An added seed: its trainings.
 mark

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/rounds.h"
+
+#include "common/json.h"
+#include "common/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char loader[] = "load"; /* the folder that is of no network */
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int note_broken(struct dl2_rounds *rounds, const char *text, struct dl2_error *error)
+{
+    char **grown = dl2_realloc(rounds->broken, rounds->broken_count + 1, sizeof *grown);
+    char *copy = grown ? strdup(text) : NULL;
+    if (grown)
+        rounds->broken = grown;
+    if (!copy)
+        return dl2_error_memory(error, "the measurements of speed");
+    grown[rounds->broken_count++] = copy;
+    return DL2_OK;
+}
+
+/* The loader's figures, without its first epoch, which warms up. */
+static void read_loading(struct dl2_round *round)
+{
+    const json_t *epochs = json_object_get(round->report, "per_epoch");
+    const size_t count = json_array_size(epochs);
+    double images = 0, seconds = 0, cpu = 0, bytes = 0;
+    for (size_t i = count > 1; i < count; i++) {
+        const json_t *epoch = json_array_get(epochs, i);
+        images += dl2_json_get_real(epoch, "images", NAN);
+        seconds += dl2_json_get_real(epoch, "seconds", NAN);
+        cpu += dl2_json_get_real(epoch, "cpu_seconds", NAN);
+        bytes += dl2_json_get_real(epoch, "bytes_read", NAN);
+    }
+    round->rate = images / seconds;
+    round->core_rate = images / cpu;
+    round->image_bytes = bytes / images;
+}
+
+static void read_training(struct dl2_round *round)
+{
+    const json_t *measured = json_object_get(round->report, "measured");
+    round->rate = dl2_json_get_real(measured, "images_per_second", NAN);
+    round->stall = dl2_json_get_real(measured, "data_stall", NAN);
+    round->joules = dl2_json_get_real(measured, "joules_per_image", NAN);
+}
+
+static int add_round(struct dl2_rounds *rounds, const char *path, const char *network,
+                     const char *variant, const char *file, struct dl2_error *error)
+{
+    const bool loads = strcmp(network, loader) == 0;
+    unsigned number;
+    int length = 0;
+    if (sscanf(file, "round-%u.json%n", &number, &length) != 1 || (size_t)length != strlen(file))
+        return DL2_OK;
+    struct dl2_error why = DL2_ERROR_INIT;
+    json_t *report;
+    const int status = dl2_json_load(path, loads ? "dl2-load/1" : "dl2-rate/1", &report, &why);
+    if (status == DL2_ERR_MEMORY)
+        return dl2_error_memory(error, "%s", path);
+    if (status < 0)
+        return note_broken(rounds, why.message, error);
+    struct dl2_round *grown = dl2_realloc(rounds->items, rounds->count + 1, sizeof *grown);
+    if (grown)
+        rounds->items = grown;
+    struct dl2_round round = {.variant = grown ? strdup(variant) : NULL,
+                              .network = grown && !loads ? strdup(network) : NULL,
+                              .number = number,
+                              .report = report,
+                              .rate = NAN,
+                              .core_rate = NAN,
+                              .stall = NAN,
+                              .joules = NAN,
+                              .image_bytes = NAN};
+    if (!round.variant || (!loads && !round.network)) {
+        free(round.variant);
+        free(round.network);
+        json_decref(report);
+        return dl2_error_memory(error, "%s", path);
+    }
+    if (loads)
+        read_loading(&round);
+    else
+        read_training(&round);
+    rounds->items[rounds->count++] = round;
+    if (!(round.rate > 0)) {
+        char text[4200];
+        snprintf(text, sizeof text, "%s: it has no rate; the measurement was cut short", path);
+        dl2_rounds_drop(rounds, rounds->count - 1);
+        return note_broken(rounds, text, error);
+    }
+    return DL2_OK;
+}
+
+/* What lies at one of the three depths: networks, variants, rounds. `names` has those above. */
+static int walk(struct dl2_rounds *rounds, const char *folder, const char *names[2], int depth,
+                struct dl2_error *error)
+{
+    struct dirent **entries = NULL;
+    const int count = scandir(folder, &entries, is_visible, versionsort);
+    int status =
+        count < 0 && errno == ENOMEM ? dl2_error_memory(error, "the names in %s", folder) : DL2_OK;
+    for (int i = 0; i < count; i++) {
+        char path[4096];
+        const char *name = entries[i]->d_name;
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (status == DL2_OK && depth == 2) {
+            status = add_round(rounds, path, names[0], names[1], name, error);
+        } else if (status == DL2_OK) {
+            names[depth] = name;
+            status = walk(rounds, path, names, depth + 1, error);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+int dl2_rounds_read(const char *folder, struct dl2_rounds *rounds, struct dl2_error *error)
+{
+    const char *names[2] = {"", ""};
+    *rounds = (struct dl2_rounds){NULL, 0, NULL, 0};
+    return walk(rounds, folder, names, 0, error);
+}
+
+void dl2_rounds_drop(struct dl2_rounds *rounds, size_t index)
+{
+    struct dl2_round *round = &rounds->items[index];
+    free(round->network);
+    free(round->variant);
+    json_decref(round->report);
+    memmove(round, round + 1, (rounds->count - index - 1) * sizeof *round);
+    rounds->count--;
+}
+
+void dl2_rounds_free(struct dl2_rounds *rounds)
+{
+    while (rounds->count)
+        dl2_rounds_drop(rounds, rounds->count - 1);
+    for (size_t i = 0; i < rounds->broken_count; i++)
+        free(rounds->broken[i]);
+    free(rounds->items);
+    free(rounds->broken);
+    *rounds = (struct dl2_rounds){NULL, 0, NULL, 0};
+}
+
+/* ---- Figures */
+
+static bool is_of(const struct dl2_round *round, const char *network, const char *variant)
+{
+    return strcmp(round->variant, variant) == 0 && !round->network == !network &&
+           (!network || strcmp(round->network, network) == 0);
+}
+
+static double value_of(const struct dl2_round *round, size_t field)
+{
+    return *(const double *)((const char *)round + field);
+}
+
+size_t dl2_rounds_values(const struct dl2_rounds *rounds, const char *network, const char *variant,
+                         size_t field, double *values)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rounds->count; i++) {
+        const double value = value_of(&rounds->items[i], field);
+        if (!is_of(&rounds->items[i], network, variant) || !isfinite(value))
+            continue;
+        if (values)
+            values[count] = value;
+        count++;
+    }
+    return count;
+}
+
+/* The logarithm of the ratio in the round of `own`; NAN where `base` was not measured in it. */
+static double log_ratio(const struct dl2_rounds *rounds, const struct dl2_round *own,
+                        const char *base, size_t field)
+{
+    for (size_t i = 0; i < rounds->count; i++) {
+        const struct dl2_round *other = &rounds->items[i];
+        if (is_of(other, own->network, base) && other->number == own->number)
+            return log(value_of(own, field) / value_of(other, field));
+    }
+    return NAN;
+}
+
+struct dl2_ratio dl2_rounds_ratio(const struct dl2_rounds *rounds, const char *network,
+                                  const char *variant, const char *base, size_t field)
+{
+    double sum = 0, squares = 0;
+    size_t count = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const double mean = count ? sum / (double)count : 0;
+        for (size_t i = 0; i < rounds->count; i++) {
+            const struct dl2_round *own = &rounds->items[i];
+            const double value =
+                is_of(own, network, variant) ? log_ratio(rounds, own, base, field) : NAN;
+            if (!isfinite(value))
+                continue;
+            if (pass == 0) {
+                sum += value;
+                count++;
+            } else {
+                squares += (value - mean) * (value - mean);
+            }
+        }
+    }
+    const double n = (double)count;
+    return (struct dl2_ratio){
+        .ratio = count ? exp(sum / n) : NAN,
+        .spread = count > 1 ? (struct dl2_spread){squares / (n - 1) / n, n - 1}
+                            : (struct dl2_spread){INFINITY, 0},
+        .rounds = count,
+    };
+}
+
+double dl2_ratio_low(const struct dl2_ratio *ratio)
+{
+    return ratio->ratio * exp(-dl2_spread_half(&ratio->spread, 0.025));
+}
+
+double dl2_ratio_high(const struct dl2_ratio *ratio)
+{
+    return ratio->ratio * exp(dl2_spread_half(&ratio->spread, 0.025));
+}

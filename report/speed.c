@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/speed.h"
+
+#include "common/memory.h"
+#include "report/sentence.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const dl2_speed_words[] = {[DL2_SPEED_LOAD] = "load",
+                                       [DL2_SPEED_TRAIN] = "train",
+                                       [DL2_SPEED_ACCURACY] = "accuracy",
+                                       NULL};
+
+const char *dl2_speed_duration(double seconds, char out[32])
+{
+    if (seconds < 10)
+        snprintf(out, 32, "%.2f s", seconds);
+    else if (seconds < 120)
+        snprintf(out, 32, "%.0f s", seconds);
+    else if (seconds < 7200)
+        snprintf(out, 32, "%.1f min", seconds / 60);
+    else
+        snprintf(out, 32, "%.1f h", seconds / 3600);
+    return out;
+}
+
+/* What the speeds of a network are computed from. */
+struct race {
+    const struct dl2_study *study;
+    const struct dl2_analysis *analysis;
+    struct dl2_speeds *speeds;
+    size_t raw;
+    double accuracy; /* fraction; NAN: the original's less the tolerance */
+    const struct dl2_study_run **own, **base, **original; /* of each seed that all three have */
+    double *scratch;
+};
+
+/* ---- Epochs to an accuracy */
+
+/* The run of `variant` from the same seed as `original`; NULL: none. */
+static const struct dl2_study_run *partner(const struct race *race,
+                                           const struct dl2_study_run *original, size_t variant)
+{
+    for (size_t i = 0; i < race->study->run_count; i++) {
+        const struct dl2_study_run *run = &race->study->runs[i];
+        if (run->variant == variant && strcmp(run->arch, original->arch) == 0 &&
+            run->seed == original->seed && isfinite(run->top1))
+            return run;
+    }
+    return NULL;
+}
+
+/* Sets own, base and original; returns the number of seeds. */
+static size_t pair_runs(struct race *race, size_t variant, size_t base)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < race->study->run_count; i++) {
+        const struct dl2_study_run *run = &race->study->runs[i];
+        if (run->variant != race->raw || strcmp(run->arch, race->analysis->arch) != 0 ||
+            !isfinite(run->top1))
+            continue;
+        race->original[count] = run;
+        race->own[count] = partner(race, run, variant);
+        race->base[count] = partner(race, run, base);
+        count += race->own[count] && race->base[count];
+    }
+    return count;
+}
+
+/* The accuracy to reach, without seed number `skip`. */
+static double target(const struct race *race, size_t count, size_t skip)
+{
+    double sum = 0, seeds = 0;
+    if (isfinite(race->accuracy))
+        return race->accuracy;
+    for (size_t s = 0; s < count; s++)
+        if (s != skip) {
+            sum += race->original[s]->top1;
+            seeds++;
+        }
+    return sum / seeds - race->analysis->question.tolerance / 100;
+}
+
+/* Epochs until the mean accuracy of the runs but number `skip` reaches `accuracy`; NAN: never. */
+static double crossing(const struct dl2_study_run *const *runs, size_t count, size_t skip,
+                       double accuracy)
+{
+    double before = NAN, before_epoch = 0;
+    for (size_t e = 0;; e++) {
+        double sum = 0, seeds = 0;
+        for (size_t s = 0; s < count; s++) {
+            if (s == skip)
+                continue;
+            if (e >= runs[s]->epochs)
+                return NAN;
+            sum += runs[s]->val_top1[e];
+            seeds++;
+        }
+        const double mean = sum / seeds, epoch = (double)e + 1;
+        if (!(seeds > 0))
+            return NAN;
+        if (isnan(mean)) /* not validated after this one */
+            continue;
+        if (mean >= accuracy - 1e-9)
+            return isnan(before) ? epoch
+                                 : before_epoch + fmin(1, (accuracy - before) / (mean - before)) *
+                                                      (epoch - before_epoch);
+        before = mean;
+        before_epoch = epoch;
+    }
+}
+
+/* How many times fewer epochs a variant takes than `base`: a logarithm. */
+static double fewer_epochs(const struct race *race, size_t count, size_t skip)
+{
+    const double accuracy = target(race, count, skip);
+    return log(crossing(race->base, count, skip, accuracy) /
+               crossing(race->own, count, skip, accuracy));
+}
+
+/* The same with its spread over seeds, by the jackknife. */
+static struct dl2_ratio epochs_ratio(struct race *race, size_t variant, size_t base)
+{
+    const size_t count = pair_runs(race, variant, base), all = SIZE_MAX;
+    struct dl2_ratio ratio = {NAN, {INFINITY, 0}, count};
+    if (!count)
+        return ratio;
+    ratio.ratio = exp(fewer_epochs(race, count, all));
+    if (count < 2)
+        return ratio;
+    double sum = 0, squares = 0;
+    for (size_t s = 0; s < count; s++)
+        sum += fewer_epochs(race, count, s);
+    const double n = (double)count;
+    for (size_t s = 0; s < count; s++)
+        squares += pow(fewer_epochs(race, count, s) - sum / n, 2);
+    if (isfinite(squares)) /* without some seed it never gets there: not known */
+        ratio.spread = (struct dl2_spread){(n - 1) / n * squares, n - 1};
+    return ratio;
+}
+
+/* ---- Ratios */
+
+/* The product of two that were measured apart. */
+static struct dl2_ratio multiply(struct dl2_ratio a, struct dl2_ratio b)
+{
+    struct dl2_ratio product = {a.ratio * b.ratio, {INFINITY, 0}, b.rounds};
+    const double x = a.spread.variance, y = b.spread.variance;
+    if (!isfinite(x + y) || !(a.spread.freedom > 0) || !(b.spread.freedom > 0))
+        return product;
+    product.spread.variance = x + y;
+    product.spread.freedom =
+        x + y > 0 ? (x + y) * (x + y) / (x * x / a.spread.freedom + y * y / b.spread.freedom)
+                  : fmin(a.spread.freedom, b.spread.freedom);
+    return product;
+}
+
+static double epoch_images(const struct race *race, size_t variant)
+{
+    for (size_t i = 0; i < race->study->run_count; i++) {
+        const struct dl2_study_run *run = &race->study->runs[i];
+        if (run->variant == variant && strcmp(run->arch, race->analysis->arch) == 0)
+            return run->train_images;
+    }
+    return NAN;
+}
+
+/* How many times as fast a variant is as `base`. */
+static struct dl2_ratio ratio_of(struct race *race, enum dl2_speed_kind kind, size_t variant,
+                                 size_t base)
+{
+    const struct dl2_study_variant *variants = race->study->variants;
+    const struct dl2_rounds *rounds = &race->study->rounds;
+    const char *network = race->analysis->arch, *name = variants[variant].name;
+    struct dl2_ratio ratio;
+    switch (kind) {
+    case DL2_SPEED_LOAD:
+        ratio = dl2_rounds_ratio(rounds, NULL, name, variants[base].name,
+                                 offsetof(struct dl2_round, core_rate));
+        if (!ratio.rounds) /* measured once, if at all */
+            ratio.ratio = variants[variant].load_rate / variants[base].load_rate;
+        return ratio;
+    case DL2_SPEED_TRAIN:
+        return dl2_rounds_ratio(rounds, network, name, variants[base].name,
+                                offsetof(struct dl2_round, rate));
+    default:
+        ratio = multiply(epochs_ratio(race, variant, base),
+                         dl2_rounds_ratio(rounds, network, name, variants[base].name,
+                                          offsetof(struct dl2_round, rate)));
+        ratio.ratio *= epoch_images(race, base) / epoch_images(race, variant);
+        return ratio;
+    }
+}
+
+static struct dl2_estimate estimate(const struct race *race, const char *network, size_t variant,
+                                    size_t field, double scale)
+{
+    const size_t count = dl2_rounds_values(
+        &race->study->rounds, network, race->study->variants[variant].name, field, race->scratch);
+    for (size_t i = 0; i < count; i++)
+        race->scratch[i] *= scale;
+    return dl2_estimate_mean(race->scratch, count);
+}
+
+static void measure(struct race *race, size_t v, struct dl2_speed *speed)
+{
+    const char *network = race->analysis->arch;
+    speed->load_rate = estimate(race, NULL, v, offsetof(struct dl2_round, core_rate), 1);
+    if (!speed->load_rate.count && isfinite(race->study->variants[v].load_rate))
+        speed->load_rate = (struct dl2_estimate){race->study->variants[v].load_rate, INFINITY, 1};
+    speed->train_rate = estimate(race, network, v, offsetof(struct dl2_round, rate), 1);
+    speed->stall = estimate(race, network, v, offsetof(struct dl2_round, stall), 100);
+    speed->joules = estimate(race, network, v, offsetof(struct dl2_round, joules), 1);
+    for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
+        speed->ratio[kind] = ratio_of(race, (enum dl2_speed_kind)kind, v, race->raw);
+    const size_t count = pair_runs(race, v, race->raw);
+    speed->epochs =
+        count ? crossing(race->own, count, SIZE_MAX, target(race, count, SIZE_MAX)) : NAN;
+    speed->seconds = speed->epochs * epoch_images(race, v) / speed->train_rate.mean;
+}
+
+/* ---- Sentences */
+
+/* "to load", after "fastest" or "faster". */
+static const char *aim(const struct race *race, enum dl2_speed_kind kind, char out[64])
+{
+    if (kind == DL2_SPEED_ACCURACY)
+        snprintf(out, 64, "to %.1f%% top-1", race->speeds->accuracy);
+    else
+        snprintf(out, 64, "%s", kind == DL2_SPEED_LOAD ? "to load" : "to train on");
+    return out;
+}
+
+static void say_interval(struct dl2_sentence *writer, enum dl2_speed_kind kind,
+                         const struct dl2_ratio *ratio)
+{
+    if (ratio->spread.freedom > 0)
+        dl2_say(writer, " (95%% interval %.3g to %.3g, %zu rounds)", dl2_ratio_low(ratio),
+                dl2_ratio_high(ratio), ratio->rounds);
+    else if (kind == DL2_SPEED_ACCURACY)
+        dl2_say(writer, " (without an interval: too few seeds or rounds, or without one of the "
+                        "seeds the accuracy is not reached)");
+    else
+        dl2_say(writer, " (measured once, so without an interval)");
+}
+
+static void say_speed(struct dl2_sentence *writer, const struct race *race,
+                      enum dl2_speed_kind kind, size_t v)
+{
+    const struct dl2_speed *speed = &race->speeds->variants[v];
+    const struct dl2_ratio *ratio = &speed->ratio[kind];
+    char time[32];
+    if (kind == DL2_SPEED_LOAD)
+        dl2_say(writer, "%.0f images a second and core, %.3g times the original's",
+                speed->load_rate.mean, ratio->ratio);
+    else if (kind == DL2_SPEED_TRAIN)
+        dl2_say(writer, "%.0f images a second, %.3g times the original's", speed->train_rate.mean,
+                ratio->ratio);
+    else
+        dl2_say(writer, "%s of training, %.3g epochs, %.3g times as fast as the original",
+                dl2_speed_duration(speed->seconds, time), speed->epochs, ratio->ratio);
+    say_interval(writer, kind, ratio);
+}
+
+/* Is it faster than the original, as far as was measured? */
+static bool is_faster(const struct race *race, enum dl2_speed_kind kind, size_t v)
+{
+    const struct dl2_ratio *ratio = &race->speeds->variants[v].ratio[kind];
+    return ratio->spread.freedom > 0 ? dl2_ratio_low(ratio) > 1 : ratio->ratio > 1;
+}
+
+/* The fastest with that verdict; `sure`: of those that are faster than the original for certain,
+ * else of those that were measured to be. variant_count: none. */
+static size_t fastest_variant(const struct race *race, enum dl2_speed_kind kind,
+                              enum dl2_verdict verdict, bool sure)
+{
+    size_t found = race->study->variant_count;
+    double best = 1;
+    for (size_t v = 0; v < race->study->variant_count; v++) {
+        const double own = race->speeds->variants[v].ratio[kind].ratio;
+        if (v == race->raw || race->analysis->comparisons[v].verdict != verdict || !(own > best) ||
+            (sure && !is_faster(race, kind, v)))
+            continue;
+        found = v;
+        best = own;
+    }
+    return found;
+}
+
+/* Others that are within the tolerance and that the rounds can't tell from `pick`. */
+static void say_rivals(struct dl2_sentence *writer, struct race *race, enum dl2_speed_kind kind,
+                       size_t pick)
+{
+    size_t rivals = 0, said = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t v = 0; v < race->study->variant_count; v++) {
+            if (v == pick || v == race->raw ||
+                race->analysis->comparisons[v].verdict != DL2_VERDICT_WITHIN)
+                continue;
+            const struct dl2_ratio ratio = ratio_of(race, kind, pick, v);
+            if (!(ratio.spread.freedom > 0) || dl2_ratio_low(&ratio) > 1)
+                continue;
+            if (pass == 0) {
+                rivals++;
+                continue;
+            }
+            dl2_say(writer, "%s%s",
+                    !said               ? " "
+                    : said + 1 < rivals ? ", "
+                                        : " and ",
+                    race->study->variants[v].name);
+            said++;
+        }
+    if (said)
+        dl2_say(writer, " may be as fast.");
+}
+
+/* Why no speed can be compared, if so. */
+static bool say_unknown(struct dl2_sentence *writer, const struct race *race,
+                        enum dl2_speed_kind kind)
+{
+    const struct dl2_speed *raw =
+        race->raw < race->study->variant_count ? &race->speeds->variants[race->raw] : NULL;
+    if (!raw || race->analysis->comparisons[race->raw].top1.count == 0)
+        dl2_say(writer, "The original was not trained on, so nothing can be said of accuracy.");
+    else if (kind == DL2_SPEED_LOAD && !raw->load_rate.count)
+        dl2_say(writer, "The input pipeline's speed was not measured.");
+    else if (kind != DL2_SPEED_LOAD && !raw->train_rate.count)
+        dl2_say(writer, "The speed of training was not measured by itself; make throughput "
+                        "measures it.");
+    else if (kind == DL2_SPEED_ACCURACY && !(raw->epochs > 0))
+        dl2_say(writer, "The original's trainings do not reach %.1f%% top-1.",
+                race->speeds->accuracy);
+    return writer->used > 0;
+}
+
+/* Why there is nothing to recommend. */
+static void say_none(struct dl2_sentence *writer, const struct race *race, enum dl2_speed_kind kind,
+                     const char *points)
+{
+    const size_t none = race->study->variant_count;
+    const size_t within = fastest_variant(race, kind, DL2_VERDICT_WITHIN, false);
+    size_t gains = 0, judged = 0, beyond = 0;
+    char what[64];
+    aim(race, kind, what);
+    if (within < none) {
+        dl2_say(writer,
+                "No variant within %s is faster %s than the original for certain. %s was measured "
+                "to be: ",
+                points, what, race->study->variants[within].name);
+        say_speed(writer, race, kind, within);
+        dl2_say(writer, ".");
+        return;
+    }
+    for (size_t v = 0; v < none; v++) {
+        const enum dl2_verdict verdict = race->analysis->comparisons[v].verdict;
+        if (v == race->raw || !(race->speeds->variants[v].ratio[kind].ratio > 1))
+            continue;
+        gains++;
+        judged += verdict != DL2_VERDICT_NONE;
+        beyond += verdict == DL2_VERDICT_BEYOND;
+    }
+    if (gains == 0)
+        dl2_say(writer, "No variant is faster %s than the original.", what);
+    else if (judged == 0)
+        dl2_say(writer, "No variant that is faster %s than the original was trained on.", what);
+    else if (beyond == judged)
+        dl2_say(writer, "Every variant that is faster %s loses more than %s: keep the original.",
+                what, points);
+    else
+        dl2_say(
+            writer,
+            "No variant that is faster %s is within %s for certain: keep the original, or train "
+            "from more seeds to be sure.",
+            what, points);
+}
+
+static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2_advice *advice)
+{
+    const struct dl2_study *study = race->study;
+    const size_t none = study->variant_count;
+    struct dl2_sentence writer = {advice->text, sizeof advice->text, 0};
+    char points[32], what[64];
+    advice->text[0] = advice->gain[0] = '\0';
+    advice->sure = advice->likely = none;
+    if (say_unknown(&writer, race, kind))
+        return;
+    dl2_count_points(points, race->analysis->question.tolerance);
+    aim(race, kind, what);
+    advice->sure = fastest_variant(race, kind, DL2_VERDICT_WITHIN, true);
+    advice->likely = fastest_variant(race, kind, DL2_VERDICT_LIKELY, true);
+    const struct dl2_speed *speeds = race->speeds->variants;
+    if (advice->sure < none && advice->likely < none &&
+        !(speeds[advice->likely].ratio[kind].ratio > speeds[advice->sure].ratio[kind].ratio))
+        advice->likely = none;
+    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    if (pick == none) {
+        say_none(&writer, race, kind, points);
+        return;
+    }
+    snprintf(advice->gain, sizeof advice->gain, "%.3g times as fast",
+             speeds[pick].ratio[kind].ratio);
+    if (advice->sure < none)
+        dl2_say(&writer, "%s is the fastest variant %s within %s of the original: ",
+                study->variants[pick].name, what, points);
+    else
+        dl2_say(&writer,
+                "No variant that is faster %s is within %s of the original for certain. %s is the "
+                "fastest that could be: ",
+                what, points, study->variants[pick].name);
+    say_speed(&writer, race, kind, pick);
+    dl2_say(&writer, ".");
+    if (advice->sure < none)
+        say_rivals(&writer, race, kind, pick);
+    if (advice->sure < none && advice->likely < none) {
+        dl2_say(&writer,
+                " %s, which could be within, is faster: ", study->variants[advice->likely].name);
+        say_speed(&writer, race, kind, advice->likely);
+        dl2_say(&writer, ".");
+    }
+}
+
+int dl2_speeds_analyse(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                       double accuracy, struct dl2_speeds *speeds, struct dl2_error *error)
+{
+    const size_t runs = study->run_count + 1;
+    *speeds = (struct dl2_speeds){
+        .variants = dl2_calloc(study->variant_count + 1, sizeof *speeds->variants),
+        .accuracy = NAN};
+    struct race race = {.study = study,
+                        .analysis = analysis,
+                        .speeds = speeds,
+                        .raw = dl2_study_find(study, "raw"),
+                        .accuracy = accuracy / 100,
+                        .own = dl2_calloc(runs, sizeof *race.own),
+                        .base = dl2_calloc(runs, sizeof *race.base),
+                        .original = dl2_calloc(runs, sizeof *race.original),
+                        .scratch = dl2_calloc(study->rounds.count + 1, sizeof *race.scratch)};
+    int status = DL2_OK;
+    if (!speeds->variants || !race.own || !race.base || !race.original || !race.scratch)
+        status = dl2_error_memory(error, "the speeds of %zu variants", study->variant_count);
+    if (status == DL2_OK) {
+        const size_t count = pair_runs(&race, race.raw, race.raw);
+        if (count)
+            speeds->accuracy = 100 * target(&race, count, SIZE_MAX);
+        for (size_t v = 0; v < study->variant_count; v++) {
+            measure(&race, v, &speeds->variants[v]);
+            if (speeds->variants[v].train_rate.count > speeds->rounds)
+                speeds->rounds = speeds->variants[v].train_rate.count;
+        }
+        for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
+            write_advice(&race, (enum dl2_speed_kind)kind, &speeds->fastest[kind]);
+    }
+    free(race.own);
+    free(race.base);
+    free(race.original);
+    free(race.scratch);
+    return status;
+}
+
+void dl2_speeds_free(struct dl2_speeds *speeds)
+{
+    free(speeds->variants);
+    speeds->variants = NULL;
+}

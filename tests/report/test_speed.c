@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which variant is the fastest, three ways, against figures worked out by hand. */
+#include "common/memory.h"
+#include "report/speed.h"
+#include "tests/unit.h"
+
+#include <math.h>
+
+#define T2 4.302652729911275 /* Student's t, 97.5%, 2 degrees of freedom */
+
+enum { SEEDS = 3, EPOCHS = 4, ROUNDS = 3, MOST = 4 };
+
+/* A variant: top-1 in percent after each epoch, alike from all seeds but for `steps`, which is
+ * added times 0, 1 and 2; rates of training in each round. Without rates it was not measured. */
+struct row {
+    const char *name;
+    double curve[EPOCHS], steps, rates[ROUNDS], load_rate;
+};
+
+static struct dl2_study_variant variants[MOST];
+static struct dl2_study_run runs[MOST * SEEDS];
+static double curves[MOST * SEEDS][EPOCHS];
+static struct dl2_round rounds[MOST * ROUNDS];
+static char network[] = "small", *archs[] = {network};
+static struct dl2_study study = {
+    .variants = variants, .runs = runs, .archs = archs, .arch_count = 1, .rounds.items = rounds};
+static struct dl2_analysis analysis;
+static struct dl2_speeds speeds;
+
+static void judge(const struct row *rows, size_t count, double tolerance, double accuracy)
+{
+    const struct dl2_question question = {.tolerance = tolerance};
+    struct dl2_error error = DL2_ERROR_INIT;
+    study.variant_count = count;
+    study.run_count = study.rounds.count = 0;
+    for (size_t v = 0; v < count; v++) {
+        variants[v] = (struct dl2_study_variant){.name = (char *)rows[v].name,
+                                                 .codec = "jpeg",
+                                                 .bytes = 1e6 / (double)(v + 1),
+                                                 .ratio = 1 / (double)(v + 1),
+                                                 .load_rate = rows[v].load_rate};
+        for (size_t s = 0; s < SEEDS; s++) {
+            double *curve = curves[study.run_count];
+            for (size_t e = 0; e < EPOCHS; e++)
+                curve[e] = (rows[v].curve[e] + (double)s * rows[v].steps) / 100;
+            runs[study.run_count++] = (struct dl2_study_run){.variant = v,
+                                                             .arch = network,
+                                                             .seed = s + 1,
+                                                             .top1 = curve[EPOCHS - 1],
+                                                             .train_images = 1200,
+                                                             .epochs = EPOCHS,
+                                                             .val_top1 = curve};
+        }
+        for (unsigned r = 0; r < ROUNDS && rows[v].rates[0] > 0; r++)
+            rounds[study.rounds.count++] = (struct dl2_round){.network = network,
+                                                              .variant = variants[v].name,
+                                                              .number = r + 1,
+                                                              .rate = rows[v].rates[r],
+                                                              .core_rate = NAN,
+                                                              .stall = 0.25,
+                                                              .joules = NAN};
+    }
+    dl2_analysis_free(&analysis);
+    dl2_speeds_free(&speeds);
+    expect_ok(dl2_analyse(&study, network, &question, &analysis, &error), &error);
+    expect_ok(dl2_speeds_analyse(&study, &analysis, accuracy, &speeds, &error), &error);
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) < 1e-6 * fabs(expected) + 1e-12))
+        fail_msg("%.12g, not %.12g", value, expected);
+}
+
+static void assert_says(const struct dl2_advice *advice, const char *words)
+{
+    if (!strstr(advice->text, words))
+        fail_msg("\"%s\" does not say \"%s\"", advice->text, words);
+}
+
+/* Ratios of 1, 2 and 4 in three rounds in which the machine itself became twice as slow each time:
+ * the logarithms have mean and standard deviation ln 2. */
+static void test_rounds(void **state)
+{
+    const struct row rows[] = {{"raw", {20, 40, 60, 70}, 0, {400, 200, 100}, 10},
+                               {"a", {20, 40, 60, 70}, 0, {400, 400, 400}, 30},
+                               {"b", {20, 40, 60, 70}, 0, {800, 400, 200}, 20}};
+    judge(rows, 3, 1, NAN);
+    const struct dl2_ratio *a = &speeds.variants[1].ratio[DL2_SPEED_TRAIN];
+    assert_int_equal(a->rounds, 3);
+    assert_near(a->ratio, 2);
+    assert_near(dl2_ratio_low(a), 2 * exp(-T2 * log(2) / sqrt(3)));
+    assert_near(dl2_ratio_high(a), 2 * exp(T2 * log(2) / sqrt(3)));
+    const struct dl2_ratio *b = &speeds.variants[2].ratio[DL2_SPEED_TRAIN];
+    assert_near(dl2_ratio_low(b), 2); /* exactly twice in each round */
+    assert_near(dl2_ratio_high(b), 2);
+    assert_near(speeds.variants[1].train_rate.mean, 400);
+    assert_near(speeds.variants[0].stall.mean, 25);
+    /* a may be slower than the original, b is certainly not; a was measured to be as fast as b. */
+    const struct dl2_advice *train = &speeds.fastest[DL2_SPEED_TRAIN];
+    assert_int_equal(train->sure, 2);
+    assert_says(train, "b is the fastest variant to train on within 1 point of the original: 467 "
+                       "images a second, 2 times the original's (95% interval 2 to 2, 3 rounds).");
+    assert_says(train, " a may be as fast.");
+    assert_string_equal(train->gain, "2 times as fast");
+    /* The loader was measured once. */
+    assert_int_equal(speeds.fastest[DL2_SPEED_LOAD].sure, 1);
+    assert_says(&speeds.fastest[DL2_SPEED_LOAD], "30 images a second and core, 3 times");
+    assert_says(&speeds.fastest[DL2_SPEED_LOAD], "measured once, so without an interval");
+}
+
+/* To 68%: the original crosses it between epochs 3 and 4, a between 2 and 3. */
+static void test_accuracy(void **state)
+{
+    const struct row rows[] = {{"raw", {20, 40, 60, 70}, 0, {100, 100, 100}, 1},
+                               {"a", {40, 60, 70, 70}, 0, {200, 200, 200}, 1},
+                               {"never", {20, 30, 40, 50}, 0, {900, 900, 900}, 1}};
+    judge(rows, 3, 2, NAN);
+    assert_near(speeds.accuracy, 68);
+    assert_near(speeds.variants[0].epochs, 3.8);
+    assert_near(speeds.variants[0].seconds, 3.8 * 1200 / 100);
+    assert_near(speeds.variants[1].epochs, 2.8);
+    assert_near(speeds.variants[1].seconds, 2.8 * 1200 / 200);
+    assert_true(isnan(speeds.variants[2].epochs));
+    assert_near(speeds.variants[1].ratio[DL2_SPEED_ACCURACY].ratio, 2 * 3.8 / 2.8);
+    assert_near(dl2_ratio_low(&speeds.variants[1].ratio[DL2_SPEED_ACCURACY]), 2 * 3.8 / 2.8);
+    const struct dl2_advice *advice = &speeds.fastest[DL2_SPEED_ACCURACY];
+    assert_int_equal(advice->sure, 1);
+    assert_says(advice, "a is the fastest variant to 68.0% top-1 within 2 points of the original: "
+                        "17 s of training, 2.8 epochs, 2.71 times as fast as the original");
+    /* The fastest to train on loses 20 points: nobody recommends it. */
+    assert_int_equal(speeds.fastest[DL2_SPEED_TRAIN].sure, 1);
+
+    judge(rows, 3, 2, 30); /* another accuracy, before the first validation of a */
+    assert_near(speeds.variants[0].epochs, 1.5);
+    assert_near(speeds.variants[1].epochs, 1);
+    assert_near(speeds.variants[2].epochs, 2);
+    judge(rows, 3, 2, 90);
+    assert_int_equal(speeds.fastest[DL2_SPEED_ACCURACY].sure, 3);
+    assert_says(&speeds.fastest[DL2_SPEED_ACCURACY], "trainings do not reach 90.0% top-1");
+}
+
+/* The original is not validated after epochs 1 and 3. The mean of its seeds is 41 and 71, with seed
+ * 1 left out 41.5 and 71.5, and so on: to 69%, 69.5% and so on, which is always the same share. */
+static void test_jackknife(void **state)
+{
+    const struct row rows[] = {{"raw", {NAN, 40, NAN, 70}, 1, {100, 100, 100}, 1},
+                               {"a", {40, 60, 70, 73}, 0, {100, 100, 100}, 1}};
+    judge(rows, 2, 2, NAN);
+    assert_near(speeds.accuracy, 69);
+    assert_near(speeds.variants[0].epochs, 2 + 2 * 28.0 / 30);
+    assert_near(speeds.variants[1].epochs, 2.9);
+    /* a's epochs to 69, without one of the seeds 69.5, 69 and 68.5: 2.95, 2.9, 2.85. */
+    const double raw = 2 + 2 * 28.0 / 30;
+    const double t[] = {log(raw / 2.95), log(raw / 2.9), log(raw / 2.85)};
+    const double mean = (t[0] + t[1] + t[2]) / 3;
+    double squares = 0;
+    for (int i = 0; i < 3; i++)
+        squares += (t[i] - mean) * (t[i] - mean);
+    const struct dl2_ratio *ratio = &speeds.variants[1].ratio[DL2_SPEED_ACCURACY];
+    assert_near(ratio->spread.variance, 2.0 / 3 * squares);
+    assert_near(ratio->spread.freedom, 2); /* the rounds were all alike */
+}
+
+/* What is no faster for certain is not recommended. */
+static void test_none(void **state)
+{
+    const struct row rows[] = {{"raw", {20, 40, 60, 70}, 0, {100, 101, 99}, 1},
+                               {"a", {20, 40, 60, 70}, 0, {103, 99, 101}, 1}};
+    judge(rows, 2, 1, NAN);
+    assert_int_equal(speeds.fastest[DL2_SPEED_TRAIN].sure, 2);
+    assert_says(&speeds.fastest[DL2_SPEED_TRAIN],
+                "No variant within 1 point is faster to train on than the original for certain. a "
+                "was measured to be: 101 images a second, 1.01 times");
+    assert_says(&speeds.fastest[DL2_SPEED_LOAD], "No variant is faster to load than the original.");
+    const struct row lossy[] = {{"raw", {20, 40, 60, 70}, 0, {100, 100, 100}, 1},
+                                {"a", {20, 30, 40, 50}, 0, {300, 300, 300}, 1}};
+    judge(lossy, 2, 1, NAN);
+    assert_says(&speeds.fastest[DL2_SPEED_TRAIN],
+                "Every variant that is faster to train on loses more than 1 point");
+    const struct row unmeasured[] = {{"raw", {20, 40, 60, 70}, 0, {0}, 1},
+                                     {"a", {20, 30, 40, 70}, 0, {0}, 2}};
+    judge(unmeasured, 2, 1, NAN);
+    assert_int_equal(speeds.rounds, 0);
+    assert_says(&speeds.fastest[DL2_SPEED_TRAIN], "was not measured by itself");
+    assert_int_equal(speeds.fastest[DL2_SPEED_LOAD].sure, 1);
+}
+
+static void test_duration(void **state)
+{
+    char text[32];
+    assert_string_equal(dl2_speed_duration(1.25, text), "1.25 s");
+    assert_string_equal(dl2_speed_duration(90, text), "90 s");
+    assert_string_equal(dl2_speed_duration(150, text), "2.5 min");
+    assert_string_equal(dl2_speed_duration(9000, text), "2.5 h");
+}
+
+static int free_results(void **state)
+{
+    dl2_analysis_free(&analysis);
+    dl2_speeds_free(&speeds);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounds),    cmocka_unit_test(test_accuracy),
+        cmocka_unit_test(test_jackknife), cmocka_unit_test(test_none),
+        cmocka_unit_test(test_duration),
+    };
+    return cmocka_run_group_tests(tests, NULL, free_results);
+}
