@@ -203,11 +203,12 @@ static int split_list(const char *text, char ***list, struct dl2_error *error)
 }
 
 static int collect(const char *folder, struct dl2_study *study, struct dl2_conditions *conditions,
-                   struct dl2_error *error)
+                   struct dl2_loading *loading, struct dl2_error *error)
 {
     char **variant_list = NULL, **training_list = NULL;
     *study = (struct dl2_study){0};
     *conditions = (struct dl2_conditions){NULL, 0};
+    *loading = (struct dl2_loading){NULL, 0};
     int status = split_list(arguments.variants, &variant_list, error);
     if (status == DL2_OK)
         status = split_list(arguments.trainings, &training_list, error);
@@ -216,6 +217,8 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
         status = dl2_study_collect(folder, &selection, study, error);
     if (status == DL2_OK)
         status = dl2_conditions_collect(folder, variant_list, study, conditions, error);
+    if (status == DL2_OK)
+        status = dl2_loading_collect(folder, study, loading, error);
     dl2_free_list(variant_list);
     dl2_free_list(training_list);
     return status;
@@ -224,7 +227,8 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
 /* Draws the plots and writes the page around them. */
 static int draw_page(const char *folder, const struct dl2_study *study,
                      const struct dl2_analysis *analyses, const struct dl2_speeds *speeds,
-                     const struct dl2_conditions *conditions, struct dl2_error *error)
+                     const struct dl2_conditions *conditions, const struct dl2_loading *loading,
+                     struct dl2_error *error)
 {
     char *plots_path = plots_folder(arguments.output), *name = strdup(folder);
     int status = DL2_OK;
@@ -246,6 +250,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .analyses = analyses,
                                       .speeds = speeds,
                                       .conditions = *conditions,
+                                      .loading = *loading,
                                       .plotter = &plotter,
                                       .tolerance = arguments.question.tolerance};
         status = write_page(&page, error);
@@ -261,7 +266,8 @@ static int draw_page(const char *folder, const struct dl2_study *study,
 static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
 {
     struct dl2_conditions conditions;
-    int status = collect(folder, study, &conditions, error);
+    struct dl2_loading loading;
+    int status = collect(folder, study, &conditions, &loading, error);
     struct dl2_analysis *analyses = calloc(study->arch_count + 1, sizeof *analyses);
     struct dl2_speeds *speeds = calloc(study->arch_count + 1, sizeof *speeds);
     if (status == DL2_OK && (!analyses || !speeds))
@@ -274,7 +280,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     if (status == DL2_OK && arguments.decide) {
         print_decisions(study, analyses);
     } else if (status == DL2_OK) {
-        status = draw_page(folder, study, analyses, speeds, &conditions, error);
+        status = draw_page(folder, study, analyses, speeds, &conditions, &loading, error);
         if (status == DL2_OK && !quiet)
             print_answer(study, analyses, speeds);
     }
@@ -285,6 +291,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     free(analyses);
     free(speeds);
     dl2_conditions_free(&conditions);
+    dl2_loading_free(&loading);
     return status;
 }
 

@@ -10,6 +10,7 @@ libreport_la_SOURCES = \
 	report/evaluation.c report/evaluation.h \
 	report/html.c report/html.h \
 	report/inference.c report/inference.h \
+	report/loading.c report/loading.h \
 	report/metric_trust.c report/metric_trust.h \
 	report/page.c report/page.h \
 	report/parts.c report/parts.h \
@@ -24,6 +25,7 @@ libreport_la_SOURCES = \
 	report/section_crops.c \
 	report/section_distortion.c \
 	report/section_failures.c \
+	report/section_loading.c \
 	report/section_making.c \
 	report/section_matrix.c \
 	report/section_metrics.c \

@@ -6,6 +6,7 @@
 #include "report/analysis.h"
 #include "report/conditions.h"
 #include "report/html.h"
+#include "report/loading.h"
 #include "report/plot.h"
 #include "report/speed.h"
 
@@ -17,6 +18,7 @@ struct dl2_page {
     const struct dl2_analysis *analyses; /* one a network */
     const struct dl2_speeds *speeds;     /* one a network */
     struct dl2_conditions conditions;    /* borrowed */
+    struct dl2_loading loading;          /* borrowed */
     struct dl2_plotter *plotter;         /* NULL: the page has no plots */
     double tolerance;                    /* points */
 };

@@ -27,6 +27,7 @@
     X(throughput)                                                                                  \
     X(time)                                                                                        \
     X(regimens)                                                                                    \
+    X(loading)                                                                                     \
     X(timelines)                                                                                   \
     X(failures)                                                                                    \
     X(making)

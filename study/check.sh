@@ -11,7 +11,7 @@ for pair in "$@"; do export "${pair?}"; done
 wrong() { echo "$*"; exit 1; }
 value() { eval "printf %s \"\$$1\""; }
 
-for name in CODECS QUALITIES ARCHS SEEDS; do
+for name in CODECS QUALITIES ARCHS SEEDS ${WORKERS+WORKERS STORAGES CACHES}; do
     set -- $(value $name)
     [ $# -gt 0 ] || wrong "$name is empty"
     twice=$(printf '%s\n' "$@" | sort | uniq -d | head -n 1)
@@ -21,7 +21,7 @@ for name in EPOCHS IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE ROUNDS MEASUR
     set -- $(value $name)
     [ $# -eq 1 ] || wrong "$name is \"$(value $name)\": one value is expected"
 done
-for name in QUALITIES SEEDS JOBS TRAINERS ROUNDS BATCH IMAGE_SIZE; do
+for name in QUALITIES SEEDS JOBS TRAINERS ROUNDS BATCH IMAGE_SIZE ${WORKERS+WORKERS CACHES}; do
     for number in $(value $name); do
         case $number in *[!0-9]* | 0?*)
             wrong "$name is \"$(value $name)\": $number is not a whole number, or has zeros in front" ;;
@@ -30,6 +30,9 @@ for name in QUALITIES SEEDS JOBS TRAINERS ROUNDS BATCH IMAGE_SIZE; do
 done
 for name in JOBS TRAINERS ROUNDS; do
     [ "$(value $name)" != 0 ] || wrong "$name is 0: it must be 1 at least"
+done
+for storage in ${STORAGES-}; do
+    [ "$storage" = memory ] || [ "$storage" = disk ] || wrong "STORAGES names $storage: memory and disk are known"
 done
 [ -z "$DECIDE" ] || [ "$DECIDE" = yes ] || wrong "DECIDE is \"$DECIDE\": it is yes, or not there"
 [ -z "$DECIDE" ] || [ $(echo $SEEDS | wc -w) -ge 2 ] || wrong "SEEDS is \"$SEEDS\": DECIDE begins with two"

@@ -11,6 +11,8 @@
 #   study-regimens  is training on variants first, and then on the original, as good as training on the
 #                   original for as many epochs? (OUT/regimens)
 #   study-codec     is EXTERNAL better than CODECS? Its variants are scored, loaded and trained on, too
+#   study-loading   how fast is each variant from memory and from a cold disk, with how many workers, and
+#                   what does memory save? The loader alone and with training, in ROUNDS (OUT/loading)
 #   forecast        what would training on each variant cost, from trainings on the original alone? They
 #                   are validated on every variant, and tuned on it (OUT/forecast)
 #
@@ -18,12 +20,15 @@
 #   BUDGETS         for example 10m 30m 2h
 #   REGIMENS        stages of a training, each a variant (raw: the original) and its epochs, for example
 #                   jpeg-10:20,raw:10 jpeg-10:20:size=48,raw:10 (dl2-train --help: --stages)
+#   WORKERS         of study-loading: numbers of worker threads; 1, 2, 4... up to JOBS unless named
+#   STORAGES        of study-loading: memory (the page cache), disk (evicted before each epoch), or both
+#   CACHES          of study-loading: memory for images, in percent of the original's bytes
 #   TUNING          options of forecast's tuning, --epochs 1 unless named
 
 # study.mk includes this. A goal's trainings lie in OUT/GOAL/CONDITION/train as the study's own do in
 # OUT/train, and are made by its recipe.
 
-.PHONY: study-time study-regimens forecast study-quality study-bytes study-codec
+.PHONY: study-quality study-time study-bytes study-regimens study-loading study-codec forecast
 
 # ---- What accuracy does a time buy?
 
@@ -154,5 +159,30 @@ study-codec: $(variant_files) $(quality_files) $(load_files) $(run_files)
 ifneq ($(filter study-codec,$(goals)),)
 $(if $(strip $(EXTERNAL)),,$(error study-codec needs EXTERNAL, for example EXTERNAL='cjxl=cjxl %i %o -q %q; djxl %i %o'))
 endif
+
+# ---- How fast is each variant, from what storage?
+
+WORKERS ?= $(shell n=1; while [ $$n -lt $(JOBS) ] 2>&-; do echo $$n; n=$$((2 * n)); done; echo $(JOBS))
+STORAGES ?= memory disk
+CACHES ?= 0 25 50 75 100
+goal_settings += $(if $(filter study-loading,$(goals)),WORKERS STORAGES CACHES)
+stages += loading
+folders += loading
+options_loading := $(names) $(ARCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(JOBS) $(ROUNDS) $(MEASURE) $(WORKERS) $(STORAGES) \
+    $(CACHES) $(LOAD_FLAGS) $(TRAIN_FLAGS)
+loading_file := $(out)/loading/.made
+from_memory :=
+from_disk := --cold
+# What memory saves is a matter of whole epochs, and not of chance: once, from a disk that nothing else caches.
+$(loading_file): private cells = $(foreach s,$(STORAGES),$(foreach w,$(WORKERS),$(foreach n,$(names),\
+    'load $s/jobs-$w/load/$n $(call folder_of,$n) $w --measure $(MEASURE) $(from_$s)' \
+    $(foreach a,$(ARCHS),'$a $s/jobs-$w/$a/$n $(call folder_of,$n) $w $(from_$s)')))) \
+    $(foreach c,$(CACHES),$(foreach n,$(names),\
+    'once cache-$c/jobs-$(JOBS)/load/$n $(call folder_of,$n) $(JOBS) --epochs 2 --cold --cache $c%'))
+$(loading_file): $(made)/loading $(made)/dataset $(variant_files)
+	$(measure_it)
+study-loading: $(loading_file)
+	$(report_it)
+	@$(said_where)
 
 settings += $(goal_settings)

@@ -33,6 +33,11 @@ refused 'ROUNDS is 0' ROUNDS=0
 refused 'ROUNDS is "x": x is not a whole number' ROUNDS=x
 refused "MEASURE is \"x\": 'x' is not a number" MEASURE=x
 refused 'MEASURE is "0": 0 is not between' MEASURE=0
+refused_of_loading() { expected=$1; shift; expect 2 study OUT=none study-loading "$@"; said "$expected"; }
+refused_of_loading 'STORAGES names tape' STORAGES='disk tape'
+refused_of_loading 'WORKERS is "x"' WORKERS=x
+refused_of_loading 'WORKERS names 1 twice' WORKERS='1 1'
+refused_of_loading 'CACHES is "50%"' CACHES=50%
 refused "CODECS is \"gif\": 'gif' is none that this build can write" CODECS=gif
 refused 'CODECS is empty' CODECS=
 refused 'QUALITIES is "0": 0 is not between' QUALITIES=0

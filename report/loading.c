@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/loading.h"
+
+#include "common/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool dl2_loading_caches(const struct dl2_loading_place *place)
+{
+    return strncmp(place->storage, "cache-", 6) == 0;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int add_place(const char *folder, const char *storage, const char *name,
+                     struct dl2_study *study, struct dl2_loading *loading, struct dl2_error *error)
+{
+    unsigned jobs;
+    int length = 0;
+    if (sscanf(name, "jobs-%u%n", &jobs, &length) != 1 || (size_t)length != strlen(name))
+        return DL2_OK;
+    struct dl2_loading_place *grown =
+        dl2_realloc(loading->items, loading->count + 1, sizeof *grown);
+    if (grown)
+        loading->items = grown;
+    char *copy = grown ? strdup(storage) : NULL;
+    if (!copy)
+        return dl2_error_memory(error, "the speeds in %s", folder);
+    struct dl2_loading_place *place = &grown[loading->count++];
+    *place = (struct dl2_loading_place){.storage = copy, .jobs = jobs};
+    DL2_TRY(dl2_rounds_read(folder, &place->rounds, error));
+    for (size_t i = place->rounds.count; i-- > 0;)
+        if (dl2_study_find(study, place->rounds.items[i].variant) == study->variant_count)
+            dl2_rounds_drop(&place->rounds, i);
+    const struct dl2_study notes = {.broken = place->rounds.broken,
+                                    .broken_count = place->rounds.broken_count};
+    return dl2_study_add_notes(study, &notes, "loading", error);
+}
+
+/* What lies at the two depths: storages, numbers of jobs. `storage` is NULL at the first. */
+static int walk(const char *folder, const char *storage, struct dl2_study *study,
+                struct dl2_loading *loading, struct dl2_error *error)
+{
+    struct dirent **entries = NULL;
+    const int count = scandir(folder, &entries, is_visible, versionsort);
+    int status =
+        count < 0 && errno == ENOMEM ? dl2_error_memory(error, "the names in %s", folder) : DL2_OK;
+    for (int i = 0; i < count; i++) {
+        char path[4096];
+        const char *name = entries[i]->d_name;
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (status == DL2_OK)
+            status = storage ? add_place(path, storage, name, study, loading, error)
+                             : walk(path, name, study, loading, error);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+int dl2_loading_collect(const char *folder, struct dl2_study *study, struct dl2_loading *loading,
+                        struct dl2_error *error)
+{
+    char path[4096];
+    *loading = (struct dl2_loading){NULL, 0};
+    snprintf(path, sizeof path, "%s/loading", folder);
+    return walk(path, NULL, study, loading, error);
+}
+
+void dl2_loading_free(struct dl2_loading *loading)
+{
+    for (size_t i = 0; i < loading->count; i++) {
+        free(loading->items[i].storage);
+        dl2_rounds_free(&loading->items[i].rounds);
+    }
+    free(loading->items);
+    *loading = (struct dl2_loading){NULL, 0};
+}

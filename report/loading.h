@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The speeds of loading and training by storage and number of worker threads: what `make
+ * study-loading` leaves in FOLDER/loading/STORAGE/jobs-N, as rounds (report/rounds.h).
+ */
+#ifndef DL2_REPORT_LOADING_H
+#define DL2_REPORT_LOADING_H
+
+#include "report/collect.h"
+
+struct dl2_loading_place {
+    char *storage; /* "memory", "disk"; "cache-25": a disk, with a cache in memory */
+    unsigned jobs; /* worker threads */
+    struct dl2_rounds rounds;
+};
+
+struct dl2_loading {
+    struct dl2_loading_place *items; /* by storage and jobs */
+    size_t count;
+};
+
+/* Collects what there is of the study's variants. Files that are broken are added to `study`. Fails
+ * only where memory runs out. Free with dl2_loading_free(), on failure too. */
+int dl2_loading_collect(const char *folder, struct dl2_study *study, struct dl2_loading *loading,
+                        struct dl2_error *error);
+void dl2_loading_free(struct dl2_loading *loading);
+
+/* Is it a disk with a cache in memory? */
+bool dl2_loading_caches(const struct dl2_loading_place *place);
+
+#endif

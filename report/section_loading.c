@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Speeds by storage and workers, and what memory saves. */
+#include "common/json.h"
+#include "common/memory.h"
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct section {
+    const struct dl2_page *page;
+    const struct dl2_loading *loading;
+    double *scratch;
+};
+
+/* Mean over the rounds of a variant's figure at offset `field` of struct dl2_round. */
+static struct dl2_estimate estimate(const struct section *section,
+                                    const struct dl2_loading_place *place, const char *network,
+                                    size_t v, size_t field, double scale)
+{
+    const char *name = section->page->study->variants[v].name;
+    const size_t count = dl2_rounds_values(&place->rounds, network, name, field, section->scratch);
+    for (size_t i = 0; i < count; i++)
+        section->scratch[i] *= scale;
+    return dl2_estimate_mean(section->scratch, count);
+}
+
+/* The first place of each storage: the others of it follow. */
+static bool starts_storage(const struct dl2_loading *loading, size_t i)
+{
+    return i == 0 || strcmp(loading->items[i].storage, loading->items[i - 1].storage) != 0;
+}
+
+/* The variant's look: the original dashed, the others from red to violet. */
+static void add_curve(struct dl2_plot *plot, const struct dl2_study *study, size_t v, bool bars)
+{
+    const size_t raw = dl2_study_find(study, "raw");
+    const char *colour =
+        v == raw ? DL2_PLOT_INK : dl2_plot_ramp(v - (v > raw), study->variant_count - 1);
+    char clean[256];
+    if (bars)
+        dl2_plot_curve(plot,
+                       "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
+                       "notitle",
+                       colour);
+    dl2_plot_curve(plot,
+                   "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 %spointtype 7 "
+                   "pointsize 0.5 title '%s'",
+                   colour, v == raw ? "dashtype (6,4) " : "",
+                   v == raw ? "original"
+                            : dl2_plot_plain(study->variants[v].name, clean, sizeof clean));
+}
+
+/* Images a second by workers, from one storage: of the loader, or of training a network. */
+static void plot_workers(struct dl2_part_figures *figures, const struct section *section,
+                         size_t first, const char *network)
+{
+    const struct dl2_study *study = section->page->study;
+    const struct dl2_loading *loading = section->loading;
+    const char *storage = loading->items[first].storage;
+    char name[256], title[256];
+    snprintf(name, sizeof name, "loading-%s-%s", storage, network ? network : "alone");
+    snprintf(title, sizeof title, "%s from %s, by workers", network ? "Training" : "Loading",
+             storage);
+    struct dl2_plot plot;
+    dl2_plot_begin(&plot, name, title, "workers images/s half-width-of-95%-interval",
+                   DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_plot_axes(&plot, "worker threads", "images a second");
+    dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0:*]\n"
+                           "set xtics 1\nset offsets 0.2, 0.2, graph 0.04, 0\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        size_t points = 0;
+        bool bars = false;
+        for (size_t i = first;
+             i < loading->count && strcmp(loading->items[i].storage, storage) == 0; i++) {
+            const struct dl2_estimate rate = estimate(section, &loading->items[i], network, v,
+                                                      offsetof(struct dl2_round, rate), 1);
+            if (!rate.count)
+                continue;
+            if (points++ == 0)
+                dl2_plot_block(&plot, study->variants[v].name);
+            dl2_plot_data(&plot, "%u ", loading->items[i].jobs);
+            dl2_plot_number(&plot, rate.mean);
+            dl2_plot_number(&plot, rate.half);
+            dl2_plot_data(&plot, "\n");
+            bars |= isfinite(rate.half);
+        }
+        if (points)
+            add_curve(&plot, study, v, bars);
+    }
+    dl2_part_figure(figures, &plot, network && study->arch_count > 1 ? network : NULL);
+}
+
+/* A round's cache, and what it reads in an epoch of all its images; bytes. */
+static bool read_memory(const struct section *section, const struct dl2_loading_place *place,
+                        size_t v, double *cache, double *epoch)
+{
+    const char *name = section->page->study->variants[v].name;
+    for (size_t i = 0; i < place->rounds.count; i++) {
+        const struct dl2_round *round = &place->rounds.items[i];
+        if (round->network || strcmp(round->variant, name) != 0)
+            continue;
+        *cache = dl2_json_get_real(json_object_get(round->report, "config"), "cache_bytes", NAN);
+        *epoch = round->image_bytes * dl2_json_get_real(round->report, "images", NAN);
+        return isfinite(*cache) && isfinite(*epoch);
+    }
+    return false;
+}
+
+static void plot_memory(struct dl2_part_figures *figures, const struct section *section)
+{
+    const struct dl2_study *study = section->page->study;
+    struct dl2_plot plot;
+    dl2_plot_begin(&plot, "loading-memory", "Read from the disk in an epoch, by memory for images",
+                   "cache-MB read-MB", DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_plot_axes(&plot, "memory for encoded images, MB", "read in an epoch, MB");
+    dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0:*]\n"
+                           "set xrange [0:*]\nset offsets 0, graph 0.03, graph 0.04, 0\n");
+    for (size_t v = 0; v < study->variant_count; v++) {
+        size_t points = 0;
+        for (size_t i = 0; i < section->loading->count; i++) {
+            const struct dl2_loading_place *place = &section->loading->items[i];
+            double cache, epoch;
+            if (!dl2_loading_caches(place) || !read_memory(section, place, v, &cache, &epoch))
+                continue;
+            if (points++ == 0)
+                dl2_plot_block(&plot, study->variants[v].name);
+            dl2_plot_number(&plot, cache / 1e6);
+            dl2_plot_number(&plot, epoch / 1e6);
+            dl2_plot_data(&plot, "\n");
+        }
+        if (points)
+            add_curve(&plot, study, v, false);
+    }
+    dl2_part_figure(figures, &plot, NULL);
+}
+
+/* ---- The table: with the most workers of each storage */
+
+static size_t last_of_storage(const struct dl2_loading *loading, size_t first)
+{
+    while (first + 1 < loading->count && !starts_storage(loading, first + 1))
+        first++;
+    return first;
+}
+
+static void write_head(struct dl2_html *html, const struct section *section)
+{
+    const struct dl2_study *study = section->page->study;
+    dl2_html_markup(
+        html, "<div class='scroll' tabindex='0'><table><thead><tr><th scope='col'>variant</th>");
+    for (size_t i = 0; i < section->loading->count; i++) {
+        const struct dl2_loading_place *place =
+            &section->loading->items[last_of_storage(section->loading, i)];
+        if (dl2_loading_caches(place) || !starts_storage(section->loading, i))
+            continue;
+        dl2_html_markup(html, "<th scope='col'>");
+        dl2_html_format(html, "%s: loads,", place->storage);
+        dl2_html_markup(html, "<br/>img/s</th>");
+        for (size_t a = 0; a < study->arch_count; a++) {
+            dl2_html_markup(html, "<th scope='col'>");
+            dl2_html_format(html, "%s: %s,", place->storage,
+                            study->arch_count > 1 ? study->archs[a] : "trains");
+            dl2_html_markup(html, "<br/>img/s</th><th scope='col'>waiting<br/>for data, %</th>");
+        }
+    }
+    dl2_html_markup(html, "</tr></thead><tbody>\n");
+}
+
+static void write_table(struct dl2_html *html, const struct section *section)
+{
+    const struct dl2_study *study = section->page->study;
+    const struct dl2_loading *loading = section->loading;
+    write_head(html, section);
+    for (size_t v = 0; v < study->variant_count; v++) {
+        dl2_html_markup(html, "<tr>");
+        dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&study->variants[v]));
+        for (size_t i = 0; i < loading->count; i++) {
+            const struct dl2_loading_place *place = &loading->items[last_of_storage(loading, i)];
+            if (dl2_loading_caches(place) || !starts_storage(loading, i))
+                continue;
+            struct dl2_estimate own =
+                estimate(section, place, NULL, v, offsetof(struct dl2_round, rate), 1);
+            dl2_part_estimate_cell(html, &own, 0);
+            for (size_t a = 0; a < study->arch_count; a++) {
+                own = estimate(section, place, study->archs[a], v, offsetof(struct dl2_round, rate),
+                               1);
+                dl2_part_estimate_cell(html, &own, 0);
+                own = estimate(section, place, study->archs[a], v,
+                               offsetof(struct dl2_round, stall), 100);
+                dl2_part_estimate_cell(html, &own, 1);
+            }
+        }
+        dl2_html_markup(html, "</tr>\n");
+    }
+    dl2_html_markup(html, "</tbody></table></div>\n");
+}
+
+/* The part of the files that could not be evicted for reading cold, at worst. */
+static double most_resident(const struct dl2_loading *loading)
+{
+    double most = 0;
+    for (size_t i = 0; i < loading->count; i++)
+        for (size_t k = 0; k < loading->items[i].rounds.count; k++)
+            most = fmax(most,
+                        dl2_json_get_real(loading->items[i].rounds.items[k].report, "resident", 0));
+    return most;
+}
+
+void dl2_section_loading(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_loading *loading = &page->loading;
+    size_t most = 0;
+    for (size_t i = 0; i < loading->count; i++)
+        most = loading->items[i].rounds.count > most ? loading->items[i].rounds.count : most;
+    struct section section = {page, loading, dl2_calloc(most + 1, sizeof(double))};
+    if (!most || !section.scratch) {
+        free(section.scratch);
+        return;
+    }
+    dl2_html_markup(html, "<h2>Loading, by storage</h2>\n");
+    write_table(html, &section);
+    dl2_html_markup(
+        html, "<p class='note'>With the most workers that were tried; means over rounds with "
+              "95% intervals. Memory: the files are in the page cache. Disk: they are evicted "
+              "from it before each epoch, so a host or a controller may still cache them. "
+              "Memory for images keeps encoded images from the first epoch on. ");
+    if (most_resident(loading) > 0.01)
+        dl2_html_format(html, "Up to %.0f%% of the files could not be evicted. ",
+                        100 * most_resident(loading));
+    dl2_html_markup(html, "</p>\n");
+    struct dl2_part_figures figures = {.page = page, .html = html};
+    for (size_t i = 0; i < loading->count; i++) {
+        if (!starts_storage(loading, i) || dl2_loading_caches(&loading->items[i]))
+            continue;
+        plot_workers(&figures, &section, i, NULL);
+        for (size_t a = 0; a < page->study->arch_count; a++)
+            plot_workers(&figures, &section, i, page->study->archs[a]);
+    }
+    plot_memory(&figures, &section);
+    dl2_part_figures_end(&figures);
+    free(section.scratch);
+}
