@@ -3,7 +3,9 @@
 python_package = \
 	python/dl2/__init__.py \
 	python/dl2/_core.pyi \
-	python/dl2/py.typed
+	python/dl2/_sheet.py \
+	python/dl2/py.typed \
+	python/dl2/torch.py
 EXTRA_DIST += $(python_package)
 if HAVE_PYTHON
 dl2execdir = $(pyexecdir)/dl2

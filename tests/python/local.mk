@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: BSD-2-Clause
-TESTS += tests/python/python.sh
-EXTRA_DIST += tests/python/module.sh tests/python/python.sh tests/python/test_dl2.py
+TESTS += tests/python/python.sh tests/python/torch.sh
+EXTRA_DIST += tests/python/module.sh tests/python/python.sh tests/python/test_dl2.py tests/python/test_torch.py \
+	tests/python/torch.sh

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""dl2 for PyTorch: batches as tensors that a network takes, and single images.
+
+    from dl2.torch import Loader
+
+    loader = Loader("photos", batch_size=256, image_size=224)
+    for epoch in range(90):
+        loader.set_epoch(epoch)
+        for images, targets in loader:      # float32 [256, 3, 224, 224], int64 [256]
+            ...
+
+Loader is for training and validation. Dataset is a map-style dataset, for code that has transforms
+of its own. This module needs PyTorch 1.13 or later; `import dl2` alone does not.
+"""
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+from typing import Any, Callable, Iterator, Optional, Sequence, Tuple, Union
+
+import torch
+from torch.utils import data
+
+import dl2
+from dl2 import _sheet
+
+__all__ = ["Dataset", "Loader", "IMAGENET_MEAN", "IMAGENET_STD"]
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+Batch = Tuple[torch.Tensor, torch.Tensor]
+Path = Union[str, "os.PathLike[str]", dl2.Dataset]
+
+_DTYPES = {torch.uint8: "uint8", torch.float32: "float32", torch.float16: "float16",
+           torch.bfloat16: "bfloat16"}
+_LAYOUTS = ("NCHW", "NHWC", "channels_last")
+
+
+def _dtype_of(dtype: Union[str, torch.dtype]) -> torch.dtype:
+    for known, name in _DTYPES.items():
+        if dtype in (known, name):
+            return known
+    raise ValueError(f"dtype is one of {', '.join(_DTYPES.values())}, not {dtype!r}")
+
+
+def _rank_and_world(rank: Optional[int], world: Optional[int]) -> Tuple[int, int]:
+    """Those that were given, else torch.distributed's where it is initialised, else a process alone."""
+    if (rank is None) != (world is None):
+        raise ValueError("rank and world go together: give both or neither")
+    if rank is not None and world is not None:
+        return rank, world
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
+
+
+def _pinned(size: int) -> Any:
+    """Page-locked memory, which a graphics card copies from by itself; a buffer that keeps it."""
+    tensor = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    buffer = (ctypes.c_uint8 * size).from_address(tensor.data_ptr())
+    buffer.tensor = tensor
+    return buffer
+
+
+def _convert(images: torch.Tensor, dtype: torch.dtype, layout: str, mean: Optional[torch.Tensor],
+             std: Optional[torch.Tensor]) -> torch.Tensor:
+    """uint8 NHWC to what was asked for, on the images' device: (value / 255 - mean) / std."""
+    if dtype != torch.uint8:
+        images = images.to(torch.float32).sub_(255 * mean).div_(255 * std).to(dtype)
+    if layout == "NHWC":
+        return images
+    images = images.permute(0, 3, 1, 2)
+    return images.contiguous() if layout == "NCHW" else images
+
+
+class Loader(data.IterableDataset):
+    """Epochs of (images, targets), ready for a network.
+
+    path         a folder, packed dataset or dl2.Dataset, as dl2.Loader takes it
+    batch_size   images in a batch; the last of an epoch may hold fewer, unless drop_last
+    image_size   pixels of an image's side
+    train        shuffle, crop at random and flip; else resize and crop the middle
+    dtype        torch.float32, torch.float16, torch.bfloat16 or torch.uint8, or its name
+    layout       "NCHW"; "NHWC"; or "channels_last", the shape of the first in the memory order of
+                 the second, as tensor.to(memory_format=torch.channels_last) makes it
+    mean, std    images are (value / 255 - mean) / std, ImageNet's by default; None: not normalised,
+                 0 to 1. torch.uint8 is 0 to 255
+    device       "cuda": batches are copied to the card on a stream of their own, one batch ahead,
+                 and converted there; untested on hardware
+    pin_memory   decode into page-locked memory; None: where PyTorch has a card
+    rank, world  this process's share of every epoch; None: torch.distributed's, where that is
+                 initialised before the loader is made
+    settings     all others of dl2.Loader: seed, workers, drop_last, area, flip, cache_bytes, ...
+
+    Each `for` goes through one epoch: 0, then 1, and so on; set_epoch() chooses. state_dict() and
+    load_state_dict() stop and continue in the middle of an epoch, as torchdata's StatefulDataLoader
+    expects. All ranks have len(loader) batches. In training, len(dataset) % world images, others in
+    every epoch, are left out and none is repeated; in validation each image comes exactly once, so
+    that sums over the ranks are exact, and the last batch of a rank may be empty.
+
+    Targets are the numbers of the classes, in the order of `classes`. In validation the target of
+    an image that can't be decoded is -1, and the image black: give the loss ignore_index=-1.
+
+    The images lie in the loader's memory and are not copied, but for float16 and a card. The memory
+    is used again when the tensors that see it are gone: at most `depth` (3) batches can be kept at a
+    time. images.clone() keeps one longer.
+
+    torch.utils.data.DataLoader(loader, batch_size=None) works, too, with num_workers=0 or 1. One
+    loader already uses all cores: `workers` threads, not processes.
+    """
+
+    def __init__(self, path: Path, batch_size: int = 64, image_size: int = 224, *,
+                 train: bool = True, dtype: Union[str, torch.dtype] = torch.float32,
+                 layout: str = "NCHW", mean: Optional[Sequence[float]] = IMAGENET_MEAN,
+                 std: Optional[Sequence[float]] = IMAGENET_STD,
+                 device: Union[str, torch.device] = "cpu", pin_memory: Optional[bool] = None,
+                 rank: Optional[int] = None, world: Optional[int] = None,
+                 **settings: Any) -> None:
+        super().__init__()
+        self.dtype = _dtype_of(dtype)
+        self.device = torch.device(device)
+        self.layout = layout
+        if layout not in _LAYOUTS:
+            raise ValueError(f"layout is one of {', '.join(_LAYOUTS)}, not {layout!r}")
+        if self.device.type not in ("cpu", "cuda"):
+            raise ValueError(f"device is 'cpu' or 'cuda', not {str(device)!r}: move the batches there")
+        if self.dtype == torch.uint8:
+            if mean is not IMAGENET_MEAN or std is not IMAGENET_STD:
+                raise ValueError("mean and std are for dtypes of floats, not for uint8")
+            mean = std = None
+        on_card = self.device.type == "cuda"
+        channels = settings.get("channels", 3)
+        self._mean = (0.0,) * channels if mean is None else tuple(mean)
+        self._std = (1.0,) * channels if std is None else tuple(std)
+        if not len(self._mean) == len(self._std) == channels and self.dtype != torch.uint8:
+            raise ValueError(f"mean and std need {channels} numbers, one for each channel")
+        self._pin_memory = torch.cuda.is_available() if pin_memory is None else pin_memory
+        # What the C loader makes: a card converts bytes by itself, and float16 is made of float32.
+        made = torch.uint8 if on_card else torch.float32 if self.dtype == torch.float16 else self.dtype
+        rank, world = _rank_and_world(rank, world)
+        settings.update(batch=batch_size, image_size=image_size, train=train, rank=rank, world=world,
+                        dtype=_DTYPES[made],
+                        layout="NCHW" if layout == "NCHW" and not on_card else "NHWC")
+        if made != torch.uint8:
+            settings.update(mean=self._mean, std=self._std)
+        self._settings = settings
+        self._path = path
+        self._start: Union[int, dict, None] = None  # where a loader that is made anew begins
+        self._given: Optional[dict] = None  # the position of the batches that were given, not sent
+        self._resumed: Optional[int] = None  # the epoch that load_state_dict() began
+        self._loader: Optional[dl2.Loader] = None
+        self._process = 0
+        self.loader
+
+    @property
+    def loader(self) -> dl2.Loader:
+        """The dl2.Loader of this process, with settings, stats() and bad."""
+        if self._loader is None or self._process != os.getpid():
+            worker = data.get_worker_info()
+            if worker is not None and worker.num_workers > 1:
+                raise ValueError("a dl2.torch.Loader decodes in threads of its own: give the "
+                                 f"DataLoader num_workers=0 or 1, not {worker.num_workers}")
+            pinned = _pinned if self._pin_memory and worker is None else None
+            self._loader = dl2.Loader(self._path, memory=pinned, **self._settings)
+            self._path = self._loader.dataset  # opened once, with the split that was asked for
+            self._settings.pop("split", None), self._settings.pop("val_fraction", None)
+            self._process = os.getpid()
+            if isinstance(self._start, dict):
+                self._loader.resume(self._start)
+            elif self._start:
+                self._loader.start_epoch(self._start)
+        return self._loader
+
+    @property
+    def dataset(self) -> dl2.Dataset:
+        """The dl2.Dataset that is read."""
+        return self.loader.dataset
+
+    @property
+    def classes(self) -> Tuple[str, ...]:
+        """The names of the classes: target 3 is classes[3]."""
+        return self.dataset.classes
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[Batch]:
+        loader = self.loader
+        self._resumed = self._given = None
+        return _OnCard(self, loader) if self.device.type == "cuda" else _OnCpu(self, loader)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins an epoch; the next `for` goes through it. No effect where load_state_dict() has
+        just begun the same epoch, so that a loop over epochs continues in the middle of one."""
+        if epoch == self._resumed:
+            return
+        self.loader.start_epoch(epoch)
+        self._start, self._given, self._resumed = epoch, None, None
+
+    def state_dict(self) -> dict:
+        """Where the loader stands: a dict that torch.save() and JSON take."""
+        return dict(self._given) if self._given else self.loader.state()
+
+    def load_state_dict(self, state: dict) -> None:
+        """Continues where state_dict() was asked, in this or another process. ValueError, naming
+        what differs, for a state of another dataset, seed, batch_size, rank, image_size or the
+        like; a state without its "settings" goes on with other images."""
+        self.loader.resume(state)
+        self._start, self._given, self._resumed = state, None, state["epoch"]
+
+    def __getstate__(self) -> dict:
+        """For pickle, and so for processes that are spawned: what is needed to make it anew."""
+        return {**self.__dict__, "_loader": None, "_process": 0, "_given": None, "_resumed": None,
+                "_start": self.state_dict()}
+
+    def __repr__(self) -> str:
+        name = str(self.dtype).split(".")[-1]
+        return f"<dl2.torch.Loader {name} {self.layout} on {self.device}: {self.loader!r}>"
+
+
+class _OnCpu:
+    """The batches of an epoch. It keeps none of them: the memory is the loader's again as soon as
+    the caller lets go of the tensors."""
+
+    def __init__(self, owner: Loader, loader: dl2.Loader) -> None:
+        self._owner, self._batches = owner, iter(loader)
+        self._halves = owner.dtype == torch.float16
+        self._permutes = owner.layout == "channels_last"
+
+    def __iter__(self) -> _OnCpu:
+        return self
+
+    def __next__(self) -> Batch:
+        batch = next(self._batches)
+        self._owner._start = batch.epoch + 1
+        images = torch.from_dlpack(batch.images)
+        if self._halves:
+            images = images.half()
+        if self._permutes:
+            images = images.permute(0, 3, 1, 2)
+        return images, torch.from_dlpack(batch.labels)
+
+
+class _OnCard:
+    """The batches of an epoch on a card, the next of which is being copied."""
+
+    def __init__(self, owner: Loader, loader: dl2.Loader) -> None:
+        self._owner, self._loader, self._batches = owner, loader, iter(loader)
+        self._stream = torch.cuda.Stream(owner.device)
+        self._mean = torch.tensor(owner._mean, device=owner.device)
+        self._std = torch.tensor(owner._std, device=owner.device)
+        self._stream.wait_stream(torch.cuda.current_stream(owner.device))
+        self._send()
+
+    def __iter__(self) -> _OnCard:
+        return self
+
+    def _copy(self, batch: dl2.Batch) -> Tuple[torch.Tensor, torch.Tensor, Any]:
+        """A batch on the card, and the event when its own memory is no longer needed."""
+        owner = self._owner
+        with torch.cuda.stream(self._stream):
+            images = torch.from_dlpack(batch.images).to(owner.device, non_blocking=True)
+            targets = torch.from_dlpack(batch.labels).to(owner.device, non_blocking=True)
+            copied = torch.cuda.Event()
+            copied.record(self._stream)
+            images = _convert(images, owner.dtype, owner.layout, self._mean, self._std)
+        return images, targets, copied
+
+    def _send(self) -> None:
+        self._owner._given = self._loader.state()
+        batch = next(self._batches, None)
+        self._ahead = None if batch is None else (batch, self._copy(batch))
+
+    def __next__(self) -> Batch:
+        if self._ahead is None:
+            self._owner._given = None
+            raise StopIteration
+        batch, (images, targets, copied) = self._ahead
+        self._ahead = None
+        copied.synchronize()  # it was queued a step ago; now the loader may fill the memory again
+        del batch
+        current = torch.cuda.current_stream(self._owner.device)
+        current.wait_stream(self._stream)
+        images.record_stream(current)
+        targets.record_stream(current)
+        self._send()
+        return images, targets
+
+
+def _decode(encoded: bytes) -> Any:
+    """A Pillow image as dl2 sees it: upright, RGB, on white where it is transparent."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise ImportError("dl2.torch.Dataset decodes with Pillow, which is not installed "
+                          "(pip install pillow; Debian: python3-pil)") from error
+    image = ImageOps.exif_transpose(Image.open(io.BytesIO(encoded)))
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return image.convert("RGB")
+
+
+class Dataset(data.Dataset):
+    """A map-style dataset: dataset[i] is (image, target), as torchvision's ImageFolder has it.
+
+    path, split       as dl2.Dataset takes them: a folder or a packed dataset; 'train', 'val',
+                      'test' or 'all'
+    transform         called with a Pillow image, upright and RGB; None: the Pillow image itself
+    target_transform  called with the number of the class
+    options           all others of dl2.Dataset
+
+    Pillow decodes, which is several times slower than Loader. In a notebook, the dataset shows a
+    contact sheet, which Loader's decoders make.
+    """
+
+    def __init__(self, path: Path, split: str = "train",
+                 transform: Optional[Callable[[Any], Any]] = None,
+                 target_transform: Optional[Callable[[int], Any]] = None, **options: Any) -> None:
+        self.dataset = path if isinstance(path, dl2.Dataset) else dl2.Dataset(path, split, **options)
+        self.transform = transform
+        self.target_transform = target_transform
+
+    @property
+    def classes(self) -> Tuple[str, ...]:
+        """The names of the classes: target 3 is classes[3]."""
+        return self.dataset.classes
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Tuple[Any, Any]:
+        encoded, target = self.dataset[index]
+        try:
+            image = _decode(encoded)
+        except (OSError, ValueError) as error:
+            path = self.dataset.sample(index).path
+            raise dl2.Error(f"{path}: Pillow cannot decode it: {error}; "
+                            "dl2.torch.Loader reads all of dl2's formats") from error
+        if self.transform is not None:
+            image = self.transform(image)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return image, target
+
+    def __repr__(self) -> str:
+        return f"<dl2.torch.Dataset, transform {self.transform!r}: {self.dataset!r}>"
+
+    def _repr_html_(self) -> str:
+        return _sheet.html(self.dataset)

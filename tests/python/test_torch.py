@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""dl2.torch against dl2 itself, torchvision's transforms, DataLoader and torch.distributed."""
+import base64
+import contextlib
+import ctypes
+import io
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+from unittest import mock
+
+import numpy
+import torch
+from torch.utils.data import DataLoader
+
+try:
+    from torchvision import transforms
+except ImportError:
+    transforms = None
+try:
+    import PIL
+except ImportError:
+    PIL = None
+import dl2
+from dl2 import torch as dt
+
+SIZE = 32
+NAMES = ["aster", "rose"]
+SANITIZED = "LD_PRELOAD" in os.environ
+needs_pillow = unittest.skipUnless(PIL, "no Pillow (Debian: python3-pil)")
+
+
+def picture(path, width, height, low, high, seed):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    pixels = numpy.random.default_rng(seed).integers(low, high, width * height * 3, dtype=numpy.uint8)
+    with open(path, "wb") as file:
+        file.write(b"P6\n%d %d\n255\n" % (width, height) + pixels.tobytes())
+
+
+def setUpModule():
+    """Asters are dark, roses bright: 22 and 18 for training, 4 and 3 for validation."""
+    global scratch, flowers
+    scratch = tempfile.TemporaryDirectory(prefix="dl2-test.")
+    flowers = f"{scratch.name}/flowers"
+    for label, name in enumerate(NAMES):
+        for n in range(22 - 4 * label):
+            picture(f"{flowers}/train/{name}/{n:02}.ppm", 40 + 3 * n, 90 - 2 * n, 120 * label, 120 + 120 * label, n)
+        for n in range(4 - label):
+            picture(f"{flowers}/val/{name}/{n:02}.ppm", 50, 40 + n, 120 * label, 120 + 120 * label, n)
+
+
+def tearDownModule():
+    scratch.cleanup()
+
+
+def make(**settings):
+    return dt.Loader(flowers, **{"batch_size": 8, "image_size": SIZE, "workers": 2, **settings})
+
+
+def plain(**settings):
+    """What dl2 alone makes, as uint8 NHWC, and the labels."""
+    batches = dl2.Loader(flowers, **{"batch": 8, "image_size": SIZE, "workers": 2, **settings})
+    parts = [(torch.tensor(numpy.array(b.images)), torch.tensor(numpy.array(b.labels))) for b in batches]
+    return [torch.cat(part) for part in zip(*parts)]
+
+
+def epoch_of(batches):
+    return [torch.cat(part) for part in zip(*[(images.clone(), targets.clone()) for images, targets in batches])]
+
+
+def normalised(images):
+    return (images.float() / 255 - torch.tensor(dt.IMAGENET_MEAN)) / torch.tensor(dt.IMAGENET_STD)
+
+
+class Tensors(unittest.TestCase):
+    def test_types_and_layouts(self):
+        expected, labels = plain(seed=3)
+        for dtype, close in ((torch.float32, 1e-5), ("float16", 2e-3), (torch.bfloat16, 2e-2), ("uint8", 0)):
+            for layout in "NCHW", "NHWC", "channels_last":
+                batches = make(seed=3, dtype=dtype, layout=layout)
+                for images, targets in batches:
+                    self.assertEqual(tuple(images.shape), (8, SIZE, SIZE, 3) if layout == "NHWC" else (8, 3, SIZE, SIZE))
+                    self.assertEqual(images.is_contiguous(memory_format=torch.channels_last if layout == "channels_last"
+                                                          else torch.contiguous_format), True)
+                    self.assertEqual((images.dtype, targets.dtype),
+                                     (dtype if isinstance(dtype, torch.dtype) else getattr(torch, dtype), torch.int64))
+                batches.set_epoch(0)
+                images, targets = epoch_of(batches)
+                seen = images if layout == "NHWC" else images.permute(0, 2, 3, 1)
+                theirs = expected if dtype == "uint8" else normalised(expected)
+                torch.testing.assert_close(seen.float(), theirs.float(), rtol=close, atol=close)
+                self.assertTrue(torch.equal(targets, labels))
+
+    def test_not_normalised(self):
+        for settings, expected in (({"mean": None, "std": None}, lambda x: x / 255),
+                                   ({"mean": (0.5,) * 3, "std": (0.25,) * 3}, lambda x: (x / 255 - 0.5) / 0.25),
+                                   ({"mean": None, "std": (0.5,) * 3}, lambda x: x / 127.5)):
+            torch.testing.assert_close(epoch_of(make(layout="NHWC", **settings))[0], expected(plain()[0].float()))
+        gray = make(channels=1, mean=None, std=None)
+        self.assertEqual(tuple(next(iter(gray))[0].shape), (8, 1, SIZE, SIZE))
+
+    def test_what_a_card_computes(self):
+        """The conversion that a card does gives what the C loader gives."""
+        raw, labels = plain()
+        mean, std = torch.tensor(dt.IMAGENET_MEAN), torch.tensor(dt.IMAGENET_STD)
+        for layout in "NCHW", "NHWC", "channels_last":
+            ours = epoch_of(make(layout=layout))[0]
+            theirs = dt._convert(raw, torch.float32, layout, mean, std)
+            torch.testing.assert_close(theirs, ours, rtol=1e-5, atol=1e-5)
+            self.assertEqual(theirs.stride(), next(iter(make(layout=layout, batch_size=40)))[0].stride())
+            self.assertEqual(dt._convert(raw, torch.float16, layout, mean, std).dtype, torch.float16)
+            self.assertEqual(dt._convert(raw, torch.uint8, layout, None, None).dtype, torch.uint8)
+
+    def test_no_copies(self):
+        """The tensors are the loader's memory, and nothing but the caller keeps it."""
+        batches = make(depth=2)
+        seen = {images.data_ptr() for images, targets in batches}
+        self.assertLessEqual(len(seen), 2)
+        running = iter(make(depth=2))
+        kept = [next(running), next(running)]
+        with self.assertRaisesRegex(dl2.Error, "still in use"):
+            next(running)
+        kept.pop()
+        next(running)
+        self.assertEqual(len(list(make(depth=2, dtype="float16"))), 5)  # copies, which may all be kept
+
+    @unittest.skipUnless(transforms, "no torchvision (Debian: python3-torchvision)")
+    def test_as_torchvision_validates(self):
+        """Resize, CenterCrop and Normalize on the same pictures, within what their resizes differ."""
+        theirs = transforms.Compose([transforms.Resize(round(SIZE * 256 / 224)), transforms.CenterCrop(SIZE), transforms.ToTensor(),
+                                     transforms.Normalize(dt.IMAGENET_MEAN, dt.IMAGENET_STD)])
+        dataset = dt.Dataset(flowers, "val", theirs)
+        images, targets = epoch_of(make(train=False))
+        self.assertEqual(targets.tolist(), [target for _, target in dataset])
+        self.assertLess(float((images - torch.stack([image for image, _ in dataset])).abs().mean()), 0.05)
+
+    def test_wrong_arguments(self):
+        for wrong, says in (({"dtype": "int8"}, "dtype is one of uint8, float32, float16, bfloat16, not 'int8'"),
+                            ({"layout": "CHWN"}, "layout is one of"), ({"device": "meta"}, "device is 'cpu' or 'cuda'"),
+                            ({"dtype": "uint8", "mean": (0, 0, 0)}, "not for uint8"), ({"rank": 1}, "go together"),
+                            ({"mean": (0.5,)}, "3 numbers"), ({"channels": 1}, "1 numbers"), ({"batch_size": 0}, "batch")):
+            with self.assertRaisesRegex(ValueError, says):
+                make(**wrong)
+        with self.assertRaises(TypeError):
+            make(colour=3)
+        with self.assertRaises(FileNotFoundError) as caught:
+            dt.Loader(f"{scratch.name}/nowhere")
+        self.assertEqual(caught.exception.filename, f"{scratch.name}/nowhere")
+
+    def test_bad_images(self):
+        folder = f"{scratch.name}/bad"
+        for n in range(4):
+            picture(f"{folder}/val/a/{n}.ppm", 40, 40, 0, 255, n)
+            picture(f"{folder}/val/b/{n}.ppm", 40, 40, 0, 255, n)
+        os.truncate(f"{folder}/val/a/2.ppm", 100)
+        batches = dt.Loader(folder, 8, SIZE, train=False)
+        images, targets = next(iter(batches))
+        self.assertEqual(targets.tolist(), [0, 0, -1, 0, 1, 1, 1, 1])
+        loss = torch.nn.functional.cross_entropy(torch.zeros(8, 2), targets, ignore_index=-1)
+        self.assertAlmostEqual(float(loss), 0.6931, places=3)
+        self.assertTrue(batches.loader.bad[0].startswith(f"{folder}/val/a/2.ppm: "))
+
+
+class Epochs(unittest.TestCase):
+    def test_epochs_and_len(self):
+        batches = make()
+        self.assertEqual((len(batches), len(DataLoader(batches, batch_size=None)), batches.classes), (5, 5, ("aster", "rose")))
+        first = [epoch_of(batches)[1].tolist() for _ in range(3)]
+        self.assertEqual(len({str(labels) for labels in first}), 3)
+        for epoch in 2, 0, 1:
+            batches.set_epoch(epoch)
+            self.assertEqual(epoch_of(batches)[1].tolist(), first[epoch])
+        self.assertEqual(epoch_of(batches)[1].tolist(), first[2])
+
+    def test_state_dict(self):
+        for settings in {}, {"dtype": "float16"}, {"batching": "completion"}:
+            batches = make(seed=5, **settings)
+            for stop in range(6):
+                batches.set_epoch(1)
+                running = iter(batches)
+                for _ in range(stop):
+                    next(running)
+                file = io.BytesIO()
+                torch.save(batches.state_dict(), file)
+                file.seek(0)
+                again = make(seed=5, **settings)
+                again.load_state_dict(json.loads(json.dumps(torch.load(file))))
+                again.set_epoch(1)  # as a loop over epochs does: it is not begun anew
+                rest, expected = [[(images.clone(), targets) for images, targets in part] for part in (again, running)]
+                self.assertEqual(len(rest), 5 - stop)
+                if "batching" not in settings:
+                    for (ours, one), (theirs, other) in zip(rest, expected):
+                        self.assertTrue(torch.equal(ours, theirs) and torch.equal(one, other))
+                self.assertEqual(sum(1 for _ in again), 5)
+                self.assertEqual(again.state_dict()["epoch"], 3)
+        state = make(seed=5).state_dict()
+        for other, says in ({"seed": 6}, "seed 5, this loader 6"), ({"batch_size": 4}, "batch 8"), ({"image_size": 16}, "image_size"):
+            with self.assertRaisesRegex(ValueError, says):
+                make(**{"seed": 5, **other}).load_state_dict(state)
+
+    def test_ranks(self):
+        """Two processes of torch.distributed, without a word about it to the loader."""
+        program = f"""if 1:
+            import sys, torch
+            from torch import distributed
+            import dl2.torch
+            rank = int(sys.argv[1])
+            distributed.init_process_group("gloo", init_method="file://{scratch.name}/meeting", rank=rank, world_size=2)
+            for train in True, False:
+                loader = dl2.torch.Loader({flowers!r}, 3, {SIZE}, train=train)
+                indices = [i for batch in loader.loader for i in batch.indices]
+                loader.set_epoch(0)
+                sizes = torch.tensor([len(targets) for images, targets in loader])
+                both = [None, None]
+                distributed.all_gather_object(both, (indices, len(loader), sizes.tolist()))
+                assert sorted(both[0][0] + both[1][0]) == list(range(40 if train else 7)), both
+                assert both[0][1] == both[1][1] == len(both[0][2]) == len(both[1][2]), both
+            print("good", len(loader.loader.dataset))
+        """
+        children = [subprocess.Popen([sys.executable, "-c", program, str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(2)]
+        for child in children:
+            self.assertEqual((child.communicate()[0], child.returncode), ("good 7\n", 0))
+        ranks = [make(rank=rank, world=2, train=False) for rank in range(2)]
+        self.assertEqual(sum(len(targets) for part in ranks for images, targets in part), 7)
+
+
+class DataLoaders(unittest.TestCase):
+    def test_in_this_process(self):
+        expected = epoch_of(make())
+        for ours, theirs in zip(expected, epoch_of(DataLoader(make(), batch_size=None))):
+            self.assertTrue(torch.equal(ours, theirs))
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime is not for PyTorch's processes")
+    def test_in_another_process(self):
+        for context in "fork", "spawn":
+            for whole in dt.Loader(flowers, 8, SIZE, split="train"), dt.Loader(dl2.Dataset(flowers), 8, SIZE):
+                for epoch in 0, 3:
+                    whole.set_epoch(epoch)
+                    seen = epoch_of(DataLoader(whole, batch_size=None, num_workers=1, multiprocessing_context=context))
+                    for ours, theirs in zip(epoch_of(whole), seen):
+                        self.assertTrue(torch.equal(ours, theirs), (context, epoch))
+            whole.set_epoch(2)
+            running = iter(whole)
+            next(running)
+            state = whole.state_dict()
+            rest = epoch_of(running)
+            whole.load_state_dict(state)
+            seen = epoch_of(DataLoader(whole, batch_size=None, num_workers=1, multiprocessing_context=context))
+            self.assertTrue(torch.equal(rest[0], seen[0]), context)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime is not for PyTorch's processes")
+    def test_several_processes(self):
+        with self.assertRaisesRegex(ValueError, "num_workers=0 or 1, not 2"):
+            list(DataLoader(make(), batch_size=None, num_workers=2))
+
+    def test_pickle(self):
+        batches = make(seed=4, dtype="bfloat16")
+        running = iter(batches)
+        next(running)
+        again = pickle.loads(pickle.dumps(batches))
+        self.assertEqual(repr(again), repr(batches))
+        for (ours, one), (theirs, other) in zip(running, again):
+            self.assertTrue(torch.equal(ours, theirs) and torch.equal(one, other))
+
+
+class Card(unittest.TestCase):
+    """The way to a card, with a card that is this machine's memory. It copies as late as it may: when it is waited for."""
+
+    @contextlib.contextmanager
+    def card(self):
+        queue = []
+
+        class Event:
+            def synchronize(self):
+                while queue:
+                    queue.pop(0)()
+
+        class Stream:
+            def __init__(self, device=None):
+                pass
+
+            def wait_stream(self, other):
+                pass
+
+        def copy(self, batch):
+            images, targets = torch.from_dlpack(batch.images), torch.from_dlpack(batch.labels)
+            at, size, shape, owner = images.data_ptr(), images.numel(), images.shape, self._owner
+            here = [torch.full_like(dt._convert(images, owner.dtype, owner.layout, self._mean, self._std), 7), targets.clone()]
+
+            def late():  # what lies there now, without keeping it alive
+                raw = torch.frombuffer(bytearray(ctypes.string_at(at, size)), dtype=torch.uint8).reshape(shape)
+                here[0].copy_(dt._convert(raw, owner.dtype, owner.layout, self._mean, self._std))
+
+            queue.append(late)
+            return (*here, Event())
+
+        with mock.patch.multiple(torch.cuda, Stream=Stream, current_stream=lambda device: Stream()), \
+                mock.patch.object(torch.Tensor, "record_stream", lambda self, stream: None), \
+                mock.patch.object(dt._OnCard, "_copy", copy):
+            yield
+
+    def make(self, **settings):
+        """A loader that takes the way to a card, but for the card; and one that doesn't."""
+        batches = make(**settings)
+        batches._loader = dl2.Loader(flowers, 8, SIZE, workers=2, seed=settings.get("seed", 0))
+        return batches, make(**settings)
+
+    def on_card(self, batches):
+        batches._resumed = batches._given = None
+        return dt._OnCard(batches, batches.loader)
+
+    def test_same_batches(self):
+        for layout in "NCHW", "NHWC", "channels_last":
+            batches, expected = self.make(layout=layout, dtype="float32")
+            with self.card():
+                for epoch in range(2):
+                    seen, count = self.on_card(batches), 0
+                    for (ours, one), (theirs, other) in zip(seen, expected):
+                        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+                        self.assertTrue(torch.equal(one, other))
+                        count += 1
+                    self.assertEqual(count, 5)
+                    self.assertRaises(StopIteration, next, seen)
+
+    def test_state(self):
+        """It is that of the batches which were given, not of the one that is being copied."""
+        with self.card():
+            for stop in range(6):
+                batches, _ = self.make(seed=2)
+                running = self.on_card(batches)
+                for _ in range(stop):
+                    next(running)
+                state = batches.state_dict()
+                self.assertEqual((state["epoch"], state["step"]), (0, stop))
+                rest = [targets.tolist() for _, targets in running]
+                batches.load_state_dict(state)
+                self.assertEqual([targets.tolist() for _, targets in self.on_card(batches)], rest)
+                self.assertEqual(len(rest), 5 - stop)
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no card: the copies were only tried on the machine's memory")
+    def test_on_a_real_one(self):
+        for dtype in torch.float32, torch.float16, torch.bfloat16:
+            for layout in "NCHW", "NHWC", "channels_last":
+                for (ours, one), (theirs, other) in zip(make(dtype=dtype, layout=layout, device="cuda"), make(layout=layout)):
+                    self.assertEqual((ours.device.type, ours.dtype, ours.stride()), ("cuda", dtype, theirs.stride()))
+                    torch.testing.assert_close(ours.cpu().float(), theirs, rtol=2e-2, atol=2e-2)
+                    self.assertTrue(torch.equal(one.cpu(), other))
+        self.assertTrue(next(iter(make()))[0].is_pinned())
+
+
+class Single(unittest.TestCase):
+    @needs_pillow
+    def test_images(self):
+        dataset = dt.Dataset(flowers)
+        self.assertEqual((len(dataset), dataset.classes), (40, ("aster", "rose")))
+        image, target = dataset[-1]
+        self.assertEqual((image.mode, image.size, target), ("RGB", (40 + 3 * 17, 90 - 2 * 17), 1))
+        changed = dt.Dataset(flowers, "val", lambda image: image.size, lambda target: NAMES[target])
+        self.assertEqual(changed[0], ((50, 40), "aster"))
+        with self.assertRaises(IndexError):
+            dataset[40]
+        whole = DataLoader(dt.Dataset(flowers, transform=lambda image: torch.tensor(numpy.array(image.resize((9, 9))))), 8, shuffle=True)
+        self.assertEqual([tuple(images.shape) for images, targets in whole], 5 * [(8, 9, 9, 3)])
+        self.assertEqual(len(pickle.loads(pickle.dumps(dataset))), 40)
+
+    @needs_pillow
+    def test_upright_and_on_white(self):
+        """As the batches have them."""
+        from PIL import Image
+        folder = f"{scratch.name}/special"
+        os.makedirs(f"{folder}/a")
+        pixels = numpy.zeros((SIZE, SIZE, 3), numpy.uint8)
+        pixels[: SIZE // 2] = 255
+        exif = Image.Exif()
+        exif[0x112] = 6
+        Image.fromarray(pixels).save(f"{folder}/a/0.jpg", exif=exif, quality=95)
+        clear = numpy.full((SIZE, SIZE, 4), 10, numpy.uint8)
+        clear[:, SIZE // 2:, 3] = 0
+        clear[:, : SIZE // 2, 3] = 255
+        Image.fromarray(clear).save(f"{folder}/a/1.png")
+        dataset = dt.Dataset(folder, "all")
+        upright, white = [numpy.asarray(image).astype(int) for image, _ in dataset]
+        self.assertLess(abs(upright - numpy.rot90(pixels, -1)).mean(), 4)
+        self.assertEqual((white[3, 3].tolist(), white[3, -3].tolist()), ([10, 10, 10], [255, 255, 255]))
+        batches = dl2.Loader(folder, 2, SIZE, train=False, split="all", resize=SIZE)
+        if not batches.bad:
+            theirs = numpy.asarray(next(iter(batches)).images).astype(int)
+            self.assertLess(abs(theirs - numpy.stack([upright, white])).mean(), 2)
+
+    @needs_pillow
+    def test_what_is_no_image(self):
+        folder = f"{scratch.name}/none"
+        picture(f"{folder}/a/0.ppm", 9, 9, 0, 255, 0)
+        os.truncate(f"{folder}/a/0.ppm", 50)
+        with self.assertRaisesRegex(dl2.Error, f"{folder}/a/0.ppm: Pillow cannot decode it"):
+            dt.Dataset(folder, "all")[0]
+
+    def test_contact_sheet(self):
+        folder = f"{scratch.name}/sheet"
+        for n in range(30):
+            picture(f"{folder}/{'<b>' if n < 15 else 'rose'}/{n:02}.ppm", 40, 40, 8 * n, 8 * n + 1, n)
+        text = dt.Dataset(folder, "all")._repr_html_()
+        pictures = re.findall(r'base64,([^"]*)"', text)
+        self.assertEqual((len(pictures), text.count("<figure"), text.count("&lt;b&gt;</figcaption>")), (24, 24, 12))
+        self.assertNotIn("<b>", text)
+        grays = []
+        for one in pictures:
+            png = base64.b64decode(one)
+            self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
+            at, parts = 8, {}
+            while at < len(png):
+                size = int.from_bytes(png[at:at + 4], "big")
+                name, content = png[at + 4:at + 8], png[at + 8:at + 8 + size]
+                self.assertEqual(zlib.crc32(name + content), int.from_bytes(png[at + 8 + size:at + 12 + size], "big"))
+                parts[name], at = content, at + 12 + size
+            lines = zlib.decompress(parts[b"IDAT"])
+            self.assertEqual(len(lines), 96 * (1 + 3 * 96))
+            grays.append(lines[500])
+        self.assertEqual(grays, [8 * (n * 30 // 24) for n in range(24)])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
