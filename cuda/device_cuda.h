@@ -73,6 +73,13 @@ static inline void launched(struct cuda *cuda, int status, const char *what)
     dl2_cuda_note(cuda, (cudaError_t)status, "kernel launch", what);
 }
 
+/* One of kernels.h's calls, which is left out after a failure. `what` as above. */
+#define LAUNCH(cuda, what, call)                                                                   \
+    do {                                                                                           \
+        if (well(cuda))                                                                            \
+            dl2_cuda_note(cuda, (cudaError_t)(call), "kernel launch", what);                       \
+    } while (0)
+
 /* A library's call that left its message in the failure. */
 static inline void library(struct cuda *cuda, int status)
 {

@@ -4,6 +4,7 @@
 
 #include "common/memory.h"
 #include "cuda/kernels.h"
+#include "device/element.h"
 
 #include <stdlib.h>
 
@@ -11,6 +12,9 @@ struct dl2_norm {
     struct cuda *cuda;
     struct dl2_norm_shape s;
     float *moments, *kept, *sums, *shared; /* [2][channels] each */
+    uint8_t *mask;                         /* where y's activation was open; NULL: y says it */
+    size_t mask_bytes;
+    bool masked; /* in the last forward */
 };
 
 struct dl2_layer_norm {
@@ -24,7 +28,9 @@ struct dl2_layer_norm {
 void dl2_cuda_norm_free(struct dl2_norm *norm)
 {
     if (norm)
-        dl2_cuda_give(norm->cuda, norm->moments);
+        norm->cuda->allocated -= norm->mask_bytes;
+    dl2_cuda_give(norm->cuda, norm->moments);
+    dl2_cuda_give(norm->cuda, norm->mask);
     free(norm);
 }
 
@@ -42,8 +48,16 @@ int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape 
     int status = dl2_cuda_grow_partials(cuda, shape->channels, error);
     if (status == DL2_OK)
         status = dl2_cuda_take(cuda, 4 * each * sizeof(float), "batch norm", &norm->moments, error);
+    const size_t mask_bytes =
+        shape->rows * shape->channels * dl2_element_size(cuda->base.element) / 16;
+    if (status == DL2_OK &&
+        dl2_gpu_norm_masks(cuda->base.element, shape, NULL, NULL, NULL, NULL, NULL, NULL)) {
+        status = dl2_cuda_take(cuda, mask_bytes, "batch norm", &norm->mask, error);
+        norm->mask_bytes = status == DL2_OK ? mask_bytes : 0;
+        cuda->allocated += norm->mask_bytes;
+    }
     if (status < 0) {
-        free(norm);
+        dl2_cuda_norm_free(norm);
         return status;
     }
     norm->kept = norm->moments + each;
@@ -72,30 +86,24 @@ static void cuda_norm_share_moments(struct dl2_norm *norm)
     struct dl2_device *device = &cuda->base;
     unsigned channels = norm->s.channels;
     dl2_cuda_copy(device, norm->shared, norm->moments, channels * sizeof(float));
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_scale(norm->shared, channels, 1.0f / (float)cuda->ranks, cuda->stream),
-                 "batch norm");
+    LAUNCH(cuda, "batch norm",
+           dl2_gpu_scale(norm->shared, channels, 1.0f / (float)cuda->ranks, cuda->stream));
     dl2_cuda_all_reduce(device, norm->shared, channels);
     dl2_cuda_all_reduce_wait(device);
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_norm_recentre(norm->moments, norm->shared, norm->s.rows, channels,
-                                       cuda->stream),
-                 "batch norm");
+    LAUNCH(
+        cuda, "batch norm",
+        dl2_gpu_norm_recentre(norm->moments, norm->shared, norm->s.rows, channels, cuda->stream));
     dl2_cuda_all_reduce(device, norm->moments + channels, channels);
     dl2_cuda_all_reduce_wait(device);
 }
 
 static void cuda_norm_apply(struct dl2_norm *norm, const void *x, const void *residual,
-                            const float *gamma, const float *beta, void *y)
+                            const float *gamma, const float *beta, void *y, uint8_t *mask)
 {
     struct cuda *cuda = norm->cuda;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_norm_apply(cuda->base.element, &norm->s, x, residual, gamma, beta,
-                                    norm->kept, y, cuda->stream),
-                 "batch norm");
+    LAUNCH(cuda, "batch norm",
+           dl2_gpu_norm_apply(cuda->base.element, &norm->s, x, residual, gamma, beta, norm->kept, y,
+                              mask, cuda->stream));
 }
 
 void dl2_cuda_norm_train(struct dl2_norm *norm, const void *x, const void *residual,
@@ -103,20 +111,25 @@ void dl2_cuda_norm_train(struct dl2_norm *norm, const void *x, const void *resid
                          float *running_var, void *y)
 {
     struct cuda *cuda = norm->cuda;
-    if (!well(cuda))
-        return;
-    launched(cuda,
-             dl2_gpu_norm_moments(cuda->base.element, x, norm->s.rows, norm->s.channels,
-                                  cuda->partials.memory, norm->moments, cuda->stream),
-             "batch norm");
-    if (cuda_norm_is_shared(norm))
+    const enum dl2_element element = cuda->base.element;
+    const struct dl2_norm_shape *s = &norm->s;
+    float *partials = cuda->partials.memory;
+    if (cuda_norm_is_shared(norm)) {
+        LAUNCH(cuda, "batch norm",
+               dl2_gpu_norm_moments(element, x, s->rows, s->channels, partials, norm->moments,
+                                    cuda->stream));
         cuda_norm_share_moments(norm);
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_norm_keep(norm->moments, cuda_norm_all_rows(norm), &norm->s, running_mean,
-                                   running_var, norm->kept, cuda->stream),
-                 "batch norm");
-    cuda_norm_apply(norm, x, residual, gamma, beta, y);
+        LAUNCH(cuda, "batch norm",
+               dl2_gpu_norm_keep(norm->moments, cuda_norm_all_rows(norm), s, running_mean,
+                                 running_var, norm->kept, cuda->stream));
+    } else {
+        LAUNCH(cuda, "batch norm",
+               dl2_gpu_norm_statistics(element, s, x, partials, norm->moments, running_mean,
+                                       running_var, norm->kept, cuda->stream));
+    }
+    norm->masked =
+        norm->mask && dl2_gpu_norm_masks(element, s, x, residual, gamma, beta, norm->kept, y);
+    cuda_norm_apply(norm, x, residual, gamma, beta, y, norm->masked ? norm->mask : NULL);
 }
 
 void dl2_cuda_norm_eval(struct dl2_norm *norm, const void *x, const void *residual,
@@ -124,12 +137,10 @@ void dl2_cuda_norm_eval(struct dl2_norm *norm, const void *x, const void *residu
                         const float *running_var, void *y)
 {
     struct cuda *cuda = norm->cuda;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_norm_keep_running(running_mean, running_var, &norm->s, norm->kept,
-                                           cuda->stream),
-                 "batch norm");
-    cuda_norm_apply(norm, x, residual, gamma, beta, y);
+    LAUNCH(
+        cuda, "batch norm",
+        dl2_gpu_norm_keep_running(running_mean, running_var, &norm->s, norm->kept, cuda->stream));
+    cuda_norm_apply(norm, x, residual, gamma, beta, y, NULL);
 }
 
 void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y, const void *dy,
@@ -137,24 +148,28 @@ void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y,
                             void *dresidual, float *dgamma, float *dbeta, bool accumulate)
 {
     struct cuda *cuda = norm->cuda;
-    enum dl2_element element = cuda->base.element;
-    if (!well(cuda))
-        return;
-    launched(cuda,
-             dl2_gpu_norm_backward_sums(element, &norm->s, x, y, dy, dy2, gamma, beta, norm->kept,
-                                        cuda->partials.memory, norm->sums, dresidual, dgamma, dbeta,
-                                        accumulate, cuda->stream),
-             "gradient of batch norm");
+    const enum dl2_element element = cuda->base.element;
+    const struct dl2_gpu_norm_gradient gradient = {.shape = &norm->s,
+                                                   .x = x,
+                                                   .y = y,
+                                                   .dy = dy,
+                                                   .dy2 = dy2,
+                                                   .mask = norm->masked ? norm->mask : NULL,
+                                                   .gamma = gamma,
+                                                   .beta = beta,
+                                                   .kept = norm->kept,
+                                                   .sums = norm->sums,
+                                                   .dresidual = dresidual};
+    LAUNCH(cuda, "gradient of batch norm",
+           dl2_gpu_norm_backward_sums(element, &gradient, cuda->partials.memory, dgamma, dbeta,
+                                      accumulate, cuda->stream));
     if (cuda_norm_is_shared(norm)) {
         dl2_cuda_all_reduce(&cuda->base, norm->sums, 2 * (size_t)norm->s.channels);
         dl2_cuda_all_reduce_wait(&cuda->base);
     }
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_norm_backward_data(element, &norm->s, x, y, dy, dy2, gamma, beta,
-                                            norm->kept, norm->sums, cuda_norm_all_rows(norm),
-                                            dresidual, dx, cuda->stream),
-                 "gradient of batch norm");
+    LAUNCH(
+        cuda, "gradient of batch norm",
+        dl2_gpu_norm_backward_data(element, &gradient, cuda_norm_all_rows(norm), dx, cuda->stream));
 }
 
 /* -- layer norm -- */
@@ -191,11 +206,9 @@ void dl2_cuda_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, con
                                  const float *beta, void *y)
 {
     struct cuda *cuda = norm->cuda;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_layer_norm(cuda->base.element, &norm->s, x, gamma, beta, norm->kept, y,
-                                    cuda->stream),
-                 "layer norm");
+    LAUNCH(cuda, "layer norm",
+           dl2_gpu_layer_norm(cuda->base.element, &norm->s, x, gamma, beta, norm->kept, y,
+                              cuda->stream));
 }
 
 void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, const void *dy,
@@ -204,16 +217,11 @@ void dl2_cuda_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, co
 {
     struct cuda *cuda = norm->cuda;
     enum dl2_element element = cuda->base.element;
-    if (!well(cuda))
-        return;
-    launched(cuda,
-             dl2_gpu_layer_norm_backward_sums(element, &norm->s, x, dy, norm->kept,
-                                              cuda->partials.memory, dgamma, dbeta, accumulate,
-                                              cuda->stream),
-             "gradient of layer norm");
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_layer_norm_backward_data(element, &norm->s, x, dy, gamma, norm->kept, dx,
-                                                  cuda->stream),
-                 "gradient of layer norm");
+    LAUNCH(cuda, "gradient of layer norm",
+           dl2_gpu_layer_norm_backward_sums(element, &norm->s, x, dy, norm->kept,
+                                            cuda->partials.memory, dgamma, dbeta, accumulate,
+                                            cuda->stream));
+    LAUNCH(cuda, "gradient of layer norm",
+           dl2_gpu_layer_norm_backward_data(element, &norm->s, x, dy, gamma, norm->kept, dx,
+                                            cuda->stream));
 }

@@ -208,129 +208,72 @@ template <class T> struct noise {
 
 } // namespace
 
-template <class T>
-static int set_up_widen(const void *from, float *to, size_t count, bool accumulate,
-                        cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(from, sizeof(T));
-    a.see(to, sizeof *to);
-    return run_each(widen<T>{(const T *)from, to, accumulate}, a, count, stream);
-}
-
 int dl2_gpu_widen(enum dl2_element element, const void *from, float *to, size_t count,
                   bool accumulate, struct CUstream_st *stream)
 {
-#define CALL(T) set_up_widen<T>(from, to, count, accumulate, stream)
+#define CALL(T)                                                                                    \
+    run_each(widen<T>{(const T *)from, to, accumulate},                                            \
+             aligner_of<wide<T>::N>((const T *)from, to), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-template <class T>
-static int set_up_lower(const float *from, void *to, size_t count, cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(from, sizeof *from);
-    a.see(to, sizeof(T));
-    return run_each(lower<T>{from, (T *)to}, a, count, stream);
 }
 
 int dl2_gpu_lower(enum dl2_element element, const float *from, void *to, size_t count,
                   struct CUstream_st *stream)
 {
-#define CALL(T) set_up_lower<T>(from, to, count, stream)
+#define CALL(T)                                                                                    \
+    run_each(lower<T>{from, (T *)to}, aligner_of<wide<T>::N>(from, (T *)to), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-template <class T>
-static int set_up_activate(enum dl2_activation activation, const void *x, void *y, size_t count,
-                           cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(x, sizeof(T));
-    a.see(y, sizeof(T));
-    return run_each(activate<T>{(const T *)x, (T *)y, activation}, a, count, stream);
 }
 
 int dl2_gpu_activate(enum dl2_element element, enum dl2_activation activation, const void *x,
                      void *y, size_t count, struct CUstream_st *stream)
 {
-#define CALL(T) set_up_activate<T>(activation, x, y, count, stream)
+#define CALL(T)                                                                                    \
+    run_each(activate<T>{(const T *)x, (T *)y, activation},                                        \
+             aligner_of<wide<T>::N>((const T *)x, (T *)y), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-template <class T>
-static int set_up_activate_backward(enum dl2_activation activation, const void *y, const void *dy,
-                                    void *dx, size_t count, cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(y, sizeof(T));
-    a.see(dy, sizeof(T));
-    a.see(dx, sizeof(T));
-    return run_each(activate_backward<T>{(const T *)y, (const T *)dy, (T *)dx, activation}, a,
-                    count, stream);
 }
 
 int dl2_gpu_activate_backward(enum dl2_element element, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count,
                               struct CUstream_st *stream)
 {
-#define CALL(T) set_up_activate_backward<T>(activation, y, dy, dx, count, stream)
+#define CALL(T)                                                                                    \
+    run_each(activate_backward<T>{(const T *)y, (const T *)dy, (T *)dx, activation},               \
+             aligner_of<wide<T>::N>((const T *)y, (const T *)dy, (T *)dx), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-template <class T> static int set_up_gelu(const void *x, void *y, size_t count, cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(x, sizeof(T));
-    a.see(y, sizeof(T));
-    return run_each(gelu<T>{(const T *)x, (T *)y}, a, count, stream);
 }
 
 int dl2_gpu_gelu(enum dl2_element element, const void *x, void *y, size_t count,
                  struct CUstream_st *stream)
 {
-#define CALL(T) set_up_gelu<T>(x, y, count, stream)
+#define CALL(T)                                                                                    \
+    run_each(gelu<T>{(const T *)x, (T *)y}, aligner_of<wide<T>::N>((const T *)x, (T *)y), count,   \
+             stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-template <class T>
-static int set_up_gelu_backward(const void *x, const void *dy, void *dx, size_t count,
-                                cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(x, sizeof(T));
-    a.see(dy, sizeof(T));
-    a.see(dx, sizeof(T));
-    return run_each(gelu_backward<T>{(const T *)x, (const T *)dy, (T *)dx}, a, count, stream);
 }
 
 int dl2_gpu_gelu_backward(enum dl2_element element, const void *x, const void *dy, void *dx,
                           size_t count, struct CUstream_st *stream)
 {
-#define CALL(T) set_up_gelu_backward<T>(x, dy, dx, count, stream)
+#define CALL(T)                                                                                    \
+    run_each(gelu_backward<T>{(const T *)x, (const T *)dy, (T *)dx},                               \
+             aligner_of<wide<T>::N>((const T *)x, (const T *)dy, (T *)dx), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-template <class T>
-static int set_up_add(const void *a, const void *b, void *y, size_t count, cudaStream_t stream)
-{
-    aligner<wide<T>::N> alignment;
-    alignment.see(a, sizeof(T));
-    alignment.see(b, sizeof(T));
-    alignment.see(y, sizeof(T));
-    return run_each(add<T>{(const T *)a, (const T *)b, (T *)y}, alignment, count, stream);
 }
 
 int dl2_gpu_add(enum dl2_element element, const void *a, const void *b, void *y, size_t count,
                 struct CUstream_st *stream)
 {
-#define CALL(T) set_up_add<T>(a, b, y, count, stream)
+#define CALL(T)                                                                                    \
+    run_each(add<T>{(const T *)a, (const T *)b, (T *)y},                                           \
+             aligner_of<wide<T>::N>((const T *)a, (const T *)b, (T *)y), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }
@@ -339,9 +282,7 @@ template <class T>
 static int set_up_dropout(const void *x, void *y, size_t count, float rate, uint64_t seed,
                           uint64_t layer, const struct dl2_gpu_state *state, cudaStream_t stream)
 {
-    aligner<wide<T>::N> a;
-    a.see(x, sizeof(T));
-    a.see(y, sizeof(T));
+    aligner<wide<T>::N> a = aligner_of<wide<T>::N>((const T *)x, (T *)y);
     if (a.head > 0) /* numbers come by fours from element 0 on */
         a.settled = true;
     uint64_t least = (uint64_t)ceil(rate * 4294967296.0);
@@ -360,21 +301,12 @@ int dl2_gpu_dropout(enum dl2_element element, const void *x, void *y, size_t cou
 
 int dl2_gpu_scale(float *x, size_t count, float factor, struct CUstream_st *stream)
 {
-    aligner<4> a;
-    a.see(x, sizeof *x);
-    return run_each(scale{x, factor}, a, count, stream);
-}
-
-template <class T> static int set_up_noise(void *to, size_t count, cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(to, sizeof(T));
-    return run_each(noise<T>{(T *)to}, a, count, stream);
+    return run_each(scale{x, factor}, aligner_of<4>(x), count, stream);
 }
 
 int dl2_gpu_noise(enum dl2_element element, void *to, size_t count, struct CUstream_st *stream)
 {
-#define CALL(T) set_up_noise<T>(to, count, stream)
+#define CALL(T) run_each(noise<T>{(T *)to}, aligner_of<wide<T>::N>((T *)to), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }

@@ -138,25 +138,40 @@ int dl2_gpu_norm_recentre(float *moments, const float *mean, size_t rows, unsign
 int dl2_gpu_norm_keep(const float *moments, size_t rows, const struct dl2_norm_shape *shape,
                       float *running_mean, float *running_var, float *kept,
                       struct CUstream_st *stream);
+/* The moments, and what dl2_gpu_norm_keep() makes of them, with a launch less. */
+int dl2_gpu_norm_statistics(enum dl2_element element, const struct dl2_norm_shape *shape,
+                            const void *x, float *partials, float *moments, float *running_mean,
+                            float *running_var, float *kept, struct CUstream_st *stream);
 int dl2_gpu_norm_keep_running(const float *running_mean, const float *running_var,
                               const struct dl2_norm_shape *shape, float *kept,
                               struct CUstream_st *stream);
 int dl2_gpu_norm_apply(enum dl2_element element, const struct dl2_norm_shape *shape, const void *x,
                        const void *residual, const float *gamma, const float *beta,
-                       const float *kept, void *y, struct CUstream_st *stream);
-/* sums: [2][channels], of the gradient, and of it times the normalised x; writes the residual's
- * gradient too. */
-int dl2_gpu_norm_backward_sums(enum dl2_element element, const struct dl2_norm_shape *shape,
-                               const void *x, const void *y, const void *dy, const void *dy2,
-                               const float *gamma, const float *beta, const float *kept,
-                               float *partials, float *sums, void *dresidual, float *dgamma,
-                               float *dbeta, bool accumulate, struct CUstream_st *stream);
-/* `rows` are those of the sums. */
-int dl2_gpu_norm_backward_data(enum dl2_element element, const struct dl2_norm_shape *shape,
-                               const void *x, const void *y, const void *dy, const void *dy2,
-                               const float *gamma, const float *beta, const float *kept,
-                               const float *sums, size_t rows, const void *dresidual, void *dx,
+                       const float *kept, void *y, uint8_t *mask, struct CUstream_st *stream);
+/* Does norm_apply() with these arguments write a mask, where it is given one? A byte for each 16
+ * bytes of y; bit k: the activation was open in element k. By it backward, which else would read y,
+ * reads a sixteenth of that. Only behind a residual: without one backward needs no y. */
+bool dl2_gpu_norm_masks(enum dl2_element element, const struct dl2_norm_shape *shape, const void *x,
+                        const void *residual, const float *gamma, const float *beta,
+                        const float *kept, const void *y);
+
+/* What the gradient of batch norm is made of. sums: [2][channels], of the gradient that reaches it,
+ * and of that times the normalised x. */
+struct dl2_gpu_norm_gradient {
+    const struct dl2_norm_shape *shape;
+    const void *x, *y, *dy, *dy2;
+    const uint8_t *mask; /* forward's; NULL: y says it */
+    const float *gamma, *beta, *kept;
+    float *sums;
+    void *dresidual;
+};
+/* Makes the sums and the residual's gradient. */
+int dl2_gpu_norm_backward_sums(enum dl2_element element, const struct dl2_gpu_norm_gradient *g,
+                               float *partials, float *dgamma, float *dbeta, bool accumulate,
                                struct CUstream_st *stream);
+/* `rows` are those of the sums. */
+int dl2_gpu_norm_backward_data(enum dl2_element element, const struct dl2_gpu_norm_gradient *g,
+                               size_t rows, void *dx, struct CUstream_st *stream);
 
 /*
  * -- layer norm --

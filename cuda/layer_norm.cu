@@ -131,37 +131,16 @@ struct layer_norm_finish {
 
 } // namespace
 
-template <class T, int N>
-static int set_up_layer_norm(const struct dl2_layer_norm_shape *shape, const void *x,
-                             const float *gamma, const float *beta, float *kept, void *y,
-                             cudaStream_t stream)
-{
-    struct dl2_layer_norm_shape s = *shape;
-    return DL2_LAUNCH((layer_norm<T, N>), warp_blocks(s.rows), THREADS, stream, s, (const T *)x,
-                      gamma, beta, kept, (T *)y);
-}
-
 int dl2_gpu_layer_norm(enum dl2_element element, const struct dl2_layer_norm_shape *shape,
                        const void *x, const float *gamma, const float *beta, float *kept, void *y,
                        struct CUstream_st *stream)
 {
     bool whole = aligned(x) && aligned(gamma) && aligned(beta) && aligned(y);
-#define CALL(T)                                                                                    \
-    (whole && shape->channels % wide<T>::N == 0                                                    \
-         ? set_up_layer_norm<T, wide<T>::N>(shape, x, gamma, beta, kept, y, stream)                \
-         : set_up_layer_norm<T, 1>(shape, x, gamma, beta, kept, y, stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N)                                                                                 \
+    DL2_LAUNCH((layer_norm<T, N>), warp_blocks(shape->rows), THREADS, stream, *shape,              \
+               (const T *)x, gamma, beta, kept, (T *)y)
+    return BY_VECTOR(element, whole, shape->channels, CALL);
 #undef CALL
-}
-
-template <class T, int N>
-static int set_up_backward_sums(const struct dl2_layer_norm_shape *shape, const void *x,
-                                const void *dy, const float *kept, float *partials, float *dgamma,
-                                float *dbeta, bool accumulate, cudaStream_t stream)
-{
-    layer_norm_sums<T> f = {(const T *)x, (const T *)dy, kept, shape->rows, shape->channels};
-    return run_sums<T, N, 2>(f, layer_norm_finish{dgamma, dbeta, accumulate}, shape->rows,
-                             shape->channels, partials, stream);
 }
 
 int dl2_gpu_layer_norm_backward_sums(enum dl2_element element,
@@ -170,24 +149,13 @@ int dl2_gpu_layer_norm_backward_sums(enum dl2_element element,
                                      float *dgamma, float *dbeta, bool accumulate,
                                      struct CUstream_st *stream)
 {
-#define CALL(T)                                                                                    \
-    (aligned(x) && aligned(dy) && shape->channels % wide<T>::N == 0                                \
-         ? set_up_backward_sums<T, wide<T>::N>(shape, x, dy, kept, partials, dgamma, dbeta,        \
-                                               accumulate, stream)                                 \
-         : set_up_backward_sums<T, 1>(shape, x, dy, kept, partials, dgamma, dbeta, accumulate,     \
-                                      stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N)                                                                                 \
+    run_sums<T, N, 2>(                                                                             \
+        layer_norm_sums<T>{(const T *)x, (const T *)dy, kept, shape->rows, shape->channels},       \
+        layer_norm_finish{dgamma, dbeta, accumulate}, shape->rows, shape->channels, partials,      \
+        stream)
+    return BY_VECTOR(element, aligned(x) && aligned(dy), shape->channels, CALL);
 #undef CALL
-}
-
-template <class T, int N>
-static int set_up_backward_data(const struct dl2_layer_norm_shape *shape, const void *x,
-                                const void *dy, const float *gamma, const float *kept, void *dx,
-                                cudaStream_t stream)
-{
-    struct dl2_layer_norm_shape s = *shape;
-    return DL2_LAUNCH((layer_norm_backward_data<T, N>), warp_blocks(s.rows), THREADS, stream, s,
-                      (const T *)x, (const T *)dy, gamma, kept, (T *)dx);
 }
 
 int dl2_gpu_layer_norm_backward_data(enum dl2_element element,
@@ -196,10 +164,9 @@ int dl2_gpu_layer_norm_backward_data(enum dl2_element element,
                                      void *dx, struct CUstream_st *stream)
 {
     bool whole = aligned(x) && aligned(dy) && aligned(gamma) && aligned(dx);
-#define CALL(T)                                                                                    \
-    (whole && shape->channels % wide<T>::N == 0                                                    \
-         ? set_up_backward_data<T, wide<T>::N>(shape, x, dy, gamma, kept, dx, stream)              \
-         : set_up_backward_data<T, 1>(shape, x, dy, gamma, kept, dx, stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N)                                                                                 \
+    DL2_LAUNCH((layer_norm_backward_data<T, N>), warp_blocks(shape->rows), THREADS, stream,        \
+               *shape, (const T *)x, (const T *)dy, gamma, kept, (T *)dx)
+    return BY_VECTOR(element, whole, shape->channels, CALL);
 #undef CALL
 }

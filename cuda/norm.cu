@@ -118,6 +118,17 @@ struct norm_keep {
     }
 };
 
+/* Both in one, of one card's batch. */
+template <class T> struct norm_statistics {
+    norm_moments<T> moments;
+    norm_keep keep; /* of the same moments */
+    __device__ void finish(unsigned column, const double (&sums)[2]) const
+    {
+        moments.finish(column, sums);
+        keep.template run<1>(column);
+    }
+};
+
 struct norm_keep_running {
     const float *running_mean, *running_var;
     struct dl2_norm_shape s;
@@ -156,6 +167,7 @@ template <class T, int M> struct norm_apply {
     const T *x, *residual;
     const float *gamma, *beta, *kept;
     T *y;
+    uint8_t *mask; /* may be NULL; see dl2_gpu_norm_masks() */
     unsigned channels;
     enum dl2_activation activation;
     normal<M> norm;
@@ -175,13 +187,21 @@ template <class T, int M> struct norm_apply {
         for (int k = 0; k < N; k++)
             v[k] = activated(norm.of(v[k], k) + r[k], activation);
         store<N>(y + i, v);
+        if (N > 1 && mask) {
+            unsigned bits = 0;
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                bits |= (open(rounded<T>(v[k]), activation) ? 1u : 0u) << k;
+            mask[i / N] = (uint8_t)bits;
+        }
     }
 };
 
 /* The gradient that reaches a batch norm: dy, or dy + dy2, where its activation was open. That is
- * seen from y, or, where nothing was added to it, computed anew from x, which saves reading y. */
+ * seen from a mask or y, or, where nothing was added to it, computed anew from x. */
 template <class T, int M, bool BY_X> struct norm_gradient {
     const T *x, *y, *dy, *dy2;
+    const uint8_t *mask; /* NULL: by y */
     const float *gamma, *beta, *kept;
     unsigned channels;
     enum dl2_activation activation;
@@ -203,16 +223,19 @@ template <class T, int M, bool BY_X> struct norm_gradient {
                 g[k] += v[k];
         }
         if (activation != DL2_IDENTITY) {
+            unsigned bits = 0;
             if (BY_X) {
 #pragma unroll
                 for (int k = 0; k < M; k++)
                     v[k] = rounded<T>(norm.of(centred[k], k));
+            } else if (mask) {
+                bits = (unsigned)mask[i / wide<T>::N] >> i % wide<T>::N;
             } else {
                 load<M>(y + i, v);
             }
 #pragma unroll
             for (int k = 0; k < M; k++)
-                g[k] = open(v[k], activation) ? g[k] : 0;
+                g[k] = (!BY_X && mask ? bits >> k & 1 : open(v[k], activation)) ? g[k] : 0;
         }
 #pragma unroll
         for (int k = 0; k < M; k++)
@@ -308,60 +331,32 @@ size_t dl2_gpu_partials(unsigned channels)
     return (size_t)SUM_BLOCKS * 9 * channels;
 }
 
-template <class T, int N>
-static int set_up_column_sums(const void *x, size_t rows, unsigned channels, float *partials,
-                              float *out, bool accumulate, cudaStream_t stream)
-{
-    return run_sums<T, N, 1>(column_sum<T>{(const T *)x, channels}, keep_column{out, accumulate},
-                             rows, channels, partials, stream);
-}
-
 int dl2_gpu_column_sums(enum dl2_element element, const void *x, size_t rows, unsigned channels,
                         float *partials, float *out, bool accumulate, struct CUstream_st *stream)
 {
-#define CALL(T)                                                                                    \
-    (aligned(x) && channels % wide<T>::N == 0                                                      \
-         ? set_up_column_sums<T, wide<T>::N>(x, rows, channels, partials, out, accumulate, stream) \
-         : set_up_column_sums<T, 1>(x, rows, channels, partials, out, accumulate, stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N)                                                                                 \
+    run_sums<T, N, 1>(column_sum<T>{(const T *)x, channels}, keep_column{out, accumulate}, rows,   \
+                      channels, partials, stream)
+    return BY_VECTOR(element, aligned(x), channels, CALL);
 #undef CALL
-}
-
-template <class T, int N>
-static int set_up_add_bias(const float *bias, void *y, size_t rows, unsigned channels,
-                           cudaStream_t stream)
-{
-    return run_rows<N>(add_bias<T, N>{bias, (T *)y, channels, {}}, rows, channels, stream);
 }
 
 int dl2_gpu_add_bias(enum dl2_element element, const float *bias, void *y, size_t rows,
                      unsigned channels, struct CUstream_st *stream)
 {
-#define CALL(T)                                                                                    \
-    (aligned(bias) && aligned(y) && channels % wide<T>::N == 0                                     \
-         ? set_up_add_bias<T, wide<T>::N>(bias, y, rows, channels, stream)                         \
-         : set_up_add_bias<T, 1>(bias, y, rows, channels, stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N) run_rows<N>(add_bias<T, N>{bias, (T *)y, channels, {}}, rows, channels, stream)
+    return BY_VECTOR(element, aligned(bias) && aligned(y), channels, CALL);
 #undef CALL
-}
-
-template <class T, int N>
-static int set_up_norm_moments(const void *x, size_t rows, unsigned channels, float *partials,
-                               float *moments, cudaStream_t stream)
-{
-    return run_sums<T, N, 2>(norm_sums<T, N>{(const T *)x, channels, {}},
-                             norm_moments<T>{(const T *)x, moments, rows, channels}, rows, channels,
-                             partials, stream);
 }
 
 int dl2_gpu_norm_moments(enum dl2_element element, const void *x, size_t rows, unsigned channels,
                          float *partials, float *moments, struct CUstream_st *stream)
 {
-#define CALL(T)                                                                                    \
-    (aligned(x) && channels % wide<T>::N == 0                                                      \
-         ? set_up_norm_moments<T, wide<T>::N>(x, rows, channels, partials, moments, stream)        \
-         : set_up_norm_moments<T, 1>(x, rows, channels, partials, moments, stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N)                                                                                 \
+    run_sums<T, N, 2>(norm_sums<T, N>{(const T *)x, channels, {}},                                 \
+                      norm_moments<T>{(const T *)x, moments, rows, channels}, rows, channels,      \
+                      partials, stream)
+    return BY_VECTOR(element, aligned(x), channels, CALL);
 #undef CALL
 }
 
@@ -385,6 +380,21 @@ int dl2_gpu_norm_keep(const float *moments, size_t rows, const struct dl2_norm_s
                         shape->channels, stream);
 }
 
+int dl2_gpu_norm_statistics(enum dl2_element element, const struct dl2_norm_shape *shape,
+                            const void *x, float *partials, float *moments, float *running_mean,
+                            float *running_var, float *kept, struct CUstream_st *stream)
+{
+    const size_t rows = shape->rows;
+    const unsigned channels = shape->channels;
+    const norm_keep keep = {moments, rows, *shape, running_mean, running_var, kept};
+#define CALL(T, N)                                                                                 \
+    run_sums<T, N, 2>(norm_sums<T, N>{(const T *)x, channels, {}},                                 \
+                      norm_statistics<T>{{(const T *)x, moments, rows, channels}, keep}, rows,     \
+                      channels, partials, stream)
+    return BY_VECTOR(element, aligned(x), channels, CALL);
+#undef CALL
+}
+
 int dl2_gpu_norm_keep_running(const float *running_mean, const float *running_var,
                               const struct dl2_norm_shape *shape, float *kept,
                               struct CUstream_st *stream)
@@ -393,27 +403,42 @@ int dl2_gpu_norm_keep_running(const float *running_mean, const float *running_va
                         stream);
 }
 
-template <class T, int N>
-static int set_up_norm_apply(const struct dl2_norm_shape *shape, const void *x,
-                             const void *residual, const float *gamma, const float *beta,
-                             const float *kept, void *y, cudaStream_t stream)
+static bool applies_whole(const void *x, const void *residual, const float *gamma,
+                          const float *beta, const float *kept, const void *y)
 {
-    norm_apply<T, N> f = {(const T *)x,    (const T *)residual, gamma, beta, kept, (T *)y,
-                          shape->channels, shape->activation,   {}};
-    return run_rows<N>(f, shape->rows, shape->channels, stream);
+    return aligned(x) && aligned(residual) && aligned(gamma) && aligned(beta) && aligned(kept) &&
+           aligned(y);
+}
+
+bool dl2_gpu_norm_masks(enum dl2_element element, const struct dl2_norm_shape *shape, const void *x,
+                        const void *residual, const float *gamma, const float *beta,
+                        const float *kept, const void *y)
+{
+    bool whole = applies_whole(x, residual, gamma, beta, kept, y);
+#define CALL(T, N) (N > 1)
+    return shape->residual && shape->activation != DL2_IDENTITY &&
+           BY_VECTOR(element, whole, shape->channels, CALL);
+#undef CALL
 }
 
 int dl2_gpu_norm_apply(enum dl2_element element, const struct dl2_norm_shape *shape, const void *x,
                        const void *residual, const float *gamma, const float *beta,
-                       const float *kept, void *y, struct CUstream_st *stream)
+                       const float *kept, void *y, uint8_t *mask, struct CUstream_st *stream)
 {
-    bool whole = aligned(x) && aligned(residual) && aligned(gamma) && aligned(beta) &&
-                 aligned(kept) && aligned(y);
-#define CALL(T)                                                                                    \
-    (whole && shape->channels % wide<T>::N == 0                                                    \
-         ? set_up_norm_apply<T, wide<T>::N>(shape, x, residual, gamma, beta, kept, y, stream)      \
-         : set_up_norm_apply<T, 1>(shape, x, residual, gamma, beta, kept, y, stream))
-    return BY_ELEMENT(element, CALL);
+    bool whole = applies_whole(x, residual, gamma, beta, kept, y);
+#define CALL(T, N)                                                                                 \
+    run_rows<N>(norm_apply<T, N>{(const T *)x,                                                     \
+                                 (const T *)residual,                                              \
+                                 gamma,                                                            \
+                                 beta,                                                             \
+                                 kept,                                                             \
+                                 (T *)y,                                                           \
+                                 mask,                                                             \
+                                 shape->channels,                                                  \
+                                 shape->activation,                                                \
+                                 {}},                                                              \
+                shape->rows, shape->channels, stream)
+    return BY_VECTOR(element, whole, shape->channels, CALL);
 #undef CALL
 }
 
@@ -424,112 +449,58 @@ static bool by_x(const struct dl2_norm_shape *shape)
 }
 
 template <class T, int N, bool BY_X>
-static norm_gradient<T, N, BY_X>
-gradient_of(const struct dl2_norm_shape *shape, const void *x, const void *y, const void *dy,
-            const void *dy2, const float *gamma, const float *beta, const float *kept)
+static norm_gradient<T, N, BY_X> gradient_of(const struct dl2_gpu_norm_gradient *g)
 {
-    norm_gradient<T, N, BY_X> g = {};
-    g.x = (const T *)x;
-    g.y = (const T *)y;
-    g.dy = (const T *)dy;
-    g.dy2 = (const T *)dy2;
-    g.gamma = gamma;
-    g.beta = beta;
-    g.kept = kept;
-    g.channels = shape->channels;
-    g.activation = shape->activation;
-    return g;
+    const struct dl2_norm_shape *s = g->shape;
+    return {
+        (const T *)g->x, (const T *)g->y, (const T *)g->dy, (const T *)g->dy2, g->mask, g->gamma,
+        g->beta,         g->kept,         s->channels,      s->activation,     {}};
+}
+
+static bool gradient_is_whole(const struct dl2_gpu_norm_gradient *g)
+{
+    return aligned(g->x) && aligned(g->y) && aligned(g->dy) && aligned(g->dy2) &&
+           aligned(g->gamma) && aligned(g->beta) && aligned(g->kept) && aligned(g->dresidual);
 }
 
 template <class T, int N, bool BY_X>
-static int sum_norm_backward(const struct dl2_norm_shape *shape, const void *x, const void *y,
-                             const void *dy, const void *dy2, const float *gamma, const float *beta,
-                             const float *kept, float *partials, float *sums, void *dresidual,
-                             float *dgamma, float *dbeta, bool accumulate, cudaStream_t stream)
+static int sum_backward(const struct dl2_gpu_norm_gradient *g, float *partials, float *dgamma,
+                        float *dbeta, bool accumulate, cudaStream_t stream)
 {
-    norm_backward_sums<T, N, BY_X> f = {
-        gradient_of<T, N, BY_X>(shape, x, y, dy, dy2, gamma, beta, kept), (T *)dresidual};
+    const unsigned channels = g->shape->channels;
     return run_sums<T, N, 2>(
-        f, norm_backward_finish{kept, sums, dgamma, dbeta, shape->channels, accumulate},
-        shape->rows, shape->channels, partials, stream);
+        norm_backward_sums<T, N, BY_X>{gradient_of<T, N, BY_X>(g), (T *)g->dresidual},
+        norm_backward_finish{g->kept, g->sums, dgamma, dbeta, channels, accumulate}, g->shape->rows,
+        channels, partials, stream);
 }
 
-template <class T, int N>
-static int set_up_norm_backward_sums(const struct dl2_norm_shape *shape, const void *x,
-                                     const void *y, const void *dy, const void *dy2,
-                                     const float *gamma, const float *beta, const float *kept,
-                                     float *partials, float *sums, void *dresidual, float *dgamma,
-                                     float *dbeta, bool accumulate, cudaStream_t stream)
+int dl2_gpu_norm_backward_sums(enum dl2_element element, const struct dl2_gpu_norm_gradient *g,
+                               float *partials, float *dgamma, float *dbeta, bool accumulate,
+                               struct CUstream_st *stream)
 {
-    return by_x(shape)
-               ? sum_norm_backward<T, N, true>(shape, x, y, dy, dy2, gamma, beta, kept, partials,
-                                               sums, dresidual, dgamma, dbeta, accumulate, stream)
-               : sum_norm_backward<T, N, false>(shape, x, y, dy, dy2, gamma, beta, kept, partials,
-                                                sums, dresidual, dgamma, dbeta, accumulate, stream);
-}
-
-int dl2_gpu_norm_backward_sums(enum dl2_element element, const struct dl2_norm_shape *shape,
-                               const void *x, const void *y, const void *dy, const void *dy2,
-                               const float *gamma, const float *beta, const float *kept,
-                               float *partials, float *sums, void *dresidual, float *dgamma,
-                               float *dbeta, bool accumulate, struct CUstream_st *stream)
-{
-    bool whole = aligned(x) && aligned(y) && aligned(dy) && aligned(dy2) && aligned(gamma) &&
-                 aligned(beta) && aligned(kept) && aligned(dresidual);
-#define CALL(T)                                                                                    \
-    (whole && shape->channels % wide<T>::N == 0                                                    \
-         ? set_up_norm_backward_sums<T, wide<T>::N>(shape, x, y, dy, dy2, gamma, beta, kept,       \
-                                                    partials, sums, dresidual, dgamma, dbeta,      \
-                                                    accumulate, stream)                            \
-         : set_up_norm_backward_sums<T, 1>(shape, x, y, dy, dy2, gamma, beta, kept, partials,      \
-                                           sums, dresidual, dgamma, dbeta, accumulate, stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N)                                                                                 \
+    (by_x(g->shape) ? sum_backward<T, N, true>(g, partials, dgamma, dbeta, accumulate, stream)     \
+                    : sum_backward<T, N, false>(g, partials, dgamma, dbeta, accumulate, stream))
+    return BY_VECTOR(element, gradient_is_whole(g), g->shape->channels, CALL);
 #undef CALL
 }
 
 template <class T, int N, bool BY_X>
-static int map_norm_backward(const struct dl2_norm_shape *shape, const void *x, const void *y,
-                             const void *dy, const void *dy2, const float *gamma, const float *beta,
-                             const float *kept, const float *sums, size_t rows,
-                             const void *dresidual, void *dx, cudaStream_t stream)
+static int map_backward(const struct dl2_gpu_norm_gradient *g, size_t rows, void *dx,
+                        cudaStream_t stream)
 {
-    norm_backward_data<T, N, BY_X> f = {};
-    f.gradient = gradient_of<T, N, BY_X>(shape, x, y, dy, dy2, gamma, beta, kept);
-    f.sums = sums;
-    f.dresidual = (const T *)dresidual;
-    f.dx = (T *)dx;
-    f.rows = (float)rows;
-    return run_rows<N>(f, shape->rows, shape->channels, stream);
+    norm_backward_data<T, N, BY_X> f = {
+        gradient_of<T, N, BY_X>(g), g->sums, (const T *)g->dresidual, (T *)dx, (float)rows, {}, {}};
+    return run_rows<N>(f, g->shape->rows, g->shape->channels, stream);
 }
 
-template <class T, int N>
-static int set_up_norm_backward_data(const struct dl2_norm_shape *shape, const void *x,
-                                     const void *y, const void *dy, const void *dy2,
-                                     const float *gamma, const float *beta, const float *kept,
-                                     const float *sums, size_t rows, const void *dresidual,
-                                     void *dx, cudaStream_t stream)
+int dl2_gpu_norm_backward_data(enum dl2_element element, const struct dl2_gpu_norm_gradient *g,
+                               size_t rows, void *dx, struct CUstream_st *stream)
 {
-    return by_x(shape) ? map_norm_backward<T, N, true>(shape, x, y, dy, dy2, gamma, beta, kept,
-                                                       sums, rows, dresidual, dx, stream)
-                       : map_norm_backward<T, N, false>(shape, x, y, dy, dy2, gamma, beta, kept,
-                                                        sums, rows, dresidual, dx, stream);
-}
-
-int dl2_gpu_norm_backward_data(enum dl2_element element, const struct dl2_norm_shape *shape,
-                               const void *x, const void *y, const void *dy, const void *dy2,
-                               const float *gamma, const float *beta, const float *kept,
-                               const float *sums, size_t rows, const void *dresidual, void *dx,
-                               struct CUstream_st *stream)
-{
-    bool whole = aligned(x) && aligned(y) && aligned(dy) && aligned(dy2) && aligned(gamma) &&
-                 aligned(beta) && aligned(kept) && aligned(sums) && aligned(dresidual) &&
-                 aligned(dx);
-#define CALL(T)                                                                                    \
-    (whole && shape->channels % wide<T>::N == 0                                                    \
-         ? set_up_norm_backward_data<T, wide<T>::N>(shape, x, y, dy, dy2, gamma, beta, kept, sums, \
-                                                    rows, dresidual, dx, stream)                   \
-         : set_up_norm_backward_data<T, 1>(shape, x, y, dy, dy2, gamma, beta, kept, sums, rows,    \
-                                           dresidual, dx, stream))
-    return BY_ELEMENT(element, CALL);
+    bool whole = gradient_is_whole(g) && aligned(g->sums) && aligned(dx);
+#define CALL(T, N)                                                                                 \
+    (by_x(g->shape) ? map_backward<T, N, true>(g, rows, dx, stream)                                \
+                    : map_backward<T, N, false>(g, rows, dx, stream))
+    return BY_VECTOR(element, whole, g->shape->channels, CALL);
 #undef CALL
 }

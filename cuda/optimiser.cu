@@ -221,25 +221,7 @@ int dl2_gpu_set_numbers(struct dl2_gpu_state *state, const struct dl2_step_numbe
 int dl2_gpu_check_gradients(const float *gradient, size_t count, struct dl2_gpu_state *state,
                             struct CUstream_st *stream)
 {
-    aligner<4> a;
-    a.see(gradient, sizeof *gradient);
-    return run_each(check_gradients{gradient, state}, a, count, stream);
-}
-
-template <class T>
-static int set_up_sgd(float *weights, void *lowered, const float *gradient, float *momentum,
-                      size_t count, bool decays, bool nesterov, unsigned ranks,
-                      const struct dl2_gpu_state *state, cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(weights, sizeof *weights);
-    a.see(gradient, sizeof *gradient);
-    a.see(momentum, sizeof *momentum);
-    if (lowered)
-        a.see(lowered, sizeof(T));
-    return run_each(
-        sgd<T>{weights, momentum, gradient, (T *)lowered, decays, nesterov, ranks, state}, a, count,
-        stream);
+    return run_each(check_gradients{gradient, state}, aligner_of<4>(gradient), count, stream);
 }
 
 int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const float *gradient,
@@ -247,26 +229,10 @@ int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const f
                 const struct dl2_gpu_state *state, struct CUstream_st *stream)
 {
 #define CALL(T)                                                                                    \
-    set_up_sgd<T>(weights, lowered, gradient, momentum, count, decays, nesterov, ranks, state,     \
-                  stream)
+    run_each(sgd<T>{weights, momentum, gradient, (T *)lowered, decays, nesterov, ranks, state},    \
+             aligner_of<wide<T>::N>(weights, gradient, momentum, (T *)lowered), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-template <class T>
-static int set_up_adamw(float *weights, void *lowered, const float *gradient, float *first,
-                        float *second, size_t count, bool decays, unsigned ranks,
-                        const struct dl2_gpu_state *state, cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(weights, sizeof *weights);
-    a.see(gradient, sizeof *gradient);
-    a.see(first, sizeof *first);
-    a.see(second, sizeof *second);
-    if (lowered)
-        a.see(lowered, sizeof(T));
-    return run_each(adamw<T>{weights, first, second, gradient, (T *)lowered, decays, ranks, state},
-                    a, count, stream);
 }
 
 int dl2_gpu_adamw(enum dl2_element element, float *weights, void *lowered, const float *gradient,
@@ -274,7 +240,9 @@ int dl2_gpu_adamw(enum dl2_element element, float *weights, void *lowered, const
                   const struct dl2_gpu_state *state, struct CUstream_st *stream)
 {
 #define CALL(T)                                                                                    \
-    set_up_adamw<T>(weights, lowered, gradient, first, second, count, decays, ranks, state, stream)
+    run_each(adamw<T>{weights, first, second, gradient, (T *)lowered, decays, ranks, state},       \
+             aligner_of<wide<T>::N>(weights, gradient, first, second, (T *)lowered), count,        \
+             stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }
@@ -330,8 +298,6 @@ int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream)
 int dl2_gpu_move_average(float *average, const float *values, size_t count,
                          const struct dl2_gpu_state *state, struct CUstream_st *stream)
 {
-    aligner<4> a;
-    a.see(average, sizeof *average);
-    a.see(values, sizeof *values);
-    return run_each(move_average{average, values, state}, a, count, stream);
+    return run_each(move_average{average, values, state}, aligner_of<4>(average, values), count,
+                    stream);
 }

@@ -194,11 +194,8 @@ int dl2_gpu_pool(enum dl2_element element, const struct dl2_pool_shape *shape, c
                  void *y, uint8_t *winner, struct CUstream_st *stream)
 {
     bool whole = aligned(x) && aligned(y) && aligned(winner);
-#define CALL(T)                                                                                    \
-    (whole && shape->channels % wide<T>::N == 0                                                    \
-         ? set_up_pool<T, wide<T>::N>(shape, x, y, winner, stream)                                 \
-         : set_up_pool<T, 1>(shape, x, y, winner, stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N) set_up_pool<T, N>(shape, x, y, winner, stream)
+    return BY_VECTOR(element, whole, shape->channels, CALL);
 #undef CALL
 }
 
@@ -220,10 +217,7 @@ int dl2_gpu_pool_backward(enum dl2_element element, const struct dl2_pool_shape 
                           struct CUstream_st *stream)
 {
     bool whole = aligned(dy) && aligned(dx) && aligned(winner);
-#define CALL(T)                                                                                    \
-    (whole && shape->channels % wide<T>::N == 0                                                    \
-         ? set_up_pool_backward<T, wide<T>::N>(shape, dy, winner, dx, stream)                      \
-         : set_up_pool_backward<T, 1>(shape, dy, winner, dx, stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N) set_up_pool_backward<T, N>(shape, dy, winner, dx, stream)
+    return BY_VECTOR(element, whole, shape->channels, CALL);
 #undef CALL
 }

@@ -34,7 +34,9 @@ template <int N> __device__ __forceinline__ struct place place_of(const struct r
     return p;
 }
 
-enum { SUM_BLOCKS = 512, BUSY_BLOCKS = 1056, FINISH = 32 };
+/* Blocks of sums, and such as leave no multiprocessor idle: four and eight for each of the 132 that
+ * an H100 and an H200 have. */
+enum { SUM_BLOCKS = 528, BUSY_BLOCKS = 1056, FINISH = 32 };
 
 /* Adds up P planes of what F makes of each row, into partials[blockIdx.x][P][channels]. Rows are
  * taken from the last to the first: the last are likeliest to lie in the cache still, and the first

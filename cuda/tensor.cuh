@@ -124,6 +124,15 @@ template <class T> struct wide {
      : (element) == DL2_ELEMENT_F16 ? CALL(__half)                                                 \
                                     : CALL(float))
 
+/* N elements at once: CALL(T, N), with those of 16 bytes where all is aligned and there are enough.
+ */
+#define BY_VECTOR(element, whole, channels, CALL)                                                  \
+    ((element) == DL2_ELEMENT_BF16  ? BY_WIDTH(whole, channels, __nv_bfloat16, CALL)               \
+     : (element) == DL2_ELEMENT_F16 ? BY_WIDTH(whole, channels, __half, CALL)                      \
+                                    : BY_WIDTH(whole, channels, float, CALL))
+#define BY_WIDTH(whole, channels, T, CALL)                                                         \
+    ((whole) && (channels) % wide<T>::N == 0 ? CALL(T, wide<T>::N) : CALL(T, 1))
+
 inline bool aligned(const void *address)
 {
     return (uintptr_t)address % 16 == 0; /* NULL is */
@@ -165,6 +174,14 @@ template <int N> struct aligner {
         return settled || head < 0 || (size_t)head > count ? 0 : (count - (size_t)head) / N;
     }
 };
+
+/* Of all tensors of a call; NULL is none. */
+template <int N, class... P> aligner<N> aligner_of(const P *...addresses)
+{
+    aligner<N> a;
+    ((addresses ? a.see(addresses, sizeof(P)) : (void)0), ...);
+    return a;
+}
 
 template <int N, class F>
 int run_each(F f, const aligner<N> &alignment, size_t count, cudaStream_t stream)

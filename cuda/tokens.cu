@@ -74,48 +74,26 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-template <class T, int N>
-static int set_up_tokens(const struct dl2_tokens_shape *s, const void *x, const float *class_token,
-                         const float *positions, void *y, cudaStream_t stream)
-{
-    add_positions<T> f = {(const T *)x, class_token, positions, (T *)y, *s};
-    return run_rows<N>(f, (size_t)s->batch * s->tokens, s->channels, stream);
-}
-
 int dl2_gpu_tokens(enum dl2_element element, const struct dl2_tokens_shape *s, const void *x,
                    const float *class_token, const float *positions, void *y,
                    struct CUstream_st *stream)
 {
     bool whole = aligned(x) && aligned(class_token) && aligned(positions) && aligned(y);
-#define CALL(T)                                                                                    \
-    (whole && s->channels % wide<T>::N == 0                                                        \
-         ? set_up_tokens<T, wide<T>::N>(s, x, class_token, positions, y, stream)                   \
-         : set_up_tokens<T, 1>(s, x, class_token, positions, y, stream))
-    return BY_ELEMENT(element, CALL);
+#define CALL(T, N)                                                                                 \
+    run_rows<N>(add_positions<T>{(const T *)x, class_token, positions, (T *)y, *s},                \
+                (size_t)s->batch * s->tokens, s->channels, stream)
+    return BY_VECTOR(element, whole, s->channels, CALL);
 #undef CALL
-}
-
-template <class T, int N>
-static int set_up_tokens_backward(const struct dl2_tokens_shape *shape, const void *dy, void *dx,
-                                  float *dclass_token, float *dpositions, bool accumulate,
-                                  cudaStream_t stream)
-{
-    struct dl2_tokens_shape s = *shape;
-    size_t groups = (size_t)s.tokens * s.channels / N;
-    return DL2_LAUNCH((tokens_backward<T, N>), (unsigned)((groups + ACROSS - 1) / ACROSS), THREADS,
-                      stream, s, (const T *)dy, (T *)dx, dclass_token, dpositions, accumulate);
 }
 
 int dl2_gpu_tokens_backward(enum dl2_element element, const struct dl2_tokens_shape *s,
                             const void *dy, void *dx, float *dclass_token, float *dpositions,
                             bool accumulate, struct CUstream_st *stream)
 {
-    bool whole = aligned(dy) && aligned(dx);
-#define CALL(T)                                                                                    \
-    (whole && s->channels % wide<T>::N == 0                                                        \
-         ? set_up_tokens_backward<T, wide<T>::N>(s, dy, dx, dclass_token, dpositions, accumulate,  \
-                                                 stream)                                           \
-         : set_up_tokens_backward<T, 1>(s, dy, dx, dclass_token, dpositions, accumulate, stream))
-    return BY_ELEMENT(element, CALL);
+    const size_t elements = (size_t)s->tokens * s->channels;
+#define CALL(T, N)                                                                                 \
+    DL2_LAUNCH((tokens_backward<T, N>), (unsigned)((elements / N + ACROSS - 1) / ACROSS), THREADS, \
+               stream, *s, (const T *)dy, (T *)dx, dclass_token, dpositions, accumulate)
+    return BY_VECTOR(element, aligned(dy) && aligned(dx), s->channels, CALL);
 #undef CALL
 }

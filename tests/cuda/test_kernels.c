@@ -693,6 +693,7 @@ static void norm_one(enum dl2_element element, const struct norm_case *test, boo
     float *partials = place(dl2_gpu_partials(c) * sizeof *partials, 0);
     float *moments = place(2 * c * sizeof *moments, 0), *kept = place(2 * c * sizeof *kept, 0);
     float *sums = place(2 * c * sizeof *sums, 0);
+    float *two_calls = place(2 * c * sizeof *two_calls, 0);
     float *gmean = copy_of(mean, c, 0), *gvar = copy_of(var, c, 0);
     float *gdgamma = copy_of(dgamma, c, 0), *gdbeta = copy_of(dbeta, c, 0);
     if (!test->residual)
@@ -704,7 +705,7 @@ static void norm_one(enum dl2_element element, const struct norm_case *test, boo
     if (evaluates) {
         ref->ops->norm_eval(plan, x, residual, gamma, beta, mean, var, y);
         RUN(dl2_gpu_norm_keep_running(gmean, gvar, &s, kept, NULL));
-        RUN(dl2_gpu_norm_apply(element, &s, lx, lr, gamma, beta, kept, gy, NULL));
+        RUN(dl2_gpu_norm_apply(element, &s, lx, lr, gamma, beta, kept, gy, NULL, NULL));
         near("norm, evaluated", element, gy, y, n, 2);
         ref->ops->norm_free(plan);
         free_all();
@@ -712,8 +713,14 @@ static void norm_one(enum dl2_element element, const struct norm_case *test, boo
     }
     ref->ops->norm_train(plan, x, residual, gamma, beta, mean, var, y);
     RUN(dl2_gpu_norm_moments(element, lx, s.rows, c, partials, moments, NULL));
-    RUN(dl2_gpu_norm_keep(moments, s.rows, &s, gmean, gvar, kept, NULL));
-    RUN(dl2_gpu_norm_apply(element, &s, lx, lr, gamma, beta, kept, gy, NULL));
+    RUN(dl2_gpu_norm_keep(moments, s.rows, &s, copy_of(gmean, c, 0), copy_of(gvar, c, 0), two_calls,
+                          NULL));
+    RUN(dl2_gpu_norm_statistics(element, &s, lx, partials, moments, gmean, gvar, kept, NULL));
+    equal("statistics in one call", kept, two_calls, 2 * c);
+    const bool masks = dl2_gpu_norm_masks(element, &s, lx, lr, gamma, beta, kept, gy);
+    assert_int_equal(masks, test->residual && test->activation != DL2_IDENTITY && c % 8 == 0);
+    uint8_t *mask = masks ? place(n * size / 16, 0) : NULL;
+    RUN(dl2_gpu_norm_apply(element, &s, lx, lr, gamma, beta, kept, gy, mask, NULL));
     near("norm", element, gy, y, n, 2);
     near("running mean", DL2_ELEMENT_F32, gmean, mean, c, 1);
     near("running variance", DL2_ELEMENT_F32, gvar, var, c, 2);
@@ -726,16 +733,24 @@ static void norm_one(enum dl2_element element, const struct norm_case *test, boo
         gdr = gdr ? ldy : NULL;
         gdx = gdr && ldy2 ? ldy2 : gdr ? lx : ldy;
     }
-    RUN(dl2_gpu_norm_backward_sums(element, &s, lx, gy, ldy, ldy2, gamma, beta, kept, partials,
-                                   sums, gdr, gdgamma, gdbeta, test->accumulate, NULL));
-    RUN(dl2_gpu_norm_backward_data(element, &s, lx, gy, ldy, ldy2, gamma, beta, kept, sums, s.rows,
-                                   gdr, gdx, NULL));
+    const struct dl2_gpu_norm_gradient g = {.shape = &s,
+                                            .x = lx,
+                                            .y = masks ? NULL : gy,
+                                            .dy = ldy,
+                                            .dy2 = ldy2,
+                                            .mask = mask, /* takes the place of y */
+                                            .gamma = gamma,
+                                            .beta = beta,
+                                            .kept = kept,
+                                            .sums = sums,
+                                            .dresidual = gdr};
+    RUN(dl2_gpu_norm_backward_sums(element, &g, partials, gdgamma, gdbeta, test->accumulate, NULL));
+    RUN(dl2_gpu_norm_backward_data(element, &g, s.rows, gdx, NULL));
     near("dgamma", DL2_ELEMENT_F32, gdgamma, dgamma, c, 2);
     near("dbeta", DL2_ELEMENT_F32, gdbeta, dbeta, c, 2);
     if (gdr)
         near("dresidual", element, gdr, dresidual, n, 1);
     near("dx", element, gdx, dx, n, 4);
-    (void)size;
     ref->ops->norm_free(plan);
     free_all();
 }
@@ -748,6 +763,7 @@ static void norm(enum dl2_element element)
         {200, 16, DL2_RELU, true, true, false, true, 3},
         {200, 16, DL2_RELU, true, false, false, true, 3},
         {200, 16, DL2_RELU, false, true, false, true, 3},
+        {200, 16, DL2_RELU6, true, false, false, false, 0.5f},
         {333, 24, DL2_RELU6, false, true, true, false, 0.5f},
         {97, 40, DL2_IDENTITY, false, false, false, false, 3},
         {97, 40, DL2_IDENTITY, true, true, false, false, 3},
