@@ -8,47 +8,66 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-int dl2_check_output(enum dl2_conv_pass pass)
+static enum dl2_element element_of(const struct dl2_check *check, int tensor)
 {
-    return pass == DL2_CONV_FORWARD ? 2 : pass == DL2_CONV_DATA ? 0 : 1;
+    return check->tensors[tensor].role == DL2_CHECK_FLOATS ? DL2_ELEMENT_F32
+                                                           : check->cuda->base.element;
 }
 
-bool dl2_check_open(struct dl2_check *check, struct cuda *cuda, enum dl2_conv_pass pass,
-                    const size_t counts[3], unsigned channels, const char *what)
+static bool check_take(struct dl2_check *check, int i)
 {
-    const enum dl2_element element = cuda->base.element;
-    const int out = dl2_check_output(pass);
-    const cudaStream_t stream = cuda->stream;
-    *check = (struct dl2_check){.cuda = cuda, .pass = pass};
+    const enum dl2_element element = element_of(check, i);
+    const cudaStream_t stream = check->cuda->stream;
+    const size_t count = check->tensors[i].count;
+    return cudaMalloc(&check->floats[i], count * sizeof(float)) == cudaSuccess &&
+           cudaMalloc(&check->elements[i], count * dl2_element_size(element)) == cudaSuccess &&
+           (check->tensors[i].role != DL2_CHECK_INPUT ||
+            (dl2_gpu_noise(element, check->elements[i], count, stream) == cudaSuccess &&
+             dl2_gpu_widen(element, check->elements[i], check->floats[i], count, false, stream) ==
+                 cudaSuccess));
+}
+
+bool dl2_check_open(struct dl2_check *check, struct cuda *cuda,
+                    const struct dl2_check_tensor tensors[DL2_CHECK_TENSORS], unsigned channels,
+                    const char *what)
+{
+    *check = (struct dl2_check){.cuda = cuda};
+    memcpy(check->tensors, tensors, sizeof check->tensors);
     bool good = cudaMalloc((void **)&check->moments, 2 * channels * sizeof(float)) == cudaSuccess;
-    if (pass == DL2_CONV_WEIGHTS)
-        good =
-            good && cudaMalloc((void **)&check->result, counts[out] * sizeof(float)) == cudaSuccess;
-    for (int i = 0; i < 3 && good; i++) {
-        good = cudaMalloc((void **)&check->floats[i], counts[i] * sizeof(float)) == cudaSuccess;
-        if (good && (i != out || pass != DL2_CONV_WEIGHTS))
-            good = cudaMalloc(&check->elements[i], counts[i] * dl2_element_size(element)) ==
-                   cudaSuccess;
-        if (good && i != out)
-            good = dl2_gpu_noise(element, check->elements[i], counts[i], stream) == cudaSuccess &&
-                   dl2_gpu_widen(element, check->elements[i], check->floats[i], counts[i], false,
-                                 stream) == cudaSuccess;
-    }
+    for (int i = 0; i < DL2_CHECK_TENSORS && good; i++)
+        good = tensors[i].role == DL2_CHECK_NONE || check_take(check, i);
     cudaGetLastError();
     if (!good)
         dl2_cuda_tell(cuda, "no memory to check the %s: it is left out", what);
     return good;
 }
 
+int dl2_check_output(enum dl2_gpu_pass pass)
+{
+    return pass == DL2_PASS_FORWARD ? 2 : pass == DL2_PASS_DATA ? 0 : 1;
+}
+
+bool dl2_check_open_pass(struct dl2_check *check, struct cuda *cuda, enum dl2_gpu_pass pass,
+                         const size_t counts[3], unsigned channels, const char *what)
+{
+    struct dl2_check_tensor tensors[DL2_CHECK_TENSORS] = {
+        {counts[0], DL2_CHECK_INPUT}, {counts[1], DL2_CHECK_INPUT}, {counts[2], DL2_CHECK_INPUT}};
+    tensors[dl2_check_output(pass)].role =
+        pass == DL2_PASS_WEIGHTS ? DL2_CHECK_FLOATS : DL2_CHECK_OUTPUT;
+    const bool good = dl2_check_open(check, cuda, tensors, channels, what);
+    check->pass = pass;
+    return good;
+}
+
 void dl2_check_close(struct dl2_check *check)
 {
     cudaStreamSynchronize(check->cuda->stream);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < DL2_CHECK_TENSORS; i++) {
         cudaFree(check->elements[i]);
         cudaFree(check->floats[i]);
     }
-    cudaFree(check->result);
     cudaFree(check->moments);
     cudaGetLastError();
 }
@@ -62,11 +81,9 @@ static int check_mean_squares(struct dl2_check *check, const float *x, size_t ro
     float *moments = dl2_calloc(channels, 2 * sizeof *moments);
     if (!moments)
         return dl2_cuda_out_of_memory(error, "a check");
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_norm_moments(DL2_ELEMENT_F32, x, rows, channels, cuda->partials.memory,
-                                      check->moments, cuda->stream),
-                 "a check");
+    LAUNCH(cuda, "a check",
+           dl2_gpu_norm_moments(DL2_ELEMENT_F32, x, rows, channels, cuda->partials.memory,
+                                check->moments, cuda->stream));
     const int status = dl2_cuda_download(&cuda->base, moments, check->moments, bytes, error);
     for (unsigned c = 0; c < channels && status == DL2_OK; c++)
         squares[c] = (double)moments[c] * moments[c] + (double)moments[channels + c] / (double)rows;
@@ -80,23 +97,20 @@ static int check_mean_squares(struct dl2_check *check, const float *x, size_t ro
  * and Winograd's transforms in float32 some 2^-14. Tensor cores cut off what does not fit their
  * float32 sums, some 16 products at a time, which long sums feel.
  */
-static double check_bound(enum dl2_precision precision, double terms)
+static double check_bound(enum dl2_precision precision, double terms, unsigned roundings)
 {
     const double rounding = precision == DL2_PRECISION_FP32   ? 0x1p-11
                             : precision == DL2_PRECISION_FP16 ? 0x1p-10
                                                               : 0x1.4p-8;
-    return rounding + terms * 0x1p-28;
+    return roundings * rounding + terms * 0x1p-28;
 }
 
 /* `squares` has room for 2 * channels. */
-static int check_columns(struct dl2_check *check, size_t rows, unsigned channels, double terms,
-                         const char *what, const char *plan, double *squares,
-                         struct dl2_error *error)
+static int check_columns(struct dl2_check *check, int out, size_t rows, unsigned channels,
+                         double terms, unsigned roundings, const char *what, const char *plan,
+                         double *squares, struct dl2_error *error)
 {
     struct cuda *cuda = check->cuda;
-    const int out = dl2_check_output(check->pass);
-    const bool weights = check->pass == DL2_CONV_WEIGHTS;
-    const enum dl2_element element = weights ? DL2_ELEMENT_F32 : cuda->base.element;
     float *reference = check->floats[out];
     double *differences = squares + channels, mean = 0, worst = 0;
     unsigned at = 0;
@@ -104,13 +118,10 @@ static int check_columns(struct dl2_check *check, size_t rows, unsigned channels
     for (unsigned c = 0; c < channels; c++)
         mean += squares[c] / channels;
     /* result - reference */
-    if (well(cuda))
-        launched(cuda, dl2_gpu_scale(reference, rows * channels, -1, cuda->stream), "a check");
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_widen(element, weights ? check->result : check->elements[out], reference,
-                               rows * channels, true, cuda->stream),
-                 "a check");
+    LAUNCH(cuda, "a check", dl2_gpu_scale(reference, rows * channels, -1, cuda->stream));
+    LAUNCH(cuda, "a check",
+           dl2_gpu_widen(element_of(check, out), check->elements[out], reference, rows * channels,
+                         true, cuda->stream));
     DL2_TRY(check_mean_squares(check, reference, rows, channels, differences, error));
     for (unsigned c = 0; c < channels; c++) {
         const double part = differences[c] / fmax(squares[c], mean);
@@ -119,7 +130,7 @@ static int check_columns(struct dl2_check *check, size_t rows, unsigned channels
             at = c;
         }
     }
-    const double off = sqrt(worst), bound = check_bound(cuda->precision, terms);
+    const double off = sqrt(worst), bound = check_bound(cuda->precision, terms, roundings);
     if (off <= bound)
         return DL2_OK;
     return dl2_error_set(
@@ -131,14 +142,16 @@ static int check_columns(struct dl2_check *check, size_t rows, unsigned channels
         what, plan, dl2_precision_name(cuda->precision), off, at, bound);
 }
 
-int dl2_check_compare(struct dl2_check *check, size_t rows, unsigned channels, double terms,
-                      const char *what, const char *plan, struct dl2_error *error)
+int dl2_check_compare(struct dl2_check *check, int out, size_t rows, unsigned channels,
+                      double terms, unsigned roundings, const char *what, const char *plan,
+                      struct dl2_error *error)
 {
     DL2_TRY(dl2_cuda_grow_partials(check->cuda, channels, error));
     double *squares = dl2_calloc(channels, 2 * sizeof *squares);
     if (!squares)
         return dl2_cuda_out_of_memory(error, "a check");
-    const int status = check_columns(check, rows, channels, terms, what, plan, squares, error);
+    const int status =
+        check_columns(check, out, rows, channels, terms, roundings, what, plan, squares, error);
     free(squares);
     return status;
 }

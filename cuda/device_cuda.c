@@ -19,7 +19,7 @@
 #include "cuda/device_cuda.h"
 
 #include "common/memory.h"
-#include "cuda/conv_choice.h"
+#include "cuda/cudnn_choice.h"
 #include "cuda/gpu.h"
 #include "cuda/kernels.h"
 #include "cuda/matmul.h"
@@ -145,8 +145,7 @@ static void cuda_set_numbers(struct dl2_device *device, const struct dl2_step_nu
 {
     struct cuda *cuda = (struct cuda *)device;
     device->numbers = *numbers;
-    if (well(cuda))
-        launched(cuda, dl2_gpu_set_numbers(cuda->state, numbers, cuda->stream), "set_numbers");
+    LAUNCH(cuda, "set_numbers", dl2_gpu_set_numbers(cuda->state, numbers, cuda->stream));
 }
 
 /* -- the device itself -- */
@@ -207,7 +206,7 @@ static void cuda_close(struct dl2_device *device)
     if (cuda->stream)
         cudaStreamSynchronize(cuda->stream);
     dl2_gpu_reducer_close(cuda->reducer);
-    dl2_conv_choices_forget(cuda);
+    dl2_cudnn_choices_forget(cuda);
     dl2_plan_files_close(&cuda->files);
     cuda_save_times(cuda);
     while (cuda->retired) {
@@ -452,10 +451,9 @@ static void cuda_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
         dl2_cuda_note(cuda, cudaProfilerStop(), "cudaProfilerStop", NULL);
     if (cuda->times)
         library(cuda, dl2_step_times_begin(cuda->times, cuda->stream, &cuda->base.failure));
-    launched(cuda,
-             dl2_gpu_ingest(cuda->base.element, &ingest->s, images, partner, y, cuda->state,
-                            cuda->stream),
-             "ingest");
+    LAUNCH(cuda, "ingest",
+           dl2_gpu_ingest(cuda->base.element, &ingest->s, images, partner, y, cuda->state,
+                          cuda->stream));
     dl2_cuda_note(cuda, cudaEventRecord(cuda->ingested[cuda->ingests++ % 2], cuda->stream),
                   "cudaEventRecord", "ingest");
     cuda_mark(&cuda->base, "", "ingest");

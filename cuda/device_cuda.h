@@ -44,8 +44,8 @@ struct cuda {
     struct dl2_gpu_state *state;
     size_t workspace_limit;
     struct area workspace, partials, gradient, scores;
-    size_t l2_bytes;                 /* of the card's cache */
-    struct dl2_conv_choice *choices; /* how to do convolutions */
+    size_t l2_bytes;                  /* of the card's cache */
+    struct dl2_cudnn_choice *choices; /* how to do convolutions */
     struct dl2_plan_files files;
     struct dl2_step_times *times; /* NULL: nobody wants them */
     bool clocks_up, told_untested, told_file;
@@ -66,12 +66,6 @@ static inline bool well(const struct cuda *cuda)
 
 /* Keeps the first failure. `what` says for which layer, and may be NULL. */
 void dl2_cuda_note(struct cuda *cuda, cudaError_t status, const char *call, const char *what);
-
-/* One of kernels.h's. */
-static inline void launched(struct cuda *cuda, int status, const char *what)
-{
-    dl2_cuda_note(cuda, (cudaError_t)status, "kernel launch", what);
-}
 
 /* One of kernels.h's calls, which is left out after a failure. `what` as above. */
 #define LAUNCH(cuda, what, call)                                                                   \
@@ -118,6 +112,7 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
     ROW(attention_create)                                                                          \
     ROW(attention_forward)                                                                         \
     ROW(attention_backward)                                                                        \
+    ROW(attention_check)                                                                           \
     ROW(conv_free)                                                                                 \
     ROW(conv_create)                                                                               \
     ROW(conv_forward)                                                                              \

@@ -59,19 +59,15 @@ int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape 
 void dl2_cuda_pool_forward(struct dl2_pool *pool, const void *x, void *y)
 {
     struct cuda *cuda = pool->cuda;
-    if (well(cuda))
-        launched(cuda, dl2_gpu_pool(cuda->base.element, &pool->s, x, y, pool->winner, cuda->stream),
-                 "pooling");
+    LAUNCH(cuda, "pooling",
+           dl2_gpu_pool(cuda->base.element, &pool->s, x, y, pool->winner, cuda->stream));
 }
 
 void dl2_cuda_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 {
     struct cuda *cuda = pool->cuda;
-    if (well(cuda))
-        launched(
-            cuda,
-            dl2_gpu_pool_backward(cuda->base.element, &pool->s, dy, pool->winner, dx, cuda->stream),
-            "gradient of pooling");
+    LAUNCH(cuda, "gradient of pooling",
+           dl2_gpu_pool_backward(cuda->base.element, &pool->s, dy, pool->winner, dx, cuda->stream));
 }
 
 /* -- tokens -- */
@@ -81,10 +77,8 @@ void dl2_cuda_tokens_forward(struct dl2_device *device, const struct dl2_tokens_
                              void *y)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_tokens(device->element, shape, x, class_token, positions, y, cuda->stream),
-                 "tokens");
+    LAUNCH(cuda, "tokens",
+           dl2_gpu_tokens(device->element, shape, x, class_token, positions, y, cuda->stream));
 }
 
 void dl2_cuda_tokens_backward(struct dl2_device *device, const struct dl2_tokens_shape *shape,
@@ -92,11 +86,9 @@ void dl2_cuda_tokens_backward(struct dl2_device *device, const struct dl2_tokens
                               bool accumulate)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_tokens_backward(device->element, shape, dy, dx, dclass_token, dpositions,
-                                         accumulate, cuda->stream),
-                 "gradient of tokens");
+    LAUNCH(cuda, "gradient of tokens",
+           dl2_gpu_tokens_backward(device->element, shape, dy, dx, dclass_token, dpositions,
+                                   accumulate, cuda->stream));
 }
 
 /* -- elementwise -- */
@@ -105,54 +97,45 @@ void dl2_cuda_activate(struct dl2_device *device, enum dl2_activation activation
                        void *y, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda, dl2_gpu_activate(device->element, activation, x, y, count, cuda->stream),
-                 "activation");
+    LAUNCH(cuda, "activation",
+           dl2_gpu_activate(device->element, activation, x, y, count, cuda->stream));
 }
 
 void dl2_cuda_activate_backward(struct dl2_device *device, enum dl2_activation activation,
                                 const void *y, const void *dy, void *dx, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(
-            cuda,
-            dl2_gpu_activate_backward(device->element, activation, y, dy, dx, count, cuda->stream),
-            "gradient of an activation");
+    LAUNCH(cuda, "gradient of an activation",
+           dl2_gpu_activate_backward(device->element, activation, y, dy, dx, count, cuda->stream));
 }
 
 void dl2_cuda_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda, dl2_gpu_gelu(device->element, x, y, count, cuda->stream), "GELU");
+    LAUNCH(cuda, "GELU", dl2_gpu_gelu(device->element, x, y, count, cuda->stream));
 }
 
 void dl2_cuda_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
                             size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda, dl2_gpu_gelu_backward(device->element, x, dy, dx, count, cuda->stream),
-                 "gradient of GELU");
+    LAUNCH(cuda, "gradient of GELU",
+           dl2_gpu_gelu_backward(device->element, x, dy, dx, count, cuda->stream));
 }
 
 void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda, dl2_gpu_add(device->element, a, b, y, count, cuda->stream), "addition");
+    LAUNCH(cuda, "addition", dl2_gpu_add(device->element, a, b, y, count, cuda->stream));
 }
 
 void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
                       uint64_t seed, uint64_t layer)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_dropout(device->element, x, y, count, rate, seed, layer, cuda->state,
-                                 cuda->stream),
-                 "dropout");
+    LAUNCH(cuda, "dropout",
+           dl2_gpu_dropout(device->element, x, y, count, rate, seed, layer, cuda->state,
+                           cuda->stream));
 }
 
 /* -- loss -- */
@@ -187,11 +170,9 @@ void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t 
                        struct dl2_loss_sums *sums)
 {
     struct cuda *cuda = loss->cuda;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_loss(cuda->base.element, &loss->s, logits, labels, partner, losses,
-                              dlogits, sums, loss->each, cuda->state, cuda->stream),
-                 "the loss");
+    LAUNCH(cuda, "the loss",
+           dl2_gpu_loss(cuda->base.element, &loss->s, logits, labels, partner, losses, dlogits,
+                        sums, loss->each, cuda->state, cuda->stream));
 }
 
 /* -- optimiser -- */
@@ -199,9 +180,9 @@ void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t 
 void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (cuda->precision == DL2_PRECISION_FP16 && well(cuda))
-        launched(cuda, dl2_gpu_check_gradients(gradient, count, cuda->state, cuda->stream),
-                 "the optimiser");
+    if (cuda->precision == DL2_PRECISION_FP16)
+        LAUNCH(cuda, "the optimiser",
+               dl2_gpu_check_gradients(gradient, count, cuda->state, cuda->stream));
 }
 
 void dl2_cuda_clip_gradients(struct dl2_device *device, float *gradient, size_t count, float limit)
@@ -220,11 +201,9 @@ void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
                        bool nesterov)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_sgd(device->element, weights, lowered, gradient, momentum, count, decays,
-                             nesterov, cuda->ranks, cuda->state, cuda->stream),
-                 "the optimiser");
+    LAUNCH(cuda, "the optimiser",
+           dl2_gpu_sgd(device->element, weights, lowered, gradient, momentum, count, decays,
+                       nesterov, cuda->ranks, cuda->state, cuda->stream));
 }
 
 void dl2_cuda_adamw_step(struct dl2_device *device, float *weights, void *lowered,
@@ -232,11 +211,9 @@ void dl2_cuda_adamw_step(struct dl2_device *device, float *weights, void *lowere
                          bool decays)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_adamw(device->element, weights, lowered, gradient, first, second, count,
-                               decays, cuda->ranks, cuda->state, cuda->stream),
-                 "the optimiser");
+    LAUNCH(cuda, "the optimiser",
+           dl2_gpu_adamw(device->element, weights, lowered, gradient, first, second, count, decays,
+                         cuda->ranks, cuda->state, cuda->stream));
 }
 
 void dl2_cuda_rmsprop_step(struct dl2_device *device, float *weights, void *lowered,
@@ -254,25 +231,23 @@ void dl2_cuda_rmsprop_step(struct dl2_device *device, float *weights, void *lowe
 void dl2_cuda_end_update(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (cuda->precision == DL2_PRECISION_FP16 && well(cuda))
-        launched(cuda, dl2_gpu_end_update(cuda->state, cuda->stream), "the optimiser");
+    if (cuda->precision == DL2_PRECISION_FP16)
+        LAUNCH(cuda, "the optimiser", dl2_gpu_end_update(cuda->state, cuda->stream));
 }
 
 void dl2_cuda_move_average(struct dl2_device *device, float *average, const float *values,
                            size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda, dl2_gpu_move_average(average, values, count, cuda->state, cuda->stream),
-                 "the optimiser");
+    LAUNCH(cuda, "the optimiser",
+           dl2_gpu_move_average(average, values, count, cuda->state, cuda->stream));
 }
 
 void dl2_cuda_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda, dl2_gpu_lower(device->element, weights, lowered, count, cuda->stream),
-                 "lowered weights");
+    LAUNCH(cuda, "lowered weights",
+           dl2_gpu_lower(device->element, weights, lowered, count, cuda->stream));
 }
 
 int dl2_cuda_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,

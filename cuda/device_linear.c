@@ -33,20 +33,20 @@ void dl2_cuda_linear_free(struct dl2_linear *linear)
 static void cuda_linear_products(const struct dl2_linear_shape *s, enum dl2_precision precision,
                                  struct dl2_product_shape shapes[3])
 {
-    shapes[DL2_CONV_FORWARD] = (struct dl2_product_shape){.rows = s->batch,
+    shapes[DL2_PASS_FORWARD] = (struct dl2_product_shape){.rows = s->batch,
                                                           .columns = s->out,
                                                           .inner = s->in,
                                                           .b_transposed = true,
                                                           .bias = s->bias,
                                                           .precision = precision,
                                                           .what = "forward pass of a linear layer"};
-    shapes[DL2_CONV_DATA] =
+    shapes[DL2_PASS_DATA] =
         (struct dl2_product_shape){.rows = s->batch,
                                    .columns = s->in,
                                    .inner = s->out,
                                    .precision = precision,
                                    .what = "gradient of a linear layer's input"};
-    shapes[DL2_CONV_WEIGHTS] =
+    shapes[DL2_PASS_WEIGHTS] =
         (struct dl2_product_shape){.rows = s->out,
                                    .columns = s->in,
                                    .inner = s->batch,
@@ -93,45 +93,42 @@ int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_sh
     return DL2_OK;
 }
 
+static void cuda_linear_multiply(struct cuda *cuda, struct dl2_product *product, const void *a,
+                                 const void *b, const void *bias, void *d, bool accumulate)
+{
+    if (well(cuda))
+        library(cuda, dl2_product_run(product, cuda->blas, a, b, bias, d, accumulate,
+                                      cuda->workspace.memory, cuda->stream, &cuda->base.failure));
+}
+
 void dl2_cuda_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
                              const float *bias, void *y)
 {
     struct cuda *cuda = linear->cuda;
-    if (!well(cuda))
-        return;
     if (linear->bias) {
-        launched(cuda,
-                 dl2_gpu_lower(cuda->base.element, bias, linear->bias, linear->s.out, cuda->stream),
-                 "a linear layer's bias");
+        LAUNCH(cuda, "a linear layer's bias",
+               dl2_gpu_lower(cuda->base.element, bias, linear->bias, linear->s.out, cuda->stream));
         bias = linear->bias;
     }
-    if (well(cuda))
-        library(cuda, dl2_product_run(linear->forward, cuda->blas, x, weights, bias, y, false,
-                                      cuda->workspace.memory, cuda->stream, &cuda->base.failure));
+    cuda_linear_multiply(cuda, linear->forward, x, weights, bias, y, false);
 }
 
 void dl2_cuda_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
                                    void *dx)
 {
     struct cuda *cuda = linear->cuda;
-    if (well(cuda))
-        library(cuda, dl2_product_run(linear->data, cuda->blas, dy, weights, NULL, dx, false,
-                                      cuda->workspace.memory, cuda->stream, &cuda->base.failure));
+    cuda_linear_multiply(cuda, linear->data, dy, weights, NULL, dx, false);
 }
 
 void dl2_cuda_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
                                       float *dweights, float *dbias, bool accumulate)
 {
     struct cuda *cuda = linear->cuda;
-    if (!well(cuda))
-        return;
-    library(cuda, dl2_product_run(linear->weights, cuda->blas, dy, x, NULL, dweights, accumulate,
-                                  cuda->workspace.memory, cuda->stream, &cuda->base.failure));
-    if (dbias && well(cuda))
-        launched(cuda,
-                 dl2_gpu_column_sums(cuda->base.element, dy, linear->s.batch, linear->s.out,
-                                     cuda->partials.memory, dbias, accumulate, cuda->stream),
-                 "gradient of a linear layer's bias");
+    cuda_linear_multiply(cuda, linear->weights, dy, x, NULL, dweights, accumulate);
+    if (dbias)
+        LAUNCH(cuda, "gradient of a linear layer's bias",
+               dl2_gpu_column_sums(cuda->base.element, dy, linear->s.batch, linear->s.out,
+                                   cuda->partials.memory, dbias, accumulate, cuda->stream));
 }
 
 /* -- checking -- */
@@ -140,12 +137,12 @@ void dl2_cuda_linear_backward_weights(struct dl2_linear *linear, const void *x, 
 static void cuda_linear_run(struct dl2_linear *linear, const struct dl2_check *check)
 {
     void *const *t = check->elements;
-    if (check->pass == DL2_CONV_FORWARD)
+    if (check->pass == DL2_PASS_FORWARD)
         dl2_cuda_linear_forward(linear, t[0], t[1], check->floats[1], t[2]);
-    else if (check->pass == DL2_CONV_DATA)
+    else if (check->pass == DL2_PASS_DATA)
         dl2_cuda_linear_backward_data(linear, t[2], t[1], t[0]);
     else
-        dl2_cuda_linear_backward_weights(linear, t[0], t[2], check->result, NULL, false);
+        dl2_cuda_linear_backward_weights(linear, t[0], t[2], check->elements[1], NULL, false);
 }
 
 /* The pass in float32. */
@@ -153,11 +150,11 @@ static int cuda_linear_run_reference(struct dl2_linear *linear, struct dl2_check
                                      struct dl2_error *error)
 {
     struct cuda *cuda = linear->cuda;
-    float *const *t = check->floats;
-    float *const operands[3][4] = {[DL2_CONV_FORWARD] = {t[0], t[1], t[1], t[2]},
-                                   [DL2_CONV_DATA] = {t[2], t[1], NULL, t[0]},
-                                   [DL2_CONV_WEIGHTS] = {t[2], t[0], NULL, t[1]}};
-    float *const *o = operands[check->pass];
+    void *const *t = check->floats;
+    void *const operands[3][4] = {[DL2_PASS_FORWARD] = {t[0], t[1], t[1], t[2]},
+                                  [DL2_PASS_DATA] = {t[2], t[1], NULL, t[0]},
+                                  [DL2_PASS_WEIGHTS] = {t[2], t[0], NULL, t[1]}};
+    void *const *o = operands[check->pass];
     struct dl2_product_shape shapes[3];
     struct dl2_product *product;
     cuda_linear_products(&linear->s, DL2_PRECISION_FP32, shapes);
@@ -172,7 +169,7 @@ static int cuda_linear_run_reference(struct dl2_linear *linear, struct dl2_check
     return status;
 }
 
-static int cuda_linear_check_pass(struct dl2_linear *linear, enum dl2_conv_pass pass,
+static int cuda_linear_check_pass(struct dl2_linear *linear, enum dl2_gpu_pass pass,
                                   unsigned *checked, struct dl2_error *error)
 {
     const struct dl2_linear_shape *s = &linear->s;
@@ -188,14 +185,14 @@ static int cuda_linear_check_pass(struct dl2_linear *linear, enum dl2_conv_pass 
     cuda_linear_products(s, linear->cuda->precision, shapes);
     snprintf(what, sizeof what, "%s, from %u to %u channels on %u rows", shapes[pass].what, s->in,
              s->out, s->batch);
-    if (dl2_check_open(&check, linear->cuda, pass, counts, channels[out], what)) {
+    if (dl2_check_open_pass(&check, linear->cuda, pass, counts, channels[out], what)) {
         cuda_linear_run(linear, &check);
         status = dl2_cuda_sync(&linear->cuda->base, error);
         if (status == DL2_OK)
             status = cuda_linear_run_reference(linear, &check, error);
         if (status == DL2_OK)
-            status = dl2_check_compare(&check, counts[out] / channels[out], channels[out],
-                                       terms[pass], what, "of cublasLt", error);
+            status = dl2_check_compare(&check, out, counts[out] / channels[out], channels[out],
+                                       terms[pass], 1, what, "of cublasLt", error);
         ++*checked;
     }
     dl2_check_close(&check);
@@ -205,8 +202,8 @@ static int cuda_linear_check_pass(struct dl2_linear *linear, enum dl2_conv_pass 
 /* In float32 there is only one way. */
 int dl2_cuda_linear_check(struct dl2_linear *linear, unsigned *checked, struct dl2_error *error)
 {
-    for (int pass = DL2_CONV_FORWARD; pass <= DL2_CONV_WEIGHTS; pass++)
+    for (int pass = DL2_PASS_FORWARD; pass <= DL2_PASS_WEIGHTS; pass++)
         if (linear->cuda->precision != DL2_PRECISION_FP32)
-            DL2_TRY(cuda_linear_check_pass(linear, (enum dl2_conv_pass)pass, checked, error));
+            DL2_TRY(cuda_linear_check_pass(linear, (enum dl2_gpu_pass)pass, checked, error));
     return DL2_OK;
 }

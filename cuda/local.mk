@@ -35,7 +35,7 @@ libgpu_la_LIBADD = $(CUDA_LIBS)
 # The training device.
 noinst_LTLIBRARIES += libdevice_cuda.la
 libdevice_cuda_la_SOURCES = \
-	cuda/conv_choice.c cuda/conv_choice.h cuda/conv_plan.c cuda/conv_plan.h cuda/plan_files.c cuda/plan_files.h \
+	cuda/attention_graph.c cuda/conv_graph.c cuda/cudnn_choice.c cuda/cudnn_choice.h cuda/cudnn_graph.c cuda/cudnn_graph.h cuda/cudnn_plan.c cuda/cudnn_plan.h cuda/plan_files.c cuda/plan_files.h \
 	cuda/device_attention.c cuda/device_calls.c cuda/device_check.c cuda/device_check.h cuda/device_conv.c cuda/device_cuda.c cuda/device_cuda.h cuda/device_kernels.c \
 	cuda/device_linear.c cuda/device_norm.c \
 	$(TRAIN_KERNELS) cuda/kernels.h cuda/launch.h cuda/rows.cuh cuda/tensor.cuh \

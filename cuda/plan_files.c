@@ -11,7 +11,12 @@
 #include <unistd.h>
 
 static const char *const pass_names[] = {
-    [DL2_CONV_FORWARD] = "forward", [DL2_CONV_DATA] = "data", [DL2_CONV_WEIGHTS] = "weights"};
+    [DL2_PASS_FORWARD] = "forward",
+    [DL2_PASS_DATA] = "data",
+    [DL2_PASS_WEIGHTS] = "weights",
+    [DL2_PASS_ATTENTION] = "attention",
+    [DL2_PASS_ATTENTION_GRADIENT] = "attention's gradient",
+};
 
 /* Where the cache lies; NULL where nothing says so, or memory runs out. */
 static char *default_cache(void)
@@ -30,7 +35,8 @@ static char *default_cache(void)
 int dl2_plan_files_open(const char *card, struct dl2_plan_files *files, struct dl2_error *error)
 {
     const char *cache = getenv("DL2_CUDA_PLAN_CACHE"), *times = getenv("DL2_CUDA_PLANS");
-    *files = (struct dl2_plan_files){.card = strdup(card), .measured = json_array()};
+    *files = (struct dl2_plan_files){
+        .card = strdup(card), .measured = json_pack("{s:[], s:[]}", "convolutions", "attention")};
     if (!cache || !*cache)
         files->cache = default_cache();
     else if (strcmp(cache, "off") != 0)
@@ -50,17 +56,24 @@ void dl2_plan_files_close(struct dl2_plan_files *files)
 }
 
 /* All that a choice depends on. */
-static void make_key(const struct dl2_plan_files *files, const struct dl2_conv_request *request,
+static void make_key(const struct dl2_plan_files *files, const struct dl2_cudnn_request *request,
                      char *key, size_t size)
 {
-    const struct dl2_conv_shape *s = &request->shape;
-    snprintf(key, size,
-             "%s, cuDNN %zu, %s, %s, %ux%ux%ux%u to %u, kernel %ux%u, stride %ux%u, padding %ux%u, "
-             "groups %u",
-             files->card, cudnnGetVersion(), dl2_precision_name(request->precision),
-             pass_names[request->pass], s->batch, s->in_height, s->in_width, s->in_channels,
-             s->out_channels, s->kernel_height, s->kernel_width, s->stride_height, s->stride_width,
-             s->pad_height, s->pad_width, s->groups);
+    const struct dl2_conv_shape *s = &request->conv;
+    const struct dl2_attention_shape *t = &request->attention;
+    const int at = snprintf(key, size, "%s, cuDNN %zu, %s, %s, ", files->card, cudnnGetVersion(),
+                            dl2_precision_name(request->precision), pass_names[request->pass]);
+    if (at < 0 || (size_t)at >= size)
+        return;
+    if (dl2_cudnn_is_attention(request))
+        snprintf(key + at, size - (size_t)at, "%ux%ux%u, heads %u", t->batch, t->tokens,
+                 t->channels, t->heads);
+    else
+        snprintf(key + at, size - (size_t)at,
+                 "%ux%ux%ux%u to %u, kernel %ux%u, stride %ux%u, padding %ux%u, groups %u",
+                 s->batch, s->in_height, s->in_width, s->in_channels, s->out_channels,
+                 s->kernel_height, s->kernel_width, s->stride_height, s->stride_width,
+                 s->pad_height, s->pad_width, s->groups);
 }
 
 /* The cache as it is now, or a fresh one. A new reference. */
@@ -77,8 +90,8 @@ static int load_cache(const char *path, json_t **out, struct dl2_error *error)
     return *out ? DL2_OK : dl2_error_memory(error, "choices of plans");
 }
 
-int dl2_plan_cache_get(const struct dl2_plan_files *files, const struct dl2_conv_request *request,
-                       char name[DL2_CONV_PLAN_NAME], struct dl2_error *error)
+int dl2_plan_cache_get(const struct dl2_plan_files *files, const struct dl2_cudnn_request *request,
+                       char name[DL2_CUDNN_PLAN_NAME], struct dl2_error *error)
 {
     char key[512];
     json_t *cache;
@@ -88,7 +101,7 @@ int dl2_plan_cache_get(const struct dl2_plan_files *files, const struct dl2_conv
     DL2_TRY(load_cache(files->cache, &cache, error));
     make_key(files, request, key, sizeof key);
     const json_t *choice = json_object_get(json_object_get(cache, "choices"), key);
-    snprintf(name, DL2_CONV_PLAN_NAME, "%s", dl2_json_get_text(choice, "plan", ""));
+    snprintf(name, DL2_CUDNN_PLAN_NAME, "%s", dl2_json_get_text(choice, "plan", ""));
     json_decref(cache);
     return DL2_OK;
 }
@@ -111,7 +124,7 @@ static int save_cache(const char *path, const json_t *cache, struct dl2_error *e
     return status;
 }
 
-int dl2_plan_cache_put(const struct dl2_plan_files *files, const struct dl2_conv_request *request,
+int dl2_plan_cache_put(const struct dl2_plan_files *files, const struct dl2_cudnn_request *request,
                        const char *name, double ms, struct dl2_error *error)
 {
     char key[512];
@@ -128,25 +141,36 @@ int dl2_plan_cache_put(const struct dl2_plan_files *files, const struct dl2_conv
     return status;
 }
 
-int dl2_plan_times_add(struct dl2_plan_files *files, const struct dl2_conv_request *request,
+static json_t *describe_shape(const struct dl2_cudnn_request *request)
+{
+    const struct dl2_conv_shape *s = &request->conv;
+    const struct dl2_attention_shape *t = &request->attention;
+    if (dl2_cudnn_is_attention(request))
+        return json_pack("{s:I, s:I, s:I, s:I}", "batch", (json_int_t)t->batch, "tokens",
+                         (json_int_t)t->tokens, "channels", (json_int_t)t->channels, "heads",
+                         (json_int_t)t->heads);
+    return json_pack("{s:I, s:[II], s:I, s:I, s:[II], s:[II], s:[II], s:I}", "batch",
+                     (json_int_t)s->batch, "in", (json_int_t)s->in_height, (json_int_t)s->in_width,
+                     "in_channels", (json_int_t)s->in_channels, "out_channels",
+                     (json_int_t)s->out_channels, "kernel", (json_int_t)s->kernel_height,
+                     (json_int_t)s->kernel_width, "stride", (json_int_t)s->stride_height,
+                     (json_int_t)s->stride_width, "padding", (json_int_t)s->pad_height,
+                     (json_int_t)s->pad_width, "groups", (json_int_t)s->groups);
+}
+
+int dl2_plan_times_add(struct dl2_plan_files *files, const struct dl2_cudnn_request *request,
                        const char *chosen, json_t *plans, struct dl2_error *error)
 {
-    const struct dl2_conv_shape *s = &request->shape;
-    json_t *shape = json_pack(
-        "{s:I, s:[II], s:I, s:I, s:[II], s:[II], s:[II], s:I}", "batch", (json_int_t)s->batch, "in",
-        (json_int_t)s->in_height, (json_int_t)s->in_width, "in_channels",
-        (json_int_t)s->in_channels, "out_channels", (json_int_t)s->out_channels, "kernel",
-        (json_int_t)s->kernel_height, (json_int_t)s->kernel_width, "stride",
-        (json_int_t)s->stride_height, (json_int_t)s->stride_width, "padding",
-        (json_int_t)s->pad_height, (json_int_t)s->pad_width, "groups", (json_int_t)s->groups);
-    json_array_append_new(files->measured,
-                          json_pack("{s:o, s:s, s:s, s:b, s:s, s:o}", "shape", shape, "pass",
-                                    pass_names[request->pass], "precision",
-                                    dl2_precision_name(request->precision), "deterministic",
-                                    request->deterministic, "chosen", chosen, "plans", plans));
-    json_t *all =
-        json_pack("{s:s, s:s, s:I, s:O}", "schema", DL2_PLAN_TIMES_SCHEMA, "card", files->card,
-                  "cudnn", (json_int_t)cudnnGetVersion(), "convolutions", files->measured);
+    json_t *list = json_object_get(files->measured,
+                                   dl2_cudnn_is_attention(request) ? "attention" : "convolutions");
+    json_array_append_new(
+        list,
+        json_pack("{s:o, s:s, s:s, s:b, s:s, s:o}", "shape", describe_shape(request), "pass",
+                  pass_names[request->pass], "precision", dl2_precision_name(request->precision),
+                  "deterministic", request->deterministic, "chosen", chosen, "plans", plans));
+    json_t *all = json_pack("{s:s, s:s, s:I}", "schema", DL2_PLAN_TIMES_SCHEMA, "card", files->card,
+                            "cudnn", (json_int_t)cudnnGetVersion());
+    json_object_update(all, files->measured);
     const int status = dl2_json_save(files->times, all, error);
     json_decref(all);
     return status;

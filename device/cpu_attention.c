@@ -171,9 +171,10 @@ void dl2_cpu_attention_forward(struct dl2_attention *attention, const void *qkv,
     cpu_attention_each_head(attention, cpu_attention_forward_part);
 }
 
-void dl2_cpu_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
-                                void *dqkv)
+void dl2_cpu_attention_backward(struct dl2_attention *attention, const void *qkv, const void *y,
+                                const void *dy, void *dqkv)
 {
+    (void)y;
     attention->qkv = qkv;
     attention->dy = dy;
     attention->dqkv = dqkv;

@@ -360,14 +360,16 @@ struct dl2_device_class {
     /*
      * -- attention: of each head, y = softmax(q * transposed(k) / sqrt(channels / heads)) * v --
      * qkv is [batch][tokens][3 * channels], y [batch][tokens][channels] with the heads side by
-     * side. Forward keeps the softmax for backward.
+     * side. Forward keeps for backward what that needs of the softmax; backward takes forward's y.
      */
     int (*attention_create)(struct dl2_device *device, const struct dl2_attention_shape *shape,
                             struct dl2_attention **out, struct dl2_error *error);
     void (*attention_free)(struct dl2_attention *attention);
     void (*attention_forward)(struct dl2_attention *attention, const void *qkv, void *y);
-    void (*attention_backward)(struct dl2_attention *attention, const void *qkv, const void *dy,
-                               void *dqkv);
+    void (*attention_backward)(struct dl2_attention *attention, const void *qkv, const void *y,
+                               const void *dy, void *dqkv);
+    int (*attention_check)(struct dl2_attention *attention, unsigned *checked,
+                           struct dl2_error *error);
 
     /*
      * -- tokens, without a plan --

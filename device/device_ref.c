@@ -781,9 +781,10 @@ static void ref_head_backward(struct dl2_attention *attention, const struct head
         }
 }
 
-static void ref_attention_backward(struct dl2_attention *attention, const void *qkv, const void *dy,
-                                   void *dqkv)
+static void ref_attention_backward(struct dl2_attention *attention, const void *qkv, const void *y,
+                                   const void *dy, void *dqkv)
 {
+    (void)y;
     for (unsigned b = 0; b < attention->s.batch; b++)
         for (unsigned n = 0; n < attention->s.heads; n++) {
             const struct head h = ref_head_of(attention, b, n);

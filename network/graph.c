@@ -525,6 +525,7 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
             graph_live_until(g, in->buffer_train, step);
             break;
         case DL2_LAYER_NORM:
+        case DL2_LAYER_ATTENTION:
             graph_live_until(g, in->buffer_train, step);
             graph_live_until(g, out->buffer_train, step);
             break;
@@ -533,7 +534,6 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
             break;
         case DL2_LAYER_GELU:
         case DL2_LAYER_LAYER_NORM:
-        case DL2_LAYER_ATTENTION:
             graph_live_until(g, in->buffer_train, step);
             break;
         case DL2_LAYER_MAX_POOL:

@@ -358,9 +358,7 @@ static size_t network_trained_from(const struct dl2_network *net, bool decays)
     return from;
 }
 
-/* Names what was called since the last mark. `layer`: NULL: of no layer. */
-static void network_mark(const struct dl2_network *net, const struct dl2_layer *layer,
-                         const char *what)
+static const char *network_layer_name(const struct dl2_network *net, const struct dl2_layer *layer)
 {
     static const char *const kinds[] = {[DL2_LAYER_ACTIVATION] = "activation",
                                         [DL2_LAYER_MAX_POOL] = "max pooling",
@@ -369,12 +367,15 @@ static void network_mark(const struct dl2_network *net, const struct dl2_layer *
                                         [DL2_LAYER_GELU] = "GELU",
                                         [DL2_LAYER_ATTENTION] = "attention",
                                         [DL2_LAYER_DROPOUT] = "dropout"};
+    return layer->tensor >= 0 ? net->view->graph.tensors[layer->tensor].name : kinds[layer->kind];
+}
+
+/* Names what was called since the last mark. `layer`: NULL: of no layer. */
+static void network_mark(const struct dl2_network *net, const struct dl2_layer *layer,
+                         const char *what)
+{
     if (net->device->ops->mark)
-        net->device->ops->mark(net->device,
-                               !layer               ? ""
-                               : layer->tensor >= 0 ? net->view->graph.tensors[layer->tensor].name
-                                                    : kinds[layer->kind],
-                               what);
+        net->device->ops->mark(net->device, layer ? network_layer_name(net, layer) : "", what);
 }
 
 static void network_forward(struct dl2_network *net, const struct plan_set *set, bool train)
@@ -510,7 +511,7 @@ static void network_backward(struct dl2_network *net, const struct plan_set *set
                                      accumulate);
             break;
         case DL2_LAYER_ATTENTION:
-            ops->attention_backward(plan->attention, x, dy, dx);
+            ops->attention_backward(plan->attention, x, y, dy, dx);
             break;
         case DL2_LAYER_TOKENS: {
             const struct dl2_tokens_shape shape = network_tokens_shape(net, set, layer);
@@ -682,8 +683,10 @@ int dl2_network_check_device(struct dl2_network *net, unsigned *checked, struct 
             status = ops->conv_check(set->layers[i].conv, checked, error);
         else if (layer->kind == DL2_LAYER_LINEAR && ops->linear_check)
             status = ops->linear_check(set->layers[i].linear, checked, error);
+        else if (layer->kind == DL2_LAYER_ATTENTION && ops->attention_check)
+            status = ops->attention_check(set->layers[i].attention, checked, error);
         if (status < 0) {
-            dl2_error_prefix(error, "%s", net->view->graph.tensors[layer->tensor].name);
+            dl2_error_prefix(error, "%s", network_layer_name(net, layer));
             return status;
         }
     }

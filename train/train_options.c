@@ -326,8 +326,8 @@ const struct dl2_option dl2_train_options[] = {
      "always do",
      AT(deterministic), .roles = PART},
     {DL2_OPTION_FLAG, "check-device", 0, NULL,
-     "Before training, compare what device cuda computes for convolutions and linear layers with "
-     "float32, and stop where it is wrong [with --deterministic]",
+     "Before training, compare what device cuda computes for convolutions, linear layers and "
+     "attention with float32, and stop where it is wrong [with --deterministic]",
      AT(check_device)},
     {DL2_OPTION_UINT, "threads", 0, "N", "Number of threads of the device", AT(threads), .min = 1,
      .max = 1024, .unset = "one per processor"},

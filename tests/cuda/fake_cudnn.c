@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * As much of cuDNN's graph interface as convolutions need: descriptors keep what is set on them, an
- * execution plan runs the reference device's convolution. What a real cuDNN refuses is refused.
+ * As much of cuDNN's graph interface as convolutions and attention need: descriptors keep what is
+ * set on them. The plan of a convolution runs the reference device's; that of any other graph runs
+ * the graph's operations one by one, in float32, rounded to each tensor's type. What a real cuDNN
+ * refuses is refused.
  */
 #include "tests/cuda/fake_cuda.h"
 
 #include "device/element.h"
 
 #include <cudnn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +19,7 @@ struct cudnnContext {
     cudaStream_t stream;
 };
 
-enum { ATTRIBUTES = 12, VALUES = 4, WORKSPACE = 1000, LARGE_WORKSPACE = 5000 };
+enum { ATTRIBUTES = 12, VALUES = 24, WORKSPACE = 1000, LARGE_WORKSPACE = 5000, TENSORS = 32 };
 
 struct attribute {
     cudnnBackendAttributeName_t name;
@@ -31,7 +34,33 @@ struct convolution {
     int pass; /* 0 forward, 1 data, 2 weights */
     enum dl2_element element;
     int64_t names[3]; /* x, w, y */
-    int64_t engine;   /* see fake_cuda.h */
+};
+
+struct tensor {
+    int64_t name, dims[4], strides[4];
+    enum dl2_element element;
+    bool virtual, by_value;
+};
+
+struct operation {
+    cudnnBackendDescriptorType_t type;
+    int64_t mode;  /* of pointwise operations and reductions */
+    int a, b, out; /* tensors; b: -1 where there is one operand */
+};
+
+/* Any other graph. */
+struct graph {
+    struct operation operations[VALUES];
+    struct tensor tensors[TENSORS];
+    int operation_count, tensor_count;
+};
+
+/* What a plan does. */
+struct work {
+    bool is_convolution;
+    struct convolution convolution;
+    struct graph graph;
+    int64_t engine; /* see fake_cuda.h */
 };
 
 enum { NO_PLAN, FAST_IF_WARM = 2, FAILS = 4, LARGE };
@@ -41,7 +70,7 @@ struct descriptor {
     bool final;
     struct attribute attributes[ATTRIBUTES];
     int count;
-    struct convolution convolution; /* of a configuration, its engine and knobs, and a plan */
+    struct work work; /* of a configuration, its engine and knobs, and a plan */
 };
 
 #define D(pointer) ((struct descriptor *)(pointer))
@@ -133,11 +162,19 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
     return CUDNN_STATUS_SUCCESS;
 }
 
-static const int64_t *value(const struct descriptor *d, cudnnBackendAttributeName_t name)
+static const struct attribute *find(const struct descriptor *d, cudnnBackendAttributeName_t name)
 {
     for (int i = 0; d && i < d->count; i++)
         if (d->attributes[i].name == name)
-            return d->attributes[i].values;
+            return &d->attributes[i];
+    return NULL;
+}
+
+static const int64_t *value(const struct descriptor *d, cudnnBackendAttributeName_t name)
+{
+    const struct attribute *a = find(d, name);
+    if (a)
+        return a->values;
     fprintf(stderr, "fake cuDNN: attribute %d was never set\n", name);
     abort();
 }
@@ -156,6 +193,14 @@ static const int64_t *dims_of(const struct descriptor *tensor)
         *value(tensor, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) != 16)
         abort();
     return d;
+}
+
+static enum dl2_element element_of(const struct descriptor *tensor)
+{
+    const int64_t type = *value(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE);
+    return type == CUDNN_DATA_BFLOAT16 ? DL2_ELEMENT_BF16
+           : type == CUDNN_DATA_HALF   ? DL2_ELEMENT_F16
+                                       : DL2_ELEMENT_F32;
 }
 
 static struct convolution convolution_of(const struct descriptor *graph)
@@ -184,10 +229,7 @@ static struct convolution convolution_of(const struct descriptor *graph)
     const struct descriptor *how = child(op, names[c.pass][3]);
     const int64_t *strides = value(how, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
     const int64_t *pads = value(how, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
-    int64_t type = *value(tensors[0], CUDNN_ATTR_TENSOR_DATA_TYPE);
-    c.element = type == CUDNN_DATA_BFLOAT16 ? DL2_ELEMENT_BF16
-                : type == CUDNN_DATA_HALF   ? DL2_ELEMENT_F16
-                                            : DL2_ELEMENT_F32;
+    c.element = element_of(tensors[0]);
     c.shape = (struct dl2_conv_shape){.batch = (unsigned)x[0],
                                       .in_height = (unsigned)x[2],
                                       .in_width = (unsigned)x[3],
@@ -207,15 +249,98 @@ static struct convolution convolution_of(const struct descriptor *graph)
     return c;
 }
 
+/* The graph's tensor that an attribute of an operation names; -1: it is not set. */
+static int tensor_of(struct graph *g, const struct descriptor *operation,
+                     cudnnBackendAttributeName_t name)
+{
+    if (!find(operation, name))
+        return -1;
+    const struct descriptor *d = child(operation, name);
+    const int64_t unique = *value(d, CUDNN_ATTR_TENSOR_UNIQUE_ID);
+    for (int i = 0; i < g->tensor_count; i++)
+        if (g->tensors[i].name == unique)
+            return i;
+    if (g->tensor_count == TENSORS || *value(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) != 16)
+        abort();
+    struct tensor *t = &g->tensors[g->tensor_count];
+    *t = (struct tensor){.name = unique,
+                         .element = element_of(d),
+                         .virtual = find(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL),
+                         .by_value = find(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE)};
+    memcpy(t->dims, value(d, CUDNN_ATTR_TENSOR_DIMENSIONS), sizeof t->dims);
+    memcpy(t->strides, value(d, CUDNN_ATTR_TENSOR_STRIDES), sizeof t->strides);
+    return g->tensor_count++;
+}
+
+static struct operation operation_of(struct graph *g, const struct descriptor *d)
+{
+    struct operation o = {.type = d->type, .b = -1};
+    switch (d->type) {
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+        o.a = tensor_of(g, d, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+        o.b = tensor_of(g, d, CUDNN_ATTR_OPERATION_MATMUL_BDESC);
+        o.out = tensor_of(g, d, CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+        value(child(d, CUDNN_ATTR_OPERATION_MATMUL_DESC), CUDNN_ATTR_MATMUL_COMP_TYPE);
+        break;
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+        o.a = tensor_of(g, d, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
+        o.b = tensor_of(g, d, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+        o.out = tensor_of(g, d, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+        o.mode = *value(child(d, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR),
+                        CUDNN_ATTR_POINTWISE_MODE);
+        break;
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+        o.a = tensor_of(g, d, CUDNN_ATTR_OPERATION_REDUCTION_XDESC);
+        o.out = tensor_of(g, d, CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
+        o.mode =
+            *value(child(d, CUDNN_ATTR_OPERATION_REDUCTION_DESC), CUDNN_ATTR_REDUCTION_OPERATOR);
+        break;
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+        o.a = tensor_of(g, d, CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
+        o.out = tensor_of(g, d, CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
+        break;
+    default:
+        abort();
+    }
+    if (o.a < 0 || o.out < 0)
+        abort();
+    return o;
+}
+
+static struct work work_of(const struct descriptor *graph)
+{
+    const struct attribute *all = find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    const struct descriptor *first = child(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    struct work work = {
+        .is_convolution =
+            first->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
+            first->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
+            first->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR};
+    if (work.is_convolution) {
+        work.convolution = convolution_of(graph);
+        return work;
+    }
+    for (int64_t i = 0; i < all->count; i++)
+        work.graph.operations[work.graph.operation_count++] =
+            operation_of(&work.graph, (const struct descriptor *)(uintptr_t)all->values[i]);
+    return work;
+}
+
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 {
     struct descriptor *d = D(descriptor);
     if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
-        d->convolution = child(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->convolution;
-    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && d->convolution.engine == NO_PLAN)
+        d->work = child(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->work;
+    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && d->work.engine == NO_PLAN)
         return CUDNN_STATUS_NOT_SUPPORTED;
     d->final = true;
     return CUDNN_STATUS_SUCCESS;
+}
+
+static bool says(const char *variable, const char *word)
+{
+    const char *text = getenv(variable);
+    return text && !strcmp(text, word);
 }
 
 static int64_t number_of(const char *variable, int64_t otherwise)
@@ -231,13 +356,16 @@ static cudnnStatus_t list_plans(const struct descriptor *d, int64_t room, int64_
     const int64_t plans = number_of("DL2_FAKE_PLANS", 4);
     const bool all = *value(d, CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A;
     const int64_t first = all ? 0 : plans - 1;
+    const struct work work = work_of(child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
     *count = all ? plans : 2;
+    if (!work.is_convolution && says("DL2_FAKE_ATTENTION", "none"))
+        *count = 0;
     if (!room)
         return CUDNN_STATUS_SUCCESS;
     *count = *count < room ? *count : room;
     for (int64_t i = 0; i < *count; i++) {
-        out[i]->convolution = convolution_of(child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
-        out[i]->convolution.engine = first + i;
+        out[i]->work = work;
+        out[i]->work.engine = first + i;
         out[i]->final = true;
     }
     return CUDNN_STATUS_SUCCESS;
@@ -256,7 +384,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
         return list_plans(d, room, count, out);
     case CUDNN_ATTR_ENGINECFG_ENGINE:
     case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
-        (*(struct descriptor **)out)->convolution = d->convolution;
+        (*(struct descriptor **)out)->work = d->work;
         return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
         *(int64_t *)out = 10; /* they differ by their knobs alone */
@@ -265,29 +393,165 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
         *(cudnnBackendKnobType_t *)out = CUDNN_KNOB_TYPE_TILE_SIZE;
         return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE:
-        *(int64_t *)out = d->convolution.engine;
+        *(int64_t *)out = d->work.engine;
         return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
         *count = 0;
         return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-        *(int64_t *)out = d->convolution.engine == LARGE ? LARGE_WORKSPACE : WORKSPACE;
+        *(int64_t *)out = d->work.engine == LARGE ? LARGE_WORKSPACE : WORKSPACE;
         return CUDNN_STATUS_SUCCESS;
     default:
         return CUDNN_STATUS_BAD_PARAM;
     }
 }
 
+/* -- running -- */
+
 struct call {
-    struct convolution convolution;
-    void *tensors[3], *workspace;
+    struct work work;
+    void *tensors[TENSORS], *workspace;
+    float values[TENSORS];
 };
+
+/* Passes the time that an engine takes, and spoils its workspace. */
+static void spend(const struct call *call)
+{
+    const int64_t engine = call->work.engine;
+    const bool best = engine == number_of("DL2_FAKE_BEST", 3);
+    const double warm = best ? 0.9 : engine == FAST_IF_WARM ? 0.5 : 1 + 0.01 * (double)engine;
+    dl2_fake_spend(warm, engine == FAST_IF_WARM ? 3 : warm + 0.1);
+    memset(call->workspace, 0xee, engine == LARGE ? LARGE_WORKSPACE : WORKSPACE);
+}
+
+/* Where an element lies; that of a dimension of one stands for all. */
+static size_t place(const struct tensor *t, const int64_t i[4])
+{
+    int64_t at = 0;
+    for (int k = 0; k < 4; k++)
+        at += t->dims[k] > 1 ? i[k] * t->strides[k] : 0;
+    return (size_t)at;
+}
+
+/* The next element; false after the last. */
+static bool next(const int64_t dims[4], int64_t i[4])
+{
+    for (int k = 3; k >= 0; k--) {
+        if (++i[k] < dims[k])
+            return true;
+        i[k] = 0;
+    }
+    return false;
+}
+
+static float pointwise(int64_t mode, float a, float b)
+{
+    switch (mode) {
+    case CUDNN_POINTWISE_MUL:
+        return a * b;
+    case CUDNN_POINTWISE_SUB:
+        return a - b;
+    case CUDNN_POINTWISE_ADD:
+        return a + b;
+    case CUDNN_POINTWISE_DIV:
+        return a / b;
+    case CUDNN_POINTWISE_EXP:
+        return expf(a);
+    case CUDNN_POINTWISE_LOG:
+        return logf(a);
+    case CUDNN_POINTWISE_IDENTITY:
+        return a;
+    default:
+        abort();
+    }
+}
+
+/* One element of what an operation makes. */
+static float element(const struct graph *g, const struct operation *o, float *const *data,
+                     const int64_t i[4])
+{
+    const struct tensor *a = &g->tensors[o->a], *b = o->b < 0 ? NULL : &g->tensors[o->b];
+    int64_t at[4] = {i[0], i[1], i[2], i[3]}, other[4] = {i[0], i[1], i[2], i[3]};
+    float sum = 0;
+    if (o->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+        return pointwise(o->mode, data[o->a][place(a, i)], b ? data[o->b][place(b, i)] : 0);
+    const bool product = o->type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR;
+    for (int64_t k = 0; k < a->dims[3]; k++) { /* reductions are over rows */
+        at[3] = other[2] = k;
+        const float v = data[o->a][place(a, at)];
+        if (product)
+            sum += v * data[o->b][place(b, other)];
+        else if (o->mode == CUDNN_REDUCE_TENSOR_MAX)
+            sum = k && sum > v ? sum : v;
+        else
+            sum += v;
+    }
+    return sum;
+}
+
+static size_t extent(const struct tensor *t)
+{
+    size_t last = 0;
+    for (int k = 0; k < 4; k++)
+        last += (size_t)((t->dims[k] - 1) * t->strides[k]);
+    return last + 1;
+}
+
+static void operate(void *from)
+{
+    struct call *call = from;
+    const struct graph *g = &call->work.graph;
+    const bool gradient = g->operations[0].type != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR;
+    float *data[TENSORS];
+    spend(call);
+    for (int t = 0; t < g->tensor_count; t++) {
+        const struct tensor *tensor = &g->tensors[t];
+        const size_t size = dl2_element_size(tensor->element);
+        int64_t i[4] = {0};
+        if (!(data[t] = malloc(extent(tensor) * sizeof(float))))
+            abort();
+        memset(data[t], 0xff, extent(tensor) * sizeof(float));
+        if (tensor->by_value)
+            data[t][0] = call->values[t];
+        else if (!tensor->virtual)
+            do
+                dl2_elements_to_floats(tensor->element,
+                                       (char *)call->tensors[t] + place(tensor, i) * size,
+                                       &data[t][place(tensor, i)], 1);
+            while (next(tensor->dims, i));
+    }
+    for (int k = 0; k < g->operation_count; k++) {
+        const struct operation *o = &g->operations[k];
+        const struct tensor *out = &g->tensors[o->out];
+        const size_t size = dl2_element_size(out->element);
+        const bool last = k == g->operation_count - 1;
+        int64_t i[4] = {0};
+        do {
+            unsigned char rounded[4];
+            const size_t at = place(out, i);
+            /* A reshape is another view of the same memory. */
+            float v = o->type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR
+                          ? data[o->a][at]
+                          : element(g, o, data, i);
+            if (last && at + 1 == extent(out) &&
+                says("DL2_FAKE_WRONG", gradient ? "attention's gradient" : "attention"))
+                v += 1;
+            dl2_elements_from_floats(out->element, &v, rounded, 1);
+            dl2_elements_to_floats(out->element, rounded, &data[o->out][at], 1);
+            if (!out->virtual)
+                memcpy((char *)call->tensors[o->out] + at * size, rounded, size);
+        } while (next(out->dims, i));
+    }
+    for (int t = 0; t < g->tensor_count; t++)
+        free(data[t]);
+}
 
 static void convolve(void *from)
 {
     static struct dl2_device *ref;
     struct call *call = from;
-    const struct dl2_conv_shape *s = &call->convolution.shape;
+    const struct convolution *c = &call->work.convolution;
+    const struct dl2_conv_shape *s = &c->shape;
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_conv *conv = NULL;
     const struct dl2_device_options options = {0};
@@ -300,20 +564,16 @@ static void convolve(void *from)
     float *floats[3];
     if (!ref && dl2_device_open("ref", &options, &ref, &error))
         abort();
-    const int64_t engine = call->convolution.engine;
-    const bool best = engine == number_of("DL2_FAKE_BEST", 3);
-    const double warm = best ? 0.9 : engine == FAST_IF_WARM ? 0.5 : 1 + 0.01 * (double)engine;
-    dl2_fake_spend(warm, engine == FAST_IF_WARM ? 3 : warm + 0.1);
-    memset(call->workspace, 0xee, engine == LARGE ? LARGE_WORKSPACE : WORKSPACE);
+    spend(call);
     for (int i = 0; i < 3; i++) {
         if (!(floats[i] = malloc(counts[i] * sizeof(float))))
             abort();
-        dl2_elements_to_floats(call->convolution.element, call->tensors[i], floats[i], counts[i]);
+        dl2_elements_to_floats(c->element, call->tensors[i], floats[i], counts[i]);
     }
     if (ref->ops->conv_create(ref, s, &conv, &error))
         abort();
     static const int written[] = {2, 0, 1};
-    int out = written[call->convolution.pass];
+    int out = written[c->pass];
     if (out == 2)
         ref->ops->conv_forward(conv, floats[0], floats[1], NULL, floats[2]);
     else if (out == 0)
@@ -321,10 +581,9 @@ static void convolve(void *from)
     else
         ref->ops->conv_backward_weights(conv, floats[0], floats[2], floats[1], NULL, false);
     static int wrong;
-    if (engine == number_of("DL2_FAKE_WRONG", -1))
+    if (call->work.engine == number_of("DL2_FAKE_WRONG", -1))
         floats[out][counts[out] - 1] = (float)++wrong;
-    dl2_elements_from_floats(call->convolution.element, floats[out], call->tensors[out],
-                             counts[out]);
+    dl2_elements_from_floats(c->element, floats[out], call->tensors[out], counts[out]);
     ref->ops->conv_free(conv);
     for (int i = 0; i < 3; i++)
         free(floats[i]);
@@ -333,18 +592,28 @@ static void convolve(void *from)
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack)
 {
-    const int64_t *names = value(D(pack), CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+    const struct attribute *names = find(D(pack), CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     const int64_t *addresses = value(D(pack), CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-    struct call call = {.convolution = D(plan)->convolution};
-    if (call.convolution.engine == FAILS || dl2_fake_call_fails(handle->stream))
+    struct call call = {.work = D(plan)->work};
+    const struct graph *g = &call.work.graph;
+    const int count = call.work.is_convolution ? 3 : g->tensor_count;
+    if (call.work.engine == FAILS || dl2_fake_call_fails(handle->stream) ||
+        (!call.work.is_convolution && says("DL2_FAKE_ATTENTION", "fail")))
         return CUDNN_STATUS_NOT_SUPPORTED;
     call.workspace = (void *)(uintptr_t)*value(D(pack), CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
-    for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 3; k++)
-            if (names[k] == call.convolution.names[i])
+    for (int i = 0; i < count; i++) {
+        for (int64_t k = 0; k < names->count; k++)
+            if (names->values[k] ==
+                (call.work.is_convolution ? call.work.convolution.names[i] : g->tensors[i].name))
                 call.tensors[i] = (void *)(uintptr_t)addresses[k];
-    if (!call.tensors[0] || !call.tensors[1] || !call.tensors[2] || !call.workspace)
+        if (!call.tensors[i] != (!call.work.is_convolution && g->tensors[i].virtual))
+            return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+        if (!call.work.is_convolution && g->tensors[i].by_value) /* it is the host's */
+            memcpy(&call.values[i], call.tensors[i], sizeof(float));
+    }
+    if (!call.workspace)
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    dl2_fake_queue(handle->stream, convolve, &call, sizeof call);
+    dl2_fake_queue(handle->stream, call.work.is_convolution ? convolve : operate, &call,
+                   sizeof call);
     return CUDNN_STATUS_SUCCESS;
 }

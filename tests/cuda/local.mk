@@ -19,7 +19,7 @@ check_PROGRAMS += tests/cuda/test_plans
 tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c
 tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_plans_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_cuda_test_plans_LDADD = libnetwork.la $(CMOCKA_LIBS)
+tests_cuda_test_plans_LDADD = libnetwork.la $(CMOCKA_LIBS) -ldl
 TESTS += tests/cuda/test_plans
 # The kernels on a card, without cuDNN and cublasLt; what compute-sanitizer watches.
 check_PROGRAMS += tests/cuda/card_kernels
@@ -116,6 +116,7 @@ cuda_tests = \
 	tests/cuda/test_fake_device.sh \
 	tests/cuda/test_fake_check.sh \
 	tests/cuda/test_fake_plans.sh \
+	tests/cuda/test_attention_plans.sh \
 	tests/cuda/test_fake_decode.sh \
 	tests/cuda/test_fake_decode_train.sh \
 	tests/cuda/test_fake_quality.sh \

@@ -34,6 +34,23 @@ DL2_FAKE_WRONG=nan expect 1 train --deterministic --amp bf16
 grep -q 'is wrong: .* differs from a result in float32 by inf ' "$work/err" || fail "no number: $(cat "$work/err")"
 # Nobody looks unasked.
 DL2_FAKE_WRONG=product expect 0 train --amp bf16
+# Attention in one go: two passes of a shape more than without cuDNN's plans of it, which is done by products then. Of
+# these each layer is checked for itself.
+transformer() { train -a vit_tiny --image-size 16 -b 2 --images 2 --check-device "$@"; }
+for amp in bf16 fp16; do
+    expect 0 transformer --amp $amp
+done
+for plans in none fail; do
+    DL2_FAKE_ATTENTION=$plans expect 0 transformer --amp bf16
+done
+for options in "" --deterministic; do
+    # shellcheck disable=SC2086
+    DL2_FAKE_WRONG=attention expect 1 transformer --amp bf16 $options
+    grep -q 'attention: .*forward pass of attention of 3 heads .* by plan eng10_.* is wrong: in bf16 it differs' "$work/err" ||
+        fail "attention $options: $(cat "$work/err")"
+done
+DL2_FAKE_WRONG="attention's gradient" expect 1 transformer --amp bf16
+grep -q 'the gradient of attention of 3 heads .* is wrong: in bf16 it differs' "$work/err" || fail "attention's gradient: $(cat "$work/err")"
 # Convolutions by our own kernels, too.
 expect 0 train --check-device -a mobilenet_v2 --image-size 32 -b 2 --images 2 --amp bf16 --deterministic
 # What there is no memory to check is left out, with a warning.

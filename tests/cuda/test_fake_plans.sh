@@ -39,6 +39,17 @@ done
 DL2_FAKE_PLANS=40 DL2_CUDA_PLANS=first.json expect 0 train --deterministic
 chosen first.json "all(c['chosen'] == 'eng10_k2=1' and c['deterministic'] for c in convs)" "the first plan"
 
+# Attention's plans are measured alike, and kept.
+DL2_CUDA_PLANS=attention.json expect 0 train -a vit_tiny --image-size 16 -b 2 --images 2 --amp bf16
+"${PYTHON3:-python3}" - <<'PY' || fail "plans of attention"
+import json
+told = json.load(open("attention.json"))["attention"]
+assert [a["pass"] for a in told] == ["attention", "attention's gradient"], told
+assert all(a["shape"] == {"batch": 2, "tokens": 5, "channels": 192, "heads": 3} and a["chosen"] == "eng10_k2=3" for a in told), told
+PY
+is "$(grep -c 'bf16, attention.*2x5x192, heads 3": {' $cache)" 2 "choices of attention: $(cat $cache)"
+rm $cache
+
 # A plan whose workspace there is no memory for is left out, though it is the best.
 DL2_FAKE_PLANS=7 DL2_FAKE_BEST=5 DL2_FAKE_REFUSED=5000 DL2_CUDA_PLANS=large.json expect 0 train
 chosen large.json "all(c['chosen'] == 'eng10_k2=1' for c in convs)" "a plan without a workspace"

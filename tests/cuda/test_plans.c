@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does cuDNN have a plan for every convolution of every network, in each precision, on the card
- * that we know best? cuDNN's own heuristics say, from a description of the card's properties, where
- * there is no card at all. It is cuDNN's JSON with an H200's figures: those that
+ * Does cuDNN have a plan for every convolution and attention of every network, in each precision,
+ * on the card that we know best? cuDNN's own heuristics say, from a description of the card's
+ * properties, where there is no card at all. It is cuDNN's JSON with an H200's figures: those that
  * cudaDeviceGetAttribute() gives.
+ *
+ *     test_plans [LIBRARY]
+ *
+ * Attention's kernels are compiled when their plans are made, so that cuDNN lists none where there
+ * is no driver. LIBRARY stands in for it: the toolkit's stub of libcuda.so.1, which fails in all
+ * calls. Then attention alone is asked for, and no plan can be made.
  */
-#include "cuda/conv_plan.h"
+#include "cuda/cudnn_plan.h"
 #include "network/arch.h"
 #include "network/graph.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +45,13 @@ static cudnnBackendDescriptor_t properties;
 
 /* What was asked already: layers repeat. */
 static struct dl2_conv_shape seen[512];
-static unsigned seen_count, plan_count, compiled_count, request_count;
+static bool can_make = true;
+static struct dl2_attention_shape seen_attention[16];
+static unsigned seen_count, seen_attention_count;
+
+static struct counts {
+    unsigned requests, plans, compiled;
+} counts[2]; /* of convolutions, and of attention */
 
 static bool is_new(const struct dl2_conv_shape *s)
 {
@@ -51,7 +64,7 @@ static bool is_new(const struct dl2_conv_shape *s)
 }
 
 /* Would it be compiled on the card's machine, in seconds and by NVRTC? */
-static bool is_compiled(const struct dl2_conv_plan *plan)
+static bool is_compiled(const struct dl2_cudnn_plan *plan)
 {
     cudnnBackendDescriptor_t engine;
     cudnnBackendBehaviorNote_t notes[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];
@@ -73,45 +86,42 @@ static bool is_compiled(const struct dl2_conv_plan *plan)
 
 enum { MADE = 10 }; /* plans of a request, in cuDNN's order */
 
-static void ask(const struct dl2_conv_shape *shape, enum dl2_precision precision,
-                enum dl2_conv_pass pass, bool deterministic)
+static void ask(struct dl2_cudnn_request request)
 {
-    struct dl2_conv_request request = {.shape = *shape,
-                                       .pass = pass,
-                                       .precision = precision,
-                                       .deterministic = deterministic,
-                                       .workspace = (size_t)1 << 30};
-    struct dl2_conv_plans plans;
+    const bool attention = dl2_cudnn_is_attention(&request);
+    const char *precision = dl2_precision_name(request.precision);
+    struct counts *sums = &counts[attention];
+    struct dl2_cudnn_plans plans;
     struct dl2_error error = DL2_ERROR_INIT;
     char text[256];
     unsigned made = 0;
-    dl2_conv_request_text(&request, text, sizeof text);
-    if (dl2_conv_plans_find(&request, NULL, properties, &plans, &error) < 0)
-        fail_msg("%s: %s", dl2_precision_name(precision), error.message);
-    assert_true(plans.count >= 1);
     bool tensor_cores = false;
+    request.workspace = (size_t)1 << 30;
+    dl2_cudnn_request_text(&request, text, sizeof text);
+    if (dl2_cudnn_plans_find(&request, NULL, properties, &plans, &error) < 0)
+        fail_msg("%s: %s", precision, error.message);
+    assert_true(plans.count >= 1);
     for (unsigned i = 0; i < plans.count; i++) {
-        struct dl2_conv_plan *plan = &plans.list[i];
+        struct dl2_cudnn_plan *plan = &plans.list[i];
         assert_true(strlen(plan->name) < sizeof plan->name - 1); /* whole */
-        plan_count++;
-        if (precision == DL2_PRECISION_FP32 && plan->tensor_cores)
+        sums->plans++;
+        if (request.precision == DL2_PRECISION_FP32 && plan->tensor_cores)
             fail_msg("%s: tensor cores with fp32", text);
-        if (made >= MADE || !dl2_conv_plan_make(&request, NULL, properties, plan))
+        if (!can_make || made >= MADE || !dl2_cudnn_plan_make(&request, NULL, properties, plan))
             continue;
         made++;
         tensor_cores = tensor_cores || plan->tensor_cores;
         assert_true(plan->workspace <= request.workspace);
-        compiled_count += is_compiled(plan);
+        sums->compiled += is_compiled(plan);
     }
-    if (!made)
-        fail_msg("%s, %s: none of %u plans can be made", text, dl2_precision_name(precision),
-                 plans.count);
+    if (!made && can_make)
+        fail_msg("%s, %s: none of %u plans can be made", text, precision, plans.count);
     /* Where channels come by eights. */
-    if (precision != DL2_PRECISION_FP32 && !deterministic && shape->in_channels % 8 == 0 &&
-        shape->out_channels % 8 == 0 && !tensor_cores)
-        fail_msg("%s: no tensor cores with %s", text, dl2_precision_name(precision));
-    request_count++;
-    dl2_conv_plans_free(&plans);
+    if (!attention && request.precision != DL2_PRECISION_FP32 && !request.deterministic &&
+        request.conv.in_channels % 8 == 0 && request.conv.out_channels % 8 == 0 && !tensor_cores)
+        fail_msg("%s: no tensor cores with %s", text, precision);
+    sums->requests++;
+    dl2_cudnn_plans_free(&plans);
 }
 
 static void ask_all(const struct dl2_conv_shape *shape)
@@ -119,12 +129,32 @@ static void ask_all(const struct dl2_conv_shape *shape)
     if (!is_new(shape))
         return;
     for (int precision = DL2_PRECISION_FP32; precision <= DL2_PRECISION_FP16; precision++)
-        for (int pass = DL2_CONV_FORWARD; pass <= DL2_CONV_WEIGHTS; pass++)
+        for (int pass = DL2_PASS_FORWARD; pass <= DL2_PASS_WEIGHTS; pass++)
             for (int deterministic = 0; deterministic < 2; deterministic++)
-                ask(shape, (enum dl2_precision)precision, (enum dl2_conv_pass)pass, deterministic);
+                ask((struct dl2_cudnn_request){.conv = *shape,
+                                               .pass = (enum dl2_gpu_pass)pass,
+                                               .precision = (enum dl2_precision)precision,
+                                               .deterministic = deterministic});
 }
 
-static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pixels)
+static void ask_attention(struct dl2_attention_shape shape)
+{
+    for (unsigned i = 0; i < seen_attention_count; i++)
+        if (!memcmp(&seen_attention[i], &shape, sizeof shape))
+            return;
+    assert_true(seen_attention_count < 16);
+    seen_attention[seen_attention_count++] = shape;
+    for (int precision = DL2_PRECISION_BF16; precision <= DL2_PRECISION_FP16; precision++)
+        for (int pass = DL2_PASS_ATTENTION; pass <= DL2_PASS_ATTENTION_GRADIENT; pass++)
+            for (int deterministic = 0; deterministic < 2; deterministic++)
+                ask((struct dl2_cudnn_request){.attention = shape,
+                                               .pass = (enum dl2_gpu_pass)pass,
+                                               .precision = (enum dl2_precision)precision,
+                                               .deterministic = deterministic});
+}
+
+static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pixels,
+                        bool attention)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_graph graph = {.arch = arch->name, .batch = batch, .train = true, .error = &error};
@@ -134,9 +164,12 @@ static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pi
         fail_msg("%s: %s", arch->name, error.message);
     for (size_t i = 0; i < graph.layer_count; i++) {
         const struct dl2_layer *l = &graph.layers[i];
-        if (l->kind != DL2_LAYER_CONV || l->groups > 1) /* depthwise ones have our own kernels */
-            continue;
         const struct dl2_value *in = &graph.values[l->in], *out = &graph.values[l->out];
+        if (attention && l->kind == DL2_LAYER_ATTENTION)
+            ask_attention((struct dl2_attention_shape){batch, in->height, out->channels, l->heads});
+        if (attention || l->kind != DL2_LAYER_CONV ||
+            l->groups > 1) /* depthwise ones have our own kernels */
+            continue;
         struct dl2_conv_shape shape;
         memset(&shape, 0, sizeof shape);
         shape.batch = batch;
@@ -153,13 +186,23 @@ static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pi
     dl2_graph_free(&graph);
 }
 
-static void every_network_has_plans(void **state)
+static void ask_networks(bool attention)
+{
+    const struct dl2_arch *arch;
+    for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
+        ask_network(arch, arch->image_size == 64 ? 128 : 256, arch->image_size, attention);
+    assert_true(counts[attention].requests > 0);
+    printf("%u plans for %u passes of %u %s", counts[attention].plans, counts[attention].requests,
+           attention ? seen_attention_count : seen_count,
+           attention ? "attentions" : "convolutions");
+    if (can_make)
+        printf(", %u of them compiled at run time", counts[attention].compiled);
+    printf("\n");
+}
+
+static void every_convolution_has_plans(void **state)
 {
     (void)state;
-    const struct dl2_arch *arch;
-    for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
-        ask_network(arch, arch->image_size == 64 ? 128 : 256, arch->image_size);
-    }
     /* Odd sizes, too. */
     ask_all(&(struct dl2_conv_shape){.batch = 3,
                                      .in_height = 13,
@@ -172,14 +215,20 @@ static void every_network_has_plans(void **state)
                                      .stride_width = 1,
                                      .pad_height = 1,
                                      .groups = 1});
-    printf("%u plans for %u passes of %u convolutions, %u of them compiled at run time\n",
-           plan_count, request_count, seen_count, compiled_count);
+    ask_networks(false);
+}
+
+/* In 16 bits. */
+static void every_attention_has_plans(void **state)
+{
+    (void)state;
+    ask_networks(true);
 }
 
 static void what_cannot_be_is_named(void **state)
 {
     (void)state;
-    const struct dl2_conv_request request = {.shape = {.batch = 4,
+    const struct dl2_cudnn_request request = {.conv = {.batch = 4,
                                                        .in_height = 8,
                                                        .in_width = 8,
                                                        .in_channels = 8,
@@ -190,17 +239,26 @@ static void what_cannot_be_is_named(void **state)
                                                        .stride_width = 1,
                                                        .groups = 8}};
     struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_conv_plans plans;
-    assert_int_not_equal(dl2_conv_plans_find(&request, NULL, properties, &plans, &error), DL2_OK);
+    struct dl2_cudnn_plans plans;
+    assert_int_not_equal(dl2_cudnn_plans_find(&request, NULL, properties, &plans, &error), DL2_OK);
     assert_non_null(strstr(error.message, "from 8 to 9 channels"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_network_has_plans),
+        cmocka_unit_test(every_convolution_has_plans),
         cmocka_unit_test(what_cannot_be_is_named),
     };
+    const struct CMUnitTest attention[] = {cmocka_unit_test(every_attention_has_plans)};
+    const bool driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (argc > 1 && !driver) {
+        can_make = false;
+        if (!dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL)) {
+            printf("SKIP: no driver, and nothing that stands in for it: %s\n", dlerror());
+            return 77;
+        }
+    }
     if (cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &properties) ||
         cudnnBackendSetAttribute(properties, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
                                  CUDNN_TYPE_CHAR, sizeof card - 1, card) ||
@@ -208,7 +266,9 @@ int main(void)
         printf("SKIP: cuDNN %zu doesn't understand the description of a card\n", cudnnGetVersion());
         return 77;
     }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = argc > 1 ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
+    if (argc > 1 || driver)
+        failed += cmocka_run_group_tests(attention, NULL, NULL);
     cudnnBackendDestroyDescriptor(properties);
     return failed;
 }

@@ -561,7 +561,7 @@ static void run_attention(const struct op *op, struct dl2_device *d)
     ok(d->ops->attention_create(d, op->shape, &attention, &error), &error);
     const struct layer t = hold_layer(op, d, BYTES);
     d->ops->attention_forward(attention, t.x, t.y);
-    d->ops->attention_backward(attention, t.x, t.dy, t.dx);
+    d->ops->attention_backward(attention, t.x, t.y, t.dy, t.dx);
     finish(d);
     d->ops->attention_free(attention);
 }

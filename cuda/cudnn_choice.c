@@ -12,7 +12,7 @@
  * For other batches, an epoch's last, cuDNN's first plan that runs is taken: measuring would cost
  * more than it gains. A plan that nothing could be run of is taken with a warning.
  */
-#include "cuda/conv_choice.h"
+#include "cuda/cudnn_choice.h"
 
 #include "common/json.h"
 #include "common/memory.h"
@@ -27,7 +27,7 @@ enum { CLOCKS_UP_MS = 200, CLOCKS_UP_RUNS = 10000, FINALISTS = 5, ROUNDS = 5 };
 
 /* What became of a plan. */
 struct trial {
-    struct dl2_conv_plan *plan;
+    struct dl2_cudnn_plan *plan;
     double once, cold;  /* milliseconds; INFINITY: not measured */
     const char *failed; /* NULL: nothing did */
 };
@@ -35,22 +35,11 @@ struct trial {
 /* Where plans of a request are run. */
 struct bench {
     struct cuda *cuda;
-    const struct dl2_conv_request *request;
-    void *tensors[3];
+    const struct dl2_cudnn_request *request;
+    void *tensors[DL2_CUDNN_TENSORS];
     struct area workspace, overwritten; /* the latter: larger than the L2 cache */
     cudaEvent_t begin, end;
 };
-
-void dl2_conv_counts(const struct dl2_conv_shape *s, size_t counts[3])
-{
-    counts[0] = (size_t)s->batch * s->in_height * s->in_width * s->in_channels;
-    counts[1] =
-        (size_t)s->out_channels * s->kernel_height * s->kernel_width * (s->in_channels / s->groups);
-    counts[2] = (size_t)s->batch *
-                dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height) *
-                dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width) *
-                s->out_channels;
-}
 
 /* -- the bench -- */
 
@@ -70,18 +59,19 @@ static bool bench_take(struct area *area, size_t size)
 }
 
 static bool bench_open(struct bench *bench, struct cuda *cuda,
-                       const struct dl2_conv_request *request)
+                       const struct dl2_cudnn_request *request)
 {
     const enum dl2_element element = cuda->base.element;
-    size_t counts[3];
+    size_t bytes[DL2_CUDNN_TENSORS];
     *bench = (struct bench){.cuda = cuda, .request = request};
-    dl2_conv_counts(&request->shape, counts);
+    dl2_cudnn_request_bytes(request, bytes);
     bool good = cudaEventCreate(&bench->begin) == cudaSuccess &&
                 cudaEventCreate(&bench->end) == cudaSuccess;
-    for (int i = 0; i < 3 && good; i++)
-        good =
-            cudaMalloc(&bench->tensors[i], counts[i] * dl2_element_size(element)) == cudaSuccess &&
-            dl2_gpu_noise(element, bench->tensors[i], counts[i], cuda->stream) == cudaSuccess;
+    for (int i = 0; i < DL2_CUDNN_TENSORS && good; i++)
+        good = !bytes[i] ||
+               (cudaMalloc(&bench->tensors[i], bytes[i]) == cudaSuccess &&
+                dl2_gpu_noise(element, bench->tensors[i], bytes[i] / dl2_element_size(element),
+                              cuda->stream) == cudaSuccess);
     cudaGetLastError();
     return good;
 }
@@ -89,7 +79,7 @@ static bool bench_open(struct bench *bench, struct cuda *cuda,
 static void bench_close(struct bench *bench)
 {
     cudaStreamSynchronize(bench->cuda->stream);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < DL2_CUDNN_TENSORS; i++)
         cudaFree(bench->tensors[i]);
     cudaFree(bench->workspace.memory);
     cudaFree(bench->overwritten.memory);
@@ -100,15 +90,15 @@ static void bench_close(struct bench *bench)
     cudaGetLastError(); /* what matters comes up again when the plan runs */
 }
 
-static bool bench_start(const struct bench *bench, const struct dl2_conv_plan *plan)
+static bool bench_start(const struct bench *bench, const struct dl2_cudnn_plan *plan)
 {
     struct dl2_error ignored = DL2_ERROR_INIT;
-    return dl2_conv_plan_run(plan, bench->cuda->cudnn, bench->tensors[0], bench->tensors[1],
-                             bench->tensors[2], bench->workspace.memory, &ignored) == DL2_OK;
+    return dl2_cudnn_plan_run(plan, bench->cuda->cudnn, (const void *const *)bench->tensors,
+                              bench->workspace.memory, &ignored) == DL2_OK;
 }
 
 /* Milliseconds of one run, behind what the stream is at; INFINITY where it fails. */
-static double bench_time(const struct bench *bench, const struct dl2_conv_plan *plan)
+static double bench_time(const struct bench *bench, const struct dl2_cudnn_plan *plan)
 {
     const cudaStream_t stream = bench->cuda->stream;
     float ms = 0;
@@ -123,7 +113,7 @@ static double bench_time(const struct bench *bench, const struct dl2_conv_plan *
 }
 
 /* The first plan that runs on this device does the work. */
-static void bench_bring_clocks_up(const struct bench *bench, const struct dl2_conv_plan *plan)
+static void bench_bring_clocks_up(const struct bench *bench, const struct dl2_cudnn_plan *plan)
 {
     double done = 0;
     for (int i = 0; i < CLOCKS_UP_RUNS && done < CLOCKS_UP_MS; i++)
@@ -135,8 +125,8 @@ static void bench_bring_clocks_up(const struct bench *bench, const struct dl2_co
 static void bench_try(struct bench *bench, struct trial *trial)
 {
     struct cuda *cuda = bench->cuda;
-    struct dl2_conv_plan *plan = trial->plan;
-    if (!dl2_conv_plan_make(bench->request, cuda->cudnn, NULL, plan)) {
+    struct dl2_cudnn_plan *plan = trial->plan;
+    if (!dl2_cudnn_plan_make(bench->request, cuda->cudnn, NULL, plan)) {
         trial->failed = "cannot be made";
         return;
     }
@@ -163,7 +153,7 @@ static int trial_faster(const void *left, const void *right)
 }
 
 /* Runs the first trials in turns. Returns the fastest; NULL: none runs. */
-static struct dl2_conv_plan *hold_finals(struct bench *bench, struct trial *trials, unsigned count)
+static struct dl2_cudnn_plan *hold_finals(struct bench *bench, struct trial *trials, unsigned count)
 {
     const struct cuda *cuda = bench->cuda;
     const struct trial *best = NULL;
@@ -188,11 +178,11 @@ static struct dl2_conv_plan *hold_finals(struct bench *bench, struct trial *tria
 }
 
 /* Returns the fastest, or the first that runs; NULL: none runs, or there is no memory to try. */
-static struct dl2_conv_plan *measure(struct cuda *cuda, const struct dl2_conv_request *request,
-                                     struct trial *trials, unsigned count, bool fastest)
+static struct dl2_cudnn_plan *measure(struct cuda *cuda, const struct dl2_cudnn_request *request,
+                                      struct trial *trials, unsigned count, bool fastest)
 {
     struct bench bench;
-    struct dl2_conv_plan *best = NULL;
+    struct dl2_cudnn_plan *best = NULL;
     if (bench_open(&bench, cuda, request)) {
         for (unsigned i = 0; i < count && (fastest || !best); i++) {
             bench_try(&bench, &trials[i]);
@@ -208,17 +198,17 @@ static struct dl2_conv_plan *measure(struct cuda *cuda, const struct dl2_conv_re
 }
 
 /* The first that can be made, of which nothing was run; NULL: none. */
-static struct dl2_conv_plan *take_untested(struct cuda *cuda,
-                                           const struct dl2_conv_request *request,
-                                           const struct dl2_conv_plans *plans)
+static struct dl2_cudnn_plan *take_untested(struct cuda *cuda,
+                                            const struct dl2_cudnn_request *request,
+                                            const struct dl2_cudnn_plans *plans)
 {
     char text[256];
     unsigned i = 0;
-    while (i < plans->count && !dl2_conv_plan_make(request, cuda->cudnn, NULL, &plans->list[i]))
+    while (i < plans->count && !dl2_cudnn_plan_make(request, cuda->cudnn, NULL, &plans->list[i]))
         i++;
     if (i == plans->count)
         return NULL;
-    dl2_conv_request_text(request, text, sizeof text);
+    dl2_cudnn_request_text(request, text, sizeof text);
     if (!cuda->told_untested)
         dl2_cuda_tell(
             cuda,
@@ -242,15 +232,15 @@ static void tell_of_file(struct cuda *cuda, int status, const char *what, struct
 static const char cache_text[] = "cache of plans (DL2_CUDA_PLAN_CACHE names another)";
 
 /* The plan that the cache names, made; NULL: none. */
-static struct dl2_conv_plan *recall(struct cuda *cuda, const struct dl2_conv_request *request,
-                                    const struct dl2_conv_plans *plans)
+static struct dl2_cudnn_plan *recall(struct cuda *cuda, const struct dl2_cudnn_request *request,
+                                     const struct dl2_cudnn_plans *plans)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    char name[DL2_CONV_PLAN_NAME];
+    char name[DL2_CUDNN_PLAN_NAME];
     tell_of_file(cuda, dl2_plan_cache_get(&cuda->files, request, name, &error), cache_text, &error);
     for (unsigned i = 0; i < plans->count; i++)
         if (!strcmp(plans->list[i].name, name) &&
-            dl2_conv_plan_make(request, cuda->cudnn, NULL, &plans->list[i]))
+            dl2_cudnn_plan_make(request, cuda->cudnn, NULL, &plans->list[i]))
             return &plans->list[i];
     return NULL;
 }
@@ -267,8 +257,8 @@ static json_t *describe_trial(const struct trial *t)
 }
 
 /* Keeps what was measured, where somebody wants it. */
-static void file_trials(struct cuda *cuda, const struct dl2_conv_request *request,
-                        const struct dl2_conv_plan *best, const struct trial *trials,
+static void file_trials(struct cuda *cuda, const struct dl2_cudnn_request *request,
+                        const struct dl2_cudnn_plan *best, const struct trial *trials,
                         unsigned count, bool fastest)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -290,8 +280,8 @@ static void file_trials(struct cuda *cuda, const struct dl2_conv_request *reques
 
 /* -- the device's -- */
 
-static int find_best(struct cuda *cuda, const struct dl2_conv_request *request, bool fastest,
-                     struct dl2_conv_plans *plans, struct dl2_conv_plan **out,
+static int find_best(struct cuda *cuda, const struct dl2_cudnn_request *request, bool fastest,
+                     struct dl2_cudnn_plans *plans, struct dl2_cudnn_plan **out,
                      struct dl2_error *error)
 {
     *out = fastest ? recall(cuda, request, plans) : NULL;
@@ -299,68 +289,86 @@ static int find_best(struct cuda *cuda, const struct dl2_conv_request *request, 
         return DL2_OK;
     struct trial *trials = dl2_calloc(plans->count, sizeof *trials);
     if (!trials)
-        return dl2_cuda_out_of_memory(error, "a convolution");
+        return dl2_cuda_out_of_memory(error, "a plan of cuDNN");
     for (unsigned i = 0; i < plans->count; i++)
         trials[i] = (struct trial){&plans->list[i], INFINITY, INFINITY, NULL};
     *out = measure(cuda, request, trials, plans->count, fastest);
-    if (!*out)
+    if (!*out && !dl2_cudnn_is_attention(request)) /* which can be done in another way */
         *out = take_untested(cuda, request, plans);
     if (*out)
         file_trials(cuda, request, *out, trials, plans->count, fastest);
     free(trials);
-    return *out ? DL2_OK : dl2_conv_plans_none(request, error);
+    return *out ? DL2_OK : dl2_cudnn_plans_none(request, error);
+}
+
+static unsigned batch_of(const struct dl2_cudnn_request *request)
+{
+    return dl2_cudnn_is_attention(request) ? request->attention.batch : request->conv.batch;
 }
 
 /* But for the batch. */
-static bool alike(const struct dl2_conv_request *a, const struct dl2_conv_request *b)
+static bool alike(const struct dl2_cudnn_request *a, const struct dl2_cudnn_request *b)
 {
-    struct dl2_conv_shape s = a->shape;
-    s.batch = b->shape.batch;
-    return a->pass == b->pass && !memcmp(&s, &b->shape, offsetof(struct dl2_conv_shape, bias));
+    struct dl2_conv_shape conv = a->conv;
+    struct dl2_attention_shape attention = a->attention;
+    conv.batch = b->conv.batch;
+    attention.batch = b->attention.batch;
+    return a->pass == b->pass && !memcmp(&conv, &b->conv, offsetof(struct dl2_conv_shape, bias)) &&
+           !memcmp(&attention, &b->attention, sizeof attention);
 }
 
-int dl2_conv_choose(struct cuda *cuda, const struct dl2_conv_shape *shape, enum dl2_conv_pass pass,
-                    struct dl2_conv_choice **out, struct dl2_error *error)
+int dl2_cudnn_choose(struct cuda *cuda, const struct dl2_cudnn_request *wanted,
+                     struct dl2_cudnn_choice **out, struct dl2_error *error)
 {
-    const struct dl2_conv_request request = {.shape = *shape,
-                                             .pass = pass,
-                                             .precision = cuda->precision,
-                                             .deterministic = cuda->deterministic,
-                                             .workspace = cuda->workspace_limit};
+    struct dl2_cudnn_request request = *wanted;
     bool fastest = !cuda->deterministic;
-    for (struct dl2_conv_choice *c = cuda->choices; c; c = c->next)
+    request.precision = cuda->precision;
+    request.deterministic = cuda->deterministic;
+    request.workspace = cuda->workspace_limit;
+    for (struct dl2_cudnn_choice *c = cuda->choices; c; c = c->next)
         if (alike(&c->request, &request)) {
             *out = c;
-            if (c->request.shape.batch == shape->batch)
+            if (batch_of(&c->request) == batch_of(&request))
                 return DL2_OK;
             fastest = false; /* an epoch's last batch: not worth seconds */
         }
-    struct dl2_conv_choice *choice = dl2_calloc(1, sizeof *choice);
-    struct dl2_conv_plans plans;
-    struct dl2_conv_plan *best;
+    struct dl2_cudnn_choice *choice = dl2_calloc(1, sizeof *choice);
+    struct dl2_cudnn_plans plans;
+    struct dl2_cudnn_plan *best;
     if (!choice)
-        return dl2_cuda_out_of_memory(error, "a convolution");
-    int status = dl2_conv_plans_find(&request, cuda->cudnn, NULL, &plans, error);
+        return dl2_cuda_out_of_memory(error, "a plan of cuDNN");
+    int status = dl2_cudnn_plans_find(&request, cuda->cudnn, NULL, &plans, error);
     if (status == DL2_OK)
         status = find_best(cuda, &request, fastest, &plans, &best, error);
     if (status < 0) {
-        dl2_conv_plans_free(&plans);
+        dl2_cudnn_plans_free(&plans);
         free(choice);
         return status;
     }
-    *choice = (struct dl2_conv_choice){request, *best, false, cuda->choices};
-    *best = (struct dl2_conv_plan){0}; /* moves there */
-    dl2_conv_plans_free(&plans);
+    *choice = (struct dl2_cudnn_choice){request, *best, false, cuda->choices};
+    *best = (struct dl2_cudnn_plan){0}; /* moves there */
+    dl2_cudnn_plans_free(&plans);
     cuda->choices = choice;
     *out = choice;
     return dl2_cuda_grow(cuda, &cuda->workspace, choice->plan.workspace, "a workspace", error);
 }
 
-void dl2_conv_choices_forget(struct cuda *cuda)
+void dl2_cudnn_run(struct cuda *cuda, const struct dl2_cudnn_choice *choice,
+                   const void *const *tensors)
+{
+    char text[256];
+    if (!well(cuda) || dl2_cudnn_plan_run(&choice->plan, cuda->cudnn, tensors,
+                                          cuda->workspace.memory, &cuda->base.failure) == DL2_OK)
+        return;
+    dl2_cudnn_request_text(&choice->request, text, sizeof text);
+    dl2_error_prefix(&cuda->base.failure, "device cuda: %s", text);
+}
+
+void dl2_cudnn_choices_forget(struct cuda *cuda)
 {
     while (cuda->choices) {
-        struct dl2_conv_choice *next = cuda->choices->next;
-        dl2_conv_plan_free(&cuda->choices->plan);
+        struct dl2_cudnn_choice *next = cuda->choices->next;
+        dl2_cudnn_plan_free(&cuda->choices->plan);
         free(cuda->choices);
         cuda->choices = next;
     }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Convolutions and their gradients as graphs of cuDNN: one operation between three tensors. */
+#include "cuda/cudnn_plan.h"
+
+void dl2_conv_counts(const struct dl2_conv_shape *s, size_t counts[3])
+{
+    counts[0] = (size_t)s->batch * s->in_height * s->in_width * s->in_channels;
+    counts[1] =
+        (size_t)s->out_channels * s->kernel_height * s->kernel_width * (s->in_channels / s->groups);
+    counts[2] = (size_t)s->batch *
+                dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height) *
+                dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width) *
+                s->out_channels;
+}
+
+/* A dense tensor whose second dimension lies innermost: NHWC, OHWI. */
+static cudnnBackendDescriptor_t make_tensor(struct dl2_cudnn_graph *graph, int tensor,
+                                            cudnnDataType_t type, unsigned n, unsigned c,
+                                            unsigned h, unsigned w)
+{
+    const struct dl2_cudnn_tensor t = {.type = type,
+                                       .dims = {n, c, h, w},
+                                       .strides = {(int64_t)h * w * c, 1, (int64_t)w * c, c},
+                                       .tensor = tensor};
+    return dl2_cudnn_tensor(graph, &t);
+}
+
+static cudnnBackendDescriptor_t make_convolution(struct dl2_cudnn_graph *graph,
+                                                 const struct dl2_conv_shape *s)
+{
+    const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
+    const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    const int64_t two = 2, dilations[] = {1, 1}, strides[] = {s->stride_height, s->stride_width};
+    const int64_t pads[] = {s->pad_height, s->pad_width};
+    const struct {
+        cudnnBackendAttributeName_t name;
+        cudnnBackendAttributeType_t type;
+        int64_t count;
+        const void *values;
+    } attributes[] = {
+        {CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums},
+        {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode},
+        {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &two},
+        {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations},
+        {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides},
+        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pads},
+        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pads},
+    };
+    const cudnnBackendDescriptor_t made =
+        dl2_cudnn_make(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+        dl2_cudnn_set(graph, made, attributes[i].name, attributes[i].type, attributes[i].count,
+                      attributes[i].values);
+    dl2_cudnn_finalize(graph, made);
+    return made;
+}
+
+void dl2_conv_graph(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_request *request)
+{
+    static const struct {
+        cudnnBackendDescriptorType_t type;
+        cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
+    } operations[] = {
+        {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+        {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+        {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+    };
+    const struct dl2_conv_shape *s = &request->conv;
+    const cudnnDataType_t type = dl2_cudnn_type(request->precision);
+    const unsigned out_height =
+        dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height);
+    const unsigned out_width =
+        dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+    const float alpha = 1, beta = 0;
+    const cudnnBackendDescriptor_t x =
+        make_tensor(graph, 0, type, s->batch, s->in_channels, s->in_height, s->in_width);
+    /* cuDNN takes the number of groups from the two numbers of channels. */
+    const cudnnBackendDescriptor_t w =
+        make_tensor(graph, 1, type, s->out_channels, s->in_channels / s->groups, s->kernel_height,
+                    s->kernel_width);
+    const cudnnBackendDescriptor_t y =
+        make_tensor(graph, 2, type, s->batch, s->out_channels, out_height, out_width);
+    const cudnnBackendDescriptor_t convolution = make_convolution(graph, s);
+    const cudnnBackendDescriptor_t operation =
+        dl2_cudnn_operation(graph, operations[request->pass].type);
+    dl2_cudnn_link(graph, operation, operations[request->pass].x, x);
+    dl2_cudnn_link(graph, operation, operations[request->pass].w, w);
+    dl2_cudnn_link(graph, operation, operations[request->pass].y, y);
+    dl2_cudnn_link(graph, operation, operations[request->pass].convolution, convolution);
+    dl2_cudnn_set(graph, operation, operations[request->pass].alpha, CUDNN_TYPE_FLOAT, 1, &alpha);
+    dl2_cudnn_set(graph, operation, operations[request->pass].beta, CUDNN_TYPE_FLOAT, 1, &beta);
+    dl2_cudnn_finalize(graph, operation);
+}
