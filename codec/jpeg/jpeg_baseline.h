@@ -24,7 +24,8 @@
 /* Memory that is used for image after image. Zeroed, it is ready for use. */
 struct dl2_jpeg_baseline {
     const struct dl2_jpeg_kernels *kernels; /* NULL: chosen at first use */
-    bool eager; /* decodes also small images of tables that are new, for tests */
+    /* For tests: also where libjpeg is faster, in plain C and for small images with new tables. */
+    bool eager;
     struct dl2_jpeg_huffman_cache tables;
     struct dl2_jpeg_segments segments;
     struct dl2_jpeg_entropy *entropy;

@@ -128,7 +128,7 @@ static void reduced_4_pass(const int16_t *row, int step, int bits, int16_t *out,
     out[2 * out_step] = descale(minus(sum2, odd0), bits);
 }
 
-bool dl2_jpeg_inverse_4(const struct dl2_jpeg_inverse_job *blocks, const uint16_t *steps,
+static bool inverse_4_c(const struct dl2_jpeg_inverse_job *blocks, const uint16_t *steps,
                         size_t stride)
 {
     int16_t work[64], columns[4 * SIDE], out[4];
@@ -150,7 +150,7 @@ static int32_t reduced_2_odd(int32_t in1, int32_t in3, int32_t in5, int32_t in7)
     return plus(plus(in1 * 29692, in3 * -10426), plus(in5 * 6967, in7 * -5906));
 }
 
-bool dl2_jpeg_inverse_2(const struct dl2_jpeg_inverse_job *blocks, const uint16_t *steps,
+static bool inverse_2_c(const struct dl2_jpeg_inverse_job *blocks, const uint16_t *steps,
                         size_t stride)
 {
     enum { FIRST = BITS - PASS_BITS + 2, SECOND = BITS + PASS_BITS + 5 };
@@ -190,7 +190,7 @@ bool dl2_jpeg_inverse_1(const struct dl2_jpeg_inverse_job *blocks, const uint16_
 const struct dl2_jpeg_kernels dl2_jpeg_kernels_c = {
     .name = "c",
     .lanes = {1, 1, 1, 1},
-    .inverse = {dl2_jpeg_inverse_1, dl2_jpeg_inverse_2, dl2_jpeg_inverse_4, inverse_8_c},
+    .inverse = {dl2_jpeg_inverse_1, inverse_2_c, inverse_4_c, inverse_8_c},
 };
 
 const struct dl2_jpeg_kernels *dl2_jpeg_kernels_for(unsigned simd_flags)

@@ -39,7 +39,7 @@ extern const struct dl2_jpeg_kernels dl2_jpeg_kernels_c, dl2_jpeg_kernels_avx2,
     dl2_jpeg_kernels_avx512;
 
 /* Plain C, for the tables of others. */
-dl2_jpeg_inverse dl2_jpeg_inverse_1, dl2_jpeg_inverse_2, dl2_jpeg_inverse_4;
+dl2_jpeg_inverse dl2_jpeg_inverse_1;
 
 /* Where each coefficient in natural order is in zigzag order. */
 extern const uint8_t dl2_jpeg_zigzag[64];

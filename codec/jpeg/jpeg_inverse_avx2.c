@@ -4,10 +4,10 @@
 #include <immintrin.h>
 
 typedef __m256i vector;
-#define OP(name)   _mm256_##name
-#define BITS(name) _mm256_##name##_si256
-
-#include "codec/jpeg/jpeg_inverse_simd.inc"
+#define OP(name)       _mm256_##name
+#define BITS(name)     _mm256_##name##_si256
+#define BROADCAST(row) _mm256_broadcastsi128_si256(row)
+#define NONE(a, b)     _mm256_testz_si256(a, b)
 
 /*
  * A row in natural order is shuffled together from the vectors z[0] to z[7] of eight coefficients
@@ -65,17 +65,14 @@ load_rows(const struct dl2_jpeg_inverse_job *blocks, vector r[8])
     r[7] = OR(OR(PICK(4, ROW_7), PICK(6, ROW_7)), PICK(7, ROW_7));
 }
 
+#include "codec/jpeg/jpeg_inverse_simd.inc"
+
 static bool inverse_8_avx2(const struct dl2_jpeg_inverse_job *blocks, const uint16_t *steps,
                            size_t stride)
 {
     vector r[8], rows[4];
     load_rows(blocks, r);
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++)
-        r[i] = _mm256_mullo_epi16(r[i], _mm256_broadcastsi128_si256(_mm_loadu_si128(
-                                            (const __m128i *)(const void *)(steps + 8 * i))));
-    const bool good =
-        _mm256_testz_si256(_mm256_abs_epi16(r[0]), _mm256_set1_epi16((int16_t)-DL2_JPEG_ROW_LIMIT));
+    const bool good = multiply_rows(r, steps);
     islow_pass(r, 11);
     transpose_words(r);
     islow_pass(r, 18);
@@ -95,6 +92,6 @@ static bool inverse_8_avx2(const struct dl2_jpeg_inverse_job *blocks, const uint
 
 const struct dl2_jpeg_kernels dl2_jpeg_kernels_avx2 = {
     .name = "avx2",
-    .lanes = {1, 1, 1, 2},
-    .inverse = {dl2_jpeg_inverse_1, dl2_jpeg_inverse_2, dl2_jpeg_inverse_4, inverse_8_avx2},
+    .lanes = {1, 2, 2, 2},
+    .inverse = {dl2_jpeg_inverse_1, inverse_2_simd, inverse_4_simd, inverse_8_avx2},
 };

@@ -4,10 +4,10 @@
 #include <immintrin.h>
 
 typedef __m512i vector;
-#define OP(name)   _mm512_##name
-#define BITS(name) _mm512_##name##_si512
-
-#include "codec/jpeg/jpeg_inverse_simd.inc"
+#define OP(name)       _mm512_##name
+#define BITS(name)     _mm512_##name##_si512
+#define BROADCAST(row) _mm512_broadcast_i32x4(row)
+#define NONE(a, b)     !_mm512_test_epi16_mask(a, b)
 
 /* Four 128-bit lanes of each of four vectors: r[i] gets lane i of a, b, c, d. */
 static inline __attribute__((always_inline)) void transpose_lanes(vector a, vector b, vector c,
@@ -47,6 +47,8 @@ load_rows(const struct dl2_jpeg_inverse_job *blocks, vector r[8])
     transpose_lanes(high[0], high[1], high[2], high[3], r + 4);
 }
 
+#include "codec/jpeg/jpeg_inverse_simd.inc"
+
 static inline __attribute__((always_inline)) void store_rows(__m128i rows, uint8_t *out,
                                                              size_t stride)
 {
@@ -59,12 +61,7 @@ static bool inverse_8_avx512(const struct dl2_jpeg_inverse_job *blocks, const ui
 {
     vector r[8], rows[4];
     load_rows(blocks, r);
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++)
-        r[i] = _mm512_mullo_epi16(r[i], _mm512_broadcast_i32x4(_mm_loadu_si128(
-                                            (const __m128i *)(const void *)(steps + 8 * i))));
-    const bool good = !_mm512_test_epi16_mask(_mm512_abs_epi16(r[0]),
-                                              _mm512_set1_epi16((int16_t)-DL2_JPEG_ROW_LIMIT));
+    const bool good = multiply_rows(r, steps);
     islow_pass(r, 11);
     transpose_words(r);
     islow_pass(r, 18);
@@ -82,6 +79,6 @@ static bool inverse_8_avx512(const struct dl2_jpeg_inverse_job *blocks, const ui
 
 const struct dl2_jpeg_kernels dl2_jpeg_kernels_avx512 = {
     .name = "avx512",
-    .lanes = {1, 1, 1, 4},
-    .inverse = {dl2_jpeg_inverse_1, dl2_jpeg_inverse_2, dl2_jpeg_inverse_4, inverse_8_avx512},
+    .lanes = {1, 4, 4, 4},
+    .inverse = {dl2_jpeg_inverse_1, inverse_2_simd, inverse_4_simd, inverse_8_avx512},
 };
