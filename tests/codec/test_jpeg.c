@@ -41,7 +41,7 @@ static size_t find_variants(unsigned flags[3])
     return count;
 }
 
-enum huffman { STANDARD, OPTIMISED, REVERSED };
+enum huffman { STANDARD, OPTIMISED, REVERSED, SKEWED, HUFFMANS };
 
 struct recipe {
     uint32_t width, height;
@@ -64,6 +64,23 @@ static void reverse_symbols(JHUFF_TBL *table)
         table->huffval[i] = table->huffval[count - 1 - i];
         table->huffval[count - 1 - i] = swapped;
     }
+}
+
+/* Codes of 1, 2, 3, ... bits, then of 16; the first is the symbol `first`. */
+static void skew_codes(JHUFF_TBL *table, UINT8 first)
+{
+    int count = 0, at = 0;
+    for (int i = 1; i <= 16; i++) {
+        count += table->bits[i];
+        table->bits[i] = 0;
+    }
+    while (table->huffval[at] != first)
+        at++;
+    memmove(table->huffval + 1, table->huffval, (size_t)at);
+    table->huffval[0] = first;
+    for (int i = 1; i <= 8; i++)
+        table->bits[i] = 1;
+    table->bits[16] = (UINT8)(count - 8);
 }
 
 static void say_nothing(j_common_ptr cinfo, int level)
@@ -102,6 +119,10 @@ static void make_jpeg(const struct recipe *recipe)
     for (int i = 0; i < 2 && recipe->huffman == REVERSED; i++) {
         reverse_symbols(cinfo.ac_huff_tbl_ptrs[i]);
         reverse_symbols(cinfo.dc_huff_tbl_ptrs[i]);
+    }
+    for (int i = 0; i < 2 && recipe->huffman == SKEWED; i++) {
+        skew_codes(cinfo.ac_huff_tbl_ptrs[i], 0x08); /* a value of eight bits next */
+        skew_codes(cinfo.dc_huff_tbl_ptrs[i], 0);
     }
     cinfo.restart_interval = recipe->interval;
     jpeg_start_compress(&cinfo, TRUE);
@@ -190,7 +211,7 @@ static void any_shape(void **state)
                                               .h = gray ? 1 : factors[f][0],
                                               .v = gray ? 1 : factors[f][1],
                                               .quality = 85,
-                                              .huffman = (enum huffman)(i % 3),
+                                              .huffman = (enum huffman)(i % HUFFMANS),
                                               .interval = intervals[i]};
                 check_file(&recipe, &random, 5);
             }
@@ -211,7 +232,7 @@ static void any_quality_and_table(void **state)
                 .v = quality / 2 % 2 + 1,
                 .quality = quality,
                 .extended = kind >= 2,
-                .huffman = (enum huffman)((quality + kind) % 3),
+                .huffman = (enum huffman)((quality / 4 + kind) % HUFFMANS),
                 .interval = kind < 2 ? (unsigned)quality % 7 : 0,
             };
             check_file(&recipe, &random, 2);
@@ -229,7 +250,7 @@ static void large_images(void **state)
                                       .h = 1 + (i & 1),
                                       .v = 1 + (i >> 1 & 1),
                                       .quality = 50 + 6 * (int)i,
-                                      .huffman = (enum huffman)(i % 3),
+                                      .huffman = (enum huffman)(i % HUFFMANS),
                                       .interval = i < 4 ? 4 * i : 37 * i};
         check_file(&recipe, &random, 6);
     }
@@ -264,6 +285,63 @@ static void others_are_handed_over(void **state)
     assert_false(check_part(&recipe, &request, 0));
 }
 
+static void the_environment_turns_it_off(void **state)
+{
+    const struct recipe recipe = {.width = 30, .height = 20, .h = 2, .v = 2, .quality = 80};
+    make_jpeg(&recipe);
+    for (int off = 0; off < 2; off++) {
+        struct dl2_jpeg_decoder decoder = {.baseline.eager = true};
+        struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+        struct dl2_image_info info = {.orientation = 1};
+        struct dl2_image image = DL2_IMAGE_INIT;
+        struct dl2_raster raster;
+        request.width = recipe.width;
+        request.height = recipe.height;
+        if (off)
+            setenv("DL2_JPEG", "libjpeg", 1);
+        assert_int_equal(dl2_jpeg_open(&decoder, jpeg.data, jpeg.size, 0, &info, NULL), DL2_OK);
+        assert_int_equal(dl2_jpeg_read(&decoder, &request, &image, &raster, NULL), DL2_OK);
+        assert_int_equal(decoder.own, !off);
+        dl2_jpeg_close(&decoder);
+        dl2_image_free(&image);
+    }
+    unsetenv("DL2_JPEG");
+}
+
+/* Small images with Huffman tables that are new aren't worth tables; those that come again are. */
+static void tables_are_made_when_they_pay(void **state)
+{
+    const struct recipe small = {.width = 60, .height = 50, .h = 2, .v = 2, .quality = 80},
+                        large = {.width = 600,
+                                 .height = 500,
+                                 .h = 1,
+                                 .v = 1,
+                                 .quality = 95,
+                                 .huffman = OPTIMISED};
+    struct dl2_jpeg_decoder decoder = {.own = 0};
+    unsetenv("DL2_SIMD");
+    for (int i = 0; i < 8; i++) {
+        struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+        struct dl2_image_info info = {.orientation = 1};
+        struct dl2_image image = DL2_IMAGE_INIT;
+        struct dl2_raster raster;
+        const struct recipe *const recipe = i == 7 ? &large : &small;
+        make_jpeg(recipe);
+        request.width = recipe->width;
+        request.height = recipe->height;
+        assert_int_equal(dl2_jpeg_open(&decoder, jpeg.data, jpeg.size, 0, &info, NULL), DL2_OK);
+        assert_int_equal(dl2_jpeg_read(&decoder, &request, &image, &raster, NULL), DL2_OK);
+        dl2_image_free(&image);
+        if (decoder.baseline.kernels == &dl2_jpeg_kernels_c)
+            break; /* libjpeg-turbo is faster */
+        if (i == 0)
+            assert_int_equal(decoder.own, 0);
+        if (i >= 6)
+            assert_true(decoder.own >= (uint64_t)i - 2);
+    }
+    dl2_jpeg_close(&decoder);
+}
+
 /* Whatever our own decoder takes is what libjpeg makes of it. */
 static void damage_is_never_shown(void **state)
 {
@@ -278,7 +356,7 @@ static void damage_is_never_shown(void **state)
                                       .h = 1 + (kind & 1),
                                       .v = 1 + (kind >> 1 & 1),
                                       .quality = 60 + 5 * (int)kind,
-                                      .huffman = (enum huffman)(kind % 3),
+                                      .huffman = (enum huffman)(kind % HUFFMANS),
                                       .interval = kind % 4};
         make_jpeg(&recipe);
         for (unsigned i = 0; i < 400; i++) {
@@ -293,9 +371,11 @@ static void damage_is_never_shown(void **state)
                     (uint8_t)(1u << dl2_random_below(&random, 8));
             if (jpeg_compare_open(compare, copy, size, &info) && info.width == recipe.width &&
                 info.height == recipe.height) {
+                /* Rows from the top, all of them or not: just what libjpeg reads, too. */
                 request.width = recipe.width;
-                request.height = recipe.height;
-                request.reduction = 1u << i % 4;
+                request.height =
+                    i % 2 ? recipe.height : 1 + dl2_random_below(&random, recipe.height);
+                request.reduction = 1u << i / 2 % 4;
                 jpeg_compare_read(compare, &request, flags[i % variants], &verdict);
                 assert_true(verdict.same);
                 assert_int_equal(verdict.own, verdict.libjpeg);
@@ -359,9 +439,10 @@ static void variants_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variants_agree), TEST(any_shape),
-        TEST(any_quality_and_table),      TEST(large_images),
-        TEST(others_are_handed_over),     TEST(damage_is_never_shown),
+        cmocka_unit_test(variants_agree),   TEST(any_shape),
+        TEST(any_quality_and_table),        TEST(large_images),
+        TEST(others_are_handed_over),       TEST(damage_is_never_shown),
+        TEST(the_environment_turns_it_off), TEST(tables_are_made_when_they_pay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
