@@ -190,10 +190,9 @@ void dl2_cuda_clip_gradients(struct dl2_device *device, float *gradient, size_t 
     struct cuda *cuda = (struct cuda *)device;
     if (well(cuda) && dl2_cuda_grow(cuda, &cuda->partials, DL2_GPU_CLIP_PARTIALS * sizeof(float),
                                     "partial sums", &device->failure) == DL2_OK)
-        launched(cuda,
-                 dl2_gpu_clip_gradients(gradient, count, limit, cuda->ranks, cuda->partials.memory,
-                                        cuda->state, cuda->stream),
-                 "the norm of gradients");
+        LAUNCH(cuda, "the norm of gradients",
+               dl2_gpu_clip_gradients(gradient, count, limit, cuda->ranks, cuda->partials.memory,
+                                      cuda->state, cuda->stream));
 }
 
 void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
@@ -221,11 +220,9 @@ void dl2_cuda_rmsprop_step(struct dl2_device *device, float *weights, void *lowe
                            bool decays)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
-        launched(cuda,
-                 dl2_gpu_rmsprop(device->element, weights, lowered, gradient, momentum, second,
-                                 count, decays, cuda->ranks, cuda->state, cuda->stream),
-                 "the optimiser");
+    LAUNCH(cuda, "the optimiser",
+           dl2_gpu_rmsprop(device->element, weights, lowered, gradient, momentum, second, count,
+                           decays, cuda->ranks, cuda->state, cuda->stream));
 }
 
 void dl2_cuda_end_update(struct dl2_device *device)
