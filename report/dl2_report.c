@@ -6,6 +6,7 @@
 #include "common/quote.h"
 #include "report/analysis.h"
 #include "report/collect.h"
+#include "report/forecast.h"
 #include "report/page.h"
 #include "report/plot.h"
 #include "report/speed.h"
@@ -19,7 +20,7 @@ static struct {
     const char *output, *title, *command, *gnuplot, *variants, *trainings;
     struct dl2_question question;
     double accuracy;
-    bool decide;
+    bool decide, forecast;
 } arguments = {
     .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = 1, .accuracy = NAN};
 
@@ -68,6 +69,11 @@ static const struct dl2_option options[] = {
      "of seeds that it wants. States: within, beyond, behind (a larger file of its codec is "
      "beyond), undecided (more seeds would hardly decide it), open",
      AT(decide)},
+    {DL2_OPTION_FLAG, "forecast", 0, NULL,
+     "Write no page; print a line for each network and variant of make forecast: both names, the "
+     "points of top-1 that tuning the original's networks on the variant loses, and half of the "
+     "95% interval",
+     AT(forecast)},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
      .unset = "the folder's name"},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
@@ -177,6 +183,23 @@ static void print_decisions(const struct dl2_study *study, const struct dl2_anal
     }
 }
 
+/* One line for each network and variant with a forecast, for scripts. */
+static int print_forecasts(const struct dl2_study *study, const struct dl2_conditions *conditions,
+                           struct dl2_error *error)
+{
+    struct dl2_forecast *forecasts = calloc(study->variant_count + 1, sizeof *forecasts);
+    int status = forecasts ? DL2_OK : dl2_error_memory(error, "the forecast");
+    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++) {
+        status = dl2_forecast_make(study, conditions, study->archs[a], forecasts, error);
+        for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++)
+            if (isfinite(forecasts[v].tuned + forecasts[v].half))
+                printf("%s %s %.2f %.2f\n", study->archs[a], study->variants[v].name,
+                       forecasts[v].tuned, forecasts[v].half);
+    }
+    free(forecasts);
+    return status;
+}
+
 /* Splits a list at blanks and commas. *list ends with NULL, is NULL for no text, and is to free
  * with dl2_free_list(). */
 static int split_list(const char *text, char ***list, struct dl2_error *error)
@@ -277,7 +300,9 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
         if (status == DL2_OK)
             status = dl2_speeds_analyse(study, &analyses[a], arguments.accuracy, &speeds[a], error);
     }
-    if (status == DL2_OK && arguments.decide) {
+    if (status == DL2_OK && arguments.forecast) {
+        status = print_forecasts(study, &conditions, error);
+    } else if (status == DL2_OK && arguments.decide) {
         print_decisions(study, analyses);
     } else if (status == DL2_OK) {
         status = draw_page(folder, study, analyses, speeds, &conditions, &loading, error);

@@ -8,6 +8,7 @@ libreport_la_SOURCES = \
 	report/collect.c report/collect.h \
 	report/conditions.c report/conditions.h \
 	report/evaluation.c report/evaluation.h \
+	report/forecast.c report/forecast.h \
 	report/html.c report/html.h \
 	report/inference.c report/inference.h \
 	report/loading.c report/loading.h \
@@ -25,6 +26,7 @@ libreport_la_SOURCES = \
 	report/section_crops.c \
 	report/section_distortion.c \
 	report/section_failures.c \
+	report/section_forecast.c \
 	report/section_loading.c \
 	report/section_making.c \
 	report/section_matrix.c \

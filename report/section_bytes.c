@@ -196,10 +196,10 @@ static void write_rows(const struct dl2_page *page, struct dl2_html *html, size_
         if (page->study->arch_count > 1)
             dl2_html_element(html, "td class='l'", "%s", page->study->archs[arch]);
         dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->percent, 1, text));
-        dl2_part_estimate_cell(html, &pair->top1, 1, false);
+        dl2_part_estimate_cell(html, &pair->top1, 1);
         dl2_html_element(html, "td", "%.0f of %.0f", pair->subset_images, pair->images);
         dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->subset_percent, 1, text));
-        dl2_part_estimate_cell(html, &pair->subset_top1, 1, false);
+        dl2_part_estimate_cell(html, &pair->subset_top1, 1);
         const struct dl2_estimate *difference = &pair->difference;
         dl2_html_markup(html, "<td class='l'>");
         if (isfinite(difference->mean))

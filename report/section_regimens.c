@@ -108,7 +108,7 @@ static void write_table(struct dl2_html *html, const struct group *group)
             continue;
         dl2_html_markup(html, "<tr>");
         dl2_html_element(html, "th scope='row'", "%s", label_of(group, v, label));
-        dl2_part_estimate_cell(html, &comparison->top1, 1, false);
+        dl2_part_estimate_cell(html, &comparison->top1, 1);
         dl2_part_difference_cell(html, comparison);
         if (timed)
             dl2_part_cell(html, mean_seconds(group, v), 1);

@@ -141,7 +141,7 @@ static void write_table(struct dl2_html *html, const struct budget *budgets, siz
             const struct dl2_comparison *comparison = find_comparison(&budgets[b], names[n]);
             dl2_part_cell(html, mean_epochs(&budgets[b], names[n]), 1);
             if (comparison) {
-                dl2_part_estimate_cell(html, &comparison->top1, 1, comparison->shared);
+                dl2_part_estimate_cell(html, &comparison->top1, 1);
                 dl2_part_difference_cell(html, comparison);
             } else {
                 dl2_html_markup(html, "<td>–</td><td></td>");

@@ -23,6 +23,7 @@
     X(codecs)                                                                                      \
     X(training)                                                                                    \
     X(matrix)                                                                                      \
+    X(forecast)                                                                                    \
     X(trainings)                                                                                   \
     X(throughput)                                                                                  \
     X(time)                                                                                        \

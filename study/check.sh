@@ -35,6 +35,8 @@ for storage in ${STORAGES-}; do
     [ "$storage" = memory ] || [ "$storage" = disk ] || wrong "STORAGES names $storage: memory and disk are known"
 done
 [ -z "$DECIDE" ] || [ "$DECIDE" = yes ] || wrong "DECIDE is \"$DECIDE\": it is yes, or not there"
+[ -z "$FORECAST" ] || { [ "$FORECAST" = yes ] && [ "$DECIDE$DECIDER" ]; } ||
+    wrong "FORECAST is \"$FORECAST\": it is yes, together with DECIDE=yes, or not there"
 [ -z "$DECIDE" ] || [ $(echo $SEEDS | wc -w) -ge 2 ] || wrong "SEEDS is \"$SEEDS\": DECIDE begins with two"
 for name in BUDGET BUDGETS; do
     for time in $(value $name); do

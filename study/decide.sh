@@ -3,8 +3,9 @@
 # usage: decide.sh train|matrix|report MAKE...
 #
 # Trains from the first two seeds, then from more where the verdict is open, until none is, no seed is
-# left, or BUDGET is spent; then makes the matrix or the report of them, if it is asked for. MAKE...
-# runs study.mk, which sets the variables that are used here.
+# left, or BUDGET is spent; then makes the matrix or the report of them, if it is asked for. With
+# FORECAST, variants that are forecast to be beyond the tolerance have to wait until all others are
+# decided. MAKE... runs study.mk, which sets the variables that are used here.
 set -euf
 
 goal=$1
@@ -27,13 +28,32 @@ add() {
     done
 }
 
-runs=
+# add_two VARIANT...: every network's trainings from the first two seeds
+add_two() {
+    for variant in "$@"; do
+        for arch in $ARCHS; do add "$variant" "$arch" 2; done
+    done
+}
+# With -n and the like that make has trained nothing.
+has_trained() { case ${MAKEFLAGS%% *} in -*) ;; *[nqt]*) exit 0 ;; esac; }
+is_spent() { [ "$budget" ] && [ $(($(date +%s) - began)) -ge "$budget" ]; }
+
+runs= later=
+if [ "$FORECAST" ]; then
+    add_two raw
+    "$@" RUNS="$runs" forecast-trainings
+    has_trained
+    "$REPORT" --forecast --variants "$NAMES" --trainings "$runs" "$OUT" >"$OUT/.make/forecasts"
+    # For no network is a loss within the tolerance in the forecast's interval.
+    later=$(awk -v most="$TOLERANCE" '{ seen[$2]; if ($3 - $4 <= most) may[$2] }
+        END { for (v in seen) if (!(v in may)) print v }' "$OUT/.make/forecasts" | sort)
+fi
 for variant in $TRAINED; do
-    for arch in $ARCHS; do add "$variant" "$arch" 2; done
+    case " $(echo $later) " in *" $variant "*) ;; *) add_two "$variant" ;; esac
 done
 while :; do
     "$@" LOOKS="$looks" RUNS="$runs" train
-    case ${MAKEFLAGS%% *} in -*) ;; *[nqt]*) exit 0 ;; esac # that make has trained nothing
+    has_trained
     "$REPORT" --decide --looks "$looks" --tolerance "$TOLERANCE" --variants "$NAMES" \
         --trainings "$runs" "$OUT" >"$OUT/.make/decided" 2>"$OUT/.make/decide.log" || {
         cat "$OUT/.make/decide.log" >&2
@@ -45,13 +65,19 @@ while :; do
         [ "$variant" = raw ] || echo "$variant, $arch: $state"
         add "$variant" "$arch" "$wanted"
     done <"$OUT/.make/decided"
+    if [ "$runs" = "$before" ] && [ "$later" ] && ! is_spent; then
+        echo "Next: what is forecast to lose more than $TOLERANCE: $(echo $later)"
+        add_two $later
+        later=
+    fi
     new=$(($(count $runs) - $(count $before)))
     echo "$(count $before) trainings so far, $new to come"
     [ $new -gt 0 ] || break
-    if [ "$budget" ] && [ $(($(date +%s) - began)) -ge "$budget" ]; then
+    if is_spent; then
         echo "BUDGET is spent: what is open stays so"
         runs=$before
         break
     fi
 done
+[ -z "$later" ] || echo "Not trained, forecast to lose more than $TOLERANCE: $(echo $later)"
 [ "$goal" = train ] || "$@" LOOKS="$looks" RUNS="$runs" "$goal"

@@ -103,8 +103,8 @@ goal_settings += $(if $(filter forecast,$(goals)),TUNING)
 stages += forecast
 folders += forecast
 options_forecast := $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TUNING) $(TRAIN_FLAGS)
-# Two trainings on the original tell how much chance there is.
-forecasters := $(foreach a,$(ARCHS),$(foreach s,$(wordlist 1,2,$(SEEDS)),$a/seed-$s))
+# Two trainings on the original tell how much chance there is: those of DECIDE's first look.
+forecasters := $(foreach a,$(ARCHS),$(foreach s,$(wordlist 1,2,$(shell printf '%s\n' $(SEEDS) | sort -n)),$a/seed-$s))
 forecast_files := $(foreach n,raw $(TRAIN_ON),$(forecasters:%=$(out)/forecast/tuned/train/$n/%/experiment_report.json))
 $(foreach f,$(forecasters),$(eval $(filter %/$f/experiment_report.json,$(forecast_files)): \
     $(out)/train/raw/$f/experiment_report.json))
@@ -116,7 +116,9 @@ $(call take_turns,$(forecast_files))
 $(call cut_short,completed,$(forecast_files)): FORCE
 $(forecast_files): $(out)/forecast/%/experiment_report.json:
 	$(train_it)
-forecast: $(forecast_files) $(forecasters:%=$(out)/train/raw/%/evaluation/evaluation_report.json)
+.PHONY: forecast-trainings
+forecast-trainings: $(forecast_files) $(forecasters:%=$(out)/train/raw/%/evaluation/evaluation_report.json)
+forecast: forecast-trainings
 	$(report_it)
 	@$(said_where)
 

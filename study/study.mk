@@ -36,6 +36,7 @@
 #   SEEDS        of the trainings; two at least, so that chance can be told from effect
 #   DECIDE       yes: begins with two of SEEDS (1 to 8 unless named) and adds seeds only to variants
 #                whose verdict is open, until none is
+#   FORECAST     yes, with DECIDE: makes `forecast`, and trains what it finds to lose too much last
 #   BUDGET       with DECIDE: 90s, 30m or 2h, after which no more seeds are added
 #   IMAGE_SIZE   pixels that the networks see, squared
 #   BATCH        images a step
@@ -200,8 +201,8 @@ take_turns = $(eval turns :=)$(foreach f,$1,$(eval turns := $(or $(turns),$(shel
     $f: trainer := $(firstword $(turns)))$(eval turns := $(wordlist 2,$(words $(turns)),$(turns))))
 
 # What goals.mk adds to.
-settings := CODECS EXTERNAL QUALITIES ARCHS EPOCHS SEEDS DECIDE BUDGET IMAGE_SIZE BATCH DEVICE JOBS \
-    TRAINERS TOLERANCE ROUNDS MEASURE TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS \
+settings := CODECS EXTERNAL QUALITIES ARCHS EPOCHS SEEDS DECIDE DECIDER FORECAST BUDGET IMAGE_SIZE BATCH \
+    DEVICE JOBS TRAINERS TOLERANCE ROUNDS MEASURE TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS \
     PROGRAMS
 stages := transcode $(if $(external),external) quality load throughput analyze train matrix report
 folders := variants quality crops load throughput analysis train report
@@ -465,7 +466,7 @@ $(matrix_files): $(out)/train/%/evaluation/evaluation_report.json: \
 
 said := DATASET OUT CODECS $(if $(external),EXTERNAL) QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
     SEEDS $(if $(DECIDER),DECIDE) IMAGE_SIZE BATCH DEVICE TOLERANCE \
-    $(foreach v,$(if $(DECIDER),BUDGET) $(foreach v,ROUNDS MEASURE,$(if $(filter-out file,$(origin $v)),$v)) \
+    $(foreach v,$(if $(DECIDER),FORECAST BUDGET) $(foreach v,ROUNDS MEASURE,$(if $(filter-out file,$(origin $v)),$v)) \
     $(goal_settings) TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS \
     REPORT_FLAGS,$(if $($v),$v))
 # As seen from the checkout, or from anywhere. Links keep their names where that leads to the same place.
@@ -509,7 +510,7 @@ report: $(report_file)
 else
 # The trainings are named look by look, each time to a make of its own.
 decide = $(Q)OUT=$(out) NAMES='$(names)' TRAINED='raw $(TRAIN_ON)' ARCHS='$(ARCHS)' SEEDS='$(SEEDS)' \
-    TOLERANCE=$(TOLERANCE) BUDGET='$(BUDGET)' REPORT=$(call program,dl2-report) \
+    TOLERANCE=$(TOLERANCE) BUDGET='$(BUDGET)' FORECAST=$(FORECAST) REPORT=$(call program,dl2-report) \
     sh $(call quote,$(here)decide.sh) $@ $(MAKE) --no-print-directory -f $(call quote,$(this)) \
     TRAINERS=$(TRAINERS) DECIDE= DECIDER=$$PPID
 train matrix report:

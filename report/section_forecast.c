@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What training on each variant would cost, forecast from trainings on the original. */
+#include "common/memory.h"
+#include "report/forecast.h"
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void write_row(struct dl2_html *html, const struct dl2_study_variant *variant,
+                      const struct dl2_forecast *forecast, const struct dl2_comparison *comparison)
+{
+    const struct dl2_estimate tuned = {forecast->tuned, forecast->half, 1};
+    const struct dl2_estimate trained = {-comparison->difference, dl2_comparison_half(comparison),
+                                         comparison->pairs};
+    dl2_html_markup(html, "<tr>");
+    dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(variant));
+    dl2_part_cell(html, 100 * variant->ratio, 1);
+    dl2_part_cell(html, forecast->as_is, 1);
+    dl2_part_estimate_cell(html, &tuned, 1);
+    dl2_part_estimate_cell(html, &trained, 1);
+    dl2_html_markup(html, "</tr>\n");
+}
+
+/* Measured against forecast, where variants were trained on. */
+static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
+                          const struct dl2_forecast *forecasts)
+{
+    const struct dl2_study *study = figures->page->study;
+    const struct dl2_analysis *analysis = &figures->page->analyses[arch];
+    char name[128], clean[256];
+    snprintf(name, sizeof name, "forecast-%s", study->archs[arch]);
+    struct dl2_plot plot;
+    dl2_plot_begin(&plot, name, "Loss by training against loss by tuning",
+                   "tuned trained half-width-of-95%-interval as-is variant", DL2_PLOT_HEIGHT,
+                   figures->html->error);
+    dl2_plot_axes(&plot, "loss of top-1 by tuning, points", "loss by training, points");
+    double most = 1;
+    size_t count = 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_comparison *comparison = &analysis->comparisons[v];
+        if (!isfinite(forecasts[v].tuned) || !isfinite(comparison->difference))
+            continue;
+        if (count++ == 0)
+            dl2_plot_block(&plot, "variants");
+        dl2_plot_number(&plot, forecasts[v].tuned);
+        dl2_plot_number(&plot, -comparison->difference);
+        dl2_plot_number(&plot, dl2_comparison_half(comparison));
+        dl2_plot_number(&plot, forecasts[v].as_is);
+        dl2_plot_data(&plot, "%s\n", dl2_plot_plain(study->variants[v].name, clean, sizeof clean));
+        most = fmax(most, forecasts[v].tuned);
+    }
+    if (count) {
+        dl2_plot_script(&plot, "set arrow 1 from graph 0, graph 0 to graph 1, graph 1 nohead "
+                               "linecolor rgb '" DL2_PLOT_GRID "'\n");
+        dl2_plot_script(&plot,
+                        "unset arrow 1\nset arrow 1 from 0, 0 to %.8g, %.8g nohead dashtype "
+                        "(6,4) linecolor rgb '" DL2_PLOT_AXIS "' # equal\n",
+                        most, most);
+        dl2_plot_curve(&plot,
+                       "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 7 "
+                       "pointsize 0.6 notitle",
+                       DL2_PLOT_INK);
+        dl2_plot_curve(&plot,
+                       "using 1:2:5 with labels left offset 0.6,0.7 font ',10' textcolor rgb '%s' "
+                       "notitle",
+                       DL2_PLOT_SOFT_INK);
+    }
+    dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
+}
+
+static void write_forecasts(const struct dl2_page *page, struct dl2_html *html, size_t arch,
+                            const struct dl2_forecast *forecasts)
+{
+    const struct dl2_study *study = page->study;
+    if (dl2_part_arch(page, arch))
+        dl2_html_element(html, "h3", "%s", study->archs[arch]);
+    dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th scope='col'>variant</th>"
+                          "<th scope='col'>size, %</th><th scope='col'>without tuning</th>"
+                          "<th scope='col'>tuned</th><th scope='col'>forecast</th>"
+                          "<th scope='col'>trained</th></tr></thead><tbody>\n");
+    for (size_t v = 0; v < study->variant_count; v++)
+        if (isfinite(forecasts[v].tuned) && v != dl2_study_find(study, "raw"))
+            write_row(html, &study->variants[v], &forecasts[v],
+                      &page->analyses[arch].comparisons[v]);
+    dl2_html_markup(html, "</tbody></table></div>\n");
+}
+
+void dl2_section_forecast(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    struct dl2_part_figures figures = {.page = page, .html = html};
+    struct dl2_forecast *forecasts = dl2_calloc(study->variant_count + 1, sizeof *forecasts);
+    bool any = false;
+    if (!forecasts && html->status == DL2_OK)
+        html->status = dl2_error_memory(html->error, "the forecast");
+    for (size_t a = 0; forecasts && a < study->arch_count && html->status == DL2_OK; a++) {
+        html->status =
+            dl2_forecast_make(study, &page->conditions, study->archs[a], forecasts, html->error);
+        if (html->status < 0 || !dl2_forecast_any(study, forecasts))
+            continue;
+        if (!any)
+            dl2_html_markup(
+                html,
+                "<h2>Before training on a variant</h2>\n<p>Points of top-1 accuracy that each "
+                "variant loses against the original, from networks that were trained on the "
+                "original: validated on the variant without tuning, and tuned on it, against as "
+                "much tuning on the original. It tells which variants to train on first. The last "
+                "column is what training on the variant from the start lost, where it was done. "
+                "Intervals are 95%.</p>\n");
+        any = true;
+        write_forecasts(page, html, a, forecasts);
+        plot_forecast(&figures, a, forecasts);
+    }
+    dl2_part_figures_end(&figures);
+    free(forecasts);
+}
