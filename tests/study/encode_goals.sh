@@ -3,6 +3,7 @@
 # The goals study-quality, study-bytes and study-codec on a tiny dataset of JPEGs: what they make, what they
 # don't make again, and their sections of the report.
 . "$srcdir/tests/lib.sh"
+plainly
 . "$srcdir/tests/study/study_lib.sh"
 need_python json python3
 mkdir sources && expect 0 dl2-transcode --quiet --q 60 data sources && mv sources/jpeg-60 jpegs && rm jpegs/dl2-variant.json* || exit 99

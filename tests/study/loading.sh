@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # study-loading: every cell of storage, workers and cache, what they say, and that none is made twice.
 . "$srcdir/tests/lib.sh"
+plainly
 . "$srcdir/tests/study/study_lib.sh"
 loading() { study QUALITIES=10 study-loading CACHES='0 25 100' "$@"; }
 # field FILE NAME: the last epoch's.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The goals study-time and study-regimens: what they train, once, and what the report says of it.
 . "$srcdir/tests/lib.sh"
+plainly
 . "$srcdir/tests/study/study_lib.sh"
 unset BUDGETS REGIMENS TUNING
 small() { study QUALITIES=50 TRAIN_ON=jpeg-50 "$@"; }
