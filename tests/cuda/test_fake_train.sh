@@ -72,6 +72,19 @@ PY
 expect 0 train --device ref --mixup 0.2 --ema 0.5 --out ref
 near ref eager
 
+# Images of two sizes, frozen layers, RMSprop and clipped gradients: recorded steps and uploads of each in turn.
+staged() {
+    "$fake" --quiet -j 2 --threads 1 -a convnet --image-size 8 -b 7 --seed 3 --optimizer rmsprop --clip-grad 0.5 --lr 1e-4 \
+        --stages data:1:size=10:freeze,data:1 "$@"
+}
+for pace in eager random; do
+    DL2_FAKE_PACE=$pace expect 0 staged --device cuda --out staged.$pace
+done
+same staged.eager/$CK staged.random/$CK "stages with eager streams and at random"
+expect 0 staged --device ref --out staged.ref
+near staged.ref staged.eager
+sanitized || DL2_FAKE_PACE=random expect 0 staged --device cuda --amp fp16 --out staged.fp16
+
 # Half precision.
 for amp in bf16 fp16; do
     expect 0 train --device cuda --amp $amp --out $amp
