@@ -239,17 +239,16 @@ void dl2_section_regimens(const struct dl2_page *page, struct dl2_html *html)
             html->status =
                 dl2_analyse(&condition->study, arch, &question, &group.analysis, html->error);
             if (html->status == DL2_OK) {
-                if (!any)
-                    dl2_html_markup(
-                        html,
-                        "<h2>Regimens</h2>\n<p class='note'>Trainings in stages, each on a variant "
-                        "for a number of epochs, under one schedule; the original alone was "
-                        "trained "
-                        "for as many epochs. Validated on the images of the last stage's variant. "
-                        "Bars are 95% intervals, of each regimen by itself. Shaded: the "
-                        "tolerance.</p>\n");
-                any = true;
+                dl2_html_markup(html, any ? "" : "<h2>Regimens</h2>\n");
                 write_table(html, &group);
+                dl2_html_markup(
+                    html,
+                    any ? "<p></p>\n"
+                        : "<p class='note'>Trainings in stages, each on a variant for a number of "
+                          "epochs, under one schedule; the original alone was trained for as many "
+                          "epochs. Validated on the images of the last stage's variant. Bars are "
+                          "95% intervals, of each regimen by itself. Shaded: the tolerance.</p>\n");
+                any = true;
                 struct dl2_part_figures figures = {.page = page, .html = html};
                 plot_differences(&figures, &group, detail);
                 plot_curves(&figures, &group, detail);

@@ -127,7 +127,7 @@ static void write_table(struct dl2_html *html, const struct budget *budgets, siz
 {
     dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th scope='col'>trained on</th>");
     for (size_t b = 0; b < count; b++)
-        dl2_html_element(html, "th scope='colgroup' colspan='3'", "within %s",
+        dl2_html_element(html, "th scope='colgroup' colspan='3' class='l'", "within %s",
                          budgets[b].condition->name);
     dl2_html_markup(html, "</tr><tr><th></th>");
     for (size_t b = 0; b < count; b++)
@@ -177,7 +177,7 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct budget *
     dl2_plot_script(&plot, ")\nset logscale x\nset xrange [%.8g:%.8g]\n", budgets[0].seconds / 1.3,
                     budgets[count - 1].seconds * 1.3);
     for (size_t n = 0; n < name_count; n++) {
-        const double aside = 1 + 0.012 * ((double)n - (double)(name_count - 1) / 2);
+        const double aside = 1 + 0.05 * ((double)n - (double)(name_count - 1) / 2);
         const bool raw = strcmp(names[n], "raw") == 0;
         bool any = false, intervals = false;
         for (size_t b = 0; b < count; b++) {
@@ -267,7 +267,7 @@ static void plot_progress(struct dl2_part_figures *figures, const struct budget 
                                : "hours",
                   "validation top-1, %");
     dl2_plot_script(&plot, "set key outside right center vertical\nset xrange [0:*]\n"
-                           "set style data lines\n");
+                           "set style data linespoints\n");
     for (size_t n = 0; n < name_count; n++) {
         const size_t v = dl2_study_find(study, names[n]);
         const bool raw = strcmp(names[n], "raw") == 0;
@@ -291,7 +291,9 @@ static void plot_progress(struct dl2_part_figures *figures, const struct budget 
         if (!any)
             dl2_plot_block(&plot, names[n]);
         add_progress(&plot, end, unit, final);
-        dl2_plot_curve(&plot, "using 1:2 linecolor rgb '%s' linewidth 2 %s title '%s'",
+        dl2_plot_curve(&plot,
+                       "using 1:2 linecolor rgb '%s' linewidth 2 %s pointtype 7 pointsize 0.3 "
+                       "title '%s'",
                        colour_of(n, name_count, raw), raw ? "dashtype (6,4)" : "",
                        dl2_plot_plain(shown_name(names[n]), text, sizeof text));
     }
@@ -306,14 +308,16 @@ static void write_arch(const struct dl2_page *page, const char *arch, bool headi
     const char **names = budgets && count ? find_names(budgets, count, &name_count, html) : NULL;
     if (names && html->status == DL2_OK) {
         if (heading)
-            dl2_html_markup(
-                html,
-                "<h2>Accuracy within a time</h2>\n<p class='note'>Trainings that ended when the "
-                "time had passed, validation included, each with the machine to itself and its "
-                "schedule played to its end. Accuracies are means over seeds with 95% intervals; "
-                "differences are to the original within the same time. Another machine does other "
-                "numbers of epochs.</p>\n");
+            dl2_html_markup(html, "<h2>Accuracy within a time</h2>\n");
         write_table(html, budgets, count, names, name_count);
+        dl2_html_markup(
+            html, heading
+                      ? "<p class='note'>Trainings that ended when the time had passed, validation "
+                        "included, each with the machine to itself and its schedule played to its "
+                        "end. Accuracies are means over seeds with 95% intervals; differences are "
+                        "to the original within the same time. Another machine does other numbers "
+                        "of epochs.</p>\n"
+                      : "<p></p>\n");
         struct dl2_part_figures figures = {.page = page, .html = html};
         if (count > 1)
             plot_budgets(&figures, budgets, count, names, name_count, detail);
