@@ -28,7 +28,8 @@ static void write_row(struct dl2_html *html, const struct dl2_page *page, size_t
     char text[32];
     dl2_html_markup(html, "<tr>");
     dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&study->variants[v]));
-    dl2_html_element(html, "td class='l'", "%s", study->archs[a]);
+    if (study->arch_count > 1)
+        dl2_html_element(html, "td class='l'", "%s", study->archs[a]);
     dl2_part_estimate_cell(html, &speed->load_rate, 0);
     dl2_part_estimate_cell(html, &speed->train_rate, 0);
     dl2_part_estimate_cell(html, &speed->stall, 1);
@@ -75,10 +76,11 @@ void dl2_section_throughput(const struct dl2_page *page, struct dl2_html *html)
     if (!any_known(page, offsetof(struct dl2_speed, train_rate)))
         return;
     dl2_html_markup(html, "<h2>Speed</h2>\n<div class='scroll' tabindex='0'><table><thead><tr>"
-                          "<th scope='col'>variant</th><th scope='col' class='l'>network</th><th "
-                          "scope='col'>loads, img/s<br/>and "
-                          "core</th><th scope='col'>trains,<br/>images/s</th><th "
-                          "scope='col'>waiting<br/>for data, %</th>");
+                          "<th scope='col'>variant</th>");
+    if (study->arch_count > 1)
+        dl2_html_markup(html, "<th scope='col' class='l'>network</th>");
+    dl2_html_markup(html, "<th scope='col'>loads, img/s<br/>and core</th><th scope='col'>trains,"
+                          "<br/>images/s</th><th scope='col'>waiting<br/>for data, %</th>");
     dl2_html_markup(html, energy ? "<th scope='col'>energy,<br/>J an image</th>" : "");
     dl2_html_markup(
         html, "<th scope='col'>epochs to<br/>accuracy</th><th scope='col'>time to<br/>accuracy</th>"

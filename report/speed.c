@@ -264,11 +264,14 @@ static void say_speed(struct dl2_sentence *writer, const struct race *race,
     say_interval(writer, kind, ratio);
 }
 
-/* Is it faster than the original, as far as was measured? */
+/* Is it faster than the original, as far as was measured? A rate that was measured once is taken as
+ * it is; epochs to an accuracy are too uncertain for that. */
 static bool is_faster(const struct race *race, enum dl2_speed_kind kind, size_t v)
 {
     const struct dl2_ratio *ratio = &race->speeds->variants[v].ratio[kind];
-    return ratio->spread.freedom > 0 ? dl2_ratio_low(ratio) > 1 : ratio->ratio > 1;
+    if (!(ratio->spread.freedom > 0))
+        return kind != DL2_SPEED_ACCURACY && ratio->ratio > 1;
+    return dl2_ratio_low(ratio) > 1;
 }
 
 /* The fastest with that verdict; `sure`: of those that are faster than the original for certain,

@@ -162,6 +162,19 @@ static void test_jackknife(void **state)
     assert_near(ratio->spread.freedom, 2); /* the rounds were all alike */
 }
 
+/* Without its best seed a does not reach the accuracy: no interval, and no recommendation. */
+static void test_out_of_reach(void **state)
+{
+    const struct row rows[] = {{"raw", {20, 40, 60, 70}, 0, {100, 100, 100}, 1},
+                               {"a", {20, 40, 60, 67}, 1.8, {200, 200, 200}, 1}};
+    judge(rows, 2, 2, NAN);
+    const struct dl2_ratio *ratio = &speeds.variants[1].ratio[DL2_SPEED_ACCURACY];
+    assert_true(ratio->ratio > 1);
+    assert_true(ratio->spread.freedom == 0 && dl2_ratio_low(ratio) == 0);
+    assert_int_equal(speeds.fastest[DL2_SPEED_ACCURACY].sure, 2);
+    assert_int_equal(speeds.fastest[DL2_SPEED_ACCURACY].likely, 2);
+}
+
 /* What is no faster for certain is not recommended. */
 static void test_none(void **state)
 {
@@ -207,7 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds),    cmocka_unit_test(test_accuracy),
         cmocka_unit_test(test_jackknife), cmocka_unit_test(test_none),
-        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_duration),  cmocka_unit_test(test_out_of_reach),
     };
     return cmocka_run_group_tests(tests, NULL, free_results);
 }
