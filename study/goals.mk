@@ -173,14 +173,13 @@ folders += loading
 options_loading := $(names) $(ARCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(JOBS) $(ROUNDS) $(MEASURE) $(WORKERS) $(STORAGES) \
     $(CACHES) $(LOAD_FLAGS) $(TRAIN_FLAGS)
 loading_file := $(out)/loading/.made
-from_memory :=
-from_disk := --cold
 # What memory saves is a matter of whole epochs, and not of chance: once, from a disk that nothing else caches.
-$(loading_file): private cells = $(foreach s,$(STORAGES),$(foreach w,$(WORKERS),$(foreach n,$(names),\
-    'load $s/jobs-$w/load/$n $(call folder_of,$n) $w --measure $(MEASURE) $(from_$s)' \
-    $(foreach a,$(ARCHS),'$a $s/jobs-$w/$a/$n $(call folder_of,$n) $w $(from_$s)')))) \
-    $(foreach c,$(CACHES),$(foreach n,$(names),\
-    'once cache-$c/jobs-$(JOBS)/load/$n $(call folder_of,$n) $(JOBS) --epochs 2 --cold --cache $c%'))
+$(loading_file): private cells = \
+    for s in $(STORAGES); do cold=; [ $$s = memory ] || cold=--cold; for w in $(WORKERS); do for n in $(names); do \
+    echo load $$s/jobs-$$w/load/$$n $$w --measure $(MEASURE) $$cold; \
+    for a in $(ARCHS); do echo $$a $$s/jobs-$$w/$$a/$$n $$w $$cold; done; done; done; done; \
+    for c in $(CACHES); do for n in $(names); do \
+    echo once cache-$$c/jobs-$(JOBS)/load/$$n $(JOBS) --epochs 2 --cold --cache $$c%; done; done
 $(loading_file): $(made)/loading $(made)/dataset $(variant_files)
 	$(measure_it)
 study-loading: $(loading_file)

@@ -4,8 +4,9 @@
 #
 # Measures speeds in rounds. A round measures each cell once, one after the other, so that what changes
 # on the machine from round to round changes all of them. A line of CELLS is
-#   KIND PATH DATASET JOBS [OPTION...]
-# and its results are FOLDER/PATH/round-1.json, round-2.json... KIND is
+#   KIND PATH JOBS [OPTION...]
+# and its results are FOLDER/PATH/round-1.json, round-2.json... The last part of PATH is what is loaded:
+# raw, which is $DATA, or a variant in $VARIANTS. KIND is
 #   load    dl2-load bench, as $LOAD begins its command
 #   once    the same, in the first round alone
 #   others  the network of dl2-train --measure, as $TRAIN begins its command
@@ -23,10 +24,12 @@ mkdir -p "$folder" || exit 1
 cells=$(cat)
 log=$folder/.log work=$folder/.work
 
-# measure KIND PATH DATASET JOBS OPTION...: one cell to $file
+# measure KIND PATH JOBS OPTION...: one cell to $file
 measure() {
-    kind=$1 path=$2 dataset=$3 jobs=$4
-    shift 4
+    kind=$1 path=$2 jobs=$3
+    shift 3
+    dataset=$VARIANTS/${path##*/}
+    [ "${path##*/}" != raw ] || dataset=$DATA
     case $kind in
     load | once)
         eval "$LOAD -j \$jobs --name \${path##*/} --json \$work.json --quiet \$* bench \$dataset" >"$log" 2>&1 ||

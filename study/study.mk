@@ -390,17 +390,17 @@ $(load_files): $(out)/load/%.json:
 
 # ---- How fast variants load and train, alone on the machine
 
-# Measures what lies in the folder of $@ (measure.sh). What it measures comes from `cells`: quoted lines.
+# Measures what lies in the folder of $@ (measure.sh). What it measures is what the command `cells` prints.
 define measure_it
-	$(Q)$(alone) && printf '%s\n' $(cells) | \
+	$(Q)$(alone) && { $(cells); } | DATA=$(data) VARIANTS=$(out)/variants \
 	LOAD=$(call quote,$(call program,dl2-load) --image-size $(IMAGE_SIZE) --batch $(BATCH) $(LOAD_FLAGS)) \
 	TRAIN=$(call quote,$(call program,dl2-train) --measure $(MEASURE) --batch $(BATCH) --image-size $(IMAGE_SIZE) \
 	    --device $(DEVICE) --threads $(JOBS) $(TRAIN_FLAGS)) \
 	BYTES=$$(sed -n 's/^  "source_bytes": *\([0-9]*\).*/\1/p' $(firstword $(variant_files)) 2>/dev/null) \
 	sh $(call quote,$(here)measure.sh) $(@D) $(ROUNDS) $(filter-out FORCE,$^)
 endef
-$(throughput_file): private cells = $(foreach n,raw $(TRAIN_ON),'load load/$n $(call folder_of,$n) $(JOBS) --measure $(MEASURE)' \
-    $(foreach a,$(ARCHS),'$a $a/$n $(call folder_of,$n) $(JOBS)'))
+$(throughput_file): private cells = for n in raw $(TRAIN_ON); do echo load load/$$n $(JOBS) --measure $(MEASURE); \
+    for a in $(ARCHS); do echo $$a $$a/$$n $(JOBS); done; done
 $(throughput_file): $(made)/throughput $(made)/dataset $(TRAIN_ON:%=$(out)/variants/%/dl2-variant.json)
 	$(measure_it)
 
