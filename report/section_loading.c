@@ -34,24 +34,38 @@ static bool starts_storage(const struct dl2_loading *loading, size_t i)
     return i == 0 || strcmp(loading->items[i].storage, loading->items[i - 1].storage) != 0;
 }
 
-/* The variant's look: the original dashed, the others from red to violet. */
-static void add_curve(struct dl2_plot *plot, const struct dl2_study *study, size_t v, bool bars)
+/* The variant's look: the original dashed, the others from red to violet; moved to the right by
+ * `aside`, so that intervals do not hide each other. */
+static void add_curve(struct dl2_plot *plot, const struct dl2_study *study, size_t v, double aside,
+                      bool bars)
 {
     const size_t raw = dl2_study_find(study, "raw");
     const char *colour =
         v == raw ? DL2_PLOT_INK : dl2_plot_ramp(v - (v > raw), study->variant_count - 1);
     char clean[256];
     if (bars)
-        dl2_plot_curve(plot,
-                       "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
-                       "notitle",
-                       colour);
-    dl2_plot_curve(plot,
-                   "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 %spointtype 7 "
-                   "pointsize 0.5 title '%s'",
-                   colour, v == raw ? "dashtype (6,4) " : "",
-                   v == raw ? "original"
-                            : dl2_plot_plain(study->variants[v].name, clean, sizeof clean));
+        dl2_plot_curve(
+            plot,
+            "using ($1+%.3f):2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
+            "notitle",
+            aside, colour);
+    dl2_plot_curve(
+        plot,
+        "using ($1+%.3f):2 with linespoints linecolor rgb '%s' linewidth 2 %spointtype 7 "
+        "pointsize 0.5 title '%s'",
+        aside, colour, v == raw ? "dashtype (6,4) " : "",
+        v == raw ? "original" : dl2_plot_plain(study->variants[v].name, clean, sizeof clean));
+}
+
+/* The axis of the numbers of workers of a storage. */
+static void set_workers(struct dl2_plot *plot, const struct dl2_loading *loading, size_t first)
+{
+    size_t last = first;
+    dl2_plot_script(plot, "set xtics (%u", loading->items[first].jobs);
+    while (last + 1 < loading->count && !starts_storage(loading, last + 1))
+        dl2_plot_script(plot, ", %u", loading->items[++last].jobs);
+    dl2_plot_script(plot, ")\nset xrange [%.2f:%.2f]\n", loading->items[first].jobs - 0.3,
+                    loading->items[last].jobs + 0.3);
 }
 
 /* Images a second by workers, from one storage: of the loader, or of training a network. */
@@ -70,7 +84,8 @@ static void plot_workers(struct dl2_part_figures *figures, const struct section 
                    DL2_PLOT_HEIGHT, figures->html->error);
     dl2_plot_axes(&plot, "worker threads", "images a second");
     dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0:*]\n"
-                           "set xtics 1\nset offsets 0.2, 0.2, graph 0.04, 0\n");
+                           "set offsets 0, 0, graph 0.04, 0\n");
+    set_workers(&plot, loading, first);
     for (size_t v = 0; v < study->variant_count; v++) {
         size_t points = 0;
         bool bars = false;
@@ -88,8 +103,10 @@ static void plot_workers(struct dl2_part_figures *figures, const struct section 
             dl2_plot_data(&plot, "\n");
             bars |= isfinite(rate.half);
         }
+        const double middle = (double)(study->variant_count - 1) / 2;
         if (points)
-            add_curve(&plot, study, v, bars);
+            add_curve(&plot, study, v, 0.3 * ((double)v - middle) / (double)study->variant_count,
+                      bars);
     }
     dl2_part_figure(figures, &plot, network && study->arch_count > 1 ? network : NULL);
 }
@@ -133,7 +150,7 @@ static void plot_memory(struct dl2_part_figures *figures, const struct section *
             dl2_plot_data(&plot, "\n");
         }
         if (points)
-            add_curve(&plot, study, v, false);
+            add_curve(&plot, study, v, 0, false);
     }
     dl2_part_figure(figures, &plot, NULL);
 }
