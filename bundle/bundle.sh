@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: bundle.sh INSTALLED NAME CUDA FORMAT [CHECK...]
 #
-# Makes NAME.tar.FORMAT of what `make install DESTDIR=INSTALLED` gave and of the programs CHECK..., with the shared libraries
-# that they need. What a machine has to bring itself, since it belongs to its kernel's driver or its network: libc's family,
-# the NVIDIA driver, Open MPI. CUDA=no also leaves out NVIDIA's large libraries (cuDNN, cuBLAS, NCCL; gigabytes):
-# launcher.sh finds them there. For all of these but libc, lib/node has stand-ins, so that programs start without them.
+# Makes NAME.tar.FORMAT (xz, gz) of what `make install DESTDIR=INSTALLED` gave and of the programs CHECK..., with the shared
+# libraries that they need. FORMAT whl makes a Python wheel of the package and the programs alone. What a machine has to bring
+# itself, since it belongs to its kernel's driver or its network: libc's family, the NVIDIA driver, Open MPI. CUDA=no also leaves
+# out NVIDIA's large libraries (cuDNN, cuBLAS, NCCL; gigabytes): launcher.sh finds them there. For all of these but libc, lib/node
+# has stand-ins, so that programs start without them.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -17,23 +18,33 @@ for tool in "$PATCHELF" readelf nm; do
     command -v "$tool" >/dev/null 2>&1 || { echo "make bundle needs $tool (Debian: patchelf binutils)" >&2; exit 1; }
 done
 case $cuda in yes | no) ;; *) echo "BUNDLE_CUDA is yes or no, not '$cuda'" >&2; exit 1 ;; esac
+case $format in xz | gz | whl) ;; *) echo "BUNDLE_FORMAT is xz or gz, not $format" >&2; exit 1 ;; esac
 
-root=$name
-rm -rf "$root" "$root.tar.$format"
-mkdir -p "$root/lib/node" "$root/libexec" "$root/share/licences"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+if [ "$format" = whl ]; then # the package's own folder holds all
+    root=$work/wheel/dl2 package=$work/wheel/dl2
+else
+    root=$name package=$name/lib/python/dl2
+fi
+rm -rf "$root" "$name.tar.$format"
+mkdir -p "$root/lib/node" "$root/libexec" "$root/share/licences"
 
 # ---- Programs and data
 bin=$(dirname "$(find "$installed" -type f -name dl2-train)")
 prefix=$(dirname "$bin")
-cp -R "$prefix/share" "$root"
 module=$(find "$installed" -path '*packages/dl2/_core.so')
-[ -z "$module" ] || { mkdir -p "$root/lib/python"; cp -R "${module%/*}" "$root/lib/python"; }
+if [ "$format" = whl ]; then
+    [ -n "$module" ] || { echo "make wheel needs the Python module (Debian: python3-dev libdlpack-dev)" >&2; exit 1; }
+    cp "$here/_programs.py" "$root"
+else
+    cp -R "$prefix/share" "$root"
+fi
+[ -z "$module" ] || { mkdir -p "$package"; cp "${module%/*}"/* "$package"; }
 for program in "$bin"/dl2-* "$@"; do
     cp -L "$program" "$root/libexec"
 done
-for file in "$root"/libexec/* ${module:+"$root/lib/python/dl2/_core.so"}; do
+for file in "$root"/libexec/* ${module:+"$package/_core.so"}; do
     strip --strip-unneeded "$file"
 done
 
@@ -43,6 +54,8 @@ libc_family='^(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv|anl|nsl|BrokenLocale
 node='^lib(cuda|nvidia-.*|mpi.*|open-(rte|pal))\.so\.'
 nvidia='^lib(cudnn.*|cublas.*|nccl|nvrtc.*|nvJitLink|cufft|curand|cusparse|cusolver)\.so\.'
 [ "$cuda" = yes ] || node="$node|$nvidia"
+# Other modules of the same Python use these, too, and every system with Python has them.
+[ "$format" != whl ] || libc_family="$libc_family|^lib(stdc\\+\\+|gcc_s)\\.so\\."
 
 needed() { readelf -d "$1" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
 # Where the loader finds them here.
@@ -53,7 +66,7 @@ find "$installed" -name '*.so.*' | sed 's,\(.*/\)\(.*\),\2 \1\2,' | cat - "$work
 where() { awk -v name="$1" '$1 == name {print $2; exit}' "$work/found"; }
 
 : >"$work/taken" >"$work/absent"
-set -- "$root"/libexec/* ${module:+"$root/lib/python/dl2/_core.so"}
+set -- "$root"/libexec/* ${module:+"$package/_core.so"}
 while [ $# -gt 0 ]; do
     for library in $(needed "$1"); do
         if printf '%s\n' "$library" | grep -Eq "$libc_family"; then
@@ -85,7 +98,8 @@ for file in "$root"/lib/*.so*; do
     case $file in *libcudnn*) continue ;; esac # has its own
     "$PATCHELF" --force-rpath --set-rpath '$ORIGIN' "$file"
 done
-[ -z "$module" ] || "$PATCHELF" --force-rpath --set-rpath '$ORIGIN/../..' "$root/lib/python/dl2/_core.so"
+case $format in whl) folder=lib ;; *) folder=../.. ;; esac
+[ -z "$module" ] || "$PATCHELF" --force-rpath --set-rpath "\$ORIGIN/$folder" "$package/_core.so"
 
 # ---- Stand-ins: asked for its version, a library that isn't there says 0; asked for anything else, what is missing
 for library in $(cat "$work/absent"); do
@@ -129,7 +143,9 @@ else
     chmod 755 "$root/libexec/run"
 fi
 for program in "$root"/libexec/dl2-*; do
-    if [ -s "$work/absent" ]; then
+    if [ "$format" = whl ]; then # _programs.py calls libexec/run
+        :
+    elif [ -s "$work/absent" ]; then
         ln -s ../libexec/run "$root/bin/${program##*/}"
     else
         mv "$program" "$root/bin"
@@ -137,10 +153,30 @@ for program in "$root"/libexec/dl2-*; do
     fi
 done
 
+# ---- Names of a wheel's libraries, each its own: a Python that has loaded another libjpeg.so.62 would take that one for ours
+: >"$work/renamed"
+if [ "$format" = whl ]; then
+    set --
+    for file in "$root"/lib/*.so*; do
+        old=${file##*/}
+        new=${old%%.so*}-$(sha256sum "$file" | cut -c 1-8).so${old#*.so}
+        "$PATCHELF" --set-soname "$new" "$file"
+        mv "$file" "$root/lib/$new"
+        echo "$old $new"
+        set -- "$@" --replace-needed "$old" "$new"
+    done >"$work/renamed"
+    for file in "$root"/lib/*.so* "$root"/libexec/dl2-* "$package/_core.so"; do
+        "$PATCHELF" "$@" "$file"
+    done
+    mv "$package/_core.so" "$package/_core.abi3.so"
+fi
+
 # ---- Where it all comes from
 {
     printf 'library\tpackage\tversion\tlicence\n'
     grep -v '^libdl2' "$work/taken" | sort | while read -r library path; do
+        name_inside=$(awk -v name="$library" '$1 == name {print $2}' "$work/renamed")
+        library=${name_inside:-$library}
         package=$(dpkg -S "$(readlink -f "$path")" 2>/dev/null | sed 's/:.*//;1q')
         [ -n "$package" ] || package=$(dpkg -S "$path" 2>/dev/null | sed 's/:.*//;1q')
         if [ -n "$package" ]; then
@@ -156,8 +192,14 @@ done
         fi
     done
 } >"$root/share/licences/LIBRARIES"
-glibc=$(find "$root/lib" "$root/libexec" "$root/bin" -type f -exec readelf -V {} + 2>/dev/null |
+glibc=$(find "$root" -type f -exec readelf -V {} + 2>/dev/null |
     grep -o 'GLIBC_[0-9.]*' | sort -t _ -k 2 -uV | tail -n 1 | sed 's/GLIBC_//')
+if [ "$format" = whl ]; then
+    rmdir "$root/bin"
+    glibc=$(getconf GNU_LIBC_VERSION) # this machine's: with an older one the wheel has not been tried
+    "${PYTHON3:-python3}" "$here/wheel.py" "$work/wheel" "$name" "${glibc#* }" "$here/../LICENSE"
+    exit
+fi
 sed -e "s/@NAME@/$name/g" -e "s/@GLIBC@/$glibc/g" -e "s/@CUDA@/$cuda/g" "$here/README.bundle" >"$root/README.bundle"
 [ ! -s "$work/absent" ] || {
     printf '\nLibraries that this machine brings:\n\n'
@@ -169,7 +211,7 @@ sed -e "s/@NAME@/$name/g" -e "s/@GLIBC@/$glibc/g" -e "s/@CUDA@/$cuda/g" "$here/R
 } >>"$root/README.bundle"
 
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$(date +%s)}" -c "$root" |
-    case $format in xz) XZ_OPT=-6 xz -T0 -c ;; gz) gzip -9nc ;; *) echo "BUNDLE_FORMAT is xz or gz, not $format" >&2; exit 1 ;; esac \
+    case $format in xz) XZ_OPT=-6 xz -T0 -c ;; gz) gzip -9nc ;; esac \
     >"$root.tar.$format.part"
 mv "$root.tar.$format.part" "$root.tar.$format"
 echo "$root.tar.$format: $(($(wc -c <"$root.tar.$format") / 1048576)) MiB, $(($(du -sk "$root" | cut -f 1) / 1024)) MiB" \
