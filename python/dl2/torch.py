@@ -21,6 +21,7 @@ from typing import Any, Callable, Iterator, Optional, Sequence, Tuple, Union
 
 import torch
 from torch.utils import data
+from torch.utils.dlpack import from_dlpack
 
 import dl2
 from dl2 import _sheet
@@ -236,12 +237,12 @@ class _OnCpu:
     def __next__(self) -> Batch:
         batch = next(self._batches)
         self._owner._start = batch.epoch + 1
-        images = torch.from_dlpack(batch.images)
+        images = from_dlpack(batch.images.__dlpack__())  # a capsule: nothing is asked about devices
         if self._halves:
             images = images.half()
         if self._permutes:
             images = images.permute(0, 3, 1, 2)
-        return images, torch.from_dlpack(batch.labels)
+        return images, from_dlpack(batch.labels.__dlpack__())
 
 
 class _OnCard:
