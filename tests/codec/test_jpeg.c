@@ -434,15 +434,50 @@ static void variants_agree(void **state)
     assert_true(good_ones > 8000);
 }
 
+static uint8_t clipped(int value)
+{
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+/* All chroma, by libjpeg's formulas (jdcolor.c). */
+static void colours_are_converted(void **state)
+{
+    enum { HALF = 1 << 15, COUNT = 256 + 7 };
+    unsigned flags[3];
+    const size_t variants = find_variants(flags);
+    uint8_t y[COUNT + DL2_JPEG_COLOR_BLOCK] = {0}, cb[sizeof y] = {0}, cr[sizeof y] = {0};
+    uint8_t out[3 * COUNT + 1], want[3 * COUNT + 1];
+    for (size_t n = 0; n < variants; n++)
+        for (int u = 0; u < 256; u++) {
+            for (int v = 0; v < COUNT; v++) {
+                const int luma = (u * 37 + v * 101) & 255, blue = u - 128, red = (v & 255) - 128;
+                y[v] = (uint8_t)luma;
+                cb[v] = (uint8_t)u;
+                cr[v] = (uint8_t)v;
+                want[3 * v] = clipped(luma + ((91881 * red + HALF) >> 16));
+                want[3 * v + 1] = clipped(luma + ((-22554 * blue - 46802 * red + HALF) >> 16));
+                want[3 * v + 2] = clipped(luma + ((116130 * blue + HALF) >> 16));
+            }
+            out[3 * COUNT] = want[3 * COUNT] = 77; /* not to be written */
+            dl2_jpeg_color_kernels_for(flags[n])->rgb(y, cb, cr, COUNT, out);
+            assert_memory_equal(out, want, sizeof want);
+        }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_compare, free_compare)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variants_agree),   TEST(any_shape),
-        TEST(any_quality_and_table),        TEST(large_images),
-        TEST(others_are_handed_over),       TEST(damage_is_never_shown),
-        TEST(the_environment_turns_it_off), TEST(tables_are_made_when_they_pay),
+        cmocka_unit_test(variants_agree),
+        cmocka_unit_test(colours_are_converted),
+        TEST(any_shape),
+        TEST(any_quality_and_table),
+        TEST(large_images),
+        TEST(others_are_handed_over),
+        TEST(damage_is_never_shown),
+        TEST(the_environment_turns_it_off),
+        TEST(tables_are_made_when_they_pay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
