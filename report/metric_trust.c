@@ -116,133 +116,133 @@ static double draw_scale(struct dl2_random *random, size_t freedom)
     return sqrt((double)freedom / chi_squared);
 }
 
-int dl2_accuracy_draws_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                            struct dl2_accuracy_draws *draws, struct dl2_error *error)
+/* Accuracies in percent in all repetitions: draws[variant * DL2_ORDER_DRAWS + draw]. `shares` has
+ * the images of each variant, `times` room for them. */
+static void draw_accuracies(const struct dl2_analysis *analysis, size_t variants,
+                            const double *shares, uint32_t *times, size_t images, double *draws)
 {
-    const size_t count = study->variant_count, images = count_images(study, analysis->arch);
-    *draws = (struct dl2_accuracy_draws){.variants = count, .images = images > 0};
-    if (!isfinite(analysis->noise.deviation) || !analysis->noise.freedom)
-        return DL2_OK;
-    double *shares = dl2_calloc(images ? count : 1, (images + 1) * sizeof *shares);
-    uint32_t *times = dl2_calloc(images + 1, sizeof *times);
-    draws->draws = dl2_calloc(DL2_RANKING_DRAWS, (count + 1) * sizeof *draws->draws);
-    if (!shares || !times || !draws->draws) {
-        free(shares);
-        free(times);
-        return dl2_error_memory(error, "%zu validation images of %zu variants", images, count);
-    }
-    for (size_t v = 0; images && v < count; v++)
-        average_seeds(study, analysis->arch, v, images, shares + v * images, times);
     struct dl2_random random;
     dl2_random_init(&random, 0, DL2_RANDOM_BOOTSTRAP, 1, 0);
-    for (size_t d = 0; d < DL2_RANKING_DRAWS; d++) {
+    for (size_t d = 0; d < DL2_ORDER_DRAWS; d++) {
         draw_images(&random, times, images);
         const double deviation =
             analysis->noise.deviation * draw_scale(&random, analysis->noise.freedom);
-        for (size_t v = 0; v < count; v++) {
+        for (size_t v = 0; v < variants; v++) {
             const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
             const double mean =
                 images ? mean_of_images(shares + v * images, times, images) : top1->mean;
-            draws->draws[d * count + v] =
-                mean + deviation / sqrt((double)top1->count) * dl2_random_normal(&random);
+            const double noise = top1->count ? deviation / sqrt((double)top1->count) : NAN;
+            draws[v * DL2_ORDER_DRAWS + d] = mean + noise * dl2_random_normal(&random);
         }
     }
-    free(shares);
-    free(times);
-    return DL2_OK;
 }
 
-void dl2_accuracy_draws_free(struct dl2_accuracy_draws *draws)
+/* 1, -1 or 0 as in struct dl2_accuracy_order. */
+static int8_t tell_apart(const double *a, const double *b, double *scratch)
 {
-    free(draws->draws);
-    draws->draws = NULL;
+    for (size_t d = 0; d < DL2_ORDER_DRAWS; d++) {
+        scratch[d] = a[d] - b[d];
+        if (isnan(scratch[d]))
+            return 0;
+    }
+    qsort(scratch, DL2_ORDER_DRAWS, sizeof *scratch, compare_reals);
+    return dl2_percentile(scratch, DL2_ORDER_DRAWS, 0.025) > 0   ? 1
+           : dl2_percentile(scratch, DL2_ORDER_DRAWS, 0.975) < 0 ? -1
+                                                                 : 0;
+}
+
+int dl2_accuracy_order_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            struct dl2_accuracy_order *order, struct dl2_error *error)
+{
+    const size_t count = study->variant_count, images = count_images(study, analysis->arch);
+    *order = (struct dl2_accuracy_order){.variants = count, .images = images > 0};
+    if (!isfinite(analysis->noise.deviation) || !analysis->noise.freedom || !count)
+        return DL2_OK;
+    double *shares = dl2_calloc(images ? count : 1, (images + 1) * sizeof *shares);
+    double *draws = dl2_calloc(count + 1, DL2_ORDER_DRAWS * sizeof *draws);
+    uint32_t *times = dl2_calloc(images + 1, sizeof *times);
+    order->signs = dl2_calloc(count, count);
+    int status = DL2_OK;
+    if (!shares || !draws || !times || !order->signs)
+        status = dl2_error_memory(error, "%zu validation images of %zu variants", images, count);
+    for (size_t v = 0; status == DL2_OK && images && v < count; v++)
+        average_seeds(study, analysis->arch, v, images, shares + v * images, times);
+    if (status == DL2_OK) {
+        draw_accuracies(analysis, count, shares, times, images, draws);
+        for (size_t v = 0; v < count; v++)
+            for (size_t w = 0; w < v; w++) {
+                const int8_t sign =
+                    tell_apart(draws + v * DL2_ORDER_DRAWS, draws + w * DL2_ORDER_DRAWS,
+                               draws + count * DL2_ORDER_DRAWS);
+                order->signs[v * count + w] = sign;
+                order->signs[w * count + v] = (int8_t)-sign;
+            }
+    }
+    free(shares);
+    free(draws);
+    free(times);
+    return status;
+}
+
+void dl2_accuracy_order_free(struct dl2_accuracy_order *order)
+{
+    free(order->signs);
+    order->signs = NULL;
 }
 
 /* ---- Ranks */
 
-struct order { /* of pairs of variants */
-    size_t pairs, alike, opposed, tied_x, tied_y;
-};
-
-static struct order count_pairs(const double *x, const double *y, size_t count)
+static int compare(double a, double b)
 {
-    struct order order = {0};
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = i + 1; k < count; k++) {
-            const int by_x = (x[i] > x[k]) - (x[i] < x[k]), by_y = (y[i] > y[k]) - (y[i] < y[k]);
-            order.pairs++;
-            order.tied_x += !by_x;
-            order.tied_y += !by_y;
-            order.alike += by_x * by_y > 0;
-            order.opposed += by_x * by_y < 0;
-        }
-    return order;
+    return (a > b) - (a < b);
 }
 
-/* Kendall, Rank Correlation Methods, 1948: tau-b. */
-static double tau_of(const struct order *order)
+/* The interval of tau: what is not told may be for or against. */
+static void bound_tau(struct dl2_ranking *ranking, size_t ordered, double scale)
 {
-    const double x = (double)(order->pairs - order->tied_x),
-                 y = (double)(order->pairs - order->tied_y);
-    return x > 0 && y > 0 ? ((double)order->alike - (double)order->opposed) / sqrt(x * y) : NAN;
-}
-
-/* Taus of all draws, over the `count` variants in `variants`; how many there are. */
-static size_t draw_taus(const struct dl2_accuracy_draws *draws, const size_t *variants,
-                        const double *x, double *y, size_t count, double *taus)
-{
-    size_t known = 0;
-    for (size_t d = 0; d < DL2_RANKING_DRAWS; d++) {
-        bool whole = true;
-        for (size_t i = 0; i < count; i++) {
-            y[i] = draws->draws[d * draws->variants + variants[i]];
-            whole &= isfinite(y[i]);
-        }
-        const struct order order = count_pairs(x, y, count);
-        if (whole && isfinite(tau_of(&order)))
-            taus[known++] = tau_of(&order);
-    }
-    return known;
+    const double sum = 2. * (double)ranking->told_alike - (double)ranking->told;
+    const double open = (double)(ordered - ranking->told);
+    ranking->low = fmax(-1, (sum - open) / scale);
+    ranking->high = fmin(1, (sum + open) / scale);
 }
 
 int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                     const struct dl2_accuracy_draws *draws, const double *values,
+                     const struct dl2_accuracy_order *order, const double *values,
                      struct dl2_ranking *ranking, struct dl2_error *error)
 {
     const size_t all = study->variant_count, raw = dl2_study_find(study, "raw");
     *ranking = (struct dl2_ranking){.tau = NAN, .low = NAN, .high = NAN};
     size_t *variants = dl2_calloc(all + 1, sizeof *variants);
-    double *x = dl2_calloc(all + 1, sizeof *x), *y = dl2_calloc(all + 1, sizeof *y);
-    double *taus = dl2_calloc(DL2_RANKING_DRAWS, sizeof *taus);
-    int status = DL2_OK;
-    if (!variants || !x || !y || !taus)
-        status = dl2_error_memory(error, "%zu variants", all);
-    for (size_t v = 0; status == DL2_OK && v < all; v++) {
-        if (v == raw || isnan(values[v]) || !isfinite(analysis->comparisons[v].top1.mean))
-            continue;
-        variants[ranking->variants] = v;
-        x[ranking->variants] = values[v];
-        y[ranking->variants++] = analysis->comparisons[v].top1.mean;
-    }
-    if (status == DL2_OK && ranking->variants >= 3) {
-        const struct order order = count_pairs(x, y, ranking->variants);
-        ranking->pairs = order.pairs;
-        ranking->alike = order.alike;
-        ranking->tau = tau_of(&order);
-    }
-    if (isfinite(ranking->tau) && draws->draws) {
-        const size_t known = draw_taus(draws, variants, x, y, ranking->variants, taus);
-        qsort(taus, known, sizeof *taus, compare_reals);
-        if (known) {
-            ranking->low = fmin(ranking->tau, dl2_percentile(taus, known, 0.025));
-            ranking->high = fmax(ranking->tau, dl2_percentile(taus, known, 0.975));
+    if (!variants)
+        return dl2_error_memory(error, "%zu variants", all);
+    for (size_t v = 0; v < all; v++)
+        if (v != raw && !isnan(values[v]) && isfinite(analysis->comparisons[v].top1.mean))
+            variants[ranking->variants++] = v;
+    size_t tied = 0, tied_accuracy = 0, opposed = 0;
+    for (size_t i = 0; i < ranking->variants; i++)
+        for (size_t k = i + 1; k < ranking->variants; k++) {
+            const size_t v = variants[i], w = variants[k];
+            const int by_value = compare(values[v], values[w]);
+            const int by_accuracy =
+                compare(analysis->comparisons[v].top1.mean, analysis->comparisons[w].top1.mean);
+            const int told = order->signs && by_value ? order->signs[v * all + w] : 0;
+            ranking->pairs++;
+            tied += !by_value;
+            tied_accuracy += !by_accuracy;
+            ranking->alike += by_value * by_accuracy > 0;
+            opposed += by_value * by_accuracy < 0;
+            ranking->told += told != 0;
+            ranking->told_alike += told * by_value > 0;
         }
-    }
     free(variants);
-    free(x);
-    free(y);
-    free(taus);
-    return status;
+    /* Kendall, Rank Correlation Methods, 1948: tau-b. */
+    const double x = (double)(ranking->pairs - tied), y = (double)(ranking->pairs - tied_accuracy);
+    if (ranking->variants < 3 || !(x > 0) || !(y > 0))
+        return DL2_OK;
+    ranking->tau = ((double)ranking->alike - (double)opposed) / sqrt(x * y);
+    if (order->signs)
+        bound_tau(ranking, ranking->pairs - tied, sqrt(x * (double)ranking->pairs));
+    return DL2_OK;
 }
 
 /* ---- Images that a variant breaks */

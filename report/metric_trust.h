@@ -8,7 +8,7 @@
 
 #include "report/analysis.h"
 
-enum { DL2_MOST_METRICS = 8, DL2_RANKING_DRAWS = 1000 };
+enum { DL2_MOST_METRICS = 8, DL2_ORDER_DRAWS = 1000 };
 
 /* The metrics that dl2-quality scored, by their names in its files. */
 struct dl2_metric_names {
@@ -23,36 +23,44 @@ double dl2_metric_aggregate(const struct dl2_study_variant *variant, const char 
                             const char *part);
 
 /*
+ * Which of two variants is the more accurate, as far as a network's trainings tell beyond chance:
+ * the 95% interval of their difference is on one side of 0. It is that of DL2_ORDER_DRAWS
+ * repetitions of the study: the validation images are drawn anew (where predictions are there), the
+ * same for all variants, and each variant's accuracy gets the chance of training, which is
+ * Student's t with the noise that all variants together show.
+ */
+struct dl2_accuracy_order {
+    size_t variants;
+    int8_t *signs; /* [variants][variants]: 1: the row's is higher; -1: lower; 0: can't be told.
+                      NULL: nothing is known of chance */
+    bool images;   /* the choice of images is among the chances */
+};
+/* Free with dl2_accuracy_order_free(), on failure too. */
+int dl2_accuracy_order_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            struct dl2_accuracy_order *order, struct dl2_error *error);
+void dl2_accuracy_order_free(struct dl2_accuracy_order *order);
+
+/*
  * Variants ordered by one figure, against their order by accuracy: Kendall's tau-b, from 1 (the
  * same order) to -1 (the reverse), 0 is chance.
  *
- * The interval is that of DL2_RANKING_DRAWS repetitions of the study on the same variants: the
- * validation images are drawn anew (where predictions are there), the same for all variants, and
- * each variant's accuracy gets the chance of training, which is Student's t with the noise that all
- * variants together show. It has the middle 95% of the draws, and the measured value.
+ * The interval counts all pairs whose accuracies can't be told apart against the figure, then for
+ * it. So it holds the truth more often than in 95% of studies; repetitions of the study would give
+ * a narrower one, which misses the truth far too often, because noise draws tau towards 0.
  */
 struct dl2_ranking {
-    size_t variants;  /* with the figure and an accuracy; the original isn't among them */
-    size_t pairs;     /* of them */
-    size_t alike;     /* pairs that both order alike */
-    double tau;       /* NAN for fewer than three variants, or where all are equal */
-    double low, high; /* NAN: not known */
+    size_t variants;   /* with the figure and an accuracy; the original isn't among them */
+    size_t pairs;      /* of them */
+    size_t alike;      /* pairs that both order alike */
+    size_t told;       /* pairs whose accuracies can be told apart */
+    size_t told_alike; /* of these, ordered alike */
+    double tau;        /* NAN for fewer than three variants, or where all are equal */
+    double low, high;  /* NAN: not known */
 };
-
-/* Accuracies of a network in repetitions of the study. */
-struct dl2_accuracy_draws {
-    size_t variants;
-    double *draws; /* [DL2_RANKING_DRAWS][variants], NAN: not trained on; NULL: not known */
-    bool images;   /* the choice of images is among the chances */
-};
-/* Free with dl2_accuracy_draws_free(), on failure too. */
-int dl2_accuracy_draws_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                            struct dl2_accuracy_draws *draws, struct dl2_error *error);
-void dl2_accuracy_draws_free(struct dl2_accuracy_draws *draws);
 
 /* Ranks by `values` [variant_count], higher is nearer to the original; NAN: not known. */
 int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                     const struct dl2_accuracy_draws *draws, const double *values,
+                     const struct dl2_accuracy_order *order, const double *values,
                      struct dl2_ranking *ranking, struct dl2_error *error);
 
 /*

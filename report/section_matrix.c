@@ -220,7 +220,7 @@ static void write_heat_cell(struct dl2_html *html, const struct heat_map *map, s
     if (isfinite(difference) && map->most > 0)
         snprintf(tag, sizeof tag,
                  " style='background:color-mix(in srgb,var(--%s) %.0f%%,var(--card))'",
-                 difference < 0 ? "bad" : "good", 60 * fabs(difference) / map->most);
+                 difference < 0 ? "bad" : "good", 45 * fabs(difference) / map->most);
     dl2_html_markup(html, own == other ? "<td class='own'" : "<td");
     dl2_html_markup(html, tag);
     dl2_html_markup(html, ">");

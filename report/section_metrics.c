@@ -62,8 +62,9 @@ static void write_rankings(struct dl2_html *html, const struct figure *figures,
 {
     dl2_html_markup(html, "<div class='scroll' tabindex='0'><table><thead><tr>"
                           "<th scope='col'>variants ordered by</th><th scope='col'>Kendall's tau"
-                          "<br/>with accuracy</th><th scope='col'>95% interval</th>"
-                          "<th scope='col'>pairs ordered<br/>as by accuracy</th></tr></thead>"
+                          "<br/>with accuracy</th><th scope='col'>interval</th>"
+                          "<th scope='col'>pairs ordered<br/>as by accuracy</th>"
+                          "<th scope='col'>of those that<br/>are told apart</th></tr></thead>"
                           "<tbody>\n");
     for (size_t i = 0; i < count; i++) {
         const struct dl2_ranking *ranking = &rankings[i];
@@ -77,6 +78,7 @@ static void write_rankings(struct dl2_html *html, const struct figure *figures,
         dl2_html_element(html, "td", "%s to %s", dl2_part_fixed(ranking->low, 2, text[0]),
                          dl2_part_fixed(ranking->high, 2, text[1]));
         dl2_html_element(html, "td", "%zu of %zu", ranking->alike, ranking->pairs);
+        dl2_html_element(html, "td", "%zu of %zu", ranking->told_alike, ranking->told);
         dl2_html_markup(html, "</tr>\n");
     }
     dl2_html_markup(html, "</tbody></table></div>\n");
@@ -109,6 +111,9 @@ static void write_best(struct dl2_html *html, const struct figure *figures,
         others++;
         reach += !(rankings[i].high < rankings[first].low);
     }
+    char size[64] = ""; /* bits per pixel comes last */
+    if (isfinite(rankings[count - 1].tau) && rankings[count - 1].told == rankings[first].told)
+        snprintf(size, sizeof size, ", size alone %zu", rankings[count - 1].told_alike);
     dl2_html_markup(html, "<p>");
     dl2_html_format(html, "Of the %zu pairs of %zu variants, ", rankings[first].pairs,
                     rankings[first].variants);
@@ -124,9 +129,13 @@ static void write_best(struct dl2_html *html, const struct figure *figures,
     }
     dl2_html_format(html, "%s %zu as accuracy does", equals == 1 ? " orders" : " each order",
                     rankings[first].alike);
-    if (isfinite(rankings[count - 1].tau)) /* bits per pixel */
+    if (isfinite(rankings[count - 1].tau))
         dl2_html_format(html, "; size alone orders %zu", rankings[count - 1].alike);
     dl2_html_format(html, ".");
+    if (rankings[first].told)
+        dl2_html_format(html, " Of the %zu whose accuracies can be told apart, %s %zu%s.",
+                        rankings[first].told, equals == 1 ? "it orders" : "each orders",
+                        rankings[first].told_alike, size);
     if (equals + others > 1 && (equals > 1 || reach))
         dl2_html_format(html,
                         " %s, so this study does not show that one metric is a better guide "
@@ -135,20 +144,19 @@ static void write_best(struct dl2_html *html, const struct figure *figures,
     dl2_html_markup(html, "</p>\n");
 }
 
-static void write_notes(struct dl2_html *html, const struct dl2_accuracy_draws *draws)
+static void write_notes(struct dl2_html *html, const struct dl2_accuracy_order *order)
 {
     dl2_html_format(html, "Kendall's tau-b is 1 for the same order, 0 for chance, −1 for the "
                           "reverse. ");
-    if (draws->draws)
+    if (order->signs)
         dl2_html_format(
             html,
-            "Its interval has the middle 95%% of %d repetitions of the study on the same variants, "
-            "and the measured value. %s In each, a variant's accuracy has the chance of training, "
-            "with the noise that all variants together show. The choice of the variants is not in "
+            "Two variants are told apart if the 95%% interval of the difference between their "
+            "accuracies, by the chance of training%s, is on one side of 0. Tau's interval counts "
+            "all other pairs against the metric, then for it. The choice of the variants is not in "
             "it: with other qualities or codecs, the order may be another.",
-            DL2_RANKING_DRAWS,
-            draws->images ? "In each, the validation images are drawn anew."
-                          : "Without predictions, the choice of images is not in it.");
+            order->images ? " and the choice of images"
+                          : " alone (without predictions, the choice of images is not in it)");
     else
         dl2_html_format(html, "One training each gives no interval.");
 }
@@ -279,16 +287,16 @@ static void write_network(struct dl2_part_figures *plots, size_t arch,
     struct figure figures[MOST_FIGURES];
     struct dl2_ranking rankings[MOST_FIGURES];
     const size_t count = list_figures(metrics, figures);
-    struct dl2_accuracy_draws draws = {.draws = NULL};
+    struct dl2_accuracy_order order = {.signs = NULL};
     double *values = dl2_calloc(study->variant_count + 1, sizeof *values);
     int status = values ? DL2_OK : dl2_error_memory(html->error, "the metrics");
     if (status == DL2_OK)
-        status = dl2_accuracy_draws_make(study, &page->analyses[arch], &draws, html->error);
+        status = dl2_accuracy_order_make(study, &page->analyses[arch], &order, html->error);
     bool any = false;
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = figure_of(&study->variants[v], &figures[i]);
-        status = dl2_ranking_make(study, &page->analyses[arch], &draws, values, &rankings[i],
+        status = dl2_ranking_make(study, &page->analyses[arch], &order, values, &rankings[i],
                                   html->error);
         any |= status == DL2_OK && isfinite(rankings[i].tau);
     }
@@ -301,7 +309,7 @@ static void write_network(struct dl2_part_figures *plots, size_t arch,
         write_best(html, figures, rankings, count);
         write_rankings(html, figures, rankings, count);
         dl2_html_markup(html, "<p class='note'>");
-        write_notes(html, &draws);
+        write_notes(html, &order);
         dl2_html_markup(html, "</p>\n");
         write_figures(html, page, arch, figures, count);
         write_breakages(html, page, metrics, breakages);
@@ -320,7 +328,7 @@ static void write_network(struct dl2_part_figures *plots, size_t arch,
             &(struct dl2_accuracy_axis){metrics->names[m], title, label, values, false});
     }
     dl2_part_figures_end(plots);
-    dl2_accuracy_draws_free(&draws);
+    dl2_accuracy_order_free(&order);
     free(values);
 }
 

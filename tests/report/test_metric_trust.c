@@ -2,6 +2,7 @@
 /* What metrics tell of accuracy, against figures worked out by hand or with SciPy. */
 #include "common/file.h"
 #include "common/memory.h"
+#include "common/random.h"
 #include "report/metric_trust.h"
 #include "tests/unit.h"
 
@@ -44,11 +45,11 @@ static void make_study(const double *top1, double deviation)
 
 static struct dl2_ranking rank(const double *values)
 {
-    struct dl2_accuracy_draws draws;
+    struct dl2_accuracy_order order_known;
     struct dl2_ranking ranking;
-    expect_ok(dl2_accuracy_draws_make(&study, &analysis, &draws, &error), &error);
-    expect_ok(dl2_ranking_make(&study, &analysis, &draws, values, &ranking, &error), &error);
-    dl2_accuracy_draws_free(&draws);
+    expect_ok(dl2_accuracy_order_make(&study, &analysis, &order_known, &error), &error);
+    expect_ok(dl2_ranking_make(&study, &analysis, &order_known, values, &ranking, &error), &error);
+    dl2_accuracy_order_free(&order_known);
     return ranking;
 }
 
@@ -67,7 +68,9 @@ static void test_tau(void **state)
     assert_int_equal(ranking.pairs, 10);
     assert_int_equal(ranking.alike, 8);
     assert_near(ranking.tau, 0.7378647873726218); /* scipy.stats.kendalltau */
-    /* Without noise every repetition gives the same. */
+    /* Without noise all pairs are told apart; the one that the figure ties is not counted. */
+    assert_int_equal(ranking.told, 9);
+    assert_int_equal(ranking.told_alike, 8);
     assert_near(ranking.low, ranking.tau);
     assert_near(ranking.high, ranking.tau);
     const double falling[] = {0, 6, 4, 5, 2, 1}, lossless[] = {0, 1, 3, 2, INFINITY, INFINITY};
@@ -85,10 +88,12 @@ static void test_training_noise(void **state)
     make_study(top1, 0.1);
     const struct dl2_ranking quiet = rank(rising);
     assert_near(quiet.low, 1);
+    assert_int_equal(quiet.told, 10);
     make_study(top1, 3);
     const struct dl2_ranking loud = rank(rising);
-    assert_true(loud.low < 0.7 && loud.low > -1);
+    assert_true(loud.low < 0.7 && loud.low >= -1);
     assert_near(loud.high, 1);
+    assert_true(loud.told < 10 && loud.told_alike == loud.told);
     analysis.noise.deviation = NAN; /* a single seed */
     assert_true(isnan(rank(rising).low));
     assert_near(rank(rising).tau, 1);
@@ -126,10 +131,10 @@ static void test_image_noise(void **state)
                                           "011110 011110 011110", "101111 101111 101111"};
     make_study(top1, 1e-6);
     predict(nested);
-    const double low = rank(rising).low;
-    assert_true(low > 0.3); /* ties of variants, where an image between them is not drawn */
+    const size_t told = rank(rising).told;
+    assert_true(told > 0);
     predict(crossed);
-    assert_true(rank(rising).low < low);
+    assert_true(rank(rising).told < told);
     study.run_count = 0;
 }
 
@@ -206,12 +211,84 @@ static void test_broken_images(void **state)
     unlink(path);
 }
 
+/* ---- Studies whose truth is known */
+
+enum { STUDIES = 100, MANY_IMAGES = 300 };
+
+static double logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* Draws a study in which each variant is a little better than the one before it. */
+static void draw_study(struct dl2_random *random, double step, uint8_t *right, double *accuracies)
+{
+    double images[MANY_IMAGES];
+    double top1[VARIANTS] = {0};
+    for (size_t i = 0; i < MANY_IMAGES; i++)
+        images[i] = 1.2 + 2 * dl2_random_normal(random);
+    for (size_t v = 0; v < VARIANTS; v++)
+        for (size_t s = 0; s < SEEDS; s++) {
+            uint8_t *own = right + (v * SEEDS + s) * MANY_IMAGES;
+            const double seed = 0.05 * dl2_random_normal(random);
+            size_t count = 0;
+            for (size_t i = 0; i < MANY_IMAGES; i++) {
+                const double chance =
+                    images[i] + step * (double)v + seed + 0.6 * dl2_random_normal(random);
+                own[i] = dl2_random_uniform(random) < logistic(chance);
+                count += own[i];
+            }
+            accuracies[v * SEEDS + s] = 100. * (double)count / MANY_IMAGES;
+            top1[v] += accuracies[v * SEEDS + s] / SEEDS;
+        }
+    make_study(top1, 0);
+    for (size_t v = 0; v < VARIANTS; v++)
+        for (size_t s = 0; s < SEEDS; s++)
+            runs[study.run_count++] =
+                (struct dl2_study_run){.variant = v,
+                                       .arch = "small",
+                                       .seed = s + 1,
+                                       .correct = right + (v * SEEDS + s) * MANY_IMAGES,
+                                       .images = MANY_IMAGES};
+}
+
+/* A metric that has the true order, and one that has two pairs of ten wrong. */
+static void test_coverage(void **state)
+{
+    static const double metrics[2][VARIANTS] = {{0, 1, 2, 3, 4, 5}, {0, 2, 1, 3, 5, 4}};
+    static const double truths[2] = {1, 0.6};
+    static const double steps[2] = {0.02, 0.1};
+    uint8_t *right = dl2_calloc(VARIANTS * SEEDS, MANY_IMAGES);
+    double accuracies[VARIANTS * SEEDS];
+    struct dl2_random random;
+    assert_non_null(right);
+    dl2_random_init(&random, 7, DL2_RANDOM_TEST, 0, 0);
+    for (size_t kind = 0; kind < 2; kind++) {
+        size_t held[2] = {0};
+        for (size_t n = 0; n < STUDIES; n++) {
+            draw_study(&random, steps[kind], right, accuracies);
+            expect_ok(dl2_noise_estimate(accuracies, VARIANTS, SEEDS, &analysis.noise, &error),
+                      &error);
+            for (size_t m = 0; m < 2; m++) {
+                const struct dl2_ranking ranking = rank(metrics[m]);
+                held[m] += ranking.low <= truths[m] + 1e-9 && truths[m] <= ranking.high + 1e-9;
+            }
+        }
+        for (size_t m = 0; m < 2; m++)
+            if (held[m] < STUDIES * 0.95)
+                fail_msg("step %g, metric %zu: the truth is in %zu of %d intervals", steps[kind], m,
+                         held[m], STUDIES);
+    }
+    study.run_count = 0;
+    free(right);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tau),           cmocka_unit_test(test_training_noise),
         cmocka_unit_test(test_image_noise),   cmocka_unit_test(test_interval),
-        cmocka_unit_test(test_broken_images),
+        cmocka_unit_test(test_broken_images), cmocka_unit_test(test_coverage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
