@@ -125,6 +125,14 @@ struct dl2_codec {
     bool (*coding)(const uint8_t *data, size_t size, struct dl2_coding *coding);
 
     /*
+     * The same file with the restart intervals that the options ask for: quantised coefficients,
+     * and so every pixel, stay as they are. 1: it is in `out`; 0: the file has them, or can't have
+     * them, or is damaged; negative: out of memory. NULL: files of this codec have none.
+     */
+    int (*recut)(const uint8_t *data, size_t size, const struct dl2_encode_options *options,
+                 struct dl2_bytes *out, struct dl2_error *error);
+
+    /*
      * Decoding, as codec/decoder.c calls it: open() and read() for each image, close() once at the
      * end. A state of zeroed bytes is ready for open(). It keeps its memory from image to image and
      * may be opened again at any time, also after an error. Coordinates are pixels as coded:

@@ -11,56 +11,16 @@
 #include "codec/codecs.h"
 #include "codec/jpeg/jpeg_coding.h"
 #include "codec/jpeg/jpeg_decode.h"
+#include "codec/jpeg/jpeg_retile.h"
+#include "codec/jpeg/jpeg_sink.h"
 
 #include <string.h>
 
-enum {
-    MAX_EFFORT = 2,
-    BLOCK = 16384,
-};
+enum { MAX_EFFORT = 2 };
 
 static bool jpeg_sniff(const uint8_t *data, size_t size)
 {
     return size >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff;
-}
-
-/* Collects what libjpeg writes in the caller's bytes. */
-struct jpeg_sink {
-    struct jpeg_destination_mgr manager;
-    struct dl2_bytes *out;
-    uint8_t block[BLOCK];
-};
-
-static void jpeg_sink_reset(struct jpeg_sink *sink)
-{
-    sink->manager.next_output_byte = sink->block;
-    sink->manager.free_in_buffer = sizeof sink->block;
-}
-
-static void jpeg_sink_take(j_compress_ptr cinfo, size_t size)
-{
-    struct jpeg_sink *sink = (struct jpeg_sink *)cinfo->dest;
-    struct dl2_jpeg_trap *trap = cinfo->client_data;
-    trap->status = dl2_bytes_append(sink->out, sink->block, size, trap->error);
-    if (trap->status < 0)
-        longjmp(trap->jump, 1);
-    jpeg_sink_reset(sink);
-}
-
-static void jpeg_sink_begin(j_compress_ptr cinfo)
-{
-    jpeg_sink_reset((struct jpeg_sink *)cinfo->dest);
-}
-
-static boolean jpeg_sink_full(j_compress_ptr cinfo)
-{
-    jpeg_sink_take(cinfo, BLOCK);
-    return TRUE;
-}
-
-static void jpeg_sink_end(j_compress_ptr cinfo)
-{
-    jpeg_sink_take(cinfo, BLOCK - cinfo->dest->free_in_buffer);
 }
 
 /* The scans of a progressive file can't be taken apart. */
@@ -74,10 +34,7 @@ static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_op
 {
     struct jpeg_compress_struct cinfo;
     struct dl2_jpeg_trap trap;
-    struct jpeg_sink sink = {.manager = {.init_destination = jpeg_sink_begin,
-                                         .empty_output_buffer = jpeg_sink_full,
-                                         .term_destination = jpeg_sink_end},
-                             .out = out};
+    struct dl2_jpeg_sink sink;
     if (options->effort >= 2 && options->restart && !strcmp(options->restart, "tiles"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
     dl2_jpeg_set_trap(&trap, error);
@@ -89,7 +46,7 @@ static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_op
         return trap.status;
     }
     jpeg_create_compress(&cinfo);
-    cinfo.dest = &sink.manager;
+    dl2_jpeg_sink_set(&sink, &cinfo, out);
     cinfo.image_width = image->width;
     cinfo.image_height = image->height;
     cinfo.input_components = (int)image->channels;
@@ -119,6 +76,14 @@ static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_op
     jpeg_finish_compress(&cinfo);
     jpeg_destroy_compress(&cinfo);
     return DL2_OK;
+}
+
+static int jpeg_recut(const uint8_t *data, size_t size, const struct dl2_encode_options *options,
+                      struct dl2_bytes *out, struct dl2_error *error)
+{
+    if (strcmp(dl2_restart_find(options->restart), "tiles"))
+        return 0;
+    return dl2_jpeg_retile(data, size, options->quality, out, error);
 }
 
 static json_t *jpeg_parameters(const struct dl2_encode_options *options)
@@ -157,6 +122,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .version = jpeg_version,
     .sniff = jpeg_sniff,
     .coding = dl2_jpeg_coding,
+    .recut = jpeg_recut,
     .state_size = sizeof(struct dl2_jpeg_decoder),
     .open = dl2_jpeg_open,
     .read = dl2_jpeg_read,

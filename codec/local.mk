@@ -25,7 +25,9 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_entropy.c codec/jpeg/jpeg_entropy.h \
 	codec/jpeg/jpeg_huffman.c codec/jpeg/jpeg_huffman.h \
 	codec/jpeg/jpeg_inverse.c codec/jpeg/jpeg_inverse.h \
+	codec/jpeg/jpeg_retile.c codec/jpeg/jpeg_retile.h \
 	codec/jpeg/jpeg_segments.c codec/jpeg/jpeg_segments.h \
+	codec/jpeg/jpeg_sink.c codec/jpeg/jpeg_sink.h \
 	codec/jpeg/jpeg_decode.c codec/jpeg/jpeg_decode.h codec/jpeg/jpeg_trap.c codec/jpeg/jpeg_trap.h
 libcodec_jpeg_la_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 libcodec_jpeg_la_LIBADD = $(JPEG_LIBS)

@@ -5,8 +5,9 @@
  * once more and saves nothing.
  *
  * Only a file of the variant's own codec can be taken, and only if it shows the pixels that the
- * variant promises: upright, opaque, and of a JPEG gray or YCbCr. Its bytes stay as they are, with
- * metadata, without restart intervals if it has none, and progressive if it is.
+ * variant promises: upright, opaque, and of a JPEG gray or YCbCr. It keeps its metadata, and stays
+ * progressive if it is. A baseline JPEG gets the restart intervals that the variant is to have, which
+ * changes no pixel; all other files stay as they are, byte for byte.
  */
 #ifndef DL2_TRANSCODE_REUSE_H
 #define DL2_TRANSCODE_REUSE_H

@@ -51,7 +51,7 @@ static void gate_leave(struct gate *gate, uint64_t bytes)
 /* ---- The run */
 
 struct worker {
-    struct dl2_bytes file, encoded, path;
+    struct dl2_bytes file, encoded, taken, path;
     struct dl2_image image, scratch;
     const uint8_t *source; /* the encoded image that is being worked on */
     size_t source_size;
@@ -347,11 +347,17 @@ static uint64_t estimate(const struct run *run, size_t index, const uint8_t *dat
     return (uint64_t)info.width * info.height * pixel_bytes + size;
 }
 
-static int copy_source(struct worker *worker, struct outcome *outcome, struct dl2_error *error)
+/* Makes worker->taken the source's file, with the restart intervals that the variant is to have. */
+static int take_source(struct worker *worker, const struct dl2_codec *codec,
+                       const struct dl2_encode_options *encode, struct dl2_error *error)
 {
-    DL2_TRY(dl2_bytes_resize(&worker->encoded, worker->source_size, error));
-    memcpy(worker->encoded.data, worker->source, worker->source_size);
-    outcome->record.copied = true;
+    const int recut = codec->recut ? codec->recut(worker->source, worker->source_size, encode,
+                                                  &worker->taken, error)
+                                   : 0;
+    if (recut)
+        return recut;
+    DL2_TRY(dl2_bytes_resize(&worker->taken, worker->source_size, error));
+    memcpy(worker->taken.data, worker->source, worker->source_size);
     return DL2_OK;
 }
 
@@ -362,14 +368,25 @@ static int make_file(struct worker *worker, const struct dl2_variant *variant,
     struct dl2_encode_options encode = variant->encode;
     encode.source = worker->source;
     encode.source_size = worker->source_size;
-    if (dl2_reuse_suffices(&worker->reuse, variant->codec, &encode))
-        return copy_source(worker, outcome, error);
-    const double start = dl2_clock_thread_cpu();
-    DL2_TRY(dl2_image_encode(variant->codec, &worker->image, &encode, &worker->encoded, error));
-    outcome->record.encode_cpu = (float)(dl2_clock_thread_cpu() - start);
-    if (dl2_reuse_allowed(&worker->reuse, variant->codec) &&
-        worker->source_size <= worker->encoded.size)
-        return copy_source(worker, outcome, error);
+    bool take = dl2_reuse_suffices(&worker->reuse, variant->codec, &encode);
+    if (take) {
+        DL2_TRY(take_source(worker, variant->codec, &encode, error));
+    } else {
+        const double start = dl2_clock_thread_cpu();
+        DL2_TRY(dl2_image_encode(variant->codec, &worker->image, &encode, &worker->encoded, error));
+        outcome->record.encode_cpu = (float)(dl2_clock_thread_cpu() - start);
+        if (dl2_reuse_allowed(&worker->reuse, variant->codec) &&
+            worker->source_size <= worker->encoded.size) {
+            DL2_TRY(take_source(worker, variant->codec, &encode, error));
+            take = worker->taken.size <= worker->encoded.size;
+        }
+    }
+    if (take) {
+        const struct dl2_bytes other = worker->encoded;
+        worker->encoded = worker->taken;
+        worker->taken = other;
+        outcome->record.copied = true;
+    }
     return DL2_OK;
 }
 
@@ -430,6 +447,7 @@ static void release_if_large(struct worker *worker)
         dl2_bytes_free(&worker->file);
     if (worker->encoded.capacity > KEPT_IMAGE_BYTES)
         dl2_bytes_free(&worker->encoded);
+    dl2_bytes_free(&worker->taken);
 }
 
 static int work(void *context, unsigned number, size_t slot, size_t n, struct dl2_error *error)
@@ -560,6 +578,7 @@ static int make_all(struct run *run, struct dl2_error *error)
         struct worker *worker = &run->workers[i];
         dl2_bytes_free(&worker->file);
         dl2_bytes_free(&worker->encoded);
+        dl2_bytes_free(&worker->taken);
         dl2_bytes_free(&worker->path);
         dl2_image_free(&worker->image);
         dl2_image_free(&worker->scratch);

@@ -250,6 +250,8 @@ run 2 --codec png --restart=none "$work/src" "$work/x"
 run 2 --restart=some "$work/src" "$work/x"
 
 # ---- Source files of a variant's own codec: copied where encoding again would save nothing
+# has_intervals FILE: is there a DRI segment (ffdd 0004 and an interval that isn't 0)?
+has_intervals() { od -An -v -tx1 "$1" | tr -d ' \n' | grep -q 'ffdd0004\(00[^0]\|00.[^0]\|[^0]\|.[^0]\)'; }
 copied() { awk -v v="$1" '$1 == v { print $(NF - 1) }' "$work/out"; }
 none_larger() { # SOURCE VARIANT
     (cd "$1" && find . -name '*.jpg' -exec stat -c '%s %n' {} +) | while read -r size name; do
@@ -299,6 +301,23 @@ if grep -q 'define HAVE_WEBP 1' "$builddir/config.h"; then
     run 0 --codec jpeg --q 95 "$work/webp/webp-10" "$work/kept-other"
     is "$(copied jpeg-95)" 0 "another codec's files copied"
 fi
+# A copy gets restart intervals, and keeps its pixels, metadata and Huffman tables of its own.
+picture "$work/big/a.ppm" 500 333 3 || fail picture
+for effort in 0 1; do
+    run 0 --q 60 --restart=none --effort $effort "$work/big" "$work/wide$effort"
+    plain=$work/wide$effort/jpeg-60
+    run 0 --q 90 "$plain" "$work/recut$effort"
+    is "$(copied jpeg-90)" 1 'a plain JPEG copied'
+    run 0 --codec ppm "$plain" "$work/wide$effort"
+    run 0 --codec ppm "$work/recut$effort/jpeg-90" "$work/recut$effort"
+    cmp "$work/wide$effort/ppm/a.ppm" "$work/recut$effort/ppm/a.ppm" || fail 'other pixels in a copy'
+    has_intervals "$work/recut$effort/jpeg-90/a.jpg" || fail 'a copy without restart intervals'
+    has_intervals "$plain/a.jpg" && fail 'restart intervals against --restart=none'
+    [ $(($(stat -c %s "$work/recut$effort/jpeg-90/a.jpg") * 10)) -lt $(($(stat -c %s "$plain/a.jpg") * 11)) ] ||
+        fail 'restart intervals take more than a tenth'
+    run 0 --q 90 --restart=none "$plain" "$work/recut$effort"
+    cmp "$plain/a.jpg" "$work/recut$effort/jpeg-90/a.jpg" || fail 'not copied byte for byte'
+done
 mkdir "$work/cut" && cp "$jpegs/train/rose/0001.jpg" "$work/cut/" && cp "$work/odd/cut-short.jpg" "$work/cut/" || fail cp
 run 1 --q 95 "$work/cut" "$work/kept-cut"
 [ ! -e "$work/kept-cut/jpeg-95/cut-short.jpg" ] || fail 'a broken file was copied'
