@@ -28,6 +28,7 @@ is_best whole
 for stop in 1.4 0.9 1 1.5; do
     expect 0 run $options --out parts --resume --run-epochs $stop
     is "$(grep -c 'does not have the weights' "$work/err")" 0 "a best that is there is missed"
+    is_best parts
     cp parts/$CK parts/$BEST .
 done
 cp parts/steps.jsonl shorter.jsonl
