@@ -3,7 +3,7 @@
 """train_torch.py FOLDER: trains a ResNet-18 on a folder of images with PyTorch and dl2.
 
     python3 train_torch.py photos --epochs 30
-    torchrun --nproc-per-node 4 train_torch.py photos       # four processes share each epoch
+    torchrun --nproc_per_node 4 train_torch.py photos       # four processes share each epoch
 
 A run that was stopped continues with the same command, after its last whole epoch.
 """
@@ -29,6 +29,7 @@ if "RANK" in os.environ:  # torchrun
     distributed.init_process_group("gloo" if options.device == "cpu" else "nccl")
     if options.device == "cuda":
         options.device = f"cuda:{os.environ['LOCAL_RANK']}"
+leads = not distributed.is_initialized() or distributed.get_rank() == 0
 torch.manual_seed(0)
 
 settings = {"batch_size": options.batch, "image_size": options.size, "device": options.device,
@@ -57,7 +58,7 @@ for epoch in range(first, options.epochs):
         loss.backward()
         optimizer.step()
         schedule.step()
-    if not distributed.is_initialized() or distributed.get_rank() == 0:
+    if leads:
         states = {name: part.state_dict() for name, part in parts.items()}
         torch.save((epoch + 1, states), options.checkpoint)
     model.eval()
@@ -70,5 +71,6 @@ for epoch in range(first, options.epochs):
     if distributed.is_initialized():
         distributed.all_reduce(sums)
     right, count = sums.tolist()
-    print(f"epoch {epoch}: loss {loss:.3f}, top-1 {right / count:.3f} of {count} images",
-          flush=True)
+    if leads:
+        print(f"epoch {epoch}: loss {loss:.3f}, top-1 {right / count:.3f} of {count} images",
+              flush=True)
