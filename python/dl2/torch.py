@@ -61,7 +61,7 @@ def _rank_and_world(rank: Optional[int], world: Optional[int]) -> Tuple[int, int
 def _pinned(size: int) -> Any:
     """Page-locked memory, which a graphics card copies from by itself; a buffer that keeps it."""
     tensor = torch.empty(size, dtype=torch.uint8, pin_memory=True)
-    buffer = (ctypes.c_uint8 * size).from_address(tensor.data_ptr())
+    buffer: Any = (ctypes.c_uint8 * size).from_address(tensor.data_ptr())
     buffer.tensor = tensor
     return buffer
 
@@ -69,7 +69,7 @@ def _pinned(size: int) -> Any:
 def _convert(images: torch.Tensor, dtype: torch.dtype, layout: str, mean: Optional[torch.Tensor],
              std: Optional[torch.Tensor]) -> torch.Tensor:
     """uint8 NHWC to what was asked for, on the images' device: (value / 255 - mean) / std."""
-    if dtype != torch.uint8:
+    if mean is not None and std is not None and dtype != torch.uint8:
         images = images.to(torch.float32).sub_(255 * mean).div_(255 * std).to(dtype)
     if layout == "NHWC":
         return images
@@ -149,8 +149,8 @@ class Loader(data.IterableDataset):
             settings.update(mean=self._mean, std=self._std)
         self._settings = settings
         self._path = path
-        self._start: Union[int, dict, None] = None  # where a loader that is made anew begins
-        self._given: Optional[dict] = None  # the position of the batches that were given, not sent
+        self._start: Union[int, dict[str, Any], None] = None  # where a loader that is made anew begins
+        self._given: Optional[dict[str, Any]] = None  # the position of the batches that were given, not sent
         self._resumed: Optional[int] = None  # the epoch that load_state_dict() began
         self._loader: Optional[dl2.Loader] = None
         self._process = 0
@@ -201,18 +201,18 @@ class Loader(data.IterableDataset):
         self.loader.start_epoch(epoch)
         self._start, self._given, self._resumed = epoch, None, None
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> dict[str, Any]:
         """Where the loader stands: a dict that torch.save() and JSON take."""
         return dict(self._given) if self._given else self.loader.state()
 
-    def load_state_dict(self, state: dict) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where state_dict() was asked, in this or another process. ValueError, naming
         what differs, for a state of another dataset, seed, batch_size, rank, image_size or the
         like; a state without its "settings" goes on with other images."""
         self.loader.resume(state)
         self._start, self._given, self._resumed = state, None, state["epoch"]
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         """For pickle, and so for processes that are spawned: what is needed to make it anew."""
         return {**self.__dict__, "_loader": None, "_process": 0, "_given": None, "_resumed": None,
                 "_start": self.state_dict()}
