@@ -128,8 +128,6 @@ int dl2_jpeg_baseline_decode(struct dl2_jpeg_baseline *baseline, const struct dl
     /* libjpeg-turbo's vectors are faster than our plain C, which is there to be compared with. */
     if (baseline->kernels == &dl2_jpeg_kernels_c && !baseline->eager)
         return 0;
-    if (!baseline->entropy)
-        DL2_TRY(dl2_jpeg_entropy_create(&baseline->entropy, error));
     for (uint32_t i = 0; i < frame->components; i++) {
         const int found =
             dl2_jpeg_huffman_find(&baseline->tables, &frame->component[i],
@@ -137,6 +135,8 @@ int dl2_jpeg_baseline_decode(struct dl2_jpeg_baseline *baseline, const struct dl
         if (found <= 0)
             return found;
     }
+    if (!baseline->entropy)
+        DL2_TRY(dl2_jpeg_entropy_create(&baseline->entropy, error));
     const int found = dl2_jpeg_segments_find(&baseline->segments, frame, cover, error);
     if (found <= 0)
         return found;

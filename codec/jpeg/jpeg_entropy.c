@@ -280,7 +280,7 @@ static bool stream_check_chunk(const struct stream *stream)
 
 int dl2_jpeg_entropy_create(struct dl2_jpeg_entropy **out, struct dl2_error *error)
 {
-    *out = dl2_calloc(1, sizeof **out);
+    *out = dl2_alloc_aligned(1, sizeof **out); /* start() fills it in */
     return *out ? DL2_OK : dl2_error_memory(error, "a JPEG decoder");
 }
 

@@ -9,7 +9,6 @@
 enum {
     WINDOW = DL2_JPEG_WINDOW,
     SIZE = 1 << WINDOW,
-    PAIRS = 6, /* twice what an image can need */
     MAX_DC = 15,
     RUN_16 = 0xf0, /* the symbol for sixteen zeros */
 };
@@ -189,40 +188,47 @@ int dl2_jpeg_huffman_find(struct dl2_jpeg_huffman_cache *cache,
                           const struct dl2_jpeg_huffman **out, struct dl2_error *error)
 {
     uint8_t key[DL2_JPEG_KEY];
-    if (!cache->pairs)
-        cache->pairs = dl2_calloc(PAIRS, sizeof *cache->pairs);
-    if (!cache->pairs)
-        return dl2_error_memory(error, "Huffman tables");
     huffman_write_key(key, component);
-    struct dl2_jpeg_huffman *oldest = cache->pairs;
+    struct dl2_jpeg_huffman **oldest = cache->pairs;
     cache->clock++;
-    for (struct dl2_jpeg_huffman *pair = cache->pairs; pair < cache->pairs + PAIRS; pair++) {
-        if (pair->used && !memcmp(pair->key, key, sizeof key)) {
-            pair->used = cache->clock;
-            *out = pair;
+    for (struct dl2_jpeg_huffman **pair = cache->pairs; pair < cache->pairs + DL2_JPEG_PAIRS;
+         pair++) {
+        const uint64_t used = *pair ? (*pair)->used : 0;
+        if (used && !memcmp((*pair)->key, key, sizeof key)) {
+            (*pair)->used = cache->clock;
+            *out = *pair;
             return 1;
         }
-        if (pair->used < oldest->used)
+        if (*oldest && used < (*oldest)->used)
             oldest = pair;
     }
     if (small && !huffman_was_missed(cache, key))
         return 0;
-    oldest->used = 0;
-    if (!huffman_make(oldest, component))
+    if (!*oldest)
+        *oldest = dl2_alloc_aligned(1, sizeof **oldest);
+    if (!*oldest)
+        return dl2_error_memory(error, "Huffman tables");
+    (*oldest)->used = 0;
+    if (!huffman_make(*oldest, component))
         return 0;
-    memcpy(oldest->key, key, sizeof key);
-    oldest->used = cache->clock;
-    *out = oldest;
+    memcpy((*oldest)->key, key, sizeof key);
+    (*oldest)->used = cache->clock;
+    *out = *oldest;
     return 1;
 }
 
 size_t dl2_jpeg_huffman_memory(const struct dl2_jpeg_huffman_cache *cache)
 {
-    return cache->pairs ? PAIRS * sizeof *cache->pairs : 0;
+    size_t bytes = 0;
+    for (size_t i = 0; i < DL2_JPEG_PAIRS; i++)
+        bytes += cache->pairs[i] ? sizeof *cache->pairs[i] : 0;
+    return bytes;
 }
 
 void dl2_jpeg_huffman_free(struct dl2_jpeg_huffman_cache *cache)
 {
-    free(cache->pairs);
-    cache->pairs = NULL;
+    for (size_t i = 0; i < DL2_JPEG_PAIRS; i++) {
+        free(cache->pairs[i]);
+        cache->pairs[i] = NULL;
+    }
 }

@@ -17,6 +17,7 @@
 enum {
     DL2_JPEG_WINDOW = 11,          /* bits */
     DL2_JPEG_LONGEST = 18,         /* bits of an entry at most */
+    DL2_JPEG_PAIRS = 6,            /* that are kept: twice what an image can need */
     DL2_JPEG_KEY = 2 * (17 + 256), /* bytes of a component's two tables in the file */
     DL2_JPEG_BLOCK_END = 128 /* dl2_jpeg_entry.advance where the block ends; .second: no entry */
 };
@@ -49,12 +50,12 @@ struct dl2_jpeg_table {
 struct dl2_jpeg_huffman {
     struct dl2_jpeg_table dc, ac;
     uint8_t key[DL2_JPEG_KEY]; /* what it was made of */
-    uint64_t used;             /* when it was last asked for; 0: not yet made */
+    uint64_t used;             /* when it was last asked for; 0: holds nothing */
 };
 
 /* Tables are kept as long as the files keep using them. Zeroed, it is ready for use. */
 struct dl2_jpeg_huffman_cache {
-    struct dl2_jpeg_huffman *pairs; /* NULL until the first is made */
+    struct dl2_jpeg_huffman *pairs[DL2_JPEG_PAIRS]; /* NULL until they are made */
     uint64_t clock;
     uint8_t missed[DL2_JPEG_COMPONENTS][DL2_JPEG_KEY]; /* the newest that weren't made */
 };
