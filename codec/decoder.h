@@ -2,9 +2,9 @@
 /*
  * Decoding: open, then read a rectangle, image after image. A decoder keeps its memory, and reads
  * no more of an image and no finer than requested, as far as the codec can:
- * - JPEG with restart intervals: the segments that cover the rectangle are spliced into a small
- *   JPEG (codec/jpeg/jpeg_tiles.h);
- * - other JPEG: rows above are skipped, rows below never read;
+ * - JPEG with restart intervals: only the segments that cover the rectangle are decoded, by our own
+ *   decoder (codec/jpeg/jpeg_baseline.h) or spliced into a small JPEG (codec/jpeg/jpeg_tiles.h);
+ * - other JPEG: what lies before the rectangle is skipped, what follows never read;
  * - WebP, AVIF, JPEG 2000: rectangles, reduced resolutions and tiles as the libraries have them,
  *   except for the kinds of files that a library decodes wrongly in part (see each codec's file);
  * - PNG: rows below are never read.

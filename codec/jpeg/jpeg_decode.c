@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decoding of JPEG. libjpeg-turbo parses the headers; our own decoder (jpeg_baseline.h) makes the
- * planes of what it knows, and libjpeg-turbo the rest, two ways. DL2_JPEG=libjpeg in the
- * environment leaves all to libjpeg-turbo; the results are the same.
+ * Decoding of JPEG. libjpeg-turbo parses the headers. Our own decoder (jpeg_baseline.h) makes
+ * planes, and from them pixels (jpeg_color.h), of the files that it knows. libjpeg-turbo decodes
+ * the rest in two ways, to the same samples. DL2_JPEG=libjpeg in the environment leaves everything
+ * to it.
  *
  * Planes: libjpeg's raw output, luma and chroma as the inverse DCT leaves them. Where the file has
  * restart intervals, they come from a small JPEG spliced from the segments that cover the rectangle

@@ -19,7 +19,8 @@ enum {
     DL2_JPEG_LONGEST = 18,         /* bits of an entry at most */
     DL2_JPEG_PAIRS = 6,            /* that are kept: twice what an image can need */
     DL2_JPEG_KEY = 2 * (17 + 256), /* bytes of a component's two tables in the file */
-    DL2_JPEG_BLOCK_END = 128 /* dl2_jpeg_entry.advance where the block ends; .second: no entry */
+    /* In an entry's `advance`: the block ends; in its `second`: there is no entry. */
+    DL2_JPEG_BLOCK_END = 128
 };
 
 /*
@@ -31,8 +32,8 @@ struct dl2_jpeg_entry {
     uint8_t shift;  /* 64 less the bits of the first code and its value */
     int16_t base;   /* the first value is base + (the next 64 bits >> shift), modulo 65536 */
     int8_t second_value;
-    uint8_t first, second; /* offsets of the values; second: DL2_JPEG_BLOCK_END: no entry */
-    uint8_t advance;       /* offset of the next coefficient, or DL2_JPEG_BLOCK_END */
+    uint8_t first, second; /* offsets of the values */
+    uint8_t advance;       /* offset of the next coefficient */
 };
 
 struct dl2_jpeg_table {
