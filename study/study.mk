@@ -393,9 +393,9 @@ $(load_files): $(out)/load/%.json:
 # Measures what lies in the folder of $@ (measure.sh). What it measures is what the command `cells` prints.
 define measure_it
 	$(Q)$(alone) && { $(cells); } | DATA=$(data) VARIANTS=$(out)/variants \
-	LOAD=$(call quote,$(call program,dl2-load) --image-size $(IMAGE_SIZE) --batch $(BATCH) $(LOAD_FLAGS)) \
+	LOAD=$(call quote,$(call program,dl2-load) --image-size $(IMAGE_SIZE) --batch $(BATCH) $(decoding) $(LOAD_FLAGS)) \
 	TRAIN=$(call quote,$(call program,dl2-train) --measure $(MEASURE) --batch $(BATCH) --image-size $(IMAGE_SIZE) \
-	    --device $(DEVICE) --threads $(JOBS) $(TRAIN_FLAGS)) \
+	    --device $(DEVICE) --threads $(JOBS) $(decoding) $(TRAIN_FLAGS)) \
 	BYTES=$$(sed -n 's/^  "source_bytes": *\([0-9]*\).*/\1/p' $(firstword $(variant_files)) 2>/dev/null) \
 	sh $(call quote,$(here)measure.sh) $(@D) $(ROUNDS) $(filter-out FORCE,$^)
 endef
