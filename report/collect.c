@@ -909,7 +909,9 @@ static int collect_evaluations(struct dl2_study *study, struct dl2_error *error)
         const int status = dl2_evaluation_read(study, run, original, run->evaluated, &found, &why);
         if (status == DL2_ERR_MEMORY)
             return dl2_error_set(error, status, "%s", why.message);
-        if (status < 0)
+        if (status == DL2_ERR_ARGUMENT) /* of the training that was here before */
+            DL2_TRY(leave_out(study, error, "%s", why.message));
+        else if (status < 0)
             DL2_TRY(add_text(&study->broken, &study->broken_count, why.message, error));
         if (!found) {
             free(run->evaluated);

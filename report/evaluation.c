@@ -33,7 +33,7 @@ int dl2_evaluation_read(const struct dl2_study *study, const struct dl2_study_ru
     if (stat(path, &info) != 0)
         return DL2_OK;
     if (dl2_mtime_ns(&info) < run->made_ns)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: it is older than the training beside it; make matrix again",
                              path);
     json_t *report, *set;

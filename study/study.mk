@@ -488,9 +488,11 @@ define report_it
 	    $(if $(LOOKS),--looks $(LOOKS)) $(REPORT_FLAGS) -o $(report_file) $(out) || \
 	    { status=$$?; test ! -e $(report_file) || touch -d @0 $(report_file); exit $$status; }
 endef
-# Evaluations are shown if they are there.
+# Evaluations are shown as they are; only `matrix` makes them.
+evaluated := $(wildcard $(matrix_files))
 $(report_file): $(variant_files) $(quality_files) $(crops_file) $(load_files) $(throughput_file) $(run_files) \
-    $(wildcard $(matrix_files)) $(made)/report
+    $(made)/report \
+    $(if $(evaluated),$(if $(shell find $(evaluated) -newer $(report_file) -print -quit 2>/dev/null),FORCE))
 	$(report_it)
 said_where := echo 'The report: $(abspath $(report_file))'
 

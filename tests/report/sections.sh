@@ -72,8 +72,9 @@ says "$page" "<th scope='col'>trained on</th><th scope='col'>original</th><th sc
 silent "$page" "stranger" ">90.0<small>"
 # One that is older than its training tells of another network.
 touch -d @1000000000 "$study/train/raw/small/seed-1/evaluation/evaluation_report.json"
-expect 1 dl2-report "$study" -o "$page"
-says "$work/err" "raw/small/seed-1/evaluation/evaluation_report.json: it is older than the training beside it"
+expect 0 dl2-report "$study" -o "$page"
+says "$work/err" "left out: $study/train/raw/small/seed-1/evaluation/evaluation_report.json: it is older than the training"
+says "$page" "left out above" "it is older than the training beside it"
 # A broken one is named, and the rest is shown.
 for kind in '' '[]' '{"schema": "other/1"}' '{"schema": "dl2-evaluation/1", "val": 7}'; do
     echo "$kind" >"$study/train/raw/small/seed-1/evaluation/evaluation_report.json"
