@@ -139,21 +139,25 @@ static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, s
                    raw ? "original" : dl2_plot_plain(codec, clean, sizeof clean));
 }
 
-/* Labels are qualities, or names where a codec has none. */
+/* Labels are qualities, or names where a codec has none, in the codec's colour. */
 static void add_labels(struct dl2_plot *plot, const struct accuracy_view *view)
 {
-    for (size_t v = 0, last = view->study->variant_count; v < view->study->variant_count; v++) {
+    const char *codec = NULL, *colour = DL2_PLOT_INK;
+    for (size_t v = 0, codecs = 0; v < view->study->variant_count; v++) {
         const struct dl2_study_variant *variant = &view->study->variants[v];
         char label[32];
         if (!is_shown(view, v))
             continue;
+        const bool joined = codec && strcmp(codec, variant->codec) == 0;
+        if (!joined && v != view->raw)
+            colour = dl2_plot_codec_colour(variant->codec, codecs++);
+        codec = variant->codec;
         snprintf(label, sizeof label, "%d", variant->quality);
-        dl2_plot_point(plot, view->axis->values[v], difference_of(view, v),
-                       last < v && strcmp(view->study->variants[last].codec, variant->codec) == 0,
+        dl2_plot_point(plot, view->axis->values[v], difference_of(view, v), joined,
                        v == view->raw     ? NULL
                        : variant->quality ? label
-                                          : variant->name);
-        last = v;
+                                          : variant->name,
+                       colour);
     }
     dl2_plot_labels(plot);
 }

@@ -197,13 +197,15 @@ static int compare(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* The interval of tau: what is not told may be for or against. */
-static void bound_tau(struct dl2_ranking *ranking, size_t ordered, double scale)
+/* The interval of tau: what is not told may be for or against. `x` and `y` are the pairs that the
+ * figure and the measured accuracies do not tie; true accuracies tie none. */
+static void bound_tau(struct dl2_ranking *ranking, double x, double y)
 {
     const double sum = 2. * (double)ranking->told_alike - (double)ranking->told;
-    const double open = (double)(ordered - ranking->told);
-    ranking->low = fmax(-1, (sum - open) / scale);
-    ranking->high = fmin(1, (sum + open) / scale);
+    const double open = x - (double)ranking->told;
+    const double scale = sqrt(x * (double)ranking->pairs), measured = sqrt(x * y);
+    ranking->low = fmax(-1, fmin((sum - open) / scale, (sum - open) / measured));
+    ranking->high = fmin(1, fmax((sum + open) / scale, (sum + open) / measured));
 }
 
 int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
@@ -241,7 +243,7 @@ int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *a
         return DL2_OK;
     ranking->tau = ((double)ranking->alike - (double)opposed) / sqrt(x * y);
     if (order->signs)
-        bound_tau(ranking, ranking->pairs - tied, sqrt(x * (double)ranking->pairs));
+        bound_tau(ranking, x, y);
     return DL2_OK;
 }
 

@@ -164,7 +164,8 @@ static double place(const struct dl2_plot_range *range, double value)
                               : (value - range->from) / (range->to - range->from);
 }
 
-void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, const char *label)
+void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, const char *label,
+                    const char *colour)
 {
     struct dl2_plot_point *grown =
         dl2_realloc(plot->points, plot->point_count + 1, sizeof *plot->points);
@@ -179,7 +180,8 @@ void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, cons
     const double height = plot->height - FRAME_TOP - FRAME_BOTTOM;
     *point = (struct dl2_plot_point){.x = FRAME_LEFT + width * place(&plot->x, x),
                                      .y = FRAME_BOTTOM + height * place(&plot->y, y),
-                                     .joined = joined};
+                                     .joined = joined,
+                                     .colour = colour};
     if (label)
         dl2_plot_plain(label, point->label, sizeof point->label);
 }
@@ -214,7 +216,7 @@ static double cover(const struct dl2_plot *plot, const struct box *box, const st
         for (int step = 1; point->joined && step < STEPS; step++) {
             const double t = (double)step / STEPS, x = point->x + t * (point[-1].x - point->x);
             const double y = point->y + t * (point[-1].y - point->y);
-            sum += holds(box, x, y, 1);
+            sum += holds(box, x, y, 3);
         }
     }
     return sum;
@@ -261,9 +263,9 @@ void dl2_plot_labels(struct dl2_plot *plot)
         placed[count++] = best;
         dl2_plot_script(plot,
                         "set label %zu '%s' at screen %.5f, screen %.5f center front font ',11' "
-                        "textcolor rgb '" DL2_PLOT_SOFT_INK "'\n",
+                        "textcolor rgb '%s'\n",
                         count, plot->points[i].label, (best.left + best.right) / 2 / DL2_PLOT_WIDTH,
-                        (best.low + best.high) / 2 / plot->height);
+                        (best.low + best.high) / 2 / plot->height, plot->points[i].colour);
     }
     free(placed);
 }

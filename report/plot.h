@@ -58,9 +58,10 @@ struct dl2_plot_range {
 
 /* A point that labels keep clear of. */
 struct dl2_plot_point {
-    double x, y;    /* pixels from the lower left corner */
-    bool joined;    /* a line leads to it from the point before */
-    char label[32]; /* "" for none */
+    double x, y;        /* pixels from the lower left corner */
+    bool joined;        /* a line leads to it from the point before */
+    char label[32];     /* "" for none */
+    const char *colour; /* of the label */
 };
 
 /* A plot that is being written. */
@@ -99,11 +100,12 @@ void dl2_plot_frame(struct dl2_plot *plot, const struct dl2_plot_range *x,
                     const struct dl2_plot_range *y);
 
 /*
- * Tells of a point of a curve, and of its label (NULL: none). Labels are placed beside their points
- * by dl2_plot_labels(), before the first curve, so that they cover neither points, lines nor each
- * other; one for which there is no room is left out.
+ * Tells of a point of a curve, and of its label (NULL: none) in a colour of the plots. Labels are
+ * placed beside their points by dl2_plot_labels(), before the first curve, so that they cover
+ * neither points, lines nor each other; one for which there is no room is left out.
  */
-void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, const char *label);
+void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, const char *label,
+                    const char *colour);
 void dl2_plot_labels(struct dl2_plot *plot);
 
 /* Starts a block of the data. */

@@ -120,7 +120,7 @@ static void write_first_screen(struct dl2_html *html, const struct dl2_page *pag
     dl2_part_figures_end(&figures);
     dl2_html_markup(html, "</div>\n");
     if (figures.shown)
-        dl2_html_markup(html, "<p class='note'>Bands and bars are 95% intervals. The dashed line "
+        dl2_html_markup(html, "<p class='note'>Bands and bars are 95% intervals. The line at 0 "
                               "is the original, the shaded stripe below it the tolerance. Numbers "
                               "are qualities.</p>\n");
     free(ratios);

@@ -40,16 +40,19 @@ static bool add_frame(struct dl2_plot *plot, const struct rate_view *view)
     y.from -= room;
     y.to += room;
     dl2_plot_frame(plot, &x, &y);
-    for (size_t v = 0, last = study->variant_count; v < study->variant_count; v++) {
+    const char *codec = NULL, *colour = DL2_PLOT_INK;
+    for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
+        const struct dl2_study_variant *variant = &study->variants[v];
         char label[16];
         if (!is_shown(view, v))
             continue;
-        snprintf(label, sizeof label, "%d", study->variants[v].quality);
-        dl2_plot_point(plot, study->variants[v].bits_per_pixel, value_of(view, v),
-                       last < v &&
-                           strcmp(study->variants[last].codec, study->variants[v].codec) == 0,
-                       study->variants[v].quality ? label : study->variants[v].name);
-        last = v;
+        const bool joined = codec && strcmp(codec, variant->codec) == 0;
+        if (!joined)
+            colour = dl2_plot_codec_colour(variant->codec, codecs++);
+        codec = variant->codec;
+        snprintf(label, sizeof label, "%d", variant->quality);
+        dl2_plot_point(plot, variant->bits_per_pixel, value_of(view, v), joined,
+                       variant->quality ? label : variant->name, colour);
     }
     dl2_plot_labels(plot);
     return true;
