@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cuda device. cuDNN does convolutions (device_conv.c), cublasLt linear layers
- * (device_linear.c) and attention (device_attention.c), and our own kernels what is bound by memory
- * (device_norm.c, device_kernels.c). Everything is queued on one stream, in order; uploads go on a
- * second one beside it, tied to the first by events (see upload()). A recording is a CUDA graph of
- * the first stream.
+ * The cuda device. cuDNN does convolutions (device_conv.c) and attention of 16 bits, cublasLt
+ * linear layers (device_linear.c) and other attention (device_attention.c), and our own kernels
+ * what is bound by memory (device_norm.c, device_kernels.c). Everything is queued on one stream, in
+ * order; uploads go on a second one beside it, tied to the first by events (see upload()). A
+ * recording is a CUDA graph of the first stream.
  *
  * DL2_CUDA_GRAPHS=off does without recordings. DL2_CUDA_PLAN_CACHE and DL2_CUDA_PLANS name files:
  * plan_files.h. DL2_CUDA_TIMES names another, for the times of a step's parts, which then is not

@@ -19,4 +19,6 @@ done
 DL2_FAKE_JPEG=engines expect 0 train --decode gpu --gpu-input spliced --run-epochs 1 --out parts
 DL2_FAKE_JPEG=engines expect 0 train --decode gpu --gpu-input spliced --resume --out parts
 same cpu/$CK parts/$CK "in two parts"
-expect 0 train --decode gpu --gpu-input region --out region
+DL2_FAKE_JPEG=engines expect 0 train --decode gpu --gpu-input region --out region
+expect 1 train --decode gpu --gpu-input region --out cores
+grep -q 'choose --gpu-input plain or spliced' "$work/err" || fail "regions without engines: $(cat "$work/err")"

@@ -42,7 +42,7 @@ static void name_libraries(void)
         "libnvidia-ml.so.1", /* NVML: clocks, watts, memory in use */
         "libnvcuvid.so.1",   /* nvJPEG's engines */
         "libcudart.so.13",   "libcudnn.so.9",
-        "libcublasLt.so.13", "libnvrtc.so.13", /* cuDNN's compiler, which our plans don't need */
+        "libcublasLt.so.13", "libnvrtc.so.13", /* cuDNN's compiler, for attention */
         "libnccl.so.2",      "libnvjpeg.so.13",
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
