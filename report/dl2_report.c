@@ -231,7 +231,7 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
     char **variant_list = NULL, **training_list = NULL;
     *study = (struct dl2_study){0};
     *conditions = (struct dl2_conditions){NULL, 0};
-    *loading = (struct dl2_loading){NULL, 0};
+    *loading = (struct dl2_loading){NULL, 0, NULL, 0};
     int status = split_list(arguments.variants, &variant_list, error);
     if (status == DL2_OK)
         status = split_list(arguments.trainings, &training_list, error);

@@ -65,13 +65,32 @@ static int walk(const char *folder, const char *storage, struct dl2_study *study
     return status;
 }
 
+static int add_network(struct dl2_loading *loading, const char *network, struct dl2_error *error)
+{
+    for (size_t i = 0; i < loading->network_count; i++)
+        if (strcmp(loading->networks[i], network) == 0)
+            return DL2_OK;
+    const char **grown =
+        dl2_realloc((void *)loading->networks, loading->network_count + 1, sizeof *grown);
+    if (!grown)
+        return dl2_error_memory(error, "the networks of loading");
+    loading->networks = grown;
+    grown[loading->network_count++] = network;
+    return DL2_OK;
+}
+
 int dl2_loading_collect(const char *folder, struct dl2_study *study, struct dl2_loading *loading,
                         struct dl2_error *error)
 {
     char path[4096];
-    *loading = (struct dl2_loading){NULL, 0};
+    *loading = (struct dl2_loading){NULL, 0, NULL, 0};
     snprintf(path, sizeof path, "%s/loading", folder);
-    return walk(path, NULL, study, loading, error);
+    DL2_TRY(walk(path, NULL, study, loading, error));
+    for (size_t i = 0; i < loading->count; i++)
+        for (size_t k = 0; k < loading->items[i].rounds.count; k++)
+            if (loading->items[i].rounds.items[k].network)
+                DL2_TRY(add_network(loading, loading->items[i].rounds.items[k].network, error));
+    return DL2_OK;
 }
 
 void dl2_loading_free(struct dl2_loading *loading)
@@ -81,5 +100,6 @@ void dl2_loading_free(struct dl2_loading *loading)
         dl2_rounds_free(&loading->items[i].rounds);
     }
     free(loading->items);
-    *loading = (struct dl2_loading){NULL, 0};
+    free((void *)loading->networks);
+    *loading = (struct dl2_loading){NULL, 0, NULL, 0};
 }

@@ -17,6 +17,8 @@ struct dl2_loading_place {
 struct dl2_loading {
     struct dl2_loading_place *items; /* by storage and jobs */
     size_t count;
+    const char **networks; /* that training was measured with; borrowed from the rounds */
+    size_t network_count;
 };
 
 /* Collects what there is of the study's variants. Files that are broken are added to `study`. Fails

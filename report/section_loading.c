@@ -108,7 +108,7 @@ static void plot_workers(struct dl2_part_figures *figures, const struct section 
             add_curve(&plot, study, v, 0.3 * ((double)v - middle) / (double)study->variant_count,
                       bars);
     }
-    dl2_part_figure(figures, &plot, network && study->arch_count > 1 ? network : NULL);
+    dl2_part_figure(figures, &plot, network && loading->network_count > 1 ? network : NULL);
 }
 
 /* A round's cache, and what it reads in an epoch of all its images; bytes. */
@@ -166,7 +166,6 @@ static size_t last_of_storage(const struct dl2_loading *loading, size_t first)
 
 static void write_head(struct dl2_html *html, const struct section *section)
 {
-    const struct dl2_study *study = section->page->study;
     dl2_html_markup(
         html, "<div class='scroll' tabindex='0'><table><thead><tr><th scope='col'>variant</th>");
     for (size_t i = 0; i < section->loading->count; i++) {
@@ -177,10 +176,11 @@ static void write_head(struct dl2_html *html, const struct section *section)
         dl2_html_markup(html, "<th scope='col'>");
         dl2_html_format(html, "%s: loads,", place->storage);
         dl2_html_markup(html, "<br/>img/s</th>");
-        for (size_t a = 0; a < study->arch_count; a++) {
+        for (size_t a = 0; a < section->loading->network_count; a++) {
             dl2_html_markup(html, "<th scope='col'>");
             dl2_html_format(html, "%s: %s,", place->storage,
-                            study->arch_count > 1 ? study->archs[a] : "trains");
+                            section->loading->network_count > 1 ? section->loading->networks[a]
+                                                                : "trains");
             dl2_html_markup(html, "<br/>img/s</th><th scope='col'>waiting<br/>for data, %</th>");
         }
     }
@@ -202,11 +202,11 @@ static void write_table(struct dl2_html *html, const struct section *section)
             struct dl2_estimate own =
                 estimate(section, place, NULL, v, offsetof(struct dl2_round, rate), 1);
             dl2_part_estimate_cell(html, &own, 0);
-            for (size_t a = 0; a < study->arch_count; a++) {
-                own = estimate(section, place, study->archs[a], v, offsetof(struct dl2_round, rate),
-                               1);
+            for (size_t a = 0; a < loading->network_count; a++) {
+                own = estimate(section, place, loading->networks[a], v,
+                               offsetof(struct dl2_round, rate), 1);
                 dl2_part_estimate_cell(html, &own, 0);
-                own = estimate(section, place, study->archs[a], v,
+                own = estimate(section, place, loading->networks[a], v,
                                offsetof(struct dl2_round, stall), 100);
                 dl2_part_estimate_cell(html, &own, 1);
             }
@@ -254,8 +254,8 @@ void dl2_section_loading(const struct dl2_page *page, struct dl2_html *html)
         if (!starts_storage(loading, i) || dl2_loading_caches(&loading->items[i]))
             continue;
         plot_workers(&figures, &section, i, NULL);
-        for (size_t a = 0; a < page->study->arch_count; a++)
-            plot_workers(&figures, &section, i, page->study->archs[a]);
+        for (size_t a = 0; a < loading->network_count; a++)
+            plot_workers(&figures, &section, i, loading->networks[a]);
     }
     plot_memory(&figures, &section);
     dl2_part_figures_end(&figures);

@@ -113,7 +113,7 @@ well_formed "$page"
 # Nothing trained yet, and nothing at all.
 cp -R "$study" "$work/untrained"; rm -r "$work/untrained/train"
 expect 0 dl2-report "$work/untrained" -o "$work/untrained.html"
-says "$work/untrained.html" "Nothing was trained yet" "26.12"
+says "$work/untrained.html" "Nothing was trained yet" "26.12" "disk: trains,"
 well_formed "$work/untrained.html"
 mkdir "$work/empty"
 expect 1 dl2-report "$work/empty" -o "$work/empty.html"
