@@ -170,7 +170,7 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
                   "top-1 accuracy, %");
     dl2_plot_script(&plot,
                     "set logscale x\nset xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)\n"
-                    "set xrange [%.8g:130]\nset key bottom right\n"
+                    "set xrange [%.8g:130]\n"
                     "set offsets 0, 0, graph 0.08, graph 0.06\n"
                     "set arrow 1 from graph 0, first %.8g to graph 1, first %.8g nohead dashtype "
                     "(6,4) linecolor rgb '" DL2_PLOT_AXIS "' # the original\n",
