@@ -133,6 +133,8 @@ static size_t size_of(cudnnBackendAttributeType_t type)
         return sizeof(int64_t);
     case CUDNN_TYPE_FLOAT:
         return sizeof(float);
+    case CUDNN_TYPE_BOOLEAN:
+        return sizeof(bool);
     case CUDNN_TYPE_BACKEND_DESCRIPTOR:
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR:
