@@ -23,7 +23,7 @@ expect 0 dl2-transcode --quiet --q 85 "$work/src" "$work/folder"
 bench() {
     expect 0 dl2-load bench --quiet --split all -b 3 -e 3 --digest --json "$work/bench.json" "$@"
     digest=$(sed -n 's/^digest //p' "$work/out")
-    bytes=$(sed -n 's/.*"bytes_read": \([0-9]*\).*/\1/p' "$work/bench.json")
+    bytes=$(sed -n 's/.*"bytes_read": \([0-9]*\).*/\1/p' "$work/bench.json" | head -n 1)
     [ -n "$digest" ] && [ -n "$bytes" ] || fail "no digest, or no bytes: $(cat "$work/bench.json")"
 }
 for mode in "--train -i 64 --seed 1" "--train -i 200 --seed 2" "--val -i 96" "--train -i 64 --gray --seed 3"; do
