@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # dl2.torch, and the example that trains with it.
 . "$srcdir/tests/lib.sh"
+case $CC in *-fsanitize=thread*) skip "PyTorch's threads are not built for ThreadSanitizer" ;; esac
 . "$srcdir/tests/python/module.sh"
 need_python torch python3-torch
 need_python numpy python3-numpy
