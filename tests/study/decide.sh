@@ -44,4 +44,36 @@ for wrong in DECIDE=no BUDGET=2x BUDGET=h BUDGET=1.5h SEEDS=1; do
     expect 2 decide OUT=other "$wrong"
     said "$(echo "$wrong" | cut -d = -f 1) is \"${wrong#*=}\""
 done
+
+# With FORECAST, what tuning finds to lose more than the tolerance is trained on last, or not at all: here
+# `lossy` loses 4 to 6 points, `close` 0.5 to 2.5. The programs are stand-ins that say what they are asked.
+mkdir -p fake/out/.make
+cat >fake/make <<'END'
+#!/bin/sh
+for word in "$@"; do case $word in RUNS=*) runs=${word#RUNS=} ;; *=*) ;; *) goal=$word ;; esac; done
+echo "$goal:" $runs
+END
+cat >fake/report <<'END'
+#!/bin/sh
+case " $* " in
+*' --forecast '*) printf 'net %s\n' 'lossy 5.00 1.00' 'close 1.50 1.00' ;;
+*) printf 'net %s\n' 'lossy beyond 0' 'close within 0' 'raw done 0' ;;
+esac
+END
+chmod +x fake/make fake/report
+ordered() {
+    expect 0 env MAKEFLAGS= OUT=fake/out NAMES='raw lossy close' TRAINED='raw lossy close' ARCHS=net SEEDS='3 1 2' \
+        TOLERANCE=1 REPORT=fake/report "$@" sh "$srcdir/study/decide.sh" train fake/make
+    grep : out | grep -v ', net:' >order
+}
+two() { for variant; do printf ' %s/net/seed-1 %s/net/seed-2' "$variant" "$variant"; done; }
+ordered BUDGET= FORECAST=yes
+{ echo "forecast-trainings:$(two raw)"; echo "train:$(two raw close)"
+  echo "Next: what is forecast to lose more than 1: lossy"; echo "train:$(two raw close lossy)"; } >wanted
+diff wanted order || fail "the order by forecast"
+ordered BUDGET=0s FORECAST=yes
+grep -qx 'Not trained, forecast to lose more than 1: lossy' order || fail "BUDGET does not end before the last: $(cat order)"
+grep -q 'train:.*lossy' order && fail "trained beyond BUDGET"
+ordered BUDGET= FORECAST=
+is "$(cat order)" "train:$(two raw lossy close)" "the order without a forecast"
 exit 0
