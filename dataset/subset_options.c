@@ -34,8 +34,7 @@ enum { RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED };
 
 const struct dl2_option dl2_subset_options[] = {
     {DL2_OPTION_PARSE, "subset", 0, "N%",
-     "Take only N percent of the training images of each class, at least one; other splits stay "
-     "whole",
+     "Take only N percent of each class's training images, one at least; other splits stay whole",
      AT(fraction), .parse = parse_percent, .show = show_percent, .unset = "all", .roles = RUN},
     {DL2_OPTION_CHOICE, "subset-by", 0, "RULE",
      "Which these are: draw: drawn by a hash of seed and name, so that a smaller subset lies in a "
