@@ -49,9 +49,9 @@ MOST_LOGGED = 1 << 20  # bytes of one program in the log, before its last lines
 LOSSES_WITHIN = {"fp32": 1e-3, "tf32": 0.02, "fp16": 0.02, "bf16": 0.06}
 
 # Our kernels, as they are named in cuda/*.cu; the others that run are cuDNN's and cublasLt's.
-OUR_KERNELS = ("add_losses average_pool average_pool_backward each end_update finish_rows ingest layer_norm "
+OUR_KERNELS = ("add_losses average_pool average_pool_backward each end_update find_clip finish_rows ingest layer_norm "
                "layer_norm_backward_data loss make_windows map_rows max_pool max_pool_backward resize_images score_tile "
-               "set_numbers softmax softmax_backward sum_rows tokens_backward").split()
+               "set_numbers softmax softmax_backward sum_rows sum_squares tokens_backward").split()
 
 
 class Failed(Exception):

@@ -1152,14 +1152,18 @@ class Words(unittest.TestCase):
         """The same settings have both, but for names, and for what only one of them is for."""
         renamed = {"crop-area": "area", "cache": "cache_bytes", "cache-decoded": "decoded_cache_bytes",
                    "on-bad": "stop_on_bad", "gray": "channels", "val": "train", "jobs": "workers"}
-        of_the_program = set("""help usage version quiet json name epochs cold scaling digest decode gpu-input gpu-engine
-            device-kind device-rate device-report device seconds within memory quality whole""".split())
+        of_the_program = set("""help usage version quiet json name epochs measure cold scaling digest decode gpu-input
+            gpu-engine device-kind device-rate device-report device seconds within memory quality whole decoder
+            external-timeout""".split())
+        of_the_dataset = set("subset subset-by subset-seed".split())
         of_python = set("mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"-\*\) choices='(.*)'", script)[1].replace("--", "").split())
         keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))
-        self.assertLessEqual(of_the_program, options)
-        self.assertEqual({renamed.get(name, name.replace("-", "_")) for name in options - of_the_program},
+        self.assertLessEqual(of_the_program | of_the_dataset, options)
+        self.assertLessEqual({name.replace("-", "_") for name in of_the_dataset},
+                             set(re.findall(r"(\w+)=", dl2.Dataset.__text_signature__)))
+        self.assertEqual({renamed.get(name, name.replace("-", "_")) for name in options - of_the_program - of_the_dataset},
                          keywords - of_python)
         for keyword in ("dtype", "layout", "batching", "io"):
             words = re.search(rf"--{keyword}\) choices='(.*)'", script)[1].split()
