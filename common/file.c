@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/file.h"
 
+#include "common/memory.h"
 #include "common/quote.h"
 #include "common/thread.h"
 
@@ -468,4 +469,27 @@ void dl2_file_list_free(struct dl2_file_list *list)
     free(list->bytes);
     free(list->mtime_ns);
     *list = (struct dl2_file_list){0};
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+int dl2_list_names(const char *folder, char ***names, struct dl2_error *error)
+{
+    struct dirent **entries = NULL;
+    const int found = scandir(folder, &entries, is_visible, versionsort);
+    const size_t count = found > 0 ? (size_t)found : 0;
+    char **list = found < 0 && errno == ENOMEM ? NULL : dl2_calloc(count + 1, sizeof *list);
+    for (size_t i = 0; i < count; i++) {
+        if (list && !(list[i] = strdup(entries[i]->d_name))) {
+            dl2_free_list(list);
+            list = NULL;
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    *names = list;
+    return list ? DL2_OK : dl2_error_memory(error, "the names in %s", folder);
 }

@@ -69,4 +69,10 @@ struct dl2_file_list {
 int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_error *error);
 void dl2_file_list_free(struct dl2_file_list *list);
 
+/*
+ * The names in a folder but those that start with a dot, in the order of `ls -v`. Ends with NULL,
+ * and is empty where there is no such folder. Free with dl2_free_list().
+ */
+int dl2_list_names(const char *folder, char ***names, struct dl2_error *error);
+
 #endif

@@ -93,3 +93,10 @@ void dl2_bytes_free(struct dl2_bytes *bytes)
     free(bytes->data);
     *bytes = (struct dl2_bytes)DL2_BYTES_INIT;
 }
+
+void dl2_free_list(char **list)
+{
+    for (char **p = list; p && *p; p++)
+        free(*p);
+    free(list);
+}

@@ -55,6 +55,9 @@ int dl2_bytes_append(struct dl2_bytes *bytes, const void *data, size_t size,
 
 void dl2_bytes_free(struct dl2_bytes *bytes);
 
+/* Frees a list of texts that ends with NULL, and the texts; NULL is allowed. */
+void dl2_free_list(char **list);
+
 #ifdef __cplusplus
 }
 #endif

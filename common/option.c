@@ -596,13 +596,6 @@ int dl2_parse_name_list(const char *text, char ***out, size_t *count, struct dl2
     return dl2_error_memory(error, "options");
 }
 
-void dl2_free_list(char **list)
-{
-    for (char **p = list; p && *p; p++)
-        free(*p);
-    free(list);
-}
-
 int dl2_parse_size(const char *text, uint64_t *out, struct dl2_error *error)
 {
     static const char letters[] = "kmgt";

@@ -129,7 +129,6 @@ int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned *
 
 /* "a,b,c" into a NULL-ended list of names; free each and the block with dl2_free_list(). */
 int dl2_parse_name_list(const char *text, char ***out, size_t *count, struct dl2_error *error);
-void dl2_free_list(char **list);
 
 /* "512M", "1.5G": bytes, with K, M, G or T for powers of 1024 (any case, also as MB or MiB). */
 int dl2_parse_size(const char *text, uint64_t *out, struct dl2_error *error);

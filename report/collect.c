@@ -7,7 +7,6 @@
 #include "common/quote.h"
 #include "report/evaluation.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -91,28 +90,18 @@ struct walk {
 typedef int walk_visit(struct walk *walk, const char *path, const char *name,
                        struct dl2_error *error);
 
-/* Visits what lies in `folder`, sorted by name, but names that start with a dot; nothing where
- * there's no such folder. */
+/* Visits what lies in `folder`, by name; nothing where there's no such folder. */
 static int walk_folder(struct walk *walk, const char *folder, walk_visit *visit,
                        struct dl2_error *error)
 {
-    char path[4096], **names = NULL;
-    size_t count = 0;
-    DIR *stream = opendir(folder);
-    if (!stream)
-        return DL2_OK;
+    char path[4096], **names;
+    DL2_TRY(dl2_list_names(folder, &names, error));
     int status = DL2_OK;
-    for (struct dirent *entry; status == DL2_OK && (entry = readdir(stream));)
-        if (entry->d_name[0] != '.')
-            status = add_text(&names, &count, entry->d_name, error);
-    closedir(stream);
-    if (count)
-        qsort(names, count, sizeof *names, dl2_compare_texts);
-    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+    for (size_t i = 0; status == DL2_OK && names[i]; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         status = visit(walk, path, names[i], error);
     }
-    free_texts(names, count);
+    dl2_free_list(names);
     return status;
 }
 

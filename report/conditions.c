@@ -4,8 +4,6 @@
 #include "common/file.h"
 #include "common/memory.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +13,6 @@ static const struct {
     const char *name;
     bool own_names; /* what was trained on are not variants alone, so that none is left out */
 } goals[] = {{"time", false}, {"forecast", false}, {"regimens", true}, {"bytes", false}};
-
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
 
 static int add_condition(const char *folder, const char *goal, const char *name,
                          char *const *variants, struct dl2_study *study,
@@ -53,20 +46,14 @@ int dl2_conditions_collect(const char *folder, char *const *variants, struct dl2
     *conditions = (struct dl2_conditions){NULL, 0};
     int status = DL2_OK;
     for (size_t g = 0; g < sizeof goals / sizeof *goals; g++) {
-        char path[4096];
-        struct dirent **names = NULL;
+        char path[4096], **names = NULL;
         snprintf(path, sizeof path, "%s/%s", folder, goals[g].name);
-        const int count = scandir(path, &names, is_visible, versionsort);
-        if (count < 0 && errno == ENOMEM && status == DL2_OK)
-            status = dl2_error_memory(error, "the names in %s", path);
-        for (int i = 0; i < count; i++) {
-            if (status == DL2_OK)
-                status =
-                    add_condition(folder, goals[g].name, names[i]->d_name,
-                                  goals[g].own_names ? NULL : variants, study, conditions, error);
-            free(names[i]);
-        }
-        free(names);
+        if (status == DL2_OK)
+            status = dl2_list_names(path, &names, error);
+        for (size_t i = 0; status == DL2_OK && names[i]; i++)
+            status = add_condition(folder, goals[g].name, names[i],
+                                   goals[g].own_names ? NULL : variants, study, conditions, error);
+        dl2_free_list(names);
     }
     return status;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/loading.h"
 
+#include "common/file.h"
 #include "common/memory.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,6 @@
 bool dl2_loading_caches(const struct dl2_loading_place *place)
 {
     return strncmp(place->storage, "cache-", 6) == 0;
-}
-
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
 }
 
 static int add_place(const char *folder, const char *storage, const char *name,
@@ -48,20 +42,15 @@ static int add_place(const char *folder, const char *storage, const char *name,
 static int walk(const char *folder, const char *storage, struct dl2_study *study,
                 struct dl2_loading *loading, struct dl2_error *error)
 {
-    struct dirent **entries = NULL;
-    const int count = scandir(folder, &entries, is_visible, versionsort);
-    int status =
-        count < 0 && errno == ENOMEM ? dl2_error_memory(error, "the names in %s", folder) : DL2_OK;
-    for (int i = 0; i < count; i++) {
-        char path[4096];
-        const char *name = entries[i]->d_name;
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (status == DL2_OK)
-            status = storage ? add_place(path, storage, name, study, loading, error)
-                             : walk(path, name, study, loading, error);
-        free(entries[i]);
+    char path[4096], **names;
+    DL2_TRY(dl2_list_names(folder, &names, error));
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && names[i]; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        status = storage ? add_place(path, storage, names[i], study, loading, error)
+                         : walk(path, names[i], study, loading, error);
     }
-    free(entries);
+    dl2_free_list(names);
     return status;
 }
 

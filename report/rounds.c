@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/rounds.h"
 
+#include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char loader[] = "load"; /* the folder that is of no network */
-
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
 
 static int note_broken(struct dl2_rounds *rounds, const char *text, struct dl2_error *error)
 {
@@ -107,23 +101,19 @@ static int add_round(struct dl2_rounds *rounds, const char *path, const char *ne
 static int walk(struct dl2_rounds *rounds, const char *folder, const char *names[2], int depth,
                 struct dl2_error *error)
 {
-    struct dirent **entries = NULL;
-    const int count = scandir(folder, &entries, is_visible, versionsort);
-    int status =
-        count < 0 && errno == ENOMEM ? dl2_error_memory(error, "the names in %s", folder) : DL2_OK;
-    for (int i = 0; i < count; i++) {
-        char path[4096];
-        const char *name = entries[i]->d_name;
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (status == DL2_OK && depth == 2) {
-            status = add_round(rounds, path, names[0], names[1], name, error);
-        } else if (status == DL2_OK) {
-            names[depth] = name;
+    char path[4096], **found;
+    DL2_TRY(dl2_list_names(folder, &found, error));
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && found[i]; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, found[i]);
+        if (depth == 2) {
+            status = add_round(rounds, path, names[0], names[1], found[i], error);
+        } else {
+            names[depth] = found[i];
             status = walk(rounds, path, names, depth + 1, error);
         }
-        free(entries[i]);
     }
-    free(entries);
+    dl2_free_list(found);
     return status;
 }
 

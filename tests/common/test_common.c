@@ -396,6 +396,23 @@ static void files_are_written_whole_and_listed(void **state)
     assert_int_equal(list.bytes[1], 2);
     dl2_file_list_free(&list);
 
+    char **names;
+    static const char *const made[] = {"seed-10", "seed-9"};
+    for (size_t i = 0; i < 2; i++) {
+        char *one = dl2_path_join(*state, made[i]);
+        assert_int_equal(dl2_file_write(one, "", 0, &error), DL2_OK);
+        free(one);
+    }
+    assert_int_equal(dl2_list_names(*state, &names, &error), DL2_OK);
+    assert_string_equal(names[0], "a");
+    assert_string_equal(names[1], "seed-9");
+    assert_string_equal(names[2], "seed-10");
+    assert_null(names[3]);
+    dl2_free_list(names);
+    assert_int_equal(dl2_list_names(file, &names, &error), DL2_OK);
+    assert_null(names[0]);
+    dl2_free_list(names);
+
     char *loop = dl2_path_join(deep, "loop");
     assert_int_equal(symlink("../..", loop), 0);
     assert_int_equal(dl2_list_files(*state, &list, &error), DL2_ERR_FORMAT);

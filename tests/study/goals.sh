@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The goals of study/goals.mk: what each trains, where, and that none disturbs the study's own trainings.
+# All goals can be asked for; what `forecast` trains, and that it leaves the study's own trainings alone.
 . "$srcdir/tests/lib.sh"
 plainly
 . "$srcdir/tests/study/study_lib.sh"
@@ -13,7 +13,8 @@ field() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\).*/\1/p" "$2" | head -n 1; }
 # Every goal that the help texts name can be asked for in a checkout and in a build folder.
 goal help >help || fail "help"
 names=$(sed -n 's/^  \([a-z-]*[a-z]\)   *[^ ].*/\1/p' help)
-for name in study survey matrix study-time forecast; do
+for name in study survey matrix throughput study-quality study-time study-bytes study-regimens study-loading study-codec \
+    forecast; do
     echo "$names" | grep -qx "$name" || fail "the help texts don't name $name"
 done
 for name in $names; do
@@ -22,27 +23,10 @@ for name in $names; do
         grep -q "^$name: run-study" || fail "$name is no goal of the build folder's Makefile"
 done
 
-# ---- What accuracy does a time buy?
-
-expect 2 goal study-time
-said 'study-time needs BUDGETS'
-expect 2 goal study-time BUDGETS='2s 1x'
-said '1x is no time'
-expect 0 goal study-time BUDGETS='1s 2s' SEEDS=1
-trained >made
-printf 'time/%s/train/%s/convnet/seed-1\n' 1s jpeg-50 1s raw 2s jpeg-50 2s raw >wanted
-diff wanted made || fail "study-time"
-is "$(field time-budget results/time/2s/train/raw/convnet/seed-1/experiment_report.json)" 2.0 "the budget"
-is "$(field trainers results/time/2s/train/raw/convnet/seed-1/experiment_report.json)" 1 "trainings at a time"
-[ -s results/report/report.html ] || fail "no report"
-touch mark
-expect 0 goal study-time BUDGETS='1s 2s' SEEDS=1
-[ -z "$(find results/time -newer mark -name '*.json')" ] || fail "made again"
-
 # ---- What would training on a variant cost?
 
 expect 0 goal forecast SEEDS='1 2 3'
-trained | grep -v '^time/' >made
+trained >made
 printf '%s\n' forecast/tuned/train/jpeg-50/convnet/seed-1 forecast/tuned/train/jpeg-50/convnet/seed-2 \
     forecast/tuned/train/raw/convnet/seed-1 forecast/tuned/train/raw/convnet/seed-2 \
     train/raw/convnet/seed-1 train/raw/convnet/seed-2 >wanted
