@@ -45,10 +45,16 @@ static struct external_decoder {
 static size_t decoder_count;
 static double time_limit = 300; /* seconds for one command */
 
+/* `text` need not end with a zero. */
 static bool external_is_name(const char *text, size_t length)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    return length >= 1 && length <= MAX_NAME && strspn(text, letters) >= length;
+    if (length < 1 || length > MAX_NAME)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (!memchr(letters, text[i], sizeof letters - 1))
+            return false;
+    return true;
 }
 
 /* "NAME=..." into a name and what follows. */
