@@ -102,20 +102,6 @@ static int compare_pairs(const void *a, const void *b)
     return (x->subset_percent > y->subset_percent) - (x->subset_percent < y->subset_percent);
 }
 
-static void plot_points(struct dl2_plot *plot, const char *colour, const char *title,
-                        bool intervals)
-{
-    if (intervals)
-        dl2_plot_curve(plot,
-                       "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
-                       "notitle",
-                       colour);
-    dl2_plot_curve(plot,
-                   "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 pointtype 7 "
-                   "pointsize 0.6 title '%s'",
-                   colour, title);
-}
-
 static bool add_point(struct dl2_plot *plot, double percent, const struct dl2_estimate *top1,
                       const char *name)
 {
@@ -149,7 +135,7 @@ static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study
         const char *colour = dl2_plot_codec_colour(codec, codecs++);
         snprintf(title, sizeof title, "all images, %s", dl2_plot_plain(codec, clean, sizeof clean));
         if (any)
-            plot_points(plot, colour, title, intervals);
+            dl2_plot_series(plot, colour, title, intervals);
     }
 }
 
@@ -181,7 +167,7 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
         intervals |= add_point(&plot, pairs[p].subset_percent, &pairs[p].subset_top1,
                                study->variants[pairs[p].variant].name);
     intervals |= add_point(&plot, 100, original, "original");
-    plot_points(&plot, DL2_PLOT_INK, "fewer images, as they were", intervals);
+    dl2_plot_series(&plot, DL2_PLOT_INK, "fewer images, as they were", intervals);
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 

@@ -52,10 +52,8 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
         most = fmax(most, forecasts[v].tuned);
     }
     if (count) {
-        dl2_plot_script(&plot, "set arrow 1 from graph 0, graph 0 to graph 1, graph 1 nohead "
-                               "linecolor rgb '" DL2_PLOT_GRID "'\n");
         dl2_plot_script(&plot,
-                        "unset arrow 1\nset arrow 1 from 0, 0 to %.8g, %.8g nohead dashtype "
+                        "set arrow 1 from 0, 0 to %.8g, %.8g nohead dashtype "
                         "(6,4) linecolor rgb '" DL2_PLOT_AXIS "' # equal\n",
                         most, most);
         dl2_plot_curve(&plot,
@@ -78,8 +76,8 @@ static void write_forecasts(const struct dl2_page *page, struct dl2_html *html, 
         dl2_html_element(html, "h3", "%s", study->archs[arch]);
     dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th scope='col'>variant</th>"
                           "<th scope='col'>size, %</th><th scope='col'>without tuning</th>"
-                          "<th scope='col'>tuned</th><th scope='col'>forecast</th>"
-                          "<th scope='col'>trained</th></tr></thead><tbody>\n");
+                          "<th scope='col'>tuned</th><th scope='col'>trained</th></tr></thead>"
+                          "<tbody>\n");
     for (size_t v = 0; v < study->variant_count; v++)
         if (isfinite(forecasts[v].tuned) && v != dl2_study_find(study, "raw"))
             write_row(html, &study->variants[v], &forecasts[v],

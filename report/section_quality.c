@@ -42,15 +42,8 @@ static void plot_codec(struct dl2_plot *plot, const struct dl2_study *study,
         dl2_plot_data(plot, "%s\n", dl2_plot_plain(study->variants[v].name, clean, sizeof clean));
         intervals |= isfinite(top1->half);
     }
-    if (intervals) /* first: gnuplot clears the line below each bar's point */
-        dl2_plot_curve(plot,
-                       "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
-                       "notitle",
-                       colour);
-    dl2_plot_curve(plot,
-                   "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 pointtype 7 "
-                   "pointsize 0.6 title '%s'",
-                   colour, dl2_plot_plain(study->variants[first].codec, clean, sizeof clean));
+    dl2_plot_series(plot, colour, dl2_plot_plain(study->variants[first].codec, clean, sizeof clean),
+                    intervals);
 }
 
 static void plot_qualities(struct dl2_part_figures *figures, size_t arch)

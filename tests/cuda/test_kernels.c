@@ -334,92 +334,65 @@ static void optimiser(enum dl2_element element)
     }
 }
 
-static void adamw(enum dl2_element element)
+/* The optimisers of two moments, on the card and in the reference. */
+static const struct two_moments {
+    const char *name;
+    int (*step)(enum dl2_element element, float *weights, void *lowered, const float *gradient,
+                float *first, float *second, size_t n, bool decays, unsigned ranks,
+                const struct dl2_gpu_state *state, struct CUstream_st *stream);
+    bool is_adamw; /* or RMSprop */
+} two_moments[] = {{"AdamW", dl2_gpu_adamw, true}, {"RMSprop", dl2_gpu_rmsprop, false}};
+
+static void two_moments_step(const struct two_moments *optimiser, enum dl2_element element,
+                             int variant)
 {
-    for (int variant = 0; variant < 4; variant++) {
-        const bool decays = variant & 1;
-        const size_t n = variant & 2 ? 777 : 4096, misfit = variant & 2 ? 5 : 0;
-        const bool lowers = !(variant & 2 && element == DL2_ELEMENT_F32);
-        struct dl2_step_numbers numbers = {.rate = 0.01f,
-                                           .momentum = 0.9f,
-                                           .beta2 = 0.99f,
-                                           .epsilon = 1e-4f,
-                                           .weight_decay = 0.1f};
-        float *w = fresh(n), *g = fresh(n), *m = fresh(n), *v = fresh(n);
-        memset(m, 0, n * sizeof *m);
-        memset(v, 0, n * sizeof *v);
-        float *gw = copy_of(w, n, misfit), *gm = copy_of(m, n, misfit);
-        float *gv = copy_of(v, n, misfit), *gg = copy_of(g, n, misfit);
-        void *image = room(element, n, misfit);
-        for (size_t i = 0; i < n; i++)
-            gg[i] *= 256 * 2; /* a loss scale of 256, two ranks */
-        *state = (struct dl2_gpu_state){.loss_scale.scale = 256};
-        for (int step = 1; step <= 4; step++) {
-            const bool spoilt = step == 2; /* left out, and not counted */
-            const float whole = gg[n - 1];
-            numbers.update = (uint64_t)(step - (step > 2));
-            ref->ops->set_numbers(ref, &numbers);
-            numbers.update = (uint64_t)step;
-            RUN(dl2_gpu_set_numbers(state, &numbers, NULL));
-            gg[n - 1] = spoilt ? -INFINITY : whole;
-            if (!spoilt)
-                ref->ops->adamw_step(ref, w, NULL, g, m, v, n, decays);
-            RUN(dl2_gpu_check_gradients(gg, n, state, NULL));
-            RUN(dl2_gpu_adamw(element, gw, lowers ? image : NULL, gg, gm, gv, n, decays, 2, state,
-                              NULL));
-            RUN(dl2_gpu_end_update(state, NULL));
-            gg[n - 1] = whole;
-            near("AdamW's weights", DL2_ELEMENT_F32, gw, w, n, 1);
-            near("AdamW's first moments", DL2_ELEMENT_F32, gm, m, n, 1);
-            near("AdamW's second moments", DL2_ELEMENT_F32, gv, v, n, 1);
-            if (lowers)
-                near("lowered weights", element, image, w, n, 1);
-        }
-        assert_int_equal(state->loss_scale.skipped, 1);
-        free_all();
+    const bool decays = variant & 1;
+    const size_t n = variant & 2 ? 777 : 4096, misfit = variant & 2 ? 5 : 0;
+    const bool lowers = !(variant & 2 && element == DL2_ELEMENT_F32);
+    struct dl2_step_numbers numbers = {
+        .rate = 0.01f, .momentum = 0.9f, .beta2 = 0.99f, .epsilon = 1e-4f, .weight_decay = 0.1f};
+    float *w = fresh(n), *g = fresh(n), *m = fresh(n), *v = fresh(n);
+    memset(m, 0, n * sizeof *m);
+    memset(v, 0, n * sizeof *v);
+    float *gw = copy_of(w, n, misfit), *gm = copy_of(m, n, misfit);
+    float *gv = copy_of(v, n, misfit), *gg = copy_of(g, n, misfit);
+    void *image = room(element, n, misfit);
+    for (size_t i = 0; i < n; i++)
+        gg[i] *= 256 * 2; /* a loss scale of 256, two ranks */
+    *state = (struct dl2_gpu_state){.loss_scale.scale = 256};
+    for (int step = 1; step <= 4; step++) {
+        const bool spoilt = step == 2; /* left out, and not counted */
+        const float whole = gg[n - 1];
+        numbers.update = (uint64_t)(step - (step > 2));
+        ref->ops->set_numbers(ref, &numbers);
+        numbers.update = (uint64_t)step;
+        RUN(dl2_gpu_set_numbers(state, &numbers, NULL));
+        gg[n - 1] = spoilt ? -INFINITY : whole;
+        if (!spoilt && optimiser->is_adamw)
+            ref->ops->adamw_step(ref, w, NULL, g, m, v, n, decays);
+        else if (!spoilt)
+            ref->ops->rmsprop_step(ref, w, NULL, g, m, v, n, decays);
+        RUN(dl2_gpu_check_gradients(gg, n, state, NULL));
+        RUN(optimiser->step(element, gw, lowers ? image : NULL, gg, gm, gv, n, decays, 2, state,
+                            NULL));
+        RUN(dl2_gpu_end_update(state, NULL));
+        gg[n - 1] = whole;
+        near("weights", DL2_ELEMENT_F32, gw, w, n, 1);
+        near("first moments", DL2_ELEMENT_F32, gm, m, n, 1);
+        near("second moments", DL2_ELEMENT_F32, gv, v, n, 1);
+        if (lowers)
+            near("lowered weights", element, image, w, n, 1);
     }
+    assert_int_equal(state->loss_scale.skipped, 1);
+    free_all();
 }
 
-static void rmsprop(enum dl2_element element)
+static void optimisers_of_two_moments(enum dl2_element element)
 {
-    for (int variant = 0; variant < 4; variant++) {
-        const bool decays = variant & 1;
-        const size_t n = variant & 2 ? 777 : 4096, misfit = variant & 2 ? 5 : 0;
-        const bool lowers = !(variant & 2 && element == DL2_ELEMENT_F32);
-        const struct dl2_step_numbers numbers = {.rate = 0.01f,
-                                                 .momentum = 0.9f,
-                                                 .beta2 = 0.99f,
-                                                 .epsilon = 1e-4f,
-                                                 .weight_decay = 0.1f};
-        float *w = fresh(n), *g = fresh(n), *m = fresh(n), *v = fresh(n);
-        memset(m, 0, n * sizeof *m);
-        memset(v, 0, n * sizeof *v);
-        float *gw = copy_of(w, n, misfit), *gm = copy_of(m, n, misfit);
-        float *gv = copy_of(v, n, misfit), *gg = copy_of(g, n, misfit);
-        void *image = room(element, n, misfit);
-        for (size_t i = 0; i < n; i++)
-            gg[i] *= 256 * 2; /* a loss scale of 256, two ranks */
-        *state = (struct dl2_gpu_state){.loss_scale.scale = 256};
-        ref->ops->set_numbers(ref, &numbers);
-        RUN(dl2_gpu_set_numbers(state, &numbers, NULL));
-        for (int step = 0; step < 3; step++) {
-            const bool spoilt = step == 1; /* left out */
-            const float whole = gg[n - 1];
-            gg[n - 1] = spoilt ? NAN : whole;
-            if (!spoilt)
-                ref->ops->rmsprop_step(ref, w, NULL, g, m, v, n, decays);
-            RUN(dl2_gpu_check_gradients(gg, n, state, NULL));
-            RUN(dl2_gpu_rmsprop(element, gw, lowers ? image : NULL, gg, gm, gv, n, decays, 2, state,
-                                NULL));
-            RUN(dl2_gpu_end_update(state, NULL));
-            gg[n - 1] = whole;
-            near("RMSprop's weights", DL2_ELEMENT_F32, gw, w, n, 1);
-            near("RMSprop's momenta", DL2_ELEMENT_F32, gm, m, n, 1);
-            near("RMSprop's means of squares", DL2_ELEMENT_F32, gv, v, n, 1);
-            if (lowers)
-                near("lowered weights", element, image, w, n, 1);
-        }
-        free_all();
+    for (size_t i = 0; i < sizeof two_moments / sizeof *two_moments; i++) {
+        print_message("%s\n", two_moments[i].name);
+        for (int variant = 0; variant < 4; variant++)
+            two_moments_step(&two_moments[i], element, variant);
     }
 }
 
@@ -1010,8 +983,7 @@ int main(void)
         {"elementwise", elementwise},
         {"dropout", dropout},
         {"optimiser", optimiser},
-        {"adamw", adamw},
-        {"rmsprop", rmsprop},
+        {"two_moments", optimisers_of_two_moments},
         {"clip", clip},
         {"loss_scale", loss_scale},
         {"average", average},

@@ -29,6 +29,18 @@ static struct dl2_device *opened(const struct dl2_device_class *ops, unsigned th
     return device;
 }
 
+/* The next device that is here, opened with two threads, or NULL. `at` starts at 0. */
+static struct dl2_device *next_device(size_t *at)
+{
+    const struct dl2_device_class *ops;
+    while ((ops = dl2_device_at((*at)++))) {
+        if (!ops->present || ops->present())
+            return opened(ops, 2);
+        print_message("not on %s, which isn't here\n", ops->name);
+    }
+    return NULL;
+}
+
 static struct dl2_network_config config_of(const char *arch, unsigned pixels, unsigned batch,
                                            unsigned classes)
 {
@@ -194,19 +206,14 @@ static void other_ways(FILE *file, struct dl2_device *device, const struct dl2_n
 
 static void compare_with_pytorch(const char *arch, unsigned pixels, double values_within)
 {
-    const struct dl2_device_class *ops;
+    struct dl2_device *device;
     const size_t bytes = (size_t)BATCH * pixels * pixels * 3;
     uint8_t *noise = dl2_calloc(bytes, 1);
     assert_non_null(noise);
     for (size_t i = 0; i < bytes; i++)
         noise[i] = (uint8_t)((fill(i, 99) + 1) * 127);
-    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
+    for (size_t at = 0; (device = next_device(&at)); dl2_device_close(device)) {
         struct dl2_error error = DL2_ERROR_INIT;
-        if (ops->present && !ops->present()) {
-            print_message("not on %s, which isn't here\n", ops->name);
-            continue;
-        }
-        struct dl2_device *device = opened(ops, 2);
         struct dl2_network *net = made(device, arch, pixels, BATCH, 3);
         fill_network(net);
         char path[4096];
@@ -218,7 +225,7 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
         const struct dl2_network_input input = {noise, labels, BATCH, NULL, 1};
         const struct dl2_update update = {0.01f, 0.9f, 0.01f, true};
         double want;
-        three_steps(file, ops->name, net, &input, &update, true, values_within);
+        three_steps(file, device->ops->name, net, &input, &update, true, values_within);
         struct dl2_loss_sums sums;
         expect_ok(dl2_network_evaluate(net, &input, &error), &error);
         expect_ok(dl2_network_take_sums(net, &sums, &error), &error);
@@ -228,7 +235,6 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
             other_ways(file, device, &input);
         fclose(file);
         dl2_network_destroy(net);
-        dl2_device_close(device);
     }
     free(noise);
 }
@@ -375,19 +381,11 @@ static void averages(struct dl2_device *device)
 
 static void averages_stand_in(void **state)
 {
-    const struct dl2_device_class *ops;
-    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
-        if (ops->present && !ops->present()) {
-            print_message("not on %s, which isn't here\n", ops->name);
-            continue;
-        }
-        struct dl2_device *device = opened(ops, 2);
+    struct dl2_device *device;
+    for (size_t at = 0; (device = next_device(&at)); dl2_device_close(device))
         averages(device);
-        dl2_device_close(device);
-    }
     /* Where layers read an image of the weights. */
     struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_device *device = NULL;
     const struct dl2_device_options options = {.precision = DL2_PRECISION_BF16};
     expect_ok(dl2_device_open("ref", &options, &device, &error), &error);
     averages(device);
@@ -397,14 +395,9 @@ static void averages_stand_in(void **state)
 /* The same batch twice at half the loss's scale gives the gradient of once. */
 static void micro_batches_add_up(void **state)
 {
-    const struct dl2_device_class *ops;
-    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
+    struct dl2_device *device;
+    for (size_t at = 0; (device = next_device(&at)); dl2_device_close(device)) {
         struct dl2_error error = DL2_ERROR_INIT;
-        if (ops->present && !ops->present()) {
-            print_message("not on %s, which isn't here\n", ops->name);
-            continue;
-        }
-        struct dl2_device *device = opened(ops, 2);
         struct dl2_network *net = made(device, "convnet", PIXELS, BATCH, 3);
         struct dl2_network_tensor t;
         const struct dl2_network_input input = {images, labels, BATCH, NULL, 1};
@@ -424,7 +417,6 @@ static void micro_batches_add_up(void **state)
         free(once);
         free(twice);
         dl2_network_destroy(net);
-        dl2_device_close(device);
     }
 }
 
@@ -828,16 +820,9 @@ static void sizes(struct dl2_device *device)
 
 static void one_network_of_two_sizes(void **state)
 {
-    const struct dl2_device_class *ops;
-    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
-        if (ops->present && !ops->present()) {
-            print_message("not on %s, which isn't here\n", ops->name);
-            continue;
-        }
-        struct dl2_device *device = opened(ops, 2);
+    struct dl2_device *device;
+    for (size_t at = 0; (device = next_device(&at)); dl2_device_close(device))
         sizes(device);
-        dl2_device_close(device);
-    }
 }
 
 /* Nothing else is tried, as plans can take minutes, and nothing stays behind. */

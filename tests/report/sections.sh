@@ -16,13 +16,16 @@ variant "$study" jpeg-10 jpeg 10 700000 26.125 0.78 3300
 variant "$study" jpeg-30 jpeg 30 1500000 28.5 0.85 3000
 variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
 variant "$study" webp-50 webp 50 1300000 31.9 0.925 500
-for seed in 1 2 3; do
-    training "$study" raw small "$seed" "0.70$seed"
-    training "$study" jpeg-10 small "$seed" "0.60$seed"
-    training "$study" jpeg-30 small "$seed" "0.68$seed"
-    training "$study" jpeg-50 small "$seed" "0.70$((seed % 3))"
-    training "$study" webp-50 small "$seed" "0.70$seed"
-done
+trainings() { # from three seeds
+    for seed in 1 2 3; do
+        training "$study" raw small "$seed" "0.70$seed"
+        training "$study" jpeg-10 small "$seed" "0.60$seed"
+        training "$study" jpeg-30 small "$seed" "0.68$seed"
+        training "$study" jpeg-50 small "$seed" "0.70$((seed % 3))"
+        training "$study" webp-50 small "$seed" "0.70$seed"
+    done
+}
+trainings
 
 # ---- The first screen: a sentence, and what is uncertain
 expect 0 dl2-report "$study" -o "$page"
@@ -40,13 +43,7 @@ for seed in 2 3; do rm -r "$study/train/webp-50/small/seed-$seed" "$study/train/
 expect 0 dl2-report "$study" -o "$page"
 says "$page" "(1 seed). One training each gives no interval."
 silent "$page" "Kendall"
-for seed in 1 2 3; do
-    training "$study" raw small "$seed" "0.70$seed"
-    training "$study" jpeg-10 small "$seed" "0.60$seed"
-    training "$study" jpeg-30 small "$seed" "0.68$seed"
-    training "$study" jpeg-50 small "$seed" "0.70$((seed % 3))"
-    training "$study" webp-50 small "$seed" "0.70$seed"
-done
+trainings
 
 # ---- Metrics against accuracy: PSNR orders all but the pair jpeg-50, webp-50, which is nearly equal
 expect 0 dl2-report "$study" -o "$page"
@@ -83,6 +80,21 @@ for kind in '' '[]' '{"schema": "other/1"}' '{"schema": "dl2-evaluation/1", "val
     says "$page" "41.0"
 done
 rm -r "$study/train/raw/small/seed-1/evaluation"
+
+# ---- The forecast: networks of the original on a variant, as they are and tuned; and training on it
+silent "$page" "Before training on a variant"
+for seed in 1 2 3; do
+    evaluation "$study" raw small $seed raw:0.71 jpeg-10:0.41 webp-50:0.70
+    training "$study/forecast/tuned" raw small $seed 0.72$seed
+    training "$study/forecast/tuned" jpeg-10 small $seed 0.65$seed
+done
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "Before training on a variant" \
+    "<th scope='row'>jpeg-10</th><td>3.5</td><td>30.0</td><td>7.0<small> ± 0.0</small></td><td>10.0<small> ± 0.2</small></td></tr>"
+silent "$page" "<th scope='row'>webp-50</th><td>6.5</td><td>1.0</td>"
+says "$work/page/plots/forecast-small.dat" "7 10 " "jpeg-10"
+expect 0 dl2-report --forecast "$study"
+is "$(cat "$work/out")" "small jpeg-10 7.00 0.00" "the forecast for study/decide.sh"
 
 # ---- Crops: in the page, with what they are
 crops "$study" 100 jpeg-10 webp-50 stranger
