@@ -18,8 +18,7 @@ char *dl2_quote(const char *text, char *out, size_t size);
 /* The same in a buffer that lives as long as the enclosing block: for printf() and its like. */
 #define DL2_SHOWN(text) dl2_quote(text, (char[2048]){""}, 2048)
 
-/* Bytes of the UTF-8 sequence (RFC 3629) at the start of a string that isn't empty; 0: it has none.
- */
+/* Bytes of the UTF-8 sequence (RFC 3629) that a string, not an empty one, begins with; 0: none. */
 size_t dl2_utf8_length(const char *text);
 
 /* qsort()'s order of strings, by byte value. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The module dl2._core: its types, its exception, and the translation of errors, names and numbers.
- */
+/* The module dl2._core: its types and exception, how errors, names and numbers are translated. */
 #include "python/py_dl2.h"
 
 #include "config.h"

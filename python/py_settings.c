@@ -75,8 +75,7 @@ enum { SETTINGS = sizeof settings / sizeof *settings, POSITIONS = 3 };
 
 /* ---- from Python ---- */
 
-/* A setting's argument, borrowed; NULL where there is none. With an exception where there are two.
- */
+/* A setting's argument, borrowed; NULL: not given, or, with an exception, given twice. */
 static PyObject *argument(PyObject *args, PyObject *kwargs, int number)
 {
     PyObject *named = kwargs ? PyDict_GetItemString(kwargs, settings[number].name) : NULL;

@@ -137,8 +137,7 @@ static int is_wanted(struct dl2_study *study, const struct dl2_study_selection *
                    : leave_out(study, error, "%s: not among the variants of this study", name);
 }
 
-/* *out is NULL where the file is broken, which is noted, or isn't there, which is noted if `must`.
- */
+/* *out is NULL for a broken file, which is noted, or a missing one, which is noted if `must`. */
 static int load_results(struct dl2_study *study, const char *path, const char *schema, bool must,
                         json_t **out, struct dl2_error *error)
 {

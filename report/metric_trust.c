@@ -52,8 +52,7 @@ double dl2_metric_aggregate(const struct dl2_study_variant *variant, const char 
 
 /* ---- Repetitions of the study */
 
-/* Share of the seeds in which each image is right, NAN where it is not known. `known` is scratch.
- */
+/* Share of the seeds in which each image is right, NAN if it is not known. `known` is scratch. */
 static void average_seeds(const struct dl2_study *study, const char *arch, size_t variant,
                           size_t images, double *shares, uint32_t *known)
 {

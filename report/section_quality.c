@@ -13,8 +13,7 @@ static bool is_shown(const struct dl2_study_variant *variant, const struct dl2_c
     return variant->quality > 0 && isfinite(result->top1.mean);
 }
 
-/* The end of the codec that begins at variant `first`; *shown is how many have a place in a plot.
- */
+/* The end of the codec that begins at variant `first`; *shown: how many have a place in a plot. */
 static size_t end_of_codec(const struct dl2_study *study, const struct dl2_analysis *analysis,
                            size_t first, size_t *shown)
 {

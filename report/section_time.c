@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What accuracy a time buys: trainings that ended when a time had passed, and how they got there.
- */
+/* What accuracy a time buys: trainings that ended when a time had passed, and their curves. */
 #include "report/parts.h"
 #include "report/sections.h"
 

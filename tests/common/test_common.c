@@ -302,8 +302,7 @@ static void statistics_match_numpy(void **state)
     assert_int_equal(summary.count, 0);
 }
 
-/* 1 and 2 degrees of freedom have closed forms: 1/2 - atan(t)/pi, and 1/2 - t / (2 sqrt(2 + t^2)).
- */
+/* 1 and 2 degrees of freedom: 1/2 - atan(t)/pi, and 1/2 - t / (2 sqrt(2 + t^2)). */
 static void student_matches_closed_forms(void **state)
 {
     (void)state;

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Networks here and in torchvision: the same tensors, logits and losses.
 
-    compare_torchvision.py SHOW_NETWORK FOLDER tensors ARCH...     names and shapes
-    compare_torchvision.py SHOW_NETWORK FOLDER from ARCH PIXELS    torchvision's weights, our logits
-    compare_torchvision.py SHOW_NETWORK FOLDER to ARCH PIXELS      ours, trained; torchvision's logits
-    compare_torchvision.py SHOW_NETWORK FOLDER losses ARCH PIXELS OPTIMIZER    ten steps
-    compare_torchvision.py SHOW_NETWORK FOLDER strict ARCH FILE    does it load?
+    compare_torchvision.py SHOW_NETWORK FOLDER COMPARISON...
+
+Weights go through FOLDER. A comparison is one argument of several words:
+
+    tensors ARCH...                 names and shapes
+    from ARCH PIXELS                torchvision's weights, our logits
+    to ARCH PIXELS                  ours, trained; torchvision's logits
+    losses ARCH PIXELS OPTIMIZER    ten steps
+    strict ARCH FILE                does it load?
 """
 
 import subprocess
@@ -20,8 +24,7 @@ import safetensors_file
 CLASSES = 7
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
           "I64": torch.int64}
-show, folder, what = sys.argv[1:4]
-BATCH = 16 if what == "losses" else 3
+show, folder = sys.argv[1:3]
 torch.set_num_threads(1)
 
 
@@ -55,9 +58,9 @@ def run(*arguments):
     return lines
 
 
-def images(pixels):
-    i = numpy.arange(BATCH * pixels * pixels * 3, dtype=numpy.int64)
-    x = ((i * 7919 + i // 977 * 104729) % 251).reshape(BATCH, pixels, pixels, 3)
+def images(batch, pixels):
+    i = numpy.arange(batch * pixels * pixels * 3, dtype=numpy.int64)
+    x = ((i * 7919 + i // 977 * 104729) % 251).reshape(batch, pixels, pixels, 3)
     x = (x - numpy.array([122.5, 116.5, 104])) / numpy.array([59.5, 58.5, 58])
     return torch.from_numpy(x.astype("float32")).permute(0, 3, 1, 2).contiguous()
 
@@ -89,32 +92,35 @@ def logits(net, x):
         return net(x).numpy().ravel()
 
 
-if what == "tensors":
-    for arch in sys.argv[4:]:
+def compare_tensors(*archs):
+    for arch in archs:
         want = {name: list(tensor.shape) for name, tensor in model(arch).state_dict().items()
                 if not name.endswith("num_batches_tracked")}
         lines = run("tensors", arch, CLASSES)
         got = {name: [int(n) for n in shape[0].split()] for name, shape in lines.items()}
         if list(got.items()) != list(want.items()):
             sys.exit(f"{arch}: {set(got) ^ set(want)} {[n for n in got if got[n] != want.get(n)]}")
-elif what == "from":
-    arch, pixels = sys.argv[4], int(sys.argv[5])
-    net, x, path = model(arch, pixels), images(pixels), f"{folder}/{arch}.safetensors"
+
+
+def compare_from(arch, pixels):
+    net, x, path = model(arch, int(pixels)), images(3, int(pixels)), f"{folder}/{arch}.safetensors"
     with torch.no_grad():
         for _ in range(3 if list(net.buffers()) else 0):  # running statistics that aren't those of no data
             net(x)
     want = logits(net, x)
     save(path, net.state_dict())
-    close(run("logits", arch, CLASSES, pixels, BATCH, path)["logit"], want, f"{arch} here", 1e-4)
-elif what == "to":
-    arch, pixels = sys.argv[4], int(sys.argv[5])
-    net, path = model(arch, pixels), f"{folder}/{arch}.safetensors"
-    got = run("sgd", arch, CLASSES, pixels, BATCH, "-", path)
+    close(run("logits", arch, CLASSES, pixels, 3, path)["logit"], want, f"{arch} here", 1e-4)
+
+
+def compare_to(arch, pixels):
+    net, path = model(arch, int(pixels)), f"{folder}/{arch}.safetensors"
+    got = run("sgd", arch, CLASSES, pixels, 3, "-", path)
     net.load_state_dict(load(path), strict=True)
-    close(got["logit"], logits(net, images(pixels)), f"{arch} in torchvision", 1e-4)
-elif what == "losses":
-    arch, pixels, optimizer = sys.argv[4], int(sys.argv[5]), sys.argv[6]
-    net, x, path = model(arch, pixels), images(pixels), f"{folder}/{arch}.safetensors"
+    close(got["logit"], logits(net, images(3, int(pixels))), f"{arch} in torchvision", 1e-4)
+
+
+def compare_losses(arch, pixels, optimizer):
+    net, x, path = model(arch, int(pixels)), images(16, int(pixels)), f"{folder}/{arch}.safetensors"
     save(path, net.state_dict())
     # ReLUs whose input is zero but for rounding open or not: at rates of 1e-3, ten steps make of that differences
     # of 1e-2, between PyTorch's own float32 and float64 too. At this one the loss falls by a fifth.
@@ -125,22 +131,27 @@ elif what == "losses":
                     "adamw": lambda: torch.optim.AdamW(groups, lr=3e-5, betas=(0.9, 0.99))}
     steps = optimizer_of[optimizer]()
     loss_of = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
-    labels, want = torch.arange(BATCH) * 5 % CLASSES, []
+    labels, want = torch.arange(16) * 5 % CLASSES, []
     for _ in range(10):
         steps.zero_grad()
         loss = loss_of(net(x), labels)
         loss.backward()
         steps.step()
         want.append(loss.item())
-    got = run(optimizer, arch, CLASSES, pixels, BATCH, path, f"{folder}/trained.safetensors")["loss"]
+    got = run(optimizer, arch, CLASSES, pixels, 16, path, f"{folder}/trained.safetensors")["loss"]
     print("losses", *(f"{loss:.4f}" for loss in want))
     worst = max(abs(float(g) - w) for g, w in zip(got, want))
     print(f"{arch}, ten steps of {optimizer}: losses within {worst:.1e}")
     if len(got) != 10 or not worst <= 1e-3 or not want[9] < want[0]:
         sys.exit(f"{arch}: losses {got} instead of {want}")
-elif what == "strict":
-    arch, path = sys.argv[4:6]
+
+
+def compare_strict(arch, path):
     state = {k: v for k, v in load(path).items() if not k.startswith("momentum.")}
-    torch.manual_seed(1)
     net = getattr(torchvision.models, arch)(num_classes=len(state["fc.bias"]))
     net.load_state_dict(state, strict=True)
+
+
+for comparison in sys.argv[3:]:
+    what, *arguments = comparison.split()
+    globals()[f"compare_{what}"](*arguments)

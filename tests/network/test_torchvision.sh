@@ -4,30 +4,19 @@
 . "$srcdir/tests/train/train_lib.sh"
 need_python torchvision python3-torchvision
 compare() { "$PYTHON3" -B "$srcdir/tests/network/compare_torchvision.py" "$builddir/tests/network/show_network" "$work" "$@" || exit 1; }
-compare tensors alexnet vgg16 vgg16_bn resnet18 resnet34 resnet50 resnet101 resnet152 mobilenet_v2 vit_tiny vit_b_16
-for arch in resnet18 resnet50 mobilenet_v2 vit_tiny; do
-    compare from $arch 64
-    compare to $arch 64
-done
 case "$CC" in
-*-fsanitize=*) echo "alexnet and vgg16 are too large to be quick with sanitizers" ;;
-*)
-    compare from alexnet 64
-    compare to alexnet 64
-    compare from vgg16 32
-    compare from vit_b_16 48
-    ;;
+*-fsanitize*) set -- ;; # alexnet, vgg16 and vit_b_16 take too long
+*) set -- 'from alexnet 64' 'to alexnet 64' 'from vgg16 32' 'from vit_b_16 48' ;;
 esac
-rm -f alexnet.safetensors vgg16.safetensors vit_b_16.safetensors
-compare losses resnet18 64 sgd
-compare losses resnet18 64 adamw
-compare losses vit_tiny 24 sgd
-compare losses vit_tiny 24 adamw
+for arch in resnet18 resnet50 mobilenet_v2 vit_tiny; do
+    set -- "$@" "from $arch 64" "to $arch 64"
+done
+compare 'tensors alexnet vgg16 vgg16_bn resnet18 resnet34 resnet50 resnet101 resnet152 mobilenet_v2 vit_tiny vit_b_16' \
+    "$@" 'losses resnet18 64 sgd' 'losses resnet18 64 adamw' 'losses vit_tiny 24 sgd' 'losses vit_tiny 24 adamw'
 
 # From torchvision into a run with other classes, and back.
 make_images data 3 11 4 12
 expect 0 run -d data -a resnet18 --image-size 32 -e 0.5 --skip-validation --pretrained resnet18.safetensors \
     --export out.safetensors --out one
 grep -q "the last layer, fc, begins anew: it was for 7 classes, not 3" "$work/err" || fail "no word of the classes: $(cat err)"
-compare strict resnet18 out.safetensors
-compare strict resnet18 one/$CK
+compare 'strict resnet18 out.safetensors' "strict resnet18 one/$CK"
