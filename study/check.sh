@@ -14,8 +14,11 @@ value() { eval "printf %s \"\$$1\""; }
 for name in CODECS QUALITIES ARCHS SEEDS ${WORKERS+WORKERS STORAGES CACHES}; do
     set -- $(value $name)
     [ $# -gt 0 ] || wrong "$name is empty"
-    twice=$(printf '%s\n' "$@" | sort | uniq -d | head -n 1)
-    [ -z "$twice" ] || wrong "$name names $twice twice"
+    while [ $# -gt 1 ]; do
+        word=$1
+        shift
+        case " $* " in *" $word "*) wrong "$name names $word twice" ;; esac
+    done
 done
 for name in EPOCHS IMAGE_SIZE BATCH DEVICE JOBS TRAINERS TOLERANCE ROUNDS MEASURE; do
     set -- $(value $name)

@@ -165,6 +165,7 @@ endif
 # ---- How fast is each variant, from what storage?
 
 WORKERS ?= $(shell n=1; while [ $$n -lt $(JOBS) ] 2>&-; do echo $$n; n=$$((2 * n)); done; echo $(JOBS))
+WORKERS := $(WORKERS)
 STORAGES ?= memory disk
 CACHES ?= 0 25 50 75 100
 goal_settings += $(if $(filter study-loading,$(goals)),WORKERS STORAGES CACHES)

@@ -67,7 +67,6 @@ IMAGE_SIZE ?= $(or $(image_size_$(DATASET)),64)
 BATCH ?= $(or $(batch_$(DATASET)),64)
 DEVICE ?= auto
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
-JOBS := $(JOBS)
 TRAINERS ?= $(if $(filter auto ref cpu,$(DEVICE)),$(shell \
     seeds=$(words $(SEEDS)); [ $$seeds -lt $(JOBS) ] 2>&- && echo $$seeds || echo $(JOBS)),1)
 TOLERANCE ?= $(or $(tolerance_$(DATASET)),1)
@@ -90,6 +89,10 @@ measure_demo := 0.5
 archs_fashion-mnist := convnet
 epochs_fashion-mnist := 5
 image_size_fashion-mnist := 28
+
+# What a shell found out, it need not find out again.
+JOBS := $(JOBS)
+TRAINERS := $(TRAINERS)
 
 # Make splits its list of makefiles at blanks: this file is the longest end of the list that is one.
 quote = '$(subst ','\'',$1)'
@@ -194,10 +197,11 @@ report_file := $(out)/report/report.html
 on_their_data = $(eval $(filter $1/train/raw/%,$2): $(made)/dataset)$(foreach v,$(variants),$(eval \
     $(filter $1/train/$v/%,$2): $(out)/variants/$v/dl2-variant.json))
 # Those that were cut short say so in their files.
-cut_short = $(filter $(shell grep -sL '"$1": *true' /dev/null $(wildcard $2)),$2)
+cut_short = $(if $(wildcard $2),$(filter $(shell grep -sL '"$1": *true' $(wildcard $2)),$2))
 
 # $(call take_turns,FILES): trainers take these trainings in turn.
-take_turns = $(eval turns :=)$(foreach f,$1,$(eval turns := $(or $(turns),$(shell seq $(TRAINERS))))$(eval \
+trainers := $(shell seq $(TRAINERS) 2>&-)
+take_turns = $(eval turns :=)$(foreach f,$1,$(eval turns := $(or $(turns),$(trainers)))$(eval \
     $f: trainer := $(firstword $(turns)))$(eval turns := $(wordlist 2,$(words $(turns)),$(turns))))
 
 # What goals.mk adds to.
@@ -232,7 +236,7 @@ endif
 # ---- How recipes run
 
 Q := $(if $(V),,@)
-threads = $(shell t=$$(($(JOBS) / $(at_once))); [ $$t -ge 1 ] && echo $$t || echo 1)
+threads = $$(($(JOBS) / $(at_once) + ($(JOBS) < $(at_once))))
 # Without -j this file chooses how much goes on at once.
 ifeq ($(filter -j% --jobserver%,$(shell printf %s "$$MAKEFLAGS")),)
 MAKEFLAGS += -j$(TRAINERS)

@@ -321,7 +321,7 @@ static int train_in_world(void)
  * GCC's OpenMP lets threads that wait for others spin for milliseconds before they sleep. The
  * loader's workers need those processors: with spins of a tenth, training alone is as fast, and
  * training with the loader 10 to 27% faster (docs/performance.md). The runtime reads its
- * environment before main() begins, hence once more from the start.
+ * environment before main() begins, hence once more from the start; not where nothing is trained.
  */
 static void spin_shortly(char **argv)
 {
@@ -333,7 +333,6 @@ static void spin_shortly(char **argv)
 
 int main(int argc, char **argv)
 {
-    spin_shortly(argv);
     *config = dl2_train_defaults();
     config->started = dl2_clock_wall();
     struct dl2_common_options common = {0};
@@ -356,9 +355,10 @@ int main(int argc, char **argv)
         const unsigned ranks = config->given.gpus ? config->given.gpus : config->given.ranks;
         status = dl2_train_options_check_rates(&trial, &program, ranks ? ranks : 1);
     }
-    if (status == 0 && !lists_only)
+    if (status == 0 && !lists_only) {
+        spin_shortly(argv);
         status = train_in_world();
-    else if (status == 0 && settings.list == LIST_ARCHS)
+    } else if (status == 0 && settings.list == LIST_ARCHS)
         dl2_arch_list(stdout);
     else if (status == 0)
         list_devices();
