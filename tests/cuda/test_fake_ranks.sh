@@ -7,7 +7,9 @@ fake=$builddir/tests/cuda/fake_dl2_train
 "$fake" --version | grep -q NCCL || skip "built without NCCL"
 . "$srcdir/tests/train/train_lib.sh"
 TMPDIR=$work; export TMPDIR
-make_images data 3 25 7 8
+images=25
+sanitized && images=13
+make_images data 3 $images 7 8
 small="$smallest -e 2 --seed 3 -d data"
 train() { timeout 600 "$fake" $small "$@"; }
 DL2_FAKE_CARDS=3; export DL2_FAKE_CARDS

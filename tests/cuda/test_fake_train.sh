@@ -5,7 +5,9 @@
 fake=$builddir/tests/cuda/fake_dl2_train
 [ -x "$fake" ] || skip "no CUDA toolkit, C++ or cmocka"
 . "$srcdir/tests/train/train_lib.sh"
-make_images data 3 20 6 8
+images=20
+sanitized && images=13
+make_images data 3 $images 6 8
 small="$smallest -e 2 -b 7 --seed 3"
 train() { "$fake" $small -d data "$@"; }
 
