@@ -33,6 +33,7 @@ libreport_la_SOURCES = \
 	report/section_metrics.c \
 	report/section_quality.c \
 	report/section_regimens.c \
+	report/section_survey.c \
 	report/section_throughput.c \
 	report/section_time.c \
 	report/section_timelines.c \

@@ -30,6 +30,7 @@
     X(regimens)                                                                                    \
     X(loading)                                                                                     \
     X(timelines)                                                                                   \
+    X(survey)                                                                                      \
     X(failures)                                                                                    \
     X(making)
 

@@ -495,7 +495,7 @@ endef
 # Evaluations are shown as they are; only `matrix` makes them.
 evaluated := $(wildcard $(matrix_files))
 $(report_file): $(variant_files) $(quality_files) $(crops_file) $(load_files) $(throughput_file) $(run_files) \
-    $(made)/report \
+    $(made)/report $(wildcard $(out)/survey.json) \
     $(if $(evaluated),$(if $(shell find $(evaluated) -newer $(report_file) -print -quit 2>/dev/null),FORCE))
 	$(report_it)
 said_where := echo 'The report: $(abspath $(report_file))'

@@ -23,10 +23,11 @@ static const char *const folders[] = {"variants/jpeg-50",
                                       "load",
                                       "train/jpeg-50/convnet/seed-1",
                                       "train/jpeg-25/convnet/seed-1/evaluation",
-                                      "crops"};
-static const char *const names[] = {"dl2-variant.json",       "jpeg-50.json",
-                                    "jpeg-50.json",           "experiment_report.json",
-                                    "evaluation_report.json", "crops.json"};
+                                      "crops",
+                                      "."};
+static const char *const names[] = {
+    "dl2-variant.json",       "jpeg-50.json", "jpeg-50.json", "experiment_report.json",
+    "evaluation_report.json", "crops.json",   "survey.json"};
 enum { KINDS = sizeof names / sizeof *names };
 
 static const struct {

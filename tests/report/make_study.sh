@@ -86,6 +86,17 @@ evaluation() {
     } >"$evaluated/evaluation_report.json"
 }
 
+# survey FOLDER: of 9 images
+survey() {
+    cat >"$1/survey.json" <<JSON
+{"schema": "dl2-survey/1", "images": 9, "classes": 2, "splits": {"train": 6, "val": 3},
+ "formats": {"jpeg": {"images": 8, "bytes": 800, "pixels": 1600}, "png": {"images": 1, "bytes": 9, "pixels": 9}},
+ "quality": {"min": 80.0, "p95": 89.5, "max": 90.0, "histogram": [3, 0, 0, 0, 5]},
+ "width": {"min": 32.0, "max": 32.0, "histogram": [9]},
+ "duplicates": {"groups": 2, "images": 4, "across_splits": 1}, "bad": [{"path": "x", "reason": "y"}]}
+JSON
+}
+
 # png FILE BYTES: starts like a PNG file; the report looks at no more.
 png() {
     { printf '\211PNG\r\n\032\n'; head -c "$2" /dev/urandom; } >"$1"

@@ -96,6 +96,21 @@ says "$work/page/plots/forecast-small.dat" "7 10 " "jpeg-10"
 expect 0 dl2-report --forecast "$study"
 is "$(cat "$work/out")" "small jpeg-10 7.00 0.00" "the forecast for study/decide.sh"
 
+# ---- What the survey found
+silent "$page" "<h2>The dataset"
+survey "$study"
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "<h2>The dataset" "9 images of 2 classes: 6 in train, 3 in val. By format: 8 jpeg, 1 png." \
+    "95% of the JPEG files are of quality 90 or below;" "1 group of near duplicates spans several splits" \
+    "1 file can&#39;t be read."
+says "$work/page/plots/survey-quality.dat" "81 3 2" "89 5 2"
+says "$work/page/plots/survey-width.dat" "32 9 1"
+[ ! -e "$work/page/plots/survey-height.dat" ] || fail "a plot of nothing"
+echo '{"schema": "other/1"}' >"$study/survey.json"
+expect 0 dl2-report "$study" -o "$page"
+says "$page" "The survey in $study/survey.json can&#39;t be shown"
+rm "$study/survey.json"
+
 # ---- Crops: in the page, with what they are
 crops "$study" 100 jpeg-10 webp-50 stranger
 expect 0 dl2-report "$study" -o "$page"

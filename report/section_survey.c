@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is in the dataset, if `make survey` has looked. */
+#include "common/file.h"
+#include "common/json.h"
+#include "report/parts.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MOST_BINS = 1000, HISTOGRAM_HEIGHT = 240 };
+
+static const struct histogram {
+    const char *figures, *title, *axis;
+} histograms[] = {
+    {"quality", "Quality of the JPEG files", "quality by their quantisation tables"},
+    {"bits_per_pixel", "Compression of the files", "bits per pixel"},
+    {"width", "Widths of the images", "pixels"},
+    {"height", "Heights of the images", "pixels"},
+};
+
+static void plot_histogram(struct dl2_part_figures *figures, const json_t *survey,
+                           const struct histogram *histogram)
+{
+    const json_t *summary = json_object_get(survey, histogram->figures);
+    const json_t *bins = json_object_get(summary, "histogram");
+    const double min = dl2_json_get_real(summary, "min", NAN);
+    const double max = dl2_json_get_real(summary, "max", NAN);
+    const size_t count = json_array_size(bins);
+    if (!isfinite(min) || !(max >= min) || !isfinite(max) || count == 0 || count > MOST_BINS)
+        return;
+    const double width = max > min ? (max - min) / (double)count : 1;
+    char name[64];
+    struct dl2_plot plot;
+    snprintf(name, sizeof name, "survey-%s", histogram->figures);
+    dl2_plot_begin(&plot, name, histogram->title, "middle-of-the-bin images width",
+                   HISTOGRAM_HEIGHT, figures->html->error);
+    dl2_plot_axes(&plot, histogram->axis, "images");
+    dl2_plot_block(&plot, histogram->figures);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *images = json_array_get(bins, i);
+        dl2_plot_number(&plot, min + ((double)i + (max > min ? 0.5 : 0)) * width);
+        dl2_plot_number(&plot, json_is_number(images) ? json_number_value(images) : NAN);
+        dl2_plot_data(&plot, "%.8g\n", width);
+    }
+    dl2_plot_script(&plot, "set yrange [0:]\nset style fill solid 1\n");
+    dl2_plot_curve(&plot, "using 1:2:3 with boxes linecolor rgb '#2f6fde' notitle");
+    dl2_part_figure(figures, &plot, NULL);
+}
+
+/* "1449 in train, 372 in val" and "1820 jpeg, 1 png": what an object counts. */
+static void write_counts(struct dl2_html *html, const json_t *counts, const char *joint)
+{
+    const char *name, *comma = "";
+    json_t *value;
+    json_object_foreach((json_t *)counts, name, value)
+    {
+        dl2_html_format(html, "%s%lld %s%s", comma,
+                        json_is_object(value) ? dl2_json_get_integer(value, "images", 0)
+                                              : (long long)json_integer_value(value),
+                        joint, name);
+        comma = ", ";
+    }
+}
+
+static void write_text(struct dl2_html *html, const json_t *survey)
+{
+    const json_t *splits = json_object_get(survey, "splits");
+    const json_t *duplicates = json_object_get(survey, "duplicates");
+    const long long classes = dl2_json_get_integer(survey, "classes", 0);
+    const long long across = dl2_json_get_integer(duplicates, "across_splits", 0);
+    const size_t bad = json_array_size(json_object_get(survey, "bad"));
+    const double quality = dl2_json_get_real(json_object_get(survey, "quality"), "p95", NAN);
+    dl2_html_markup(html, "<h2>The dataset</h2>\n<p>");
+    dl2_html_format(html, "%lld images", dl2_json_get_integer(survey, "images", 0));
+    if (classes > 0)
+        dl2_html_format(html, " of %lld classes", classes);
+    if (json_object_size(splits)) {
+        dl2_html_text(html, ": ");
+        write_counts(html, splits, "in ");
+    }
+    dl2_html_text(html, ". By format: ");
+    write_counts(html, json_object_get(survey, "formats"), "");
+    dl2_html_text(html, ".");
+    if (quality > 0)
+        dl2_html_format(html,
+                        " 95%% of the JPEG files are of quality %.0f or below; recompressing them "
+                        "at that quality or a higher one saves little.",
+                        ceil(quality));
+    if (across > 0)
+        dl2_html_format(html,
+                        " %lld group%s of near duplicates span%s several splits, so that "
+                        "validation has images that were trained on.",
+                        across, across == 1 ? "" : "s", across == 1 ? "s" : "");
+    if (bad > 0)
+        dl2_html_format(html, " %zu file%s can't be read.", bad, bad == 1 ? "" : "s");
+    dl2_html_markup(html, "</p>\n");
+}
+
+void dl2_section_survey(const struct dl2_page *page, struct dl2_html *html)
+{
+    char path[4608];
+    json_t *survey = NULL;
+    struct dl2_error why = DL2_ERROR_INIT;
+    snprintf(path, sizeof path, "%s/survey.json", page->folder);
+    if (!dl2_is_file(path))
+        return;
+    const int status = dl2_json_load(path, "dl2-survey/1", &survey, &why);
+    if (status == DL2_ERR_MEMORY && html->status == DL2_OK) {
+        html->status = dl2_error_set(html->error, status, "%s", why.message);
+    } else if (status < 0) {
+        dl2_html_element(html, "p class='warning'", "The survey in %s can't be shown: %s", path,
+                         why.message);
+    } else {
+        write_text(html, survey);
+        struct dl2_part_figures figures = {.page = page, .html = html};
+        for (size_t i = 0; i < sizeof histograms / sizeof *histograms; i++)
+            plot_histogram(&figures, survey, &histograms[i]);
+        dl2_part_figures_end(&figures);
+    }
+    json_decref(survey);
+}
