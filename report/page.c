@@ -24,7 +24,7 @@ static const char style[] =
     "h3{font-size:1rem;font-weight:600;margin:1.75rem 0 .5rem}"
     "p{margin:.5rem 0;max-width:46rem}.lead{color:var(--soft);font-size:1.05rem}"
     ".note{color:var(--soft);font-size:.9rem}"
-    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),1fr));gap:1."
+    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(28rem,100%),1fr));gap:1."
     "25rem;"
     "margin:1.75rem 0 1rem}"
     ".card{background:var(--card);border:1px solid var(--line);border-radius:14px;"
