@@ -63,7 +63,9 @@ json_t *dl2_json_real(double value)
 
 json_t *dl2_json_text(const char *text)
 {
-    json_t *json = json_string(text);
+    char *hidden = strstr(text, "://") ? dl2_hide_passwords(text) : NULL;
+    json_t *json = json_string(hidden ? hidden : text);
+    free(hidden);
     if (json)
         return json;
     size_t size = strlen(text);

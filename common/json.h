@@ -22,7 +22,10 @@ int dl2_json_save_new(const char *path, json_t *json, struct dl2_error *error);
 /* A real, or null where it is not finite (JSON has no infinity). New reference. */
 json_t *dl2_json_real(double value);
 
-/* A string; bytes that are not UTF-8 (file names may hold any) become U+FFFD. New reference. */
+/*
+ * A string; bytes that are not UTF-8 (file names may hold any) become U+FFFD, and passwords in
+ * addresses of databases "***". New reference.
+ */
 json_t *dl2_json_text(const char *text);
 
 /* Fields with a default where they are missing or of another type. Strings are borrowed. */

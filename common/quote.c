@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t dl2_utf8_length(const char *bytes)
@@ -48,9 +49,60 @@ static void escape(unsigned char byte, char out[8])
     }
 }
 
+/* ---- Passwords in the address of a database: postgresql://USER:PASSWORD@HOST/...?password=... */
+
+/* The end of the password that begins at `text`, which is within an address; NULL: none does. */
+static const char *end_of_password(const char *start, const char *text)
+{
+    static const char word[] = "password=";
+    const char *before = text;
+    if (text > start && text[-1] == ':') { /* the user stands between "//" and ":" */
+        while (before > start && before[-1] != '/')
+            before--;
+        const char *end = text + strcspn(text, "@/");
+        const bool first = memchr(before, ':', (size_t)(text - before)) == text - 1;
+        return *end == '@' && first && before - start >= 2 && before[-2] == '/' ? end : NULL;
+    }
+    if ((size_t)(text - start) < sizeof word ||
+        strncmp(text - sizeof word + 1, word, sizeof word - 1) != 0)
+        return NULL;
+    return text + strcspn(text, "& \t\n'\"");
+}
+
+static const char *address_in(const char *text)
+{
+    const char *one = strstr(text, "postgresql://"), *two = strstr(text, "postgres://");
+    return one && (!two || one < two) ? one : two;
+}
+
+char *dl2_hide_passwords(const char *text)
+{
+    const char *start = address_in(text);
+    const size_t size = strlen(text) + 1;
+    char *out = malloc(2 * size + 4); /* "***" may be longer than a password */
+    size_t used = 0;
+    if (!out)
+        return NULL;
+    while (*text) {
+        const char *end = start && text > start ? end_of_password(start, text) : NULL;
+        if (end && end > text) {
+            memcpy(out + used, "***", 3);
+            used += 3;
+            text = end;
+        } else {
+            out[used++] = *text++;
+        }
+    }
+    out[used] = '\0';
+    return out;
+}
+
 char *dl2_quote(const char *text, char *out, size_t size)
 {
     size_t used = 0;
+    char *hidden = address_in(text) ? dl2_hide_passwords(text) : NULL;
+    if (hidden)
+        text = hidden;
     while (*text) {
         char escaped[8];
         const size_t shown = shown_length(text);
@@ -65,6 +117,7 @@ char *dl2_quote(const char *text, char *out, size_t size)
     }
     if (size)
         out[used] = '\0';
+    free(hidden);
     return out;
 }
 

@@ -11,12 +11,19 @@
 /*
  * Copies `text` into `out`, of `size` bytes, with every control character (also DEL and those of
  * U+0080 to U+009F) and every byte that is not part of UTF-8 written as \n, \r, \t or \x1b. What
- * doesn't fit is cut off between characters. Quoting twice changes nothing more. Returns `out`.
+ * doesn't fit is cut off between characters. Quoting twice changes nothing more. Passwords in
+ * addresses of databases become "***". Returns `out`.
  */
 char *dl2_quote(const char *text, char *out, size_t size);
 
 /* The same in a buffer that lives as long as the enclosing block: for printf() and its like. */
 #define DL2_SHOWN(text) dl2_quote(text, (char[2048]){""}, 2048)
+
+/*
+ * A copy of `text` with "***" for each password in the address of a database (postgresql://...): to
+ * be freed; NULL if memory runs out.
+ */
+char *dl2_hide_passwords(const char *text);
 
 /* Bytes of the UTF-8 sequence (RFC 3629) that a string, not an empty one, begins with; 0: none. */
 size_t dl2_utf8_length(const char *text);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of containers, and finding the right row. */
 #include "dataset/container.h"
+
+#include "config.h"
 #include "dataset/packed.h"
 #include "dataset/writer.h"
 
 #include <string.h>
 
 static const struct dl2_container *const rows[] = {
-    &dl2_container_folder,
-    &dl2_container_tar,
-    &dl2_container_gulp,
-    &dl2_container_idx,
+    &dl2_container_folder,     &dl2_container_tar, &dl2_container_gulp, &dl2_container_idx,
+#ifdef HAVE_LIBPQ
+    &dl2_container_postgresql,
+#endif
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -39,7 +41,7 @@ const struct dl2_container *dl2_container_of_index(uint32_t kind)
 const char *dl2_container_name(size_t number)
 {
     for (size_t i = 0; i < ROWS; i++)
-        if (rows[i]->can_write && number-- == 0)
+        if (rows[i]->can_write && !rows[i]->sink && number-- == 0)
             return rows[i]->name;
     return NULL;
 }
@@ -53,7 +55,7 @@ const char *dl2_container_summary(const char *name)
 bool dl2_container_is_packed(const char *name)
 {
     const struct dl2_container *container = dl2_container_find(name);
-    return container && container->shards;
+    return container && (container->shards || container->sink);
 }
 
 void dl2_container_list(FILE *out)

@@ -40,9 +40,13 @@ struct dl2_reader {
     int (*read)(const struct dl2_dataset *dataset, size_t number,
                 const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
                 const uint8_t **data, size_t *size, struct dl2_error *error);
-    /* NULL: samples are made in memory. */
+    /* NULL: samples do not lie in files. */
     bool (*locate)(const struct dl2_dataset *dataset, size_t number,
                    const struct dl2_slice_range *slices, struct dl2_location *location);
+    /* As dl2_dataset_read_batch() and dl2_dataset_in_batches(). NULL: read one after the other. */
+    bool (*read_batch)(const struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
+                       uint8_t *data);
+    bool (*in_batches)(const struct dl2_dataset *dataset, size_t number, uint64_t *bytes);
     /* NULL: there are no check sums. */
     int (*verify)(const struct dl2_dataset *dataset, size_t number,
                   const struct dl2_slice_range *slices, const uint8_t *data, size_t size,
@@ -51,6 +55,27 @@ struct dl2_reader {
     bool (*cuts)(const struct dl2_dataset *dataset, size_t number, struct dl2_cuts *cuts);
     /* The number of an item's first sample, SIZE_MAX if there is none. NULL: compare all keys. */
     size_t (*find)(const struct dl2_dataset *dataset, const char *id);
+};
+
+/* A sample to be written, with the whole key. */
+struct dl2_sink_sample {
+    const char *key, *extension;
+    enum dl2_part part;
+    const char *class; /* NULL: none */
+    const void *data;
+    size_t size;
+};
+
+/* Writes a container that is neither files nor shards. */
+struct dl2_sink {
+    /* As dl2_writer_open(); *state is for the others. */
+    int (*open)(const char *path, const char *const *classes, unsigned class_count, void **state,
+                struct dl2_error *error);
+    /* DL2_ERR_UNSUPPORTED and DL2_ERR_LIMIT for a sample that it cannot hold; others may follow. */
+    int (*add)(void *state, const struct dl2_sink_sample *sample, struct dl2_error *error);
+    int (*finish)(void *state, struct dl2_error *error);
+    /* Frees the state; if finish() has not succeeded, nothing stays of what was written. */
+    void (*close)(void *state);
 };
 
 /* A row of the registry. */
@@ -64,10 +89,11 @@ struct dl2_container {
     /* Does `path` hold this container? Looks at names only. NULL for a container of shards. */
     bool (*probe)(const char *path);
     const struct dl2_shard_format *shards; /* packed.h; NULL if its samples do not lie in shards */
+    const struct dl2_sink *sink;           /* NULL if it is written as files or shards */
 };
 
 extern const struct dl2_container dl2_container_folder, dl2_container_tar, dl2_container_gulp,
-    dl2_container_idx;
+    dl2_container_idx, dl2_container_postgresql;
 
 /* Row `number` of the table, NULL after the last. */
 const struct dl2_container *dl2_container_at(size_t number);

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
+#include "dataset/database_uri.h"
 #include "dataset/packed.h"
 
 #include <stdio.h>
@@ -26,6 +27,9 @@ static int unknown_path(const char *path, struct dl2_error *error)
 {
     struct stat status;
     char known[512] = "";
+    if (dl2_dataset_is_database(path))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: this build has no libpq (Debian: libpq-dev)", path);
     if (stat(path, &status) < 0)
         return dl2_error_system(error, "%s", path);
     const struct dl2_container *container;
@@ -231,8 +235,9 @@ static size_t index_of(const struct dl2_dataset *dataset, size_t number)
 static int open_by_container(struct dl2_dataset *dataset, const char *path,
                              const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    unsigned depth;
-    const enum dl2_part own_part = dl2_part_of_path(path, &depth);
+    unsigned depth = 1;
+    const enum dl2_part own_part =
+        dl2_dataset_is_database(path) ? DL2_PART_NONE : dl2_part_of_path(path, &depth);
     DL2_TRY(dataset->container->reader->open(dataset, path, options, error));
     if (dataset->count > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu samples pass the limit of 2^32", path,
@@ -350,6 +355,23 @@ bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
     return reader->locate && reader->locate(dataset, number_of(dataset, index), NULL, location);
 }
 
+bool dl2_dataset_in_batches(const struct dl2_dataset *dataset, size_t index, uint64_t *bytes)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->in_batches && reader->in_batches(dataset, number_of(dataset, index), bytes);
+}
+
+bool dl2_dataset_read_batch(const struct dl2_dataset *dataset, const uint32_t *indices,
+                            size_t count, uint8_t *data)
+{
+    uint32_t numbers[DL2_DATASET_BATCH];
+    if (count > DL2_DATASET_BATCH)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = (uint32_t)number_of(dataset, indices[i]);
+    return dataset->container->reader->read_batch(dataset, numbers, count, data);
+}
+
 int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
                        size_t size, struct dl2_error *error)
 {
@@ -446,8 +468,19 @@ static char *last_part(const char *path)
     return name;
 }
 
+static char *table_name(const char *path)
+{
+    struct dl2_database_uri uri;
+    const bool good = dl2_database_uri_parse(path, &uri, NULL) == DL2_OK;
+    char *name = strdup(good ? uri.table : "dataset");
+    dl2_database_uri_free(&uri);
+    return name;
+}
+
 char *dl2_dataset_variant_name(const char *path)
 {
+    if (dl2_dataset_is_database(path))
+        return table_name(path);
     char *file = dl2_path_join(path, "dl2-variant.json");
     char *name = NULL;
     json_t *variant = NULL;

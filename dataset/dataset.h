@@ -10,6 +10,9 @@
  *            sample is a PGM file in memory; t10k is for validation. Sample 17 of train, with label
  *            3, is "train/3/00017", which is its name in a folder that the dataset is copied to
  *
+ *   postgresql  a table of a database, at postgresql://HOST/DATABASE?table=NAME (docs/formats.md);
+ *            in the byte order of its keys, or in the order in which dl2-transcode wrote it
+ *
  * gulp and tar lie at `path` itself or in its folders that are named after splits; tar files in
  * one folder may instead have such a name as a word of their own names. With a dl2-index.bin beside
  * them (docs/formats.md) opening takes milliseconds, and each sample is compared with its check sum
@@ -103,7 +106,7 @@ unsigned dl2_dataset_class_count(const struct dl2_dataset *dataset);
 const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned label);
 bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_dataset *b);
 
-/* The name of its container: "folder", "idx", "gulp" or "tar". */
+/* The name of its container: "folder", "idx", "gulp", "tar" or "postgresql". */
 const char *dl2_dataset_container(const struct dl2_dataset *dataset);
 
 /* Do the data come with splits of their own? */
@@ -145,7 +148,8 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
 /*
  * Where a sample's encoded bytes lie, to read them ahead or in part: `bytes` of them from `offset`
  * on, in the file `path`. `fd` is open for reading (the dataset's own and shared, so for pread
- * only), or -1 if the caller must open the file. False for samples that are made in memory (IDX).
+ * only), or -1 if the caller must open the file. False for samples that do not lie in files as they
+ * are (IDX, PostgreSQL).
  */
 struct dl2_location {
     const char *path;
@@ -154,6 +158,21 @@ struct dl2_location {
 };
 bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
                         struct dl2_location *location);
+
+/*
+ * Samples of a database are read ahead in batches, since a query for many costs hardly more than a
+ * query for one. Is this a sample that dl2_dataset_read_batch() can read? Sets *bytes to its size.
+ */
+enum { DL2_DATASET_BATCH = 32 };
+bool dl2_dataset_in_batches(const struct dl2_dataset *dataset, size_t index, uint64_t *bytes);
+
+/*
+ * Reads at most DL2_DATASET_BATCH different samples into `data`, one behind the other, without
+ * verifying them. False if that is not possible, or one of them has another size by now: read
+ * them one by one to know why.
+ */
+bool dl2_dataset_read_batch(const struct dl2_dataset *dataset, const uint32_t *indices,
+                            size_t count, uint8_t *data);
 
 /*
  * Compares a sample's bytes with the container's check sum: DL2_OK if they agree or there is none,
@@ -195,6 +214,9 @@ int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
                       size_t *count);
 
+/* Is this the address of a table, postgresql://..., and not a path? Asks no server. */
+bool dl2_dataset_is_database(const char *path);
+
 /* Does a packed dataset (gulp, tar) lie at `path`, whole or not? Looks at names only. */
 bool dl2_dataset_is_packed(const char *path);
 
@@ -210,7 +232,8 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned
 
 /*
  * The name of a dataset in reports: "variant" of the dl2-variant.json at its root, if there is one,
- * else the last part of its path. A new string to free; NULL if memory runs out.
+ * else the last part of its path; of a database, the table's name. A new string to free; NULL if
+ * memory runs out.
  */
 char *dl2_dataset_variant_name(const char *path);
 

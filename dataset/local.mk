@@ -2,6 +2,7 @@
 noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
 	dataset/dataset.c dataset/dataset.h \
+	dataset/database_uri.c dataset/database_uri.h \
 	dataset/container.c dataset/container.h \
 	dataset/subset_options.c dataset/subset_options.h \
 	dataset/folder.c \
@@ -18,3 +19,11 @@ libdataset_la_SOURCES = \
 	dataset/writer.c dataset/writer.h
 libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
 libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)
+if HAVE_LIBPQ
+libdataset_la_SOURCES += \
+	dataset/database.c dataset/database.h \
+	dataset/postgresql.c \
+	dataset/postgresql_write.c
+libdataset_la_CFLAGS += $(LIBPQ_CFLAGS)
+libdataset_la_LIBADD += $(LIBPQ_LIBS)
+endif

@@ -229,7 +229,8 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
         names[i] = dl2_index_draft_key(draft, i);
     if (status == DL2_OK)
         status = dl2_tree_read(names, draft->count, &tree, error);
-    const bool by_names = !scan->label_count && draft->container->shards->keys_are_paths;
+    const struct dl2_shard_format *shards = draft->container->shards;
+    const bool by_names = !scan->label_count && (!shards || shards->keys_are_paths);
     if (status == DL2_OK && scan->label_count)
         status = scan_make_classes(scan, &class_of, error);
     else if (status == DL2_OK && by_names)

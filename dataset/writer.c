@@ -29,7 +29,9 @@ struct group {
 };
 
 struct dl2_writer {
-    const struct dl2_shard_format *format;
+    const struct dl2_shard_format *format; /* NULL: the sink writes */
+    const struct dl2_sink *sink;
+    void *sink_state;
     struct dl2_writer_options options;
     char *root;
     struct dl2_index_draft draft;
@@ -191,24 +193,28 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
     *out = NULL;
     const char *name = options->container ? options->container : "";
     const struct dl2_container *container = dl2_container_find(name);
-    if (!container || !container->shards)
+    if (!container || (!container->shards && !container->sink))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: '%s' is no packed container", path,
                              name);
     struct dl2_writer *writer = dl2_calloc(1, sizeof *writer);
     if (!writer)
         return dl2_error_memory(error, "a dataset");
     writer->format = container->shards;
+    writer->sink = container->sink;
     writer->options = *options;
     if (!options->shard_bytes)
         writer->options.shard_bytes = DEFAULT_SHARD_BYTES;
-    if (!options->shard_samples)
+    if (!options->shard_samples && writer->format)
         writer->options.shard_samples = writer->format->max_samples;
     writer->draft.container = container;
     writer->draft.has_parts = options->has_parts;
     writer->draft.is_own = true;
     writer->root = strdup(path);
-    int status =
-        writer->root ? prepare_folder(writer, error) : dl2_error_memory(error, "a dataset");
+    int status = writer->root ? DL2_OK : dl2_error_memory(error, "a dataset");
+    if (status == DL2_OK)
+        status = writer->sink
+                     ? writer->sink->open(path, classes, class_count, &writer->sink_state, error)
+                     : prepare_folder(writer, error);
     if (status == DL2_OK)
         status = dl2_index_draft_set_classes(&writer->draft, classes, class_count, error);
     if (status < 0) {
@@ -376,7 +382,8 @@ static int check_shard_sample(const struct dl2_writer *writer, const char *key,
         !dl2_index_is_key(sample->id) || !*sample->extension || strchr(sample->extension, '/'))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: no key, extension and label for a sample", key);
-    const int status = writer->format->check ? writer->format->check(sample, error) : DL2_OK;
+    const int status =
+        writer->format && writer->format->check ? writer->format->check(sample, error) : DL2_OK;
     if (status < 0)
         dl2_error_prefix(error, "%s", key);
     return status;
@@ -398,6 +405,10 @@ int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *exten
         .size = size,
     };
     DL2_TRY(check_shard_sample(writer, key, &sample, error));
+    if (writer->sink) {
+        const struct dl2_sink_sample whole = {key, extension, part, sample.class, data, size};
+        return writer->sink->add(writer->sink_state, &whole, error);
+    }
     DL2_TRY(find_group(writer, key, folder, part, &group, error));
     const struct dl2_shard_output *output = &group->output;
     const uint32_t most = writer->options.shard_samples;
@@ -450,6 +461,8 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
 
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
 {
+    if (writer->sink)
+        return writer->sink->finish(writer->sink_state, error);
     for (size_t i = 0; i < writer->group_count; i++)
         DL2_TRY(end_shard(writer, &writer->groups[i], error));
     for (size_t i = 0; i < writer->group_count; i++)
@@ -477,7 +490,10 @@ void dl2_writer_close(struct dl2_writer *writer)
         free(writer->groups[i].folder);
     }
     free(writer->groups);
-    if (!writer->finished && clear_folder(writer->root, true, true, true, NULL) == DL2_OK)
+    if (writer->sink_state)
+        writer->sink->close(writer->sink_state);
+    if (!writer->sink && !writer->finished &&
+        clear_folder(writer->root, true, true, true, NULL) == DL2_OK)
         remove_mark(writer, NULL);
     for (size_t i = 0; i < writer->rename_count; i++) {
         free(writer->renames[i][0]);

@@ -4,11 +4,12 @@
  *
  *   gulp  GulpIO's data_N.gulp, meta_N.gmeta and label2idx.json, as GulpIO's own reader opens them
  *   tar   WebDataset's shards, shard-000000.tar, with NAME.jpg and NAME.cls for each sample
+ *   postgresql  a table, if the path is the address of one; all of it in one transaction
  *
- * Each has a small binary index, dl2-index.bin (docs/formats.md), with which a dataset opens in
- * milliseconds, and which holds a check sum of every sample. Shards are written under temporary
- * names, and the index is written last. Until then the file .dl2-unfinished lies beside them, also
- * after SIGKILL, and dl2_dataset_open() refuses the folder.
+ * Each but the last has a small binary index, dl2-index.bin (docs/formats.md), with which a dataset
+ * opens in milliseconds, and which holds a check sum of every sample. Shards are written under
+ * temporary names, and the index is written last. Until then the file .dl2-unfinished lies beside
+ * them, also after SIGKILL, and dl2_dataset_open() refuses the folder.
  *
  * Threads: one at a time. The same samples in the same order give the same bytes.
  */
@@ -28,7 +29,7 @@ extern "C" {
 
 /*
  * Containers go by their names, as in dl2_dataset_container(). This is the name of container
- * `number` that can be written, NULL after the last. The first is "folder".
+ * `number` that can be written to a folder, NULL after the last. The first is "folder".
  */
 const char *dl2_container_name(size_t number);
 

@@ -23,10 +23,10 @@ int dl2_loader_nothing_can_be_read(struct dl2_loader *loader, struct dl2_error *
     return status;
 }
 
-/* Lack of memory and a stop are not the fault of the sample. */
+/* Lack of memory, a stop and a server that is gone are not the fault of the sample. */
 static bool is_samples_fault(int status)
 {
-    return status != DL2_ERR_MEMORY && status != DL2_ERR_CANCELED;
+    return status != DL2_ERR_MEMORY && status != DL2_ERR_CANCELED && status != DL2_ERR_LOST;
 }
 
 static int note_bad(struct dl2_loader *loader, uint32_t index, const char *text,

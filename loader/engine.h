@@ -30,6 +30,10 @@ struct dl2_read_request {
     bool whole;      /* a file of its own: the read fails if the file doesn't end after `bytes` */
     uint8_t *buffer; /* room for bytes + 1 */
     bool evict;      /* drop the bytes from the page cache after the read */
+    /* If not NULL, a batch is read instead (dl2_dataset_read_batch()): these samples, `count`. */
+    uint32_t *samples;
+    size_t count;
+    const struct dl2_dataset *dataset;
 
     /* Private to loader/read_ahead.c. */
     enum dl2_request_state state;

@@ -18,6 +18,9 @@ struct threads {
 
 bool dl2_request_read(const struct dl2_read_request *request)
 {
+    if (request->samples)
+        return dl2_dataset_read_batch(request->dataset, request->samples, request->count,
+                                      request->buffer);
     const int own = request->fd >= 0 ? -1 : open(request->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int fd = request->fd >= 0 ? request->fd : own;
     if (fd < 0)

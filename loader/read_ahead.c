@@ -79,6 +79,7 @@ struct dl2_read_ahead {
     const struct dl2_cache *cached, *decoded;
     bool drop_behind;
     bool own_files; /* each sample is a file: not a packed dataset */
+    bool batches;   /* samples do not lie in files, and are read in batches */
     const struct dl2_read_engine *engine;
     void *engine_state;
 
@@ -94,6 +95,7 @@ struct dl2_read_ahead {
     void **sorted;       /* [window] pointers to entries */
 
     struct dl2_read_request *requests;
+    uint32_t *samples;   /* of the requests, DL2_DATASET_BATCH each; NULL: no batches */
     void **new_requests; /* pointers to requests */
     size_t request_count;
     struct dl2_read_request *free_requests, *first, *last; /* the queue */
@@ -272,6 +274,10 @@ static bool locate_entry(const struct dl2_read_ahead *ahead, struct entry *entry
 {
     const struct dl2_dataset *dataset = ahead->planner->dataset;
     const struct dl2_sample_plan *plan = &entry->plan;
+    if (ahead->batches) {
+        entry->at = (struct dl2_location){.fd = -1};
+        return dl2_dataset_in_batches(dataset, plan->index, &entry->at.bytes);
+    }
     return plan->slices.count
                ? dl2_dataset_locate_slices(dataset, plan->index, plan->slices, &entry->at)
                : dl2_dataset_locate(dataset, plan->index, &entry->at);
@@ -290,7 +296,7 @@ static size_t gather_entries(struct dl2_read_ahead *ahead, size_t positions)
         pages += (size_t)entry->at.bytes / PAGE + 1;
         if (pages > ahead->pages_free)
             break;
-        entry->shard = ahead->own_files ? NULL : entry->at.path;
+        entry->shard = ahead->own_files || ahead->batches ? NULL : entry->at.path;
         ahead->sorted[count++] = entry;
     }
     return count;
@@ -357,6 +363,20 @@ static size_t count_joined(void *const *entries, size_t count, uint64_t *bytes)
     return joined;
 }
 
+/* The same for a batch, in which each sample's bytes follow the others'. */
+static size_t count_batch(void *const *entries, size_t count, uint64_t *bytes)
+{
+    size_t joined = 0;
+    for (*bytes = 0; joined < count && joined < DL2_DATASET_BATCH; joined++) {
+        struct entry *entry = entries[joined];
+        if (joined && *bytes + entry->at.bytes > MAX_REQUEST)
+            break;
+        entry->at.offset = *bytes;
+        *bytes += entry->at.bytes;
+    }
+    return joined;
+}
+
 static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void *const *entries,
                                              size_t count, uint64_t bytes)
 {
@@ -372,10 +392,13 @@ static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void 
     request->whole = ahead->own_files;
     request->evict = ahead->drop_behind;
     request->users = (unsigned)count;
+    request->count = count;
     request->first = NOWHERE;
     for (size_t i = 0; i < count; i++) {
         struct entry *entry = entries[i];
         entry->request = request;
+        if (request->samples)
+            request->samples[i] = entry->plan.index;
         if (entry->position < request->first)
             request->first = entry->position;
     }
@@ -393,7 +416,8 @@ static void plan_reads(struct dl2_read_ahead *ahead)
     size_t requests = 0;
     for (size_t i = 0; i < count;) {
         uint64_t bytes;
-        const size_t joined = count_joined(&ahead->sorted[i], count - i, &bytes);
+        const size_t joined = ahead->batches ? count_batch(&ahead->sorted[i], count - i, &bytes)
+                                             : count_joined(&ahead->sorted[i], count - i, &bytes);
         struct dl2_read_request *request = make_request(ahead, &ahead->sorted[i], joined, bytes);
         if (request)
             ahead->new_requests[requests++] = request;
@@ -544,10 +568,12 @@ void dl2_read_ahead_get_stats(struct dl2_read_ahead *ahead, struct dl2_fetch_sta
 {
     pthread_mutex_lock(&ahead->mutex);
     *stats = ahead->stats;
-    stats->memory = sizeof *ahead + ahead->ring * sizeof *ahead->entries +
-                    ahead->window * sizeof *ahead->sorted +
-                    ahead->request_count * (sizeof *ahead->requests + sizeof *ahead->new_requests) +
-                    ahead->pages / 8 + ahead->pages_touched * PAGE;
+    stats->memory =
+        sizeof *ahead + ahead->ring * sizeof *ahead->entries +
+        ahead->window * sizeof *ahead->sorted +
+        ahead->request_count * (sizeof *ahead->requests + sizeof *ahead->new_requests) +
+        (ahead->batches ? DL2_DATASET_BATCH * sizeof *ahead->samples : 0) * ahead->request_count +
+        ahead->pages / 8 + ahead->pages_touched * PAGE;
     pthread_mutex_unlock(&ahead->mutex);
 }
 
@@ -561,6 +587,33 @@ static bool has_own_files(const struct dl2_dataset *dataset)
         return false;
     dl2_dataset_sample(dataset, 0, &sample);
     return !strcmp(sample.path, at.path);
+}
+
+static bool reads_batches(const struct dl2_dataset *dataset)
+{
+    uint64_t bytes;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++)
+        if (dl2_dataset_in_batches(dataset, i, &bytes))
+            return true;
+    return false;
+}
+
+/* Room for the numbers of each request's samples. */
+static int prepare_batches(struct dl2_read_ahead *ahead, struct dl2_error *error)
+{
+    size_t numbers;
+    ahead->batches = reads_batches(ahead->planner->dataset);
+    if (!ahead->batches)
+        return DL2_OK;
+    if (!dl2_size_mul(ahead->request_count, DL2_DATASET_BATCH, &numbers) ||
+        !(ahead->samples = dl2_calloc(numbers, sizeof *ahead->samples)))
+        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read %zu samples ahead",
+                             ahead->window);
+    for (size_t i = 0; i < ahead->request_count; i++) {
+        ahead->requests[i].samples = ahead->samples + i * DL2_DATASET_BATCH;
+        ahead->requests[i].dataset = ahead->planner->dataset;
+    }
+    return DL2_OK;
 }
 
 static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch_config *config,
@@ -600,8 +653,22 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
     return DL2_OK;
 }
 
+/* A server is always slower than the page cache, and io_uring reads files alone. */
+static int start_for_batches(struct dl2_read_ahead *ahead, enum dl2_io io, struct dl2_error *error)
+{
+    if (io == DL2_IO_URING)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "reading by io_uring: a database is read by threads");
+    ahead->is_auto = false;
+    ahead->wanted = true;
+    ahead->engine = &dl2_read_engine_threads;
+    return ahead->engine->start(ahead, &ahead->engine_state, error);
+}
+
 static int start_engine(struct dl2_read_ahead *ahead, enum dl2_io io, struct dl2_error *error)
 {
+    if (ahead->batches)
+        return start_for_batches(ahead, io, error);
     for (size_t i = 0; i < ENGINE_COUNT; i++) {
         const bool last = i + 1 == ENGINE_COUNT;
         if (io != DL2_IO_AUTO && engines[i]->io != io)
@@ -625,6 +692,7 @@ static void free_ahead(struct dl2_read_ahead *ahead)
     free(ahead->entries);
     free(ahead->sorted);
     free(ahead->requests);
+    free(ahead->samples);
     free(ahead->new_requests);
     free(ahead->used);
     pthread_cond_destroy(&ahead->work);
@@ -650,6 +718,8 @@ int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fe
     ahead->is_auto = config->io == DL2_IO_AUTO;
     ahead->wanted = !ahead->is_auto;
     int status = allocate_buffers(ahead, config, error);
+    if (status == DL2_OK)
+        status = prepare_batches(ahead, error);
     if (status == DL2_OK)
         status = start_engine(ahead, config->io, error);
     if (status < 0) {

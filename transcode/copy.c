@@ -281,6 +281,8 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
 /* A copied variant is still that variant: dl2-quality and dl2-report read its name here. */
 static int copy_summary(const struct copy *copy, struct dl2_error *error)
 {
+    if (dl2_dataset_is_database(copy->options->dest))
+        return DL2_OK; /* there is no file beside a table */
     char *from = dl2_path_join(copy->options->source, "dl2-variant.json");
     char *to = dl2_path_join(copy->options->dest, "dl2-variant.json");
     json_t *summary = NULL;
@@ -337,6 +339,11 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
 /* Neither may lie in the other. */
 static int check_places(const struct dl2_copy_options *options, struct dl2_error *error)
 {
+    if (dl2_dataset_is_database(options->source) || dl2_dataset_is_database(options->dest))
+        return strcmp(options->source, options->dest)
+                   ? DL2_OK
+                   : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "%s: DEST is SOURCE itself; name another table", options->dest);
     char *source = dl2_output_resolve(options->source);
     if (!source)
         return dl2_error_system(error, "%s: can't be read", options->source);
@@ -363,9 +370,10 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
                         .packed = dl2_container_is_packed(options->pack.container)};
     int lock = -1;
     int status = check_places(options, error);
-    if (status == DL2_OK)
+    const bool folder = !dl2_dataset_is_database(options->dest); /* a table has its own lock */
+    if (status == DL2_OK && folder)
         status = dl2_make_folders(options->dest, error);
-    if (status == DL2_OK)
+    if (status == DL2_OK && folder)
         status = dl2_output_lock(options->dest, options->progress, &lock, error);
     if (status == DL2_OK)
         status = run_copy(&copy, error);

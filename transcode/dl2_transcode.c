@@ -137,9 +137,11 @@ static struct dl2_program program = {
     .max_arguments = 2,
 };
 
-static struct dl2_writer_options pack_options(void)
+static struct dl2_writer_options pack_options(const char *dest)
 {
-    return (struct dl2_writer_options){.container = dl2_container_name(arguments.container),
+    return (struct dl2_writer_options){.container = dl2_dataset_is_database(dest)
+                                                        ? "postgresql"
+                                                        : dl2_container_name(arguments.container),
                                        .slice = dl2_jpeg_slice,
                                        .shard_bytes = (uint64_t)arguments.shard_mib << 20};
 }
@@ -369,7 +371,7 @@ static int transcode(char **places)
         .decode = DL2_DECODE_DEFAULTS,
         .jobs = common.jobs,
         .memory = (arguments.memory_mib ? arguments.memory_mib : default_memory_mib()) << 20,
-        .pack = pack_options(),
+        .pack = pack_options(places[1]),
         .force = arguments.force,
         .never_larger = arguments.never_larger,
         .prune = arguments.prune,
@@ -399,7 +401,7 @@ static int copy(char **places)
     struct dl2_progress progress;
     const struct dl2_copy_options options = {.source = places[0],
                                              .dest = places[1],
-                                             .pack = pack_options(),
+                                             .pack = pack_options(places[1]),
                                              .jobs = common.jobs,
                                              .force = arguments.force,
                                              .prune = arguments.prune,
@@ -410,8 +412,8 @@ static int copy(char **places)
     dl2_progress_end(&progress);
     if (status == DL2_OK)
         printf("%s: %zu images, %" PRIu64 " bytes, as %s; %zu written, %zu failed\n",
-               DL2_SHOWN(places[1]), result.images, result.bytes,
-               dl2_container_name(arguments.container), result.written, result.failed);
+               DL2_SHOWN(places[1]), result.images, result.bytes, options.pack.container,
+               result.written, result.failed);
     return end_program(status, &error, result.failed > 0);
 }
 
@@ -498,6 +500,12 @@ static int run(char **places, size_t count)
         return task == INDEX ? write_index(places[0]) : survey(places[0]);
     if (count != 2)
         return dl2_program_usage_error(&program, "name a SOURCE and a DEST");
+    static const char *const for_folders[] = {"container", "shard", "prune"};
+    for (size_t i = 0; i < sizeof for_folders / sizeof *for_folders; i++)
+        if (dl2_dataset_is_database(places[1]) &&
+            dl2_option_given(&program, &common, for_folders[i]))
+            return dl2_program_usage_error(&program, "--%s has no effect: DEST is a table",
+                                           for_folders[i]);
     return task == COPY ? copy(places) : transcode(places);
 }
 

@@ -91,6 +91,8 @@ struct run {
 static int check_places(const struct run *run, struct dl2_error *error)
 {
     const char *source_given = run->options->source, *dest_given = run->options->dest;
+    if (dl2_dataset_is_database(source_given))
+        return DL2_OK;
     char *source = dl2_output_resolve(source_given);
     if (!source)
         return dl2_error_system(error, "%s: can't be read", source_given);
@@ -642,7 +644,12 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
 
 static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
 {
-    if (!dl2_is_folder(run->options->source) && !dl2_dataset_is_packed(run->options->source))
+    if (dl2_dataset_is_database(run->options->dest))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: variants are made in folders; copy one into a table by --copy",
+                             run->options->dest);
+    if (!dl2_dataset_is_database(run->options->source) && !dl2_is_folder(run->options->source) &&
+        !dl2_dataset_is_packed(run->options->source))
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: %s", run->options->source,
                              access(run->options->source, F_OK) == 0
                                  ? "is a file, not a folder of images"

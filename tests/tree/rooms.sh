@@ -55,6 +55,7 @@ only_in "oneapi/dnnl|dnnl" "device/onednn\\.h"
 only_in 'mpi\.h' 'ranks/world_mpi\.c'
 only_in 'cuda|cudnn|cublas|nccl|nvjpeg|nvtx' 'cuda/'
 only_in 'argp' 'common/option\.c'
+only_in 'libpq|postgres' 'dataset/'
 
 # Each device defines the plans that device.h declares.
 sed -n '/^\/\* Plans/,/^$/s/^struct \(.*\);$/\1/p' device/device.h >"$work/plans"

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dataset/database.h"
+
+#include "common/clock.h"
+#include "common/memory.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_CONNECTIONS = 8, MAX_PARAMETERS = 4, MAX_LOSSES = 5 };
+
+/* A server that restarts after a crash takes some seconds. */
+#define PATIENCE_SECONDS 20.0
+
+struct dl2_database_pool {
+    char *server, *what;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    PGconn *idle[MAX_CONNECTIONS];
+    unsigned idle_count;
+    unsigned live; /* idle or in use */
+    unsigned open; /* the same, and those that are being opened */
+    unsigned most; /* that may be open: MAX_CONNECTIONS, or what the server grants */
+    bool given_up; /* the server was never there, or did not come back: nobody waits for it */
+};
+
+/* ---- One connection */
+
+/* libpq's messages have several lines: "ERROR:  ...\nDETAIL:  ...\n". */
+static void join_lines(const char *text, char *out, size_t size)
+{
+    size_t used = 0;
+    while (*text && used + 2 < size) {
+        const char byte = *text++;
+        if (byte != '\n')
+            out[used++] = byte;
+        else if (*text)
+            out[used++] = ' ';
+    }
+    out[used] = '\0';
+}
+
+static int tell(int status, const char *message, const char *what, struct dl2_error *error)
+{
+    char line[512];
+    join_lines(message, line, sizeof line);
+    return dl2_error_set(error, status, "%s: %s", what,
+                         *line ? line : "the server gives no reason");
+}
+
+int dl2_database_failed(PGconn *connection, PGresult *result, const char *what,
+                        struct dl2_error *error)
+{
+    const char *message = result ? PQresultErrorMessage(result) : "";
+    const int status = dl2_database_is_lost(connection, result) ? DL2_ERR_LOST : DL2_ERR_SYSTEM;
+    tell(status, *message ? message : PQerrorMessage(connection), what, error);
+    PQclear(result);
+    return status;
+}
+
+int dl2_database_run(PGconn *connection, const char *command, const char *what,
+                     struct dl2_error *error)
+{
+    PGresult *result = PQexec(connection, command);
+    const ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+        return dl2_database_failed(connection, result, what, error);
+    PQclear(result);
+    return DL2_OK;
+}
+
+/* libpq prints warnings on stderr, if it is not told otherwise. */
+static void ignore_notice(void *context, const PGresult *result)
+{
+    (void)context, (void)result;
+}
+
+/* A URI that libpq refuses: its reason may hold a piece of a password. */
+static int check_server(const char *server, const char *what, struct dl2_error *error)
+{
+    char *reason = NULL;
+    PQconninfoOption *options = PQconninfoParse(server, &reason);
+    const bool good = options, secret = strchr(server, '@') || strstr(server, "password");
+    PQconninfoFree(options);
+    if (!good && reason && !secret)
+        tell(DL2_ERR_ARGUMENT, reason, what, error);
+    else if (!good)
+        dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "%s: no connection URI that libpq understands; characters such as %% @ / in a "
+            "name or a password must be percent-encoded",
+            what);
+    PQfreemem(reason);
+    return good ? DL2_OK : DL2_ERR_ARGUMENT;
+}
+
+int dl2_database_connect(const char *server, const char *what, PGconn **out,
+                         struct dl2_error *error)
+{
+    static const char *const names[] = {"dbname", "client_encoding", "fallback_application_name",
+                                        NULL};
+    const char *const values[] = {server, "UTF8", "dl2", NULL};
+    *out = NULL;
+    DL2_TRY(check_server(server, what, error));
+    PGconn *connection = PQconnectdbParams(names, values, 1);
+    if (!connection)
+        return dl2_error_memory(error, "a connection");
+    PQsetNoticeReceiver(connection, ignore_notice, NULL);
+    if (PQstatus(connection) != CONNECTION_OK) {
+        const int status = tell(DL2_ERR_SYSTEM, PQerrorMessage(connection), what, error);
+        PQfinish(connection);
+        return status;
+    }
+    *out = connection;
+    return DL2_OK;
+}
+
+char *dl2_database_table(PGconn *connection, const struct dl2_database_uri *uri,
+                         struct dl2_error *error)
+{
+    char *table = PQescapeIdentifier(connection, uri->table, strlen(uri->table));
+    if (!uri->schema || !table) {
+        if (!table)
+            tell(DL2_ERR_ARGUMENT, PQerrorMessage(connection), uri->table, error);
+        return table;
+    }
+    char *schema = PQescapeIdentifier(connection, uri->schema, strlen(uri->schema));
+    char *both = schema ? malloc(strlen(schema) + strlen(table) + 2) : NULL;
+    if (both)
+        stpcpy(stpcpy(stpcpy(both, schema), "."), table);
+    else
+        tell(DL2_ERR_ARGUMENT, PQerrorMessage(connection), uri->schema, error);
+    PQfreemem(schema);
+    PQfreemem(table);
+    return both;
+}
+
+int dl2_database_comment(PGconn *connection, const char *table, const char *what, char **comment,
+                         struct dl2_error *error)
+{
+    *comment = NULL;
+    PGresult *result = PQexecParams(connection,
+                                    "SELECT to_regclass($1) IS NOT NULL, "
+                                    "obj_description(to_regclass($1)::oid, 'pg_class')",
+                                    1, NULL, &table, NULL, NULL, 0);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) != 1)
+        return dl2_database_failed(connection, result, what, error);
+    const bool there = *PQgetvalue(result, 0, 0) == 't';
+    if (there)
+        *comment = strdup(PQgetvalue(result, 0, 1));
+    PQclear(result);
+    return there && !*comment ? dl2_error_memory(error, "a dataset") : DL2_OK;
+}
+
+/* ---- Several */
+
+int dl2_database_pool_create(const char *server, const char *what, struct dl2_database_pool **out,
+                             struct dl2_error *error)
+{
+    struct dl2_database_pool *pool = dl2_calloc(1, sizeof *pool);
+    *out = pool;
+    if (!pool)
+        return dl2_error_memory(error, "connections");
+    pthread_mutex_init(&pool->mutex, NULL);
+    pthread_cond_init(&pool->changed, NULL);
+    pool->most = MAX_CONNECTIONS;
+    pool->given_up = true;
+    pool->server = strdup(server);
+    pool->what = strdup(what);
+    return pool->server && pool->what ? DL2_OK : dl2_error_memory(error, "connections");
+}
+
+void dl2_database_pool_destroy(struct dl2_database_pool *pool)
+{
+    if (!pool)
+        return;
+    for (unsigned i = 0; i < pool->idle_count; i++)
+        PQfinish(pool->idle[i]);
+    pthread_cond_destroy(&pool->changed);
+    pthread_mutex_destroy(&pool->mutex);
+    free(pool->server);
+    free(pool->what);
+    free(pool);
+}
+
+void dl2_database_pool_put_back(struct dl2_database_pool *pool, PGconn *connection, bool lost)
+{
+    if (lost)
+        PQfinish(connection);
+    pthread_mutex_lock(&pool->mutex);
+    if (!lost)
+        pool->idle[pool->idle_count++] = connection;
+    pool->live -= lost;
+    pool->open -= lost;
+    pthread_cond_signal(&pool->changed);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static void wait_a_while(double seconds)
+{
+    const struct timespec time = {(time_t)seconds,
+                                  (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&time, NULL);
+}
+
+/*
+ * Connects, and goes on trying for a while: a server that restarts refuses at first. If there are
+ * connections, it may be that the server grants no more: DL2_ERR_LIMIT without a message.
+ */
+static int pool_connect(struct dl2_database_pool *pool, PGconn **connection,
+                        struct dl2_error *error)
+{
+    const double start = dl2_clock_wall();
+    for (double pause = 0.05;; pause = pause < 1 ? 2 * pause : 1) {
+        struct dl2_error own = DL2_ERROR_INIT;
+        const int status = dl2_database_connect(pool->server, pool->what, connection, &own);
+        pthread_mutex_lock(&pool->mutex);
+        const unsigned live = pool->live;
+        const bool over = pool->given_up || dl2_clock_wall() - start > PATIENCE_SECONDS;
+        if (status == DL2_OK) {
+            pool->live++;
+            pool->most += pool->most < MAX_CONNECTIONS;
+        } else if (live) {
+            pool->most = live;
+        }
+        pool->given_up = status < 0 && over;
+        pthread_mutex_unlock(&pool->mutex);
+        if (status == DL2_OK)
+            return DL2_OK;
+        if (status != DL2_ERR_SYSTEM)
+            return dl2_error_copy(error, &own);
+        if (live)
+            return DL2_ERR_LIMIT;
+        if (over)
+            return dl2_error_set(error, DL2_ERR_LOST, "%s; is the server up?", own.message);
+        wait_a_while(pause);
+    }
+}
+
+int dl2_database_pool_take(struct dl2_database_pool *pool, PGconn **connection,
+                           struct dl2_error *error)
+{
+    for (;;) {
+        pthread_mutex_lock(&pool->mutex);
+        while (!pool->idle_count && pool->open && pool->open >= pool->most)
+            pthread_cond_wait(&pool->changed, &pool->mutex);
+        if (pool->idle_count) {
+            *connection = pool->idle[--pool->idle_count];
+            pthread_mutex_unlock(&pool->mutex);
+            return DL2_OK;
+        }
+        pool->open++;
+        pthread_mutex_unlock(&pool->mutex);
+        const int status = pool_connect(pool, connection, error);
+        pthread_mutex_lock(&pool->mutex);
+        pool->open -= status < 0;
+        pthread_cond_broadcast(&pool->changed);
+        pthread_mutex_unlock(&pool->mutex);
+        if (status != DL2_ERR_LIMIT)
+            return status;
+    }
+}
+
+bool dl2_database_is_lost(const PGconn *connection, const PGresult *result)
+{
+    const char *code = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    return PQstatus(connection) == CONNECTION_BAD ||
+           (code && (!strncmp(code, "08", 2) || !strncmp(code, "57P", 3)));
+}
+
+int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_query *query,
+                      PGresult **result, struct dl2_error *error)
+{
+    int formats[MAX_PARAMETERS];
+    for (int i = 0; i < query->count && i < MAX_PARAMETERS; i++)
+        formats[i] = 1;
+    for (unsigned losses = 0;;) {
+        PGconn *connection;
+        DL2_TRY(dl2_database_pool_take(pool, &connection, error));
+        *result = PQexecParams(connection, query->command, query->count, NULL, query->values,
+                               query->lengths, formats, 1);
+        if (PQresultStatus(*result) == PGRES_TUPLES_OK) {
+            dl2_database_pool_put_back(pool, connection, false);
+            return DL2_OK;
+        }
+        const bool lost = dl2_database_is_lost(connection, *result);
+        if (!lost || ++losses == MAX_LOSSES) {
+            const int status = dl2_database_failed(connection, *result, pool->what, error);
+            dl2_database_pool_put_back(pool, connection, lost);
+            return lost ? DL2_ERR_LOST : status;
+        }
+        PQclear(*result);
+        dl2_database_pool_put_back(pool, connection, true);
+    }
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections to PostgreSQL: a few that the threads of a dataset share, and queries that survive
+ * the loss of one. Only this room's files include this header.
+ */
+#ifndef DL2_DATASET_DATABASE_H
+#define DL2_DATASET_DATABASE_H
+
+#include "dataset/database_uri.h"
+
+#include <libpq-fe.h>
+#include <stddef.h>
+
+/* Largest image, bytes: PostgreSQL's limit for a value is 1 GiB with all that goes with it. */
+#define DL2_DATABASE_MAX_BYTES (((size_t)1 << 30) - ((size_t)1 << 16))
+
+/* Limits of texts, in bytes: a longer label counts as none, a longer key cannot be read. */
+enum { DL2_DATABASE_MAX_KEY = 4096, DL2_DATABASE_MAX_LABEL = 1000 };
+
+/* What the comment of a table that dl2-transcode wrote begins with, in "schema". */
+#define DL2_DATABASE_SCHEMA "dl2-table/1"
+
+/* Connects for one thread. `what` is the address for messages. */
+int dl2_database_connect(const char *server, const char *what, PGconn **out,
+                         struct dl2_error *error);
+
+/* The table's name, quoted, with its schema if there is one: to be freed with PQfreemem(). */
+char *dl2_database_table(PGconn *connection, const struct dl2_database_uri *uri,
+                         struct dl2_error *error);
+
+/*
+ * The table's comment, "" if it has none; NULL in *comment if there is no such table. A string to
+ * free. `table` is quoted.
+ */
+int dl2_database_comment(PGconn *connection, const char *table, const char *what, char **comment,
+                         struct dl2_error *error);
+
+/* Records what the server says of a failed command, in one line, and clears the result. */
+int dl2_database_failed(PGconn *connection, PGresult *result, const char *what,
+                        struct dl2_error *error);
+
+/* Runs a command without a result. */
+int dl2_database_run(PGconn *connection, const char *command, const char *what,
+                     struct dl2_error *error);
+
+/* ---- Connections that threads share */
+
+struct dl2_database_pool;
+
+int dl2_database_pool_create(const char *server, const char *what, struct dl2_database_pool **out,
+                             struct dl2_error *error);
+void dl2_database_pool_destroy(struct dl2_database_pool *pool);
+
+/*
+ * Hands over a connection for this thread alone, to be put back, as lost if it is of no more use.
+ * Waits above eight connections, or above as many as the server grants. If a server that was there
+ * does not answer, tries for some twenty seconds; then DL2_ERR_LOST.
+ */
+int dl2_database_pool_take(struct dl2_database_pool *pool, PGconn **connection,
+                           struct dl2_error *error);
+void dl2_database_pool_put_back(struct dl2_database_pool *pool, PGconn *connection, bool lost);
+
+/* Did a command fail because of its connection? The result may be NULL. */
+bool dl2_database_is_lost(const PGconn *connection, const PGresult *result);
+
+/*
+ * Runs a query that only reads, with parameters and results in binary, on a connection of the pool;
+ * again on another if that is lost.
+ */
+struct dl2_database_query {
+    const char *command;
+    int count; /* of parameters */
+    const char *const *values;
+    const int *lengths;
+};
+int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_query *query,
+                      PGresult **result, struct dl2_error *error);
+
+/* ---- postgresql_write.c */
+
+struct dl2_sink;
+extern const struct dl2_sink dl2_database_sink;
+
+#endif

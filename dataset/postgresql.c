@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tables of PostgreSQL, as dl2-transcode writes them or as they are (docs/formats.md). One query
+ * lists the keys, sizes, labels and splits; images are read by key.
+ */
+#include "dataset/database.h"
+#include "dataset/packed.h"
+
+#include "common/json.h"
+#include "common/quote.h"
+
+#include <ctype.h>
+#include <endian.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+/* Types by the numbers that every server gives them. */
+enum { OID_BYTEA = 17, OID_INT8 = 20, OID_TEXT = 25, OID_VARCHAR = 1043 };
+
+enum { MAX_EXTENSION = 16, LISTINGS = 5 };
+
+/* Flags of an entry of the draft, beside those of the index; the part is kept above them. */
+enum { ROW_IS_NULL = 8, ROW_PART = 16 };
+
+/*
+ * The samples are the draft's entries. `offset` is the length of what their keys have in front of
+ * the table's: "train/", or nothing. `shard` is 1 for a row that was changed since the table was
+ * written, or may have been.
+ */
+struct table {
+    struct dl2_database_uri uri;
+    struct dl2_database_pool *pool;
+    struct dl2_index_draft draft;
+    char *read;             /* the command that reads images */
+    _Atomic(char *) *names; /* of samples, for messages; NULL until one is needed */
+    int64_t mtime_ns[2];    /* when the table was written; when it was opened */
+};
+
+/* ---- Opening: what there is */
+
+/* A column that is there, with its type. */
+struct column {
+    char *quoted; /* NULL: there is none */
+    uint32_t type;
+    char type_name[128];
+};
+
+enum { KEY, IMAGE, LABEL, SPLIT, EXTENSION, SUM, NUMBER, COLUMNS };
+
+struct listing {
+    struct table *table;
+    PGconn *connection;
+    const char *what; /* the address */
+    char *quoted;     /* the table's name */
+    struct column columns[COLUMNS];
+    bool is_own;     /* dl2-transcode wrote it */
+    json_t *classes; /* of such a table: an array of strings */
+    uint32_t transaction;
+    struct dl2_scan scan;
+    char *last_key;
+};
+
+static void listing_free(struct listing *listing)
+{
+    for (size_t i = 0; i < COLUMNS; i++)
+        PQfreemem(listing->columns[i].quoted);
+    PQfreemem(listing->quoted);
+    json_decref(listing->classes);
+    dl2_scan_free(&listing->scan);
+    free(listing->last_key);
+}
+
+static int find_column(struct listing *listing, const PGresult *result, const char *name,
+                       struct column *column, struct dl2_error *error)
+{
+    for (int i = 0; name && i < PQntuples(result); i++) {
+        if (strcmp(PQgetvalue(result, i, 0), name) != 0)
+            continue;
+        column->quoted = PQescapeIdentifier(listing->connection, name, strlen(name));
+        column->type = (uint32_t)strtoul(PQgetvalue(result, i, 1), NULL, 10);
+        const char *type = PQgetvalue(result, i, 2);
+        if (!column->quoted || strlen(type) >= sizeof column->type_name)
+            return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s: the column \"%s\" cannot be used",
+                                 listing->what, name);
+        strcpy(column->type_name, type);
+    }
+    return DL2_OK;
+}
+
+static int need_column(const struct listing *listing, const PGresult *result, const char *name,
+                       const struct column *column, const char *word, struct dl2_error *error)
+{
+    char known[256] = "";
+    if (!name || column->quoted)
+        return DL2_OK;
+    for (int i = 0; i < PQntuples(result); i++)
+        dl2_list_name(known, sizeof known, PQgetvalue(result, i, 0));
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "%s: the table has no column \"%s\"; name one by %s=: %s", listing->what,
+                         name, word, known);
+}
+
+static int use_columns(struct listing *listing, const PGresult *result, struct dl2_error *error)
+{
+    const struct dl2_database_uri *uri = &listing->table->uri;
+    struct column *columns = listing->columns;
+    const char *const names[COLUMNS] = {uri->key,
+                                        uri->image,
+                                        uri->label ? uri->label : "label",
+                                        uri->split ? uri->split : "split",
+                                        "extension",
+                                        "sum",
+                                        "number"};
+    for (size_t i = 0; i < COLUMNS; i++)
+        DL2_TRY(find_column(listing, result, names[i], &columns[i], error));
+    DL2_TRY(need_column(listing, result, uri->key, &columns[KEY], "key", error));
+    DL2_TRY(need_column(listing, result, uri->image, &columns[IMAGE], "image", error));
+    DL2_TRY(need_column(listing, result, uri->label, &columns[LABEL], "label", error));
+    DL2_TRY(need_column(listing, result, uri->split, &columns[SPLIT], "split", error));
+    if (columns[IMAGE].type != OID_BYTEA)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: the column \"%s\" is %s, and images are read from bytea alone",
+                             listing->what, uri->image, columns[IMAGE].type_name);
+    listing->is_own = listing->is_own && !uri->is_mapped && columns[EXTENSION].type == OID_TEXT &&
+                      columns[SUM].type == OID_INT8 && columns[NUMBER].type == OID_INT8;
+    return DL2_OK;
+}
+
+static int look_at_columns(struct listing *listing, struct dl2_error *error)
+{
+    const char *table = listing->quoted;
+    PGresult *result =
+        PQexecParams(listing->connection,
+                     "SELECT attname, atttypid, format_type(atttypid, -1) FROM pg_attribute "
+                     "WHERE attrelid = to_regclass($1)::oid AND attnum > 0 AND NOT attisdropped "
+                     "ORDER BY attnum",
+                     1, NULL, &table, NULL, NULL, 0);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        return dl2_database_failed(listing->connection, result, listing->what, error);
+    const int status = use_columns(listing, result, error);
+    PQclear(result);
+    return status;
+}
+
+/* The comment of a table that dl2-transcode wrote. Any other is somebody else's. */
+static void read_comment(struct listing *listing, const char *comment)
+{
+    json_t *json = json_loads(comment, JSON_REJECT_DUPLICATES, NULL);
+    json_t *classes = json_object_get(json, "classes"), *name;
+    listing->is_own = !strcmp(dl2_json_get_text(json, "schema", ""), DL2_DATABASE_SCHEMA);
+    bool texts = listing->is_own && json_is_array(classes);
+    size_t i;
+    json_array_foreach(classes, i, name) texts = texts && json_is_string(name);
+    listing->classes = texts ? json_incref(classes) : NULL;
+    listing->transaction = (uint32_t)dl2_json_get_integer(json, "transaction", 0);
+    listing->table->mtime_ns[0] = dl2_json_get_integer(json, "written_ns", 0);
+    json_decref(json);
+}
+
+static int look_at_table(struct listing *listing, struct dl2_error *error)
+{
+    char *comment;
+    const struct dl2_database_uri *uri = &listing->table->uri;
+    listing->quoted = dl2_database_table(listing->connection, uri, error);
+    if (!listing->quoted)
+        return DL2_ERR_ARGUMENT;
+    DL2_TRY(
+        dl2_database_comment(listing->connection, listing->quoted, listing->what, &comment, error));
+    if (!comment)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: there is no table %s", listing->what,
+                             listing->quoted);
+    read_comment(listing, comment);
+    free(comment);
+    return look_at_columns(listing, error);
+}
+
+/* ---- Opening: the rows */
+
+static int add_class_list(struct listing *listing, struct dl2_error *error)
+{
+    const size_t count = json_array_size(listing->classes);
+    char **names = count ? dl2_calloc(count, sizeof *names) : NULL;
+    bool good = names;
+    if (!count)
+        return DL2_OK;
+    for (size_t i = 0; good && i < count; i++)
+        good = (names[i] = strdup(json_string_value(json_array_get(listing->classes, i))));
+    if (good)
+        return dl2_scan_add_classes(&listing->scan, "", names, (uint32_t)count, error);
+    for (size_t i = 0; names && i < count; i++)
+        free(names[i]);
+    free(names);
+    return dl2_error_memory(error, "a dataset");
+}
+
+/* What a table of somebody else keeps as an extension might lead out of a folder. */
+static const char *safe_extension(const char *text)
+{
+    const size_t length = strlen(text);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)text[i]))
+            return "";
+    return length <= MAX_EXTENSION ? text : "";
+}
+
+static uint64_t number_at(const PGresult *result, int column)
+{
+    uint64_t number = 0;
+    if (PQgetlength(result, 0, column) == sizeof number)
+        memcpy(&number, PQgetvalue(result, 0, column), sizeof number);
+    return be64toh(number);
+}
+
+static int check_key(struct listing *listing, const PGresult *result, struct dl2_error *error)
+{
+    const char *key = PQgetvalue(result, 0, 0);
+    if (PQgetisnull(result, 0, 0))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: a key in the column %s is null or longer than %d bytes",
+                             listing->what, listing->columns[KEY].quoted, DL2_DATABASE_MAX_KEY);
+    if (!dl2_index_is_key(key))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: the key \"%.200s\" cannot name a sample: it is a path with an "
+                             "empty part, \".\" or \"..\"; name another column by key=",
+                             listing->what, key);
+    if (listing->last_key && !strcmp(listing->last_key, key))
+        return dl2_error_set(
+            error, DL2_ERR_FORMAT,
+            "%s: the key \"%.200s\" comes twice; name another column by key=", listing->what, key);
+    free(listing->last_key);
+    listing->last_key = strdup(key);
+    return listing->last_key ? DL2_OK : dl2_error_memory(error, "a dataset");
+}
+
+/* Columns of the listing. */
+enum { AT_KEY, AT_BYTES, AT_SPLIT, AT_LABEL, AT_EXTENSION, AT_SUM, AT_UNCHANGED };
+
+static int add_row(struct listing *listing, const PGresult *result, struct dl2_error *error)
+{
+    DL2_TRY(check_key(listing, result, error));
+    char key[DL2_DATABASE_MAX_KEY + 16];
+    const char *table_key = PQgetvalue(result, 0, AT_KEY);
+    const char *split = PQgetvalue(result, 0, AT_SPLIT);
+    const enum dl2_part part = dl2_part_of_folder(split, strlen(split));
+    const char *slash = strchr(table_key, '/');
+    /* A key that names its split needs no second name of it. */
+    const bool named =
+        !part || (slash && dl2_part_of_folder(table_key, (size_t)(slash - table_key)) == part);
+    const int length = snprintf(key, sizeof key, "%s%s%s", named ? "" : dl2_part_name(part),
+                                named ? "" : "/", table_key);
+    const bool null = PQgetisnull(result, 0, AT_BYTES);
+    const bool summed = !PQgetisnull(result, 0, AT_SUM);
+    const struct dl2_index_entry entry = {
+        .offset = (uint64_t)length - strlen(table_key),
+        .sum = number_at(result, AT_SUM),
+        .bytes = (uint32_t)number_at(result, AT_BYTES),
+        .shard = !*PQgetvalue(result, 0, AT_UNCHANGED),
+        .flags = (uint8_t)((summed ? DL2_ENTRY_SUMMED : 0) | (null ? ROW_IS_NULL : 0) |
+                           (int)part * ROW_PART),
+        .key = key,
+        .extension = safe_extension(PQgetvalue(result, 0, AT_EXTENSION))};
+    const bool labelled = !PQgetisnull(result, 0, AT_LABEL);
+    return dl2_scan_add(&listing->scan, &entry, labelled ? PQgetvalue(result, 0, AT_LABEL) : NULL,
+                        error);
+}
+
+static char *listing_command(const struct listing *listing)
+{
+    const struct column *columns = listing->columns;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    const char *key = columns[KEY].quoted;
+    fprintf(out,
+            "SELECT CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, "
+            "octet_length(%s)::int8, ",
+            key, DL2_DATABASE_MAX_KEY, key, columns[IMAGE].quoted);
+    if (columns[SPLIT].quoted)
+        fprintf(out, "left(%s::text, 16), ", columns[SPLIT].quoted);
+    else
+        fprintf(out, "NULL::text, ");
+    if (columns[LABEL].quoted)
+        fprintf(out, "CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, ",
+                columns[LABEL].quoted, DL2_DATABASE_MAX_LABEL, columns[LABEL].quoted);
+    else
+        fprintf(out, "NULL::text, ");
+    if (listing->is_own)
+        fprintf(out,
+                "extension, sum, xmin::text = '%" PRIu32 "' FROM ONLY %s ORDER BY number, "
+                "key COLLATE \"C\"",
+                listing->transaction, listing->quoted);
+    else
+        fprintf(out, "NULL::text, NULL::int8, false FROM %s ORDER BY %s::text COLLATE \"C\"",
+                listing->quoted, key);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* Takes all results of a command, one row each, so that no more than one is held. */
+static int take_rows(struct listing *listing, struct dl2_error *error)
+{
+    int status = DL2_OK;
+    PGresult *result;
+    while ((result = PQgetResult(listing->connection))) {
+        const ExecStatusType what = PQresultStatus(result);
+        if (status < 0)
+            PQclear(result);
+        else if (what == PGRES_SINGLE_TUPLE) {
+            status = add_row(listing, result, error);
+            PQclear(result);
+            if (status < 0) /* the rest is of no use */
+                PQrequestCancel(listing->connection);
+        } else if (what != PGRES_TUPLES_OK)
+            status = dl2_database_failed(listing->connection, result, listing->what, error);
+        else
+            PQclear(result);
+    }
+    return status;
+}
+
+static int list_rows(struct listing *listing, struct dl2_error *error)
+{
+    char *command = listing_command(listing);
+    if (!command)
+        return dl2_error_memory(error, "a dataset");
+    const int sent =
+        PQsendQueryParams(listing->connection, command, 0, NULL, NULL, NULL, NULL, 1) &&
+        PQsetSingleRowMode(listing->connection);
+    free(command);
+    if (!sent)
+        return dl2_database_failed(listing->connection, NULL, listing->what, error);
+    return take_rows(listing, error);
+}
+
+/* The table's column decides on splits, if it has one; the keys do otherwise. */
+static void use_split_column(struct dl2_index_draft *draft)
+{
+    draft->has_parts = false;
+    for (size_t i = 0; i < draft->count; i++) {
+        struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
+        entry->part = entry->flags / ROW_PART;
+        draft->has_parts = draft->has_parts || entry->part;
+    }
+}
+
+static int list_table(struct listing *listing, struct dl2_error *error)
+{
+    DL2_TRY(look_at_table(listing, error));
+    DL2_TRY(add_class_list(listing, error));
+    DL2_TRY(list_rows(listing, error));
+    const int status = dl2_scan_finish(&listing->scan, error);
+    if (status == DL2_OK && listing->columns[SPLIT].quoted)
+        use_split_column(&listing->scan.draft);
+    return status;
+}
+
+/* The command that reads images: keys as text[], and the largest size. */
+static int make_read_command(struct listing *listing, struct dl2_error *error)
+{
+    const struct column *key = &listing->columns[KEY], *image = &listing->columns[IMAGE];
+    const bool is_text = key->type == OID_TEXT || key->type == OID_VARCHAR;
+    char **read = &listing->table->read;
+    if (asprintf(read,
+                 "SELECT %s::text, octet_length(%s)::int8, "
+                 "CASE WHEN octet_length(%s) <= $2::int8 THEN %s END "
+                 "FROM %s%s WHERE %s = ANY($1::text[]::%s[])",
+                 key->quoted, image->quoted, image->quoted, image->quoted,
+                 listing->is_own ? "ONLY " : "", listing->quoted, key->quoted,
+                 is_text ? "text" : key->type_name) >= 0)
+        return DL2_OK;
+    *read = NULL;
+    return dl2_error_memory(error, "a dataset");
+}
+
+static int open_once(struct dl2_dataset *dataset, const char *path, struct dl2_error *error)
+{
+    struct table *table = dataset->state;
+    struct listing listing = {.table = table, .what = path};
+    listing.scan.draft.container = dataset->container;
+    DL2_TRY(dl2_database_pool_take(table->pool, &listing.connection, error));
+    int status = list_table(&listing, error);
+    if (status == DL2_OK)
+        status = make_read_command(&listing, error);
+    if (status == DL2_OK) {
+        table->draft = listing.scan.draft;
+        listing.scan.draft = (struct dl2_index_draft){0};
+    }
+    listing_free(&listing);
+    dl2_database_pool_put_back(table->pool, listing.connection, status < 0);
+    return status;
+}
+
+/* Copies the classes, and makes room for names. */
+static int take_draft(struct dl2_dataset *dataset, struct dl2_error *error)
+{
+    struct table *table = dataset->state;
+    const struct dl2_index_draft *draft = &table->draft;
+    dataset->count = draft->count;
+    dataset->has_parts = draft->has_parts;
+    table->names = dl2_calloc(draft->count, sizeof *table->names);
+    if (!table->names)
+        return dl2_error_memory(error, "a dataset");
+    return dl2_dataset_set_classes(dataset, (const char *const *)draft->classes, draft->class_count,
+                                   error);
+}
+
+static int postgresql_open(struct dl2_dataset *dataset, const char *path,
+                           const struct dl2_dataset_options *options, struct dl2_error *error)
+{
+    (void)options; /* a table has no files to be left out */
+    struct table *table = dl2_calloc(1, sizeof *table);
+    if (!table)
+        return dl2_error_memory(error, "a dataset");
+    dataset->state = table;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    table->mtime_ns[1] = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    DL2_TRY(dl2_database_uri_parse(path, &table->uri, error));
+    DL2_TRY(dl2_database_pool_create(table->uri.server, path, &table->pool, error));
+    for (unsigned tries = 1;; tries++) {
+        struct dl2_error own = DL2_ERROR_INIT;
+        const int status = open_once(dataset, path, &own);
+        if (status == DL2_OK)
+            return take_draft(dataset, error);
+        if (status != DL2_ERR_LOST || tries == LISTINGS)
+            return dl2_error_copy(error, &own);
+    }
+}
+
+static void postgresql_close(struct dl2_dataset *dataset)
+{
+    struct table *table = dataset->state;
+    for (size_t i = 0; table->names && i < table->draft.count; i++)
+        free(atomic_load(&table->names[i]));
+    free(table->names);
+    free(table->read);
+    dl2_database_pool_destroy(table->pool);
+    dl2_index_draft_free(&table->draft);
+    dl2_database_uri_free(&table->uri);
+    free(table);
+}
+
+/* ---- What is in it */
+
+static void postgresql_describe(const struct dl2_dataset *dataset, size_t number,
+                                struct dl2_entry *out)
+{
+    const struct table *table = dataset->state;
+    const struct dl2_index_draft_entry *entry = dl2_index_draft_entry(&table->draft, number);
+    const char *key = dl2_index_draft_key(&table->draft, number);
+    *out = (struct dl2_entry){.key = key,
+                              .name = key,
+                              .label = entry->label,
+                              .part = dataset->has_parts ? entry->part : DL2_PART_NONE};
+}
+
+/* The key as the table has it. */
+static const char *table_key(const struct table *table, size_t number)
+{
+    return dl2_index_draft_key(&table->draft, number) +
+           dl2_index_draft_entry(&table->draft, number)->offset;
+}
+
+/* "TABLE[KEY]", made when it is first needed; the key alone if memory runs out. */
+static const char *row_name(const struct table *table, size_t number)
+{
+    char *name = atomic_load_explicit(&table->names[number], memory_order_acquire);
+    if (name)
+        return name;
+    const char *key = table_key(table, number);
+    char *made = malloc(strlen(table->uri.table) + strlen(key) + 3);
+    if (!made)
+        return key;
+    stpcpy(stpcpy(stpcpy(stpcpy(made, table->uri.table), "["), key), "]");
+    if (atomic_compare_exchange_strong(&table->names[number], &name, made))
+        return made;
+    free(made); /* another thread was faster */
+    return name;
+}
+
+static void postgresql_sample(const struct dl2_dataset *dataset, size_t number,
+                              struct dl2_sample *sample)
+{
+    const struct table *table = dataset->state;
+    const struct dl2_index_draft_entry *entry = dl2_index_draft_entry(&table->draft, number);
+    const char *key = dl2_index_draft_key(&table->draft, number);
+    *sample = (struct dl2_sample){
+        .key = key,
+        .path = row_name(table, number),
+        .name = key,
+        .extension = key + strlen(key) + 1,
+        .label = entry->label,
+        .bytes = entry->bytes,
+        .mtime_ns = table->mtime_ns[entry->shard],
+    };
+}
+
+/* ---- Reading */
+
+static int append_number(struct dl2_bytes *out, uint32_t number, struct dl2_error *error)
+{
+    const uint32_t big_endian = htobe32(number);
+    return dl2_bytes_append(out, &big_endian, sizeof big_endian, error);
+}
+
+/* The keys of samples as a binary text[]. */
+static int put_keys(const struct table *table, const uint32_t *numbers, size_t count,
+                    struct dl2_bytes *out, struct dl2_error *error)
+{
+    const uint32_t header[] = {1, 0, OID_TEXT, (uint32_t)count, 1};
+    for (size_t i = 0; i < sizeof header / sizeof *header; i++)
+        DL2_TRY(append_number(out, header[i], error));
+    for (size_t i = 0; i < count; i++) {
+        const char *key = table_key(table, numbers[i]);
+        DL2_TRY(append_number(out, (uint32_t)strlen(key), error));
+        DL2_TRY(dl2_bytes_append(out, key, strlen(key), error));
+    }
+    return DL2_OK;
+}
+
+/* Reads the rows of samples; images above `most` bytes stay with the server. */
+static int query_rows(const struct table *table, const uint32_t *numbers, size_t count,
+                      uint64_t most, PGresult **result, struct dl2_error *error)
+{
+    struct dl2_bytes keys = DL2_BYTES_INIT;
+    const uint64_t limit = htobe64(most);
+    int status = put_keys(table, numbers, count, &keys, error);
+    if (status == DL2_OK) {
+        const char *const values[] = {(const char *)keys.data, (const char *)&limit};
+        const int lengths[] = {(int)keys.size, (int)sizeof limit};
+        const struct dl2_database_query query = {table->read, 2, values, lengths};
+        status = dl2_database_read(table->pool, &query, result, error);
+    }
+    dl2_bytes_free(&keys);
+    return status;
+}
+
+static int postgresql_verify(const struct dl2_dataset *dataset, size_t number,
+                             const struct dl2_slice_range *slices, const uint8_t *data, size_t size,
+                             struct dl2_error *error)
+{
+    (void)slices; /* images are not cut */
+    const struct table *table = dataset->state;
+    const struct dl2_index_draft_entry *entry = dl2_index_draft_entry(&table->draft, number);
+    if (!(entry->flags & DL2_ENTRY_SUMMED) || XXH3_64bits(data, size) == entry->sum)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "%s: damaged, or changed since it was listed: its check sum differs",
+                         row_name(table, number));
+}
+
+/* Takes the image out of the rows that one key gave. */
+static int take_image(const struct table *table, size_t number, const PGresult *result,
+                      struct dl2_bytes *scratch, struct dl2_error *error)
+{
+    const char *name = row_name(table, number);
+    if (PQntuples(result) != 1)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: %s", name,
+                             PQntuples(result) ? "several rows have this key"
+                                               : "the row is gone since the table was listed");
+    if (PQgetisnull(result, 0, 1))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: the image is null", name);
+    if (PQgetisnull(result, 0, 2))
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%s: the image has more than %zu bytes", name,
+                             DL2_DATABASE_MAX_BYTES);
+    const size_t size = (size_t)PQgetlength(result, 0, 2);
+    DL2_TRY(dl2_bytes_resize(scratch, size, error));
+    if (size)
+        memcpy(scratch->data, PQgetvalue(result, 0, 2), size);
+    return DL2_OK;
+}
+
+static int postgresql_read(const struct dl2_dataset *dataset, size_t number,
+                           const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
+                           const uint8_t **data, size_t *size, struct dl2_error *error)
+{
+    const struct table *table = dataset->state;
+    const uint32_t one = (uint32_t)number;
+    PGresult *result;
+    DL2_TRY(query_rows(table, &one, 1, DL2_DATABASE_MAX_BYTES, &result, error));
+    const int status = take_image(table, number, result, scratch, error);
+    PQclear(result);
+    DL2_TRY(status);
+    *data = scratch->data;
+    *size = scratch->size;
+    return postgresql_verify(dataset, number, slices, *data, *size, error);
+}
+
+static bool postgresql_in_batches(const struct dl2_dataset *dataset, size_t number, uint64_t *bytes)
+{
+    const struct table *table = dataset->state;
+    const struct dl2_index_draft_entry *entry = dl2_index_draft_entry(&table->draft, number);
+    *bytes = entry->bytes;
+    return !(entry->flags & ROW_IS_NULL);
+}
+
+/* Copies each row's image to its sample's place; false if one is missing or of another size. */
+static bool place_images(const struct table *table, const uint32_t *numbers, size_t count,
+                         const PGresult *result, uint8_t *data)
+{
+    uint8_t *places[DL2_DATASET_BATCH];
+    size_t placed = 0;
+    for (size_t i = 0; i < count; i++) {
+        places[i] = data;
+        data += dl2_index_draft_entry(&table->draft, numbers[i])->bytes;
+    }
+    for (int row = 0; row < PQntuples(result); row++) {
+        const char *key = PQgetvalue(result, row, 0);
+        for (size_t i = 0; i < count; i++) {
+            const size_t bytes = dl2_index_draft_entry(&table->draft, numbers[i])->bytes;
+            if (!places[i] || strcmp(key, table_key(table, numbers[i])) != 0)
+                continue;
+            if (PQgetisnull(result, row, 2) || (size_t)PQgetlength(result, row, 2) != bytes)
+                return false;
+            if (bytes)
+                memcpy(places[i], PQgetvalue(result, row, 2), bytes);
+            places[i] = NULL;
+            placed++;
+            break;
+        }
+    }
+    return placed == count && (size_t)PQntuples(result) == count;
+}
+
+static bool postgresql_read_batch(const struct dl2_dataset *dataset, const uint32_t *numbers,
+                                  size_t count, uint8_t *data)
+{
+    const struct table *table = dataset->state;
+    uint64_t most = 0;
+    PGresult *result;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t bytes = dl2_index_draft_entry(&table->draft, numbers[i])->bytes;
+        most = bytes > most ? bytes : most;
+    }
+    if (query_rows(table, numbers, count, most, &result, NULL) < 0)
+        return false;
+    const bool good = place_images(table, numbers, count, result, data);
+    PQclear(result);
+    return good;
+}
+
+static const struct dl2_reader postgresql_reader = {
+    .open = postgresql_open,
+    .close = postgresql_close,
+    .describe = postgresql_describe,
+    .sample = postgresql_sample,
+    .read = postgresql_read,
+    .read_batch = postgresql_read_batch,
+    .in_batches = postgresql_in_batches,
+    .verify = postgresql_verify,
+};
+
+const struct dl2_container dl2_container_postgresql = {
+    .name = "postgresql",
+    .extensions = "-",
+    .summary = "a table of a PostgreSQL database",
+    .looks_for = "rows of a table",
+    .can_write = true,
+    .reader = &postgresql_reader,
+    .probe = dl2_dataset_is_database,
+    .sink = &dl2_database_sink,
+};

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes a table in one transaction: COPY into a new one, which then takes the old one's place. A
+ * run that is cut short leaves the database as it was.
+ */
+#include "dataset/container.h"
+#include "dataset/database.h"
+
+#include "common/json.h"
+#include "common/quote.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+/* libpq keeps what is sent until the server takes it: so much of an image at a time. */
+enum { PIECE = 64 << 10 };
+
+/* What a row has; images last, since they are sent apart. */
+#define COLUMNS "key, split, label, extension, sum, number, image"
+enum { COLUMN_COUNT = 7 };
+
+struct writing {
+    struct dl2_database_uri uri;
+    char *what; /* the address */
+    PGconn *connection;
+    char *table, *fresh; /* quoted */
+    json_t *classes;
+    uint64_t number;      /* of rows so far */
+    struct dl2_bytes row; /* but for the image */
+};
+
+/* Runs the command that a format makes. */
+DL2_PRINTF(3, 4)
+static int run(const struct writing *writing, struct dl2_error *error, const char *format, ...)
+{
+    char *command;
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(&command, format, args);
+    va_end(args);
+    if (length < 0)
+        return dl2_error_memory(error, "a table");
+    const int status = dl2_database_run(writing->connection, command, writing->what, error);
+    free(command);
+    return status;
+}
+
+/* ---- Beginning */
+
+/* The new table's name until it takes its place, in the same schema. */
+static int name_fresh(struct writing *writing, struct dl2_error *error)
+{
+    const char *table = writing->uri.table;
+    struct dl2_database_uri fresh = writing->uri;
+    char name[32];
+    snprintf(name, sizeof name, "dl2-new-%016" PRIx64, XXH3_64bits(table, strlen(table)));
+    fresh.table = name;
+    writing->fresh = dl2_database_table(writing->connection, &fresh, error);
+    return writing->fresh ? DL2_OK : DL2_ERR_ARGUMENT;
+}
+
+/* Refuses a table that dl2-transcode did not write. */
+static int check_old_table(const struct writing *writing, struct dl2_error *error)
+{
+    char *comment;
+    DL2_TRY(
+        dl2_database_comment(writing->connection, writing->table, writing->what, &comment, error));
+    json_t *json = comment ? json_loads(comment, 0, NULL) : NULL;
+    const bool free_name =
+        !comment || !strcmp(dl2_json_get_text(json, "schema", ""), DL2_DATABASE_SCHEMA);
+    json_decref(json);
+    free(comment);
+    return free_name ? DL2_OK
+                     : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                     "%s: the table %s is in the way: dl2-transcode did not write "
+                                     "it; name another table, or drop this one",
+                                     writing->what, writing->table);
+}
+
+static int lock_name(const struct writing *writing, struct dl2_error *error)
+{
+    const char *table = writing->uri.table;
+    const int status = run(writing, error, "SELECT pg_advisory_xact_lock(%" PRId64 ")",
+                           (int64_t)XXH3_64bits(table, strlen(table)));
+    if (status < 0)
+        dl2_error_prefix(error, "another dl2-transcode may be writing this table");
+    return status;
+}
+
+static int begin_copy(const struct writing *writing, struct dl2_error *error)
+{
+    static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
+    char *command;
+    if (asprintf(&command, "COPY %s (" COLUMNS ") FROM STDIN (FORMAT binary)", writing->fresh) < 0)
+        return dl2_error_memory(error, "a table");
+    PGresult *result = PQexec(writing->connection, command);
+    free(command);
+    if (PQresultStatus(result) != PGRES_COPY_IN)
+        return dl2_database_failed(writing->connection, result, writing->what, error);
+    PQclear(result);
+    if (PQputCopyData(writing->connection, header, sizeof header) != 1)
+        return dl2_database_failed(writing->connection, NULL, writing->what, error);
+    return DL2_OK;
+}
+
+static int list_classes(struct writing *writing, const char *const *classes, unsigned count,
+                        struct dl2_error *error)
+{
+    writing->classes = json_array();
+    bool good = writing->classes;
+    for (unsigned i = 0; good && i < count; i++)
+        good = json_array_append_new(writing->classes, dl2_json_text(classes[i])) == 0;
+    return good ? DL2_OK : dl2_error_memory(error, "a table");
+}
+
+static int begin_writing(struct writing *writing, struct dl2_error *error)
+{
+    DL2_TRY(dl2_database_uri_parse(writing->what, &writing->uri, error));
+    if (writing->uri.is_mapped)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: dl2-transcode names the columns itself: leave out key=, image=, "
+                             "label= and split=",
+                             writing->what);
+    DL2_TRY(dl2_database_connect(writing->uri.server, writing->what, &writing->connection, error));
+    writing->table = dl2_database_table(writing->connection, &writing->uri, error);
+    if (!writing->table)
+        return DL2_ERR_ARGUMENT;
+    DL2_TRY(name_fresh(writing, error));
+    DL2_TRY(run(writing, error, "BEGIN; SET LOCAL lock_timeout = '10s'"));
+    DL2_TRY(lock_name(writing, error));
+    DL2_TRY(check_old_table(writing, error));
+    DL2_TRY(run(writing, error,
+                "CREATE TABLE %s (key text PRIMARY KEY, split text, label text, image bytea NOT "
+                "NULL, extension text NOT NULL, sum bigint NOT NULL, number bigint NOT NULL)",
+                writing->fresh));
+    DL2_TRY(run(writing, error, "ALTER TABLE %s ALTER COLUMN image SET STORAGE EXTERNAL",
+                writing->fresh));
+    return begin_copy(writing, error);
+}
+
+static void sink_close(void *state)
+{
+    struct writing *writing = state;
+    PQfinish(writing->connection); /* which rolls back what was not committed */
+    PQfreemem(writing->table);
+    PQfreemem(writing->fresh);
+    json_decref(writing->classes);
+    dl2_bytes_free(&writing->row);
+    dl2_database_uri_free(&writing->uri);
+    free(writing->what);
+    free(writing);
+}
+
+static int sink_open(const char *path, const char *const *classes, unsigned class_count,
+                     void **state, struct dl2_error *error)
+{
+    struct writing *writing = dl2_calloc(1, sizeof *writing);
+    if (!writing)
+        return dl2_error_memory(error, "a table");
+    writing->what = strdup(path);
+    int status = writing->what ? list_classes(writing, classes, class_count, error)
+                               : dl2_error_memory(error, "a table");
+    if (status == DL2_OK)
+        status = begin_writing(writing, error);
+    if (status == DL2_OK)
+        *state = writing;
+    else
+        sink_close(writing);
+    return status;
+}
+
+/* ---- Rows */
+
+static int put_field(struct writing *writing, const void *data, size_t size,
+                     struct dl2_error *error)
+{
+    const uint32_t length = htobe32((uint32_t)size);
+    DL2_TRY(dl2_bytes_append(&writing->row, &length, sizeof length, error));
+    return size ? dl2_bytes_append(&writing->row, data, size, error) : DL2_OK;
+}
+
+/* NULL and "" become null. */
+static int put_text(struct writing *writing, const char *text, struct dl2_error *error)
+{
+    const uint32_t null = UINT32_MAX;
+    return text && *text ? put_field(writing, text, strlen(text), error)
+                         : dl2_bytes_append(&writing->row, &null, sizeof null, error);
+}
+
+static int put_number(struct writing *writing, uint64_t number, struct dl2_error *error)
+{
+    const uint64_t big_endian = htobe64(number);
+    return put_field(writing, &big_endian, sizeof big_endian, error);
+}
+
+static bool is_utf8(const char *text)
+{
+    size_t length;
+    for (; *text; text += length)
+        if (!(length = dl2_utf8_length(text)))
+            return false;
+    return true;
+}
+
+static int check_sink_sample(const struct dl2_sink_sample *sample, struct dl2_error *error)
+{
+    if (!is_utf8(sample->key) || (sample->class && !is_utf8(sample->class)))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: the name is not UTF-8, as texts in a database must be; rename it",
+                             sample->key);
+    if (strlen(sample->key) > DL2_DATABASE_MAX_KEY ||
+        (sample->class && strlen(sample->class) > DL2_DATABASE_MAX_LABEL))
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "%.100s...: a name above %d bytes, or a class above %d", sample->key,
+                             DL2_DATABASE_MAX_KEY, DL2_DATABASE_MAX_LABEL);
+    if (sample->size > DL2_DATABASE_MAX_BYTES)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu bytes pass PostgreSQL's limit of 1 GiB",
+                             sample->key, sample->size);
+    return DL2_OK;
+}
+
+/* The server ends a COPY that it cannot take; its reason is a result. */
+static int copy_failed(const struct writing *writing, struct dl2_error *error)
+{
+    return dl2_database_failed(writing->connection, PQgetResult(writing->connection), writing->what,
+                               error);
+}
+
+static int send_bytes(const struct writing *writing, const void *data, size_t size,
+                      struct dl2_error *error)
+{
+    for (size_t sent = 0; sent < size;) {
+        const size_t piece = size - sent < PIECE ? size - sent : PIECE;
+        if (PQputCopyData(writing->connection, (const char *)data + sent, (int)piece) != 1)
+            return copy_failed(writing, error);
+        sent += piece;
+    }
+    return DL2_OK;
+}
+
+static int sink_add(void *state, const struct dl2_sink_sample *sample, struct dl2_error *error)
+{
+    struct writing *writing = state;
+    const uint16_t columns = htobe16(COLUMN_COUNT);
+    const uint32_t length = htobe32((uint32_t)sample->size);
+    DL2_TRY(check_sink_sample(sample, error));
+    writing->row.size = 0;
+    DL2_TRY(dl2_bytes_append(&writing->row, &columns, sizeof columns, error));
+    DL2_TRY(put_field(writing, sample->key, strlen(sample->key), error));
+    DL2_TRY(put_text(writing, dl2_part_name(sample->part), error));
+    DL2_TRY(put_text(writing, sample->class, error));
+    DL2_TRY(put_field(writing, sample->extension, strlen(sample->extension), error));
+    DL2_TRY(put_number(writing, XXH3_64bits(sample->data, sample->size), error));
+    DL2_TRY(put_number(writing, writing->number, error));
+    DL2_TRY(dl2_bytes_append(&writing->row, &length, sizeof length, error));
+    DL2_TRY(send_bytes(writing, writing->row.data, writing->row.size, error));
+    DL2_TRY(send_bytes(writing, sample->data, sample->size, error));
+    writing->number++;
+    return DL2_OK;
+}
+
+/* ---- The end */
+
+static int end_copy(const struct writing *writing, struct dl2_error *error)
+{
+    static const char trailer[] = {'\377', '\377'};
+    DL2_TRY(send_bytes(writing, trailer, sizeof trailer, error));
+    if (PQputCopyEnd(writing->connection, NULL) != 1)
+        return copy_failed(writing, error);
+    PGresult *result;
+    int status = DL2_OK;
+    while ((result = PQgetResult(writing->connection))) {
+        if (status == DL2_OK && PQresultStatus(result) != PGRES_COMMAND_OK)
+            status = dl2_database_failed(writing->connection, result, writing->what, error);
+        else
+            PQclear(result);
+    }
+    return status;
+}
+
+/* The lower half of the transaction's number is what the rows have as xmin. */
+static int find_transaction(const struct writing *writing, json_int_t *number,
+                            struct dl2_error *error)
+{
+    PGresult *result = PQexec(writing->connection, "SELECT txid_current()");
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        return dl2_database_failed(writing->connection, result, writing->what, error);
+    *number = (json_int_t)strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return DL2_OK;
+}
+
+static int write_comment(const struct writing *writing, struct dl2_error *error)
+{
+    json_int_t transaction = 0;
+    struct timespec now;
+    DL2_TRY(find_transaction(writing, &transaction, error));
+    clock_gettime(CLOCK_REALTIME, &now);
+    json_t *json = json_pack("{s:s, s:I, s:I, s:O}", "schema", DL2_DATABASE_SCHEMA, "written_ns",
+                             (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "transaction",
+                             transaction, "classes", writing->classes);
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    char *quoted = text ? PQescapeLiteral(writing->connection, text, strlen(text)) : NULL;
+    const int status =
+        quoted ? run(writing, error, "COMMENT ON TABLE %s IS %s", writing->table, quoted)
+               : dl2_error_memory(error, "a table");
+    PQfreemem(quoted);
+    free(text);
+    json_decref(json);
+    return status;
+}
+
+static int sink_finish(void *state, struct dl2_error *error)
+{
+    struct writing *writing = state;
+    char *name =
+        PQescapeIdentifier(writing->connection, writing->uri.table, strlen(writing->uri.table));
+    if (!name)
+        return dl2_error_memory(error, "a table");
+    int status = end_copy(writing, error);
+    if (status == DL2_OK)
+        status = run(writing, error, "DROP TABLE IF EXISTS %s", writing->table);
+    if (status == DL2_OK)
+        status = run(writing, error, "ALTER TABLE %s RENAME TO %s", writing->fresh, name);
+    PQfreemem(name);
+    if (status == DL2_OK)
+        status = write_comment(writing, error);
+    return status == DL2_OK ? run(writing, error, "COMMIT") : status;
+}
+
+const struct dl2_sink dl2_database_sink = {
+    .open = sink_open,
+    .add = sink_add,
+    .finish = sink_finish,
+    .close = sink_close,
+};
