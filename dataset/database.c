@@ -9,7 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_CONNECTIONS = 8, MAX_PARAMETERS = 4, MAX_LOSSES = 5 };
+enum { MAX_CONNECTIONS = 8, MAX_PARAMETERS = 4 };
+
+/* After a restart of the server one query may meet every connection that was open before. */
+enum { MAX_LOSSES = 2 * MAX_CONNECTIONS };
 
 /* A server that restarts after a crash takes some seconds. */
 #define PATIENCE_SECONDS 20.0
@@ -34,9 +37,9 @@ static void join_lines(const char *text, char *out, size_t size)
     size_t used = 0;
     while (*text && used + 2 < size) {
         const char byte = *text++;
-        if (byte != '\n')
+        if (byte != '\n' && byte != '\t')
             out[used++] = byte;
-        else if (*text)
+        else if (byte == '\n' && *text)
             out[used++] = ' ';
     }
     out[used] = '\0';
@@ -266,8 +269,9 @@ int dl2_database_pool_take(struct dl2_database_pool *pool, PGconn **connection,
 bool dl2_database_is_lost(const PGconn *connection, const PGresult *result)
 {
     const char *code = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-    return PQstatus(connection) == CONNECTION_BAD ||
-           (code && (!strncmp(code, "08", 2) || !strncmp(code, "57P", 3)));
+    /* An error without a code is libpq's own: it may tell of a loss before the status does. */
+    return PQstatus(connection) == CONNECTION_BAD || !code || !strncmp(code, "08", 2) ||
+           !strncmp(code, "57P", 3);
 }
 
 int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_query *query,

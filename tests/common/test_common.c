@@ -47,6 +47,13 @@ static void names_are_quoted(void **state)
         {"\xc0\x8a \xed\xa0\x80", "\\xc0\\x8a \\xed\\xa0\\x80"}, /* overlong, a surrogate */
         {"end\xe2\x82", "end\\xe2\\x82"},
         {"", ""},
+        /* Passwords in addresses of databases. */
+        {"postgresql://me:secret@host:5432/db", "postgresql://me:***@host:5432/db"},
+        {"at postgres://me:a:b?@/db?x=1: no", "at postgres://me:***@/db?x=1: no"},
+        {"postgresql://me:@h1:1,h2:2/db", "postgresql://me:@h1:1,h2:2/db"},
+        {"postgresql://h:1/d?password=s&user=u@v", "postgresql://h:1/d?password=***&user=u@v"},
+        {"postgresql:///d?sslpassword=s", "postgresql:///d?sslpassword=***"},
+        {"a:b@c/?password=x", "a:b@c/?password=x"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_string_equal(dl2_quote(cases[i].raw, out, sizeof out), cases[i].quoted);

@@ -43,3 +43,7 @@ EXTRA_DIST += tests/dataset/fuzz_packed.sh
 # GulpIO and WebDataset themselves, where a Python that has them is named.
 TESTS += tests/dataset/peers.sh
 EXTRA_DIST += tests/dataset/peers.sh tests/dataset/peers.py
+
+# Starts a PostgreSQL server; skips where none is installed.
+TESTS += tests/dataset/postgresql.sh
+EXTRA_DIST += tests/dataset/postgresql.sh

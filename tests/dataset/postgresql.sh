@@ -1,0 +1,178 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Datasets in PostgreSQL, against a server of the test's own: the same samples as the folder's in the
+# same order, by every program; lost connections; tables of others; rows that are no samples.
+. "$srcdir/tests/lib.sh"
+is=$(dl2-transcode --list containers | cut -f 1 | grep -x postgresql) || skip "this build has no libpq (Debian: libpq-dev)"
+is "$is" postgresql "the list of containers"
+for bin in "$(dirname "$(command -v initdb || echo none)")" /usr/lib/postgresql/*/bin; do
+    [ ! -x "$bin/initdb" ] || [ ! -x "$bin/pg_ctl" ] || server=$bin
+done
+[ -n "${server:-}" ] || skip "PostgreSQL's server is not installed (Debian: postgresql)"
+need psql postgresql-client
+need setpriv util-linux
+
+# A server refuses to run as root.
+user=$(id -un) as=
+if [ "$(id -u)" -eq 0 ]; then
+    user=nobody as="setpriv --reuid=$(id -u nobody) --regid=$(id -g nobody) --clear-groups"
+fi
+home=$(mktemp -d /tmp/dl2-pg.XXXXXX) || exit 99 # a socket's path must be short
+trap '$as "$server/pg_ctl" -D "$home/data" -m immediate stop >/dev/null 2>&1; rm -rf "$home" "$work"' EXIT
+chown "$user" "$home"
+control() { (cd / && $as "$server/pg_ctl" -D "$home/data" -l "$home/log" -w "$@" >"$home/out" 2>&1) ||
+    { cat "$home/out" "$home/log" >&2; fail "pg_ctl $*"; }; }
+(cd / && $as "$server/initdb" -D "$home/data" -A trust -U dl2 -E UTF8 --locale=C -N >"$home/out" 2>&1) ||
+    skip "initdb fails here: $(tail -n 1 "$home/out")"
+control -o "-F -c listen_addresses= -c unix_socket_directories=$home" start
+sql() { psql -qAt -h "$home" -U dl2 -d postgres -c "$1" || fail "psql: $1"; }
+at() { echo "postgresql:///postgres?host=$home&user=dl2&table=$1"; }
+copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
+
+# ---- There and back: bytes, names, order (tar keeps it), classes, splits
+src=$work/src
+for part in train val; do
+    for class in rose tulip; do
+        for i in 1 1.5 2 10 "a b" é; do picture "$src/$part/$class/$i.ppm" 24 16 "$i" || exit 99; done
+    done
+done
+picture "$src/train/rose/x'\"\$.ppm" 24 16 7
+copy "$src" "$(at photos)"
+copy "$(at photos)" "$work/back"
+diff -r -x '.dl2-*' "$src" "$work/back" >&2 || fail "not what was copied"
+for from in "$src" "$(at photos)"; do
+    copy --container=tar "$from" "$work/tar"
+    for file in "$work/tar"/*/*.*; do echo "${file##*/} $(cksum <"$file")"; done >"$work/sums.new"
+    [ ! -e "$work/sums" ] || diff "$work/sums" "$work/sums.new" >&2 || fail "tar files differ"
+    mv "$work/sums.new" "$work/sums"
+    rm -r "$work/tar"
+done
+is "$(sql "select count(*), count(distinct label), min(split), max(split) from photos")" "25|2|train|val" "the table"
+is "$(sql "select attstorage from pg_attribute where attrelid = 'photos'::regclass and attname = 'image'")" e storage
+expect 0 dl2-transcode --copy "$src" "$(at photos)"
+grep -q '; 0 written' "$work/out" || fail "copied again: $(cat "$work/out")"
+sleep 1 # files' times count
+picture "$src/train/rose/1.ppm" 24 16 99
+copy "$src" "$(at photos)"
+copy "$(at photos)" "$work/back"
+diff -r -x '.dl2-*' "$src" "$work/back" >&2 || fail "the changed file is not in the table"
+
+# ---- Loading and training: what the folder gives
+digest() { expect 0 dl2-load bench "$@" --image-size 8 -b 4 --epochs 3 --digest; sed -n 's/^digest //p' "$work/out"; }
+wanted=$(digest "$src")
+[ -n "$wanted" ] || fail "no digest"
+for io in auto direct threads; do
+    is "$(digest "$(at photos)" --io=$io)" "$wanted" "the digest by --io=$io"
+done
+expect 1 dl2-load bench "$(at photos)" --io=uring --image-size 8
+said "a database is read by threads"
+train() { expect 0 dl2-train --quiet -j 2 --threads 1 -a convnet --image-size 8 -b 4 -e 2 "$@"; }
+weights() { tail -c +$(($(od -An -t u8 -N 8 "$1/checkpoint.safetensors" | tr -d ' ') + 9)) "$1/checkpoint.safetensors" | cksum; }
+if ! sanitized; then
+    train -d "$src" --out "$work/run1"
+    train -d "$(at photos)" --out "$work/run2" --run-epochs 1.4
+    train -d "$(at photos)" --out "$work/run2" --resume
+    is "$(weights "$work/run2")" "$(weights "$work/run1")" "weights, resumed"
+fi
+expect 0 dl2-quality --quiet "$src" "$(at photos)"
+if dl2-transcode --list codecs | grep -q "^png"; then
+    expect 0 dl2-transcode --quiet --codec png "$(at photos)" "$work/variants"
+    expect 0 dl2-transcode --codec png "$(at photos)" "$work/variants"
+    grep -q '^png  *25  *0 ' "$work/out" || fail "made again: $(cat "$work/out")"
+fi
+
+# ---- Lost connections while reading: one backend, all, the whole server
+kill_backends() { sql "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'dl2'"; }
+wanted=$(dl2-load bench "$src" --image-size 8 -b 4 --epochs 2000 --digest --quiet | sed -n 's/^digest //p')
+dl2-load bench "$(at photos)" --image-size 8 -b 4 --epochs 2000 --digest --quiet >"$work/digest" 2>"$work/err" &
+load=$! killed=0
+for i in 1 2 3 4; do
+    sleep 0.2
+    killed=$((killed + $(kill_backends)))
+done
+control -m immediate restart
+wait $load || { cat "$work/err" >&2; fail "reading did not survive lost connections"; }
+is "$(sed -n 's/^digest //p' "$work/digest")" "$wanted" "the digest after $killed lost connections"
+[ "$killed" -gt 0 ] || echo "no connection was there to be killed"
+
+# ---- Cut short while writing: nothing is left, the old table stays, and a rerun completes
+mkdir -p "$work/many/a"
+i=0
+while [ $((i += 1)) -le 400 ]; do cp "$src/val/rose/1.ppm" "$work/many/a/$i.ppm"; done
+left() { sql "select count(*) from pg_class where relname like 'dl2-new%' and relkind = 'r'"; }
+for what in client server; do
+    before=$(sql "select count(*), sum(number), min(sum) from photos")
+    dl2-transcode --quiet --force --copy "$work/many" "$(at photos)" >/dev/null 2>"$work/err" &
+    copier=$!
+    if [ $what = client ]; then
+        sleep 0.02
+        kill -9 $copier 2>/dev/null
+    else
+        control -m immediate restart
+    fi
+    wait $copier && done=yes || done=no
+    [ $done = yes ] || [ "$(sql "select count(*), sum(number), min(sum) from photos")" = "$before" ] ||
+        [ "$(sql "select count(*) from photos")" -eq 400 ] || fail "a killed $what left half a table"
+    tries=0
+    while [ "$(left)" -ne 0 ] && [ $((tries += 1)) -lt 50 ]; do sleep 0.1; done
+    is "$(left)" 0 "tables left by a killed $what"
+    copy "$work/many" "$(at photos)"
+    is "$(sql "select count(*), sum(number) from photos")" "400|79800" "rows after a killed $what"
+    copy --force "$src" "$(at photos)"
+done
+
+# ---- Tables of others
+sql "create table mapped (id int primary key, jpeg bytea, class text, fold text)"
+sql "insert into mapped select number, image, label, case split when 'train' then 'Training' else 'dev' end from photos"
+map() { echo "$(at mapped)&key=id&image=jpeg$1"; }
+expect 0 dl2-load check "$(map '&label=class&split=fold')"
+said "train 13 images in 2 classes, val 12"
+expect 0 dl2-load check "$(map '&label=class')"
+said "25 images in 2 classes"
+copy "$(map '&label=class&split=fold')" "$work/unmapped"
+[ -e "$work/unmapped/train/0.ppm" ] || fail "no split in the names: $(ls "$work/unmapped")"
+expect 2 dl2-transcode --quiet --copy "$src" "$(at mapped)"
+said "in the way"
+expect 2 dl2-transcode --quiet --copy "$src" "$(map '')"
+said "leave out key="
+is "$(sql "select count(*) from mapped")" 25 "rows of another's table"
+
+# Rows that are no samples are bad ones, each by its name; a row may go after it was listed.
+sql "insert into mapped values (100, null, 'rose', 'train'), (101, '', 'rose', 'train'),
+     (102, '\\x00ff', 'rose', 'train'), (103, 'no image', repeat('x', 1000000), 'train')"
+sql "create view shown as select * from mapped where id <> 0 or current_query() like '%ORDER BY%'"
+expect 1 dl2-load check "$(map '&label=class&split=fold')"
+grep -q '29 images, 4 bad' "$work/out" || fail "$(cat "$work/out")"
+said "mapped[100]: the image is null"
+said "outside every class"
+expect 1 dl2-load check "$(at shown)&key=id&image=jpeg"
+said "shown[0]: the row is gone"
+expect 1 dl2-load bench "$(map '&label=class&split=fold')" --image-size 8 -b 4 --epochs 2
+said "mapped[101]: decode: an empty file"
+for key in ../../up /etc/x a//b ''; do
+    sql "drop table if exists keys; create table keys (key text, image bytea); insert into keys values ('$key', '')"
+    expect 1 dl2-transcode --quiet --copy "$(at keys)" "$work/nowhere"
+    said "cannot name a sample"
+done
+sql "truncate keys; insert into keys values ('a', ''), ('a', '')"
+expect 1 dl2-load check "$(at keys)"
+said 'the key "a" comes twice'
+sql "update photos set image = 'changed' where number = 3"
+expect 1 dl2-load check "$(at photos)"
+said "check sum differs"
+
+# ---- What is wrong with an address; passwords stay secret
+sql "create schema \"odd \"\"one\"; create table \"odd \"\"one\".\"t&%\" as select * from photos where number > 3"
+expect 0 dl2-load check "$(at 'odd "one.t%26%25')"
+for case in "table=none:there is no table" "table=mapped:no column \"key\"" "user=dl2:which table?" \
+    "table=photos&image=label:images are read from bytea alone" "table=photos&nonsense=1:nonsense"; do
+    expect 1 dl2-load check "postgresql:///postgres?host=$home&user=dl2&${case%%:*}"
+    said "${case#*:}"
+done
+for address in "postgresql://me:s3cret@localhost:1/db?table=t" "postgresql://me@localhost:1/db?password=s3cret&table=t" \
+    "postgresql://me:s3cret%zz@localhost/db?table=t" "postgresql://me:s3cret@localhost/db"; do
+    expect 1 dl2-load check "$address"
+    ! grep -q "s3cret" "$work/out" "$work/err" || fail "the password is printed: $(cat "$work/err")"
+    said "***"
+done
+exit 0
