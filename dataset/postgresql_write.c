@@ -135,7 +135,7 @@ static int begin_writing(struct writing *writing, struct dl2_error *error)
     DL2_TRY(check_old_table(writing, error));
     DL2_TRY(run(writing, error,
                 "CREATE TABLE %s (key text PRIMARY KEY, split text, label text, image bytea NOT "
-                "NULL, extension text NOT NULL, sum bigint NOT NULL, number bigint NOT NULL)",
+                "NULL, extension text NOT NULL, sum bigint, number bigint NOT NULL)",
                 writing->fresh));
     DL2_TRY(run(writing, error, "ALTER TABLE %s ALTER COLUMN image SET STORAGE EXTERNAL",
                 writing->fresh));

@@ -114,8 +114,8 @@ int dl2_fetch_evict(const struct dl2_dataset *dataset, double *resident, struct 
             status = evict_file(paths[i], map, &pages, error);
     if (status == DL2_OK && !count)
         status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                               "this kind of dataset lies in memory as a whole: there is nothing "
-                               "to evict");
+                               "this kind of dataset lies in memory as a whole, or with a server: "
+                               "there is nothing to evict");
     if (status == DL2_OK)
         *resident = pages.all ? (double)pages.resident / (double)pages.all : 0;
     free(paths);

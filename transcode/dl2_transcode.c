@@ -546,7 +546,10 @@ static char *describe_details(void)
           "if SOURCE has them, with a dl2-index.bin that makes opening fast and holds a "
           "checksum of every image. It is made as a whole: if anything is out of date, everything "
           "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
-          "class folders from one. --index writes a dl2-index.bin beside shards that another "
+          "class folders from one, or, if DEST is postgresql://HOST/DATABASE?table=NAME, a table "
+          "of a "
+          "PostgreSQL database, written in one transaction. --index writes a dl2-index.bin beside "
+          "shards that another "
           "program packed. --survey writes nothing but FILE.\n\n"
           "An external codec is two commands: in them %i is the input file, %o the output "
           "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
@@ -560,7 +563,8 @@ static char *describe_details(void)
           "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
           "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
           "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
-          "  $ dl2-transcode --copy --container=tar photos shards",
+          "  $ dl2-transcode --copy --container=tar photos shards\n"
+          "  $ dl2-transcode --copy photos 'postgresql:///mydb?table=photos'",
           out);
     if (fclose(out) != 0) {
         free(text);
