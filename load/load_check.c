@@ -46,7 +46,7 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
             dl2_error_prefix(result, "%s: decode", sample.path);
         }
     }
-    if (status == DL2_ERR_MEMORY)
+    if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
         return dl2_error_copy(error, result);
     return DL2_OK;
 }

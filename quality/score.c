@@ -196,8 +196,9 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     const struct dl2_image *reference = &worker->reference, *variant = &worker->variant;
     int status = score_decode(run, worker, source, index, &worker->variant, &pair->bytes, &why);
     if (status < 0)
-        return status == DL2_ERR_MEMORY ? dl2_error_set(error, status, "%s", why.message)
-                                        : score_set_error(pair, DL2_PAIR_FAILED, &why, error);
+        return status == DL2_ERR_MEMORY || status == DL2_ERR_LOST
+                   ? dl2_error_copy(error, &why)
+                   : score_set_error(pair, DL2_PAIR_FAILED, &why, error);
     if (reference->width != variant->width || reference->height != variant->height) {
         struct dl2_sample sample;
         score_sample(source, index, &sample);
@@ -240,7 +241,7 @@ static int score_image(void *context, unsigned worker_index, size_t slot, size_t
     int status = score_find_sample(&run->reference, key, &found, &index, &why);
     if (status == DL2_OK)
         status = score_decode(run, worker, &run->reference, item, &worker->reference, &bytes, &why);
-    if (status == DL2_ERR_MEMORY)
+    if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
         return dl2_error_set(error, status, "%s", why.message);
     if (status < 0)
         dl2_error_prefix(&why, "reference");

@@ -126,7 +126,7 @@ static int work(void *context, unsigned worker, size_t slot, size_t item, struct
     struct dl2_error own = DL2_ERROR_INIT;
     (void)slot;
     const int status = look_at(survey, &survey->workers[worker], item, image, &own);
-    if (status == DL2_ERR_MEMORY)
+    if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
         return dl2_error_copy(error, &own);
     if (status < 0 && !(image->bad = strdup(own.message)))
         return dl2_error_memory(error, "a survey");

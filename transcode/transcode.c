@@ -486,6 +486,8 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
         if (fatal < 0)
             return fatal;
     }
+    if (status == DL2_ERR_LOST)
+        return dl2_error_copy(error, &own);
     if (status < 0) {
         drop_path(&own, item->path);
         for (size_t v = 0; v < run->variant_count; v++) {
