@@ -2,9 +2,13 @@
 # Pixel operations on memory. The resize gives the same bytes by every path, so no product and sum becomes one operation.
 noinst_LTLIBRARIES += libpixels.la
 libpixels_la_SOURCES = \
+	pixels/augment.c pixels/augment.h \
 	pixels/crop.c pixels/crop.h \
 	pixels/image.c pixels/image.h \
+	pixels/operation_kernels.c pixels/operation_kernels.h pixels/operation_loops.h \
+	pixels/operations.c pixels/operations.h \
 	pixels/pixel_format.h \
+	pixels/policies.c pixels/policies.h \
 	pixels/raster.h \
 	pixels/resize.c pixels/resize.h \
 	pixels/resize_kernels.c pixels/resize_kernels.h
@@ -12,13 +16,13 @@ libpixels_la_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 libpixels_la_LIBADD = libcommon.la
 if HAVE_AVX2
 noinst_LTLIBRARIES += libpixels_avx2.la
-libpixels_avx2_la_SOURCES = pixels/resize_avx2.c
+libpixels_avx2_la_SOURCES = pixels/operation_avx2.c pixels/resize_avx2.c
 libpixels_avx2_la_CFLAGS = $(libpixels_la_CFLAGS) $(AVX2_CFLAGS)
 libpixels_la_LIBADD += libpixels_avx2.la
 endif
 if HAVE_AVX512
 noinst_LTLIBRARIES += libpixels_avx512.la
-libpixels_avx512_la_SOURCES = pixels/resize_avx512.c
+libpixels_avx512_la_SOURCES = pixels/operation_avx512.c pixels/resize_avx512.c
 libpixels_avx512_la_CFLAGS = $(libpixels_la_CFLAGS) $(AVX512_CFLAGS)
 libpixels_la_LIBADD += libpixels_avx512.la
 endif

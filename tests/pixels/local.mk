@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests of pixels
 if HAVE_CMOCKA
-check_PROGRAMS += tests/pixels/test_resize
+check_PROGRAMS += tests/pixels/test_resize tests/pixels/test_operations
 tests_pixels_test_resize_SOURCES = tests/pixels/test_resize.c tests/pixels/resize_golden.h
 tests_pixels_test_resize_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_pixels_test_resize_LDADD = libpixels.la $(CMOCKA_LIBS)
-TESTS += tests/pixels/test_resize
+tests_pixels_test_operations_SOURCES = tests/pixels/test_operations.c tests/pixels/operations_golden.h
+tests_pixels_test_operations_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_pixels_test_operations_LDADD = libpixels.la $(CMOCKA_LIBS)
+TESTS += tests/pixels/test_resize tests/pixels/test_operations
 endif
-EXTRA_DIST += tests/pixels/gen_resize.py
+EXTRA_DIST += tests/pixels/gen_resize.py tests/pixels/gen_operations.py
 
 # Not a test: `make tests/bench/bench_resize && ./tests/bench/bench_resize`.
 EXTRA_PROGRAMS += tests/bench/bench_resize

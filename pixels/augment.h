@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Augmentation: operations on a training image after its crop, in the order in which a text names
+ * them. The text is a list with commas; each operation may have settings after colons:
+ *
+ *     randaugment:n=2:m=9,erase:p=0.25
+ *
+ * Every operation has a setting p, the probability that it is applied. The other settings, their
+ * ranges and defaults are in one table (augment.c), which dl2_augmentation_row() shows. What the
+ * operations do is in pixels/operations.h and pixels/policies.h.
+ *
+ * All that is drawn comes from the caller's random numbers, so an image that is augmented with the
+ * same numbers gets the same bytes. Threads: any number at once may run one augmentation.
+ */
+#ifndef DL2_PIXELS_AUGMENT_H
+#define DL2_PIXELS_AUGMENT_H
+
+#include "common/random.h"
+#include "pixels/operations.h"
+
+struct dl2_augmentation;
+
+/*
+ * DL2_ERR_ARGUMENT for a name that is none, a value out of its range, settings that do not go
+ * together or have no effect; the message names the word. Free *out with dl2_augmentation_free().
+ */
+int dl2_augmentation_parse(const char *text, struct dl2_augmentation **out,
+                           struct dl2_error *error);
+
+/* The text with every setting of every operation: equal if the augmentations are. */
+const char *dl2_augmentation_text(const struct dl2_augmentation *augmentation);
+
+void dl2_augmentation_run(const struct dl2_augmentation *augmentation, struct dl2_random *random,
+                          struct dl2_pixels *pixels);
+
+void dl2_augmentation_free(struct dl2_augmentation *augmentation);
+
+/* Row `number` of the table: the name, then all settings with their defaults as a text, which is
+ * the caller's to free, and a summary. False after the last row, or without memory. */
+bool dl2_augmentation_row(size_t number, char **text, const char **summary);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "config.h"
+
+#include "common/simd.h"
+#include "pixels/operation_loops.h"
+
+const struct dl2_operation_kernels dl2_operation_kernels_c = DL2_OPERATION_LOOPS("c");
+
+const struct dl2_operation_kernels *dl2_operation_kernels_for(unsigned simd_flags)
+{
+    return DL2_SIMD_BEST(dl2_operation_kernels, simd_flags);
+}
