@@ -113,8 +113,8 @@ static const struct dl2_option options[] = {
      AT(options.loader.batch), .min = 1, .max = 1048576, .commands = LOADS},
     {DL2_OPTION_FLAG, "drop-last", 0, NULL, "Leave out the last batch if it is not full",
      AT(options.loader.drop_last), .commands = LOADS},
-    {DL2_OPTION_UINT64, "seed", 0, "N", "Seed of order, crops and flips", AT(options.loader.seed),
-     .commands = LOADS},
+    {DL2_OPTION_UINT64, "seed", 0, "N", "Seed of order, crops, flips and augmentation",
+     AT(options.loader.seed), .commands = LOADS},
     {DL2_OPTION_UINT, "rank", 0, "N", "Which part of an epoch this process loads",
      AT(options.loader.rank), .commands = LOADS},
     {DL2_OPTION_UINT, "world", 0, "N",
@@ -161,7 +161,7 @@ static const struct dl2_option options[] = {
      .min = 1e-3, .max = 1e9, .commands = ANALYZES},
     {DL2_OPTION_TEXT, "device-report", 0, "FILE",
      "Take that rate from an experiment_report.json of dl2-train --loader synthetic, and from it "
-     "also image size, batch, channels and crops",
+     "also image size, batch, channels, crops and augmentation",
      AT(options.device_report), .commands = ANALYZES},
     {DL2_OPTION_CHOICE, "device-kind", 0, "KIND",
      "separate: the loader has all processors, as beside a GPU; shared: training runs on them "
@@ -260,7 +260,8 @@ static bool is_given(const char *option)
 /* Refuses options that would have no effect. */
 static int check_effects(enum command command)
 {
-    static const char *const reported[] = {"image-size", "batch", "gray", "crop-area", NULL};
+    static const char *const reported[] = {"image-size", "batch",   "gray",
+                                           "crop-area",  "augment", NULL};
     const struct dl2_load_options *own = &settings.options;
     const char *idle = dl2_option_without_effect(&program, &common, 1u << command);
     if (idle)
@@ -275,6 +276,7 @@ static int check_effects(enum command command)
         const char *option, *reason;
     } rules[] = {
         {!own->loader.train, "crop-area", "needs --train"},
+        {!own->loader.train, "augment", "needs --train"},
         {own->loader.train, "resize", "needs --val"},
         {!own->loader.train, "shuffle-chunk", "needs --train: --val loads in order"},
         {!is_given("shuffle-chunk"), "shuffle-window", "needs --shuffle-chunk"},
@@ -306,10 +308,11 @@ static int check_usage(int command, size_t paths)
     if (dl2_decode_choice_check(&own->decode, &error) < 0)
         return dl2_program_usage_error(&program, "%s", error.message);
     if (own->decode.mode != DL2_DECODE_CPU &&
-        (loader->dtype != DL2_UINT8 || loader->layout != DL2_NHWC || loader->decoded_cache_bytes))
+        (loader->dtype != DL2_UINT8 || loader->layout != DL2_NHWC || loader->decoded_cache_bytes ||
+         loader->augment))
         return dl2_program_usage_error(
-            &program, "--decode gpu or hybrid needs --dtype uint8 and --layout nhwc, and no "
-                      "--cache-decoded");
+            &program, "--decode gpu or hybrid needs --dtype uint8 and --layout nhwc, and neither "
+                      "--cache-decoded nor --augment");
     if (command == ANALYZE && isnan(own->device_rate) == !own->device_report)
         return dl2_program_usage_error(
             &program, "analyze needs the device's rate: either --device-rate or --device-report. "

@@ -44,7 +44,8 @@ static double pair_item(const json_t *pair, size_t item, double fallback)
     return json_is_number(value) ? json_number_value(value) : fallback;
 }
 
-/* Sets image size, batch, channels and crops to those of the report's run. */
+/* Sets image size, batch, channels, crops and augmentation to those of the report's run, from
+ * whose memory the text is borrowed. */
 static int adopt_arguments(const json_t *arguments, struct dl2_loader_config *config,
                            struct dl2_error *error)
 {
@@ -64,6 +65,7 @@ static int adopt_arguments(const json_t *arguments, struct dl2_loader_config *co
     config->area_max = pair_item(area, 1, config->area_max);
     config->aspect_min = pair_item(aspect, 0, config->aspect_min);
     config->aspect_max = pair_item(aspect, 1, config->aspect_max);
+    config->augment = dl2_json_get_text(arguments, "augment", NULL);
     return DL2_OK;
 }
 

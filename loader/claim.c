@@ -186,7 +186,7 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
     sum->bytes += part->bytes;
     sum->decoded_hits += part->decoded_hits;
     *part = (struct dl2_loader_stats){0};
-    const size_t memory = dl2_job_memory(&claim->job, &loader->recipe);
+    const size_t memory = dl2_job_memory(&claim->job);
     loader->memory += memory - claim->memory;
     claim->memory = memory;
     if (loader->memory > loader->stats.memory)

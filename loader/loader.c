@@ -69,9 +69,14 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
          "ahead and ahead_bytes limit what is read ahead, and with io 'direct' nothing is"},
         {(config->decoder_shares || config->decoder_splices) && !config->decoder,
          "decoder_shares and decoder_splices need a batch decoder"},
-        {config->decoder && (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC ||
-                             config->operation_count || config->decoded_cache_bytes),
-         "a batch decoder needs uint8, NHWC, no operations and no cache of decoded images"},
+        {config->augment && !config->train,
+         "augment is for training: validation shows images as they are"},
+        {config->decoder &&
+             (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC || config->augment ||
+              config->operation_count || config->decoded_cache_bytes),
+         "a batch decoder needs uint8, NHWC, no augmentation, no operations and no cache of "
+         "decoded "
+         "images"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].broken)
@@ -114,6 +119,20 @@ static int copy_operations(struct dl2_loader *loader, struct dl2_error *error)
     memcpy(loader->operations, config->operations,
            config->operation_count * sizeof *loader->operations);
     config->operations = loader->operations;
+    return DL2_OK;
+}
+
+static int make_augmentation(struct dl2_loader *loader, struct dl2_error *error)
+{
+    struct dl2_loader_config *config = &loader->config;
+    if (!config->augment)
+        return DL2_OK;
+    const int status = dl2_augmentation_parse(config->augment, &loader->recipe.augmentation, error);
+    if (status < 0) {
+        dl2_error_prefix(error, "augment");
+        return status;
+    }
+    config->augment = dl2_augmentation_text(loader->recipe.augmentation);
     return DL2_OK;
 }
 
@@ -171,7 +190,7 @@ static int make_claims(struct dl2_loader *loader, struct dl2_error *error)
     for (loader->claim_count = 0; loader->claim_count < count; loader->claim_count++) {
         struct dl2_claim *claim = &loader->claims[loader->claim_count];
         DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));
-        claim->memory = dl2_job_memory(&claim->job, &loader->recipe);
+        claim->memory = dl2_job_memory(&claim->job);
         loader->memory += claim->memory;
         loader->free_claims[loader->free_count++] = claim;
     }
@@ -197,6 +216,7 @@ static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
 static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
 {
     DL2_TRY(copy_operations(loader, error));
+    DL2_TRY(make_augmentation(loader, error));
     DL2_TRY(set_sizes(loader, error));
     DL2_TRY(make_sampler(loader, error));
     DL2_TRY(make_storage(loader, error));
@@ -275,6 +295,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
         dl2_job_free(&loader->claims[i].job, &loader->recipe);
     dl2_fetch_destroy(loader->recipe.fetch);
     dl2_cache_destroy(loader->recipe.decoded);
+    dl2_augmentation_free(loader->recipe.augmentation);
     dl2_slots_free(loader);
     pthread_cond_destroy(&loader->progress);
     pthread_cond_destroy(&loader->place_available);
@@ -297,6 +318,11 @@ void dl2_loader_destroy(struct dl2_loader *loader)
 }
 
 /* ---- epochs ---- */
+
+const char *dl2_loader_augment(const struct dl2_loader *loader)
+{
+    return loader->config.augment;
+}
 
 uint64_t dl2_loader_steps(const struct dl2_loader *loader)
 {

@@ -11,7 +11,8 @@
  * whose aspect is uniform in [log aspect_min, log aspect_max]; after ten crops that don't fit, the
  * central crop (Inception's rule, as in torchvision); an antialiased bilinear resize; a flip with
  * probability 1/2. Validation: an antialiased resize of the shorter side to `resize`, and the
- * central crop of image_size. Only the part of an image that the crop needs is decoded, at the
+ * central crop of image_size. An augmentation (config.augment) follows the flip, with random
+ * numbers of the same sample. Only the part of an image that the crop needs is decoded, at the
  * lowest resolution that suffices.
  *
  * Before all that, images are turned upright by their EXIF orientation, and images with an alpha
@@ -94,10 +95,11 @@ struct dl2_fetch_config {
 };
 
 /*
- * An augmentation of the caller's: one more operation on each sample, after the resize and before
- * the sample enters its batch. It works in place on uint8 NHWC pixels. Workers run it in parallel.
- * `random` continues the sample's random numbers. If it returns a negative number, the sample is
- * bad for the reason in `error`; with stop_on_bad the epoch ends with DL2_ERR_FORMAT.
+ * An augmentation of the caller's: one more operation on each sample, after the resize and
+ * config.augment, before the sample enters its batch. It works in place on uint8 NHWC pixels.
+ * Workers run it in parallel. `random` continues the sample's random numbers. If it returns a
+ * negative number, the sample is bad for the reason in `error`; with stop_on_bad the epoch ends
+ * with DL2_ERR_FORMAT.
  */
 struct dl2_operation {
     const char *name;
@@ -115,6 +117,12 @@ struct dl2_loader_config {
     bool drop_last;      /* leave out an epoch's last batch if it is not full */
     double area_min, area_max, aspect_min, aspect_max;
     bool flip;
+    /*
+     * Operations on training images, such as "randaugment:n=2:m=9,erase:p=0.25": names with commas,
+     * each with settings after colons. `dl2-train --list augmentations` prints them with their
+     * settings and defaults. NULL: none. Copied.
+     */
+    const char *augment;
     uint64_t seed;
     unsigned workers; /* 0: dl2_cpu_count() */
     unsigned depth;   /* batch slots in the ring, at least 2 */
@@ -166,7 +174,8 @@ struct dl2_loader_config {
     /*
      * A graphics card's decoder, which decodes and resizes the images that it can; NULL: the
      * processors do everything. dl2_batch.images is the decoder's memory then. Only with uint8,
-     * NHWC, no operations and no cache of decoded images. It must outlive the loader.
+     * NHWC, no augmentation, no operations and no cache of decoded images. It must outlive the
+     * loader.
      */
     struct dl2_batch_decoder *decoder;
     /*
@@ -203,7 +212,7 @@ struct dl2_batch {
 struct dl2_loader_stats {
     /* The workers' time by stage, summed over workers; the rest of their time they waited. */
     double read, decode, transform;
-    double operations;             /* time in all of the caller's operations */
+    double operations;             /* time in the augmentation and all of the caller's operations */
     double finish;                 /* time in config.decoder, summed over its batches */
     uint64_t decoder_images;       /* images that were given to it, refused ones too */
     double worker_wait;            /* workers that waited for a free place in a batch, summed */
@@ -229,6 +238,10 @@ struct dl2_loader;
  */
 int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
                       struct dl2_loader **out, struct dl2_error *error);
+
+/* config.augment with every setting of every operation, valid until destroy: equal if the
+ * augmentations are. NULL: none. */
+const char *dl2_loader_augment(const struct dl2_loader *loader);
 
 /* The number of batches in an epoch. */
 uint64_t dl2_loader_steps(const struct dl2_loader *loader);

@@ -3,6 +3,7 @@
 
 #include "loader/batch_decoder.h"
 #include "loader/loader.h"
+#include "pixels/augment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -73,6 +74,27 @@ json_t *dl2_show_range(const void *value)
     return json_pack("[f, f]", range[0], range[1]);
 }
 
+/* Keeps the text as it is given and shows it with every setting, so that equal ones are equal. */
+static int parse_augment(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_augmentation *augmentation;
+    DL2_TRY(dl2_augmentation_parse(text, &augmentation, error));
+    dl2_augmentation_free(augmentation);
+    *(const char **)value = text;
+    return DL2_OK;
+}
+
+static json_t *show_augment(const void *value)
+{
+    const char *text = *(const char *const *)value;
+    struct dl2_augmentation *augmentation;
+    if (!text || dl2_augmentation_parse(text, &augmentation, NULL) < 0)
+        return json_null();
+    json_t *shown = json_string(dl2_augmentation_text(augmentation));
+    dl2_augmentation_free(augmentation);
+    return shown;
+}
+
 _Static_assert(offsetof(struct dl2_loader_config, area_max) ==
                        offsetof(struct dl2_loader_config, area_min) + sizeof(double) &&
                    offsetof(struct dl2_loader_config, aspect_max) ==
@@ -87,6 +109,11 @@ const struct dl2_option dl2_loader_options[] = {
     {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
      "Area of a training crop, as a fraction of the image's area", AT(area_min),
      .parse = parse_area, .show = dl2_show_range, .roles = RUN},
+    {DL2_OPTION_PARSE, "augment", 0, "NAME,...",
+     "Augment training images after the crop and the flip by one or more operations of `dl2-train "
+     "--list augmentations`, in this order; settings follow a name after colons, for example "
+     "randaugment:n=2:m=9,erase:p=0.25",
+     AT(augment), .parse = parse_augment, .show = show_augment, .unset = "none", .roles = RUN},
     {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "Which images make a batch: strict: those that are next in the epoch's order, the same in "
      "every run; completion: those that are ready first; aware: slow images join a later batch",

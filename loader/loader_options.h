@@ -8,7 +8,7 @@
 
 #include "common/option.h"
 
-/* Crops, batching, order, reading and caching, of a struct dl2_loader_config. */
+/* Crops, augmentation, batching, order, reading and caching, of a struct dl2_loader_config. */
 extern const struct dl2_option dl2_loader_options[];
 
 /* Decoding on a card: a table of struct dl2_decode_choice. */

@@ -8,17 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The augmentation counts as one. */
+static unsigned operations_of(const struct dl2_recipe *recipe)
+{
+    return recipe->planner.config->operation_count + (recipe->augmentation != NULL);
+}
+
 int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = recipe->planner.config;
     DL2_TRY(dl2_decoder_create(&job->decoder, error));
-    if (!config->operation_count)
+    if (!operations_of(recipe))
         return DL2_OK;
-    const size_t side = config->image_size;
-    job->pixels = dl2_alloc_aligned(side * side, config->channels);
-    if (!job->pixels)
-        return dl2_error_memory(error, "an image of %zux%zu", side, side);
-    return DL2_OK;
+    return dl2_pixels_init(&job->pixels, config->image_size, config->image_size, config->channels,
+                           error);
 }
 
 void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
@@ -30,17 +33,14 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
     job->decoder = NULL;
     dl2_resizer_free(&job->resizer);
     dl2_jpeg_splice_free(&job->splice);
-    free(job->pixels);
-    job->pixels = NULL;
+    dl2_pixels_free(&job->pixels);
 }
 
-size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe)
+size_t dl2_job_memory(const struct dl2_job *job)
 {
-    const struct dl2_loader_config *config = recipe->planner.config;
-    const size_t pixels = (size_t)config->image_size * config->image_size * config->channels;
     return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity +
            job->splice.jpeg.capacity + job->splice.shift.capacity + job->splice.segments.capacity +
-           (job->pixels ? pixels : 0) + dl2_decoder_memory(job->decoder) +
+           dl2_pixels_memory(&job->pixels) + dl2_decoder_memory(job->decoder) +
            dl2_resizer_memory(&job->resizer);
 }
 
@@ -57,7 +57,7 @@ void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position)
 bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
     return job->stage == DL2_STAGE_STORE ||
-           (job->stage == DL2_STAGE_TRANSFORM && !recipe->planner.config->operation_count);
+           (job->stage == DL2_STAGE_TRANSFORM && !operations_of(recipe));
 }
 
 void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe)
@@ -268,8 +268,8 @@ static int resize_sample(struct dl2_job *job, const struct dl2_recipe *recipe, v
         return added;
     }
     struct dl2_resize_output output = dl2_loader_output(config, out);
-    if (config->operation_count) {
-        output.data = job->pixels;
+    if (operations_of(recipe)) {
+        output.data = job->pixels.data;
         output.dtype = DL2_UINT8;
         output.layout = DL2_NHWC;
     }
@@ -278,13 +278,26 @@ static int resize_sample(struct dl2_job *job, const struct dl2_recipe *recipe, v
     return status;
 }
 
+/* The caller's operation that is next; NULL: the augmentation is. */
+static const struct dl2_operation *next_operation(const struct dl2_job *job,
+                                                  const struct dl2_recipe *recipe)
+{
+    const unsigned before = recipe->augmentation != NULL;
+    return job->operation < before ? NULL
+                                   : &recipe->planner.config->operations[job->operation - before];
+}
+
 static int run_operation(struct dl2_job *job, const struct dl2_recipe *recipe,
                          struct dl2_error *error)
 {
     const struct dl2_loader_config *config = recipe->planner.config;
-    const struct dl2_operation *operation = &config->operations[job->operation];
+    const struct dl2_operation *operation = next_operation(job, recipe);
+    if (!operation) {
+        dl2_augmentation_run(recipe->augmentation, &job->plan.random, &job->pixels);
+        return DL2_OK;
+    }
     const int status =
-        operation->run(operation->context, job->plan.index, &job->plan.random, job->pixels,
+        operation->run(operation->context, job->plan.index, &job->plan.random, job->pixels.data,
                        config->image_size, config->image_size, config->channels, error);
     /* The number is the caller's: it must not be taken for lack of memory or a stop. */
     if (status < 0 && error->status == DL2_OK)
@@ -296,14 +309,14 @@ static int store_pixels(struct dl2_job *job, const struct dl2_recipe *recipe, vo
                         struct dl2_error *error)
 {
     const struct dl2_resize_output output = dl2_loader_output(recipe->planner.config, out);
-    return dl2_convert_pixels(&job->resizer, job->pixels, &output, error);
+    return dl2_convert_pixels(&job->resizer, job->pixels.data, &output, error);
 }
 
 int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                  struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = recipe->planner.config;
-    const unsigned operations = config->operation_count;
+    const unsigned operations = operations_of(recipe);
+    const struct dl2_operation *operation;
     const char *name = "resize"; /* of the stage, in messages */
     enum dl2_stage next = DL2_STAGE_DONE;
     int status = DL2_OK;
@@ -327,7 +340,8 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
         status = resize_sample(job, recipe, out, error);
         break;
     case DL2_STAGE_OPERATION:
-        name = config->operations[job->operation].name;
+        operation = next_operation(job, recipe);
+        name = operation ? operation->name : "augment";
         sum = &job->stats.operations;
         next = job->operation + 1 < operations ? DL2_STAGE_OPERATION : DL2_STAGE_STORE;
         status = run_operation(job, recipe, error);

@@ -6,11 +6,11 @@
  *     READ        plan and bytes of the sample (fetch.h), or its decoded image from the cache
  *     DECODE      header, crop, pixels of the crop; for a batch decoder the header and crop alone
  *     TRANSFORM   resize and flip into the batch; a batch decoder gets the encoded image instead
- *     OPERATION   the caller's operations, one after the other
+ *     OPERATION   the augmentation, then the caller's operations, one after the other
  *     STORE       the result into the batch
  *     DONE
  *
- * Without operations, TRANSFORM writes into the batch and there is no STORE.
+ * Without any of these, TRANSFORM writes into the batch and there is no STORE.
  *
  * Threads: one at a time for each job. Jobs share only the recipe, which does not change meanwhile.
  */
@@ -23,6 +23,7 @@
 #include "loader/cache.h"
 #include "loader/fetch.h"
 #include "loader/loader.h"
+#include "pixels/augment.h"
 #include "pixels/crop.h"
 #include "pixels/resize.h"
 
@@ -36,7 +37,8 @@ struct dl2_recipe {
      * first, and the pixels must not.
      */
     struct dl2_cache *decoded;
-    size_t sample_bytes; /* in the batch */
+    struct dl2_augmentation *augmentation; /* NULL: none */
+    size_t sample_bytes;                   /* in the batch */
 };
 
 /* How a sample's pixels are stored at `out`, as the settings have it. */
@@ -68,7 +70,7 @@ struct dl2_job {
     struct dl2_decoder *decoder;
     struct dl2_raster raster; /* in the decoder's memory, or the cache's */
     struct dl2_resizer resizer;
-    uint8_t *pixels; /* what operations work on */
+    struct dl2_pixels pixels; /* what operations work on */
 
     /* With a batch decoder. */
     bool to_decoder;                     /* let the batch decoder decode the sample, if it can */
@@ -83,7 +85,7 @@ struct dl2_job {
 int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error);
 void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe);
 /* The bytes that a job holds. */
-size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe);
+size_t dl2_job_memory(const struct dl2_job *job);
 
 /* Begins with sample `index`, which is number `position` of the order. */
 void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position);

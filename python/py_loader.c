@@ -95,6 +95,21 @@ static bool use_memory(struct py_loader *self, PyObject *memory)
     return true;
 }
 
+/* Puts the text with every setting in place of the argument: it is what states are compared by, and
+ * the arguments keep it alive. */
+static bool keep_augment(struct py_loader *self)
+{
+    const char *augment = dl2_loader_augment(self->loader);
+    PyObject *text = augment ? PyUnicode_FromString(augment) : NULL;
+    if (!augment)
+        return true;
+    self->config.augment = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    const bool kept =
+        self->config.augment && PyDict_SetItemString(self->kwargs, "augment", text) == 0;
+    Py_XDECREF(text);
+    return kept;
+}
+
 static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     const struct py_state *state = py_state_of(type);
@@ -125,7 +140,7 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     if (status < 0 && !PyErr_Occurred()) /* memory() may have raised one of its own */
         py_raise(state, &error);
-    if (PyErr_Occurred())
+    if (PyErr_Occurred() || !keep_augment(self))
         Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -659,8 +674,8 @@ PyDoc_STRVAR(
     doc,
     "Loader(dataset, batch=64, image_size=224, *, train=True, seed=0, workers=0, dtype='uint8',\n"
     "       layout='NHWC', mean=None, std=None, channels=3, resize=0, drop_last=False,\n"
-    "       area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True, depth=3,\n"
-    "       max_pixels=0, stop_on_bad=False, rank=0, world=1, shuffle_chunk=0,\n"
+    "       area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True, augment=None,\n"
+    "       depth=3, max_pixels=0, stop_on_bad=False, rank=0, world=1, shuffle_chunk=0,\n"
     "       shuffle_window=0, batching='strict', slow_percentile=0.0, side_workers=0, io='auto',\n"
     "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0,\n"
     "       split=None, val_fraction=None, memory=None)\n"
@@ -681,9 +696,12 @@ PyDoc_STRVAR(
     "train         shuffle; crop at random (a part `area` of the image, of this `aspect`),\n"
     "              resize, flip at random. Else in order: resize the shorter side to `resize`\n"
     "              (0: image_size * 256 / 224), crop the middle\n"
+    "augment       then change the image by operations, such as\n"
+    "              'randaugment:n=2:m=9,erase:p=0.25'; `dl2-train --list augmentations` prints\n"
+    "              them, their settings and defaults\n"
     "dtype         'uint8', 0 to 255; or 'float32', 'bfloat16': (value / 255 - mean) / std\n"
     "mean, std     with the floats: a number for each channel, std above 0; None: 0 and 1\n"
-    "seed          of order, crops and flips. The same for any number of workers\n"
+    "seed          of order, crops, flips and augmentation. The same for any number of workers\n"
     "workers       threads; 0: one for each core\n"
     "channels      3 or 1 (gray)\n"
     "max_pixels    of the largest image decoded; 0: 134 million\n"

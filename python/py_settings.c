@@ -19,7 +19,8 @@ enum kind {
     NUMBER,
     RANGE,    /* two doubles */
     CHANNELS, /* a float for each channel; None: the default */
-    CHOICE
+    CHOICE,
+    TEXT /* borrowed; None: NULL */
 };
 
 struct setting {
@@ -51,6 +52,7 @@ static const struct setting settings[] = {
     {"area", RANGE, AT(area_min), NULL, true},
     {"aspect", RANGE, AT(aspect_min), NULL, true},
     {"flip", BOOL, AT(flip), NULL, true},
+    {"augment", TEXT, AT(augment), NULL, true},
     {"depth", UNSIGNED, AT(depth), NULL, false},
     {"max_pixels", UINT64, AT(max_pixels), NULL, false},
     {"stop_on_bad", BOOL, AT(stop_on_bad), NULL, false},
@@ -154,6 +156,19 @@ static bool to_choice(const struct setting *setting, PyObject *object, unsigned 
     return choice >= 0;
 }
 
+/* The text lives as long as the argument. */
+static bool to_text(const struct setting *setting, PyObject *object, const char **out)
+{
+    if (object == Py_None)
+        return true;
+    if (!PyUnicode_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%s is a string", setting->name);
+        return false;
+    }
+    *out = PyUnicode_AsUTF8AndSize(object, NULL);
+    return *out != NULL;
+}
+
 static bool take(const struct setting *setting, PyObject *object, struct dl2_loader_config *config)
 {
     void *out = (char *)config + setting->offset;
@@ -176,6 +191,8 @@ static bool take(const struct setting *setting, PyObject *object, struct dl2_loa
         return to_channels(setting->name, object, config->channels, out);
     case CHOICE:
         return to_choice(setting, object, out);
+    case TEXT:
+        return to_text(setting, object, out);
     default:
         return true;
     }
@@ -185,11 +202,11 @@ static bool take(const struct setting *setting, PyObject *object, struct dl2_loa
  * that they were not given are left to dl2_loader_create(). */
 static bool check_effects(const struct dl2_loader_config *config, PyObject *kwargs)
 {
-    static const char *const of_training[] = {"area", "aspect", "flip", NULL};
+    static const char *const of_training[] = {"area", "aspect", "flip", "augment", NULL};
     static const char *const of_floats[] = {"mean", "std", NULL};
     for (int i = 0; !config->train && kwargs && of_training[i]; i++) {
         PyObject *given = PyDict_GetItemString(kwargs, of_training[i]);
-        if (given && given != Py_False) {
+        if (given && given != Py_False && given != Py_None) {
             PyErr_Format(PyExc_ValueError, "%s has no effect without train", of_training[i]);
             return false;
         }
@@ -275,6 +292,9 @@ static PyObject *value_of(const struct setting *setting, const struct dl2_loader
         return Py_BuildValue("(dd)", ((const double *)at)[0], ((const double *)at)[1]);
     case CHANNELS:
         return channels_of(config, at);
+    case TEXT:
+        return *(const char *const *)at ? PyUnicode_FromString(*(const char *const *)at)
+                                        : Py_NewRef(Py_None);
     default:
         return PyUnicode_FromString(setting->choices[*(const unsigned *)at]);
     }

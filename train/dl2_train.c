@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "network/arch.h"
 #include "network/network.h"
+#include "pixels/augment.h"
 #include "ranks/world.h"
 #include "train/train_options.h"
 
@@ -22,8 +23,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum list { LIST_ARCHS, LIST_DEVICES, LIST_NOTHING };
-static const char *const lists[] = {[LIST_ARCHS] = "archs", [LIST_DEVICES] = "devices", NULL};
+enum list { LIST_ARCHS, LIST_DEVICES, LIST_AUGMENTATIONS, LIST_NOTHING };
+static const char *const lists[] = {[LIST_ARCHS] = "archs",
+                                    [LIST_DEVICES] = "devices",
+                                    [LIST_AUGMENTATIONS] = "augmentations",
+                                    NULL};
 
 static struct {
     struct dl2_train_config config;
@@ -44,9 +48,9 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: archs (name, default image "
-     "size, optimizer, description) or devices (name, version, usable or why not; with --device, "
-     "that one alone); one line each, "
-     "with tabs between the columns",
+     "size, optimizer, description), devices (name, version, usable or why not; with --device, "
+     "that one alone) or augmentations (name with its settings and their defaults, description); "
+     "one line each, with tabs between the columns",
      offsetof(__typeof__(settings), list), .words = lists},
     {DL2_OPTION_END},
 };
@@ -112,6 +116,14 @@ static void list_devices(void)
                                            .loss_scale = config->loss_scale,
                                            .deterministic = config->deterministic};
     dl2_device_list(config->device, &how, stdout);
+}
+
+static void list_augmentations(void)
+{
+    char *text;
+    const char *summary;
+    for (size_t i = 0; dl2_augmentation_row(i, &text, &summary); i++, free(text))
+        printf("%s\t%s\n", text, summary);
 }
 
 /* -- what it shows -- */
@@ -360,8 +372,10 @@ int main(int argc, char **argv)
         status = train_in_world();
     } else if (status == 0 && settings.list == LIST_ARCHS)
         dl2_arch_list(stdout);
-    else if (status == 0)
+    else if (status == 0 && settings.list == LIST_DEVICES)
         list_devices();
+    else if (status == 0)
+        list_augmentations();
     dl2_train_options_free(config);
     free(description);
     return status;

@@ -580,6 +580,7 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
         loader.resize = 0;
         loader.image_size = stage->image_size;
     } else { /* a validation set is opened anew for each validation: caches would be of no use */
+        loader.augment = NULL;
         loader.batching = DL2_BATCHING_STRICT;
         loader.shuffle_chunk = loader.shuffle_window = 0;
         loader.fetch.cache_bytes = loader.decoded_cache_bytes = 0;

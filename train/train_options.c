@@ -410,8 +410,9 @@ const struct dl2_option dl2_train_options[] = {
      "Validate and export moving averages of the weights with this decay per update (less in "
      "the first ones), for example 0.999; 0: the weights themselves",
      AT(average_decay), .min = 0, .max = 0.999999, .roles = RUN, .commands = DL2_TRAINING},
-    {DL2_OPTION_UINT64, "seed", 0, "N", "Seed of weights, order, crops, mixup and dropout",
-     AT(loader.seed), .roles = DL2_OPTION_FIXED, .commands = DL2_TRAINING},
+    {DL2_OPTION_UINT64, "seed", 0, "N",
+     "Seed of weights, order, crops, augmentation, mixup and dropout", AT(loader.seed),
+     .roles = DL2_OPTION_FIXED, .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for the run:"},
     {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(out),
@@ -520,6 +521,9 @@ static int check_decoding(const struct dl2_train_config *config, const struct dl
     if (config->decode.mode != DL2_DECODE_CPU && config->loader.decoded_cache_bytes)
         return dl2_program_usage_error(
             program, "--cache-decoded caches what the processors decode: leave out --decode");
+    if (config->decode.mode != DL2_DECODE_CPU && config->loader.augment)
+        return dl2_program_usage_error(
+            program, "--augment works on what the processors decode: leave out --decode");
     if (config->decode.mode == DL2_DECODE_HYBRID && config->deterministic)
         return dl2_program_usage_error(program, "with --decode hybrid pixels depend on where they "
                                                 "were decoded: leave out --deterministic");
@@ -560,6 +564,7 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->measure > 0, "keep-best", "excludes --measure"},
         {config->measure > 0, "step-log", "excludes --measure"},
         {config->synthetic, "cold", "has no effect on synthetic data"},
+        {config->evaluate, "augment", "has no effect with --evaluate"},
         {config->given.gpus, "ranks", "excludes --gpus"},
     };
     const char *idle = dl2_option_without_effect(

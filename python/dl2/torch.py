@@ -94,7 +94,7 @@ class Loader(data.IterableDataset):
     pin_memory   decode into page-locked memory; None: where PyTorch has a card
     rank, world  this process's share of every epoch; None: torch.distributed's, where that is
                  initialised before the loader is made
-    settings     all others of dl2.Loader: seed, workers, drop_last, area, flip, cache_bytes, ...
+    settings     all others of dl2.Loader: seed, workers, drop_last, area, flip, augment, cache_bytes, ...
 
     Each `for` goes through one epoch: 0, then 1, and so on; set_epoch() chooses. state_dict() and
     load_state_dict() stop and continue in the middle of an epoch, as torchdata's StatefulDataLoader

@@ -117,6 +117,19 @@ done >"$work/ranks"
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --crop-area 0.5,0.6
 [ "$(sed -n 's/^digest //p' "$work/out")" != "$digest" ] || fail "--crop-area changes nothing"
 
+# an augmentation: other batches, the same for every number of workers and wherever the images come from
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --augment randaugment,erase:p=0.9 -j 1
+augmented=$(sed -n 's/^digest //p' "$work/out")
+[ "$augmented" != "$digest" ] || fail "--augment changes nothing"
+for same in "-j 3" "-j 2 --depth 5 --cache 1M" "--scaling 1,2"; do
+    expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --augment erase:p=0.9 --json "$work/load.json" \
+        --augment randaugment:n=2:m=9,erase:p=0.9 $same
+    [ "$(sed -n 's/^digest //p' "$work/out")" = "$augmented" ] || fail "with --augment, $same changes the batches"
+done
+grep -q '"augment": "randaugment:n=2:m=9,erase:p=0.9"' "$work/load.json" || fail "the report has no --augment"
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --augment randaugment,erase:p=0.9 --seed 1
+[ "$(sed -n 's/^digest //p' "$work/out")" != "$augmented" ] || fail "--seed changes nothing"
+
 # a part of the training images
 expect 0 dl2-load bench "$work/flowers" --subset 50% -e 1 -i 16 --json "$work/load.json" --quiet
 is "$(sed -n 's/^  "images": \([0-9]*\).*/\1/p' "$work/load.json")" 10 'images of a subset'
@@ -159,12 +172,12 @@ expect 2 dl2-load bench "$work/flowers" --split trial
 expect 2 dl2-load bench "$work/flowers" --batch 0
 for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching random" "--on-bad ask" \
     "--crop-area 0.5" "--crop-area 0.5,0.4" "--scaling 1,x" "--rank 1" "--shuffle-window 4" "--device gpu" \
-    "--decode tpu" "--gpu-input raw" "--gpu-input spliced" "--gpu-engine cores" "--device cuda:1"; do
+    "--augment cutout" "--augment vflip:p=2" "--decode tpu" "--gpu-input raw" "--gpu-input spliced" "--gpu-engine cores" "--device cuda:1"; do
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "${wrong%% *}" "$work/err" || fail "$wrong: $(cat "$work/err")"
 done
 # options that would have no effect
-for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--resize 80" "--ahead 4 --io direct" "--device cuda" \
+for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--augment vflip --val" "--resize 80" "--ahead 4 --io direct" "--device cuda" \
     "--seconds 2" "--memory 1G" "--device-kind separate" "--quality x" "--within 3"; do
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "bench $wrong: $(cat "$work/err")"
@@ -178,7 +191,7 @@ for wrong in "--epochs 2" --cold "--name x"; do
     expect 2 dl2-load analyze "$work/flowers" --device-rate 5 $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
 done
-for wrong in "--image-size 32" "--batch 3" --gray "--crop-area 0.5,1"; do
+for wrong in "--image-size 32" "--batch 3" --gray "--crop-area 0.5,1" "--augment vflip"; do
     expect 2 dl2-load analyze "$work/flowers" --device-report x $wrong
     grep -q -e "dl2-load: ${wrong%% *} is taken from --device-report" "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
 done
@@ -196,6 +209,7 @@ case $? in
 esac
 if ! grep -q configure "$work/err"; then
     expect 2 dl2-load bench "$work/flowers" --decode gpu --dtype float32
+    expect 2 dl2-load bench "$work/flowers" --decode gpu --augment vflip
     expect 2 dl2-load check "$work/flowers" --decode gpu
 fi
 expect 2 dl2-load analyze "$work/flowers"

@@ -708,6 +708,60 @@ static void test_types_and_layouts(void **state)
     }
 }
 
+/* The augmentation comes before the caller's operations, and not in validation; what it draws is
+ * the sample's own. */
+static int expect_dark(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
+                       unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
+{
+    for (size_t i = 0; i < (size_t)width * height * channels; i++)
+        if (pixels[i] > 127)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "was not augmented before");
+    return 0;
+}
+
+static void test_augment(void **state)
+{
+    static const struct dl2_operation operation = {"dark", expect_dark, NULL};
+    struct dl2_loader_config config = config_for(true, 3);
+    struct dl2_loader *loader = create(samples, &config);
+    struct loaded *plain = load_epoch(loader, 3, 0, 0);
+    assert_null(dl2_loader_augment(loader));
+    dl2_loader_destroy(loader);
+    config.augment = "invert:p=1";
+    loader = create(samples, &config);
+    assert_string_equal(dl2_loader_augment(loader), "invert:p=1");
+    struct loaded *inverted = load_epoch(loader, 3, 0, 0);
+    dl2_loader_destroy(loader);
+    assert_memory_equal(plain->indices, inverted->indices, sizeof plain->indices);
+    for (size_t i = 0; i < (size_t)COUNT * SIZE * SIZE * 3; i++)
+        assert_int_equal(plain->images[i], 255 - inverted->images[i]);
+    free(inverted);
+    config.augment = "solarize:p=1:threshold=128";
+    config.operations = &operation;
+    config.operation_count = 1;
+    loader = create(samples, &config);
+    struct loaded *dark = load_epoch(loader, 3, 0, 0);
+    size_t bad;
+    dl2_loader_bad(loader, &bad);
+    assert_int_equal(bad, 0);
+    dl2_loader_destroy(loader);
+    free(dark);
+    free(plain);
+    static const struct {
+        const char *augment, *says;
+        bool train;
+    } wrong[] = {{"invert:p=1", "augment is for training", false},
+                 {"invert:q=1", "augment: invert has no setting 'q'", true}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        config = config_for(wrong[i].train, 1);
+        config.augment = wrong[i].augment;
+        assert_int_equal(dl2_loader_create(samples, &config, &loader, &error), DL2_ERR_ARGUMENT);
+        if (!strstr(error.message, wrong[i].says))
+            fail_msg("%s", error.message);
+    }
+}
+
 struct allocations {
     unsigned made, freed;
 };
@@ -768,6 +822,7 @@ int main(void)
         TEST(test_settings_without_effect),
         TEST(test_wait_for_release),
         TEST(test_operation_fails),
+        TEST(test_augment),
         TEST(test_position_of_others),
         TEST(test_drop_last),
         TEST(test_bad_in_training),

@@ -145,6 +145,15 @@ class Batches(unittest.TestCase):
             self.assertFalse((plain[2] == epoch_of(loader(**other))[2]).all(), other)
         for other in {"flip": False}, {"area": (0.5, 0.6)}, {"aspect": (1, 1)}:
             self.assertFalse((plain[0] == epoch_of(loader(**other))[0]).all(), other)
+        inverted = epoch_of(loader(augment="invert:p=1"))
+        self.assertTrue((inverted[0] == 255 - plain[0]).all() and (inverted[2] == plain[2]).all())
+        augment = "randaugment:m=12,jitter:hue=0.1:brightness=0.4,erase:p=0.7"
+        once = epoch_of(loader(augment=augment))
+        self.assertFalse((once[0] == plain[0]).all())
+        for same in {"workers": 1}, {"workers": 3, "batching": "aware", "batch": 40}:
+            images, labels, indices = epoch_of(loader(augment=augment, **same))
+            order = [list(indices).index(i) for i in once[2]]
+            self.assertTrue((images[order] == once[0]).all(), same)
         for batching in "completion", "aware":
             aware = {"slow_percentile": 50, "side_workers": 1} if batching == "aware" else {}
             images, labels, indices = epoch_of(loader(batching=batching, **aware))
@@ -158,6 +167,9 @@ class Batches(unittest.TestCase):
         self.assertEqual(set(settings), words - {"split", "val_fraction", "memory"})
         self.assertEqual([settings[name] for name in ("batch", "image_size", "train", "seed", "dtype", "layout", "mean", "std", "area", "io")],
                          [8, SIZE, True, 9, "float32", "NHWC", MEAN, STD, (0.25, 1.0), "direct"])
+        self.assertIsNone(settings["augment"])
+        self.assertEqual(loader(augment="vflip,randaugment:m=7").settings["augment"],
+                         "vflip:p=0.5,randaugment:p=1:n=2:m=7:bins=31:fill=0")
         again = dl2.Loader(batches.dataset, **settings)
         self.assertEqual(again.settings, settings)
         for a, b in zip(epoch_of(batches), epoch_of(again)):
@@ -365,7 +377,8 @@ class Order(unittest.TestCase):
                             ({}, "dtype 'float32', this loader 'uint8'"),
                             ({**settings, "layout": "NCHW"}, "layout 'NHWC', this loader 'NCHW'"),
                             ({**settings, "std": (1, 1, 1)}, r"std \[0.229, 0.224, 0.225\], this loader \(1.0, 1.0, 1.0\)"),
-                            ({**settings, "area": (0.5, 1)}, "area"), ({**settings, "flip": False}, "flip True, this loader False")):
+                            ({**settings, "area": (0.5, 1)}, "area"), ({**settings, "flip": False}, "flip True, this loader False"),
+                            ({**settings, "augment": "vflip"}, "augment None, this loader 'vflip:p=0.5'")):
             again = loader(**other)
             with self.assertRaisesRegex(ValueError, says):
                 again.resume(state)
@@ -373,6 +386,10 @@ class Order(unittest.TestCase):
             again.resume(without)
         with self.assertRaises(TypeError):
             loader().resume({**state, "settings": 3})
+        state = json.loads(json.dumps(loader(augment="randaugment").state()))
+        loader(augment="randaugment:m=9").resume(state)
+        with self.assertRaisesRegex(ValueError, "m=9.*, this loader .*m=8"):
+            loader(augment="randaugment:m=8").resume(state)
 
     def test_pickle(self):
         batches = loader(seed=7, image_size=16)
@@ -881,7 +898,9 @@ class Errors(unittest.TestCase):
         for wrong, says in (
                 ({"mean": MEAN}, "for dtype 'float32'"), ({"std": STD}, "not for 'uint8'"), ({"std": (1, 1, 1)}, "not for 'uint8'"),
                 ({"train": False, "area": (0.5, 1)}, "area has no effect"), ({"train": False, "aspect": (1, 1)}, "aspect has no effect"),
-                ({"train": False, "flip": True}, "flip has no effect"), ({"resize": 40}, "resize is for validation"),
+                ({"train": False, "flip": True}, "flip has no effect"),
+                ({"train": False, "augment": "vflip"}, "augment has no effect"), ({"augment": "flip"}, "no operation 'flip'"),
+                ({"augment": "erase:p=x"}, "erase: p is a number from 0 to 1, not 'x'"), ({"augment": ""}, "no operation ''"), ({"resize": 40}, "resize is for validation"),
                 ({"train": False, "shuffle_chunk": 2}, "shuffle_chunk is for training"), ({"shuffle_window": 2}, "needs shuffle_chunk"),
                 ({"slow_percentile": 50.0}, "sample-aware"), ({"side_workers": 1, "batching": "completion"}, "sample-aware"),
                 ({"io": "direct", "ahead": 3}, "io 'direct'"), ({"io": "direct", "ahead_bytes": 3}, "io 'direct'")):

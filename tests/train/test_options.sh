@@ -14,7 +14,7 @@ for options in "-a resnet10 --image-size 32 -e 0.5" "-b 6" "-e 2" "--lr 0.02" "-
     "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--end-lr 0.001" "--momentum 0.8" --nesterov \
     "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" --freeze "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--ema 0.9" \
     "--accumulate 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
-    --no-flip "--seed 1" "--loader synthetic"; do
+    --no-flip "--augment vflip" "--seed 1" "--loader synthetic"; do
     expect 0 run $base --out changed --restart $options
     differ base/$CK changed/$CK "$options"
 done
@@ -90,7 +90,7 @@ dl2-train --help | sed -n 's/^.* --\([a-z0-9-]*\).*/\1/p' |
 
 # What bears on accuracy is listed for comparisons; where the run is, how it loads and its seed are not.
 sed -n '/"comparable": {/,/^  }/p' base/$REPORT >comparable
-for name in batch classes device epochs image-size lr val-resize; do
+for name in augment batch classes device epochs image-size lr val-resize; do
     grep -q "\"$name\":" comparable || fail "comparable has no '$name'"
 done
 for name in arch cache data jobs name out seed threads; do
@@ -117,7 +117,8 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --optimizer adamw --momentum 1" "-d data --optimizer rmsprop --nesterov" "-d data --clip-grad -1" \
     "-d data --skip-validation --keep-best" "--loader synthetic --keep-best" "--stages data:1 --freeze" \
     "--stages data:1:size=7" "--stages data:1:size=x" "--stages data:1:size=12:thaw" "--stages data:freeze" "-d data --optimizer adamw --beta2 1" \
-    "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
+    "-d data --augment mirror" "-d data --augment jitter" "-d data --augment randaugment:m=31" \
+    "-d data --decode gpu --augment vflip" "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
     "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
     "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
     expect 2 run $wrong --out wrong
@@ -146,6 +147,8 @@ done <archs
 [ "$(awk -F '\t' '{ print NF, $1, $3 }' "$work/out")" = "3 ref usable" ] || fail "--list devices: $(cat "$work/out")"
 expect 0 run --device ref:1 --list devices
 grep -q 'ref:1.*there is one device ref' "$work/out" || fail "no word of a device that isn't there: $(cat "$work/out")"
+expect 0 run --list augmentations
+[ "$(awk -F '\t' 'NF == 2 && $2 != ""' "$work/out" | wc -l)" -ge 17 ] || fail "--list augmentations: $(cat "$work/out")"
 for wrong in "--device none" "--arch resnet51" "-e 3 --warmup 9 -d data" "--epochs x"; do
     expect 2 run $wrong --list archs
     [ ! -s "$work/out" ] || fail "a list in spite of: $wrong"
