@@ -16,3 +16,9 @@ EXTRA_DIST += tests/pixels/gen_resize.py tests/pixels/gen_operations.py
 EXTRA_PROGRAMS += tests/bench/bench_resize
 tests_bench_bench_resize_SOURCES = tests/bench/bench_resize.c
 tests_bench_bench_resize_LDADD = libpixels.la
+
+# Not a test: see tests/bench/compare_augment.py.
+EXTRA_PROGRAMS += tests/bench/bench_augment
+tests_bench_bench_augment_SOURCES = tests/bench/bench_augment.c
+tests_bench_bench_augment_LDADD = libpixels.la
+EXTRA_DIST += tests/bench/compare_augment.py
