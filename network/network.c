@@ -626,7 +626,8 @@ static int network_run(struct dl2_network *net, const struct dl2_network_input *
     ops->copy(device, net->labels, staged->labels, labels);
     if (kind & RUN_MIXED)
         ops->copy(device, net->partner, staged->partner, partners);
-    ops->ingest_run(set->ingest, net->view->images[place], kind & RUN_MIXED ? net->partner : NULL,
+    ops->ingest_run(set->ingest, net->view->images[place],
+                    kind & RUN_MIXED && !input->pasted ? net->partner : NULL,
                     network_value_at(net, 0, train));
     network_compute_or_replay(net, set, kind);
     net->last_count = input->count;

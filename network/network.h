@@ -85,6 +85,7 @@ struct dl2_network_input {
     unsigned count;          /* 1 .. batch */
     const uint32_t *partner; /* mixup: [count], each below count; NULL without */
     float lambda;            /* mixup's weight of the sample itself, 0 to 1 */
+    bool pasted; /* the images are mixed already (CutMix): only labels are left to mix */
 };
 
 struct dl2_network_step {

@@ -484,6 +484,15 @@ static int claim_places(struct dl2_run *run, struct dl2_error *error)
     return run->config->export ? dl2_file_expect(run->config->export, error) : DL2_OK;
 }
 
+/* Of a stage's images, in pixels. */
+static size_t largest_side(const struct dl2_run *run)
+{
+    size_t side = 1;
+    for (size_t i = 0; i < run->stage_count; i++)
+        side = run->stages[i].image_size > side ? run->stages[i].image_size : side;
+    return side;
+}
+
 int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
 {
     run->lock = -1;
@@ -497,7 +506,8 @@ int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
         DL2_TRY(claim_places(run, error));
     DL2_TRY(open_network(run, error));
     run->partner = dl2_calloc(run->config->loader.batch, sizeof *run->partner);
-    if (!run->partner)
+    run->row = dl2_calloc(largest_side(run), (size_t)run->channels);
+    if (!run->partner || !run->row)
         return dl2_error_memory(error, "a training run");
     return start_monitor(run, error);
 }
@@ -525,6 +535,7 @@ void dl2_run_close(struct dl2_run *run)
     close_data(run->stages, run->stage_count);
     close_data(run->val, run->val_count);
     free(run->partner);
+    free(run->row);
     free(run->variant);
     free(run->name);
     free(run->out);

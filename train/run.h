@@ -43,6 +43,7 @@ struct dl2_run {
     struct dl2_feed *feed;             /* training's, of the stage feed_stage */
     size_t feed_stage;
     uint32_t *partner; /* mixup's */
+    uint8_t *row;      /* of an image, for CutMix */
     struct dl2_budget budget;
     double best_kept;         /* top-1 of the weights in `best`; -1: none of this run's are there */
     struct dl2_step_log *log; /* rank 0's; NULL: none */

@@ -406,12 +406,17 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_REAL, "mixup", 0, "ALPHA",
      "Blend pairs of images with shares drawn from Beta(ALPHA, ALPHA); 0: do not blend", AT(mixup),
      .min = 0, .max = 1000, .roles = RUN, .commands = DL2_TRAINING},
+    {DL2_OPTION_REAL, "cutmix", 0, "ALPHA",
+     "Paste a rectangle of another image of the batch into each image, of a part of the area drawn "
+     "from Beta(ALPHA, ALPHA), and mix the targets likewise; with --mixup every other batch on "
+     "average; 0: do not paste",
+     AT(cutmix), .min = 0, .max = 1000, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "ema", 0, "DECAY",
      "Validate and export moving averages of the weights with this decay per update (less in "
      "the first ones), for example 0.999; 0: the weights themselves",
      AT(average_decay), .min = 0, .max = 0.999999, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_UINT64, "seed", 0, "N",
-     "Seed of weights, order, crops, augmentation, mixup and dropout", AT(loader.seed),
+     "Seed of weights, order, crops, augmentation, mixup, CutMix and dropout", AT(loader.seed),
      .roles = DL2_OPTION_FIXED, .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for the run:"},
@@ -524,6 +529,9 @@ static int check_decoding(const struct dl2_train_config *config, const struct dl
     if (config->decode.mode != DL2_DECODE_CPU && config->loader.augment)
         return dl2_program_usage_error(
             program, "--augment works on what the processors decode: leave out --decode");
+    if (config->decode.mode != DL2_DECODE_CPU && config->cutmix > 0)
+        return dl2_program_usage_error(
+            program, "--cutmix works on what the processors decode: leave out --decode");
     if (config->decode.mode == DL2_DECODE_HYBRID && config->deterministic)
         return dl2_program_usage_error(program, "with --decode hybrid pixels depend on where they "
                                                 "were decoded: leave out --deterministic");

@@ -104,10 +104,16 @@ static int train_batch(struct dl2_run *run, unsigned part, unsigned parts, struc
     /* Random numbers are named by the batch, of all that any rank has. */
     const unsigned ranks = dl2_world_size(config->world);
     const uint64_t number = run->state.step * ranks + dl2_world_rank(config->world);
-    if (config->mixup > 0) {
-        input.lambda = (float)dl2_mixup_draw(config->loader.seed, number, config->mixup,
-                                             run->partner, batch->count);
+    if (config->mixup > 0 || config->cutmix > 0) {
+        const uint32_t side = run->stages[run->feed_stage].image_size;
+        const struct dl2_mix mix = dl2_mix_draw(config->loader.seed, number, config->mixup,
+                                                config->cutmix, side, run->partner, batch->count);
+        input.lambda = (float)mix.share;
         input.partner = run->partner;
+        input.pasted = mix.cuts;
+        if (mix.cuts)
+            dl2_mix_paste(&mix, batch->images, side, run->channels, run->partner, batch->count,
+                          run->row);
     }
     const struct dl2_network_step step = {number, 1.0f / (float)parts, part > 0, part + 1 < parts};
     int status = dl2_network_train(run->network, &input, &step, error);

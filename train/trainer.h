@@ -98,7 +98,7 @@ struct dl2_train_config {
     double clip; /* largest norm of a step's gradients; 0: they are not clipped */
     bool nesterov, norm_decay;
     double smoothing;
-    double mixup; /* alpha; 0: none */
+    double mixup, cutmix; /* alpha; 0: none */
     /*
      * Above 0 and below 1: validate and export not the weights but their moving averages, which
      * keep this much of themselves in each update; of update n, counted from 0, n / (n + 9) where

@@ -306,6 +306,32 @@ static void two_runs_are_the_same_bits(void **state)
     }
 }
 
+/* Of images that are mixed already only the targets are mixed: with share 0, the loss is that of
+ * the same images with their partners' labels. */
+static void pasted_images_are_not_blended(void **state)
+{
+    static const uint32_t partner[BATCH] = {1, 2, 3, 0};
+    const int32_t theirs[BATCH] = {labels[1], labels[2], labels[3], labels[0]};
+    const struct dl2_network_input inputs[] = {{images, theirs, BATCH, NULL, 1},
+                                               {images, labels, BATCH, partner, 0, true},
+                                               {images, labels, BATCH, partner, 0, false}};
+    const struct dl2_device_class *ops;
+    double losses[3];
+    for (size_t d = 0; (ops = dl2_device_at(d)); d++) {
+        if (ops->present && !ops->present())
+            continue;
+        struct dl2_device *device = opened(ops, 2);
+        for (int i = 0; i < 3; i++) {
+            struct dl2_network *net = made(device, "convnet", PIXELS, BATCH, 3);
+            losses[i] = one_step(net, &inputs[i], 0);
+            dl2_network_destroy(net);
+        }
+        assert_float_equal(losses[0], losses[1], 1e-6);
+        assert_true(fabs(losses[0] - losses[2]) > 1e-3);
+        dl2_device_close(device);
+    }
+}
+
 static double evaluated(struct dl2_network *net, const struct dl2_network_input *input)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -928,6 +954,7 @@ int main(void)
         cmocka_unit_test(convnet_as_in_pytorch),
         cmocka_unit_test(resnet20_as_in_pytorch),
         cmocka_unit_test(two_runs_are_the_same_bits),
+        cmocka_unit_test(pasted_images_are_not_blended),
         cmocka_unit_test(averages_stand_in),
         cmocka_unit_test(micro_batches_add_up),
         cmocka_unit_test(devices_and_precisions_learn_alike),

@@ -12,7 +12,7 @@ alike() {
 }
 for options in "-a resnet10 --image-size 32 -e 0.5" "-b 6" "-e 2" "--lr 0.02" "--lr-policy step" "--lr-policy linear" \
     "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--end-lr 0.001" "--momentum 0.8" --nesterov \
-    "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" --freeze "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--ema 0.9" \
+    "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" --freeze "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--cutmix 1" "--ema 0.9" \
     "--accumulate 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
     --no-flip "--augment vflip" "--seed 1" "--loader synthetic"; do
     expect 0 run $base --out changed --restart $options
@@ -35,7 +35,7 @@ alike --clip-grad 0
 alike --step-log
 alike --lr 0.00625 --lr-policy cosine --warmup 0.3 --momentum 0.9 --weight-decay 5e-4 --label-smoothing 0.1
 alike --mean 122.655,116.535,104.04 --std 59.415,58.395,58.65 --crop-area 0.08,1
-alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --accumulate 1 --seed 0
+alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --cutmix 0 --accumulate 1 --seed 0
 alike --device auto --name "a name" --checkpoint-every 0.4
 [ "$(field changed/$REPORT name)" = "a name" ] || fail "--name does nothing"
 expect 0 run $base --out policy --lr-policy exponential
@@ -118,7 +118,7 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --skip-validation --keep-best" "--loader synthetic --keep-best" "--stages data:1 --freeze" \
     "--stages data:1:size=7" "--stages data:1:size=x" "--stages data:1:size=12:thaw" "--stages data:freeze" "-d data --optimizer adamw --beta2 1" \
     "-d data --augment mirror" "-d data --augment jitter" "-d data --augment randaugment:m=31" \
-    "-d data --decode gpu --augment vflip" "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
+    "-d data --decode gpu --augment vflip" "-d data --decode gpu --cutmix 1" "-d data --cutmix -1" "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
     "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
     "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
     expect 2 run $wrong --out wrong

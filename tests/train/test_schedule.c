@@ -156,6 +156,51 @@ static void mixup_draws_from_beta(void **state)
     assert_true(dl2_mixup_draw(1, 2, 0.4, a, 5) != dl2_mixup_draw(1, 3, 0.4, b, 5));
 }
 
+/*
+ * The rectangle's mean area, which edges cut down: a side s of the image's has a mean of s - s^2 /
+ * 4 within the image, and with alpha 1, where s^2 is uniform, its square has the mean 77 / 240.
+ * With both, each comes for half of the batches.
+ */
+static void cutmix_draws_rectangles(void **state)
+{
+    enum { SIDE = 224, DRAWS = 20000 };
+    uint32_t partner[3];
+    double sum = 0;
+    unsigned cuts = 0;
+    for (uint64_t step = 0; step < DRAWS; step++) {
+        const struct dl2_mix mix = dl2_mix_draw(5, step, 0, 1, SIDE, partner, 3);
+        assert_true(mix.cuts && mix.x + mix.width <= SIDE && mix.y + mix.height <= SIDE);
+        assert_float_equal(mix.share, 1 - (double)mix.width * mix.height / (SIDE * SIDE), 1e-12);
+        sum += 1 - mix.share;
+        const struct dl2_mix both = dl2_mix_draw(5, step, 0.2, 1, SIDE, partner, 3);
+        cuts += both.cuts;
+        uint32_t again[3];
+        if (!both.cuts)
+            assert_true(both.share == dl2_mixup_draw(5, step, 0.2, again, 3));
+    }
+    assert_float_equal(sum / DRAWS, 77.0 / 240, 0.01);
+    assert_float_equal((double)cuts / DRAWS, 0.5, 0.02);
+}
+
+/* Images of one value each, in permutations of cycles of one to four. */
+static void cutmix_pastes_the_partner(void **state)
+{
+    enum { SIDE = 5, CHANNELS = 3, IMAGES = 8 };
+    static const uint32_t partner[IMAGES] = {2, 1, 5, 7, 4, 0, 3, 6};
+    const struct dl2_mix mix = {.cuts = true, .x = 1, .y = 2, .width = 3, .height = 2};
+    uint8_t images[IMAGES][SIDE][SIDE][CHANNELS], spare[SIDE * CHANNELS];
+    for (unsigned i = 0; i < IMAGES; i++)
+        memset(images[i], (int)(10 + i), sizeof images[i]);
+    dl2_mix_paste(&mix, &images[0][0][0][0], SIDE, CHANNELS, partner, IMAGES, spare);
+    for (unsigned i = 0; i < IMAGES; i++)
+        for (unsigned y = 0; y < SIDE; y++)
+            for (unsigned x = 0; x < SIDE; x++)
+                for (unsigned c = 0; c < CHANNELS; c++) {
+                    const bool within = x >= 1 && x < 4 && y >= 2 && y < 4;
+                    assert_int_equal(images[i][y][x][c], 10 + (within ? partner[i] : i));
+                }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +210,8 @@ int main(void)
         cmocka_unit_test(a_budget_is_kept_and_used),
         cmocka_unit_test(a_budget_without_a_speed_knows_nothing),
         cmocka_unit_test(mixup_draws_from_beta),
+        cmocka_unit_test(cutmix_draws_rectangles),
+        cmocka_unit_test(cutmix_pastes_the_partner),
     };
     return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
 }
