@@ -95,56 +95,68 @@ static uint64_t sum_gray_loop(const uint8_t *pixels, size_t count)
     return sum + sum_gray_block(pixels + 3 * i, count - i);
 }
 
-/*
- * Pillow's conversions to HSV, all three from 0 to 255, and back; in its types, so that it rounds
- * as they do. Without branches, for vectors.
- */
-static inline void turn_hue_of_one(uint8_t *pixel, uint8_t turn)
-{
-    const int32_t r = pixel[0], g = pixel[1], b = pixel[2];
-    const int32_t high = r > g ? (r > b ? r : b) : (g > b ? g : b);
-    const int32_t low = r < g ? (r < b ? r : b) : (g < b ? g : b);
-    const int32_t difference = high - low;
-    const float range = (float)(difference > 0 ? difference : 1);
-    const float red = (float)(high - r) / range, green = (float)(high - g) / range,
-                blue = (float)(high - b) / range;
-    const float in_red = blue - green;
-    const float in_green = (float)(2.0 + (double)red - (double)blue);
-    const float in_blue = (float)(4.0 + (double)green - (double)red);
-    const float sector = r == high ? in_red : g == high ? in_green : in_blue;
-    const double turns = (double)sector / 6.0 + 1.0;
-    const double whole = turns >= 1.0 ? 1.0 : 0.0;
-    const float hue = (float)(turns - whole);
-    const int32_t old = difference > 0 ? (int32_t)((double)hue * 255.0) : 0;
-    const float part = range / (float)(high > 0 ? high : 1);
-    const int32_t saturation = difference > 0 ? (int32_t)((double)part * 255.0) : 0;
+/* A pixel in the HSV of Pillow, with saturation and value from 0 to 255, and the candidates for its
+ * channels after the turn. */
+struct turned {
+    uint8_t sector[LOOP_BLOCK]; /* 0 to 6 */
+    uint8_t v[LOOP_BLOCK], p[LOOP_BLOCK], q[LOOP_BLOCK], t[LOOP_BLOCK];
+};
 
-    const float place = (float)((double)(float)((old + turn) & 255) * 6.0 / 255.0);
-    const float grade = (float)((double)(float)saturation / 255.0);
-    const int32_t at = (int32_t)place;
-    const float rest = place - (float)at;
-    const double value = (double)high;
-    const int32_t p = (int32_t)(value * (1.0 - (double)grade) + 0.5);
-    const int32_t q = (int32_t)(value * (1.0 - (double)(grade * rest)) + 0.5);
-    const int32_t t = (int32_t)(value * (1.0 - (double)grade * (1.0 - (double)rest)) + 0.5);
-    const int32_t v = high;
-    pixel[0] = (uint8_t)(at == 1 ? q : at == 2 || at == 3 ? p : at == 4 ? t : v);
-    pixel[1] = (uint8_t)(at == 1 || at == 2 ? v : at == 3 ? q : at == 4 || at == 5 ? p : t);
-    pixel[2] = (uint8_t)(at == 2 ? t : at == 3 || at == 4 ? v : at == 5 ? q : p);
+/* Pillow's conversions to HSV and back, with its types, so that it rounds as they do. There is no
+ * branch, and what is chosen from comes from another loop: compilers make vectors of that. */
+static inline void turn_block(const uint8_t *restrict pixels, size_t count, uint8_t turn,
+                              struct turned *restrict out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int32_t r = pixels[3 * i], g = pixels[3 * i + 1], b = pixels[3 * i + 2];
+        const int32_t more = r > g ? r : g, less = r < g ? r : g;
+        const int32_t high = more > b ? more : b, low = less < b ? less : b;
+        const int32_t difference = high - low;
+        const int32_t start = r == high ? 0 : g == high ? 2 : 4;
+        const int32_t plus = r == high ? b : g == high ? r : g;
+        const int32_t minus = r == high ? g : g == high ? b : r;
+        const float range = (float)(difference + (difference == 0));
+        const float sector = (float)((double)start + (double)((float)(high - plus) / range) -
+                                     (double)((float)(high - minus) / range));
+        const double turns = (double)sector / 6.0 + 1.0;
+        const float hue = (float)(turns - (double)(int32_t)turns);
+        const float part = (float)difference / (float)(high + (high == 0));
+        const int32_t old = (int32_t)((double)hue * 255.0);
+        const int32_t saturation = (int32_t)((double)part * 255.0);
+
+        const float place = (float)((double)(float)((old + turn) & 255) * 6.0 / 255.0);
+        const float grade = (float)((double)(float)saturation / 255.0);
+        const float rest = place - (float)(int32_t)place;
+        const double value = (double)high;
+        out->sector[i] = (uint8_t)(int32_t)place;
+        out->v[i] = (uint8_t)high;
+        out->p[i] = (uint8_t)(int32_t)(value * (1.0 - (double)grade) + 0.5);
+        out->q[i] = (uint8_t)(int32_t)(value * (1.0 - (double)(grade * rest)) + 0.5);
+        out->t[i] = (uint8_t)(int32_t)(value * (1.0 - (double)grade * (1.0 - (double)rest)) + 0.5);
+    }
 }
 
-static inline void turn_hue_block(uint8_t *pixels, size_t count, uint8_t turn)
+static inline void choose_block(const struct turned *restrict turned, size_t count,
+                                uint8_t *restrict pixels)
 {
-    for (size_t i = 0; i < count; i++)
-        turn_hue_of_one(pixels + 3 * i, turn);
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t at = turned->sector[i], v = turned->v[i], p = turned->p[i], q = turned->q[i],
+                      t = turned->t[i];
+        pixels[3 * i] = at == 1 ? q : at == 2 || at == 3 ? p : at == 4 ? t : v;
+        pixels[3 * i + 1] = at == 1 || at == 2 ? v : at == 3 ? q : at == 4 || at == 5 ? p : t;
+        pixels[3 * i + 2] = at == 2 ? t : at == 3 || at == 4 ? v : at == 5 ? q : p;
+    }
 }
 
 static void turn_hue_loop(uint8_t *pixels, size_t count, uint8_t turn)
 {
-    size_t i = 0;
-    for (; i + LOOP_BLOCK <= count; i += LOOP_BLOCK)
-        turn_hue_block(pixels + 3 * i, LOOP_BLOCK, turn);
-    turn_hue_block(pixels + 3 * i, count - i, turn);
+    struct turned turned;
+    for (; count >= LOOP_BLOCK; count -= LOOP_BLOCK, pixels += 3 * LOOP_BLOCK) {
+        turn_block(pixels, LOOP_BLOCK, turn, &turned);
+        choose_block(&turned, LOOP_BLOCK, pixels);
+    }
+    turn_block(pixels, count, turn, &turned);
+    choose_block(&turned, count, pixels);
 }
 
 static inline void invert_block(uint8_t *bytes, size_t count, uint8_t first)
