@@ -86,6 +86,8 @@ struct view {
 struct dl2_network {
     struct dl2_device *device;
     struct dl2_network_config config;
+    uint64_t bytes;                  /* of the device's memory */
+    bool planned_only;               /* the bytes are counted and not taken */
     struct view views[VIEWS], *view; /* the first is of config's size; the one in use */
 
     float *weights;   /* of all tensors */
@@ -1038,6 +1040,9 @@ static int network_alloc(struct dl2_network *net, size_t count, size_t size, voi
     void *memory;
     if (!dl2_size_mul(count, size, &bytes))
         return dl2_error_set(error, DL2_ERR_LIMIT, "a network passes the address space");
+    net->bytes += bytes;
+    if (net->planned_only)
+        return DL2_OK;
     DL2_TRY(net->device->ops->alloc(net->device, bytes, &memory, error));
     memcpy(out, &memory, sizeof memory);
     return DL2_OK;
@@ -1134,6 +1139,8 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
     DL2_TRY(network_alloc(net, batch, sizeof *net->partner, &net->partner, error));
     DL2_TRY(network_alloc(net, batch, sizeof *net->losses, &net->losses, error));
     DL2_TRY(network_alloc(net, 1, sizeof *net->sums, &net->sums, error));
+    if (net->planned_only)
+        return DL2_OK;
     DL2_TRY(network_fresh_weights(net, error));
     struct plan_set *set;
     return network_find_plans(net, config->batch, &set, error);
@@ -1191,6 +1198,22 @@ int dl2_network_use_size(struct dl2_network *net, unsigned height, unsigned widt
                              net->config.batch, width, height, net->config.width,
                              net->config.height);
     }
+    return status;
+}
+
+int dl2_network_plan_bytes(struct dl2_device *device, const struct dl2_network_config *config,
+                           uint64_t *bytes, struct dl2_error *error)
+{
+    struct dl2_network *net = dl2_calloc(1, sizeof *net);
+    if (!net)
+        return dl2_error_memory(error, "a network");
+    net->device = device;
+    net->config = *config;
+    net->view = net->views;
+    net->planned_only = true;
+    const int status = network_build(net, error);
+    *bytes = net->bytes;
+    dl2_network_destroy(net);
     return status;
 }
 

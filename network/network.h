@@ -78,6 +78,11 @@ int dl2_network_create(struct dl2_device *device, const struct dl2_network_confi
                        struct dl2_network **out, struct dl2_error *error);
 void dl2_network_destroy(struct dl2_network *network);
 
+/* Memory of the device that such a network takes, without what the device's library takes for
+ * itself. Takes none of it. Errors as above, but DL2_ERR_MEMORY. */
+int dl2_network_plan_bytes(struct dl2_device *device, const struct dl2_network_config *config,
+                           uint64_t *bytes, struct dl2_error *error);
+
 /* A batch as the loader makes it: in host memory, or in the device's where it was decoded there. */
 struct dl2_network_input {
     const uint8_t *images;   /* [count][height][width][channels] */

@@ -161,7 +161,7 @@ static void on_begun(void *context, const struct dl2_train_overview *run)
            (double)run->parameters / 1e6, run->device, run->device_version);
     if (config->evaluate) {
         printf("trained on %s, seed %llu\n", DL2_SHOWN(run->variant),
-               (unsigned long long)config->loader.seed);
+               (unsigned long long)config->seed);
         return;
     }
     printf("%s: %llu images of %u classes at %u pixels, batches of %u", DL2_SHOWN(run->variant),

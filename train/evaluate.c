@@ -40,7 +40,7 @@ static int load_weights(const struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(dl2_weights_load(path, run->network, true, note, sizeof note, error));
     return note[0] ? dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s is for another number of classes than the %u of %s", path,
-                                   run->classes, run->config->val[0])
+                                   run->stream->classes, run->config->val[0])
                    : DL2_OK;
 }
 
@@ -48,7 +48,7 @@ static json_t *settings(const struct dl2_run *run)
 {
     json_auto_t *all = dl2_options_json(dl2_train_options, run->config);
     json_t *chosen = json_object();
-    json_object_set_new(all, "channels", json_integer(run->channels));
+    json_object_set_new(all, "channels", json_integer(run->stream->channels));
     for (const char *const *name = dl2_evaluation_options; *name; name++)
         json_object_set(chosen, *name, json_object_get(all, *name));
     json_object_set(chosen, "val-split", json_object_get(all, "val-split"));
@@ -62,8 +62,8 @@ static int save_report(const struct dl2_run *run, const json_t *record, struct d
     json_auto_t *report =
         json_pack("{s:s, s:o, s:o, s:s, s:I, s:s, s:o}", "schema", DL2_EVALUATION_SCHEMA, "name",
                   dl2_json_text(run->name), "variant", dl2_json_text(run->variant), "arch",
-                  config->arch, "seed", (json_int_t)config->loader.seed, "device",
-                  run->device->ops->name, "weights", dl2_json_text(config->evaluate));
+                  config->arch, "seed", (json_int_t)config->seed, "device", run->device->ops->name,
+                  "weights", dl2_json_text(config->evaluate));
     for (const char *const *name = (const char *const[]){"epoch", "completed", NULL}; *name; name++)
         if (json_object_get(config->origin, *name))
             json_object_set(report, *name, json_object_get(config->origin, *name));
@@ -72,7 +72,7 @@ static int save_report(const struct dl2_run *run, const json_t *record, struct d
     json_object_set_new(versions, "device", json_string(run->device->ops->version()));
     json_object_set_new(report, "versions", versions);
     json_object_set_new(report, "machine", dl2_machine_describe());
-    json_object_set_new(report, "classes", json_integer(run->classes));
+    json_object_set_new(report, "classes", json_integer(run->stream->classes));
     json_object_set(report, "val", json_object_get(record, "val"));
     json_object_set(report, "seconds", json_object_get(record, "val_seconds"));
     json_object_set_new(report, "bad", dl2_run_bad_list(run));
@@ -82,9 +82,10 @@ static int save_report(const struct dl2_run *run, const json_t *record, struct d
 int dl2_run_evaluate(struct dl2_run *run, struct dl2_error *error)
 {
     json_auto_t *record = json_object();
-    DL2_TRY(dl2_run_agree(run, load_weights(run, error), error));
+    DL2_TRY(dl2_stream_agree(run->stream, load_weights(run, error), error));
     dl2_run_tell_begun(run);
-    const int status = dl2_run_validate(run, 0, true, record, error);
+    struct dl2_validation due = {.run = run, .keep = true, .record = record};
+    const int status = dl2_stream_validate(&due, 1, error);
     if (status == DL2_ERR_CANCELED && run->interrupted)
         return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the evaluation was done");
     DL2_TRY(status);

@@ -12,9 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_int_t trainers(const struct dl2_train_config *config)
+/* How many train on this machine: those of the stream, and others, which the user names. */
+static json_int_t trainers(const struct dl2_run *run)
 {
-    return config->trainers ? config->trainers : 1;
+    const unsigned given = run->config->trainers;
+    json_int_t count = given > 1 ? given - 1 : 0;
+    for (size_t i = 0; i < run->stream->run_count; i++)
+        count += !run->stream->runs[i].over;
+    return count;
 }
 
 /* What a stage has of its own; nothing where it trains as the others do. Whether it has. */
@@ -32,14 +37,14 @@ static bool add_stage_settings(const struct dl2_run *run, size_t stage, json_t *
 static json_t *stage_list(const struct dl2_run *run, bool with_paths)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < run->stage_count; i++) {
-        const struct dl2_run_data *stage = &run->stages[i];
+    for (size_t i = 0; i < run->stream->stage_count; i++) {
+        const struct dl2_run_data *stage = &run->stream->stages[i];
         json_t *object = json_object();
         json_object_set_new(object, "variant", dl2_json_text(stage->name));
         if (with_paths)
             json_object_set_new(object, "path",
                                 stage->path ? dl2_json_text(stage->path) : json_null());
-        json_object_set_new(object, "epochs", dl2_json_real(stage->epochs));
+        json_object_set_new(object, "epochs", dl2_json_real(run->config->stages[i].epochs));
         add_stage_settings(run, i, object);
         json_object_set_new(object, "images", json_integer((json_int_t)stage->images));
         json_object_set_new(object, "bytes", json_integer((json_int_t)stage->bytes));
@@ -62,9 +67,9 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
         a, "data", staged || !c->stages[0].path ? json_null() : dl2_json_text(c->stages[0].path));
     json_object_set_new(a, "stages", staged ? stage_list(run, true) : json_null());
     json_object_set_new(a, "epochs", dl2_json_real(epochs));
-    json_object_set_new(a, "classes", json_integer(run->classes));
-    json_object_set_new(a, "images", json_integer((json_int_t)run->stages[0].images));
-    json_object_set_new(a, "channels", json_integer(run->channels));
+    json_object_set_new(a, "classes", json_integer(run->stream->classes));
+    json_object_set_new(a, "images", json_integer((json_int_t)run->stream->stages[0].images));
+    json_object_set_new(a, "channels", json_integer(run->stream->channels));
     json_object_set_new(a, "jobs", json_integer(c->loader.workers));
     json_object_set_new(a, "device", json_string(run->device->ops->name));
     json_object_set_new(a, "ranks", json_integer(dl2_world_size(c->world)));
@@ -84,9 +89,9 @@ static json_t *comparable_settings(const struct dl2_run *run)
 {
     json_t *settings = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_COMPARED);
     json_t *stages = json_array(); /* lengths, of stages with settings of their own in objects */
-    bool any = run->stage_count > 1;
-    for (size_t i = 0; i < run->stage_count; i++) {
-        json_t *length = dl2_json_real(run->stages[i].epochs);
+    bool any = run->stream->stage_count > 1;
+    for (size_t i = 0; i < run->stream->stage_count; i++) {
+        json_t *length = dl2_json_real(run->config->stages[i].epochs);
         json_t *object = json_pack("{s:O}", "epochs", length);
         const bool own = add_stage_settings(run, i, object);
         any |= own && !run->config->given.freeze; /* else the option says it */
@@ -104,7 +109,7 @@ json_t *dl2_run_class_names(const struct dl2_run *run)
 {
     const struct dl2_dataset *dataset = dl2_run_first_data(run)->dataset; /* NULL: noise */
     json_t *names = json_array();
-    for (unsigned i = 0; dataset && i < run->classes; i++)
+    for (unsigned i = 0; dataset && i < run->stream->classes; i++)
         json_array_append_new(names, dl2_json_text(dl2_dataset_class_name(dataset, i)));
     return names;
 }
@@ -135,11 +140,11 @@ json_t *dl2_run_part(const struct dl2_run *run)
             part, "threads",
             json_integer(run->config->threads ? run->config->threads : dl2_run_processors(run)));
     json_t *sets = json_array();
-    for (size_t i = 0; i < run->val_count; i++)
-        json_array_append_new(sets,
-                              json_pack("{s:o, s:I, s:I}", "name", dl2_json_text(run->val[i].name),
-                                        "images", (json_int_t)run->val[i].images, "bytes",
-                                        (json_int_t)run->val[i].bytes));
+    for (size_t i = 0; i < run->stream->val_count; i++)
+        json_array_append_new(sets, json_pack("{s:o, s:I, s:I}", "name",
+                                              dl2_json_text(run->stream->val[i].name), "images",
+                                              (json_int_t)run->stream->val[i].images, "bytes",
+                                              (json_int_t)run->stream->val[i].bytes));
     json_object_set_new(part, "validation", sets);
     return part;
 }
@@ -159,8 +164,8 @@ static json_t *world_of(const struct dl2_run *run)
 json_t *dl2_run_report(const struct dl2_run *run)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < run->stage_count; i++)
-        bytes += run->stages[i].bytes;
+    for (size_t i = 0; i < run->stream->stage_count; i++)
+        bytes += run->stream->stages[i].bytes;
     json_t *versions =
         run->config->versions ? json_deep_copy(run->config->versions) : json_object();
     json_object_set_new(versions, "device", json_string(run->device->ops->version()));
@@ -171,7 +176,7 @@ json_t *dl2_run_report(const struct dl2_run *run)
     json_object_set_new(report, "name", dl2_json_text(run->name));
     json_object_set_new(report, "variant", dl2_json_text(run->variant));
     json_object_set_new(report, "arch", json_string(run->config->arch));
-    json_object_set_new(report, "seed", json_integer((json_int_t)run->config->loader.seed));
+    json_object_set_new(report, "seed", json_integer((json_int_t)run->config->seed));
     json_object_set_new(report, "device", json_string(run->device->ops->name));
     json_object_set_new(report, "world", world_of(run));
     json_object_set(report, "arguments", run->arguments);
@@ -180,11 +185,11 @@ json_t *dl2_run_report(const struct dl2_run *run)
     json_object_set_new(report, "machine", dl2_machine_describe());
     if (run->card)
         json_object_set(report, "card", run->card);
-    json_object_set_new(report, "classes", json_integer(run->classes));
+    json_object_set_new(report, "classes", json_integer(run->stream->classes));
     json_object_set_new(report, "train_images", json_integer((json_int_t)dl2_run_images(run)));
-    json_object_set_new(
-        report, "val_images",
-        json_integer(run->val_count ? (json_int_t)run->val[0].images : (json_int_t)0));
+    json_object_set_new(report, "val_images",
+                        json_integer(run->stream->val_count ? (json_int_t)run->stream->val[0].images
+                                                            : (json_int_t)0));
     json_object_set_new(report, "train_bytes", json_integer((json_int_t)bytes));
     json_object_set_new(report, "parameters",
                         json_integer((json_int_t)dl2_network_parameter_count(run->network)));
@@ -202,7 +207,7 @@ static int gather_figures(const struct dl2_run *run, double *figures, struct dl2
     const struct dl2_world *world = run->config->world;
     double *own = figures + (size_t)dl2_world_rank(world) * FIGURES;
     struct dl2_loader_stats stats;
-    dl2_feed_get_stats(run->feed, &stats);
+    dl2_feed_get_stats(run->stream->feed, &stats);
     own[SECONDS] = run->state.seconds;
     own[WAIT] = run->state.data_wait;
     own[JOULES] = run->state.joules;
@@ -263,8 +268,8 @@ static json_t *make_record(const struct dl2_run *run, double position,
     json_object_set_new(record, "epoch", json_integer((json_int_t)epoch->number));
     json_object_set_new(record, "position", json_real(position));
     json_object_set_new(record, "stage", json_integer((json_int_t)state->stage));
-    json_object_set_new(record, "trainers", json_integer(trainers(run->config)));
-    json_object_set_new(record, "variant", dl2_json_text(run->stages[state->stage].name));
+    json_object_set_new(record, "trainers", json_integer(trainers(run)));
+    json_object_set_new(record, "variant", dl2_json_text(run->stream->stages[state->stage].name));
     json_object_set_new(record, "lr", dl2_json_real(epoch->lr));
     json_t *train = json_object();
     json_object_set_new(train, "images", json_integer((json_int_t)state->images));
@@ -293,7 +298,7 @@ static json_t *make_record(const struct dl2_run *run, double position,
                                   sum_of(figures, ranks, TRANSFORM), "wait",
                                   sum_of(figures, ranks, WORKER_WAIT)));
     if (run->config->cold)
-        json_object_set_new(record, "resident", json_real(run->resident));
+        json_object_set_new(record, "resident", json_real(run->stream->resident));
     if (run->config->world)
         json_object_set_new(record, "ranks", rank_records(run, figures, ranks));
     return record;
@@ -356,7 +361,7 @@ json_t *dl2_run_bad_list(const struct dl2_run *run)
     json_t *array = json_array();
     const char *text;
     json_t *unused;
-    json_object_foreach(run->bad, text, unused)
+    json_object_foreach(run->stream->bad, text, unused)
     {
         json_array_append_new(array, json_string(text));
     }
@@ -401,7 +406,7 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
     }
     json_object_set_new(report, "seconds", json_real(dl2_run_elapsed(run)));
     json_object_set_new(report, "peak_rss_bytes", json_integer((json_int_t)dl2_peak_rss()));
-    json_object_set_new(report, "timeline", dl2_monitor_timeline(run->monitor));
+    json_object_set_new(report, "timeline", dl2_monitor_timeline(run->stream->monitor));
     json_object_set(report, "device_notes", run->device_notes);
     json_object_set_new(report, "bad", dl2_run_bad_list(run));
     json_object_set_new(report, "completed", json_boolean(run->state.completed));

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/machine.h"
 #include "common/thread.h"
 #include "loader/loader_options.h"
 #include "train/step_log.h"
@@ -46,8 +47,8 @@ void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t don
 uint64_t dl2_run_images(const struct dl2_run *run)
 {
     uint64_t images = 0;
-    for (size_t i = 0; i < run->stage_count; i++)
-        images = run->stages[i].images > images ? run->stages[i].images : images;
+    for (size_t i = 0; i < run->stream->stage_count; i++)
+        images = run->stream->stages[i].images > images ? run->stream->stages[i].images : images;
     return images;
 }
 
@@ -61,30 +62,31 @@ void dl2_run_tell_begun(const struct dl2_run *run)
         .variant = run->variant,
         .parameters = dl2_network_parameter_count(run->network),
         .images = dl2_run_images(run),
-        .classes = run->classes,
+        .classes = run->stream->classes,
         .epochs_done = run->state.pass,
     };
     if (run->events.begun)
         run->events.begun(run->events.context, &overview);
 }
 
-static void keep_bad(struct dl2_run *run, const json_t *texts)
+static void keep_bad(struct dl2_stream *stream, const json_t *texts)
 {
     size_t i;
     json_t *text;
     json_array_foreach(texts, i, text)
     {
         const char *key = json_string_value(text);
-        if (!key || json_object_get(run->bad, key))
+        if (!key || json_object_get(stream->bad, key))
             continue;
-        json_object_set_new(run->bad, key, json_true());
-        dl2_run_note(run, "%s", key);
+        json_object_set_new(stream->bad, key, json_true());
+        dl2_run_note(&stream->runs[0], "%s", key);
     }
 }
 
-int dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed, struct dl2_error *error)
+int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
+                        struct dl2_error *error)
 {
-    const struct dl2_world *world = run->config->world;
+    const struct dl2_world *world = stream->config->world;
     const unsigned ranks = dl2_world_size(world);
     size_t count;
     const char *const *bad = dl2_feed_bad(feed, &count);
@@ -96,7 +98,7 @@ int dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed, struct dl
                                : dl2_error_memory(error, "bad samples");
     for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
         json_t *list = json_loads(texts[rank], 0, NULL);
-        keep_bad(run, list);
+        keep_bad(stream, list);
         json_decref(list);
         free(texts[rank]);
     }
@@ -106,10 +108,10 @@ int dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed, struct dl
     return status;
 }
 
-int dl2_run_agree(struct dl2_run *run, int status, struct dl2_error *error)
+int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *error)
 {
-    status = dl2_world_agree(run->config->world, status, error);
-    run->common = status < 0 && status != DL2_ERR_CANCELED;
+    status = dl2_world_agree(stream->config->world, status, error);
+    stream->runs[0].common = status < 0 && status != DL2_ERR_CANCELED;
     return status;
 }
 
@@ -117,7 +119,7 @@ double dl2_run_position(const struct dl2_run *run)
 {
     if (run->state.batch == 0)
         return run->state.pass_start;
-    uint64_t steps = dl2_feed_steps(run->feed);
+    uint64_t steps = dl2_feed_steps(run->stream->feed);
     if (run->state.batch >= steps)
         return run->state.pass_start + 1;
     return run->state.pass_start + (double)run->state.batch / (double)steps;
@@ -129,8 +131,8 @@ static double run_length(const struct dl2_run *run)
     double length = 0;
     if (run->config->measure > 0)
         return run->measured >= run->config->measure ? dl2_run_position(run) : INFINITY;
-    for (size_t i = 0; i < run->stage_count; i++)
-        length += run->stages[i].epochs;
+    for (size_t i = 0; i < run->stream->stage_count; i++)
+        length += run->config->stages[i].epochs;
     if (run->config->time_budget > 0)
         length = fmin(length,
                       dl2_budget_epochs(&run->budget, dl2_run_position(run), dl2_run_elapsed(run)));
@@ -163,25 +165,25 @@ unsigned dl2_run_processors(const struct dl2_run *run)
 }
 
 /* Has a stage or a validation set that was opened before the same path? */
-static bool was_opened(const struct dl2_run *run, const struct dl2_run_data *data)
+static bool was_opened(const struct dl2_stream *stream, const struct dl2_run_data *data)
 {
     bool before = false;
-    for (size_t i = 0; i < run->stage_count; i++)
-        before |= &run->stages[i] != data && run->stages[i].path &&
-                  !strcmp(run->stages[i].path, data->path);
-    for (size_t i = 0; i < run->val_count; i++)
-        before |= &run->val[i] != data && !strcmp(run->val[i].path, data->path);
+    for (size_t i = 0; i < stream->stage_count; i++)
+        before |= &stream->stages[i] != data && stream->stages[i].path &&
+                  !strcmp(stream->stages[i].path, data->path);
+    for (size_t i = 0; i < stream->val_count; i++)
+        before |= &stream->val[i] != data && !strcmp(stream->val[i].path, data->path);
     return before;
 }
 
-static int open_dataset(const struct dl2_run *run, struct dl2_run_data *data, const char *path,
-                        enum dl2_split split, const struct dl2_subset *subset,
+static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
+                        const char *path, enum dl2_split split, const struct dl2_subset *subset,
                         struct dl2_error *error)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.split = split;
-    options.val_fraction = run->config->val_fraction;
-    options.split_seed = run->config->split_seed;
+    options.val_fraction = stream->config->val_fraction;
+    options.split_seed = stream->config->split_seed;
     if (subset)
         options.subset = *subset;
     options.keep = dl2_codec_is_image_file;
@@ -190,8 +192,8 @@ static int open_dataset(const struct dl2_run *run, struct dl2_run_data *data, co
     if (!data->name)
         return dl2_error_memory(error, "a training run");
     DL2_TRY(dl2_dataset_open(path, &options, &data->dataset, error));
-    if (run->events.opened && !was_opened(run, data))
-        run->events.opened(run->events.context, path, data->dataset);
+    if (stream->runs[0].events.opened && !was_opened(stream, data))
+        stream->runs[0].events.opened(stream->runs[0].events.context, path, data->dataset);
     data->images = dl2_dataset_count(data->dataset);
     data->bytes = dl2_dataset_bytes(data->dataset);
     if (dl2_dataset_class_count(data->dataset) < 2)
@@ -224,77 +226,80 @@ static int check_classes(const struct dl2_run_data *reference, const struct dl2_
     return DL2_OK;
 }
 
-const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run)
+static const struct dl2_run_data *first_data(const struct dl2_stream *stream)
 {
-    return run->stage_count ? &run->stages[0] : &run->val[0];
+    return stream->stage_count ? &stream->stages[0] : &stream->val[0];
 }
 
-static int open_stages(struct dl2_run *run, struct dl2_error *error)
+const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run)
 {
-    const struct dl2_train_config *config = run->config;
+    return first_data(run->stream);
+}
+
+static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = stream->config;
     if (config->evaluate)
         return DL2_OK;
-    run->stages = dl2_calloc(config->stage_count, sizeof *run->stages);
-    if (!run->stages)
+    stream->stages = dl2_calloc(config->stage_count, sizeof *stream->stages);
+    if (!stream->stages)
         return dl2_error_memory(error, "a training run");
     double all = 0, end = 0;
     for (size_t i = 0; i < config->stage_count; i++)
         all += config->stages[i].epochs;
     for (size_t i = 0; i < config->stage_count; i++) {
-        struct dl2_run_data *stage = &run->stages[i];
-        run->stage_count = i + 1;
+        struct dl2_run_data *stage = &stream->stages[i];
+        stream->stage_count = i + 1;
         const unsigned own_size = config->stages[i].image_size;
         stage->image_size = own_size ? own_size : config->loader.image_size;
-        stage->freeze = config->stages[i].freeze;
-        stage->epochs = config->stages[i].epochs;
-        end += stage->epochs;
+        end += config->stages[i].epochs;
         stage->share_end = i + 1 == config->stage_count ? 1 : end / all;
         if (!config->stages[i].path) {
             stage->name = strdup("synthetic");
             stage->images = config->synthetic_images;
-            run->classes = config->synthetic_classes;
+            stream->classes = config->synthetic_classes;
             continue;
         }
-        DL2_TRY(open_dataset(run, stage, config->stages[i].path, DL2_SPLIT_TRAIN, &config->subset,
-                             error));
-        DL2_TRY(check_classes(&run->stages[0], stage, error));
-        run->classes = dl2_dataset_class_count(stage->dataset);
+        DL2_TRY(open_dataset(stream, stage, config->stages[i].path, DL2_SPLIT_TRAIN,
+                             &config->subset, error));
+        DL2_TRY(check_classes(&stream->stages[0], stage, error));
+        stream->classes = dl2_dataset_class_count(stage->dataset);
     }
     return DL2_OK;
 }
 
-static int open_val_sets(struct dl2_run *run, struct dl2_error *error)
+static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
 {
-    const struct dl2_train_config *config = run->config;
+    const struct dl2_train_config *config = stream->config;
     const char *last = config->evaluate ? NULL : config->stages[config->stage_count - 1].path;
     const char *const *paths = config->val_count ? config->val : &last;
     size_t count = config->val_count ? config->val_count : 1;
     if (config->skip_validation || config->synthetic)
         return DL2_OK;
-    run->val = dl2_calloc(count, sizeof *run->val);
-    if (!run->val)
+    stream->val = dl2_calloc(count, sizeof *stream->val);
+    if (!stream->val)
         return dl2_error_memory(error, "a training run");
     for (size_t i = 0; i < count; i++) {
-        run->val_count = i + 1;
-        DL2_TRY(open_dataset(run, &run->val[i], paths[i], config->val_split, NULL, error));
-        DL2_TRY(check_classes(dl2_run_first_data(run), &run->val[i], error));
-        run->classes = dl2_dataset_class_count(run->val[i].dataset);
+        stream->val_count = i + 1;
+        DL2_TRY(open_dataset(stream, &stream->val[i], paths[i], config->val_split, NULL, error));
+        DL2_TRY(check_classes(first_data(stream), &stream->val[i], error));
+        stream->classes = dl2_dataset_class_count(stream->val[i].dataset);
     }
     return DL2_OK;
 }
 
 /* 1 where all of a few images of every stage are gray, else 3. Unreadable ones don't vote. An
  * evaluation looks at its first set. */
-static void probe_channels(struct dl2_run *run)
+static void probe_channels(struct dl2_stream *stream)
 {
-    const size_t count = run->stage_count ? run->stage_count : 1;
-    run->channels = run->config->loader.channels;
-    if (run->channels)
+    const size_t count = stream->stage_count ? stream->stage_count : 1;
+    stream->channels = stream->config->loader.channels;
+    if (stream->channels)
         return;
     struct dl2_bytes scratch = DL2_BYTES_INIT;
     bool gray = false, colour = false;
     for (size_t k = 0; k < count && !colour; k++) {
-        const struct dl2_run_data *stage = dl2_run_first_data(run) + k;
+        const struct dl2_run_data *stage = first_data(stream) + k;
         for (size_t i = 0; i < PROBES && stage->dataset && !colour; i++) {
             const uint8_t *data;
             size_t size;
@@ -308,7 +313,7 @@ static void probe_channels(struct dl2_run *run)
         }
     }
     dl2_bytes_free(&scratch);
-    run->channels = gray && !colour ? 1 : 3;
+    stream->channels = gray && !colour ? 1 : 3;
 }
 
 /* "a" or "a+b": what the run was trained on. A new string, or NULL. */
@@ -316,7 +321,8 @@ static char *join_names(const struct dl2_run *run)
 {
     const json_t *identity = json_object_get(run->config->origin, "identity");
     const json_t *trained = json_object_get(identity, "training data"); /* an evaluation's */
-    const size_t count = run->stage_count ? run->stage_count : json_array_size(trained);
+    const size_t count =
+        run->stream->stage_count ? run->stream->stage_count : json_array_size(trained);
     char *joined = NULL;
     size_t size;
     FILE *out = open_memstream(&joined, &size);
@@ -324,8 +330,8 @@ static char *join_names(const struct dl2_run *run)
         return NULL;
     for (size_t i = 0; i < count; i++)
         fprintf(out, "%s%s", i ? "+" : "",
-                run->stage_count
-                    ? run->stages[i].name
+                run->stream->stage_count
+                    ? run->stream->stages[i].name
                     : dl2_json_get_text(json_array_get(trained, i), "variant", "unknown"));
     if (count == 0)
         fputs("unknown", out);
@@ -361,7 +367,7 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
         run->name = dl2_calloc(size, 1);
         if (run->name)
             snprintf(run->name, size, "%s-%s-seed-%llu", run->variant, config->arch,
-                     (unsigned long long)config->loader.seed);
+                     (unsigned long long)config->seed);
     }
     if (run->name)
         run->out = config->out ? strdup(config->out) : default_folder(run);
@@ -379,21 +385,22 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
                : dl2_error_memory(error, "a training run");
 }
 
-/* Opens the decoder on the card that the network is on, so that batches are decoded in place. */
-static int open_decoder(struct dl2_run *run, struct dl2_error *error)
+/* Opens the decoder on the card that the networks are on, so that batches are decoded in place. */
+static int open_decoder(struct dl2_stream *stream, struct dl2_error *error)
 {
-    const struct dl2_train_config *config = run->config;
+    const struct dl2_train_config *config = stream->config;
+    const struct dl2_device *device = stream->runs[0].device;
     struct dl2_loader_config loader = {.workers = config->loader.workers};
     if (config->decode.mode == DL2_DECODE_CPU || config->synthetic)
         return DL2_OK;
-    if (!run->device->ops->is_card)
+    if (!device->ops->is_card)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--decode %s leaves images in a card's memory, so it needs --device "
                              "cuda, not %s",
-                             dl2_decode_mode_words[config->decode.mode], run->device->ops->name);
+                             dl2_decode_mode_words[config->decode.mode], device->ops->name);
     if (!loader.workers)
-        loader.workers = dl2_run_processors(run);
-    return dl2_decode_choice_open(&config->decode, run->device->number, &loader, &run->decoder,
+        loader.workers = dl2_run_processors(&stream->runs[0]);
+    return dl2_decode_choice_open(&config->decode, device->number, &loader, &stream->decoder,
                                   error);
 }
 
@@ -404,7 +411,7 @@ static void keep_device_note(void *context, const char *text)
     dl2_run_note(run, "warning: %s", text);
 }
 
-static int open_network(struct dl2_run *run, struct dl2_error *error)
+static int open_device(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
     const struct dl2_device_options options = {
@@ -417,50 +424,105 @@ static int open_network(struct dl2_run *run, struct dl2_error *error)
         .note_context = run,
     };
     run->device_notes = json_array();
-    DL2_TRY(dl2_device_open(config->device, &options, &run->device, error));
-    DL2_TRY(open_decoder(run, error));
+    return dl2_device_open(config->device, &options, &run->device, error);
+}
+
+static struct dl2_network_config network_config(const struct dl2_run *run)
+{
+    const struct dl2_train_config *config = run->config;
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;
     network.batch = config->loader.batch;
     network.height = network.width = config->loader.image_size;
-    network.channels = run->channels;
-    network.classes = run->classes;
+    network.channels = run->stream->channels;
+    network.classes = run->stream->classes;
     for (int i = 0; i < 3; i++) {
         network.mean[i] = (float)config->mean[i];
         network.std[i] = (float)config->std[i];
     }
-    if (run->channels == 1) {
+    if (run->stream->channels == 1) {
         network.mean[0] = (float)((config->mean[0] + config->mean[1] + config->mean[2]) / 3);
         network.std[0] = (float)((config->std[0] + config->std[1] + config->std[2]) / 3);
     }
     network.smoothing = (float)config->smoothing;
-    network.seed = config->loader.seed;
+    network.seed = config->seed;
     network.optimizer = config->optimizer;
     network.norm_decay = config->norm_decay;
     network.average = config->average_decay > 0;
     network.train = !config->evaluate;
     network.sync_norm = config->sync_norm;
-    DL2_TRY(dl2_network_create(run->device, &network, &run->network, error));
-    /* Sizes that do not fit are found now, and not when their stage begins. */
-    for (size_t i = 0; i < run->stage_count; i++)
-        DL2_TRY(dl2_network_use_size(run->network, run->stages[i].image_size,
-                                     run->stages[i].image_size, error));
-    return dl2_network_use_size(run->network, network.height, network.width, error);
+    return network;
 }
 
-/* Watches the card that the device is on, if it is on one. */
-static int start_monitor(struct dl2_run *run, struct dl2_error *error)
+/* Of a stage's images, in pixels. */
+static size_t largest_side(const struct dl2_stream *stream)
 {
-    const struct dl2_device_class *ops = run->device->ops;
-    run->card = ops->describe ? ops->describe(run->device) : NULL;
-    const char *pci = run->device->pci;
-    DL2_TRY(dl2_monitor_start(1.0, *pci ? pci : NULL, &run->monitor, error));
-    json_t *told = dl2_monitor_card(run->monitor);
-    if (told && run->card)
-        json_object_update_missing(told, run->card);
-    if (told) {
-        json_decref(run->card);
-        run->card = told;
+    size_t side = 1;
+    for (size_t i = 0; i < stream->stage_count; i++)
+        side = stream->stages[i].image_size > side ? stream->stages[i].image_size : side;
+    return side;
+}
+
+static int open_network(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_stream *stream = run->stream;
+    const struct dl2_network_config network = network_config(run);
+    DL2_TRY(dl2_network_create(run->device, &network, &run->network, error));
+    /* Sizes that do not fit are found now, and not when their stage begins. */
+    for (size_t i = 0; i < stream->stage_count; i++)
+        DL2_TRY(dl2_network_use_size(run->network, stream->stages[i].image_size,
+                                     stream->stages[i].image_size, error));
+    DL2_TRY(dl2_network_use_size(run->network, network.height, network.width, error));
+    run->partner = dl2_calloc(run->config->loader.batch, sizeof *run->partner);
+    run->row = dl2_calloc(largest_side(run->stream), (size_t)run->stream->channels);
+    return run->partner && run->row ? DL2_OK : dl2_error_memory(error, "a training run");
+}
+
+/* Refuses networks that are too large together before any of them takes its memory. */
+static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
+{
+    const double mib = 1048576;
+    const uint64_t given = stream->config->memory;
+    const bool is_card = stream->runs[0].device->ops->is_card;
+    const uint64_t limit = given ? given : is_card ? 0 : dl2_memory_available();
+    uint64_t all = 0, most = 0;
+    const struct dl2_run *largest = &stream->runs[0];
+    for (size_t i = 0; i < stream->run_count; i++) {
+        const struct dl2_network_config network = network_config(&stream->runs[i]);
+        uint64_t bytes;
+        const int status = dl2_network_plan_bytes(stream->runs[i].device, &network, &bytes, error);
+        if (status < 0 && stream->run_count > 1)
+            dl2_error_prefix(error, "%s", stream->runs[i].name);
+        DL2_TRY(status);
+        all += bytes;
+        largest = bytes > most ? &stream->runs[i] : largest;
+        most = bytes > most ? bytes : most;
+    }
+    if (!limit || all <= limit)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_MEMORY,
+                         "the networks of %zu models take %.1f MiB together, the largest, of %s, "
+                         "%.1f MiB; %s %.1f MiB: train fewer at once, or choose a smaller --batch",
+                         stream->run_count, (double)all / mib, largest->name, (double)most / mib,
+                         given ? "--memory allows" : "this machine has", (double)limit / mib);
+}
+
+/* Watches the card that the devices are on, if they are on one. */
+static int start_monitor(struct dl2_stream *stream, struct dl2_error *error)
+{
+    const char *pci = stream->runs[0].device->pci;
+    DL2_TRY(dl2_monitor_start(1.0, *pci ? pci : NULL, &stream->monitor, error));
+    for (size_t i = 0; i < stream->run_count; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        const struct dl2_device_class *ops = run->device->ops;
+        run->card = ops->describe ? ops->describe(run->device) : NULL;
+        json_t *told = dl2_monitor_card(stream->monitor);
+        if (told && run->card)
+            json_object_update_missing(told, run->card);
+        if (told) {
+            json_decref(run->card);
+            run->card = told;
+        }
     }
     return DL2_OK;
 }
@@ -484,32 +546,35 @@ static int claim_places(struct dl2_run *run, struct dl2_error *error)
     return run->config->export ? dl2_file_expect(run->config->export, error) : DL2_OK;
 }
 
-/* Of a stage's images, in pixels. */
-static size_t largest_side(const struct dl2_run *run)
+int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error)
 {
-    size_t side = 1;
-    for (size_t i = 0; i < run->stage_count; i++)
-        side = run->stages[i].image_size > side ? run->stages[i].image_size : side;
-    return side;
-}
-
-int dl2_run_open(struct dl2_run *run, struct dl2_error *error)
-{
-    run->lock = -1;
-    run->bad = json_object();
-    run->state.epochs = json_array();
-    DL2_TRY(open_stages(run, error));
-    DL2_TRY(open_val_sets(run, error));
-    probe_channels(run);
-    DL2_TRY(name_things(run, error));
-    if (dl2_world_rank(run->config->world) == 0)
-        DL2_TRY(claim_places(run, error));
-    DL2_TRY(open_network(run, error));
-    run->partner = dl2_calloc(run->config->loader.batch, sizeof *run->partner);
-    run->row = dl2_calloc(largest_side(run), (size_t)run->channels);
-    if (!run->partner || !run->row)
-        return dl2_error_memory(error, "a training run");
-    return start_monitor(run, error);
+    stream->config = stream->runs[0].config;
+    stream->bad = json_object();
+    for (size_t i = 0; i < stream->run_count; i++) {
+        stream->runs[i].stream = stream;
+        stream->runs[i].lock = -1;
+        stream->runs[i].state.epochs = json_array();
+    }
+    DL2_TRY(open_stages(stream, error));
+    DL2_TRY(open_val_sets(stream, error));
+    probe_channels(stream);
+    for (size_t i = 0; i < stream->run_count; i++) {
+        DL2_TRY(name_things(&stream->runs[i], error));
+        if (dl2_world_rank(stream->config->world) == 0)
+            DL2_TRY(claim_places(&stream->runs[i], error));
+        DL2_TRY(open_device(&stream->runs[i], error));
+    }
+    if (stream->run_count > 1)
+        DL2_TRY(plan_memory(stream, error));
+    DL2_TRY(open_decoder(stream, error));
+    for (size_t i = 0; i < stream->run_count; i++) {
+        const int status = open_network(&stream->runs[i], error);
+        if (status < 0 && stream->run_count > 1)
+            dl2_error_prefix(error, "%s, model %zu of %zu", stream->runs[i].name, i + 1,
+                             stream->run_count);
+        DL2_TRY(status);
+    }
+    return start_monitor(stream, error);
 }
 
 static void close_data(struct dl2_run_data *data, size_t count)
@@ -522,18 +587,12 @@ static void close_data(struct dl2_run_data *data, size_t count)
     free(data);
 }
 
-void dl2_run_close(struct dl2_run *run)
+static void close_run(struct dl2_run *run)
 {
-    dl2_monitor_stop(run->monitor);
     dl2_step_log_close(run->log);
-    dl2_feed_destroy(run->feed);
-    dl2_batch_decoder_close(run->decoder);
-    if (run->network)
-        dl2_network_destroy(run->network);
+    dl2_network_destroy(run->network);
     if (run->device)
         dl2_device_close(run->device);
-    close_data(run->stages, run->stage_count);
-    close_data(run->val, run->val_count);
     free(run->partner);
     free(run->row);
     free(run->variant);
@@ -548,10 +607,21 @@ void dl2_run_close(struct dl2_run *run)
     json_decref(run->report);
     json_decref(run->card);
     json_decref(run->device_notes);
-    json_decref(run->bad);
     dl2_run_state_free(&run->state);
     if (run->lock >= 0)
         close(run->lock);
+}
+
+void dl2_stream_close(struct dl2_stream *stream)
+{
+    dl2_monitor_stop(stream->monitor);
+    dl2_feed_destroy(stream->feed); /* its batches are in memory of the first run's device */
+    dl2_batch_decoder_close(stream->decoder);
+    for (size_t i = 0; i < stream->run_count; i++)
+        close_run(&stream->runs[i]);
+    close_data(stream->stages, stream->stage_count);
+    close_data(stream->val, stream->val_count);
+    json_decref(stream->bad);
 }
 
 static void *slot_alloc(void *context, size_t bytes)
@@ -567,25 +637,26 @@ static void slot_free(void *context, void *slot)
 }
 
 /* For a stage, or NULL for validation. */
-static struct dl2_loader_config loader_config(const struct dl2_run *run,
+static struct dl2_loader_config loader_config(const struct dl2_stream *stream,
                                               const struct dl2_run_data *stage)
 {
     const bool train = stage != NULL;
-    const struct dl2_train_config *config = run->config;
+    const struct dl2_train_config *config = stream->config;
+    struct dl2_device *device = stream->runs[0].device;
     struct dl2_loader_config loader = config->loader;
-    loader.channels = run->channels;
+    loader.channels = stream->channels;
     loader.train = train;
     loader.rank = dl2_world_rank(config->world);
     loader.world = dl2_world_size(config->world);
     if (!loader.workers && loader.world > 1)
-        loader.workers = dl2_run_processors(run);
-    loader.decoder = run->decoder;
+        loader.workers = dl2_run_processors(&stream->runs[0]);
+    loader.decoder = stream->decoder;
     loader.decoder_shares = config->decode.mode == DL2_DECODE_HYBRID;
     loader.decoder_splices = config->decode.input == DL2_DECODE_SPLICED;
-    if (run->device->ops->host_alloc) {
+    if (device->ops->host_alloc) {
         loader.slot_alloc = slot_alloc;
         loader.slot_free = slot_free;
-        loader.slot_context = run->device;
+        loader.slot_context = device;
     }
     if (train) {
         loader.resize = 0;
@@ -599,31 +670,31 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
     return loader;
 }
 
-int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error)
+int dl2_stream_open_feed(struct dl2_stream *stream, size_t stage, struct dl2_error *error)
 {
-    if (run->feed && run->feed_stage == stage)
+    if (stream->feed && stream->feed_stage == stage)
         return DL2_OK;
-    dl2_feed_destroy(run->feed);
-    run->feed = NULL;
-    run->feed_stage = stage;
-    const struct dl2_run_data *data = &run->stages[stage];
-    struct dl2_loader_config config = loader_config(run, data);
+    dl2_feed_destroy(stream->feed);
+    stream->feed = NULL;
+    stream->feed_stage = stage;
+    const struct dl2_run_data *data = &stream->stages[stage];
+    struct dl2_loader_config config = loader_config(stream, data);
     /* A last batch of a few images would make batch norm's statistics poor. */
     config.drop_last = data->images >= (uint64_t)config.batch * config.world;
-    int status =
-        run->config->synthetic
-            ? dl2_feed_create_synthetic(data->images, run->classes, &config, &run->feed, error)
-            : dl2_feed_create(data->dataset, &config, &run->feed, error);
-    return dl2_run_agree(run, status, error);
+    int status = stream->config->synthetic
+                     ? dl2_feed_create_synthetic(data->images, stream->classes, &config,
+                                                 &stream->feed, error)
+                     : dl2_feed_create(data->dataset, &config, &stream->feed, error);
+    return dl2_stream_agree(stream, status, error);
 }
 
-int dl2_run_open_val(struct dl2_run *run, size_t set, struct dl2_feed **out,
-                     struct dl2_error *error)
+int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
+                        struct dl2_error *error)
 {
-    const struct dl2_loader_config config = loader_config(run, NULL);
+    const struct dl2_loader_config config = loader_config(stream, NULL);
     *out = NULL;
-    int status =
-        dl2_run_agree(run, dl2_feed_create(run->val[set].dataset, &config, out, error), error);
+    int status = dl2_stream_agree(
+        stream, dl2_feed_create(stream->val[set].dataset, &config, out, error), error);
     if (status < 0)
         dl2_feed_destroy(*out);
     return status;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A training run, shared by the files of the trainer: run.c opens and closes it, trainer.c drives
- * it, validation.c validates it, experiment.c describes it in the report; evaluate.c validates one
- * that has ended. Private to them; others include trainer.h.
+ * Training runs, shared by the files of the trainer: run.c opens and closes them, trainer.c drives
+ * them, validation.c validates them, experiment.c describes each in its report; evaluate.c
+ * validates one that has ended. Private to them; others include trainer.h.
+ *
+ * A stream has what runs share that are trained together: data, batches, decoder, monitor. A run
+ * has one model: network, device, position, log, checkpoint and report. Most streams have one run.
  */
 #ifndef DL2_TRAIN_RUN_H
 #define DL2_TRAIN_RUN_H
@@ -21,67 +24,96 @@ struct dl2_run_data {
     struct dl2_dataset *dataset;
     uint64_t images, bytes;
     /* A stage's: */
-    double epochs;
     double share_end; /* where it ends, as a part of the run; 1 for the last */
     unsigned image_size;
-    bool freeze;
 };
 
 struct dl2_step_log; /* train/step_log.h */
+struct dl2_run;
 
-struct dl2_run {
+/* A step of a run: one or, with `accumulate`, several batches, then an update. */
+struct dl2_run_step {
+    unsigned part, parts; /* batches that are done, of those of the step */
+    double lr;
+    double last;     /* when the step before ended, or the pass began */
+    double position; /* before it */
+    double data_wait;
+    uint64_t images;  /* of the pass, before it */
+    uint64_t updates; /* of this part of the pass */
+};
+
+struct dl2_stream {
+    struct dl2_run *runs;
+    size_t run_count;
+    /* The first run's. The settings of data and loading are the same in all. */
     const struct dl2_train_config *config;
-    struct dl2_train_events events;
     struct dl2_run_data *stages, *val;
     size_t stage_count, val_count;
     unsigned classes, channels;
+    struct dl2_batch_decoder *decoder; /* NULL: the processors decode */
+    struct dl2_feed *feed;             /* training's, of the stage feed_stage */
+    size_t feed_stage;
+    uint64_t next;               /* number of the feed's next batch in its pass */
+    struct dl2_monitor *monitor; /* of the process, and of the card of the first run */
+    double resident; /* with config->cold: the part of the images that stayed in memory */
+    json_t *bad;     /* samples that cannot be read: an object with true for each message */
+};
+
+struct dl2_run {
+    struct dl2_stream *stream;
+    const struct dl2_train_config *config;
+    struct dl2_train_events events;
     char *variant, *name, *out, *checkpoint, *report_path, *best, *steps;
     int lock; /* of `out`, of rank 0; -1: none */
     struct dl2_device *device;
     struct dl2_network *network;
-    struct dl2_batch_decoder *decoder; /* NULL: the processors decode */
-    struct dl2_feed *feed;             /* training's, of the stage feed_stage */
-    size_t feed_stage;
     uint32_t *partner; /* mixup's */
     uint8_t *row;      /* of an image, for CutMix */
     struct dl2_budget budget;
     double best_kept;         /* top-1 of the weights in `best`; -1: none of this run's are there */
     struct dl2_step_log *log; /* rank 0's; NULL: none */
-    struct dl2_monitor *monitor;
     double joules_seen; /* the monitor's, up to which state.joules counts; NAN without a card */
     struct dl2_run_state state;
-    double elapsed_before; /* of the parts before this one */
-    double run_stop;       /* position where this part ends; INFINITY without run_epochs */
-    double measured;       /* seconds of training that count, with config->measure */
-    double resident;       /* with config->cold: the part of the images that stayed in memory */
+    double elapsed_before;    /* of the parts before this one */
+    double run_stop;          /* position where this part ends; INFINITY: the run's end */
+    double measured;          /* seconds of training that count, with config->measure */
+    struct dl2_run_step step; /* that is going on */
+    double begin;             /* position where the pass began that is going on */
+    bool training;            /* takes batches of the pass that is going on */
+    bool over;                /* this part is over, and everything is written */
     /* All ranks agree on these: dl2_run_look(). */
     double length;    /* epochs that the whole run comes to; INFINITY: not known yet */
     bool pass_over;   /* with config->measure: this pass has taken long enough */
     bool stopping;    /* a rank was asked to stop */
     bool interrupted; /* that ended a validation */
     bool stopped;     /* this part is over, the run isn't */
+    bool diverged;    /* the loss became no number */
     bool common;      /* all ranks fail alike */
     json_t *arguments, *identity, *report;
     json_t *card;         /* for the report; NULL: no card */
     json_t *device_notes; /* lines that the device told the user */
-    json_t *bad;          /* samples that cannot be read: an object with true for each message */
 };
 
-/* Opens all but the training feed. Call dl2_run_close() also after an error. */
-int dl2_run_open(struct dl2_run *run, struct dl2_error *error);
-void dl2_run_close(struct dl2_run *run);
+/* Opens the runs, whose config and events are set, but for the training feed. Call
+ * dl2_stream_close() also after an error. */
+int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error);
+void dl2_stream_close(struct dl2_stream *stream);
+
+/* Opens the training feed of a stage, unless it is open already. */
+int dl2_stream_open_feed(struct dl2_stream *stream, size_t stage, struct dl2_error *error);
+/* Opens the feed of a validation set; the caller destroys it. */
+int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
+                        struct dl2_error *error);
+/* Notes the samples that the feeds of all ranks could not read. Collective. */
+int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
+                        struct dl2_error *error);
+/* dl2_world_agree(); a failure is then common to all ranks. */
+int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *error);
 
 /* The data whose classes all others must have: the first stage's, or of an evaluation the first
  * set's. */
 const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run);
 
-/* Opens the training feed of a stage, unless it is open already. */
-int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
-/* Opens the feed of a validation set; the caller destroys it. */
-int dl2_run_open_val(struct dl2_run *run, size_t set, struct dl2_feed **out,
-                     struct dl2_error *error);
-/* Notes the samples that the feeds of all ranks could not read. Collective. */
-int dl2_run_note_bad(struct dl2_run *run, const struct dl2_feed *feed, struct dl2_error *error);
 /* dl2_world_agree(); a failure is then common to all ranks. */
 int dl2_run_agree(struct dl2_run *run, int status, struct dl2_error *error);
 /* Epochs that are done. */
@@ -104,13 +136,23 @@ double dl2_run_elapsed(const struct dl2_run *run);
 int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error);
 /* Puts the averages of the weights in their place, where the run has any, or takes them out. */
 int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error);
-/* Validates on all sets, for state.val and the record of pass number `pass`; with `keep` it writes
- * the predictions. DL2_ERR_CANCELED, without a message, when the run was asked to stop. */
-int dl2_run_validate(struct dl2_run *run, uint64_t pass, bool keep, json_t *record,
-                     struct dl2_error *error);
+/* A run to validate: for state.val and the record of pass number `pass`; with `keep` the
+ * predictions are written. The rest is the validation's own. */
+struct dl2_validation {
+    struct dl2_run *run;
+    uint64_t pass;
+    bool keep;
+    json_t *record;
+    struct dl2_train_val *val;
+    struct dl2_predictions *predictions;
+};
+/* Validates runs of one stream, on all sets. Each batch is loaded once for all of them.
+ * DL2_ERR_CANCELED, without a message, when a run was asked to stop. */
+int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_error *error);
 /* Finds whose weights are in `best`, once the run's state is loaded. */
 void dl2_run_find_best(struct dl2_run *run);
-/* What a validation will cost, from a few batches of each set, for a time budget to set aside. */
+/* What a validation of one run will cost, from a few batches of each set, for a time budget to set
+ * aside. */
 int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error);
 
 /* evaluate.c: validates the network of config->evaluate, keeps the predictions and writes the

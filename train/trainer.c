@@ -26,19 +26,19 @@
 /* Epochs from one step of the optimiser to the next. */
 static double step_epochs(const struct dl2_run *run)
 {
-    return (double)run->config->accumulate / (double)dl2_feed_steps(run->feed);
+    return (double)run->config->accumulate / (double)dl2_feed_steps(run->stream->feed);
 }
 
 /* A budget's length moves a little all the time: half a step is as near as one can come to it. */
 static bool reached(const struct dl2_run *run, double at)
 {
-    double slack = run->config->time_budget > 0 && run->feed ? step_epochs(run) / 2 : SAME;
+    double slack = run->config->time_budget > 0 && run->stream->feed ? step_epochs(run) / 2 : SAME;
     return dl2_run_position(run) >= at - slack;
 }
 
 static double stage_end(const struct dl2_run *run, size_t stage)
 {
-    return run->stages[stage].share_end * run->length;
+    return run->stream->stages[stage].share_end * run->length;
 }
 
 static double learning_rate(const struct dl2_run *run)
@@ -64,10 +64,10 @@ static int take_sums(struct dl2_run *run, double *loss, struct dl2_error *error)
 {
     struct dl2_loss_sums sums;
     DL2_TRY(dl2_run_sums(run, &sums, error));
-    run->common = !isfinite(sums.loss);
+    run->diverged = run->common = !isfinite(sums.loss);
     if (loss)
         *loss = sums.counted ? sums.loss / (double)sums.counted : NAN;
-    if (run->common)
+    if (run->diverged)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "training diverged in epoch %llu: the loss is no number any more. A "
                              "lower --lr (it was %g) or a longer --warmup helps",
@@ -82,57 +82,46 @@ static int take_sums(struct dl2_run *run, double *loss, struct dl2_error *error)
 /* Adds what the card took since the last time. */
 static void take_joules(struct dl2_run *run)
 {
-    const double now = dl2_monitor_joules(run->monitor);
+    const double now = dl2_monitor_joules(run->stream->monitor);
     run->state.joules += now - run->joules_seen;
     run->joules_seen = now;
 }
 
-/* One batch, forward and backward; `part` of `parts` whose gradients are averaged. */
-static int train_batch(struct dl2_run *run, unsigned part, unsigned parts, struct dl2_error *error)
+/* Forward and backward of one batch, which the run waited for. The batch is in use until
+ * dl2_network_wait_input(). */
+static int train_batch(struct dl2_run *run, const struct dl2_batch *batch, double waited,
+                       struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    struct dl2_batch *batch;
-    double waited = dl2_clock_wall();
-    int got = dl2_feed_next(run->feed, &batch, error);
-    waited = dl2_clock_wall() - waited;
-    run->state.data_wait += waited;
-    if (got < 0)
-        return got;
-    if (got == 0)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "the loader ended an epoch early");
+    struct dl2_run_step *step = &run->step;
     struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL, 1};
     /* Random numbers are named by the batch, of all that any rank has. */
     const unsigned ranks = dl2_world_size(config->world);
     const uint64_t number = run->state.step * ranks + dl2_world_rank(config->world);
     if (config->mixup > 0 || config->cutmix > 0) {
-        const uint32_t side = run->stages[run->feed_stage].image_size;
-        const struct dl2_mix mix = dl2_mix_draw(config->loader.seed, number, config->mixup,
-                                                config->cutmix, side, run->partner, batch->count);
+        const uint32_t side = run->stream->stages[run->stream->feed_stage].image_size;
+        const struct dl2_mix mix = dl2_mix_draw(config->seed, number, config->mixup, config->cutmix,
+                                                side, run->partner, batch->count);
         input.lambda = (float)mix.share;
         input.partner = run->partner;
         input.pasted = mix.cuts;
         if (mix.cuts)
-            dl2_mix_paste(&mix, batch->images, side, run->channels, run->partner, batch->count,
+            dl2_mix_paste(&mix, batch->images, side, run->stream->channels, run->partner, batch->count,
                           run->row);
     }
-    const struct dl2_network_step step = {number, 1.0f / (float)parts, part > 0, part + 1 < parts};
-    int status = dl2_network_train(run->network, &input, &step, error);
-    dl2_network_wait_input(run->network);
+    const struct dl2_network_step numbers = {number, 1.0f / (float)step->parts, step->part > 0,
+                                             step->part + 1 < step->parts};
+    step->part++;
+    run->state.data_wait += waited;
     run->state.images += (uint64_t)batch->count * ranks; /* all have as many: loader/sampler.h */
-    dl2_monitor_count(run->monitor, batch->count, waited);
-    dl2_feed_release(run->feed, batch);
     run->state.step++;
     run->state.batch++;
-    return status;
+    return dl2_network_train(run->network, &input, &numbers, error);
 }
 
-static int train_step(struct dl2_run *run, double lr, struct dl2_error *error)
+static int update_weights(struct dl2_run *run, double lr, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    uint64_t left = dl2_feed_steps(run->feed) - run->state.batch;
-    unsigned parts = left < config->accumulate ? (unsigned)left : config->accumulate;
-    for (unsigned part = 0; part < parts; part++)
-        DL2_TRY(train_batch(run, part, parts, error));
     const double updates = (double)run->state.updates++;
     const struct dl2_update update = {
         .rate = (float)lr,
@@ -157,8 +146,8 @@ static int note_position(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     struct dl2_loader_position at = {.missing_count = 0};
-    if (run->feed && state->batch && !state->trained)
-        DL2_TRY(dl2_feed_get_position(run->feed, &at, error));
+    if (run->stream->feed && state->batch && !state->trained)
+        DL2_TRY(dl2_feed_get_position(run->stream->feed, &at, error));
     return dl2_checkpoint_set_missing(state, &at, run->config->world, error);
 }
 
@@ -192,15 +181,8 @@ static bool checkpoint_due(const struct dl2_run *run, double before, double afte
     return every > 0 && floor(after / every + SAME) > floor(before / every + SAME);
 }
 
-/* What a pass' figures were before a step. */
-struct before_step {
-    double data_wait;
-    uint64_t images;
-};
-
 /* The log's line of the step that is done. */
-static int log_step(struct dl2_run *run, const struct before_step *before, double seconds,
-                    double loss, struct dl2_error *error)
+static int log_step(struct dl2_run *run, double seconds, double loss, struct dl2_error *error)
 {
     const struct dl2_run_state *state = &run->state;
     const struct dl2_step_entry entry = {.step = state->updates,
@@ -208,104 +190,245 @@ static int log_step(struct dl2_run *run, const struct before_step *before, doubl
                                          .loss = loss,
                                          .lr = state->lr,
                                          .seconds = seconds,
-                                         .data_wait = state->data_wait - before->data_wait,
-                                         .images = state->images - before->images};
+                                         .data_wait = state->data_wait - run->step.data_wait,
+                                         .images = state->images - run->step.images};
     return run->log ? dl2_step_log_add(run->log, &entry, error) : DL2_OK;
 }
 
 /* -- a pass -- */
 
-/* Begins the pass, or goes on where the checkpoint left it. */
-static int start_feed(struct dl2_run *run, struct dl2_error *error)
+/* A model among others ends without them. */
+static bool ends_alone(const struct dl2_run *run)
 {
-    const struct dl2_run_state *state = &run->state;
+    return run->diverged && run->stream->run_count > 1;
+}
+
+static int diverge(struct dl2_run *run, const struct dl2_error *reason, struct dl2_error *error)
+{
+    dl2_run_note(run, "%s", reason->message);
+    run->training = false;
+    run->over = true;
+    /* What is not in its checkpoint is worth nothing; the passes that are done are in its report.
+     */
+    return dl2_run_save_report(run, error);
+}
+
+/* What a step of one run comes to: it may end the run alone. */
+static int after_step(struct dl2_run *run, int status, const struct dl2_error *reason,
+                      struct dl2_error *error)
+{
+    if (status < 0 && ends_alone(run))
+        return diverge(run, reason, error);
+    return status < 0 ? dl2_error_copy(error, reason) : DL2_OK;
+}
+
+/* Begins the pass at its batch `from`, or goes on where the checkpoint left it. */
+static int start_feed(struct dl2_stream *stream, const struct dl2_run *first,
+                      struct dl2_error *error)
+{
+    const struct dl2_run_state *state = &first->state;
     struct dl2_loader_position at;
     uint32_t *missing;
-    DL2_TRY(dl2_checkpoint_get_missing(state, run->config->world, &at, &missing, error));
+    stream->next = state->batch;
+    DL2_TRY(dl2_checkpoint_get_missing(state, stream->config->world, &at, &missing, error));
     if (!missing)
-        return dl2_feed_start_epoch(run->feed, state->pass, state->batch, error);
-    const int status = dl2_feed_resume(run->feed, &at, error);
+        return dl2_feed_start_epoch(stream->feed, state->pass, state->batch, error);
+    const int status = dl2_feed_resume(stream->feed, &at, error);
     free(missing);
     return status;
 }
 
 /* With config->cold: the pass reads from the disk. */
-static int make_cold(struct dl2_run *run, struct dl2_error *error)
+static int make_cold(struct dl2_stream *stream, size_t stage, struct dl2_error *error)
 {
-    const struct dl2_dataset *dataset = run->stages[run->state.stage].dataset;
-    if (!run->config->cold)
+    const struct dl2_dataset *dataset = stream->stages[stage].dataset;
+    if (!stream->config->cold)
         return DL2_OK;
-    const int status = dl2_world_rank(run->config->world) == 0
-                           ? dl2_fetch_evict(dataset, &run->resident, error)
+    const int status = dl2_world_rank(stream->config->world) == 0
+                           ? dl2_fetch_evict(dataset, &stream->resident, error)
                            : DL2_OK;
-    return dl2_run_agree(run, status, error);
+    return dl2_stream_agree(stream, status, error);
 }
 
-/* Trains to the end of the pass, of its stage, of the run or of this
- * part, whichever comes first. */
-static int train_pass(struct dl2_run *run, struct dl2_error *error)
+/* Makes a run ready for the pass. */
+static int enter_pass(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
-    const struct dl2_run_data *stage = &run->stages[state->stage];
-    DL2_TRY(dl2_run_open_feed(run, state->stage, error));
+    const struct dl2_run_data *stage = &run->stream->stages[state->stage];
     DL2_TRY(dl2_network_use_size(run->network, stage->image_size, stage->image_size, error));
-    DL2_TRY(dl2_network_freeze(run->network, stage->freeze, error));
-    uint64_t steps = dl2_feed_steps(run->feed);
+    DL2_TRY(dl2_network_freeze(run->network, run->config->stages[state->stage].freeze, error));
+    const uint64_t steps = dl2_feed_steps(run->stream->feed);
     if (steps == 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "there is nothing to train on");
     if (state->batch > steps)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "the checkpoint is at batch %llu of an epoch of %llu",
                              (unsigned long long)state->batch, (unsigned long long)steps);
-    DL2_TRY(make_cold(run, error));
-    double last = dl2_clock_wall();
-    uint64_t updates = 0;
-    run->joules_seen = dl2_monitor_joules(run->monitor);
-    DL2_TRY(start_feed(run, error));
-    for (;;) {
-        DL2_TRY(dl2_run_look(run, error));
-        double before = dl2_run_position(run);
-        if (state->batch >= steps || run->pass_over || reached(run, run->length) ||
-            reached(run, stage_end(run, state->stage))) {
-            state->trained = true;
-            break;
-        }
-        if (run->stopping || before >= run->run_stop - SAME) {
-            run->stopped = true;
-            break;
-        }
-        const struct before_step step = {state->data_wait, state->images};
-        double loss = NAN;
-        DL2_TRY(train_step(run, learning_rate(run), error));
-        if (++updates % LOOK_EVERY == 0 || run->config->log_steps)
-            DL2_TRY(take_sums(run, &loss, error));
-        double now = dl2_clock_wall(), after = dl2_run_position(run);
-        state->seconds += now - last;
-        if (run->config->log_steps)
-            DL2_TRY(log_step(run, &step, now - last, loss, error));
-        dl2_budget_trained(&run->budget, after - before, now - last);
-        last = now;
-        dl2_run_tell_step(run, "train", state->batch, steps);
-        if (state->batch < steps && checkpoint_due(run, before, after)) {
-            DL2_TRY(take_sums(run, NULL, error));
-            take_joules(run);
-            DL2_TRY(save_checkpoint(run, error));
-            run->joules_seen = dl2_monitor_joules(run->monitor);
-            last = dl2_clock_wall();
-        }
-    }
-    double waited = dl2_clock_wall();
+    run->step = (struct dl2_run_step){.parts = 0};
+    run->training = true;
+    return DL2_OK;
+}
+
+/* A run's part of the pass is over: it has come to the pass's end, or to its own. */
+static int leave_pass(struct dl2_run *run, struct dl2_error *error)
+{
+    const double waited = dl2_clock_wall();
+    run->training = false;
     DL2_TRY(take_sums(run, NULL, error)); /* waits for the device */
-    state->seconds += dl2_clock_wall() - waited;
+    run->state.seconds += dl2_clock_wall() - waited;
     take_joules(run);
-    return dl2_run_note_bad(run, run->feed, error);
+    return DL2_OK;
+}
+
+/* Before a step: it begins, or the run leaves the pass, where this ends, its stage, the run or this
+ * part, whichever comes first. */
+static int begin_step(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    const uint64_t steps = dl2_feed_steps(run->stream->feed), left = steps - state->batch;
+    const unsigned accumulate = run->config->accumulate;
+    DL2_TRY(dl2_run_look(run, error));
+    const double before = dl2_run_position(run);
+    if (left == 0 || run->pass_over || reached(run, run->length) ||
+        reached(run, stage_end(run, state->stage))) {
+        state->trained = true;
+        return leave_pass(run, error);
+    }
+    if (run->stopping || before >= run->run_stop - SAME) {
+        run->stopped = true;
+        return leave_pass(run, error);
+    }
+    struct dl2_run_step *step = &run->step;
+    step->part = 0;
+    step->parts = left < accumulate ? (unsigned)left : accumulate;
+    step->lr = learning_rate(run);
+    step->position = before;
+    step->data_wait = state->data_wait;
+    step->images = state->images;
+    return DL2_OK;
+}
+
+/* After the last batch of a step. */
+static int end_step(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    struct dl2_run_step *step = &run->step;
+    const uint64_t steps = dl2_feed_steps(run->stream->feed);
+    double loss = NAN;
+    DL2_TRY(update_weights(run, step->lr, error));
+    step->part = step->parts = 0;
+    if (++step->updates % LOOK_EVERY == 0 || run->config->log_steps)
+        DL2_TRY(take_sums(run, &loss, error));
+    const double now = dl2_clock_wall(), after = dl2_run_position(run), took = now - step->last;
+    state->seconds += took;
+    if (run->config->log_steps)
+        DL2_TRY(log_step(run, took, loss, error));
+    dl2_budget_trained(&run->budget, after - step->position, took);
+    step->last = now;
+    dl2_run_tell_step(run, "train", state->batch, steps);
+    if (state->batch < steps && checkpoint_due(run, step->position, after)) {
+        DL2_TRY(take_sums(run, NULL, error));
+        take_joules(run);
+        DL2_TRY(save_checkpoint(run, error));
+        run->joules_seen = dl2_monitor_joules(run->stream->monitor);
+        step->last = dl2_clock_wall();
+    }
+    return DL2_OK;
+}
+
+/* Does the run train on the feed's next batch? A run that was resumed further on waits for the
+ * feed. */
+static bool takes_batch(const struct dl2_run *run)
+{
+    return run->training && run->state.batch == run->stream->next;
+}
+
+static bool asked_to_stop(const struct dl2_run *run)
+{
+    return run->config->stop && *run->config->stop;
+}
+
+/* Of a run that waits for the feed. */
+static int stop_waiting(struct dl2_run *run, struct dl2_error *error)
+{
+    run->stopping = run->stopped = true;
+    return leave_pass(run, error);
+}
+
+/* Begins the steps of the runs that are between two. Returns whether a run trains on. */
+static int begin_steps(struct dl2_stream *stream, struct dl2_error *error)
+{
+    bool any = false;
+    for (size_t i = 0; i < stream->run_count; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        struct dl2_error reason = DL2_ERROR_INIT;
+        int status = DL2_OK;
+        if (takes_batch(run) && run->step.part == 0)
+            status = begin_step(run, &reason);
+        else if (run->training && run->step.part == 0 && asked_to_stop(run))
+            status = stop_waiting(run, &reason);
+        DL2_TRY(after_step(run, status, &reason, error));
+        any |= run->training;
+    }
+    return any;
+}
+
+/* The next batch, for all runs that take it. */
+static int train_on_next(struct dl2_stream *stream, struct dl2_error *error)
+{
+    struct dl2_batch *batch;
+    double waited = dl2_clock_wall();
+    const int got = dl2_feed_next(stream->feed, &batch, error);
+    waited = dl2_clock_wall() - waited;
+    if (got < 0)
+        return got;
+    if (got == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "the loader ended an epoch early");
+    int status = DL2_OK;
+    for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        if (takes_batch(run))
+            status = train_batch(run, batch, waited, error);
+        else if (run->training)
+            run->step.last = dl2_clock_wall();
+    }
+    for (size_t i = 0; i < stream->run_count; i++)
+        if (stream->runs[i].training)
+            dl2_network_wait_input(stream->runs[i].network);
+    dl2_monitor_count(stream->monitor, batch->count, waited);
+    dl2_feed_release(stream->feed, batch);
+    stream->next++;
+    for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        struct dl2_error reason = DL2_ERROR_INIT;
+        if (takes_batch(run) && run->step.parts && run->step.part == run->step.parts)
+            status = after_step(run, end_step(run, &reason), &reason, error);
+    }
+    return status;
+}
+
+/* Trains the runs that are in the pass; `first` is the one that is the least far. */
+static int train_pass(struct dl2_stream *stream, const struct dl2_run *first,
+                      struct dl2_error *error)
+{
+    DL2_TRY(make_cold(stream, first->state.stage, error));
+    for (size_t i = 0; i < stream->run_count; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        run->step.last = dl2_clock_wall();
+        run->joules_seen = dl2_monitor_joules(stream->monitor);
+    }
+    DL2_TRY(start_feed(stream, first, error));
+    int any;
+    while ((any = begin_steps(stream, error)) > 0)
+        DL2_TRY(train_on_next(stream, error));
+    return any < 0 ? any : dl2_stream_note_bad(stream, stream->feed, error);
 }
 
 /* -- the run -- */
 
 static bool validation_due(const struct dl2_run *run)
 {
-    if (run->val_count == 0)
+    if (run->stream->val_count == 0)
         return false;
     if (reached(run, run->length))
         return true;
@@ -313,41 +436,65 @@ static bool validation_due(const struct dl2_run *run)
     return every > 0 && (run->state.pass + 1) % (uint64_t)every == 0;
 }
 
-/* Validates where it is due, and adds the pass' record. */
-static int end_pass(struct dl2_run *run, struct dl2_error *error)
+/* A pass of a run that has ended. */
+struct ended_pass {
+    struct dl2_train_epoch epoch;
+    json_t *record;
+    bool due; /* for a validation */
+};
+
+static int describe_pass(struct dl2_run *run, struct ended_pass *ended, struct dl2_error *error)
+{
+    DL2_TRY(note_loss_scale(run, error));
+    ended->due = validation_due(run);
+    return dl2_run_epoch_record(run, dl2_run_position(run), &ended->epoch, &ended->record, error);
+}
+
+/* Adds the pass' record, validation and all, and begins the next one. */
+static void close_pass(struct dl2_run *run, struct ended_pass *ended)
 {
     struct dl2_run_state *state = &run->state;
-    DL2_TRY(note_loss_scale(run, error));
-    json_t *record = NULL;
-    struct dl2_train_epoch epoch;
-    const bool due = validation_due(run);
-    DL2_TRY(dl2_run_epoch_record(run, dl2_run_position(run), &epoch, &record, error));
-    int status = due ? dl2_run_validate(run, epoch.number, reached(run, run->length), record, error)
-                     : DL2_OK;
-    if (status == DL2_OK) {
-        if (!due)
-            state->val_count = 0;
-        epoch.val = state->val;
-        epoch.val_count = state->val_count;
-        json_array_append(state->epochs, record);
-        if (state->pass > 0) /* the first warms up */
-            run->measured += epoch.seconds;
-        double end = dl2_run_position(run);
-        state->pass++;
-        state->pass_start = end;
-        state->batch = 0;
-        json_decref(state->missing);
-        state->missing = NULL;
-        state->trained = false;
-        memset(&state->sums, 0, sizeof state->sums);
-        state->seconds = state->data_wait = state->joules = 0;
-        state->images = 0;
-        dl2_feed_stats_reset(run->feed);
-        if (run->events.epoch_ended)
-            run->events.epoch_ended(run->events.context, &epoch);
+    if (!ended->due)
+        state->val_count = 0;
+    ended->epoch.val = state->val;
+    ended->epoch.val_count = state->val_count;
+    json_array_append(state->epochs, ended->record);
+    if (state->pass > 0) /* the first warms up */
+        run->measured += ended->epoch.seconds;
+    const double end = dl2_run_position(run);
+    state->pass++;
+    state->pass_start = end;
+    state->batch = 0;
+    json_decref(state->missing);
+    state->missing = NULL;
+    state->trained = false;
+    memset(&state->sums, 0, sizeof state->sums);
+    state->seconds = state->data_wait = state->joules = 0;
+    state->images = 0;
+    if (run->events.epoch_ended)
+        run->events.epoch_ended(run->events.context, &ended->epoch);
+}
+
+/* Ends the pass of the `count` runs that have trained to its end; `due` has room for as many. */
+static int end_passes(struct dl2_run *const *runs, size_t count, struct ended_pass *ended,
+                      struct dl2_validation *due, struct dl2_error *error)
+{
+    struct dl2_stream *stream = runs[0]->stream;
+    size_t dues = 0;
+    for (size_t i = 0; i < count; i++) {
+        DL2_TRY(describe_pass(runs[i], &ended[i], error));
+        if (ended[i].due)
+            due[dues++] = (struct dl2_validation){.run = runs[i],
+                                                  .pass = ended[i].epoch.number,
+                                                  .keep = reached(runs[i], runs[i]->length),
+                                                  .record = ended[i].record};
     }
-    json_decref(record);
-    return status;
+    if (dues)
+        DL2_TRY(dl2_stream_validate(due, dues, error));
+    for (size_t i = 0; i < count; i++)
+        close_pass(runs[i], &ended[i]);
+    dl2_feed_stats_reset(stream->feed);
+    return DL2_OK;
 }
 
 /* Chooses the stage of the pass that begins; stages never go back. Where another part of the
@@ -357,9 +504,10 @@ static int choose_stage(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     const size_t before = state->stage;
-    while (state->stage + 1 < run->stage_count && reached(run, stage_end(run, state->stage)))
+    while (state->stage + 1 < run->stream->stage_count &&
+           reached(run, stage_end(run, state->stage)))
         state->stage++;
-    if (run->stages[before].freeze == run->stages[state->stage].freeze)
+    if (run->config->stages[before].freeze == run->config->stages[state->stage].freeze)
         return DL2_OK;
     state->optimizer_begun = state->updates - state->loss_scale.skipped;
     return dl2_network_forget_moments(run->network, error);
@@ -369,10 +517,13 @@ static int choose_stage(struct dl2_run *run, struct dl2_error *error)
 static int validate_last(struct dl2_run *run, struct dl2_error *error)
 {
     const size_t passes = json_array_size(run->state.epochs);
-    if (run->val_count == 0 || run->state.val_count > 0 || passes == 0)
+    if (run->stream->val_count == 0 || run->state.val_count > 0 || passes == 0)
         return DL2_OK;
-    return dl2_run_validate(run, passes, true, json_array_get(run->state.epochs, passes - 1),
-                            error);
+    struct dl2_validation last = {.run = run,
+                                  .pass = passes,
+                                  .keep = true,
+                                  .record = json_array_get(run->state.epochs, passes - 1)};
+    return dl2_stream_validate(&last, 1, error);
 }
 
 static int save_all(struct dl2_run *run, bool checkpoint, struct dl2_error *error)
@@ -382,45 +533,64 @@ static int save_all(struct dl2_run *run, bool checkpoint, struct dl2_error *erro
     return dl2_world_rank(run->config->world) == 0 ? dl2_run_save_report(run, error) : DL2_OK;
 }
 
-/* One pass, or what is left of one, and what follows it. */
-static int run_pass(struct dl2_run *run, struct dl2_error *error)
+/* Ends the pass of all runs that have trained to its end, and writes what is due then. */
+static int end_pass(struct dl2_stream *stream, struct dl2_run **runs, struct dl2_error *error)
 {
-    struct dl2_run_state *state = &run->state;
-    if (state->batch == 0 && !state->trained)
-        DL2_TRY(choose_stage(run, error));
-    if (state->trained)
-        DL2_TRY(dl2_run_open_feed(run, state->stage, error));
-    else
-        DL2_TRY(train_pass(run, error));
-    if (state->trained && state->batch == 0)
-        state->trained = false; /* a budget's end came closer before the first step */
-    if (!state->trained)
+    size_t count = 0;
+    for (size_t i = 0; i < stream->run_count; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        if (run->state.trained && run->state.batch == 0)
+            run->state.trained = false; /* a budget's end came closer before the first step */
+        if (!run->over && run->state.trained)
+            runs[count++] = run;
+    }
+    if (count == 0)
         return DL2_OK;
-    double before = state->pass_start;
-    DL2_TRY(end_pass(run, error));
-    DL2_TRY(dl2_run_look(run, error));
-    bool last = reached(run, run->length); /* what ends a run is written then */
-    return save_all(run, !last && checkpoint_due(run, before, state->pass_start), error);
-}
-
-static int run_to_end(struct dl2_run *run, struct dl2_error *error)
-{
-    struct dl2_run_state *state = &run->state;
-    if (run->config->time_budget > 0)
-        DL2_TRY(dl2_run_probe_validation(run, error));
-    while (!run->stopped && !state->completed) {
-        DL2_TRY(dl2_run_look(run, error));
-        bool fresh = state->batch == 0 && !state->trained;
-        if (fresh && reached(run, run->length)) {
-            DL2_TRY(validate_last(run, error));
-            state->completed = true;
-        } else if (fresh && (run->stopping || reached(run, run->run_stop))) {
-            run->stopped = true;
-        } else {
-            DL2_TRY(run_pass(run, error));
-        }
+    struct ended_pass *ended = dl2_calloc(count, sizeof *ended);
+    struct dl2_validation *due = dl2_calloc(count, sizeof *due);
+    int status = ended && due ? end_passes(runs, count, ended, due, error)
+                              : dl2_error_memory(error, "the end of an epoch");
+    for (size_t i = 0; ended && i < count; i++)
+        json_decref(ended[i].record);
+    free(ended);
+    free(due);
+    DL2_TRY(status);
+    for (size_t i = 0; i < count; i++) {
+        DL2_TRY(dl2_run_look(runs[i], error));
+        /* What ends a run is written then. */
+        const bool last = reached(runs[i], runs[i]->length);
+        const double end = runs[i]->state.pass_start, begin = runs[i]->begin;
+        DL2_TRY(save_all(runs[i], !last && checkpoint_due(runs[i], begin, end), error));
     }
     return DL2_OK;
+}
+
+/* One pass, or what is left of one, and what follows it, of the runs that are the least far; the
+ * others wait. `members` has room for all runs. */
+static int run_pass(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
+{
+    const struct dl2_run *first = NULL;
+    uint64_t pass = UINT64_MAX;
+    for (size_t i = 0; i < stream->run_count; i++)
+        if (!stream->runs[i].over && stream->runs[i].state.pass < pass)
+            pass = stream->runs[i].state.pass;
+    for (size_t i = 0; i < stream->run_count; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        if (run->over || run->state.pass != pass)
+            continue;
+        run->begin = run->state.pass_start;
+        if (run->state.batch == 0 && !run->state.trained)
+            DL2_TRY(choose_stage(run, error));
+        DL2_TRY(dl2_stream_open_feed(stream, run->state.stage, error));
+        if (run->state.trained)
+            continue;
+        DL2_TRY(enter_pass(run, error));
+        if (!first || run->state.batch < first->state.batch)
+            first = run;
+    }
+    if (first)
+        DL2_TRY(train_pass(stream, first, error));
+    return end_pass(stream, members, error);
 }
 
 static int export_weights(struct dl2_run *run, struct dl2_error *error)
@@ -505,7 +675,7 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
         dl2_run_state_free(&run->state);
         DL2_TRY(
             dl2_checkpoint_load(run->checkpoint, run->identity, run->network, &run->state, error));
-        if (run->state.stage >= run->stage_count)
+        if (run->state.stage >= run->stream->stage_count)
             return dl2_error_set(error, DL2_ERR_FORMAT, "checkpoint %s: it has more stages",
                                  run->checkpoint);
         dl2_run_note(run, "going on from %s: epoch %llu, batch %llu", run->checkpoint,
@@ -567,9 +737,9 @@ static int begin(struct dl2_run *run, struct dl2_error *error)
     const struct dl2_train_config *config = run->config;
     const struct dl2_world *world = config->world;
     note_binding(run);
-    DL2_TRY(dl2_run_agree(run, check_alike(run, error), error));
+    DL2_TRY(dl2_stream_agree(run->stream, check_alike(run, error), error));
     int status = dl2_world_rank(world) == 0 ? load_checkpoint(run, error) : DL2_OK;
-    DL2_TRY(dl2_run_agree(run, status, error));
+    DL2_TRY(dl2_stream_agree(run->stream, status, error));
     DL2_TRY(dl2_checkpoint_share(&run->state, run->network, world, error));
     if (run->state.loss_scale.scale > 0 && run->device->ops->set_loss_scale)
         DL2_TRY(run->device->ops->set_loss_scale(run->device, &run->state.loss_scale, error));
@@ -585,7 +755,7 @@ static int open_log(struct dl2_run *run, struct dl2_error *error)
     const struct dl2_train_config *config = run->config;
     const bool own = config->log_steps && dl2_world_rank(config->world) == 0;
     int status = own ? dl2_step_log_open(run->steps, run->state.updates, &run->log, error) : DL2_OK;
-    return dl2_run_agree(run, status, error);
+    return dl2_stream_agree(run->stream, status, error);
 }
 
 /* A finished run is left as it is; its report is made anew only where it is lost. */
@@ -629,7 +799,8 @@ static int check_device(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int drive(struct dl2_run *run, struct dl2_error *error)
+/* Gets a run ready to train, or leaves it as it is where it is finished already. */
+static int prepare(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
     run->arguments = dl2_run_arguments(run);
@@ -637,66 +808,184 @@ static int drive(struct dl2_run *run, struct dl2_error *error)
     run->report = dl2_run_report(run);
     DL2_TRY(begin(run, error));
     run->budget.seconds = config->time_budget;
-    run->budget.validate_every = run->val_count ? config->validate_every : 0;
-    run->run_stop = INFINITY;
+    run->budget.validate_every = run->stream->val_count ? config->validate_every : 0;
+    run->run_stop = config->stop_at > 0 ? config->stop_at : INFINITY;
     if (config->run_epochs > 0) {
         if (run->state.batch > 0)
-            DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
+            DL2_TRY(dl2_stream_open_feed(run->stream, run->state.stage, error));
         run->run_stop = dl2_run_position(run) + config->run_epochs;
     }
     dl2_run_tell_begun(run);
     if (run->state.completed) {
+        run->over = true;
         DL2_TRY(export_weights(run, error));
         return keep_report(run, error);
     }
-    DL2_TRY(dl2_run_agree(run, check_device(run, error), error));
-    DL2_TRY(open_log(run, error));
-    int status = run_to_end(run, error);
-    if (status == DL2_ERR_CANCELED && run->interrupted) {
-        /* A validation was interrupted: its numbers are thrown away and it is done again. */
-        struct dl2_loss_sums unused;
-        DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
-        run->stopped = true;
-        status = DL2_OK;
-    }
-    DL2_TRY(status);
+    DL2_TRY(dl2_stream_agree(run->stream, check_device(run, error), error));
+    return open_log(run, error);
+}
+
+/* Writes what a run has come to, which is its end or a stop. */
+static int conclude(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    run->over = true;
     if (config->measure > 0 && !run->state.completed) {
         run->common = true;
         return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the rate was measured");
     }
-    status = save_all(run, !(config->measure > 0), error);
+    int status = save_all(run, !(config->measure > 0), error);
     if (status == DL2_OK)
         status = export_weights(run, error);
-    return dl2_run_agree(run, status, error); /* nobody goes before all is written */
+    status = dl2_stream_agree(run->stream, status, error); /* nobody goes before all is written */
+    dl2_network_destroy(run->network);                     /* makes room for the others */
+    run->network = NULL;
+    return status;
+}
+
+/* Before a pass: has the run come to its end, or to a stop? */
+static int look_for_end(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    if (run->stopped)
+        return conclude(run, error);
+    DL2_TRY(dl2_run_look(run, error));
+    if (state->batch > 0 || state->trained)
+        return DL2_OK;
+    if (reached(run, run->length)) {
+        DL2_TRY(validate_last(run, error));
+        state->completed = true;
+    } else if (run->stopping || reached(run, run->run_stop)) {
+        run->stopped = true;
+    }
+    return state->completed || run->stopped ? conclude(run, error) : DL2_OK;
+}
+
+/* A validation was interrupted: its numbers are thrown away and it is done again. Returns `status`
+ * where that is not what happened. */
+static int stop_validating(struct dl2_stream *stream, int status, struct dl2_error *error)
+{
+    for (size_t i = 0; i < stream->run_count; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        struct dl2_loss_sums unused;
+        if (!run->interrupted || run->over)
+            continue;
+        DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
+        run->interrupted = false;
+        run->stopped = true;
+        status = DL2_OK;
+    }
+    return status;
+}
+
+/* One round: all runs look for their end, then those that are the least far have a pass. Returns
+ * whether there was any. */
+static int run_round(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
+{
+    bool any = false;
+    for (size_t i = 0; i < stream->run_count; i++) {
+        if (!stream->runs[i].over)
+            DL2_TRY(look_for_end(&stream->runs[i], error));
+        any |= !stream->runs[i].over;
+    }
+    if (any)
+        DL2_TRY(run_pass(stream, members, error));
+    return any;
+}
+
+static int run_to_end(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
+{
+    int status = stream->config->time_budget > 0 ? dl2_run_probe_validation(&stream->runs[0], error)
+                                                 : DL2_OK;
+    for (;;) {
+        if (status == DL2_ERR_CANCELED)
+            status = stop_validating(stream, status, error);
+        if (status < 0)
+            return status;
+        status = run_round(stream, members, error);
+        if (status == 0)
+            return DL2_OK;
+    }
+}
+
+static int drive(struct dl2_stream *stream, struct dl2_error *error)
+{
+    struct dl2_run **members = dl2_calloc(stream->run_count, sizeof(struct dl2_run *));
+    int status = members ? DL2_OK : dl2_error_memory(error, "a training run");
+    for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
+        status = prepare(&stream->runs[i], error);
+        if (status < 0 && stream->run_count > 1)
+            dl2_error_prefix(error, "%s", stream->runs[i].name);
+    }
+    if (status == DL2_OK)
+        status = run_to_end(stream, members, error);
+    free(members);
+    return status;
+}
+
+static void tell_result(struct dl2_run *run, struct dl2_train_result *result)
+{
+    *result = (struct dl2_train_result){.completed = run->state.completed,
+                                        .diverged = run->diverged,
+                                        .stopped = run->stopped && run->stopping,
+                                        .position = dl2_run_position(run)};
+    if (!run->diverged)
+        tell_ended(run);
+}
+
+/* What is left to do after an error. */
+static void tell_failure(struct dl2_run *run, const struct dl2_train_events *events, int status,
+                         const struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    if (status == DL2_ERR_CANCELED && !(config->measure > 0) && run->checkpoint &&
+        dl2_is_file(run->checkpoint)) {
+        dl2_run_note(run, "--resume goes on from %s", run->checkpoint);
+    } else if (config->world && !run->common && status != DL2_ERR_CANCELED) {
+        /* Before anything is closed: a card may wait for others, which wait for this rank. */
+        if (events->failed)
+            events->failed(events->context, error);
+        config->world->ops->give_up(config->world);
+    }
+}
+
+int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    struct dl2_stream stream = {.run_count = count};
+    error = error ? error : &own;
+    stream.runs = dl2_calloc(count, sizeof *stream.runs);
+    if (!stream.runs)
+        return dl2_error_memory(error, "training runs");
+    for (size_t i = 0; i < count; i++) {
+        stream.runs[i].config = &models[i].config;
+        if (dl2_world_rank(models[i].config.world) == 0)
+            stream.runs[i].events = models[i].events;
+        models[i].result = (struct dl2_train_result){.completed = false};
+    }
+    int status = dl2_stream_agree(&stream, dl2_stream_open(&stream, error), error);
+    if (status == DL2_OK)
+        status = stream.config->evaluate ? dl2_run_evaluate(&stream.runs[0], error)
+                                         : drive(&stream, error);
+    for (size_t i = 0; i < count; i++) {
+        if (status == DL2_OK)
+            tell_result(&stream.runs[i], &models[i].result);
+        else
+            tell_failure(&stream.runs[i], &models[i].events, status, error);
+        models[i].result.common = stream.runs[i].common;
+    }
+    dl2_stream_close(&stream);
+    free(stream.runs);
+    return status;
 }
 
 int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
               struct dl2_train_result *result, struct dl2_error *error)
 {
-    struct dl2_run run = {.config = config};
-    struct dl2_error own = DL2_ERROR_INIT;
-    error = error ? error : &own;
-    if (events && dl2_world_rank(config->world) == 0)
-        run.events = *events;
-    memset(result, 0, sizeof *result);
-    int status = dl2_run_agree(&run, dl2_run_open(&run, error), error);
-    if (status == DL2_OK)
-        status = config->evaluate ? dl2_run_evaluate(&run, error) : drive(&run, error);
-    result->common = run.common;
-    if (status == DL2_OK) {
-        result->completed = run.state.completed;
-        result->stopped = run.stopped && run.stopping;
-        result->position = dl2_run_position(&run);
-        tell_ended(&run);
-    } else if (status == DL2_ERR_CANCELED && !(config->measure > 0) && run.checkpoint &&
-               dl2_is_file(run.checkpoint)) {
-        dl2_run_note(&run, "--resume goes on from %s", run.checkpoint);
-    } else if (config->world && !run.common && status != DL2_ERR_CANCELED) {
-        /* Before anything is closed: a card may wait for others, which wait for this rank. */
-        if (events && events->failed)
-            events->failed(events->context, error);
-        config->world->ops->give_up(config->world);
-    }
-    dl2_run_close(&run);
+    struct dl2_train_model model = {.config = *config};
+    if (events)
+        model.events = *events;
+    const int status = dl2_train_models(&model, 1, error);
+    *result = model.result;
     return status;
 }

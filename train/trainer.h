@@ -81,6 +81,7 @@ struct dl2_train_config {
     enum dl2_precision precision;
     double loss_scale;  /* DL2_PRECISION_FP16; 0: dynamic */
     bool deterministic; /* the same bits in every run, where a device is quicker otherwise */
+    uint64_t memory;    /* that the networks of all models may take together; 0: what there is */
     bool check_device;  /* compare its convolutions with float32 first; `deterministic` does so, too
                          */
     const struct dl2_world *world; /* NULL: alone */
@@ -105,12 +106,14 @@ struct dl2_train_config {
      * that is less, so that they don't begin with the fresh weights (TensorFlow's
      * ExponentialMovingAverage, num_updates). 0: none.
      */
-    double average_decay; /* loader.seed is the seed of weights, mixup and dropout, too */
+    double average_decay;
+    uint64_t seed; /* of weights, mixup and dropout; loader.seed: of order and crops */
 
     /* The run. */
     unsigned trainers;  /* that share the machine, this one included, for the report alone; 0: 1 */
     double time_budget; /* seconds from `started`, all parts of a resumed run together; NAN: none */
     double run_epochs;  /* stop after this many in this part; NAN: go on to the end */
+    double stop_at;     /* stop at this position, epochs; NAN: go on to the end */
     /*
      * Seconds, or NAN. Measure how fast it trains, instead of training to an end: passes of at most
      * so long, the first of which only warms up, until those after it have taken as long. Nothing
@@ -215,6 +218,7 @@ struct dl2_train_events {
 
 struct dl2_train_result {
     bool completed;  /* false: stopped, and can be resumed */
+    bool diverged;   /* one of several models, which has ended by itself; a note says why */
     bool stopped;    /* by *config->stop, of any rank */
     bool common;     /* the error, if any, is every rank's: all have returned it */
     double position; /* epochs */
@@ -228,5 +232,22 @@ struct dl2_train_result {
  */
 int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
               struct dl2_train_result *result, struct dl2_error *error);
+
+/* One of several models that are trained together. */
+struct dl2_train_model {
+    struct dl2_train_config config;
+    struct dl2_train_events events;
+    struct dl2_train_result result; /* set by dl2_train_models() */
+};
+
+/*
+ * Trains several models on one stream of batches: each batch is loaded, decoded and cropped once,
+ * and all models train on it, one after the other. Each has the run, the folder and, bit for bit,
+ * the weights that dl2_train() gives it alone. The configs agree in all that data, loading, device
+ * and validation are chosen by, image size and batch included; they have one stage, strict batching
+ * and no world, time budget, measure or evaluation. A model whose loss is no number any more ends
+ * alone; any other error ends all of them.
+ */
+int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_error *error);
 
 #endif

@@ -23,18 +23,38 @@ int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_err
     return DL2_OK;
 }
 
-/* `predictions` may be NULL. */
-static int evaluate(struct dl2_run *run, struct dl2_feed *feed, uint64_t most,
-                    struct dl2_predictions *predictions, double *batch_seconds,
-                    struct dl2_error *error)
+/* A batch for all runs that are validated. */
+static int evaluate_batch(struct dl2_validation *due, size_t count, const struct dl2_batch *batch,
+                          struct dl2_error *error)
+{
+    const struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL, 1};
+    int status = DL2_OK;
+    /* In the last step some ranks may have none. */
+    for (size_t i = 0; i < count && status == DL2_OK && batch->count; i++) {
+        status = dl2_network_evaluate(due[i].run->network, &input, error);
+        if (status == DL2_OK && due[i].predictions)
+            status = dl2_predictions_add(due[i].predictions, due[i].run->network, batch, error);
+    }
+    for (size_t i = 0; i < count; i++)
+        dl2_network_wait_input(due[i].run->network);
+    return status;
+}
+
+static int evaluate(struct dl2_validation *due, size_t count, struct dl2_feed *feed, uint64_t most,
+                    double *batch_seconds, struct dl2_error *error)
 {
     uint64_t steps = dl2_feed_steps(feed), done = 0;
     double first = 0, began = dl2_clock_wall();
     DL2_TRY(dl2_feed_start_epoch(feed, 0, 0, error));
     while (done < most) {
-        DL2_TRY(dl2_run_look(run, error));
-        run->interrupted = run->stopping;
-        if (run->interrupted)
+        bool stopping = false;
+        for (size_t i = 0; i < count; i++) {
+            DL2_TRY(dl2_run_look(due[i].run, error));
+            stopping |= due[i].run->stopping;
+        }
+        for (size_t i = 0; i < count; i++)
+            due[i].run->interrupted = stopping;
+        if (stopping)
             return DL2_ERR_CANCELED;
         struct dl2_batch *batch;
         int got = dl2_feed_next(feed, &batch, error);
@@ -42,18 +62,12 @@ static int evaluate(struct dl2_run *run, struct dl2_feed *feed, uint64_t most,
             return got;
         if (got == 0)
             break;
-        const struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL,
-                                                1};
-        /* In the last step some ranks may have none. */
-        int status = batch->count ? dl2_network_evaluate(run->network, &input, error) : DL2_OK;
-        if (status == DL2_OK && predictions && batch->count)
-            status = dl2_predictions_add(predictions, run->network, batch, error);
-        dl2_network_wait_input(run->network);
+        const int status = evaluate_batch(due, count, batch, error);
         dl2_feed_release(feed, batch);
         DL2_TRY(status);
         if (++done == 1)
             first = dl2_clock_wall();
-        dl2_run_tell_step(run, "validate", done, steps);
+        dl2_run_tell_step(due[0].run, "validate", done, steps);
     }
     double now = dl2_clock_wall();
     /* The first batch fills queues and makes plans. */
@@ -76,33 +90,45 @@ static int save_predictions(struct dl2_run *run, struct dl2_predictions *predict
     return status;
 }
 
-/* One pass over a validation set; `keep` its predictions. */
-static int evaluate_set(struct dl2_run *run, size_t set, bool keep, struct dl2_error *error)
+/* One pass over a validation set, with room for the predictions to keep. */
+static int evaluate_with(struct dl2_validation *due, size_t count, struct dl2_feed *feed,
+                         size_t set, struct dl2_error *error)
+{
+    struct dl2_stream *stream = due[0].run->stream;
+    double unused;
+    for (size_t i = 0; i < count; i++)
+        if (due[i].keep)
+            DL2_TRY(dl2_predictions_create(stream->val[set].dataset, stream->classes,
+                                           stream->config->loader.batch, &due[i].predictions,
+                                           error));
+    DL2_TRY(evaluate(due, count, feed, UINT64_MAX, &unused, error));
+    DL2_TRY(dl2_stream_note_bad(stream, feed, error));
+    for (size_t i = 0; i < count; i++)
+        if (due[i].keep)
+            DL2_TRY(save_predictions(due[i].run, due[i].predictions, set, error));
+    return DL2_OK;
+}
+
+static int evaluate_set(struct dl2_validation *due, size_t count, size_t set,
+                        struct dl2_error *error)
 {
     struct dl2_feed *feed;
-    struct dl2_predictions *predictions = NULL;
-    double unused;
-    DL2_TRY(dl2_run_open_val(run, set, &feed, error));
-    int status = !keep ? DL2_OK
-                       : dl2_predictions_create(run->val[set].dataset, run->classes,
-                                                run->config->loader.batch, &predictions, error);
-    if (status == DL2_OK)
-        status = evaluate(run, feed, UINT64_MAX, predictions, &unused, error);
-    if (status == DL2_OK)
-        status = dl2_run_note_bad(run, feed, error);
-    if (status == DL2_OK && keep)
-        status = save_predictions(run, predictions, set, error);
-    dl2_predictions_free(predictions);
+    DL2_TRY(dl2_stream_open_val(due[0].run->stream, set, &feed, error));
+    const int status = evaluate_with(due, count, feed, set, error);
+    for (size_t i = 0; i < count; i++) {
+        dl2_predictions_free(due[i].predictions);
+        due[i].predictions = NULL;
+    }
     dl2_feed_destroy(feed);
     return status;
 }
 
-static int validate_set(struct dl2_run *run, size_t set, bool keep, struct dl2_train_val *out,
-                        struct dl2_error *error)
+/* The figures of a set that the run was validated on. */
+static int take_figures(const struct dl2_validation *due, size_t set, struct dl2_error *error)
 {
-    const struct dl2_run_data *data = &run->val[set];
+    struct dl2_run *run = due->run;
+    const struct dl2_run_data *data = &run->stream->val[set];
     struct dl2_loss_sums sums;
-    DL2_TRY(evaluate_set(run, set, keep, error));
     DL2_TRY(dl2_run_sums(run, &sums, error));
     run->common = sums.counted == 0;
     if (run->common)
@@ -110,12 +136,22 @@ static int validate_set(struct dl2_run *run, size_t set, bool keep, struct dl2_t
                              "none of the %llu validation images of %s can be read",
                              (unsigned long long)data->images, data->path);
     const double counted = (double)sums.counted;
-    *out = (struct dl2_train_val){data->name,
-                                  sums.counted,
-                                  sums.loss / counted,
-                                  (double)sums.top1 / counted,
-                                  (double)sums.top5 / counted,
-                                  keep};
+    due->val[set] = (struct dl2_train_val){data->name,
+                                           sums.counted,
+                                           sums.loss / counted,
+                                           (double)sums.top1 / counted,
+                                           (double)sums.top5 / counted,
+                                           due->keep};
+    return DL2_OK;
+}
+
+static int validate_sets(struct dl2_validation *due, size_t count, struct dl2_error *error)
+{
+    for (size_t set = 0; set < due[0].run->stream->val_count; set++) {
+        DL2_TRY(evaluate_set(due, count, set, error));
+        for (size_t i = 0; i < count; i++)
+            DL2_TRY(take_figures(&due[i], set, error));
+    }
     return DL2_OK;
 }
 
@@ -166,49 +202,65 @@ static int keep_best(struct dl2_run *run, uint64_t pass, double top1, struct dl2
     return DL2_OK;
 }
 
-int dl2_run_validate(struct dl2_run *run, uint64_t pass, bool keep, json_t *record,
-                     struct dl2_error *error)
+/* Makes a run ready for a validation. */
+static int begin_validation(struct dl2_validation *due, struct dl2_error *error)
+{
+    struct dl2_run *run = due->run;
+    const unsigned size = run->config->loader.image_size;
+    due->val = dl2_calloc(run->stream->val_count, sizeof *due->val);
+    if (!due->val)
+        return dl2_error_memory(error, "a validation");
+    DL2_TRY(dl2_network_use_size(run->network, size, size, error));
+    /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
+    DL2_TRY(dl2_checkpoint_share_statistics(run->network, run->config->world, error));
+    return dl2_run_use_average(run, true, error);
+}
+
+static void end_validation(struct dl2_validation *due, double seconds)
+{
+    struct dl2_run *run = due->run;
+    dl2_budget_validated(&run->budget, seconds);
+    free(run->state.val);
+    run->state.val = due->val;
+    run->state.val_count = run->stream->val_count;
+    dl2_run_state_rank(&run->state, due->pass, due->val[0].top1);
+    dl2_run_record_validation(run, seconds, due->record);
+}
+
+int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_error *error)
 {
     const double began = dl2_clock_wall();
-    struct dl2_train_val *val = dl2_calloc(run->val_count, sizeof *val);
-    if (!val)
-        return dl2_error_memory(error, "a validation");
-    const unsigned size = run->config->loader.image_size;
-    int status = dl2_network_use_size(run->network, size, size, error);
-    /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
+    int status = DL2_OK;
+    for (size_t i = 0; i < count && status == DL2_OK; i++)
+        status = begin_validation(&due[i], error);
     if (status == DL2_OK)
-        status = dl2_checkpoint_share_statistics(run->network, run->config->world, error);
-    if (status == DL2_OK)
-        status = dl2_run_use_average(run, true, error);
-    for (size_t i = 0; i < run->val_count && status == DL2_OK; i++)
-        status = validate_set(run, i, keep, &val[i], error);
-    if (status == DL2_OK && pass)
-        status = keep_best(run, pass, val[0].top1, error);
-    int back = dl2_run_use_average(run, false, status == DL2_OK ? error : NULL);
-    status = status == DL2_OK ? back : status;
-    if (status < 0) {
-        free(val);
-        return status;
+        status = validate_sets(due, count, error);
+    for (size_t i = 0; i < count; i++) {
+        if (status == DL2_OK && due[i].pass)
+            status = keep_best(due[i].run, due[i].pass, due[i].val[0].top1, error);
+        const int back = dl2_run_use_average(due[i].run, false, status == DL2_OK ? error : NULL);
+        status = status == DL2_OK ? back : status;
     }
     const double took = dl2_clock_wall() - began;
-    dl2_budget_validated(&run->budget, took);
-    free(run->state.val);
-    run->state.val = val;
-    run->state.val_count = run->val_count;
-    dl2_run_state_rank(&run->state, pass, val[0].top1);
-    dl2_run_record_validation(run, took, record);
-    return DL2_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (status == DL2_OK)
+            end_validation(&due[i], took);
+        else
+            free(due[i].val);
+    }
+    return status;
 }
 
 int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error)
 {
     double seconds = 0;
-    for (size_t i = 0; i < run->val_count; i++) {
+    for (size_t i = 0; i < run->stream->val_count; i++) {
         struct dl2_feed *feed;
         struct dl2_loss_sums unused;
+        struct dl2_validation probe = {.run = run};
         double batch_seconds = 0;
-        DL2_TRY(dl2_run_open_val(run, i, &feed, error));
-        int status = evaluate(run, feed, PROBE_BATCHES, NULL, &batch_seconds, error);
+        DL2_TRY(dl2_stream_open_val(run->stream, i, &feed, error));
+        int status = evaluate(&probe, 1, feed, PROBE_BATCHES, &batch_seconds, error);
         seconds += batch_seconds * (double)dl2_feed_steps(feed);
         dl2_feed_destroy(feed);
         DL2_TRY(status);
