@@ -217,6 +217,50 @@ int dl2_options_set(const struct dl2_option *options, void *values, const char *
     return DL2_OK;
 }
 
+/* Does the option take values of this kind? NULL, or the kind that it takes. */
+static const char *wanted_kind(enum dl2_option_type type, const json_t *value)
+{
+    switch (type) {
+    case DL2_OPTION_FLAG:
+    case DL2_OPTION_NEGATE:
+        return json_is_boolean(value) ? NULL : "true or false";
+    case DL2_OPTION_UINT:
+    case DL2_OPTION_UINT64:
+    case DL2_OPTION_REAL:
+        return json_is_number(value) ? NULL : "a number";
+    case DL2_OPTION_PARSE:
+        return json_is_number(value) || json_is_string(value) ? NULL : "a number or a text";
+    default:
+        return json_is_string(value) ? NULL : "a text";
+    }
+}
+
+int dl2_options_give(const struct dl2_option *options, void *values, const char *name,
+                     const json_t *value, unsigned role, struct dl2_error *error)
+{
+    struct row rows[DL2_MOST_OPTIONS];
+    const size_t count = add_rows(options, values, 0, rows, 0);
+    size_t i = 0;
+    while (i < count && (!rows[i].option->name || strcmp(rows[i].option->name, name) != 0))
+        i++;
+    if (i == count)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no such option");
+    const enum dl2_option_type type = rows[i].option->type;
+    if (!(rows[i].option->roles & role))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "it is the same for all models, as --%s on the command line", name);
+    const char *wanted = wanted_kind(type, value);
+    if (wanted)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is not %s", wanted);
+    char numbers[256];
+    write_numbers(value, numbers, sizeof numbers);
+    if (!json_is_boolean(value))
+        return parse_value(&rows[i], json_is_string(value) ? json_string_value(value) : numbers,
+                           error);
+    *(bool *)rows[i].value = json_is_true(value) == (type == DL2_OPTION_FLAG);
+    return DL2_OK;
+}
+
 /* ---- Help and completion ---- */
 
 /* Writes a default as a user would type it; nothing where there is none. */
@@ -501,6 +545,16 @@ bool dl2_option_given(const struct dl2_program *program, const struct dl2_common
     return false;
 }
 
+void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_options *common,
+                           const char *name, bool given)
+{
+    struct row rows[DL2_MOST_OPTIONS];
+    const size_t count = add_rows(program->options, program->values, 0, rows, 0);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].option->name && !strcmp(rows[i].option->name, name))
+            common->given[i] = given;
+}
+
 const char *dl2_option_without_effect(const struct dl2_program *program,
                                       const struct dl2_common_options *common, unsigned command)
 {
@@ -519,8 +573,11 @@ int dl2_program_usage_error(const struct dl2_program *program, const char *forma
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", program->name,
-            DL2_SHOWN(text), program->name);
+    if (program->place)
+        fprintf(stderr, "%s: %s: %s\n", program->name, DL2_SHOWN(program->place), DL2_SHOWN(text));
+    else
+        fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", program->name,
+                DL2_SHOWN(text), program->name);
     return DL2_EXIT_USAGE;
 }
 

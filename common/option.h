@@ -36,6 +36,7 @@ enum dl2_option_role {
     DL2_OPTION_FIXED = 1,    /* a run keeps it: --resume refuses another value */
     DL2_OPTION_NOTED = 2,    /* --resume accepts another value and says so */
     DL2_OPTION_COMPARED = 4, /* it bears on accuracy: runs that are compared agree on it */
+    DL2_OPTION_MODEL = 8,    /* models that are trained on the same batches may differ in it */
 };
 
 struct dl2_option {
@@ -76,6 +77,7 @@ struct dl2_program {
     const char *const *commands;       /* choices of the first argument, NULL ends them; or NULL */
     void (*print_versions)(FILE *out); /* one "  name version" line per linked library, or NULL */
     unsigned min_arguments, max_arguments; /* positional arguments; max 0 means no limit */
+    const char *place; /* "FILE:3": usage errors are of settings from there; NULL: command line */
 };
 
 /*
@@ -109,10 +111,21 @@ json_t *dl2_options_select(const struct dl2_option *options, const json_t *value
 int dl2_options_set(const struct dl2_option *options, void *values, const char *name,
                     const json_t *value, struct dl2_error *error);
 
+/*
+ * Sets the option `name` of a table, which must have the role, as the command line does: by a
+ * number, a text, or true or false for a flag. Texts are borrowed. DL2_ERR_ARGUMENT for unknown
+ * names and for values that the option does not take; the message has no name.
+ */
+int dl2_options_give(const struct dl2_option *options, void *values, const char *name,
+                     const json_t *value, unsigned role, struct dl2_error *error);
+/* Makes dl2_option_given() true of a name, or false. */
+void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_options *common,
+                           const char *name, bool given);
+
 /* The project's exit statuses. */
 enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 
-/* Prints "program: message", quoted, for wrong usage found after
+/* Prints "program: message", with the program's place, quoted, for wrong usage found after
  * parsing; returns DL2_EXIT_USAGE. */
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
     DL2_PRINTF(2, 3);

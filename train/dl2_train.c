@@ -14,6 +14,7 @@
 #include "network/network.h"
 #include "pixels/augment.h"
 #include "ranks/world.h"
+#include "train/configs.h"
 #include "train/train_options.h"
 
 #include <math.h>
@@ -29,9 +30,13 @@ static const char *const lists[] = {[LIST_ARCHS] = "archs",
                                     [LIST_AUGMENTATIONS] = "augmentations",
                                     NULL};
 
+enum share { SHARE_BATCH };
+static const char *const shares[] = {[SHARE_BATCH] = "batch", NULL};
+
 static struct {
     struct dl2_train_config config;
-    unsigned list;
+    unsigned list, share;
+    const char *configs;
 } settings = {.list = LIST_NOTHING};
 
 static struct dl2_train_config *const config = &settings.config;
@@ -45,6 +50,15 @@ static void on_signal(int number)
 
 static const struct dl2_option options[] = {
     {DL2_OPTION_TABLE, .table = dl2_train_options},
+    {DL2_OPTION_GROUP, .help = "Options for several models:"},
+    {DL2_OPTION_TEXT, "configs", 0, "FILE",
+     "Train several models, each on every batch, which is loaded and decoded once for all: FILE "
+     "has a JSON object on each line, with a name and options that differ, as in {\"name\": \"a\", "
+     "\"lr\": 0.1}; the report of each is in DIR/NAME",
+     offsetof(__typeof__(settings), configs)},
+    {DL2_OPTION_CHOICE, "share", 0, "WHAT",
+     "What these models share: batch: the same images in the same batches, with the same crops",
+     offsetof(__typeof__(settings), share), .words = shares},
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: archs (name, default image "
@@ -78,7 +92,8 @@ static const char details[] =
     "  $ dl2-train -d photos --measure 5s\n"
     "  $ dl2-train -d variants/jpeg-25 --val photos -e 60 --out run1\n"
     "  $ dl2-train --stages variants/jpeg-10:45,photos:15 -a resnet50\n"
-    "  $ dl2-train -d photos --time-budget 10m";
+    "  $ dl2-train -d photos --time-budget 10m\n"
+    "  $ dl2-train -d photos -e 10 --configs rates.jsonl --out rates";
 
 static struct dl2_program program = {
     .name = "dl2-train",
@@ -89,6 +104,20 @@ static struct dl2_program program = {
     .values = &settings,
     .print_versions = print_versions,
 };
+
+static void print_model_options(FILE *out)
+{
+    const struct dl2_train_config defaults = dl2_train_defaults();
+    json_auto_t *all = dl2_options_json(dl2_train_options, &defaults);
+    json_auto_t *own = dl2_options_select(dl2_train_options, all, DL2_OPTION_MODEL);
+    const char *name, *comma = "";
+    json_t *unused;
+    json_object_foreach(own, name, unused)
+    {
+        fprintf(out, "%s%s", comma, name);
+        comma = ", ";
+    }
+}
 
 static char *describe(void)
 {
@@ -101,7 +130,9 @@ static char *describe(void)
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
         fprintf(out, "  %-12s %3u  %s\n", arch->name, arch->image_size, arch->summary);
-    fprintf(out, "\n%s", details);
+    fprintf(out, "\nOptions that the models of --configs may differ in:\n  ");
+    print_model_options(out);
+    fprintf(out, ".\n\n%s", details);
     if (fclose(out) != 0) {
         free(text);
         return NULL;
@@ -151,33 +182,48 @@ static void on_opened(void *context, const char *path, const struct dl2_dataset 
             fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(text));
 }
 
-static void on_begun(void *context, const struct dl2_train_overview *run)
+/* The model whose event it is: its line begins with its name, where there are several. */
+static const struct dl2_train_config *begin_line(void *context)
 {
-    (void)context;
-    bar_epoch = run->epochs_done + 1;
-    if (quiet)
-        return;
-    printf("%s, %.2f million parameters, on device %s (%s)\n", run->arch,
-           (double)run->parameters / 1e6, run->device, run->device_version);
-    if (config->evaluate) {
-        printf("trained on %s, seed %llu\n", DL2_SHOWN(run->variant),
-               (unsigned long long)config->seed);
-        return;
-    }
+    const struct dl2_train_model *model = context;
+    if (settings.configs)
+        printf("%s: ", DL2_SHOWN(model->config.name));
+    return &model->config;
+}
+
+static void show_data(const struct dl2_train_config *own, const struct dl2_train_overview *run)
+{
     printf("%s: %llu images of %u classes at %u pixels, batches of %u", DL2_SHOWN(run->variant),
-           (unsigned long long)run->images, run->classes, config->loader.image_size,
-           config->loader.batch);
-    const unsigned ranks = dl2_world_size(config->world);
-    if (config->world)
+           (unsigned long long)run->images, run->classes, own->loader.image_size,
+           own->loader.batch);
+    const unsigned ranks = dl2_world_size(own->world);
+    if (own->world)
         printf(", ranks: %u (%s), %llu images a step, peak learning rate %g", ranks,
-               config->world->ops->name,
-               (unsigned long long)config->loader.batch * config->accumulate * ranks, config->lr);
+               own->world->ops->name,
+               (unsigned long long)own->loader.batch * own->accumulate * ranks, own->lr);
     const unsigned left_out = (unsigned)(run->images % ranks);
     if (left_out)
         printf("; each epoch leaves out %u image%s, others each time, since all ranks train on "
                "equally many",
                left_out, left_out == 1 ? "" : "s");
     printf("\n");
+}
+
+static void on_begun(void *context, const struct dl2_train_overview *run)
+{
+    static bool data_shown;
+    bar_epoch = run->epochs_done + 1;
+    if (quiet)
+        return;
+    const struct dl2_train_config *own = begin_line(context);
+    printf("%s, %.2f million parameters, on device %s (%s)\n", run->arch,
+           (double)run->parameters / 1e6, run->device, run->device_version);
+    if (own->evaluate)
+        printf("trained on %s, seed %llu\n", DL2_SHOWN(run->variant),
+               (unsigned long long)own->seed);
+    else if (!data_shown)
+        show_data(own, run);
+    data_shown = true;
     fflush(stdout);
 }
 
@@ -200,11 +246,11 @@ static void on_step(void *context, const char *what, uint64_t done, uint64_t tot
 
 static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
 {
-    (void)context;
     close_bar();
     bar_epoch = epoch->number + 1;
     if (quiet)
         return;
+    begin_line(context);
     printf("epoch %3llu  lr %-8.3g train loss %.3f top-1 %5.1f%%",
            (unsigned long long)epoch->number, epoch->lr, epoch->loss, 100 * epoch->top1);
     for (size_t i = 0; i < epoch->val_count; i++) {
@@ -221,10 +267,10 @@ static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
 
 static void on_ended(void *context, const struct dl2_train_summary *summary)
 {
-    (void)context;
     close_bar();
     for (size_t i = 0; i < summary->val_count; i++) {
         const struct dl2_train_val *val = &summary->val[i];
+        begin_line(context);
         printf("%s: top-1 %.2f%%, top-5 %.2f%%", DL2_SHOWN(val->name), 100 * val->top1,
                100 * val->top5);
         if (i == 0 && summary->best_epoch)
@@ -236,14 +282,19 @@ static void on_ended(void *context, const struct dl2_train_summary *summary)
     if (config->measure > 0 && rate->seconds > 0)
         printf("%.0f images/s, %.1f%% of the time waiting for data; measured for %.1f s\n",
                rate->images / rate->seconds, 100 * rate->data_wait / rate->seconds, rate->seconds);
+    begin_line(context);
     printf("report: %s\n", DL2_SHOWN(summary->report));
 }
 
 static void on_note(void *context, const char *text)
 {
-    (void)context;
+    const struct dl2_train_model *model = context;
     close_bar();
-    fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(text));
+    if (settings.configs)
+        fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(model->config.name),
+                DL2_SHOWN(text));
+    else
+        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(text));
 }
 
 /* This rank, of several, has failed. */
@@ -264,42 +315,91 @@ static json_t *library_versions(void)
     return versions;
 }
 
-static int train(struct dl2_world *world)
+/* A second signal ends the program as it would any other. A rank's comes from who started it, and
+ * from the terminal, too. */
+static void heed_signals(bool started)
 {
-    const struct dl2_train_events events = {.opened = on_opened,
-                                            .begun = on_begun,
-                                            .stepped = on_step,
-                                            .epoch_ended = on_epoch,
-                                            .ended = on_ended,
-                                            .note = on_note,
-                                            .failed = on_failed};
-    struct dl2_train_result result;
-    struct dl2_error error = DL2_ERROR_INIT;
-    /* A second signal ends the program as it would any other. A rank's comes from who started it,
-     * and from the terminal, too. */
-    const bool started = world && !world->ops->open;
     struct sigaction action = {.sa_handler = on_signal,
                                .sa_flags = started ? 0 : (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    config->stop = &stop;
+}
+
+static void complete_model(struct dl2_train_model *model, struct dl2_world *world, json_t *versions)
+{
+    model->events = (struct dl2_train_events){.context = model,
+                                              .opened = on_opened,
+                                              .begun = on_begun,
+                                              .stepped = on_step,
+                                              .epoch_ended = on_epoch,
+                                              .ended = on_ended,
+                                              .note = on_note,
+                                              .failed = on_failed};
+    model->config.stop = &stop;
+    model->config.world = world;
+    model->config.versions = versions;
+}
+
+static int train(struct dl2_world *world)
+{
+    struct dl2_train_model model = {.config = *config};
+    const struct dl2_train_result *result = &model.result;
+    struct dl2_error error = DL2_ERROR_INIT;
+    json_auto_t *versions = library_versions();
+    heed_signals(world && !world->ops->open);
     config->world = world;
-    config->versions = library_versions();
-    int status = dl2_train(config, &events, &result, &error);
-    json_decref(config->versions);
+    complete_model(&model, world, versions);
+    int status = dl2_train_models(&model, 1, &error);
     close_bar();
     const bool first = dl2_world_rank(world) == 0;
-    const bool told = world && !result.common && status != DL2_ERR_CANCELED; /* by on_failed() */
+    const bool told = world && !result->common && status != DL2_ERR_CANCELED; /* by on_failed() */
     if (status < 0 && first && !told)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     if (status < 0)
-        return first || !result.common ? DL2_EXIT_FAILED : DL2_EXIT_OK;
-    if (first && !result.completed)
+        return first || !result->common ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    if (first && !result->completed)
         fprintf(stderr,
                 "%s: stopped at epoch %.4g; the same command with --resume goes on from there\n",
-                program.name, result.position);
+                program.name, result->position);
     /* The others have nothing to say; what is theirs alone is told above. */
-    return first && result.stopped ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    return first && result->stopped ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}
+
+/* Trains the models together. One that diverges is a failure, which its note has told. */
+static int train_models(struct dl2_train_model *models, size_t count)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    json_auto_t *versions = library_versions();
+    heed_signals(false);
+    for (size_t i = 0; i < count; i++)
+        complete_model(&models[i], NULL, versions);
+    const int status = dl2_train_models(models, count, &error);
+    close_bar();
+    if (status < 0)
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    bool failed = status < 0, unfinished = false;
+    for (size_t i = 0; i < count && status == DL2_OK; i++) {
+        const struct dl2_train_result *result = &models[i].result;
+        failed |= result->stopped || result->diverged;
+        unfinished |= !result->completed && !result->diverged;
+    }
+    if (unfinished)
+        fprintf(stderr, "%s: stopped; the same command with --resume goes on from there\n",
+                program.name);
+    return failed ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}
+
+static int train_configs(const struct dl2_common_options *common)
+{
+    const struct dl2_configs_base base = {config, &program, common};
+    struct dl2_configs configs = {.count = 0};
+    int status = dl2_configs_check_base(&base);
+    if (status == 0)
+        status = dl2_configs_read(&configs, &base, settings.configs);
+    if (status == 0)
+        status = train_models(configs.models, configs.count);
+    dl2_configs_free(&configs);
+    return status;
 }
 
 /* Alone, or as one of several, or as the one who looks after those. */
@@ -343,24 +443,17 @@ static void spin_shortly(char **argv)
     execv("/proc/self/exe", argv); /* returns only where it can't: then without */
 }
 
-int main(int argc, char **argv)
+/* Checks the settings of one model and trains it. */
+static int train_alone(const struct dl2_common_options *common, char **argv)
 {
-    *config = dl2_train_defaults();
-    config->started = dl2_clock_wall();
-    struct dl2_common_options common = {0};
-    char **arguments, *description = describe();
-    size_t count;
-    program.details = description;
-    dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
-    int status = count ? dl2_program_usage_error(&program, "unexpected '%s'", arguments[0]) : 0;
-    free(arguments);
-    config->loader.workers = common.jobs;
-    quiet = common.quiet;
     const bool lists_only = settings.list != LIST_NOTHING;
+    const char *several[] = {"share", "memory"};
+    for (size_t i = 0; i < sizeof several / sizeof *several; i++)
+        if (dl2_option_given(&program, common, several[i]))
+            return dl2_program_usage_error(&program, "--%s needs --configs", several[i]);
+    int status = dl2_train_options_take(config, &program, common);
     if (status == 0)
-        status = dl2_train_options_take(config, &program, &common);
-    if (status == 0)
-        status = dl2_train_options_check(config, &program, &common, !lists_only);
+        status = dl2_train_options_check(config, &program, common, !lists_only);
     if (status == 0) {
         /* Rates are set once the world is open; mistakes are found before it starts. */
         struct dl2_train_config trial = *config;
@@ -376,6 +469,27 @@ int main(int argc, char **argv)
         list_devices();
     else if (status == 0)
         list_augmentations();
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    *config = dl2_train_defaults();
+    config->started = dl2_clock_wall();
+    struct dl2_common_options common = {0};
+    char **arguments, *description = describe();
+    size_t count;
+    program.details = description;
+    dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
+    int status = count ? dl2_program_usage_error(&program, "unexpected '%s'", arguments[0]) : 0;
+    free(arguments);
+    config->loader.workers = common.jobs;
+    quiet = common.quiet;
+    if (status == 0 && settings.configs && settings.list == LIST_NOTHING) {
+        spin_shortly(argv);
+        status = train_configs(&common);
+    } else if (status == 0)
+        status = train_alone(&common, argv);
     dl2_train_options_free(config);
     free(description);
     return status;

@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += libtrainer.la
 libtrainer_la_SOURCES = \
 	train/budget.c train/budget.h \
+	train/configs.c train/configs.h \
 	train/evaluate.c \
 	train/experiment.c \
 	train/feed.c train/feed.h \

@@ -40,6 +40,10 @@ void dl2_run_note(struct dl2_run *run, const char *format, ...)
 
 void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total)
 {
+    /* Of models that are trained together, the first shows how far all are. */
+    for (const struct dl2_run *before = run->stream->runs; before < run; before++)
+        if (!before->over)
+            return;
     if (run->events.stepped)
         run->events.stepped(run->events.context, what, done, total);
 }

@@ -44,6 +44,7 @@ struct dl2_train_config dl2_train_defaults(void)
         .trainers = 1,
         .time_budget = NAN,
         .run_epochs = NAN,
+        .stop_at = NAN,
         .measure = NAN,
         .validate_every = 1,
         .checkpoint_every = 1,
@@ -230,6 +231,7 @@ static const char *const precision_words[] = {[DL2_PRECISION_FP32] = "off",
 
 enum {
     RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED,
+    MODEL = RUN | DL2_OPTION_MODEL,
     PART = DL2_OPTION_NOTED | DL2_OPTION_COMPARED,
 };
 
@@ -302,25 +304,25 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for network and device:"},
     {DL2_OPTION_TEXT, "arch", 'a', "NAME", "Architecture, one of those below", AT(arch),
-     .list = "archs", .roles = DL2_OPTION_FIXED},
+     .list = "archs", .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL},
     {DL2_OPTION_TEXT, "pretrained", 0, "FILE",
      "Start from the weights in a safetensors file: torchvision's, an --export or a checkpoint; "
      "with other classes the last layer starts anew",
-     AT(pretrained), .roles = DL2_OPTION_COMPARED, .commands = DL2_TRAINING},
+     AT(pretrained), .roles = DL2_OPTION_COMPARED | DL2_OPTION_MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "export", 0, "FILE",
      "Write the weights to a safetensors file when the run ends or stops, as torchvision's "
      "models load them",
-     AT(export), .commands = DL2_TRAINING},
+     AT(export), .roles = DL2_OPTION_MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "device", 0, "NAME",
      "Device: auto, cuda (cuda:1 is the second card), cpu or ref, if --list devices has it",
      AT(device), .list = "devices", .unset = "auto, the fastest that can be used", .roles = PART},
     {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
      "Precision of the layers: bf16 or fp16: 16 bits, with float32 weights kept beside them "
      "(device cuda; slow on ref); tf32: products of shortened numbers (device cuda); off: float32",
-     AT(precision), .words = precision_words, .roles = RUN},
+     AT(precision), .words = precision_words, .roles = MODEL},
     {DL2_OPTION_REAL, "loss-scale", 0, "N",
      "With --amp fp16: factor that keeps gradients from vanishing; 0: found while training",
-     AT(loss_scale), .min = 0, .max = 16777216, .roles = RUN, .commands = DL2_TRAINING},
+     AT(loss_scale), .min = 0, .max = 16777216, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "deterministic", 0, NULL,
      "Make the same weights in every run, bit for bit, on device cuda too; the other devices "
      "always do",
@@ -331,6 +333,10 @@ const struct dl2_option dl2_train_options[] = {
      AT(check_device)},
     {DL2_OPTION_UINT, "threads", 0, "N", "Number of threads of the device", AT(threads), .min = 1,
      .max = 1024, .unset = "one per processor"},
+    {DL2_OPTION_SIZE, "memory", 0, "SIZE",
+     "With --configs: memory that the networks may take together, for example 8G; more is refused "
+     "before training begins",
+     AT(memory), .unset = "what the machine has left", .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for several processes, one per device:"},
     {DL2_OPTION_UINT, "ranks", 0, "N", "Start N processes on this machine", AT(given.ranks),
@@ -350,62 +356,62 @@ const struct dl2_option dl2_train_options[] = {
      .min = 1, .max = 1000000, .roles = RUN},
     {DL2_OPTION_UINT, "accumulate", 0, "N",
      "Number of batches whose gradients are averaged into one step", AT(accumulate), .min = 1,
-     .max = 1000000, .roles = RUN, .commands = DL2_TRAINING},
+     .max = 1000000, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "epochs", 'e', "N",
      "Number of epochs, not necessarily whole; with --time-budget the maximum", AT(given.epochs),
-     .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = RUN,
+     .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = MODEL,
      .commands = DL2_TRAINING},
     {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer: sgd, adamw or rmsprop", AT(optimizer),
      .words = dl2_optimizer_words, .unset = "adamw for vision transformers, sgd for the others",
-     .roles = RUN, .commands = DL2_TRAINING},
+     .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "freeze", 0, NULL,
      "Train the last layer alone, for example of a --pretrained network: the other layers' weights "
      "stay, and batch norm uses its running statistics, which stay, too",
-     AT(given.freeze), .roles = RUN, .commands = DL2_TRAINING},
+     AT(given.freeze), .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "lr", 0, "RATE", "Peak learning rate, whatever the number of images per step",
      AT(lr), .min = 1e-12, .max = 1e6,
      .unset =
          "0.05 for a step of 64 images over all processes, in proportion for others; adamw and "
          "rmsprop: 0.0005, in proportion to their square root",
-     .roles = RUN, .commands = DL2_TRAINING},
+     .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the learning rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), "
      "linear or exponential",
-     AT(policy), .words = dl2_lr_policy_words, .roles = RUN, .commands = DL2_TRAINING},
+     AT(policy), .words = dl2_lr_policy_words, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "lr-per-epoch", 0, NULL,
      "Change the learning rate after each epoch, as (DL)2 does, instead of after each step",
-     AT(lr_per_epoch), .roles = RUN, .commands = DL2_TRAINING},
+     AT(lr_per_epoch), .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "warmup", 0, "EPOCHS", "Raise the learning rate linearly for so many epochs",
-     AT(warmup), .min = 0, .max = 1e9, .unset = "a tenth of the run, at most 5", .roles = RUN,
+     AT(warmup), .min = 0, .max = 1e9, .unset = "a tenth of the run, at most 5", .roles = MODEL,
      .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "end-lr", 0, "RATE", "Learning rate at the end of the run", AT(end_lr),
-     .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr", .roles = RUN,
+     .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr", .roles = MODEL,
      .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum of sgd and rmsprop; beta1 of adamw",
-     AT(momentum), .min = 0, .max = 1, .roles = RUN, .commands = DL2_TRAINING},
+     AT(momentum), .min = 0, .max = 1, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "beta2", 0, "B",
      "Decay of the mean of squared gradients of adamw and rmsprop (PyTorch calls rmsprop's alpha)",
-     AT(beta2), .min = 0, .max = 0.999999, .unset = "adamw: 0.999, rmsprop: 0.99", .roles = RUN,
+     AT(beta2), .min = 0, .max = 0.999999, .unset = "adamw: 0.999, rmsprop: 0.99", .roles = MODEL,
      .commands = DL2_TRAINING},
-    {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Use Nesterov momentum", AT(nesterov), .roles = RUN,
+    {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Use Nesterov momentum", AT(nesterov), .roles = MODEL,
      .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "weight-decay", 0, "L2",
      "sgd and rmsprop: factor of half the sum of the squared weights in the loss; adamw: part of a "
      "weight that it loses in a step, times the learning rate",
      AT(weight_decay), .min = 0, .max = 10, .unset = "sgd: 0.0005, adamw: 0.05, rmsprop: 0.00001",
-     .roles = RUN, .commands = DL2_TRAINING},
+     .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
-     "Decay norms' parameters, biases and a transformer's tokens too", AT(norm_decay), .roles = RUN,
-     .commands = DL2_TRAINING},
+     "Decay norms' parameters, biases and a transformer's tokens too", AT(norm_decay),
+     .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "clip-grad", 0, "NORM",
      "Scale a step's gradients down where their norm, over all of them, is above NORM; 0: never",
-     AT(clip), .min = 0, .max = 1e9, .roles = RUN, .commands = DL2_TRAINING},
+     AT(clip), .min = 0, .max = 1e9, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "label-smoothing", 0, "S",
      "Part of the target that is spread over all classes", AT(smoothing), .min = 0, .max = 0.999,
-     .roles = RUN, .commands = DL2_TRAINING},
+     .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "mixup", 0, "ALPHA",
      "Blend pairs of images with shares drawn from Beta(ALPHA, ALPHA); 0: do not blend", AT(mixup),
-     .min = 0, .max = 1000, .roles = RUN, .commands = DL2_TRAINING},
+     .min = 0, .max = 1000, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "cutmix", 0, "ALPHA",
      "Paste a rectangle of another image of the batch into each image, of a part of the area drawn "
      "from Beta(ALPHA, ALPHA), and mix the targets likewise; with --mixup every other batch on "
@@ -414,16 +420,19 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_REAL, "ema", 0, "DECAY",
      "Validate and export moving averages of the weights with this decay per update (less in "
      "the first ones), for example 0.999; 0: the weights themselves",
-     AT(average_decay), .min = 0, .max = 0.999999, .roles = RUN, .commands = DL2_TRAINING},
+     AT(average_decay), .min = 0, .max = 0.999999, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_UINT64, "seed", 0, "N",
-     "Seed of weights, order, crops, augmentation, mixup, CutMix and dropout", AT(loader.seed),
-     .roles = DL2_OPTION_FIXED, .commands = DL2_TRAINING},
+     "Seed of weights, order, crops, augmentation, mixup, CutMix and dropout", AT(seed),
+     .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL, .commands = DL2_TRAINING},
+    {DL2_OPTION_UINT64, "data-seed", 0, "N", "Seed of order, crops and augmentation",
+     AT(loader.seed), .unset = "that of --seed", .roles = DL2_OPTION_FIXED,
+     .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for the run:"},
     {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(out),
      .unset = "experiments/NAME; with --evaluate the folder evaluation beside FILE"},
     {DL2_OPTION_TEXT, "name", 0, "NAME", "Name of the run in its report", AT(name),
-     .unset = "VARIANT-ARCH-seed-N"},
+     .unset = "VARIANT-ARCH-seed-N", .roles = DL2_OPTION_MODEL},
     {DL2_OPTION_UINT, "trainers", 0, "N",
      "Number of trainings that share this machine, this one included; recorded, so that rates "
      "and energy are not taken for those of one alone",
@@ -671,6 +680,8 @@ int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_pr
                           : !isnan(config->given.epochs) ? config->given.epochs
                           : config->time_budget > 0      ? INFINITY
                                                          : DEFAULT_EPOCHS;
+    if (!dl2_option_given(program, common, "data-seed"))
+        config->loader.seed = config->seed;
     const char *data = config->given.data;
     const struct dl2_train_stage stage = {.epochs = epochs, .freeze = config->given.freeze};
     if (status == 0 && !config->stage_count && !config->evaluate &&

@@ -15,6 +15,7 @@ tests_train_make_images_LDADD = libcommon.la
 train_tests = \
 	tests/train/test_best.sh \
 	tests/train/test_budget.sh \
+	tests/train/test_configs.sh \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \
 	tests/train/test_evaluate.sh \

@@ -14,7 +14,7 @@ for options in "-a resnet10 --image-size 32 -e 0.5" "-b 6" "-e 2" "--lr 0.02" "-
     "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--end-lr 0.001" "--momentum 0.8" --nesterov \
     "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" --freeze "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--cutmix 1" "--ema 0.9" \
     "--accumulate 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
-    --no-flip "--augment vflip" "--seed 1" "--loader synthetic"; do
+    --no-flip "--augment vflip" "--seed 1" "--data-seed 1" "--loader synthetic"; do
     expect 0 run $base --out changed --restart $options
     differ base/$CK changed/$CK "$options"
 done
@@ -35,6 +35,7 @@ alike --clip-grad 0
 alike --step-log
 alike --lr 0.00625 --lr-policy cosine --warmup 0.3 --momentum 0.9 --weight-decay 5e-4 --label-smoothing 0.1
 alike --mean 122.655,116.535,104.04 --std 59.415,58.395,58.65 --crop-area 0.08,1
+alike --data-seed 0
 alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --cutmix 0 --accumulate 1 --seed 0
 alike --device auto --name "a name" --checkpoint-every 0.4
 [ "$(field changed/$REPORT name)" = "a name" ] || fail "--name does nothing"
@@ -83,7 +84,7 @@ expect 0 run $base --seed 3
 
 # Every option of --help that a run has is in the report.
 dl2-train --help | sed -n 's/^.* --\([a-z0-9-]*\).*/\1/p' |
-    grep -v -x -e help -e usage -e version -e quiet -e list |
+    grep -v -x -e help -e usage -e version -e quiet -e list -e configs -e share |
     while read -r name; do
         grep -q "\"$name\":" base/$REPORT || { echo "FAIL: the report has no '$name'" >&2; exit 1; }
     done || exit 1

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "train/configs.h"
+
+#include "common/file.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "train/train_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Limits of a file of configurations. */
+enum { MOST_CONFIGS = 4096, MOST_BYTES = 16 << 20 };
+
+int dl2_configs_check_base(const struct dl2_configs_base *base)
+{
+    /* One file cannot be that of several models, and these kinds of runs have one model. */
+    static const char *const refused[] = {"name",    "export",      "checkpoint", "stages",
+                                          "measure", "time-budget", "evaluate",   "ranks",
+                                          "gpus",    "world",       "sync-bn",    NULL};
+    for (const char *const *name = refused; *name; name++)
+        if (dl2_option_given(base->program, base->common, *name))
+            return dl2_program_usage_error(
+                base->program, "--%s is of one model: it has no use with several", *name);
+    if (base->config->cutmix > 0)
+        return dl2_program_usage_error(base->program,
+                                       "--cutmix changes the images of a batch, which several "
+                                       "models share; --mixup does not");
+    if (base->config->loader.batching != DL2_BATCHING_STRICT)
+        return dl2_program_usage_error(base->program,
+                                       "several models need --batching strict: they can be resumed "
+                                       "at different places of one order");
+    return 0;
+}
+
+static int config_error(const struct dl2_program *program, const char *key,
+                        const struct dl2_error *error)
+{
+    return dl2_program_usage_error(program, "\"%s\": %s", key, error->message);
+}
+
+/* A name is that of a folder, too. */
+static int check_config_name(const struct dl2_configs *configs, const struct dl2_program *program,
+                             const char *name)
+{
+    if (!name)
+        return dl2_program_usage_error(program, "it has no \"name\"");
+    if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+        return dl2_program_usage_error(program, "\"name\": '%s' cannot be the name of a folder",
+                                       name);
+    for (size_t i = 0; i < configs->count; i++)
+        if (strcmp(configs->models[i].config.name, name) == 0)
+            return dl2_program_usage_error(program, "\"name\": there is a '%s' already", name);
+    return 0;
+}
+
+/* Takes the settings into `config`, whose members without one stay as they are. */
+static int take_settings(struct dl2_train_config *config, const struct dl2_program *program,
+                         struct dl2_common_options *common, const json_t *settings)
+{
+    const char *key;
+    json_t *value;
+    /* All models have the order and the crops of the command line's seed. */
+    if (!dl2_option_given(program, common, "data-seed")) {
+        config->loader.seed = config->seed;
+        dl2_option_note_given(program, common, "data-seed", true);
+    }
+    json_object_foreach((json_t *)settings, key, value)
+    {
+        struct dl2_error error = DL2_ERROR_INIT;
+        if (dl2_options_give(dl2_train_options, config, key, value, DL2_OPTION_MODEL, &error) < 0)
+            return config_error(program, key, &error);
+        dl2_option_note_given(program, common, key, !json_is_false(value));
+    }
+    return 0;
+}
+
+/* Images and batches are the same for all. */
+static int check_config_images(const struct dl2_configs *configs, const struct dl2_program *program,
+                               const struct dl2_train_config *config)
+{
+    const struct dl2_train_config *first = configs->count ? &configs->models[0].config : config;
+    if (config->loader.image_size == first->loader.image_size)
+        return 0;
+    return dl2_program_usage_error(
+        program, "images of %s have %u pixels and those of %s, by '%s', %u: give one --image-size",
+        config->arch, config->loader.image_size, first->arch, first->name,
+        first->loader.image_size);
+}
+
+static int fill_config(const struct dl2_configs *configs, const struct dl2_configs_base *base,
+                       const json_t *settings, const char *place, struct dl2_train_config *config)
+{
+    struct dl2_common_options common = *base->common;
+    struct dl2_program program = *base->program;
+    program.place = place;
+    int status = take_settings(config, &program, &common, settings);
+    if (status == 0)
+        status = check_config_name(configs, &program, config->name);
+    if (status == 0)
+        status = dl2_train_options_check(config, &program, &common, true);
+    if (status == 0)
+        status = dl2_train_options_check_rates(config, &program, 1);
+    if (status == 0)
+        status = check_config_images(configs, &program, config);
+    return status;
+}
+
+static bool make_room(struct dl2_configs *configs)
+{
+    const size_t count = configs->count + 1;
+    struct dl2_train_model *models = dl2_realloc(configs->models, count, sizeof *models);
+    configs->models = models ? models : configs->models;
+    json_t **settings = dl2_realloc((void *)configs->settings, count, sizeof(json_t *));
+    configs->settings = settings ? settings : configs->settings;
+    char **folders = dl2_realloc((void *)configs->folders, count, sizeof(char *));
+    configs->folders = folders ? folders : configs->folders;
+    return models && settings && folders;
+}
+
+static void free_config(struct dl2_train_config *config)
+{
+    config->val = NULL; /* the command line's */
+    dl2_train_options_free(config);
+}
+
+int dl2_configs_add(struct dl2_configs *configs, const struct dl2_configs_base *base,
+                    json_t *settings, const char *place)
+{
+    struct dl2_train_config config = *base->config;
+    int status = fill_config(configs, base, settings, place, &config);
+    char *folder = NULL;
+    if (status == 0 && config.out && !(folder = dl2_path_join(config.out, config.name)))
+        status = DL2_EXIT_FAILED;
+    if (status == 0 && (configs->count == MOST_CONFIGS || !make_room(configs)))
+        status = DL2_EXIT_FAILED;
+    if (status != 0) {
+        if (status == DL2_EXIT_FAILED)
+            fprintf(stderr, "%s: %s: out of memory, or more than %d configurations\n",
+                    base->program->name, place, MOST_CONFIGS);
+        free(folder);
+        free_config(&config);
+        return status;
+    }
+    config.out = folder;
+    configs->models[configs->count] = (struct dl2_train_model){.config = config};
+    configs->folders[configs->count] = folder;
+    configs->settings[configs->count++] = json_incref(settings);
+    return 0;
+}
+
+static bool is_blank(const char *line, size_t length)
+{
+    size_t i = 0;
+    while (i < length && (line[i] == ' ' || line[i] == '\t' || line[i] == '\r'))
+        i++;
+    return i == length;
+}
+
+static int read_line(struct dl2_configs *configs, const struct dl2_configs_base *base,
+                     const char *line, size_t length, const char *place)
+{
+    json_error_t reason;
+    json_auto_t *settings = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
+    struct dl2_program program = *base->program;
+    program.place = place;
+    if (!settings)
+        return dl2_program_usage_error(&program, "it is not JSON: %s", reason.text);
+    if (!json_is_object(settings))
+        return dl2_program_usage_error(&program, "it is not an object like {\"name\": \"a\"}");
+    return dl2_configs_add(configs, base, settings, place);
+}
+
+int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base *base,
+                     const char *path)
+{
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_file_read(path, MOST_BYTES, &bytes, &error) < 0) {
+        fprintf(stderr, "%s: %s\n", base->program->name, error.message);
+        return DL2_EXIT_FAILED;
+    }
+    const char *at = (const char *)bytes.data, *end = at + bytes.size;
+    int status = 0;
+    for (unsigned number = 1; at < end && status == 0; number++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const size_t length = (size_t)((newline ? newline : end) - at);
+        char *place = NULL;
+        if (asprintf(&place, "%s:%u", path, number) < 0)
+            status = DL2_EXIT_FAILED;
+        else if (!is_blank(at, length))
+            status = read_line(configs, base, at, length, place);
+        free(place);
+        at += length + 1;
+    }
+    dl2_bytes_free(&bytes);
+    if (status == 0 && configs->count == 0)
+        status = dl2_program_usage_error(base->program, "--configs: %s has no configuration", path);
+    return status;
+}
+
+void dl2_configs_free(struct dl2_configs *configs)
+{
+    for (size_t i = 0; i < configs->count; i++) {
+        free_config(&configs->models[i].config);
+        json_decref(configs->settings[i]);
+        free(configs->folders[i]);
+    }
+    free(configs->models);
+    free((void *)configs->settings);
+    free((void *)configs->folders);
+    *configs = (struct dl2_configs){.count = 0};
+}
