@@ -37,6 +37,7 @@ enum dl2_random_use {
     DL2_RANDOM_BOOTSTRAP = 8,
     DL2_RANDOM_SYNTHETIC = 9,
     DL2_RANDOM_SUBSET = 10, /* which training samples are taken */
+    DL2_RANDOM_SEARCH = 11, /* a configuration: a = its number, b = the setting */
 };
 
 /*

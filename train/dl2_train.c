@@ -15,6 +15,7 @@
 #include "pixels/augment.h"
 #include "ranks/world.h"
 #include "train/configs.h"
+#include "train/search.h"
 #include "train/train_options.h"
 
 #include <math.h>
@@ -37,7 +38,14 @@ static struct {
     struct dl2_train_config config;
     unsigned list, share;
     const char *configs;
-} settings = {.list = LIST_NOTHING};
+    struct dl2_search_options search;
+} settings = {.list = LIST_NOTHING, .search = DL2_SEARCH_DEFAULTS};
+
+/* Several models are trained together. */
+static bool has_several(void)
+{
+    return settings.configs || settings.search.space;
+}
 
 static struct dl2_train_config *const config = &settings.config;
 
@@ -59,6 +67,28 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_CHOICE, "share", 0, "WHAT",
      "What these models share: batch: the same images in the same batches, with the same crops",
      offsetof(__typeof__(settings), share), .words = shares},
+    {DL2_OPTION_TEXT, "search", 0, "FILE",
+     "Make such configurations out of the space in FILE, a JSON object of lists and ranges, as in "
+     "{\"lr\": {\"min\": 0.001, \"max\": 0.3, \"scale\": \"log\"}, \"optimizer\": [\"sgd\", "
+     "\"adamw\"]}, "
+     "find the one with the highest top-1, and write DIR/" DL2_SEARCH_FILE
+     " [DIR: experiments/search]",
+     offsetof(__typeof__(settings), search.space)},
+    {DL2_OPTION_CHOICE, "algorithm", 0, "NAME",
+     "How --search goes: grid, every combination of the lists; random, combinations drawn with "
+     "--seed; or halving, random ones that all train for a few epochs, then the best of them for "
+     "more, round after round",
+     offsetof(__typeof__(settings), search.algorithm), .words = dl2_search_words},
+    {DL2_OPTION_UINT, "trials", 0, "N", "Number of combinations that random and halving draw",
+     offsetof(__typeof__(settings), search.trials), .min = 1, .max = 4096},
+    {DL2_OPTION_UINT, "at-once", 0, "N", "Number of models that --search trains at once",
+     offsetof(__typeof__(settings), search.at_once), .min = 1, .max = 4096},
+    {DL2_OPTION_UINT, "eta", 0, "N",
+     "Factor of halving: a round is so many times as long as the one before, and has one model of "
+     "so many left",
+     offsetof(__typeof__(settings), search.eta), .min = 2, .max = 100},
+    {DL2_OPTION_REAL, "first-epochs", 0, "N", "Number of epochs of the first round of halving",
+     offsetof(__typeof__(settings), search.first_epochs), .min = 1, .max = 1e9},
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: archs (name, default image "
@@ -186,7 +216,7 @@ static void on_opened(void *context, const char *path, const struct dl2_dataset 
 static const struct dl2_train_config *begin_line(void *context)
 {
     const struct dl2_train_model *model = context;
-    if (settings.configs)
+    if (has_several())
         printf("%s: ", DL2_SHOWN(model->config.name));
     return &model->config;
 }
@@ -268,6 +298,8 @@ static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
 static void on_ended(void *context, const struct dl2_train_summary *summary)
 {
     close_bar();
+    if (settings.search.space) /* says at its end what it has found */
+        return;
     for (size_t i = 0; i < summary->val_count; i++) {
         const struct dl2_train_val *val = &summary->val[i];
         begin_line(context);
@@ -290,7 +322,7 @@ static void on_note(void *context, const char *text)
 {
     const struct dl2_train_model *model = context;
     close_bar();
-    if (settings.configs)
+    if (has_several())
         fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(model->config.name),
                 DL2_SHOWN(text));
     else
@@ -343,13 +375,13 @@ static void complete_model(struct dl2_train_model *model, struct dl2_world *worl
 static int train(struct dl2_world *world)
 {
     struct dl2_train_model model = {.config = *config};
-    const struct dl2_train_result *result = &model.result;
+    struct dl2_train_result *result = &model.result;
     struct dl2_error error = DL2_ERROR_INIT;
     json_auto_t *versions = library_versions();
     heed_signals(world && !world->ops->open);
     config->world = world;
     complete_model(&model, world, versions);
-    int status = dl2_train_models(&model, 1, &error);
+    int status = dl2_train(&model.config, &model.events, result, &error);
     close_bar();
     const bool first = dl2_world_rank(world) == 0;
     const bool told = world && !result->common && status != DL2_ERR_CANCELED; /* by on_failed() */
@@ -377,16 +409,49 @@ static int train_models(struct dl2_train_model *models, size_t count)
     close_bar();
     if (status < 0)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
-    bool failed = status < 0, unfinished = false;
+    bool failed = status < 0, stopped = false, unfinished = false;
     for (size_t i = 0; i < count && status == DL2_OK; i++) {
         const struct dl2_train_result *result = &models[i].result;
+        stopped |= result->stopped;
         failed |= result->stopped || result->diverged;
         unfinished |= !result->completed && !result->diverged;
     }
-    if (unfinished)
+    if (stopped || (unfinished && settings.configs))
         fprintf(stderr, "%s: stopped; the same command with --resume goes on from there\n",
                 program.name);
     return failed ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}
+
+/* Some models of a search. One that diverges is no failure of the search. */
+static int train_wave(struct dl2_train_model *models, size_t count)
+{
+    const int status = train_models(models, count);
+    bool stopped = false, diverged = false;
+    for (size_t i = 0; i < count; i++) {
+        stopped |= models[i].result.stopped;
+        diverged |= models[i].result.diverged;
+    }
+    return diverged && !stopped ? DL2_EXIT_OK : status;
+}
+
+static int search(const struct dl2_common_options *common)
+{
+    const struct dl2_configs_base base = {config, &program, common};
+    struct dl2_configs configs = {.count = 0};
+    struct dl2_search_result result;
+    int status = dl2_search(&settings.search, &base, train_wave, &configs, &result);
+    if (status == 0 && !result.name) {
+        fprintf(stderr, "%s: no model of the search has learned: all diverged\n", program.name);
+        status = DL2_EXIT_FAILED;
+    } else if (status == 0) {
+        char *text = json_dumps(result.settings, JSON_COMPACT | JSON_REAL_PRECISION(12));
+        printf("best: top-1 %.2f%%, %s\n", 100 * result.top1, text ? DL2_SHOWN(text) : "");
+        printf("%.4g epochs of training in all; with every model to its end %.4g\n", result.trained,
+               result.all);
+        free(text);
+    }
+    dl2_configs_free(&configs);
+    return status;
 }
 
 static int train_configs(const struct dl2_common_options *common)
@@ -443,14 +508,32 @@ static void spin_shortly(char **argv)
     execv("/proc/self/exe", argv); /* returns only where it can't: then without */
 }
 
+static int check_several(const struct dl2_common_options *common)
+{
+    static const char *const of_searches[] = {"algorithm", "trials",       "at-once",
+                                              "eta",       "first-epochs", NULL};
+    for (const char *const *name = of_searches; *name && !settings.search.space; name++)
+        if (dl2_option_given(&program, common, *name))
+            return dl2_program_usage_error(&program, "--%s needs --search", *name);
+    if (settings.search.space && settings.configs)
+        return dl2_program_usage_error(&program, "--search excludes --configs");
+    const bool halving = settings.search.algorithm == DL2_SEARCH_HALVING;
+    if (!halving && (dl2_option_given(&program, common, "eta") ||
+                     dl2_option_given(&program, common, "first-epochs")))
+        return dl2_program_usage_error(&program,
+                                       "--eta and --first-epochs need --algorithm halving");
+    if (settings.search.algorithm == DL2_SEARCH_GRID &&
+        dl2_option_given(&program, common, "trials"))
+        return dl2_program_usage_error(&program, "--trials has no effect on a grid");
+    return 0;
+}
+
 /* Checks the settings of one model and trains it. */
 static int train_alone(const struct dl2_common_options *common, char **argv)
 {
     const bool lists_only = settings.list != LIST_NOTHING;
-    const char *several[] = {"share", "memory"};
-    for (size_t i = 0; i < sizeof several / sizeof *several; i++)
-        if (dl2_option_given(&program, common, several[i]))
-            return dl2_program_usage_error(&program, "--%s needs --configs", several[i]);
+    if (dl2_option_given(&program, common, "share") || dl2_option_given(&program, common, "memory"))
+        return dl2_program_usage_error(&program, "--share and --memory need --configs or --search");
     int status = dl2_train_options_take(config, &program, common);
     if (status == 0)
         status = dl2_train_options_check(config, &program, common, !lists_only);
@@ -485,9 +568,11 @@ int main(int argc, char **argv)
     free(arguments);
     config->loader.workers = common.jobs;
     quiet = common.quiet;
-    if (status == 0 && settings.configs && settings.list == LIST_NOTHING) {
+    if (status == 0)
+        status = check_several(&common);
+    if (status == 0 && has_several() && settings.list == LIST_NOTHING) {
         spin_shortly(argv);
-        status = train_configs(&common);
+        status = settings.configs ? train_configs(&common) : search(&common);
     } else if (status == 0)
         status = train_alone(&common, argv);
     dl2_train_options_free(config);

@@ -12,6 +12,7 @@ libtrainer_la_SOURCES = \
 	train/run.c train/run.h \
 	train/checkpoint.c train/checkpoint.h \
 	train/schedule.c train/schedule.h \
+	train/search.c train/search.h \
 	train/step_log.c train/step_log.h \
 	train/train_options.c train/train_options.h \
 	train/trainer.c train/trainer.h \

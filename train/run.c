@@ -495,7 +495,7 @@ static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
         const struct dl2_network_config network = network_config(&stream->runs[i]);
         uint64_t bytes;
         const int status = dl2_network_plan_bytes(stream->runs[i].device, &network, &bytes, error);
-        if (status < 0 && stream->run_count > 1)
+        if (status < 0 && stream->several)
             dl2_error_prefix(error, "%s", stream->runs[i].name);
         DL2_TRY(status);
         all += bytes;
@@ -568,12 +568,12 @@ int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error)
             DL2_TRY(claim_places(&stream->runs[i], error));
         DL2_TRY(open_device(&stream->runs[i], error));
     }
-    if (stream->run_count > 1)
+    if (stream->several)
         DL2_TRY(plan_memory(stream, error));
     DL2_TRY(open_decoder(stream, error));
     for (size_t i = 0; i < stream->run_count; i++) {
         const int status = open_network(&stream->runs[i], error);
-        if (status < 0 && stream->run_count > 1)
+        if (status < 0 && stream->several)
             dl2_error_prefix(error, "%s, model %zu of %zu", stream->runs[i].name, i + 1,
                              stream->run_count);
         DL2_TRY(status);

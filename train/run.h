@@ -45,6 +45,7 @@ struct dl2_run_step {
 struct dl2_stream {
     struct dl2_run *runs;
     size_t run_count;
+    bool several; /* models of dl2_train_models(), be it one */
     /* The first run's. The settings of data and loading are the same in all. */
     const struct dl2_train_config *config;
     struct dl2_run_data *stages, *val;

@@ -334,7 +334,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT, "threads", 0, "N", "Number of threads of the device", AT(threads), .min = 1,
      .max = 1024, .unset = "one per processor"},
     {DL2_OPTION_SIZE, "memory", 0, "SIZE",
-     "With --configs: memory that the networks may take together, for example 8G; more is refused "
+     "With --configs and --search: memory that the networks may take together, for example 8G; "
+     "more is refused "
      "before training begins",
      AT(memory), .unset = "what the machine has left", .commands = DL2_TRAINING},
 

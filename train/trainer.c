@@ -200,7 +200,7 @@ static int log_step(struct dl2_run *run, double seconds, double loss, struct dl2
 /* A model among others ends without them. */
 static bool ends_alone(const struct dl2_run *run)
 {
-    return run->diverged && run->stream->run_count > 1;
+    return run->diverged && run->stream->several;
 }
 
 static int diverge(struct dl2_run *run, const struct dl2_error *reason, struct dl2_error *error)
@@ -914,7 +914,7 @@ static int drive(struct dl2_stream *stream, struct dl2_error *error)
     int status = members ? DL2_OK : dl2_error_memory(error, "a training run");
     for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
         status = prepare(&stream->runs[i], error);
-        if (status < 0 && stream->run_count > 1)
+        if (status < 0 && stream->several)
             dl2_error_prefix(error, "%s", stream->runs[i].name);
     }
     if (status == DL2_OK)
@@ -949,10 +949,11 @@ static void tell_failure(struct dl2_run *run, const struct dl2_train_events *eve
     }
 }
 
-int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_error *error)
+static int train_stream(struct dl2_train_model *models, size_t count, bool several,
+                        struct dl2_error *error)
 {
     struct dl2_error own = DL2_ERROR_INIT;
-    struct dl2_stream stream = {.run_count = count};
+    struct dl2_stream stream = {.run_count = count, .several = several};
     error = error ? error : &own;
     stream.runs = dl2_calloc(count, sizeof *stream.runs);
     if (!stream.runs)
@@ -979,13 +980,18 @@ int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_er
     return status;
 }
 
+int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_error *error)
+{
+    return train_stream(models, count, true, error);
+}
+
 int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
               struct dl2_train_result *result, struct dl2_error *error)
 {
     struct dl2_train_model model = {.config = *config};
     if (events)
         model.events = *events;
-    const int status = dl2_train_models(&model, 1, error);
+    const int status = train_stream(&model, 1, false, error);
     *result = model.result;
     return status;
 }

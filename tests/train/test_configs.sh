@@ -57,7 +57,7 @@ rm behind/b/$CK
 expect 0 together --out behind --resume
 all_same behind "one model that begins anew"
 expect 0 together --out killed --run-epochs 1
-together --out killed --resume --checkpoint-every 0.2 >/dev/null 2>&1 &
+dl2-train $smallest -d data --seed 1 --configs configs --out killed --resume --checkpoint-every 0.2 >/dev/null 2>&1 &
 process=$!
 await "no second part" grep -q '"position": 2' killed/a/$REPORT
 kill -9 $process 2>/dev/null
@@ -117,7 +117,7 @@ for option in "--name x" "--export x" "--checkpoint x" "--measure 1s" "--time-bu
     expect 2 together --out wrong-out $option
 done
 expect 2 run -d data --share batch --out wrong-out
-said '--share needs --configs'
+said '--share and --memory need --configs'
 expect 2 run -d data --memory 1G --out wrong-out
 [ ! -e wrong-out ] || fail "wrong usage made a folder"
 expect 1 run -d data --configs missing --out wrong-out

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A search tries what its algorithm says, trains each model as a run of its own would, stops the bad ones, and
+# decides the same when it was stopped in between.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/train/train_lib.sh"
+make_images data 3 15 4 12
+search() { run -d data -e 4 --search "$@"; }
+# found FILE PATH...: values of a search's file, by python's notation.
+need_python json python3
+found() { "$PYTHON3" -c 'import json, sys; s = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1/search.json" "$2"; }
+
+# grid: every combination, the last setting first, each with the weights of its own run; the best is the one with
+# the highest top-1, then the lowest loss.
+echo '{"lr": [0.001, 0.02, 1e6], "optimizer": ["sgd", "adamw"]}' >grid.json
+expect 0 search grid.json --algorithm grid --at-once 4 --out grid
+is "$(found grid "[(t['settings']['lr'], t['settings']['optimizer']) for t in s['trials'][:3]]")" \
+    "[(0.001, 'sgd'), (0.001, 'adamw'), (0.02, 'sgd')]" "the grid"
+is "$(found grid "len(s['trials']), s['completed'], s['search']['algorithm']")" "(6, True, 'grid')" "the grid's file"
+is "$(found grid "s['best'] == min((t for t in s['trials'] if t['status'] == 'trained' and t['loss'] is not None),
+    key=lambda t: (-t['top1'], t['loss']))['name']")" True "the best of the grid"
+grep -q "^best: top-1 .*$(found grid "s['best']")" "$work/out" || fail "the best is not named: $(cat "$work/out")"
+expect 0 run -d data -e 4 --out alone --lr 0.02
+same alone/$CK grid/trial-002/$CK "a trial"
+for number in 0 1 2 3 4 5; do
+    is "$(found grid "s['trials'][$number]['top1'] if s['trials'][$number]['status'] == 'trained' else None")" \
+        "$("$PYTHON3" -c 'import json, sys; r = json.load(open(sys.argv[1])); print(r["final"][0]["top1"] if r["final"] and r["completed"] else None)' \
+        grid/trial-00$number/$REPORT)" "top-1 of trial $number"
+done
+echo '{"lr": {"min": 0.001, "max": 0.1, "scale": "log", "points": 3}}' >points.json
+expect 0 search points.json --algorithm grid --out points -e 1
+is "$(found points "[t['settings']['lr'] for t in s['trials']]")" "[0.001, 0.01, 0.1]" "points of a range"
+
+# random: as many as told, within the ranges, the same for the same seed.
+echo '{"lr": {"min": 0.001, "max": 0.1, "scale": "log"}, "momentum": {"min": 0.5, "max": 0.9}, "nesterov": [true, false]}' >space.json
+for name in random again; do expect 0 search space.json --trials 5 --out $name -e 1; done
+expect 0 search space.json --trials 5 --out other -e 1 --seed 1
+drawn="[t['settings'] for t in s['trials']]"
+is "$(found random "$drawn")" "$(found again "$drawn")" "two searches with one seed"
+[ "$(found random "$drawn")" != "$(found other "$drawn")" ] || fail "--seed does not draw others"
+is "$(found other "len(s['trials']), all(0.001 <= t['lr'] <= 0.1 and 0.5 <= t['momentum'] <= 0.9 for t in $drawn)")" \
+    "(5, True)" "draws"
+
+# halving: 9 for one epoch, 3 for two, 1 to the end; the kept ones are the best of their round.
+halving="space.json --algorithm halving --trials 9 --eta 3 --at-once 4"
+expect 0 search $halving --out halving
+is "$(found halving "[(r['epochs'], len(r['ranking']), r['kept']) for r in s['rounds']]")" "[(1.0, 9, 3), (3.0, 3, 1)]" rounds
+is "$(found halving "sorted(t['epochs'] for t in s['trials'])")" "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 4.0]" epochs
+is "$(found halving "s['epochs'], s['all_epochs']")" "(16.0, 36.0)" "epochs in all"
+is "$(found halving "[t['status'] for t in s['trials']].count('stopped'), s['rounds'][1]['ranking'][0] == s['best']")" "(8, True)" "who is stopped"
+first=$(found halving "s['rounds'][0]['ranking'][0]")
+for trial in halving/trial-*; do
+    "$PYTHON3" -c 'import json, sys
+val = [json.load(open(f"{p}/experiment_report.json"))["epochs"][0]["val"][0] for p in sys.argv[1:]]
+sys.exit((-val[0]["top1"], val[0]["loss"]) > (-val[1]["top1"], val[1]["loss"]))' halving/$first $trial || fail "$trial is better than $first"
+done
+
+# Stopped by a signal after its first waves, then resumed: the same decisions and weights.
+dl2-train $smallest -d data -e 4 --search $halving --out parts --checkpoint-every 0.2 >/dev/null 2>&1 &
+process=$!
+await "no first model" test -s parts/trial-000/$REPORT
+kill -TERM $process 2>/dev/null
+wait $process 2>/dev/null
+expect 0 search $halving --out parts --resume
+cmp halving/search.json parts/search.json || fail "the resumed search found something else"
+best=$(found halving "s['best']")
+same halving/$best/$CK parts/$best/$CK "the best of a search in parts"
+expect 0 search $halving --out parts --resume
+cmp halving/search.json parts/search.json || fail "a finished search changed"
+expect 1 search $halving --out parts
+said 'there is a search already'
+expect 1 search $halving --out parts --resume --seed 4
+said 'is of another search'
+expect 0 search space.json --trials 2 --out parts --restart -e 1
+is "$(found parts "len(s['trials'])")" 2 "--restart"
+
+# All diverge: that is a failure of the search, and is said.
+echo '{"lr": [1e6], "momentum": [0.99]}' >wild.json
+expect 1 search wild.json --algorithm grid --out wild --warmup 0 -e 30
+said 'all diverged'
+is "$(found wild "s['trials'][0]['status'], s['best']")" "('diverged', None)" "a search that diverged"
+
+# wrong SPACE TEXT [OPTION...]
+wrong() {
+    echo "$1" >wrong.json
+    expect 2 search wrong.json --out wrong-out ${3:-}
+    said "$2"
+}
+wrong '{}' 'has no settings'
+wrong '{"rate": [1]}' '"rate": there is no such option'
+wrong '{"batch": [1]}' '"batch": it is the same for all models'
+wrong '{"name": ["a"]}' "makes the models' names"
+wrong '{"lr": []}' 'neither a list of values nor a range'
+wrong '{"lr": 1}' 'neither a list of values nor a range'
+wrong '{"lr": [-1]}' 'trial 0: "lr": '
+wrong '{"lr": {"min": 1}}' 'needs numbers min and max'
+wrong '{"lr": {"min": 2, "max": 1}}' 'needs numbers min and max'
+wrong '{"lr": {"min": 0, "max": 1, "scale": "log"}}' 'is above 0'
+wrong '{"lr": {"min": 0.1, "max": 1, "scale": "ln"}}' 'linear or log'
+wrong '{"lr": {"min": 0.1, "max": 1, "step": 1}}' 'alone'
+wrong '{"lr": {"min": 0.1, "max": 1, "points": 1}}' 'from 2 to 1000'
+wrong '{"lr": {"min": 0.1, "max": 1}}' 'needs "points"' "--algorithm=grid"
+wrong '{"epochs": [1, 2]}' 'give -e' "--algorithm=halving"
+for options in "--skip-validation" "--algorithm halving --validate-every 2" "--eta 2" "--first-epochs 2" \
+    "--algorithm grid --trials 3" "--configs space.json" "--run-epochs 1" "--algorithm halving --first-epochs 1.5"; do
+    expect 2 search space.json --out wrong-out $options
+done
+expect 2 run -d data --trials 3 --out wrong-out
+said '--trials needs --search'
+[ ! -e wrong-out ] || fail "wrong usage made a folder"
+explained algorithm dl2-train -d data
