@@ -87,7 +87,7 @@ static const struct dl2_option options[] = {
      "Factor of halving: a round is so many times as long as the one before, and has one model of "
      "so many left",
      offsetof(__typeof__(settings), search.eta), .min = 2, .max = 100},
-    {DL2_OPTION_REAL, "first-epochs", 0, "N", "Number of epochs of the first round of halving",
+    {DL2_OPTION_REAL, "first-epochs", 0, "N", "Length of halving's first round, in epochs",
      offsetof(__typeof__(settings), search.first_epochs), .min = 1, .max = 1e9},
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
