@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Several models on one stream of batches against a run of one: processor time, which other programs disturb less than
+# the clock, and what of it is decoding. In turns, the least of ROUNDS counts:
+#
+#     share_batches.sh DATASET [ROUNDS [OPTION...]]
+#
+# OPTION... are dl2-train's. Run it where dl2-train is on the PATH.
+set -eu
+data=$1 rounds=${2:-3}
+shift; [ $# -eq 0 ] || shift
+out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
+for models in 1 2 4 8; do
+    for i in $(seq $models); do echo "{\"name\": \"model-$i\", \"lr\": 0.0$i}"; done >"$out/$models.jsonl"
+done
+# processor: seconds of this shell's children so far, from what `times` left in a file.
+processor() { tail -n 1 "$out/times" | tr 'ms' '  ' | awk '{ print $1 * 60 + $2 + $3 * 60 + $4 }'; }
+# run NAME OPTIONS...
+run() {
+    name=$1; shift
+    times >"$out/times"; before=$(processor)
+    dl2-train --quiet -d "$data" --skip-validation --checkpoint-every 0 --restart --out "$out/run" "$@" >/dev/null 2>&1
+    times >"$out/times"
+    echo "$(processor) $before" | awk '{ print $1 - $2 }' >>"$out/$name"
+}
+for round in $(seq "$rounds"); do
+    run synthetic --loader synthetic "$@"
+    run alone "$@"
+    for models in 1 2 4 8; do run $models --configs "$out/$models.jsonl" "$@"; done
+done
+least() { sort -n "$out/$1" | head -n 1; }
+alone=$(least alone)
+echo "alone: $alone s of processor time, $(least synthetic) s without loading"
+for models in 1 2 4 8; do
+    echo "$models models: $(least $models) s, $(echo "$(least $models) $alone" | awk '{ printf "%.2f", $1 / $2 }') times"
+done
