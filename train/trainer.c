@@ -758,16 +758,18 @@ static int open_log(struct dl2_run *run, struct dl2_error *error)
     return dl2_stream_agree(run->stream, status, error);
 }
 
-/* A finished run is left as it is; its report is made anew only where it is lost. */
+/* A finished run is left as it is; its report is made anew only where it is lost, or where a kill
+ * came between its last checkpoint and its report. */
 static int keep_report(struct dl2_run *run, struct dl2_error *error)
 {
     json_auto_t *report = NULL;
     if (dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
     dl2_run_note(run, "this run is finished already");
-    if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) < 0)
-        return dl2_run_save_report(run, error);
-    return DL2_OK;
+    if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) == DL2_OK &&
+        json_is_true(json_object_get(report, "completed")))
+        return DL2_OK;
+    return dl2_run_save_report(run, error);
 }
 
 static void tell_ended(const struct dl2_run *run)

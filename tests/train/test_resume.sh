@@ -25,6 +25,10 @@ expect 0 run $options --out parts --resume --run-epochs 0.2 -j 1
 expect 0 run $options --out parts --resume
 same whole/$CK parts/$CK "a run in four parts"
 [ "$(field parts/$REPORT completed)" = true ] || fail "the resumed run is not completed"
+# A kill between the last checkpoint and the report leaves a report that --resume completes.
+sed -i 's/"completed": true/"completed": false/' parts/$REPORT
+expect 0 run $options --out parts --resume
+[ "$(field parts/$REPORT completed)" = true ] || fail "the report of a finished run stays unfinished"
 # Nor is a finished one lost, whatever is in the file; --restart says that it may be.
 cp parts/$CK finished
 expect 1 run $options --out parts --lr 0.02
