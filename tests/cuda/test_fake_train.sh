@@ -114,3 +114,13 @@ done
 DL2_FAKE_MEMORY=3000000 expect 1 train --device cuda -b 64 --out none
 grep -q "MiB of the card's memory" "$work/err" || fail "nothing is said of the card's memory: $(cat "$work/err")"
 grep -q "a batch of [0-9]*% of this one" "$work/err" || fail "no batch that fits is named: $(cat "$work/err")"
+
+# Several models on one card, each with a stream, come to the weights of their own runs.
+if ! sanitized; then
+    printf '{"name": "a", "mixup": 0.2, "ema": 0.9}\n{"name": "b", "amp": "fp16", "accumulate": 2}\n' >models
+    DL2_FAKE_PACE=random expect 0 train --device cuda --deterministic -e 1 --configs models --out models-out
+    expect 0 train --device cuda --deterministic -e 1 --mixup 0.2 --ema 0.9 --out model-a
+    expect 0 train --device cuda --deterministic -e 1 --amp fp16 --accumulate 2 --out model-b
+    same model-a/$CK models-out/a/$CK "the first of two models on a card"
+    same model-b/$CK models-out/b/$CK "the second of two models on a card"
+fi
