@@ -42,7 +42,7 @@ if ! sanitized; then
         "(5, True)" "draws"
 fi
 
-# halving: 9 for one epoch, 3 for two, 1 to the end; the kept ones are the best of their round.
+# halving: 9 for one epoch, 3 up to the third, 1 to the end; the kept ones are the best of their round.
 halving="space.json --algorithm halving --trials 9 --eta 3 --at-once 4"
 expect 0 search $halving --out halving
 is "$(found halving "[(r['epochs'], len(r['ranking']), r['kept']) for r in s['rounds']]")" "[(1.0, 9, 3), (3.0, 3, 1)]" rounds
