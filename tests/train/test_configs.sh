@@ -34,15 +34,6 @@ for model in a b c d; do
 done
 is "$(sed -n 's/^ *"trainers": //p' together/a/$REPORT | tr -d '\n')" 1,4,4,3, "who shared the machine"
 
-# Each image is read once for all.
-if ! sanitized && command -v strace >/dev/null 2>&1 && strace -o trace true 2>/dev/null; then
-    strace -f -e trace=openat -o trace dl2-train $smallest -d data --skip-validation --configs configs --out traced -e 1 2>/dev/null
-    many=$(grep -c 'data/train/.*\.ppm' trace)
-    strace -f -e trace=openat -o trace dl2-train $smallest -d data --skip-validation --out traced/one -e 2 --accumulate 1 2>/dev/null
-    one=$(grep -c 'data/train/.*\.ppm' trace)
-    [ "$one" -gt 0 ] && [ "$many" -le "$one" ] || fail "four models opened $many files, one model $one"
-fi
-
 # Stopped in the middle of an epoch, and at places that differ; then one model behind the others.
 expect 0 together --out parts --run-epochs 0.7
 expect 0 together --out parts --resume --run-epochs 0.5
