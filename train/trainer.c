@@ -106,8 +106,8 @@ static int train_batch(struct dl2_run *run, const struct dl2_batch *batch, doubl
         input.partner = run->partner;
         input.pasted = mix.cuts;
         if (mix.cuts)
-            dl2_mix_paste(&mix, batch->images, side, run->stream->channels, run->partner, batch->count,
-                          run->row);
+            dl2_mix_paste(&mix, batch->images, side, run->stream->channels, run->partner,
+                          batch->count, run->row);
     }
     const struct dl2_network_step numbers = {number, 1.0f / (float)step->parts, step->part > 0,
                                              step->part + 1 < step->parts};
