@@ -962,7 +962,8 @@ static int compare_loading(struct dl2_study *study, struct dl2_error *error)
 /* The settings that must be equal in measurements of speed that are compared. A new reference. */
 static json_t *conditions_of_round(const struct dl2_round *round)
 {
-    static const char *const own[] = {"data", "val", "images", "seed", "name", "out", "checkpoint"};
+    static const char *const own[] = {"data",      "val",  "images", "seed",
+                                      "data-seed", "name", "out",    "checkpoint"};
     static const char *const machine[] = {"cpu", "cores"};
     if (!round->network)
         return conditions_of(round->report);
