@@ -1201,15 +1201,25 @@ int dl2_network_use_size(struct dl2_network *net, unsigned height, unsigned widt
     return status;
 }
 
-int dl2_network_plan_bytes(struct dl2_device *device, const struct dl2_network_config *config,
-                           uint64_t *bytes, struct dl2_error *error)
+/* A network without layers; NULL: no memory. */
+static struct dl2_network *begin_network(struct dl2_device *device,
+                                         const struct dl2_network_config *config)
 {
     struct dl2_network *net = dl2_calloc(1, sizeof *net);
     if (!net)
-        return dl2_error_memory(error, "a network");
+        return NULL;
     net->device = device;
     net->config = *config;
     net->view = net->views;
+    return net;
+}
+
+int dl2_network_plan_bytes(struct dl2_device *device, const struct dl2_network_config *config,
+                           uint64_t *bytes, struct dl2_error *error)
+{
+    struct dl2_network *net = begin_network(device, config);
+    if (!net)
+        return dl2_error_memory(error, "a network");
     net->planned_only = true;
     const int status = network_build(net, error);
     *bytes = net->bytes;
@@ -1220,12 +1230,9 @@ int dl2_network_plan_bytes(struct dl2_device *device, const struct dl2_network_c
 int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
                        struct dl2_network **out, struct dl2_error *error)
 {
-    struct dl2_network *net = dl2_calloc(1, sizeof *net);
+    struct dl2_network *net = begin_network(device, config);
     if (!net)
         return dl2_error_memory(error, "a network");
-    net->device = device;
-    net->config = *config;
-    net->view = net->views;
     int status = network_build(net, error);
     if (status < 0) {
         if (status == DL2_ERR_MEMORY)
