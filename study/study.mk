@@ -90,7 +90,7 @@ archs_fashion-mnist := convnet
 epochs_fashion-mnist := 5
 image_size_fashion-mnist := 28
 
-# What a shell found out, it need not find out again.
+# Worked out by a shell once, and not at every use.
 JOBS := $(JOBS)
 TRAINERS := $(TRAINERS)
 

@@ -130,14 +130,17 @@ int dl2_configs_add(struct dl2_configs *configs, const struct dl2_configs_base *
     struct dl2_train_config config = *base->config;
     int status = fill_config(configs, base, settings, place, &config);
     char *folder = NULL;
-    if (status == 0 && config.out && !(folder = dl2_path_join(config.out, config.name)))
+    if (status == 0 && configs->count == MOST_CONFIGS) {
+        fprintf(stderr, "%s: %s: more than %d configurations\n", base->program->name, place,
+                MOST_CONFIGS);
         status = DL2_EXIT_FAILED;
-    if (status == 0 && (configs->count == MOST_CONFIGS || !make_room(configs)))
+    }
+    if (status == 0 && ((config.out && !(folder = dl2_path_join(config.out, config.name))) ||
+                        !make_room(configs))) {
+        fprintf(stderr, "%s: %s: out of memory\n", base->program->name, place);
         status = DL2_EXIT_FAILED;
+    }
     if (status != 0) {
-        if (status == DL2_EXIT_FAILED)
-            fprintf(stderr, "%s: %s: out of memory, or more than %d configurations\n",
-                    base->program->name, place, MOST_CONFIGS);
         free(folder);
         free_config(&config);
         return status;

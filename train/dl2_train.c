@@ -498,7 +498,7 @@ static int train_in_world(void)
  * GCC's OpenMP lets threads that wait for others spin for milliseconds before they sleep. The
  * loader's workers need those processors: with spins of a tenth, training alone is as fast, and
  * training with the loader 10 to 27% faster (docs/performance.md). The runtime reads its
- * environment before main() begins, hence once more from the start; not where nothing is trained.
+ * environment before main() begins, so a program that is going to train starts itself again.
  */
 static void spin_shortly(char **argv)
 {
