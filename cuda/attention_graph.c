@@ -180,14 +180,6 @@ static const struct words reduction = {CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIP
                                        CUDNN_ATTR_OPERATION_REDUCTION_YDESC,
                                        CUDNN_ATTR_OPERATION_REDUCTION_DESC,
                                        CUDNN_ATTR_REDUCTION_COMP_TYPE};
-static const struct words pointwise = {CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
-                                       CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
-                                       CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
-                                       CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
-                                       CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
-                                       CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
-                                       CUDNN_ATTR_POINTWISE_MATH_PREC};
-
 static void add_step(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_request *request,
                      cudnnBackendDescriptor_t made[NOTHING], const struct step *step)
 {
@@ -201,7 +193,7 @@ static void add_step(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_reque
         step->kind == MAX_OF_ROW ? CUDNN_REDUCE_TENSOR_MAX : CUDNN_REDUCE_TENSOR_ADD;
     const cudnnDataType_t floats = CUDNN_DATA_FLOAT;
     const bool reduces = step->kind == MAX_OF_ROW || step->kind == SUM_OF_ROW;
-    const struct words *w = step->kind == MATMUL ? &matmul : reduces ? &reduction : &pointwise;
+    const struct words *w = reduces ? &reduction : &matmul;
     const cudnnBackendDescriptor_t a = tensor(graph, request, made, step->a);
     const cudnnBackendDescriptor_t b =
         step->b != NOTHING ? tensor(graph, request, made, step->b) : NULL;
@@ -214,14 +206,15 @@ static void add_step(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_reque
         dl2_cudnn_finalize(graph, turn);
         return;
     }
+    if (!reduces && step->kind != MATMUL) {
+        dl2_cudnn_pointwise(graph, modes[step->kind], a, b, out);
+        return;
+    }
     const cudnnBackendDescriptor_t how = dl2_cudnn_make(graph, w->how);
     dl2_cudnn_set(graph, how, w->precision, CUDNN_TYPE_DATA_TYPE, 1, &floats);
     if (reduces)
         dl2_cudnn_set(graph, how, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE,
                       1, &reduce);
-    else if (step->kind != MATMUL)
-        dl2_cudnn_set(graph, how, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1,
-                      &modes[step->kind]);
     dl2_cudnn_finalize(graph, how);
     const cudnnBackendDescriptor_t operation = dl2_cudnn_operation(graph, w->operation);
     dl2_cudnn_link(graph, operation, w->how_name, how);

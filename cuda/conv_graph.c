@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Convolutions and their gradients as graphs of cuDNN: one operation between three tensors. */
+/* Convolutions and their gradients as graphs of cuDNN: one operation between three tensors, which
+ * the bias and ReLU may follow. */
 #include "cuda/cudnn_plan.h"
 
 void dl2_conv_counts(const struct dl2_conv_shape *s, size_t counts[3])
@@ -13,7 +14,8 @@ void dl2_conv_counts(const struct dl2_conv_shape *s, size_t counts[3])
                 s->out_channels;
 }
 
-/* A dense tensor whose second dimension lies innermost: NHWC, OHWI. */
+/* A dense tensor whose second dimension lies innermost: NHWC, OHWI. `tensor`: the caller's, or
+ * DL2_CUDNN_VIRTUAL. */
 static cudnnBackendDescriptor_t make_tensor(struct dl2_cudnn_graph *graph, int tensor,
                                             cudnnDataType_t type, unsigned n, unsigned c,
                                             unsigned h, unsigned w)
@@ -88,6 +90,7 @@ void dl2_conv_graph(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_reques
     const unsigned out_width =
         dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
     const float alpha = 1, beta = 0;
+    const bool biased = request->pass == DL2_PASS_BIASED;
     const cudnnBackendDescriptor_t x =
         make_tensor(graph, 0, type, s->batch, s->in_channels, s->in_height, s->in_width);
     /* cuDNN takes the number of groups from the two numbers of channels. */
@@ -96,14 +99,29 @@ void dl2_conv_graph(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_reques
                     s->kernel_width);
     const cudnnBackendDescriptor_t y =
         make_tensor(graph, 2, type, s->batch, s->out_channels, out_height, out_width);
+    const cudnnBackendDescriptor_t sums =
+        biased ? make_tensor(graph, DL2_CUDNN_VIRTUAL, CUDNN_DATA_FLOAT, s->batch, s->out_channels,
+                             out_height, out_width)
+               : y;
     const cudnnBackendDescriptor_t convolution = make_convolution(graph, s);
-    const cudnnBackendDescriptor_t operation =
-        dl2_cudnn_operation(graph, operations[request->pass].type);
-    dl2_cudnn_link(graph, operation, operations[request->pass].x, x);
-    dl2_cudnn_link(graph, operation, operations[request->pass].w, w);
-    dl2_cudnn_link(graph, operation, operations[request->pass].y, y);
-    dl2_cudnn_link(graph, operation, operations[request->pass].convolution, convolution);
-    dl2_cudnn_set(graph, operation, operations[request->pass].alpha, CUDNN_TYPE_FLOAT, 1, &alpha);
-    dl2_cudnn_set(graph, operation, operations[request->pass].beta, CUDNN_TYPE_FLOAT, 1, &beta);
+    const int pass = biased ? DL2_PASS_FORWARD : request->pass;
+    const cudnnBackendDescriptor_t operation = dl2_cudnn_operation(graph, operations[pass].type);
+    dl2_cudnn_link(graph, operation, operations[pass].x, x);
+    dl2_cudnn_link(graph, operation, operations[pass].w, w);
+    dl2_cudnn_link(graph, operation, operations[pass].y, sums);
+    dl2_cudnn_link(graph, operation, operations[pass].convolution, convolution);
+    dl2_cudnn_set(graph, operation, operations[pass].alpha, CUDNN_TYPE_FLOAT, 1, &alpha);
+    dl2_cudnn_set(graph, operation, operations[pass].beta, CUDNN_TYPE_FLOAT, 1, &beta);
     dl2_cudnn_finalize(graph, operation);
+    if (!biased)
+        return;
+    const cudnnBackendDescriptor_t bias =
+        make_tensor(graph, DL2_CONV_BIAS, type, 1, s->out_channels, 1, 1);
+    const cudnnBackendDescriptor_t shifted =
+        s->relu ? make_tensor(graph, DL2_CUDNN_VIRTUAL, CUDNN_DATA_FLOAT, s->batch, s->out_channels,
+                              out_height, out_width)
+                : y;
+    dl2_cudnn_pointwise(graph, CUDNN_POINTWISE_ADD, sums, bias, shifted);
+    if (s->relu)
+        dl2_cudnn_pointwise(graph, CUDNN_POINTWISE_RELU_FWD, shifted, NULL, y);
 }

@@ -293,7 +293,7 @@ static int find_best(struct cuda *cuda, const struct dl2_cudnn_request *request,
     for (unsigned i = 0; i < plans->count; i++)
         trials[i] = (struct trial){&plans->list[i], INFINITY, INFINITY, NULL};
     *out = measure(cuda, request, trials, plans->count, fastest);
-    if (!*out && !dl2_cudnn_is_attention(request)) /* which can be done in another way */
+    if (!*out && !dl2_cudnn_is_optional(request))
         *out = take_untested(cuda, request, plans);
     if (*out)
         file_trials(cuda, request, *out, trials, plans->count, fastest);
@@ -314,6 +314,7 @@ static bool alike(const struct dl2_cudnn_request *a, const struct dl2_cudnn_requ
     conv.batch = b->conv.batch;
     attention.batch = b->attention.batch;
     return a->pass == b->pass && !memcmp(&conv, &b->conv, offsetof(struct dl2_conv_shape, bias)) &&
+           (a->pass != DL2_PASS_BIASED || conv.relu == b->conv.relu) &&
            !memcmp(&attention, &b->attention, sizeof attention);
 }
 

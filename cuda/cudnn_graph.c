@@ -79,6 +79,25 @@ cudnnBackendDescriptor_t dl2_cudnn_operation(struct dl2_cudnn_graph *graph,
     return made;
 }
 
+void dl2_cudnn_pointwise(struct dl2_cudnn_graph *graph, cudnnPointwiseMode_t mode,
+                         cudnnBackendDescriptor_t a, cudnnBackendDescriptor_t b,
+                         cudnnBackendDescriptor_t out)
+{
+    const cudnnDataType_t floats = CUDNN_DATA_FLOAT;
+    const cudnnBackendDescriptor_t how = dl2_cudnn_make(graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    dl2_cudnn_set(graph, how, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &floats);
+    dl2_cudnn_set(graph, how, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+    dl2_cudnn_finalize(graph, how);
+    const cudnnBackendDescriptor_t operation =
+        dl2_cudnn_operation(graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    dl2_cudnn_link(graph, operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
+    dl2_cudnn_link(graph, operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, a);
+    if (b)
+        dl2_cudnn_link(graph, operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
+    dl2_cudnn_link(graph, operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, out);
+    dl2_cudnn_finalize(graph, operation);
+}
+
 cudnnBackendDescriptor_t dl2_cudnn_tensor(struct dl2_cudnn_graph *graph,
                                           const struct dl2_cudnn_tensor *t)
 {

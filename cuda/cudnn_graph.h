@@ -59,6 +59,10 @@ void dl2_cudnn_set(struct dl2_cudnn_graph *graph, cudnnBackendDescriptor_t descr
 void dl2_cudnn_link(struct dl2_cudnn_graph *graph, cudnnBackendDescriptor_t descriptor,
                     cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t value);
 void dl2_cudnn_finalize(struct dl2_cudnn_graph *graph, cudnnBackendDescriptor_t descriptor);
+/* Appends `out` = mode(a, b), in float32; b: NULL where there is one operand. */
+void dl2_cudnn_pointwise(struct dl2_cudnn_graph *graph, cudnnPointwiseMode_t mode,
+                         cudnnBackendDescriptor_t a, cudnnBackendDescriptor_t b,
+                         cudnnBackendDescriptor_t out);
 /* The graph of all operations. `handle` may be NULL. */
 cudnnBackendDescriptor_t dl2_cudnn_close(struct dl2_cudnn_graph *graph, cudnnHandle_t handle);
 void dl2_cudnn_graph_free(struct dl2_cudnn_graph *graph);

@@ -12,6 +12,11 @@ bool dl2_cudnn_is_attention(const struct dl2_cudnn_request *request)
     return request->pass == DL2_PASS_ATTENTION || request->pass == DL2_PASS_ATTENTION_GRADIENT;
 }
 
+bool dl2_cudnn_is_optional(const struct dl2_cudnn_request *request)
+{
+    return dl2_cudnn_is_attention(request) || request->pass == DL2_PASS_BIASED;
+}
+
 void dl2_cudnn_request_text(const struct dl2_cudnn_request *request, char *text, size_t size)
 {
     static const char *const passes[] = {
@@ -20,6 +25,7 @@ void dl2_cudnn_request_text(const struct dl2_cudnn_request *request, char *text,
         [DL2_PASS_WEIGHTS] = "gradient of the weights",
         [DL2_PASS_ATTENTION] = "forward pass",
         [DL2_PASS_ATTENTION_GRADIENT] = "gradient",
+        [DL2_PASS_BIASED] = "forward pass with bias",
     };
     const struct dl2_conv_shape *s = &request->conv;
     const struct dl2_attention_shape *t = &request->attention;
@@ -29,11 +35,12 @@ void dl2_cudnn_request_text(const struct dl2_cudnn_request *request, char *text,
                  passes[request->pass], t->heads, t->tokens, t->channels, t->batch);
     else
         snprintf(text, size,
-                 "%s of the %ux%u convolution (stride %u, padding %u, groups %u) from %u to %u "
+                 "%s%s of the %ux%u convolution (stride %u, padding %u, groups %u) from %u to %u "
                  "channels on %u images of %ux%u",
-                 passes[request->pass], s->kernel_width, s->kernel_height, s->stride_width,
-                 s->pad_width, s->groups, s->in_channels, s->out_channels, s->batch, s->in_width,
-                 s->in_height);
+                 passes[request->pass],
+                 request->pass == DL2_PASS_BIASED && s->relu ? " and ReLU" : "", s->kernel_width,
+                 s->kernel_height, s->stride_width, s->pad_width, s->groups, s->in_channels,
+                 s->out_channels, s->batch, s->in_width, s->in_height);
 }
 
 void dl2_cudnn_request_bytes(const struct dl2_cudnn_request *request,
@@ -50,6 +57,8 @@ void dl2_cudnn_request_bytes(const struct dl2_cudnn_request *request,
     dl2_conv_counts(&request->conv, bytes);
     for (int i = 0; i < 3; i++)
         bytes[i] *= element;
+    if (request->pass == DL2_PASS_BIASED)
+        bytes[DL2_CONV_BIAS] = request->conv.out_channels * element;
 }
 
 /* An attribute's values, which are descriptors: as many as there is room for in `out`. They are the

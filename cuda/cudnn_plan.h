@@ -20,10 +20,13 @@ enum dl2_gpu_pass {
     DL2_PASS_WEIGHTS,
     DL2_PASS_ATTENTION,
     DL2_PASS_ATTENTION_GRADIENT,
+    /* the forward pass of a convolution, with its bias and its ReLU, if it has one, in the same
+       call */
+    DL2_PASS_BIASED,
 };
 
 struct dl2_cudnn_request {
-    struct dl2_conv_shape conv;           /* its bias is not looked at */
+    struct dl2_conv_shape conv;           /* its bias and ReLU count in DL2_PASS_BIASED alone */
     struct dl2_attention_shape attention; /* of the last two passes */
     enum dl2_gpu_pass pass;
     enum dl2_precision precision; /* of attention: of 16 bits */
@@ -34,6 +37,7 @@ struct dl2_cudnn_request {
 /* The tensors of attention, by number: those of device.h, the statistics that forward leaves for
  * its gradient, and room for what that adds up. The tensors of a convolution are x, w and y: input,
  * weights and output of the forward pass, or their gradients; the pass says which one is written.
+ * The fourth, of DL2_PASS_BIASED, is the bias.
  */
 enum {
     DL2_ATTENTION_QKV,
@@ -43,10 +47,13 @@ enum {
     DL2_ATTENTION_DQKV,
     DL2_ATTENTION_SCRATCH,
     DL2_ATTENTION_TENSORS,
+    DL2_CONV_BIAS = 3,
     DL2_CUDNN_TENSORS = DL2_ATTENTION_TENSORS
 };
 
 bool dl2_cudnn_is_attention(const struct dl2_cudnn_request *request);
+/* Can it be done in another way than by one call of cuDNN? */
+bool dl2_cudnn_is_optional(const struct dl2_cudnn_request *request);
 /* Bytes of each tensor; 0 for those that the pass does without. */
 void dl2_cudnn_request_bytes(const struct dl2_cudnn_request *request,
                              size_t bytes[DL2_CUDNN_TENSORS]);

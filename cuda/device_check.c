@@ -46,7 +46,7 @@ bool dl2_check_open(struct dl2_check *check, struct cuda *cuda,
 
 int dl2_check_output(enum dl2_gpu_pass pass)
 {
-    return pass == DL2_PASS_FORWARD ? 2 : pass == DL2_PASS_DATA ? 0 : 1;
+    return pass == DL2_PASS_FORWARD || pass == DL2_PASS_BIASED ? 2 : pass == DL2_PASS_DATA ? 0 : 1;
 }
 
 bool dl2_check_open_pass(struct dl2_check *check, struct cuda *cuda, enum dl2_gpu_pass pass,

@@ -17,12 +17,38 @@ struct dl2_conv {
     struct dl2_conv_shape s;
     size_t out_pixels, weights;
     bool depthwise;                      /* by our own kernels */
+    bool biased;                         /* choices[DL2_PASS_FORWARD] adds the bias */
+    void *bias;                          /* for that, as an element; NULL: the caller's will do */
     struct dl2_cudnn_choice *choices[3]; /* by pass */
 };
 
 void dl2_cuda_conv_free(struct dl2_conv *conv)
 {
+    if (!conv)
+        return;
+    dl2_cuda_give(conv->cuda, conv->bias);
     free(conv); /* what was chosen stays for others of its shape */
+}
+
+/* The forward pass, with the bias in the same call where cuDNN has a plan of that. */
+static int cuda_conv_choose_forward(struct cuda *cuda, struct dl2_conv *conv,
+                                    struct dl2_error *error)
+{
+    struct dl2_cudnn_request request = {.conv = conv->s, .pass = DL2_PASS_BIASED};
+    struct dl2_error none = DL2_ERROR_INIT;
+    if (conv->s.bias) {
+        const int status =
+            dl2_cudnn_choose(cuda, &request, &conv->choices[DL2_PASS_FORWARD], &none);
+        conv->biased = status == DL2_OK;
+        if (status == DL2_OK)
+            return DL2_OK;
+        if (status != DL2_ERR_UNSUPPORTED) {
+            *error = none;
+            return status;
+        }
+    }
+    request.pass = DL2_PASS_FORWARD;
+    return dl2_cudnn_choose(cuda, &request, &conv->choices[DL2_PASS_FORWARD], error);
 }
 
 static int cuda_conv_plan(struct cuda *cuda, struct dl2_conv *conv, struct dl2_error *error)
@@ -30,7 +56,8 @@ static int cuda_conv_plan(struct cuda *cuda, struct dl2_conv *conv, struct dl2_e
     size_t size = dl2_element_size(cuda->base.element);
     conv->depthwise = dl2_gpu_depthwise(&conv->s);
     if (!conv->depthwise) {
-        for (int pass = DL2_PASS_FORWARD; pass <= DL2_PASS_WEIGHTS; pass++) {
+        DL2_TRY(cuda_conv_choose_forward(cuda, conv, error));
+        for (int pass = DL2_PASS_DATA; pass <= DL2_PASS_WEIGHTS; pass++) {
             const struct dl2_cudnn_request request = {.conv = conv->s,
                                                       .pass = (enum dl2_gpu_pass)pass};
             DL2_TRY(dl2_cudnn_choose(cuda, &request, &conv->choices[pass], error));
@@ -38,6 +65,8 @@ static int cuda_conv_plan(struct cuda *cuda, struct dl2_conv *conv, struct dl2_e
         DL2_TRY(dl2_cuda_grow(cuda, &cuda->gradient, conv->weights * size, "gradients of weights",
                               error));
     }
+    if (conv->biased && cuda->base.element != DL2_ELEMENT_F32)
+        DL2_TRY(dl2_cuda_take(cuda, conv->s.out_channels * size, "a bias", &conv->bias, error));
     return conv->depthwise || conv->s.bias
                ? dl2_cuda_grow_partials(cuda, conv->s.out_channels, error)
                : DL2_OK;
@@ -66,10 +95,11 @@ int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape 
     return DL2_OK;
 }
 
+/* `bias`: of a forward pass with it. */
 static void cuda_conv_run(struct dl2_conv *conv, enum dl2_gpu_pass pass, const void *x,
-                          const void *w, const void *y)
+                          const void *w, const void *y, const void *bias)
 {
-    const void *const tensors[] = {x, w, y};
+    const void *const tensors[] = {x, w, y, [DL2_CONV_BIAS] = bias};
     dl2_cudnn_run(conv->cuda, conv->choices[pass], tensors);
 }
 
@@ -78,15 +108,20 @@ void dl2_cuda_conv_forward(struct dl2_conv *conv, const void *x, const void *wei
 {
     struct cuda *cuda = conv->cuda;
     enum dl2_element element = cuda->base.element;
-    if (conv->depthwise)
+    if (conv->depthwise) {
         LAUNCH(cuda, "a convolution",
                dl2_gpu_depthwise_forward(element, &conv->s, x, weights, y, cuda->stream));
-    else
-        cuda_conv_run(conv, DL2_PASS_FORWARD, x, weights, y);
-    if (bias)
+    } else if (conv->bias) {
+        LAUNCH(cuda, "a convolution's bias",
+               dl2_gpu_lower(element, bias, conv->bias, conv->s.out_channels, cuda->stream));
+        cuda_conv_run(conv, DL2_PASS_FORWARD, x, weights, y, conv->bias);
+    } else {
+        cuda_conv_run(conv, DL2_PASS_FORWARD, x, weights, y, bias);
+    }
+    if (bias && !conv->biased)
         LAUNCH(cuda, "a convolution",
                dl2_gpu_add_bias(element, bias, y, conv->out_pixels, conv->s.out_channels,
-                                cuda->stream));
+                                conv->s.relu, cuda->stream));
 }
 
 void dl2_cuda_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
@@ -98,7 +133,7 @@ void dl2_cuda_conv_backward_data(struct dl2_conv *conv, const void *dy, const vo
                dl2_gpu_depthwise_backward_data(cuda->base.element, &conv->s, dy, weights, dx,
                                                cuda->stream));
     else
-        cuda_conv_run(conv, DL2_PASS_DATA, dx, weights, dy);
+        cuda_conv_run(conv, DL2_PASS_DATA, dx, weights, dy, NULL);
 }
 
 void dl2_cuda_conv_backward_weights(struct dl2_conv *conv, const void *x, const void *dy,
@@ -112,9 +147,9 @@ void dl2_cuda_conv_backward_weights(struct dl2_conv *conv, const void *x, const 
                dl2_gpu_depthwise_backward_weights(element, &conv->s, x, dy, partials, dweights,
                                                   accumulate, cuda->stream));
     } else if (element == DL2_ELEMENT_F32 && !accumulate) {
-        cuda_conv_run(conv, DL2_PASS_WEIGHTS, x, dweights, dy);
+        cuda_conv_run(conv, DL2_PASS_WEIGHTS, x, dweights, dy, NULL);
     } else { /* cuDNN makes gradients of the element that it is given */
-        cuda_conv_run(conv, DL2_PASS_WEIGHTS, x, cuda->gradient.memory, dy);
+        cuda_conv_run(conv, DL2_PASS_WEIGHTS, x, cuda->gradient.memory, dy, NULL);
         LAUNCH(cuda, "a convolution",
                dl2_gpu_widen(element, cuda->gradient.memory, dweights, conv->weights, accumulate,
                              cuda->stream));
@@ -170,11 +205,13 @@ static int cuda_conv_check_pass(struct dl2_conv *conv, const struct dl2_cudnn_re
     char what[256];
     int status = DL2_OK;
     dl2_conv_counts(s, counts);
-    dl2_cudnn_request_text(request, what, sizeof what);
+    /* Any numbers do for a bias. */
+    const bool biased = pass == DL2_PASS_FORWARD && conv->biased;
+    dl2_cudnn_request_text(biased ? &choice->request : request, what, sizeof what);
     if (dl2_check_open_pass(&check, conv->cuda, pass, counts, channels[out], what)) {
         if (pass == DL2_PASS_FORWARD)
-            dl2_cuda_conv_forward(conv, check.elements[0], check.elements[1], NULL,
-                                  check.elements[2]);
+            dl2_cuda_conv_forward(conv, check.elements[0], check.elements[1],
+                                  biased ? check.floats[1] : NULL, check.elements[2]);
         else if (pass == DL2_PASS_DATA)
             dl2_cuda_conv_backward_data(conv, check.elements[2], check.elements[1],
                                         check.elements[0]);
@@ -184,8 +221,13 @@ static int cuda_conv_check_pass(struct dl2_conv *conv, const struct dl2_cudnn_re
         status = dl2_cuda_sync(&conv->cuda->base, error);
         if (status == DL2_OK &&
             cuda_conv_run_reference(&check, request, choice && floats ? choice->plan.name : "")) {
+            if (biased)
+                LAUNCH(conv->cuda, "a convolution",
+                       dl2_gpu_add_bias(DL2_ELEMENT_F32, check.floats[1], check.floats[2],
+                                        conv->out_pixels, s->out_channels, s->relu,
+                                        conv->cuda->stream));
             status = dl2_check_compare(&check, out, counts[out] / channels[out], channels[out],
-                                       terms[pass], 1, what,
+                                       terms[pass], biased ? 2 : 1, what,
                                        choice ? choice->plan.name : "of our own kernels", error);
             ++*checked;
         }

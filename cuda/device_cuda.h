@@ -125,7 +125,6 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
     ROW(pool_backward)                                                                             \
     ROW(tokens_forward)                                                                            \
     ROW(tokens_backward)                                                                           \
-    ROW(activate)                                                                                  \
     ROW(activate_backward)                                                                         \
     ROW(gelu)                                                                                      \
     ROW(gelu_backward)                                                                             \

@@ -93,14 +93,6 @@ void dl2_cuda_tokens_backward(struct dl2_device *device, const struct dl2_tokens
 
 /* -- elementwise -- */
 
-void dl2_cuda_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
-                       void *y, size_t count)
-{
-    struct cuda *cuda = (struct cuda *)device;
-    LAUNCH(cuda, "activation",
-           dl2_gpu_activate(device->element, activation, x, y, count, cuda->stream));
-}
-
 void dl2_cuda_activate_backward(struct dl2_device *device, enum dl2_activation activation,
                                 const void *y, const void *dy, void *dx, size_t count)
 {

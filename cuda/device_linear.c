@@ -38,6 +38,7 @@ static void cuda_linear_products(const struct dl2_linear_shape *s, enum dl2_prec
                                                           .inner = s->in,
                                                           .b_transposed = true,
                                                           .bias = s->bias,
+                                                          .relu = s->relu,
                                                           .precision = precision,
                                                           .what = "forward pass of a linear layer"};
     shapes[DL2_PASS_DATA] =

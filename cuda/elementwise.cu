@@ -37,21 +37,6 @@ template <class T> struct lower {
     }
 };
 
-template <class T> struct activate {
-    const T *x;
-    T *y;
-    enum dl2_activation activation;
-    template <int N> __device__ void run(size_t i) const
-    {
-        float v[N];
-        load<N>(x + i, v);
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            v[k] = activated(v[k], activation);
-        store<N>(y + i, v);
-    }
-};
-
 template <class T> struct activate_backward {
     const T *y, *dy;
     T *dx;
@@ -223,16 +208,6 @@ int dl2_gpu_lower(enum dl2_element element, const float *from, void *to, size_t 
 {
 #define CALL(T)                                                                                    \
     run_each(lower<T>{from, (T *)to}, aligner_of<wide<T>::N>(from, (T *)to), count, stream)
-    return BY_ELEMENT(element, CALL);
-#undef CALL
-}
-
-int dl2_gpu_activate(enum dl2_element element, enum dl2_activation activation, const void *x,
-                     void *y, size_t count, struct CUstream_st *stream)
-{
-#define CALL(T)                                                                                    \
-    run_each(activate<T>{(const T *)x, (T *)y, activation},                                        \
-             aligner_of<wide<T>::N>((const T *)x, (T *)y), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }

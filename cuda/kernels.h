@@ -41,8 +41,6 @@ int dl2_gpu_widen(enum dl2_element element, const void *from, float *to, size_t 
                   bool accumulate, struct CUstream_st *stream);
 int dl2_gpu_lower(enum dl2_element element, const float *from, void *to, size_t count,
                   struct CUstream_st *stream);
-int dl2_gpu_activate(enum dl2_element element, enum dl2_activation activation, const void *x,
-                     void *y, size_t count, struct CUstream_st *stream);
 int dl2_gpu_activate_backward(enum dl2_element element, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count,
                               struct CUstream_st *stream);
@@ -120,9 +118,9 @@ size_t dl2_gpu_partials(unsigned channels);
 /* out (+)= the sum of each column. */
 int dl2_gpu_column_sums(enum dl2_element element, const void *x, size_t rows, unsigned channels,
                         float *partials, float *out, bool accumulate, struct CUstream_st *stream);
-/* y += bias. */
+/* y += bias, and then y = max(y, 0) where `relu`. */
 int dl2_gpu_add_bias(enum dl2_element element, const float *bias, void *y, size_t rows,
-                     unsigned channels, struct CUstream_st *stream);
+                     unsigned channels, bool relu, struct CUstream_st *stream);
 
 /*
  * -- batch norm, in steps, between which sums of several cards may be put together --

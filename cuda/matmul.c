@@ -82,7 +82,7 @@ static int describe(struct dl2_product *p, struct dl2_error *error)
         s->precision == DL2_PRECISION_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const cublasOperation_t first = s->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t second = s->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    const uint32_t epilogue = s->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
     DL2_TRY(dl2_cublas_check(cublasLtMatmulDescCreate(&p->operation, compute, CUDA_R_32F),
                              "cublasLtMatmulDescCreate", s, error));
     DL2_TRY(dl2_cublas_check(cublasLtMatmulDescSetAttribute(

@@ -28,6 +28,7 @@ struct dl2_product_shape {
     struct dl2_product_matrix a, b, d;
     bool a_transposed, b_transposed;
     bool bias;         /* [columns], of d's element, is added to each row */
+    bool relu;         /* ends it; only with a bias */
     bool float_result; /* d is float32, whatever the precision */
     float factor;      /* of the product; 0: 1 */
     enum dl2_precision precision;

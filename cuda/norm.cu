@@ -35,6 +35,7 @@ template <class T, int M> struct add_bias {
     const float *bias;
     T *y;
     unsigned channels;
+    enum dl2_activation activation;
     float b[M];
     template <int N> __device__ void begin(unsigned column)
     {
@@ -47,7 +48,7 @@ template <class T, int M> struct add_bias {
         load<N>(y + row * channels + column, v);
 #pragma unroll
         for (int k = 0; k < N; k++)
-            v[k] += b[k];
+            v[k] = activated(v[k] + b[k], activation);
         store<N>(y + row * channels + column, v);
     }
 };
@@ -342,9 +343,11 @@ int dl2_gpu_column_sums(enum dl2_element element, const void *x, size_t rows, un
 }
 
 int dl2_gpu_add_bias(enum dl2_element element, const float *bias, void *y, size_t rows,
-                     unsigned channels, struct CUstream_st *stream)
+                     unsigned channels, bool relu, struct CUstream_st *stream)
 {
-#define CALL(T, N) run_rows<N>(add_bias<T, N>{bias, (T *)y, channels, {}}, rows, channels, stream)
+    const enum dl2_activation activation = relu ? DL2_RELU : DL2_IDENTITY;
+#define CALL(T, N)                                                                                 \
+    run_rows<N>(add_bias<T, N>{bias, (T *)y, channels, activation, {}}, rows, channels, stream)
     return BY_VECTOR(element, aligned(bias) && aligned(y), channels, CALL);
 #undef CALL
 }

@@ -16,6 +16,7 @@ static const char *const pass_names[] = {
     [DL2_PASS_WEIGHTS] = "weights",
     [DL2_PASS_ATTENTION] = "attention",
     [DL2_PASS_ATTENTION_GRADIENT] = "attention's gradient",
+    [DL2_PASS_BIASED] = "forward with bias",
 };
 
 /* Where the cache lies; NULL where nothing says so, or memory runs out. */
@@ -70,10 +71,11 @@ static void make_key(const struct dl2_plan_files *files, const struct dl2_cudnn_
                  t->channels, t->heads);
     else
         snprintf(key + at, size - (size_t)at,
-                 "%ux%ux%ux%u to %u, kernel %ux%u, stride %ux%u, padding %ux%u, groups %u",
+                 "%ux%ux%ux%u to %u, kernel %ux%u, stride %ux%u, padding %ux%u, groups %u%s",
                  s->batch, s->in_height, s->in_width, s->in_channels, s->out_channels,
                  s->kernel_height, s->kernel_width, s->stride_height, s->stride_width,
-                 s->pad_height, s->pad_width, s->groups);
+                 s->pad_height, s->pad_width, s->groups,
+                 request->pass == DL2_PASS_BIASED && s->relu ? ", ReLU" : "");
 }
 
 /* The cache as it is now, or a fresh one. A new reference. */

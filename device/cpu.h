@@ -117,7 +117,6 @@ static inline float dl2_cpu_limit(enum dl2_activation activation)
     ROW(attention_backward)                                                                        \
     ROW(tokens_forward)                                                                            \
     ROW(tokens_backward)                                                                           \
-    ROW(activate)                                                                                  \
     ROW(activate_backward)                                                                         \
     ROW(gelu)                                                                                      \
     ROW(gelu_backward)                                                                             \

@@ -308,6 +308,7 @@ int dl2_cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *
     struct product_shape s = {
         .conv = true,
         .has_bias = shape->bias,
+        .ours = {.relu = shape->relu},
         .outs = shape->out_channels,
         .weight_count = (size_t)shape->out_channels * shape->kernel_height * shape->kernel_width *
                         (shape->in_channels / shape->groups),
@@ -341,6 +342,7 @@ int dl2_cpu_linear_create(struct dl2_device *device, const struct dl2_linear_sha
                           struct dl2_linear **out, struct dl2_error *error)
 {
     struct product_shape s = {.has_bias = shape->bias,
+                              .ours = {.relu = shape->relu},
                               .outs = shape->out,
                               .weight_count = (size_t)shape->out * shape->in};
     struct product *product;

@@ -21,24 +21,6 @@ struct elementwise {
     double *sums; /* one of each part */
 };
 
-static void cpu_activate_part(void *context, unsigned part, size_t begin, size_t end)
-{
-    const struct elementwise *e = context;
-    (void)part;
-    e->cpu->kernels->activate(e->a + begin, e->y + begin, end - begin, e->limit);
-}
-
-void dl2_cpu_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
-                      void *y, size_t count)
-{
-    struct elementwise e = {
-        .cpu = (struct dl2_cpu *)device, .a = x, .y = y, .limit = dl2_cpu_limit(activation)};
-    if (activation != DL2_IDENTITY)
-        dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_activate_part, &e);
-    else if (x != y)
-        memcpy(y, x, count * sizeof(float));
-}
-
 static void cpu_activate_backward_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;

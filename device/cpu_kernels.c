@@ -367,13 +367,6 @@ static void sum_rows(const float *x, size_t rows, size_t step, size_t count, flo
     }
 }
 
-static void activate(const float *x, float *y, size_t count, float limit)
-{
-#pragma omp simd
-    for (size_t i = 0; i < count; i++)
-        y[i] = held(x[i], limit);
-}
-
 static void activate_backward(const float *y, const float *dy, float *dx, size_t count, float limit)
 {
 #pragma omp simd
@@ -488,7 +481,6 @@ const struct dl2_cpu_kernels DL2_CPU_KERNELS = {
     .gelu = gelu,
     .gelu_backward = gelu_backward,
     .sum_rows = sum_rows,
-    .activate = activate,
     .activate_backward = activate_backward,
     .add = add,
     .ingest = ingest,

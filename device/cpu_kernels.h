@@ -85,7 +85,6 @@ struct dl2_cpu_kernels {
     void (*sum_rows)(const float *x, size_t rows, size_t step, size_t count, float *sum,
                      int accumulate);
 
-    void (*activate)(const float *x, float *y, size_t count, float limit);
     void (*activate_backward)(const float *y, const float *dy, float *dx, size_t count,
                               float limit);
     void (*add)(const float *a, const float *b, float *y, size_t count);

@@ -105,6 +105,7 @@ struct dl2_conv_shape {
     unsigned stride_height, stride_width, pad_height, pad_width;
     unsigned groups; /* at least 1; divides the numbers of input and of output channels */
     bool bias;
+    bool relu; /* y = max(y, 0) at the end; only with a bias */
 };
 
 enum dl2_pool_kind {
@@ -124,7 +125,7 @@ struct dl2_pool_shape {
 
 struct dl2_linear_shape {
     unsigned batch, in, out;
-    bool bias;
+    bool bias, relu; /* as of a convolution */
 };
 
 /* RELU6 is min(max(x, 0), 6); its gradient is 0 where y is 0 or 6, as in PyTorch. */
@@ -285,7 +286,8 @@ struct dl2_device_class {
     /*
      * -- convolution --
      * `bias` and `dbias` are [out_channels], and NULL where the shape has no bias. With
-     * `accumulate`, gradients of weights are added to the previous ones.
+     * `accumulate`, gradients of weights are added to the previous ones. Where the shape has a
+     * ReLU, backward takes the gradient of what enters it, activate_backward()'s.
      */
     int (*conv_create)(struct dl2_device *device, const struct dl2_conv_shape *shape,
                        struct dl2_conv **out, struct dl2_error *error);
@@ -302,7 +304,7 @@ struct dl2_device_class {
      * much it differs. Optional: NULL where the device does not choose. */
     int (*conv_check)(struct dl2_conv *conv, unsigned *checked, struct dl2_error *error);
 
-    /* -- linear: y = x * transposed(weights) + bias, which is as for convolutions -- */
+    /* -- linear: y = x * transposed(weights) + bias; that and the ReLU as for convolutions -- */
     int (*linear_create)(struct dl2_device *device, const struct dl2_linear_shape *shape,
                          struct dl2_linear **out, struct dl2_error *error);
     void (*linear_free)(struct dl2_linear *linear);
@@ -384,9 +386,7 @@ struct dl2_device_class {
                             bool accumulate);
 
     /* -- elementwise, without plans; y may be x, dx may be dy -- */
-    void (*activate)(struct dl2_device *device, enum dl2_activation activation, const void *x,
-                     void *y, size_t count);
-    /* `y` is forward's. */
+    /* dx = dy where the activation whose output is y lets it pass, 0 elsewhere. */
     void (*activate_backward)(struct dl2_device *device, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count);
     /* y = x / 2 * (1 + erf(x / sqrt(2))) (Hendrycks, Gimpel 2016), and backward by forward's x. */
@@ -439,9 +439,9 @@ struct dl2_device_class {
      *
      * An update is check_gradients() over all gradients, clip_gradients() over all where they are
      * clipped, a step over all of them in parts, end_update(). With a loss scale, gradients that
-     * aren't finite make the steps do nothing, and a dynamic scale moves: halved then, doubled after
-     * 2000 updates without. check_gradients() and end_update() are optional: NULL on devices without
-     * loss scales.
+     * aren't finite make the steps do nothing, and a dynamic scale moves: halved then, doubled
+     * after 2000 updates without. check_gradients() and end_update() are optional: NULL on devices
+     * without loss scales.
      */
     void (*check_gradients)(struct dl2_device *device, const float *gradient, size_t count);
     /* torch.nn.utils.clip_grad_norm_: multiplies the gradients by min(1, limit / (n + 1e-6)), in

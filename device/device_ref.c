@@ -199,7 +199,7 @@ static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *w
                             sum += ref_get(e, x, in + c) *
                                    ref_get(e, weights, (o * kernel + k) * ins + c);
                     }
-                    ref_set(e, y, at++, sum);
+                    ref_set(e, y, at++, s->relu && !(sum > 0) ? 0 : sum);
                 }
 }
 
@@ -309,7 +309,7 @@ static void ref_linear_forward(struct dl2_linear *linear, const void *x, const v
             double sum = bias ? bias[o] : 0;
             for (size_t i = 0; i < in; i++)
                 sum += ref_get(e, x, n * in + i) * ref_get(e, weights, o * in + i);
-            ref_set(e, y, n * out + o, sum);
+            ref_set(e, y, n * out + o, linear->s.relu && !(sum > 0) ? 0 : sum);
         }
 }
 
@@ -829,14 +829,6 @@ static void ref_tokens_backward(struct dl2_device *device, const struct dl2_toke
 
 /* -- elementwise -- */
 
-static void ref_activate(struct dl2_device *device, enum dl2_activation activation, const void *x,
-                         void *y, size_t count)
-{
-    enum dl2_element e = device->element;
-    for (size_t i = 0; i < count; i++)
-        ref_set(e, y, i, ref_activated(activation, ref_get(e, x, i)));
-}
-
 static void ref_activate_backward(struct dl2_device *device, enum dl2_activation activation,
                                   const void *y, const void *dy, void *dx, size_t count)
 {
@@ -1170,7 +1162,6 @@ const struct dl2_device_class dl2_device_ref = {
     .attention_backward = ref_attention_backward,
     .tokens_forward = ref_tokens_forward,
     .tokens_backward = ref_tokens_backward,
-    .activate = ref_activate,
     .activate_backward = ref_activate_backward,
     .gelu = ref_gelu,
     .gelu_backward = ref_gelu_backward,

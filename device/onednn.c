@@ -6,6 +6,34 @@
 #include <stdlib.h>
 
 #if DNNL_VERSION_MAJOR == 2
+#define APPEND_RELU(post_ops) dnnl_post_ops_append_eltwise(post_ops, 1, dnnl_eltwise_relu, 0, 0)
+#else
+#define APPEND_RELU(post_ops) dnnl_post_ops_append_eltwise(post_ops, dnnl_eltwise_relu, 0, 0)
+#endif
+
+/* Attributes that end a primitive with ReLU; the caller destroys them. NULL: none are needed. */
+static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attributes, bool relu)
+{
+    dnnl_post_ops_t post_ops;
+    *attributes = NULL;
+    if (!relu)
+        return dnnl_success;
+    dnnl_status_t status = dnnl_primitive_attr_create(attributes);
+    if (status != dnnl_success)
+        return status;
+    status = dnnl_post_ops_create(&post_ops);
+    if (status == dnnl_success) {
+        status = APPEND_RELU(post_ops);
+        if (status == dnnl_success)
+            status = dnnl_primitive_attr_set_post_ops(*attributes, post_ops);
+        dnnl_post_ops_destroy(post_ops);
+    }
+    if (status != dnnl_success)
+        dnnl_primitive_attr_destroy(*attributes);
+    return status;
+}
+
+#if DNNL_VERSION_MAJOR == 2
 
 dnnl_status_t dl2_layout_create(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
                                 dnnl_format_tag_t tag)
@@ -23,12 +51,18 @@ void dl2_layout_free(dl2_layout layout)
 
 /* Describes the primitive of `op`, whose initialisation ended with `status`. */
 static dnnl_status_t describe(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
-                              dnnl_status_t status, const void *op,
+                              dnnl_status_t status, const void *op, bool relu,
                               const_dnnl_primitive_desc_t hint)
 {
+    dnnl_primitive_attr_t attributes;
+    if (status == dnnl_success)
+        status = make_attributes(&attributes, relu);
     if (status != dnnl_success)
         return status;
-    return dnnl_primitive_desc_create(desc, op, NULL, engine, hint);
+    status = dnnl_primitive_desc_create(desc, op, attributes, engine, hint);
+    if (attributes)
+        dnnl_primitive_attr_destroy(attributes);
+    return status;
 }
 
 dnnl_status_t dl2_describe_conv(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
@@ -54,7 +88,7 @@ dnnl_status_t dl2_describe_conv(dnnl_primitive_desc_t *desc, dnnl_engine_t engin
             w->dilates, w->near_pad, w->far_pad);
         break;
     }
-    return describe(desc, engine, status, &op, hint);
+    return describe(desc, engine, status, &op, pass == DL2_FORWARD && o->relu, hint);
 }
 
 dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
@@ -76,7 +110,7 @@ dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t eng
             dnnl_inner_product_backward_weights_desc_init(&op, o->in, o->weights, o->bias, o->out);
         break;
     }
-    return describe(desc, engine, status, &op, hint);
+    return describe(desc, engine, status, &op, pass == DL2_FORWARD && o->relu, hint);
 }
 
 dnnl_status_t dl2_describe_max_pool(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
@@ -91,7 +125,7 @@ dnnl_status_t dl2_describe_max_pool(dnnl_primitive_desc_t *desc, dnnl_engine_t e
                                                 w->near_pad, w->far_pad)
             : dnnl_pooling_v2_backward_desc_init(&op, dnnl_pooling_max, o->in, o->out, w->strides,
                                                  w->kernel, w->dilates, w->near_pad, w->far_pad);
-    return describe(desc, engine, status, &op, hint);
+    return describe(desc, engine, status, &op, false, hint);
 }
 
 #else /* oneDNN 3 */
@@ -113,11 +147,19 @@ dnnl_status_t dl2_describe_conv(dnnl_primitive_desc_t *desc, dnnl_engine_t engin
                                 enum dl2_pass pass, const struct dl2_operands *o,
                                 const struct dl2_window *w, const_dnnl_primitive_desc_t hint)
 {
+    dnnl_primitive_attr_t attributes;
+    dnnl_status_t status;
     switch (pass) {
     case DL2_FORWARD:
-        return dnnl_convolution_forward_primitive_desc_create(
+        status = make_attributes(&attributes, o->relu);
+        if (status != dnnl_success)
+            return status;
+        status = dnnl_convolution_forward_primitive_desc_create(
             desc, engine, dnnl_forward_training, dnnl_convolution_direct, o->in, o->weights,
-            o->bias, o->out, w->strides, w->dilates, w->near_pad, w->far_pad, NULL);
+            o->bias, o->out, w->strides, w->dilates, w->near_pad, w->far_pad, attributes);
+        if (attributes)
+            dnnl_primitive_attr_destroy(attributes);
+        return status;
     case DL2_BACKWARD_DATA:
         return dnnl_convolution_backward_data_primitive_desc_create(
             desc, engine, dnnl_convolution_direct, o->in, o->weights, o->out, w->strides,
@@ -134,10 +176,18 @@ dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t eng
                                   enum dl2_pass pass, const struct dl2_operands *o,
                                   const_dnnl_primitive_desc_t hint)
 {
+    dnnl_primitive_attr_t attributes;
+    dnnl_status_t status;
     switch (pass) {
     case DL2_FORWARD:
-        return dnnl_inner_product_forward_primitive_desc_create(
-            desc, engine, dnnl_forward_training, o->in, o->weights, o->bias, o->out, NULL);
+        status = make_attributes(&attributes, o->relu);
+        if (status != dnnl_success)
+            return status;
+        status = dnnl_inner_product_forward_primitive_desc_create(
+            desc, engine, dnnl_forward_training, o->in, o->weights, o->bias, o->out, attributes);
+        if (attributes)
+            dnnl_primitive_attr_destroy(attributes);
+        return status;
     case DL2_BACKWARD_DATA:
         return dnnl_inner_product_backward_data_primitive_desc_create(
             desc, engine, o->in, o->weights, o->out, hint, NULL);

@@ -13,6 +13,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_debug.h>
+#include <stdbool.h>
 
 #if DNNL_VERSION_MAJOR == 2
 typedef dnnl_memory_desc_t *dl2_layout;
@@ -37,6 +38,7 @@ enum dl2_pass { DL2_FORWARD, DL2_BACKWARD_DATA, DL2_BACKWARD_WEIGHTS };
 /* The operands of a convolution or a linear layer; in a backward pass, some are gradients. */
 struct dl2_operands {
     dl2_layout in, out, weights, bias; /* bias NULL: none */
+    bool relu;                         /* ends the forward pass */
 };
 
 /* How windows lie on an image, by height and width. */

@@ -25,28 +25,23 @@ static int convnet(struct dl2_graph *g, int v, unsigned classes)
     return dl2_graph_linear(g, "fc", v, classes, DL2_INIT_UNIFORM_FAN_IN);
 }
 
-static int relu(struct dl2_graph *g, int v)
-{
-    return dl2_graph_activation(g, v, DL2_RELU);
-}
-
 /* Krizhevsky 2014, "One weird trick", as in torchvision. */
 static int alexnet(struct dl2_graph *g, int v, unsigned classes)
 {
     const enum dl2_init init = DL2_INIT_UNIFORM_FAN_IN;
-    v = relu(g, dl2_graph_conv_bias(g, "features.0", v, 64, 11, 4, 2, init));
+    v = dl2_graph_relu(g, dl2_graph_conv_bias(g, "features.0", v, 64, 11, 4, 2, init));
     v = dl2_graph_max_pool(g, v, 3, 2, 0);
-    v = relu(g, dl2_graph_conv_bias(g, "features.3", v, 192, 5, 1, 2, init));
+    v = dl2_graph_relu(g, dl2_graph_conv_bias(g, "features.3", v, 192, 5, 1, 2, init));
     v = dl2_graph_max_pool(g, v, 3, 2, 0);
-    v = relu(g, dl2_graph_conv_bias(g, "features.6", v, 384, 3, 1, 1, init));
-    v = relu(g, dl2_graph_conv_bias(g, "features.8", v, 256, 3, 1, 1, init));
-    v = relu(g, dl2_graph_conv_bias(g, "features.10", v, 256, 3, 1, 1, init));
+    v = dl2_graph_relu(g, dl2_graph_conv_bias(g, "features.6", v, 384, 3, 1, 1, init));
+    v = dl2_graph_relu(g, dl2_graph_conv_bias(g, "features.8", v, 256, 3, 1, 1, init));
+    v = dl2_graph_relu(g, dl2_graph_conv_bias(g, "features.10", v, 256, 3, 1, 1, init));
     v = dl2_graph_max_pool(g, v, 3, 2, 0);
     v = dl2_graph_average_pool(g, v, 6, 6);
     v = dl2_graph_dropout(g, v, 0.5f);
-    v = relu(g, dl2_graph_linear(g, "classifier.1", v, 4096, init));
+    v = dl2_graph_relu(g, dl2_graph_linear(g, "classifier.1", v, 4096, init));
     v = dl2_graph_dropout(g, v, 0.5f);
-    v = relu(g, dl2_graph_linear(g, "classifier.4", v, 4096, init));
+    v = dl2_graph_relu(g, dl2_graph_linear(g, "classifier.4", v, 4096, init));
     return dl2_graph_linear(g, "classifier.6", v, classes, init);
 }
 
@@ -61,16 +56,16 @@ static int vgg(struct dl2_graph *g, int v, unsigned classes, bool norm)
             snprintf(name, sizeof name, "features.%u", number);
             v = dl2_graph_conv_bias(g, name, v, channels, 3, 1, 1, DL2_INIT_HE_FAN_OUT);
             snprintf(name, sizeof name, "features.%u", number + 1);
-            v = norm ? dl2_graph_norm(g, name, v, DL2_RELU) : relu(g, v);
+            v = norm ? dl2_graph_norm(g, name, v, DL2_RELU) : dl2_graph_relu(g, v);
             number += norm ? 3 : 2;
         }
         v = dl2_graph_max_pool(g, v, 2, 2, 0);
         number++;
     }
     v = dl2_graph_average_pool(g, v, 7, 7);
-    v = relu(g, dl2_graph_linear(g, "classifier.0", v, 4096, DL2_INIT_NORMAL));
+    v = dl2_graph_relu(g, dl2_graph_linear(g, "classifier.0", v, 4096, DL2_INIT_NORMAL));
     v = dl2_graph_dropout(g, v, 0.5f);
-    v = relu(g, dl2_graph_linear(g, "classifier.3", v, 4096, DL2_INIT_NORMAL));
+    v = dl2_graph_relu(g, dl2_graph_linear(g, "classifier.3", v, 4096, DL2_INIT_NORMAL));
     v = dl2_graph_dropout(g, v, 0.5f);
     return dl2_graph_linear(g, "classifier.6", v, classes, DL2_INIT_NORMAL);
 }

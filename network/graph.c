@@ -273,13 +273,11 @@ int dl2_graph_norm(struct dl2_graph *g, const char *name, int in, enum dl2_activ
     return dl2_graph_norm_layer(g, parameters, in, -1, activation);
 }
 
-int dl2_graph_activation(struct dl2_graph *g, int in, enum dl2_activation activation)
+int dl2_graph_relu(struct dl2_graph *g, int in)
 {
-    int out;
-    struct dl2_layer *layer = graph_add_alike(g, DL2_LAYER_ACTIVATION, in, &out);
-    if (layer)
-        layer->activation = activation;
-    return out;
+    if (!g->status)
+        g->layers[g->layer_count - 1].activation = DL2_RELU;
+    return in;
 }
 
 int dl2_graph_max_pool(struct dl2_graph *g, int in, unsigned kernel, unsigned stride, unsigned pad)
@@ -523,13 +521,12 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
         case DL2_LAYER_CONV:
         case DL2_LAYER_LINEAR:
             graph_live_until(g, in->buffer_train, step);
+            if (layer->activation != DL2_IDENTITY)
+                graph_live_until(g, out->buffer_train, step);
             break;
         case DL2_LAYER_NORM:
         case DL2_LAYER_ATTENTION:
             graph_live_until(g, in->buffer_train, step);
-            graph_live_until(g, out->buffer_train, step);
-            break;
-        case DL2_LAYER_ACTIVATION:
             graph_live_until(g, out->buffer_train, step);
             break;
         case DL2_LAYER_GELU:
@@ -556,9 +553,8 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
             g->values[layer->residual].gradient[layer->residual_use] = out->gradient[0];
             *dx = out->uses == 2 ? out->gradient[1]
                                  : graph_add_buffer(g, in->size, element_size, step);
-        } else if (layer->kind == DL2_LAYER_NORM || layer->kind == DL2_LAYER_ACTIVATION ||
-                   layer->kind == DL2_LAYER_DROPOUT || layer->kind == DL2_LAYER_GELU ||
-                   layer->kind == DL2_LAYER_LAYER_NORM) {
+        } else if (layer->kind == DL2_LAYER_NORM || layer->kind == DL2_LAYER_DROPOUT ||
+                   layer->kind == DL2_LAYER_GELU || layer->kind == DL2_LAYER_LAYER_NORM) {
             *dx = out->gradient[0];
         } else {
             *dx = graph_add_buffer(g, in->size, element_size, step);

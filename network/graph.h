@@ -31,7 +31,6 @@
 enum dl2_layer_kind {
     DL2_LAYER_CONV,
     DL2_LAYER_NORM,
-    DL2_LAYER_ACTIVATION,
     DL2_LAYER_MAX_POOL,
     DL2_LAYER_AVERAGE_POOL,
     DL2_LAYER_LINEAR,
@@ -50,7 +49,7 @@ struct dl2_layer {
     int tensor;                     /* the first of its tensors, or -1 */
     int class_token;                /* TOKENS: that tensor; `tensor` is the positions */
     bool bias;                      /* CONV, LINEAR: the second tensor */
-    enum dl2_activation activation; /* NORM, ACTIVATION */
+    enum dl2_activation activation; /* NORM; of CONV and LINEAR: none or RELU */
     unsigned kernel, stride, pad, groups;
     unsigned rows;  /* LINEAR: a sample's, each multiplied by itself */
     unsigned heads; /* ATTENTION */
@@ -144,7 +143,9 @@ int dl2_graph_norm_layer(struct dl2_graph *graph, int parameters, int in, int re
 int dl2_graph_norm(struct dl2_graph *graph, const char *name, int in,
                    enum dl2_activation activation);
 
-int dl2_graph_activation(struct dl2_graph *graph, int in, enum dl2_activation activation);
+/* Ends the layer of `in`, a convolution or a linear layer with a bias that nothing has used yet,
+ * with ReLU. Returns `in`. */
+int dl2_graph_relu(struct dl2_graph *graph, int in);
 int dl2_graph_max_pool(struct dl2_graph *graph, int in, unsigned kernel, unsigned stride,
                        unsigned pad);
 int dl2_graph_average_pool(struct dl2_graph *graph, int in, unsigned height, unsigned width);

@@ -140,7 +140,6 @@ static void network_free_plans(struct dl2_network *net, const struct view *view,
         case DL2_LAYER_ATTENTION:
             ops->attention_free(set->layers[i].attention);
             break;
-        case DL2_LAYER_ACTIVATION:
         case DL2_LAYER_DROPOUT:
         case DL2_LAYER_ADD:
         case DL2_LAYER_GELU:
@@ -179,6 +178,7 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
             .pad_width = layer->pad,
             .groups = layer->groups,
             .bias = layer->bias,
+            .relu = layer->activation == DL2_RELU,
         };
         return device->ops->conv_create(device, &shape, &plan->conv, error);
     }
@@ -215,7 +215,7 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     }
     case DL2_LAYER_LINEAR: {
         struct dl2_linear_shape shape = {count * layer->rows, (unsigned)in->size / layer->rows,
-                                         out->channels, true};
+                                         out->channels, true, layer->activation == DL2_RELU};
         return device->ops->linear_create(device, &shape, &plan->linear, error);
     }
     case DL2_LAYER_LAYER_NORM: {
@@ -227,7 +227,6 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
         struct dl2_attention_shape shape = {count, in->height, out->channels, layer->heads};
         return device->ops->attention_create(device, &shape, &plan->attention, error);
     }
-    case DL2_LAYER_ACTIVATION:
     case DL2_LAYER_DROPOUT:
     case DL2_LAYER_ADD:
     case DL2_LAYER_GELU:
@@ -362,13 +361,10 @@ static size_t network_trained_from(const struct dl2_network *net, bool decays)
 
 static const char *network_layer_name(const struct dl2_network *net, const struct dl2_layer *layer)
 {
-    static const char *const kinds[] = {[DL2_LAYER_ACTIVATION] = "activation",
-                                        [DL2_LAYER_MAX_POOL] = "max pooling",
-                                        [DL2_LAYER_AVERAGE_POOL] = "average pooling",
-                                        [DL2_LAYER_ADD] = "addition",
-                                        [DL2_LAYER_GELU] = "GELU",
-                                        [DL2_LAYER_ATTENTION] = "attention",
-                                        [DL2_LAYER_DROPOUT] = "dropout"};
+    static const char *const kinds[] = {
+        [DL2_LAYER_MAX_POOL] = "max pooling", [DL2_LAYER_AVERAGE_POOL] = "average pooling",
+        [DL2_LAYER_ADD] = "addition",         [DL2_LAYER_GELU] = "GELU",
+        [DL2_LAYER_ATTENTION] = "attention",  [DL2_LAYER_DROPOUT] = "dropout"};
     return layer->tensor >= 0 ? net->view->graph.tensors[layer->tensor].name : kinds[layer->kind];
 }
 
@@ -411,9 +407,6 @@ static void network_forward(struct dl2_network *net, const struct plan_set *set,
                 ops->norm_eval(plan->norm, x, residual, gamma, beta, mean, var, y);
             break;
         }
-        case DL2_LAYER_ACTIVATION:
-            ops->activate(device, layer->activation, x, y, count);
-            break;
         case DL2_LAYER_MAX_POOL:
         case DL2_LAYER_AVERAGE_POOL:
             ops->pool_forward(plan->pool, x, y);
@@ -473,6 +466,8 @@ static void network_backward(struct dl2_network *net, const struct plan_set *set
         int t = layer->tensor;
         if (dy2 && layer->kind != DL2_LAYER_NORM)
             ops->add(device, dy, dy2, dy, count);
+        if (layer->activation != DL2_IDENTITY && layer->kind != DL2_LAYER_NORM)
+            ops->activate_backward(device, layer->activation, y, dy, dy, count);
         switch (layer->kind) {
         case DL2_LAYER_CONV:
             ops->conv_backward_weights(plan->conv, x, dy, network_gradient_at(net, t),
@@ -494,9 +489,6 @@ static void network_backward(struct dl2_network *net, const struct plan_set *set
                                network_tensor_at(net, t + 1), dx, layer->residual >= 0 ? dy : NULL,
                                network_gradient_at(net, t), network_gradient_at(net, t + 1),
                                accumulate);
-            break;
-        case DL2_LAYER_ACTIVATION:
-            ops->activate_backward(device, layer->activation, y, dy, dx, count);
             break;
         case DL2_LAYER_MAX_POOL:
         case DL2_LAYER_AVERAGE_POOL:

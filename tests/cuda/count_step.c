@@ -63,6 +63,8 @@ static void count_layer(const struct dl2_graph *g, const struct dl2_layer *l, st
         if (dl2_graph_wants_gradient(l->in))
             call(s, flops, y + w * e + x);
         call(s, flops, x + y + w * e);
+        if (l->activation != DL2_IDENTITY)
+            call(&sums[OTHER], 0, 3 * y); /* the gradient of what enters its ReLU */
         if (l->kind == DL2_LAYER_CONV)
             call(&sums[UPDATE], 0, w * (e + 4)); /* the gradient, widened */
         break;

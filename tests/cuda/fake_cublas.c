@@ -64,7 +64,7 @@ static struct matrix matrix_of(cublasLtMatrixLayout_t layout, const void *at)
 
 struct call {
     struct matrix a, b, d;
-    bool transposed_a, transposed_b, biased;
+    bool transposed_a, transposed_b, biased, relu;
     const void *bias;
     float alpha, beta;
     void *workspace;
@@ -98,7 +98,8 @@ static bool describe(struct call *call, cublasLtMatmulDesc_t op, cublasLtMatrixL
         return false;
     call->transposed_a = first == CUBLAS_OP_T;
     call->transposed_b = second == CUBLAS_OP_T;
-    call->biased = epilogue == CUBLASLT_EPILOGUE_BIAS;
+    call->relu = epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+    call->biased = call->relu || epilogue == CUBLASLT_EPILOGUE_BIAS;
     const struct matrix *x = &call->a, *y = &call->b, *z = &call->d;
     /* What is written may not overlap; what is read may. */
     const int64_t extent = z->leading * ((int64_t)z->columns - 1) + (int64_t)z->rows;
@@ -203,7 +204,7 @@ static void multiply_one(const struct call *c, int32_t n)
                 sum += c->beta * get(&c->d, n, row, column);
             if (c->biased)
                 sum += get(&bias, 0, row, 0);
-            float value = (float)sum;
+            float value = c->relu && !(sum > 0) ? 0 : (float)sum;
             dl2_elements_from_floats(c->d.element, &value, place(&c->d, n, row, column), 1);
         }
     free(a);

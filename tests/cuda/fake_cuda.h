@@ -18,7 +18,8 @@
  * tensors are in the cache, 4 fails, 5 needs a workspace of 5000 bytes instead of 1000.
  * DL2_FAKE_WRONG is the number of a plan of convolutions, "product", "attention" or "attention's
  * gradient", whose last result is wrong; with "nan", that of all products is no number.
- * DL2_FAKE_ATTENTION says that cuDNN has no plans of attention, "none", or that they "fail".
+ * DL2_FAKE_ATTENTION says that cuDNN has no plans of attention, "none", or that they "fail";
+ * DL2_FAKE_BIAS says so of convolutions with their bias.
  * DL2_FAKE_RECORDING names the step at which recordings fail: "begin", "call", "end",
  * "instantiate", "launch". DL2_FAKE_PROFILE names a file for what a profiler is told.
  */

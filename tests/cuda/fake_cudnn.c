@@ -33,7 +33,7 @@ struct convolution {
     struct dl2_conv_shape shape;
     int pass; /* 0 forward, 1 data, 2 weights */
     enum dl2_element element;
-    int64_t names[3]; /* x, w, y */
+    int64_t names[4]; /* x, w, y; the bias where the shape has one */
 };
 
 struct tensor {
@@ -205,6 +205,37 @@ static enum dl2_element element_of(const struct descriptor *tensor)
                                        : DL2_ELEMENT_F32;
 }
 
+/* What follows a convolution that makes `y`: nothing, or its bias, or that and ReLU. */
+static void add_epilogue(struct convolution *c, const struct attribute *all,
+                         const struct descriptor *y)
+{
+    static const int64_t modes[] = {0, CUDNN_POINTWISE_ADD, CUDNN_POINTWISE_RELU_FWD};
+    if (all->count > 3 || (all->count > 1 && c->pass))
+        abort();
+    for (int64_t i = 1; i < all->count; i++) {
+        const struct descriptor *op = (const struct descriptor *)(uintptr_t)all->values[i];
+        if (op->type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR ||
+            *value(child(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR),
+                   CUDNN_ATTR_POINTWISE_MODE) != modes[i] ||
+            child(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != y ||
+            !find(y, CUDNN_ATTR_TENSOR_IS_VIRTUAL) || element_of(y) != DL2_ELEMENT_F32)
+            abort();
+        if (i == 1) {
+            const struct descriptor *bias = child(op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+            if (element_of(bias) != c->element || dims_of(bias)[1] != c->shape.out_channels)
+                abort();
+            c->names[3] = *value(bias, CUDNN_ATTR_TENSOR_UNIQUE_ID);
+            c->shape.bias = true;
+        } else {
+            c->shape.relu = true;
+        }
+        y = child(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+        c->names[2] = *value(y, CUDNN_ATTR_TENSOR_UNIQUE_ID);
+    }
+    if (find(y, CUDNN_ATTR_TENSOR_IS_VIRTUAL) || element_of(y) != c->element)
+        abort();
+}
+
 static struct convolution convolution_of(const struct descriptor *graph)
 {
     static const cudnnBackendAttributeName_t names[3][4] = {
@@ -248,6 +279,7 @@ static struct convolution convolution_of(const struct descriptor *graph)
         y[2] != dl2_window_out(c.shape.in_height, c.shape.kernel_height, c.shape.stride_height,
                                c.shape.pad_height))
         abort();
+    add_epilogue(&c, find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS), tensors[2]);
     return c;
 }
 
@@ -360,7 +392,8 @@ static cudnnStatus_t list_plans(const struct descriptor *d, int64_t room, int64_
     const int64_t first = all ? 0 : plans - 1;
     const struct work work = work_of(child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
     *count = all ? plans : 2;
-    if (!work.is_convolution && says("DL2_FAKE_ATTENTION", "none"))
+    if ((!work.is_convolution && says("DL2_FAKE_ATTENTION", "none")) ||
+        (work.convolution.shape.bias && says("DL2_FAKE_BIAS", "none")))
         *count = 0;
     if (!room)
         return CUDNN_STATUS_SUCCESS;
@@ -563,7 +596,7 @@ static void convolve(void *from)
         (size_t)s->batch * s->out_channels *
             dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height) *
             dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width)};
-    float *floats[3];
+    float *floats[3], *bias = NULL;
     if (!ref && dl2_device_open("ref", &options, &ref, &error))
         abort();
     spend(call);
@@ -572,12 +605,17 @@ static void convolve(void *from)
             abort();
         dl2_elements_to_floats(c->element, call->tensors[i], floats[i], counts[i]);
     }
+    if (s->bias) {
+        if (!(bias = malloc(s->out_channels * sizeof(float))))
+            abort();
+        dl2_elements_to_floats(c->element, call->tensors[3], bias, s->out_channels);
+    }
     if (ref->ops->conv_create(ref, s, &conv, &error))
         abort();
     static const int written[] = {2, 0, 1};
     int out = written[c->pass];
     if (out == 2)
-        ref->ops->conv_forward(conv, floats[0], floats[1], NULL, floats[2]);
+        ref->ops->conv_forward(conv, floats[0], floats[1], bias, floats[2]);
     else if (out == 0)
         ref->ops->conv_backward_data(conv, floats[2], floats[1], floats[0]);
     else
@@ -589,6 +627,7 @@ static void convolve(void *from)
     ref->ops->conv_free(conv);
     for (int i = 0; i < 3; i++)
         free(floats[i]);
+    free(bias);
 }
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
@@ -598,9 +637,12 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     const int64_t *addresses = value(D(pack), CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
     struct call call = {.work = D(plan)->work};
     const struct graph *g = &call.work.graph;
-    const int count = call.work.is_convolution ? 3 : g->tensor_count;
+    const int count = !call.work.is_convolution          ? g->tensor_count
+                      : call.work.convolution.shape.bias ? 4
+                                                         : 3;
     if (call.work.engine == FAILS || dl2_fake_call_fails(handle->stream) ||
-        (!call.work.is_convolution && says("DL2_FAKE_ATTENTION", "fail")))
+        (!call.work.is_convolution && says("DL2_FAKE_ATTENTION", "fail")) ||
+        (call.work.convolution.shape.bias && says("DL2_FAKE_BIAS", "fail")))
         return CUDNN_STATUS_NOT_SUPPORTED;
     call.workspace = (void *)(uintptr_t)*value(D(pack), CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
     for (int i = 0; i < count; i++) {

@@ -51,6 +51,11 @@ for options in "" --deterministic; do
 done
 DL2_FAKE_WRONG="attention's gradient" expect 1 transformer --amp bf16
 grep -q 'the gradient of attention of 3 heads .* is wrong: in bf16 it differs' "$work/err" || fail "attention's gradient: $(cat "$work/err")"
+# A convolution with its bias in one call: that of the patches.
+DL2_FAKE_WRONG=3 expect 1 transformer --amp bf16
+grep -q 'conv_proj.weight: .*forward pass with bias of the .* by plan eng10_k2=3 is wrong: in bf16 it differs' "$work/err" ||
+    fail "bias: $(cat "$work/err")"
+DL2_FAKE_BIAS=none expect 0 transformer --amp bf16
 # Convolutions by our own kernels, too.
 expect 0 train --check-device -a mobilenet_v2 --image-size 32 -b 2 --images 2 --amp bf16 --deterministic
 # What there is no memory to check is left out, with a warning.

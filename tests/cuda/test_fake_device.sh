@@ -14,7 +14,8 @@ for run in $runs; do
     *) cat "$work/out" >&2; fail "$run" ;;
     esac
 done
-# Attention of 16 bits where cuDNN has no plan, or none that runs.
+# Attention of 16 bits, and convolutions with their bias, where cuDNN has no plan, or none that runs.
 for plans in none fail; do
     DL2_FAKE_ATTENTION=$plans "$fake" cuda bf16 attention >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "attention, plans: $plans"; }
+    DL2_FAKE_BIAS=$plans "$fake" cuda bf16 convolution >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "bias, plans: $plans"; }
 done

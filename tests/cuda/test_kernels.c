@@ -221,9 +221,9 @@ static void elementwise_case(enum dl2_element element, size_t n, size_t misfit)
     RUN(dl2_gpu_add(element, la, lb, y, n, NULL));
     near("add", element, y, want, n, 1);
     for (int activation = DL2_IDENTITY; activation <= DL2_RELU6; activation++) {
-        ref->ops->activate(ref, activation, a, want, n);
-        RUN(dl2_gpu_activate(element, activation, la, z, n, NULL));
-        near("activate", element, z, want, n, 0);
+        for (size_t i = 0; i < n; i++)
+            want[i] = activation && a[i] < 0 ? 0 : activation == DL2_RELU6 && a[i] > 6 ? 6 : a[i];
+        RUN(dl2_gpu_lower(element, want, z, n, NULL));
         ref->ops->activate_backward(ref, activation, want, b, sum, n);
         RUN(dl2_gpu_activate_backward(element, activation, z, lb, y, n, NULL));
         near("activate_backward", element, y, sum, n, 0);
@@ -621,10 +621,14 @@ static void columns(enum dl2_element element)
         for (unsigned c = 0; c < channels; c++)
             want[c] *= 2;
         near("column sums, accumulated", DL2_ELEMENT_F32, got, want, channels, 1);
-        RUN(dl2_gpu_add_bias(element, bias, lx, rows, channels, NULL));
+        RUN(dl2_gpu_add_bias(element, bias, lx, rows, channels, false, NULL));
         for (size_t k = 0; k < n; k++)
             x[k] += bias[k % channels];
         near("bias", element, lx, x, n, 1);
+        RUN(dl2_gpu_add_bias(element, bias, lx, rows, channels, true, NULL));
+        for (size_t k = 0; k < n; k++)
+            x[k] = fmaxf(x[k] + bias[k % channels], 0);
+        near("bias and ReLU", element, lx, x, n, 2);
         free_all();
     }
 }

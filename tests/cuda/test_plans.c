@@ -51,7 +51,7 @@ static unsigned seen_count, seen_attention_count;
 
 static struct counts {
     unsigned requests, plans, compiled;
-} counts[2]; /* of convolutions, and of attention */
+} counts[3]; /* of convolutions, of attention, and of convolutions with their bias */
 
 static bool is_new(const struct dl2_conv_shape *s)
 {
@@ -90,7 +90,7 @@ static void ask(struct dl2_cudnn_request request)
 {
     const bool attention = dl2_cudnn_is_attention(&request);
     const char *precision = dl2_precision_name(request.precision);
-    struct counts *sums = &counts[attention];
+    struct counts *sums = &counts[attention ? 1 : request.pass == DL2_PASS_BIASED ? 2 : 0];
     struct dl2_cudnn_plans plans;
     struct dl2_error error = DL2_ERROR_INIT;
     char text[256];
@@ -135,6 +135,18 @@ static void ask_all(const struct dl2_conv_shape *shape)
                                                .pass = (enum dl2_gpu_pass)pass,
                                                .precision = (enum dl2_precision)precision,
                                                .deterministic = deterministic});
+}
+
+static void ask_biased(const struct dl2_conv_shape *shape)
+{
+    if (!is_new(shape))
+        return;
+    for (int precision = DL2_PRECISION_FP32; precision <= DL2_PRECISION_FP16; precision++)
+        for (int deterministic = 0; deterministic < 2; deterministic++)
+            ask((struct dl2_cudnn_request){.conv = *shape,
+                                           .pass = DL2_PASS_BIASED,
+                                           .precision = (enum dl2_precision)precision,
+                                           .deterministic = deterministic});
 }
 
 static void ask_attention(struct dl2_attention_shape shape)
@@ -182,6 +194,10 @@ static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pi
         shape.pad_height = shape.pad_width = l->pad;
         shape.groups = l->groups;
         ask_all(&shape);
+        shape.bias = l->bias;
+        shape.relu = l->activation == DL2_RELU;
+        if (shape.bias)
+            ask_biased(&shape);
     }
     dl2_graph_free(&graph);
 }
@@ -191,13 +207,15 @@ static void ask_networks(bool attention)
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
         ask_network(arch, arch->image_size == 64 ? 128 : 256, arch->image_size, attention);
-    assert_true(counts[attention].requests > 0);
-    printf("%u plans for %u passes of %u %s", counts[attention].plans, counts[attention].requests,
-           attention ? seen_attention_count : seen_count,
-           attention ? "attentions" : "convolutions");
-    if (can_make)
-        printf(", %u of them compiled at run time", counts[attention].compiled);
-    printf("\n");
+    for (int kind = attention ? 1 : 0; kind < 3; kind += 2) {
+        static const char *const names[] = {"convolutions", "attention", "convolutions with bias"};
+        assert_true(counts[kind].requests > 0);
+        printf("%u plans for %u passes of %s", counts[kind].plans, counts[kind].requests,
+               names[kind]);
+        if (can_make)
+            printf(", %u of them compiled at run time", counts[kind].compiled);
+        printf("\n");
+    }
 }
 
 static void every_convolution_has_plans(void **state)

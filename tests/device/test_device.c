@@ -479,32 +479,35 @@ static struct op loss_op(const void *shape)
     return op;
 }
 
+/* The gradient of an activation whose output is in[0]; y = that + 2 * the gradient. */
 static void run_activation(const struct op *op, struct dl2_device *d)
 {
     const enum dl2_activation activation = *(const enum dl2_activation *)op->shape;
     const size_t count = op->out_count;
-    void *y = hold(d, ELEMENTS, op->y, op->y, count), *dx = hold_gradient(op, d, ELEMENTS, 0);
-    void *dy = hold(d, ELEMENTS, op->dy, NULL, count), *sum = hold_gradient(op, d, ELEMENTS, 1);
-    void *x = hold(d, ELEMENTS, op->in[0], op->gradient[2], count); /* becomes the sum, too */
-    d->ops->activate(d, activation, x, y, count);
+    void *y = hold_in(op, d, ELEMENTS, 0), *dx = hold_gradient(op, d, ELEMENTS, 0);
+    void *dy = hold(d, ELEMENTS, op->dy, NULL, count),
+         *sum = hold(d, ELEMENTS, op->y, op->y, count);
     d->ops->activate_backward(d, activation, y, dy, dx, count);
     d->ops->activate_backward(d, activation, y, dy, dy, count); /* in place */
     d->ops->add(d, dy, y, sum, count);
-    d->ops->activate(d, activation, x, x, count);
-    d->ops->add(d, x, dy, x, count);
+    d->ops->add(d, sum, dy, sum, count);
     finish(d);
 }
 
 static struct op activation_op(const void *shape)
 {
+    const enum dl2_activation activation = *(const enum dl2_activation *)shape;
     const size_t count = 50021;
     struct op op = op_of((struct op){.name = "activation",
                                      .run = run_activation,
                                      .shape = shape,
-                                     .counts = {count, count, count},
+                                     .counts = {count},
                                      .out_count = count});
-    for (size_t i = 0; i < count; i++)
-        op.in[0][i] = i % 100 == 0 ? 6 : i % 100 == 1 ? 0 : 9 * op.in[0][i];
+    for (size_t i = 0; i < count; i++) {
+        const float x = i % 100 == 0 ? 6 : i % 100 == 1 ? 0 : 9 * op.in[0][i];
+        const float low = activation && x < 0 ? 0 : x;
+        op.in[0][i] = activation == DL2_RELU6 && low > 6 ? 6 : low;
+    }
     return op;
 }
 
@@ -718,7 +721,7 @@ struct operation {
     /* Makes inputs special: for differences, and for each of the two runs on devices. Optional. */
     void (*prepare)(struct op *op, enum purpose purpose);
 };
-/* batch, height, width, in; out, kernel, stride, pad; groups, bias */
+/* batch, height, width, in; out, kernel, stride, pad; groups, bias, ReLU */
 static const struct dl2_conv_shape convs[] = {
     {2, 5, 4, 3, 4, 3, 3, 1, 1, 1, 1, 1, true},
     {1, 7, 6, 2, 3, 3, 2, 2, 1, 1, 0, 1, false},
@@ -740,10 +743,14 @@ static const struct dl2_conv_shape convs[] = {
     {1, 11, 12, 33, 33, 5, 5, 1, 1, 2, 2, 33, true},
     {2, 8, 8, 48, 96, 3, 3, 1, 1, 1, 1, 4, false},
     {7, 6, 6, 32, 16, 1, 1, 1, 1, 0, 0, 8, true},
+    {3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, 1, true, true},
+    {1, 23, 21, 1, 8, 11, 11, 4, 4, 2, 2, 1, true, true},
+    {1, 11, 12, 33, 33, 5, 5, 1, 1, 2, 2, 33, true, true},
 };
 
-static const struct dl2_linear_shape linears[] = {
-    {1, 1, 1, true}, {3, 5, 4, true}, {2, 7, 3, false}, {33, 129, 17, true}, {5, 64, 1000, true}};
+static const struct dl2_linear_shape linears[] = {{1, 1, 1, true},     {3, 5, 4, true},
+                                                  {2, 7, 3, false},    {33, 129, 17, true},
+                                                  {5, 64, 1000, true}, {33, 129, 17, true, true}};
 
 static const struct dl2_pool_shape pools[] = {
     {DL2_POOL_MAX, 2, 5, 4, 3, 2, 2, 2, 2, 2, 2, 0, 0},
@@ -930,12 +937,10 @@ static void activations(void **state)
         against_reference(&op, 0);
         op.run(&op, subjects[0].device);
         for (size_t i = 0; i < op.out_count; i++) {
-            float x = op.in[0][i], low = a && x < 0 ? 0 : x, y = a == 2 && low > 6 ? 6 : low;
-            bool passes = !a || (y > 0 && !(a == 2 && y == 6));
-            assert_true(op.y[i] == y);
-            assert_true(op.gradient[0][i] == (passes ? op.dy[i] : 0));
-            assert_true(op.gradient[1][i] == op.gradient[0][i] + op.y[i]);
-            assert_true(op.gradient[2][i] == op.gradient[1][i]);
+            const float y = op.in[0][i];
+            const float gradient = !a || (y > 0 && !(a == 2 && y == 6)) ? op.dy[i] : 0;
+            assert_true(op.gradient[0][i] == gradient);
+            assert_true(op.y[i] == gradient + y + gradient);
         }
         op_free(&op);
     }
