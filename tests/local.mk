@@ -7,6 +7,7 @@ AM_TESTS_ENVIRONMENT = \
 	CC='$(CC) $(DL2_SANITIZE)'; export CC; \
 	PYTHON3='$(PYTHON3)'; export PYTHON3; \
 	NVCC='$(NVCC)'; export NVCC; \
+	PG_CONFIG='$(PG_CONFIG)'; export PG_CONFIG; \
 	DL2_CUDA_PLAN_CACHE=off; export DL2_CUDA_PLAN_CACHE; \
 	ASAN_OPTIONS=allocator_may_return_null=1; export ASAN_OPTIONS; \
 	TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1; export TSAN_OPTIONS; \
@@ -47,3 +48,4 @@ include tests/install/local.mk
 include tests/bundle/local.mk
 include tests/device/local.mk
 include tests/python/local.mk
+include tests/postgres/local.mk

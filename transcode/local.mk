@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# By itself, since the extension of PostgreSQL needs no more of this room.
+noinst_LTLIBRARIES += libreuse.la
+libreuse_la_SOURCES = transcode/reuse.c transcode/reuse.h
+
 noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
 	transcode/copy.c transcode/copy.h \
 	transcode/output_folder.c transcode/output_folder.h \
-	transcode/reuse.c transcode/reuse.h \
 	transcode/survey.c transcode/survey.h \
 	transcode/transcode.c transcode/transcode.h \
 	transcode/variant.c transcode/variant.h
-libtranscode_la_LIBADD = libcodec.la libdataset.la libcommon.la
+libtranscode_la_LIBADD = libreuse.la libcodec.la libdataset.la libcommon.la
 
 bin_PROGRAMS += dl2-transcode
 dl2_commands += dl2-transcode

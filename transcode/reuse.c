@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/reuse.h"
 
+#include "common/clock.h"
+
 #include <string.h>
 
 /* Chroma samples per four pixels, -1 for a layout that is none of these. */
@@ -30,17 +32,63 @@ void dl2_reuse_look(struct dl2_reuse *reuse, const uint8_t *data, size_t size)
     reuse->codec = codec;
 }
 
-bool dl2_reuse_allowed(const struct dl2_reuse *reuse, const struct dl2_codec *codec)
+/* May a variant of this codec have the file, if that is no larger than what would be encoded? */
+static bool reuse_allowed(const struct dl2_reuse *reuse, const struct dl2_codec *codec)
 {
     return reuse->codec && reuse->codec == codec;
 }
 
-bool dl2_reuse_suffices(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
-                        const struct dl2_encode_options *encode)
+/*
+ * Is it allowed, and the file at or below the quality that the variant asks for, with chroma no
+ * finer? Then it need not be encoded to know. False where headers do not tell.
+ */
+static bool reuse_suffices(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                           const struct dl2_encode_options *encode)
 {
-    if (!dl2_reuse_allowed(reuse, codec) || !reuse->coding.quality ||
+    if (!reuse_allowed(reuse, codec) || !reuse->coding.quality ||
         reuse->coding.quality > encode->quality)
         return false;
     return !codec->has_subsampling || chroma_of(reuse->coding.subsampling) <=
                                           chroma_of(dl2_subsampling_find(encode->subsampling));
+}
+
+/* Makes `out` the source's file, with the restart intervals that the variant is to have. */
+static int take_source(const struct dl2_codec *codec, const struct dl2_encode_options *encode,
+                       struct dl2_bytes *out, struct dl2_error *error)
+{
+    const int recut =
+        codec->recut ? codec->recut(encode->source, encode->source_size, encode, out, error) : 0;
+    if (recut)
+        return recut;
+    DL2_TRY(dl2_bytes_resize(out, encode->source_size, error));
+    memcpy(out->data, encode->source, encode->source_size);
+    return DL2_OK;
+}
+
+static void swap_bytes(struct dl2_bytes *a, struct dl2_bytes *b)
+{
+    const struct dl2_bytes other = *a;
+    *a = *b;
+    *b = other;
+}
+
+int dl2_reuse_encode(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                     const struct dl2_image *image, const struct dl2_encode_options *encode,
+                     struct dl2_bytes *spare, struct dl2_bytes *out, double *encode_cpu,
+                     struct dl2_error *error)
+{
+    if (reuse_suffices(reuse, codec, encode)) {
+        DL2_TRY(take_source(codec, encode, out, error));
+        return 1;
+    }
+    const double start = dl2_clock_thread_cpu();
+    DL2_TRY(dl2_image_encode(codec, image, encode, out, error));
+    *encode_cpu += dl2_clock_thread_cpu() - start;
+    if (!reuse_allowed(reuse, codec) || encode->source_size > out->size)
+        return 0;
+    DL2_TRY(take_source(codec, encode, spare, error));
+    if (spare->size > out->size)
+        return 0;
+    swap_bytes(spare, out);
+    return 1;
 }

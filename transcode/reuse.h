@@ -6,8 +6,8 @@
  *
  * Only a file of the variant's own codec can be taken, and only if it shows the pixels that the
  * variant promises: upright, opaque, and of a JPEG gray or YCbCr. It keeps its metadata, and stays
- * progressive if it is. A baseline JPEG gets the restart intervals that the variant is to have, which
- * changes no pixel; all other files stay as they are, byte for byte.
+ * progressive if it is. A baseline JPEG gets the restart intervals that the variant is to have,
+ * which changes no pixel; all other files stay as they are, byte for byte.
  */
 #ifndef DL2_TRANSCODE_REUSE_H
 #define DL2_TRANSCODE_REUSE_H
@@ -23,14 +23,14 @@ struct dl2_reuse {
 /* Reads the headers; a file that can't be read may not be taken. */
 void dl2_reuse_look(struct dl2_reuse *reuse, const uint8_t *data, size_t size);
 
-/* May a variant of this codec have the file, if that is no larger than what would be encoded? */
-bool dl2_reuse_allowed(const struct dl2_reuse *reuse, const struct dl2_codec *codec);
-
 /*
- * Is it allowed, and the file at or below the quality that the variant asks for, with chroma no
- * finer? Then it need not be encoded to know. False where headers do not tell.
+ * Makes `out` what a variant has for the image: it is encoded, or the file itself, encode->source,
+ * whose headers are in `reuse`. `spare` is memory for the work. Adds the encoder's CPU time to
+ * *encode_cpu, in seconds. 1: it is the file; 0: it was encoded; else an error.
  */
-bool dl2_reuse_suffices(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
-                        const struct dl2_encode_options *encode);
+int dl2_reuse_encode(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                     const struct dl2_image *image, const struct dl2_encode_options *encode,
+                     struct dl2_bytes *spare, struct dl2_bytes *out, double *encode_cpu,
+                     struct dl2_error *error);
 
 #endif

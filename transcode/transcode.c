@@ -349,20 +349,6 @@ static uint64_t estimate(const struct run *run, size_t index, const uint8_t *dat
     return (uint64_t)info.width * info.height * pixel_bytes + size;
 }
 
-/* Makes worker->taken the source's file, with the restart intervals that the variant is to have. */
-static int take_source(struct worker *worker, const struct dl2_codec *codec,
-                       const struct dl2_encode_options *encode, struct dl2_error *error)
-{
-    const int recut = codec->recut ? codec->recut(worker->source, worker->source_size, encode,
-                                                  &worker->taken, error)
-                                   : 0;
-    if (recut)
-        return recut;
-    DL2_TRY(dl2_bytes_resize(&worker->taken, worker->source_size, error));
-    memcpy(worker->taken.data, worker->source, worker->source_size);
-    return DL2_OK;
-}
-
 /* Makes worker->encoded what the variant has for the image: it is encoded, or the source's file. */
 static int make_file(struct worker *worker, const struct dl2_variant *variant,
                      struct outcome *outcome, struct dl2_error *error)
@@ -370,26 +356,12 @@ static int make_file(struct worker *worker, const struct dl2_variant *variant,
     struct dl2_encode_options encode = variant->encode;
     encode.source = worker->source;
     encode.source_size = worker->source_size;
-    bool take = dl2_reuse_suffices(&worker->reuse, variant->codec, &encode);
-    if (take) {
-        DL2_TRY(take_source(worker, variant->codec, &encode, error));
-    } else {
-        const double start = dl2_clock_thread_cpu();
-        DL2_TRY(dl2_image_encode(variant->codec, &worker->image, &encode, &worker->encoded, error));
-        outcome->record.encode_cpu = (float)(dl2_clock_thread_cpu() - start);
-        if (dl2_reuse_allowed(&worker->reuse, variant->codec) &&
-            worker->source_size <= worker->encoded.size) {
-            DL2_TRY(take_source(worker, variant->codec, &encode, error));
-            take = worker->taken.size <= worker->encoded.size;
-        }
-    }
-    if (take) {
-        const struct dl2_bytes other = worker->encoded;
-        worker->encoded = worker->taken;
-        worker->taken = other;
-        outcome->record.copied = true;
-    }
-    return DL2_OK;
+    double encode_cpu = 0;
+    const int taken = dl2_reuse_encode(&worker->reuse, variant->codec, &worker->image, &encode,
+                                       &worker->taken, &worker->encoded, &encode_cpu, error);
+    outcome->record.encode_cpu = (float)encode_cpu;
+    outcome->record.copied = taken > 0;
+    return taken < 0 ? taken : DL2_OK;
 }
 
 /* Only what can't be written is an error here; an image that can't be encoded is an outcome. */

@@ -5,28 +5,10 @@
 . "$srcdir/tests/lib.sh"
 is=$(dl2-transcode --list containers | cut -f 1 | grep -x postgresql) || skip "this build has no libpq (Debian: libpq-dev)"
 is "$is" postgresql "the list of containers"
-for bin in "$(dirname "$(command -v initdb || echo none)")" /usr/lib/postgresql/*/bin; do
-    [ ! -x "$bin/initdb" ] || [ ! -x "$bin/pg_ctl" ] || server=$bin
-done
-[ -n "${server:-}" ] || skip "PostgreSQL's server is not installed (Debian: postgresql)"
-need psql postgresql-client
-need setpriv util-linux
-
-# A server refuses to run as root.
-user=$(id -un) as=
-if [ "$(id -u)" -eq 0 ]; then
-    user=nobody as="setpriv --reuid=$(id -u nobody) --regid=$(id -g nobody) --clear-groups"
-fi
-home=$(mktemp -d /tmp/dl2-pg.XXXXXX) || exit 99 # a socket's path must be short
-trap '$as "$server/pg_ctl" -D "$home/data" -m immediate stop >/dev/null 2>&1; rm -rf "$home" "$work"' EXIT
-chown "$user" "$home"
-control() { (cd / && $as "$server/pg_ctl" -D "$home/data" -l "$home/log" -w "$@" >"$home/out" 2>&1) ||
-    { cat "$home/out" "$home/log" >&2; fail "pg_ctl $*"; }; }
-(cd / && $as "$server/initdb" -D "$home/data" -A trust -U dl2 -E UTF8 --locale=C -N >"$home/out" 2>&1) ||
-    skip "initdb fails here: $(tail -n 1 "$home/out")"
-control -o "-F -c listen_addresses= -c unix_socket_directories=$home" start
-sql() { psql -qAt -h "$home" -U dl2 -d postgres -c "$1" || fail "psql: $1"; }
-at() { echo "postgresql:///postgres?host=$home&user=dl2&table=$1"; }
+. "$srcdir/tests/postgres/server.sh"
+find_server
+make_server
+start_server
 copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
 
 # ---- There and back: bytes, names, order (tar keeps it), classes, splits

@@ -21,12 +21,13 @@ allowed() {
     network) echo device ranks common ;;
     train) echo network device ranks loader codec dataset pixels common ;;
     cuda) echo device ranks quality pixels common loader/batch_decoder.h tests/cuda/emulate.h ;;
+    postgres) echo transcode quality codec pixels common ;;
     python) echo loader/loader.h codec/image_file.h ;;
     *) fail "no such room: $1" ;;
     esac
 }
 
-rooms="common pixels dataset ranks report codec quality transcode loader load device network train cuda python"
+rooms="common pixels dataset ranks report codec quality transcode loader load device network train cuda python postgres"
 for room in $rooms; do
     sources=$(find "$room" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc')
     [ "$sources" ] || fail "$room/ has no sources"
@@ -55,7 +56,8 @@ only_in "oneapi/dnnl|dnnl" "device/onednn\\.h"
 only_in 'mpi\.h' 'ranks/world_mpi\.c'
 only_in 'cuda|cudnn|cublas|nccl|nvjpeg|nvtx' 'cuda/'
 only_in 'argp' 'common/option\.c'
-only_in 'libpq|postgres' 'dataset/'
+only_in 'libpq' 'dataset/'
+only_in 'postgres|fmgr' 'postgres/'
 
 # Each device defines the plans that device.h declares.
 sed -n '/^\/\* Plans/,/^$/s/^struct \(.*\);$/\1/p' device/device.h >"$work/plans"

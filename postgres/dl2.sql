@@ -1,0 +1,36 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- The extension's objects, for CREATE EXTENSION dl2. Decoding is what takes time, hence the costs.
+\echo Use "CREATE EXTENSION dl2" to load this file. \quit
+
+CREATE FUNCTION dl2_info(image bytea, OUT format text, OUT width int, OUT height int,
+    OUT channels int, OUT bits int, OUT alpha boolean, OUT orientation int, OUT quality int,
+    OUT subsampling text, OUT progressive boolean)
+AS 'MODULE_PATHNAME', 'dl2_sql_info' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION dl2_info(bytea) IS 'What the headers of an image file tell';
+
+CREATE FUNCTION dl2_check(image bytea) RETURNS text
+AS 'MODULE_PATHNAME', 'dl2_sql_check' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100000;
+COMMENT ON FUNCTION dl2_check(bytea) IS 'Why an image cannot be decoded; null for one that can';
+
+CREATE FUNCTION dl2_transcode(image bytea, codec text, quality int DEFAULT 75) RETURNS bytea
+AS 'MODULE_PATHNAME', 'dl2_sql_transcode' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500000;
+COMMENT ON FUNCTION dl2_transcode(bytea, text, int) IS 'The image encoded by a codec, as dl2-transcode does';
+
+CREATE FUNCTION dl2_score(reference bytea, variant bytea, metric text) RETURNS float8
+AS 'MODULE_PATHNAME', 'dl2_sql_score' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 300000;
+COMMENT ON FUNCTION dl2_score(bytea, bytea, text) IS 'The score of a variant by a metric of dl2-quality';
+
+CREATE FUNCTION dl2_psnr(reference bytea, variant bytea) RETURNS float8
+AS $$ SELECT @extschema@.dl2_score(reference, variant, 'psnr_rgb') $$
+LANGUAGE SQL IMMUTABLE STRICT PARALLEL SAFE COST 300000;
+COMMENT ON FUNCTION dl2_psnr(bytea, bytea) IS 'PSNR of red, green and blue, in dB; null for equal images';
+
+CREATE FUNCTION dl2_ssim(reference bytea, variant bytea) RETURNS float8
+AS $$ SELECT @extschema@.dl2_score(reference, variant, 'ssim') $$
+LANGUAGE SQL IMMUTABLE STRICT PARALLEL SAFE COST 300000;
+COMMENT ON FUNCTION dl2_ssim(bytea, bytea) IS 'SSIM of luma';
+
+CREATE FUNCTION dl2_ms_ssim(reference bytea, variant bytea) RETURNS float8
+AS $$ SELECT @extschema@.dl2_score(reference, variant, 'ms_ssim') $$
+LANGUAGE SQL IMMUTABLE STRICT PARALLEL SAFE COST 300000;
+COMMENT ON FUNCTION dl2_ms_ssim(bytea, bytea) IS 'MS-SSIM of luma; null for small images';

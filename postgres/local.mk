@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The extension of PostgreSQL. `make install` leaves the server's folders alone: `make install-postgres`
+# writes there.
+EXTRA_DIST += postgres/dl2.sql
+# What needs none of the server's headers, for the tests, too.
+noinst_LTLIBRARIES += libimagework.la
+libimagework_la_SOURCES = postgres/image_work.c postgres/image_work.h
+
+if HAVE_POSTGRES
+noinst_LTLIBRARIES += postgres/dl2.la
+postgres_dl2_la_SOURCES = postgres/functions.c
+postgres_dl2_la_CPPFLAGS = $(AM_CPPFLAGS) $(POSTGRES_CPPFLAGS)
+postgres_dl2_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath $(pkglibdir) \
+	-export-symbols-regex '^(Pg_magic_func|_PG_init|(pg_finfo_)?dl2_sql_[a-z]*)$$'
+# Objects, as of libdl2.la.
+postgres_dl2_la_LIBADD = $(libcommon_la_OBJECTS) $(libpixels_la_OBJECTS) $(libcodec_la_OBJECTS) $(libquality_la_OBJECTS) \
+	$(libreuse_la_OBJECTS) $(libimagework_la_OBJECTS) \
+	$(filter-out $(LIBDL2_ROOMS),$(libpixels_la_LIBADD) $(libcodec_la_LIBADD) $(libquality_la_LIBADD) $(libcommon_la_LIBADD))
+postgres_dl2_la_DEPENDENCIES = $(LIBDL2_ROOMS) libquality.la libreuse.la libimagework.la
+
+install-postgres: postgres/dl2.la postgres/dl2.control
+	$(MKDIR_P) '$(DESTDIR)$(postgres_libdir)' '$(DESTDIR)$(postgres_datadir)/extension'
+	$(INSTALL_PROGRAM) postgres/.libs/dl2.so '$(DESTDIR)$(postgres_libdir)/dl2.so'
+	$(INSTALL_DATA) '$(srcdir)/postgres/dl2.sql' '$(DESTDIR)$(postgres_datadir)/extension/dl2--$(VERSION).sql'
+	$(INSTALL_DATA) postgres/dl2.control '$(DESTDIR)$(postgres_datadir)/extension/dl2.control'
+uninstall-postgres:
+	rm -f '$(DESTDIR)$(postgres_libdir)/dl2.so' '$(DESTDIR)$(postgres_datadir)/extension/dl2--$(VERSION).sql' \
+	    '$(DESTDIR)$(postgres_datadir)/extension/dl2.control'
+else
+install-postgres uninstall-postgres:
+	@echo "this build has no extension of PostgreSQL: configure found no headers of the server" >&2; exit 1
+endif
+.PHONY: install-postgres uninstall-postgres
