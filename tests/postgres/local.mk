@@ -2,6 +2,8 @@
 # Starts a server that has the extension; skips where it was not built.
 TESTS += tests/postgres/extension.sh
 EXTRA_DIST += tests/postgres/extension.sh tests/postgres/server.sh
+# Not tests: they say themselves how to run them.
+EXTRA_DIST += tests/bench/access.sh tests/bench/kills.sh
 
 check_PROGRAMS += tests/postgres/fuzz_image_work
 tests_postgres_fuzz_image_work_SOURCES = tests/postgres/fuzz_image_work.c

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The same photographs by every way to store them: folder, tar, gulp, PostgreSQL. In turns, warm and cold:
+#
+#     access.sh DATASET [ROUNDS [OPTION...]]
+#
+# OPTION... are those of `dl2-load bench`, such as --image-size 224 -j 2. A line for each way: bytes on disk, images/s
+# of one epoch (the best of ROUNDS) and CPU ms an image (the least) of the loader and, with PostgreSQL, of the server.
+# Cold means that files are evicted from the page cache, and that the server is started anew. Copies and server lie in
+# a folder of their own below ${TMPDIR:-/tmp}. Run it where dl2-load is on the PATH, on a machine that does nothing
+# else; numbers of a busy one are worthless.
+set -eu
+srcdir=$(cd "$(dirname "$0")/../.." && pwd)
+data=${1:?usage: access.sh DATASET [ROUNDS [OPTION...]]} rounds=${2:-3}
+shift; [ $# -eq 0 ] || shift
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/postgres/server.sh"
+set -e
+find_server
+make_server
+start_server
+
+ways="folder tar gulp postgresql"
+for way in $ways; do
+    case $way in
+    folder | tar | gulp) place=$work/$way ;;
+    postgresql) place=$(at photos) ;;
+    esac
+    echo "$place" >"$work/$way.place"
+    case $way in
+    postgresql) dl2-transcode --quiet --copy "$data" "$place" >/dev/null ;;
+    *) dl2-transcode --quiet --copy --container=$way "$data" "$place" >/dev/null ;;
+    esac
+done
+# server_cpu: clock ticks of the server and of its processes, also of those that have ended.
+server_cpu() {
+    pid=$(head -n 1 "$home/data/postmaster.pid")
+    for stat in /proc/"$pid"/stat $(sed 's:\([0-9][0-9]*\):/proc/\1/stat:g' "/proc/$pid/task/$pid/children"); do
+        cat "$stat" 2>/dev/null || true
+    done | awk -v pid="$pid" '{ ticks += $14 + $15; if ($1 == pid) ticks += $16 + $17 } END { print ticks + 0 }'
+}
+# evict: the data files of the server, which is then started anew.
+evict() {
+    control -m fast stop
+    find "$home/data/base" -type f -exec dd if={} iflag=nocache count=0 status=none \;
+    start_server
+}
+# run WAY warm|cold OPTION...: adds "IMAGES_PER_SECOND CPU_MS" to $work/WAY.TEMPERATURE
+run() {
+    way=$1 temperature=$2 epochs=2 cold=
+    shift 2
+    [ "$temperature" = warm ] || epochs=1
+    if [ "$temperature" = cold ]; then
+        if [ "$way" = postgresql ]; then evict; else cold=--cold; fi
+    fi
+    before=$(server_cpu)
+    # shellcheck disable=SC2086
+    dl2-load bench "$(cat "$work/$way.place")" $cold --epochs $epochs --json "$work/out.json" --quiet "$@" >/dev/null
+    sleep 0.3 # for the backends to end
+    awk -v ticks=$(($(server_cpu) - before)) -v hz="$(getconf CLK_TCK)" -v epochs=$epochs '
+        /"per_epoch"/ { inside = 1 } /"scaling"/ { inside = 0 }
+        inside && /"(seconds|cpu_seconds|images)"/ { gsub(/[",:]/, ""); last[$1] = $2 }
+        END { images = last["images"]
+              printf "%.1f %.3f\n", images / last["seconds"],
+                     1000 * (last["cpu_seconds"] + ticks / hz / epochs) / images }' "$work/out.json" >>"$work/$way.$temperature"
+}
+for round in $(seq "$rounds"); do
+    for way in $ways; do
+        for temperature in cold warm; do run "$way" $temperature "$@"; done
+    done
+done
+# size WAY: bytes on disk.
+size() {
+    case $1 in
+    postgresql) sql "select pg_total_relation_size('photos')" ;;
+    *) du -s --block-size=1 "$work/$1" | cut -f 1 ;;
+    esac
+}
+printf '%-12s %14s %12s %10s %12s %10s\n' storage bytes "cold img/s" "CPU ms" "warm img/s" "CPU ms"
+for way in $ways; do
+    best() { sort -gr "$work/$way.$1" | head -n 1 | cut -d ' ' -f 1; }
+    least() { cut -d ' ' -f 2 "$work/$way.$1" | sort -g | head -n 1; }
+    printf '%-12s %14s %12s %10s %12s %10s\n' $way "$(size $way)" "$(best cold)" "$(least cold)" "$(best warm)" "$(least warm)"
+done
