@@ -117,8 +117,7 @@ Datum dl2_sql_info(PG_FUNCTION_ARGS)
     if (get_call_result_type(fcinfo, NULL, &row) != TYPEFUNC_COMPOSITE || row->natts != COLUMNS)
         elog(ERROR, "dl2_info: the extension's library and its SQL are of different versions");
     end_step("dl2_info",
-             dl2_image_work_look(VARDATA_ANY(image), VARSIZE_ANY_EXHDR(image), max_pixels, &facts,
-                                 &error),
+             dl2_image_work_look(VARDATA_ANY(image), VARSIZE_ANY_EXHDR(image), &facts, &error),
              &error);
     const bool coded = facts.subsampling != NULL;
     Datum values[COLUMNS] = {

@@ -7,7 +7,6 @@
 #include "quality/metric.h"
 #include "transcode/reuse.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,16 +59,12 @@ void dl2_image_work_trim(struct dl2_image_work *work)
     trim_bytes(&work->spare);
 }
 
-int dl2_image_work_look(const void *data, size_t size, uint64_t max_pixels,
-                        struct dl2_image_facts *facts, struct dl2_error *error)
+int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *facts,
+                        struct dl2_error *error)
 {
     struct dl2_image_info info;
     struct dl2_coding coding = {0};
     DL2_TRY(dl2_image_read_info(data, size, &info, error));
-    if ((uint64_t)info.width * info.height > max_pixels)
-        return dl2_error_set(error, DL2_ERR_LIMIT,
-                             "%" PRIu32 "x%" PRIu32 " pixels, more than the limit of %" PRIu64,
-                             info.width, info.height, max_pixels);
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
     const bool known = codec->coding && codec->coding(data, size, &coding);
     *facts = (struct dl2_image_facts){.format = codec->name,

@@ -36,8 +36,8 @@ struct dl2_image_facts {
     int progressive;         /* -1: not known */
 };
 
-int dl2_image_work_look(const void *data, size_t size, uint64_t max_pixels,
-                        struct dl2_image_facts *facts, struct dl2_error *error);
+int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *facts,
+                        struct dl2_error *error);
 
 enum dl2_image_role { DL2_IMAGE_REFERENCE, DL2_IMAGE_VARIANT, DL2_IMAGE_ROLES };
 

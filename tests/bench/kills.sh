@@ -46,7 +46,9 @@ for set in old new; do
 done
 state() { ask "select count(*), count(distinct key), sum(sum), sum(octet_length(image)) from photos"; }
 for set in new old; do
+    begin=$(date +%s%N)
     dl2-transcode --quiet --force --copy "$work/$set" "$(at photos)" >/dev/null || fail "copy"
+    took=$((($(date +%s%N) - begin) / 1000000 + 1)) # ms
     state >"$work/$set.state"
 done
 
@@ -56,7 +58,7 @@ for i in $(seq $((kills / 2))); do
     draw 3; what=$(echo client backend server | cut -d ' ' -f $((drawn + 1)))
     dl2-transcode --quiet --force --copy "$work/new" "$(at photos)" >/dev/null 2>&1 &
     client=$!
-    draw 150; sleep "$(echo $drawn | awk '{ print $1 / 1000 }')"
+    draw $took; sleep "$(echo $drawn | awk '{ print $1 / 1000 }')"
     strike "$what" $client
     wait $client 2>/dev/null && complete=$((complete + 1))
     count "$what"
@@ -71,7 +73,7 @@ for i in $(seq $((kills / 2))); do
     [ "$(state)" = "$(cat "$work/new.state")" ] || fail "kill $i ($what): a rerun did not complete"
     retry dl2-transcode --quiet --force --copy "$work/old" "$(at photos)" >/dev/null
 done
-echo "writing: $hits kills, $complete runs were done before; nothing lost, nothing double"
+echo "writing: $hits kills, $complete runs ended well all the same; nothing lost, nothing double"
 
 hits="client 0 backend 0 server 0"
 read_table() { dl2-load bench "$1" --image-size 8 -b 8 --epochs 100 --digest --quiet | sed -n 's/^digest //p'; }

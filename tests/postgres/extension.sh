@@ -81,6 +81,7 @@ sql "insert into hostile select name || ' cut ' || i, substring(image for octet_
 sql "insert into hostile select name || ' bit ' || i, set_byte(image, place, get_byte(image, place) # (1 << (i % 8)))
      from hostile, generate_series(1, 2) i, lateral (select abs(hashtext(name || i)) % octet_length(image) as place) as a
      where octet_length(image) > 0"
+sql "create unique index on hostile (name); analyze hostile"
 sql "create function calm(query text) returns text language plpgsql as \$\$ declare out text; begin execute query into out; return 'fine';
      exception when invalid_binary_representation or feature_not_supported or program_limit_exceeded
          or invalid_parameter_value then return sqlerrm; end \$\$"
@@ -94,6 +95,7 @@ grep -q 'dl2_score: the reference: ' "$work/codes" || fail "of hostile bytes: $(
 # ---- Limits, wrong words, cancelled queries: the session lives on, and has its memory back
 expect 1 query "set dl2.max_pixels = 100; select dl2_check(image), dl2_psnr(image, image) from photos"
 said 54000
+is "$(sql "set dl2.max_pixels = 100; select count(dl2_info(image)) from photos where key not like '%cut-short'")" "$(sql "select count(*) from photos where key not like '%cut-short'")" "images whose headers can be read"
 said "dl2.max_pixels limits"
 expect 1 query "select dl2_transcode(image, 'gif', 30) from photos where key like '%0001'"
 said "there is no codec 'gif' to encode with; there are"

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t out_size;
     if (dl2_image_work_create(&work, NULL) < 0)
         abort();
-    (void)dl2_image_work_look(data, size, MAX_PIXELS, &facts, NULL);
+    (void)dl2_image_work_look(data, size, &facts, NULL);
     if (dl2_image_work_decode(work, DL2_IMAGE_REFERENCE, data, size, MAX_PIXELS, NULL) == DL2_OK &&
         dl2_image_work_decode(work, DL2_IMAGE_VARIANT, data, size, MAX_PIXELS, NULL) == DL2_OK) {
         /* A file has the size of itself, and can be stored without loss. */
