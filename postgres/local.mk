@@ -28,6 +28,6 @@ uninstall-postgres:
 	    '$(DESTDIR)$(postgres_datadir)/extension/dl2.control'
 else
 install-postgres uninstall-postgres:
-	@echo "this build has no extension of PostgreSQL: configure found no headers of the server" >&2; exit 1
+	@echo "this build has no extension of PostgreSQL (Debian: postgresql-server-dev-all)" >&2; exit 1
 endif
 .PHONY: install-postgres uninstall-postgres

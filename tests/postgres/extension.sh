@@ -13,8 +13,8 @@ find_server "$bindir"
 make_server
 
 # A server finds its files beside its program: a copy of that, links to the others, and ours.
-install="$(command -v make) -s -C $builddir"
-$install MAKEFLAGS= install-postgres DESTDIR="$home/root" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "make install-postgres"; }
+goal() { (unset MAKEFLAGS MFLAGS && make -s -C "$builddir" "$1" DESTDIR="$home/root") >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "make $1"; }; }
+goal install-postgres
 installed=$(find "$home/root" -type f | sed 's/.*\///' | sort | tr '\n' ' ')
 case $installed in "dl2--"*".sql dl2.control dl2.so ") ;; *) fail "installed: $installed" ;; esac
 mkdir -p "$home/root$bindir"
@@ -141,6 +141,6 @@ is "$(grep '^Sig[BIC]' "$work/after")" "$(grep '^Sig[BIC]' "$work/before")" "sig
 # No backend has ended but by itself, which would restart the server.
 is "$(sql "select pg_postmaster_start_time(), count(*) from pg_stat_activity where backend_type = 'checkpointer'")" "$alive" "the server"
 ! grep -E 'terminated by signal|PANIC|AddressSanitizer|runtime error' "$home/log" >&2 || fail "a backend crashed"
-$install MAKEFLAGS= uninstall-postgres DESTDIR="$home/root" >"$work/out" 2>&1 || fail "make uninstall-postgres"
+goal uninstall-postgres
 [ ! -e "$home/root$libdir/dl2.so" ] || fail "uninstall-postgres left dl2.so"
 exit 0
