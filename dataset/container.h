@@ -40,6 +40,9 @@ struct dl2_reader {
     int (*read)(const struct dl2_dataset *dataset, size_t number,
                 const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
                 const uint8_t **data, size_t *size, struct dl2_error *error);
+    /* As dl2_dataset_read_beside(). NULL: there is nothing beside images and labels. */
+    int (*read_beside)(const struct dl2_dataset *dataset, size_t number, const char *extension,
+                       struct dl2_bytes *out, struct dl2_error *error);
     /* NULL: samples do not lie in files. */
     bool (*locate)(const struct dl2_dataset *dataset, size_t number,
                    const struct dl2_slice_range *slices, struct dl2_location *location);

@@ -348,6 +348,20 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
                                             size, error);
 }
 
+int dl2_dataset_read_beside(const struct dl2_dataset *dataset, size_t index, const char *extension,
+                            struct dl2_bytes *out, struct dl2_error *error)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    return dl2_dataset_has_beside(dataset)
+               ? reader->read_beside(dataset, number_of(dataset, index), extension, out, error)
+               : 0;
+}
+
+bool dl2_dataset_has_beside(const struct dl2_dataset *dataset)
+{
+    return dataset->container->reader->read_beside;
+}
+
 bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
                         struct dl2_location *location)
 {

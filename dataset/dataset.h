@@ -146,6 +146,17 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
                      const uint8_t **data, size_t *size, struct dl2_error *error);
 
 /*
+ * Reads what a sample has beside its image, by extension: "json", "txt", "cls". In a folder that is
+ * the file of the same path up to its extension; in tar the member of the same name up to its first
+ * dot; in GulpIO, "json" is the first meta_data of the sample's item. Returns 1 and fills `out`, or
+ * 0 if the sample has none.
+ */
+int dl2_dataset_read_beside(const struct dl2_dataset *dataset, size_t index, const char *extension,
+                            struct dl2_bytes *out, struct dl2_error *error);
+/* Can its container hold anything beside images and labels? IDX and PostgreSQL cannot. */
+bool dl2_dataset_has_beside(const struct dl2_dataset *dataset);
+
+/*
  * Where a sample's encoded bytes lie, to read them ahead or in part: `bytes` of them from `offset`
  * on, in the file `path`. `fd` is open for reading (the dataset's own and shared, so for pread
  * only), or -1 if the caller must open the file. False for samples that do not lie in files as they

@@ -10,6 +10,7 @@
 
 #include "common/file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,6 +169,20 @@ static int folder_read(const struct dl2_dataset *dataset, size_t number,
     return DL2_OK;
 }
 
+static int folder_read_beside(const struct dl2_dataset *dataset, size_t number,
+                              const char *extension, struct dl2_bytes *out, struct dl2_error *error)
+{
+    const struct folder *folder = dataset->state;
+    const char *path = folder->entries[number].path;
+    char *beside;
+    if (asprintf(&beside, "%.*s.%s", (int)dl2_path_stem_length(path), path, extension) < 0)
+        return dl2_error_memory(error, "a path");
+    const bool there = dl2_is_file(beside);
+    const int status = there ? dl2_file_read(beside, MAX_SAMPLE_BYTES, out, error) : DL2_OK;
+    free(beside);
+    return status < 0 ? status : there;
+}
+
 static bool folder_locate(const struct dl2_dataset *dataset, size_t number,
                           const struct dl2_slice_range *slices, struct dl2_location *location)
 {
@@ -184,6 +199,7 @@ static const struct dl2_reader folder_reader = {
     .describe = folder_describe,
     .sample = folder_sample,
     .read = folder_read,
+    .read_beside = folder_read_beside,
     .locate = folder_locate,
 };
 

@@ -158,6 +158,88 @@ static int gulp_read_classes(const struct dl2_bytes *text, char ***out, uint32_t
     return 1;
 }
 
+/* The companion of a shard, "meta_3.gmeta" of "data_3.gulp", read once. Locked. */
+static int gulp_read_meta(const struct dl2_shard_place *place, struct dl2_error *error)
+{
+    const char *base = dl2_path_base(place->path);
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    json_error_t why;
+    char *path;
+    if (place->kept->data)
+        return DL2_OK;
+    const int digits = (int)(strlen(base) - strlen("data") - strlen(".gulp"));
+    if (asprintf(&path, "%.*smeta%.*s.gmeta", (int)(base - place->path), place->path, digits,
+                 base + strlen("data")) < 0)
+        return dl2_error_memory(error, "a path");
+    int status = dl2_file_read(path, DL2_MAX_SAMPLE_BYTES, &text, error);
+    if (status == DL2_OK &&
+        !(place->kept->data = json_loadb((const char *)text.data, text.size, 0, &why)))
+        status = dl2_error_set(error, DL2_ERR_FORMAT, "%s:%d:%d: %s", path, why.line, why.column,
+                               why.text);
+    dl2_bytes_free(&text);
+    free(path);
+    return status;
+}
+
+/* The item of this id, if a frame of it begins at the offset; else NULL. */
+static const json_t *gulp_item_at(const json_t *meta, const char *id, size_t length,
+                                  uint64_t offset)
+{
+    char *name = strndup(id, length);
+    const json_t *item = name ? json_object_get(meta, name) : NULL;
+    free(name);
+    const json_t *frames = json_object_get(item, "frame_info");
+    for (size_t i = 0; i < json_array_size(frames); i++) {
+        const json_t *at = json_array_get(json_array_get(frames, i), 0);
+        if (json_is_integer(at) && (uint64_t)json_integer_value(at) == offset)
+            return item;
+    }
+    return NULL;
+}
+
+/* A key is the id, with the split's folder before it and a frame's number behind it, or without. */
+static const json_t *gulp_find_item(const struct dl2_shard_place *place)
+{
+    const json_t *meta = place->kept->data;
+    const char *split_end = strchr(place->key, '/'), *frame = strrchr(place->key, '/');
+    const char *const starts[] = {place->key, split_end ? split_end + 1 : NULL};
+    for (int i = 0; i < 2 && starts[i]; i++) {
+        const size_t whole = strlen(starts[i]);
+        const size_t item = frame && frame > starts[i] ? (size_t)(frame - starts[i]) : whole;
+        const json_t *found = gulp_item_at(meta, starts[i], whole, place->offset);
+        if (!found)
+            found = gulp_item_at(meta, starts[i], item, place->offset);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static int gulp_read_beside(const struct dl2_shard_place *place, const char *extension,
+                            struct dl2_bytes *out, struct dl2_error *error)
+{
+    if (strcmp(extension, "json") != 0)
+        return 0;
+    pthread_mutex_lock(&place->kept->mutex);
+    int status = gulp_read_meta(place, error);
+    pthread_mutex_unlock(&place->kept->mutex);
+    DL2_TRY(status);
+    const json_t *first = json_array_get(json_object_get(gulp_find_item(place), "meta_data"), 0);
+    char *text = first ? json_dumps(first, JSON_ENCODE_ANY) : NULL;
+    if (!first)
+        return 0;
+    out->size = 0;
+    status = text ? dl2_bytes_append(out, text, strlen(text), error)
+                  : dl2_error_memory(error, "metadata");
+    free(text);
+    return status < 0 ? status : 1;
+}
+
+static void gulp_forget(void *kept)
+{
+    json_decref(kept);
+}
+
 /* ---- Writing */
 
 /* The next code point of UTF-8 that is known to be valid. */
@@ -279,6 +361,8 @@ static const struct dl2_shard_format gulp_format = {
     .role = gulp_role,
     .scan = gulp_scan,
     .read_classes = gulp_read_classes,
+    .read_beside = gulp_read_beside,
+    .forget = gulp_forget,
     .check = gulp_check,
     .write_add = gulp_write_add,
     .write_end = gulp_write_end,

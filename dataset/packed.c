@@ -20,6 +20,7 @@ enum { MAX_OPEN_SHARDS = 256 };
 struct shard {
     char *path;
     atomic_int fd; /* -1: not open */
+    struct dl2_shard_kept kept;
 };
 
 struct packed {
@@ -141,8 +142,10 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_er
     packed->shards = dl2_calloc(index->shard_count, sizeof *packed->shards);
     if (!packed->shards)
         return dl2_error_memory(error, "a dataset");
-    for (uint32_t i = 0; i < index->shard_count; i++)
+    for (uint32_t i = 0; i < index->shard_count; i++) {
         atomic_init(&packed->shards[i].fd, -1);
+        pthread_mutex_init(&packed->shards[i].kept.mutex, NULL);
+    }
     for (uint32_t i = 0; i < index->shard_count; i++)
         if (!(packed->shards[i].path = dl2_path_join(root, dl2_index_shard(index, i).name)))
             return dl2_error_memory(error, "a dataset");
@@ -176,6 +179,9 @@ static void free_packed(struct packed *packed)
     for (uint32_t i = 0; packed->shards && i < packed->index.shard_count; i++) {
         if (atomic_load(&packed->shards[i].fd) >= 0)
             close(atomic_load(&packed->shards[i].fd));
+        if (packed->shards[i].kept.data)
+            packed->index.container->shards->forget(packed->shards[i].kept.data);
+        pthread_mutex_destroy(&packed->shards[i].kept.mutex);
         free(packed->shards[i].path);
     }
     for (size_t i = 0; packed->names && i < packed->index.count; i++)
@@ -363,6 +369,36 @@ static int packed_read(const struct dl2_dataset *dataset, size_t number,
     return packed_verify(dataset, number, slices, *data, *size, error);
 }
 
+static int packed_read_beside(const struct dl2_dataset *dataset, size_t number,
+                              const char *extension, struct dl2_bytes *out, struct dl2_error *error)
+{
+    const struct packed *packed = dataset->state;
+    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
+    struct shard *shard = &packed->shards[entry.shard];
+    bool once;
+    struct dl2_shard_place place = {
+        .fd = open_shard(packed, entry.shard, &once),
+        .path = shard->path,
+        .shard_bytes = dl2_index_shard(&packed->index, entry.shard).bytes,
+        .offset = entry.offset,
+        .key = entry.key,
+        .kept = &shard->kept,
+    };
+    if (place.fd < 0)
+        return dl2_error_system(error, "%s: cannot be opened", shard->path);
+    if (number) {
+        const struct dl2_index_entry before = dl2_index_entry(&packed->index, number - 1);
+        if (before.shard == entry.shard && before.offset < entry.offset)
+            place.start = before.offset + before.bytes;
+    }
+    const int status = packed->index.container->shards->read_beside(&place, extension, out, error);
+    if (once)
+        close(place.fd);
+    if (status < 0)
+        dl2_error_prefix(error, "%s: %s", name_for_messages(packed, number), extension);
+    return status;
+}
+
 static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
                           const struct dl2_slice_range *slices, struct dl2_location *location)
 {
@@ -421,6 +457,7 @@ const struct dl2_reader dl2_packed_reader = {
     .describe = packed_describe,
     .sample = packed_sample,
     .read = packed_read,
+    .read_beside = packed_read_beside,
     .locate = packed_locate,
     .verify = packed_verify,
     .cuts = packed_cuts,

@@ -11,6 +11,7 @@
 #include "dataset/container.h"
 #include "dataset/index.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 /* Lies in a folder while a container is written there, and still if the writer was killed. */
@@ -45,6 +46,23 @@ struct dl2_shard_input {
     struct dl2_bytes companion;           /* the companion's contents, if the format has those */
     const char *key_start;                /* what its samples' keys start with: "", "train/"... */
     const struct dl2_class_list *classes; /* the list of classes beside it, or NULL */
+};
+
+/* What a format keeps of a shard between calls. */
+struct dl2_shard_kept {
+    pthread_mutex_t mutex;
+    void *data; /* NULL: nothing yet */
+};
+
+/* Where a sample lies, to find what is beside it. */
+struct dl2_shard_place {
+    int fd; /* of its shard, open for reading */
+    const char *path;
+    uint64_t shard_bytes;
+    uint64_t start;  /* nothing of the sample comes before it: the end of an earlier image, or 0 */
+    uint64_t offset; /* of its image */
+    const char *key;
+    struct dl2_shard_kept *kept;
 };
 
 /* A shard that is being written. */
@@ -94,6 +112,12 @@ struct dl2_shard_format {
                         struct dl2_error *error);
     /* DL2_ERR_UNSUPPORTED for a sample that the format cannot hold. NULL: it holds any. */
     int (*check)(const struct dl2_shard_sample *sample, struct dl2_error *error);
+    /* Reads what a sample has beside its image: 1, or 0 if it has none of this extension. Messages
+     * need not name the sample. Any number of threads at once. */
+    int (*read_beside)(const struct dl2_shard_place *place, const char *extension,
+                       struct dl2_bytes *out, struct dl2_error *error);
+    /* Frees what read_beside() has kept of a shard. NULL: it keeps nothing. */
+    void (*forget)(void *kept);
     /* Appends a sample; *offset is set to where its bytes begin. */
     int (*write_add)(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
                      uint64_t *offset, struct dl2_error *error);

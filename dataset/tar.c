@@ -293,6 +293,12 @@ static void tar_tidy(char *name)
     *out = '\0';
 }
 
+/* Regular files have one of three types. */
+static bool tar_is_file(const struct member *member)
+{
+    return member->type == '0' || member->type == '\0' || member->type == '7';
+}
+
 /* Does a part of the name start with a dot? Folders leave such files out, too. */
 static bool tar_is_hidden(const char *name)
 {
@@ -528,8 +534,8 @@ static int tar_scan_members(struct tar_scan *tar, struct dl2_error *error)
         }
         if (member.type == '1')
             DL2_TRY(tar_follow_link(tar, &member, error));
-        else if (member.type != '0' && member.type != '\0' && member.type != '7')
-            continue; /* a folder or a device: regular files have one of three types */
+        else if (!tar_is_file(&member))
+            continue; /* a folder or a device */
         if (follows)
             DL2_TRY(tar_add_target(tar, &member, error));
         if (!tar_is_hidden(member.name))
@@ -579,6 +585,114 @@ static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
     free(tar);
     free(window);
     return status;
+}
+
+/* ---- Reading: what is beside an image */
+
+/* Does a sample's key end with the name of a group of members? What may precede it is a split's
+ * folder. */
+static bool tar_is_name_of(const char *key, const char *base)
+{
+    char *name = strdup(base);
+    if (!name)
+        return false;
+    tar_unescape((char *)dl2_path_base(name));
+    const size_t length = strlen(name), whole = strlen(key);
+    const bool is = whole >= length && !strcmp(key + whole - length, name) &&
+                    (whole == length || key[whole - length - 1] == '/');
+    free(name);
+    return is;
+}
+
+struct tar_search {
+    const struct dl2_shard_place *place;
+    const char *extension;
+    struct dl2_bytes base;      /* of the group of members that is gone through */
+    bool is_samples, is_linked; /* the group is the sample's; what is looked for is a hard link */
+    bool found;
+    uint64_t offset, size; /* of what was found */
+};
+
+/* Looks at a member: 1 if it is the first behind the sample's, or there can be none. */
+static int tar_search_member(struct tar_search *search, const struct member *member,
+                             struct dl2_error *error)
+{
+    char *last = (char *)dl2_path_base(member->name), *dot = strchr(last, '.');
+    const char *extension = dot ? dot + 1 : "", *key = search->place->key;
+    const bool is_link = member->type == '1', is_image = member->offset == search->place->offset;
+    char *last_dot = strrchr(last, '.');
+    if (is_image && last_dot != dot) { /* in a tree of files, names end at their last dots */
+        *last_dot = '\0';
+        if (tar_is_name_of(key, member->name))
+            return 1;
+        *last_dot = '.';
+    }
+    if (dot)
+        *dot = '\0';
+    if (!search->base.size || strcmp((const char *)search->base.data, member->name) != 0) {
+        if (search->is_samples)
+            return 1;
+        search->found = search->is_linked = false;
+        search->base.size = 0;
+        DL2_TRY(dl2_bytes_append(&search->base, member->name, strlen(member->name) + 1, error));
+    }
+    if (!strcasecmp(extension, search->extension)) {
+        search->found = true;
+        search->is_linked = is_link;
+        search->offset = member->offset;
+        search->size = member->size;
+    }
+    search->is_samples |= (is_image || is_link) && tar_is_name_of(key, member->name);
+    return 0;
+}
+
+static int tar_search_run(struct tar_search *search, struct tar_walk *walk, struct dl2_error *error)
+{
+    struct member member;
+    int status;
+    walk->at = (search->place->start + BLOCK - 1) / BLOCK * BLOCK;
+    while ((status = tar_next_member(walk, &member, error)) > 0) {
+        tar_tidy(member.name);
+        if ((member.type != '1' && !tar_is_file(&member)) || tar_is_hidden(member.name))
+            continue;
+        status = tar_search_member(search, &member, error);
+        if (status)
+            break;
+    }
+    DL2_TRY(status);
+    if (!search->is_samples || !search->found)
+        return 0;
+    if (search->is_linked)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "it is a hard link, which only an image can be");
+    if (search->size > DL2_MAX_SAMPLE_BYTES)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%" PRIu64 " bytes pass 2 GiB", search->size);
+    return 1;
+}
+
+static int tar_read_beside(const struct dl2_shard_place *place, const char *extension,
+                           struct dl2_bytes *out, struct dl2_error *error)
+{
+    struct tar_window *window = malloc(sizeof *window);
+    struct tar_walk walk = {.window = window};
+    struct tar_search search = {.place = place, .extension = extension};
+    if (!window)
+        return dl2_error_memory(error, "a tar file");
+    window->fd = place->fd;
+    window->bytes = place->shard_bytes;
+    window->start = window->size = 0;
+    int status = tar_search_run(&search, &walk, error);
+    if (status == 1)
+        status = dl2_bytes_resize(out, (size_t)search.size, error);
+    if (status == DL2_OK && search.found && search.is_samples)
+        status = tar_read_at(place->fd, search.offset, out->data, out->size, error);
+    const bool there = search.found && search.is_samples;
+    dl2_bytes_free(&search.base);
+    dl2_bytes_free(&walk.name);
+    dl2_bytes_free(&walk.link);
+    dl2_bytes_free(&walk.extra);
+    free(window);
+    return status < 0 ? status : there;
 }
 
 /* classes.txt has a name a line, in the order of the numbers. */
@@ -762,6 +876,7 @@ static const struct dl2_shard_format tar_format = {
     .role = tar_role,
     .scan = tar_scan,
     .read_classes = tar_read_classes,
+    .read_beside = tar_read_beside,
     .write_add = tar_write_add,
     .write_end = tar_write_end,
     .write_classes = tar_write_classes,

@@ -122,9 +122,18 @@ int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
         slot->batch.labels = dl2_calloc(config->batch, sizeof *slot->batch.labels);
         slot->batch.indices = dl2_calloc(config->batch, sizeof *slot->batch.indices);
         slot->positions = dl2_calloc(config->batch, sizeof *slot->positions);
-        if (!slot->batch.images || !slot->batch.labels || !slot->batch.indices || !slot->positions)
+        size_t targets;
+        if (!dl2_size_mul(config->batch, loader->recipe.targets.count, &targets))
+            return dl2_error_memory(error, "a batch");
+        slot->targets = dl2_calloc(targets, sizeof *slot->targets);
+        slot->target_bytes = dl2_calloc(targets, sizeof *slot->target_bytes);
+        slot->batch.targets = slot->targets;
+        slot->batch.target_count = loader->recipe.targets.count;
+        if (!slot->targets || !slot->target_bytes || !slot->batch.images || !slot->batch.labels ||
+            !slot->batch.indices || !slot->positions)
             return dl2_error_memory(error, "%u batches of %u images, %zu bytes each", config->depth,
                                     config->batch, bytes);
+        loader->memory += targets * (sizeof *slot->targets + sizeof *slot->target_bytes);
         loader->memory += sizeof *slot + bytes + (uint64_t)config->batch * 3 * sizeof(uint32_t);
     }
     return DL2_OK;
@@ -145,6 +154,8 @@ void dl2_slots_free(struct dl2_loader *loader)
         free(slot->batch.labels);
         free(slot->batch.indices);
         free(slot->positions);
+        free(slot->targets);
+        dl2_targets_free(slot->target_bytes, (size_t)config->batch * loader->recipe.targets.count);
     }
     free(loader->slots);
     loader->slots = NULL;

@@ -90,9 +90,11 @@ static uint8_t *pixels_of(const struct dl2_loader *loader, const struct dl2_plac
                : place->slot->batch.images + place->number * loader->recipe.sample_bytes;
 }
 
-/* Writes label, index and position. The label is -1 if there is no good sample for this place. */
-static void write_label(const struct dl2_loader *loader, const struct dl2_claim *claim, bool good)
+/* Writes label, index, targets and position. The label is -1 if there is no good sample for this
+ * place. */
+static void write_label(const struct dl2_loader *loader, struct dl2_claim *claim, bool good)
 {
+    const struct dl2_target_list *list = &loader->recipe.targets;
     const struct dl2_place *place = &claim->place;
     const uint32_t index = good ? claim->job.plan.index : loader->sampler.order[claim->position];
     struct dl2_sample sample;
@@ -100,6 +102,11 @@ static void write_label(const struct dl2_loader *loader, const struct dl2_claim 
     place->slot->batch.labels[place->number] = good ? sample.label : -1;
     place->slot->batch.indices[place->number] = index;
     place->slot->positions[place->number] = claim->position;
+    const size_t at = (size_t)place->number * list->count;
+    struct dl2_target_bytes *targets = place->slot->target_bytes + at;
+    const size_t before = dl2_targets_memory(targets, list->count);
+    dl2_targets_place(list, good ? claim->job.targets : NULL, targets, place->slot->targets + at);
+    claim->place_memory += dl2_targets_memory(targets, list->count) - before;
 }
 
 /* In validation, nothing replaces a bad sample. */
@@ -186,8 +193,9 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
     sum->bytes += part->bytes;
     sum->decoded_hits += part->decoded_hits;
     *part = (struct dl2_loader_stats){0};
-    const size_t memory = dl2_job_memory(&claim->job);
-    loader->memory += memory - claim->memory;
+    const size_t memory = dl2_job_memory(&claim->job, &loader->recipe);
+    loader->memory += memory - claim->memory + claim->place_memory;
+    claim->place_memory = 0;
     claim->memory = memory;
     if (loader->memory > loader->stats.memory)
         loader->stats.memory = loader->memory;

@@ -182,7 +182,7 @@ int dl2_decode_queue_init(struct dl2_loader *loader, struct dl2_error *error)
     for (unsigned i = 0; i < DL2_DECODE_THREADS; i++) {
         struct dl2_claim *claim = &loader->decode_claims[i];
         DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));
-        claim->memory = dl2_job_memory(&claim->job);
+        claim->memory = dl2_job_memory(&claim->job, &loader->recipe);
         loader->memory += claim->memory;
     }
     for (unsigned i = 0; i < DL2_DECODE_THREADS; i++) {

@@ -136,6 +136,19 @@ static int make_augmentation(struct dl2_loader *loader, struct dl2_error *error)
     return DL2_OK;
 }
 
+static int make_targets(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
+    DL2_TRY(dl2_target_list_parse(&loader->recipe.targets, loader->config.targets, error));
+    loader->config.targets = loader->recipe.targets.text;
+    if (loader->config.targets && !dl2_dataset_has_beside(dataset))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "targets: the container '%s' holds images and labels, and nothing "
+                             "beside them",
+                             dl2_dataset_container(dataset));
+    return DL2_OK;
+}
+
 static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
@@ -190,7 +203,7 @@ static int make_claims(struct dl2_loader *loader, struct dl2_error *error)
     for (loader->claim_count = 0; loader->claim_count < count; loader->claim_count++) {
         struct dl2_claim *claim = &loader->claims[loader->claim_count];
         DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));
-        claim->memory = dl2_job_memory(&claim->job);
+        claim->memory = dl2_job_memory(&claim->job, &loader->recipe);
         loader->memory += claim->memory;
         loader->free_claims[loader->free_count++] = claim;
     }
@@ -217,6 +230,7 @@ static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
 {
     DL2_TRY(copy_operations(loader, error));
     DL2_TRY(make_augmentation(loader, error));
+    DL2_TRY(make_targets(loader, error));
     DL2_TRY(set_sizes(loader, error));
     DL2_TRY(make_sampler(loader, error));
     DL2_TRY(make_storage(loader, error));
@@ -297,6 +311,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     dl2_cache_destroy(loader->recipe.decoded);
     dl2_augmentation_free(loader->recipe.augmentation);
     dl2_slots_free(loader);
+    dl2_target_list_free(&loader->recipe.targets);
     pthread_cond_destroy(&loader->progress);
     pthread_cond_destroy(&loader->place_available);
     pthread_cond_destroy(&loader->batch_staged);
@@ -322,6 +337,11 @@ void dl2_loader_destroy(struct dl2_loader *loader)
 const char *dl2_loader_augment(const struct dl2_loader *loader)
 {
     return loader->config.augment;
+}
+
+const char *dl2_loader_targets(const struct dl2_loader *loader)
+{
+    return loader->config.targets;
 }
 
 uint64_t dl2_loader_steps(const struct dl2_loader *loader)

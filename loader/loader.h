@@ -123,6 +123,11 @@ struct dl2_loader_config {
      * settings and defaults. NULL: none. Copied.
      */
     const char *augment;
+    /*
+     * What samples have beside their images, to come with them: extensions with commas, such as
+     * "json,txt". See dl2_dataset_read_beside(). NULL: nothing. Copied.
+     */
+    const char *targets;
     uint64_t seed;
     unsigned workers; /* 0: dl2_cpu_count() */
     unsigned depth;   /* batch slots in the ring, at least 2 */
@@ -198,6 +203,12 @@ struct dl2_loader_config {
         }                                                                                          \
     }
 
+/* What a sample has beside its image; data NULL: it has none. */
+struct dl2_target {
+    const uint8_t *data;
+    size_t size;
+};
+
 struct dl2_batch {
     /* [count][image_size][image_size][channels], or with DL2_NCHW [count][channels][image_size]
      * [image_size]; bytes, or floats in the machine's byte order */
@@ -206,6 +217,10 @@ struct dl2_batch {
     uint32_t *indices;    /* [count] sample numbers in the dataset */
     unsigned count;       /* fewer than `batch` at the epoch's end, even 0 in a rank's last step */
     uint64_t epoch, step; /* step within the epoch */
+    /* [count][target_count] in the order of config.targets; all NULL where the label is -1 for a
+     * sample that can't be read */
+    const struct dl2_target *targets;
+    unsigned target_count;
 };
 
 /* Figures since the last dl2_loader_stats_reset(), except `memory`. Times are wall seconds. */
@@ -242,6 +257,9 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
 /* config.augment with every setting of every operation, valid until destroy: equal if the
  * augmentations are. NULL: none. */
 const char *dl2_loader_augment(const struct dl2_loader *loader);
+
+/* config.targets, valid until destroy. */
+const char *dl2_loader_targets(const struct dl2_loader *loader);
 
 /* The number of batches in an epoch. */
 uint64_t dl2_loader_steps(const struct dl2_loader *loader);

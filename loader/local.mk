@@ -18,6 +18,7 @@ libloader_la_SOURCES = \
 	loader/sample_plan.c loader/sample_plan.h \
 	loader/sampler.c loader/sampler.h \
 	loader/slow_samples.c loader/slow_samples.h \
+	loader/targets.c loader/targets.h \
 	loader/worker.c
 libloader_la_LIBADD = libdataset.la libcodec.la libpixels.la libcommon.la $(XXHASH_LIBS)
 libloader_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)

@@ -15,7 +15,8 @@
  *     sample_plan.c     the plan of a sample: crop and byte range
  *     sampler.c         the epoch's order
  *
- * bad_samples.c, slow_samples.c and cache.c call nothing here and are called by several of these.
+ * bad_samples.c, slow_samples.c, targets.c and cache.c call nothing here and are called by several
+ * of these.
  *
  * Workers claim the samples of an epoch strictly in order and work on them in any order. Each
  * sample takes one place in a batch. Places are numbered through the epoch:
@@ -66,8 +67,10 @@ enum { DL2_DECODE_THREADS = 2 };
 struct dl2_slot {
     struct dl2_batch batch; /* first, so that a pointer to a batch is one to its slot */
     enum dl2_slot_state state;
-    unsigned missing;    /* samples that are not in their places yet */
-    uint32_t *positions; /* [batch], in the epoch's order */
+    unsigned missing;                      /* samples that are not in their places yet */
+    uint32_t *positions;                   /* [batch], in the epoch's order */
+    struct dl2_target *targets;            /* [batch][targets], views into: */
+    struct dl2_target_bytes *target_bytes; /* the same */
 
     /* With a batch decoder. */
     struct dl2_decode_slot *decode_slot;
@@ -91,7 +94,8 @@ struct dl2_claim {
     bool may_put_aside;
     double threshold; /* seconds above which the sample is slow */
     struct dl2_place place;
-    size_t memory; /* bytes of `job`, as last counted */
+    size_t memory;       /* bytes of `job`, as last counted */
+    size_t place_memory; /* bytes that its place took over from it, not counted yet */
 };
 
 struct dl2_loader {

@@ -18,6 +18,9 @@ int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl
 {
     const struct dl2_loader_config *config = recipe->planner.config;
     DL2_TRY(dl2_decoder_create(&job->decoder, error));
+    job->targets = dl2_calloc(recipe->targets.count, sizeof *job->targets);
+    if (!job->targets)
+        return dl2_error_memory(error, "a sample");
     if (!operations_of(recipe))
         return DL2_OK;
     return dl2_pixels_init(&job->pixels, config->image_size, config->image_size, config->channels,
@@ -34,12 +37,15 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
     dl2_resizer_free(&job->resizer);
     dl2_jpeg_splice_free(&job->splice);
     dl2_pixels_free(&job->pixels);
+    dl2_targets_free(job->targets, recipe->targets.count);
+    job->targets = NULL;
 }
 
-size_t dl2_job_memory(const struct dl2_job *job)
+size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
     return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity +
            job->splice.jpeg.capacity + job->splice.shift.capacity + job->splice.segments.capacity +
+           dl2_targets_memory(job->targets, recipe->targets.count) +
            dl2_pixels_memory(&job->pixels) + dl2_decoder_memory(job->decoder) +
            dl2_resizer_memory(&job->resizer);
 }
@@ -328,6 +334,9 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
         sum = &job->stats.read;
         next = DL2_STAGE_DECODE;
         status = read_bytes(job, recipe, error);
+        if (status == DL2_OK && recipe->targets.count)
+            status = dl2_targets_read(&recipe->targets, recipe->planner.dataset, job->plan.index,
+                                      job->targets, error);
         break;
     case DL2_STAGE_DECODE:
         name = "decode";

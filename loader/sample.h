@@ -3,7 +3,8 @@
  * The sample stage: from encoded bytes to pixels in the batch. A job is one sample under way, with
  * everything that it needs, so that another thread can take it over between two stages:
  *
- *     READ        plan and bytes of the sample (fetch.h), or its decoded image from the cache
+ *     READ        plan and bytes of the sample (fetch.h), or its decoded image from the cache;
+ *                 its targets (targets.h)
  *     DECODE      header, crop, pixels of the crop; for a batch decoder the header and crop alone
  *     TRANSFORM   resize and flip into the batch; a batch decoder gets the encoded image instead
  *     OPERATION   the augmentation, then the caller's operations, one after the other
@@ -23,6 +24,7 @@
 #include "loader/cache.h"
 #include "loader/fetch.h"
 #include "loader/loader.h"
+#include "loader/targets.h"
 #include "pixels/augment.h"
 #include "pixels/crop.h"
 #include "pixels/resize.h"
@@ -39,6 +41,7 @@ struct dl2_recipe {
     struct dl2_cache *decoded;
     struct dl2_augmentation *augmentation; /* NULL: none */
     size_t sample_bytes;                   /* in the batch */
+    struct dl2_target_list targets;
 };
 
 /* How a sample's pixels are stored at `out`, as the settings have it. */
@@ -70,7 +73,8 @@ struct dl2_job {
     struct dl2_decoder *decoder;
     struct dl2_raster raster; /* in the decoder's memory, or the cache's */
     struct dl2_resizer resizer;
-    struct dl2_pixels pixels; /* what operations work on */
+    struct dl2_pixels pixels;         /* what operations work on */
+    struct dl2_target_bytes *targets; /* [recipe->targets.count] */
 
     /* With a batch decoder. */
     bool to_decoder;                     /* let the batch decoder decode the sample, if it can */
@@ -85,7 +89,7 @@ struct dl2_job {
 int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error);
 void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe);
 /* The bytes that a job holds. */
-size_t dl2_job_memory(const struct dl2_job *job);
+size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe);
 
 /* Begins with sample `index`, which is number `position` of the order. */
 void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position);

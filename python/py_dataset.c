@@ -178,6 +178,30 @@ static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
     return out;
 }
 
+static PyObject *dataset_beside(struct py_dataset *self, PyObject *args)
+{
+    Py_ssize_t index;
+    const char *extension;
+    if (!PyArg_ParseTuple(args, "ns:beside", &index, &extension))
+        return NULL;
+    if (index < 0 && self->dataset)
+        index += (Py_ssize_t)dl2_dataset_count(self->dataset);
+    if (!use_sample(self, index))
+        return NULL;
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    int status;
+    Py_BEGIN_ALLOW_THREADS status =
+        dl2_dataset_read_beside(self->dataset, (size_t)index, extension, &bytes, &error);
+    Py_END_ALLOW_THREADS PyObject *out =
+        status < 0    ? py_raise(py_state_of(py_type_of(self)), &error)
+        : status == 1 ? PyBytes_FromStringAndSize((const char *)bytes.data, (Py_ssize_t)bytes.size)
+                      : Py_NewRef(Py_None);
+    dl2_bytes_free(&bytes);
+    py_dataset_leave(self);
+    return out;
+}
+
 /* For pickle: the same arguments. */
 static PyObject *dataset_getnewargs(struct py_dataset *self, PyObject *unused)
 {
@@ -264,6 +288,11 @@ static PyMethodDef methods[] = {
      "sample($self, index, /)\n--\n\n"
      "What is known of a sample without reading it: a dl2.Sample. Negative numbers count from the\n"
      "end."},
+    {"beside", (PyCFunction)dataset_beside, METH_VARARGS,
+     "beside($self, index, extension, /)\n--\n\n"
+     "What a sample has beside its image, such as 'json' or 'txt': bytes, or None. In a folder "
+     "the\n"
+     "file of the same name, in tar the member; of GulpIO, 'json' is the item's meta_data."},
     {"close", (PyCFunction)dataset_close, METH_NOARGS,
      "close($self)\n--\n\n"
      "Frees the dataset, once the loaders that read it are gone. `with` does it, too."},

@@ -50,6 +50,8 @@ int py_to_uint64(PyObject *object, void *out);
 struct py_arguments {
     PyObject *dataset, *split, *val_fraction, *memory;
 };
+/* A copy of the arguments with a name, in which lists of names are texts; NULL and an exception. */
+PyObject *py_settings_join(PyObject *kwargs);
 /* False and an exception for arguments that are none or make no sense. */
 bool py_settings_parse(struct dl2_loader_config *config, struct py_arguments *arguments,
                        PyObject *args, PyObject *kwargs);

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 /* How long a wait may last before Python is asked whether a signal (Ctrl-C) has come. */
@@ -110,7 +111,8 @@ static bool keep_augment(struct py_loader *self)
     return kept;
 }
 
-static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+/* `kwargs` become the loader's own. */
+static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     const struct py_state *state = py_state_of(type);
     struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
@@ -130,10 +132,10 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     self->config = config;
     self->process = getpid();
     self->args = Py_NewRef(args);
-    self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
+    self->kwargs = Py_NewRef(kwargs);
     struct dl2_error error = DL2_ERROR_INIT;
     int status = DL2_OK;
-    if (self->kwargs && use_memory(self, given.memory)) {
+    if (use_memory(self, given.memory)) {
         Py_BEGIN_ALLOW_THREADS status =
             dl2_loader_create(dataset->dataset, &self->config, &self->loader, &error);
         Py_END_ALLOW_THREADS
@@ -143,6 +145,14 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (PyErr_Occurred() || !keep_augment(self))
         Py_CLEAR(self);
     return (PyObject *)self;
+}
+
+static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *joined = py_settings_join(kwargs);
+    PyObject *self = joined ? make_loader(type, args, joined) : NULL;
+    Py_XDECREF(joined);
+    return self;
 }
 
 /* ---- unmaking ---- */
@@ -339,20 +349,55 @@ static bool wait_for_next(struct py_loader *self)
     return ready && !raised;
 }
 
+/* A list of bytes, None where a sample has none, of target `number` of each sample. */
+static PyObject *list_of_targets(const struct dl2_batch *batch, unsigned number)
+{
+    PyObject *list = PyList_New(batch->count);
+    for (unsigned i = 0; list && i < batch->count; i++) {
+        const struct dl2_target *target = &batch->targets[i * batch->target_count + number];
+        PyObject *item = target->data ? PyBytes_FromStringAndSize((const char *)target->data,
+                                                                  (Py_ssize_t)target->size)
+                                      : Py_NewRef(Py_None);
+        if (!item || PyList_SetItem(list, i, item) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* A dict of them by extension. */
+static PyObject *dict_of_targets(const struct py_loader *self, const struct dl2_batch *batch)
+{
+    PyObject *dict = PyDict_New();
+    const char *name = dl2_loader_targets(self->loader);
+    for (unsigned i = 0; dict && i < batch->target_count; i++) {
+        const size_t length = strcspn(name, ",");
+        PyObject *key = PyUnicode_FromStringAndSize(name, (Py_ssize_t)length);
+        PyObject *list = key ? list_of_targets(batch, i) : NULL;
+        if (!list || PyDict_SetItem(dict, key, list) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(list);
+        Py_XDECREF(key);
+        name += length + 1;
+    }
+    return dict;
+}
+
 static PyObject *make_batch(struct py_state *state, struct py_loader *self, struct dl2_batch *batch)
 {
     int64_t *labels = NULL, *indices = NULL;
-    PyObject *fields[5] = {NULL, py_array_of_numbers(state, batch->count, &labels),
+    PyObject *fields[6] = {NULL,
+                           py_array_of_numbers(state, batch->count, &labels),
                            py_array_of_numbers(state, batch->count, &indices),
                            PyLong_FromUnsignedLongLong(batch->epoch),
-                           PyLong_FromUnsignedLongLong(batch->step)};
+                           PyLong_FromUnsignedLongLong(batch->step),
+                           dict_of_targets(self, batch)};
     for (unsigned i = 0; labels && indices && i < batch->count; i++) {
         labels[i] = batch->labels[i];
         indices[i] = batch->indices[i];
     }
     fields[0] = py_array_of_images(state, self, batch); /* or gives the batch back */
     PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(state->batch);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         if (out)
             PyStructSequence_SetItem(out, i, fields[i]);
         else
@@ -675,8 +720,9 @@ PyDoc_STRVAR(
     "Loader(dataset, batch=64, image_size=224, *, train=True, seed=0, workers=0, dtype='uint8',\n"
     "       layout='NHWC', mean=None, std=None, channels=3, resize=0, drop_last=False,\n"
     "       area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True, augment=None,\n"
-    "       depth=3, max_pixels=0, stop_on_bad=False, rank=0, world=1, shuffle_chunk=0,\n"
-    "       shuffle_window=0, batching='strict', slow_percentile=0.0, side_workers=0, io='auto',\n"
+    "       targets=None, depth=3, max_pixels=0, stop_on_bad=False, rank=0, world=1,\n"
+    "       shuffle_chunk=0, shuffle_window=0, batching='strict', slow_percentile=0.0, "
+    "side_workers=0, io='auto',\n"
     "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0,\n"
     "       split=None, val_fraction=None, memory=None)\n"
     "--\n\n"
@@ -686,7 +732,8 @@ PyDoc_STRVAR(
     "start_epoch() and resume() say otherwise. len(loader) is an epoch's batches. Each is a\n"
     "dl2.Batch: images [n, image_size, image_size, channels] (layout 'NHWC') or [n, channels,\n"
     "image_size, image_size] ('NCHW') and labels, int64 [n], both dl2.Arrays; and .indices,\n"
-    ".epoch, .step. The last batch of an epoch may hold fewer than `batch`, unless drop_last.\n\n"
+    ".epoch, .step, .targets. The last batch of an epoch may hold fewer than `batch`, unless "
+    "drop_last.\n\n"
     "The loader owns `depth` batches. The images of one are not copied; their memory is filled\n"
     "anew when the last array, buffer or tensor that sees them is gone. Where all are still in\n"
     "use, the next batch waits for another thread to let go of one; without another thread it\n"
@@ -699,6 +746,10 @@ PyDoc_STRVAR(
     "augment       then change the image by operations, such as\n"
     "              'randaugment:n=2:m=9,erase:p=0.25'; `dl2-train --list augmentations` prints\n"
     "              them, their settings and defaults\n"
+    "targets       what samples have beside their images: extensions, such as ('json', 'txt') or\n"
+    "              'json,txt'. batch.targets['json'] is a list of bytes, None where a sample has\n"
+    "              none. In a folder: the file beside the image; in tar: the member of the same\n"
+    "              name; in GulpIO, 'json': the item's meta_data\n"
     "dtype         'uint8', 0 to 255; or 'float32', 'bfloat16': (value / 255 - mean) / std\n"
     "mean, std     with the floats: a number for each channel, std above 0; None: 0 and 1\n"
     "seed          of order, crops, flips and augmentation. The same for any number of workers\n"
@@ -758,12 +809,14 @@ static PyStructSequence_Field batch_fields[] = {
     {"indices", "dl2.Array, int64 [n]: the samples' numbers in the dataset"},
     {"epoch", "the epoch it belongs to"},
     {"step", "its number within the epoch"},
+    {"targets", "dict: for each of the loader's targets a list of bytes, None where there is none"},
     {NULL, NULL},
 };
 
 PyStructSequence_Desc py_batch_desc = {
     .name = "dl2.Batch",
-    .doc = "A batch: unpacks into images and labels, and has indices, epoch and step besides.",
+    .doc = "A batch: unpacks into images and labels, and has indices, epoch, step and targets "
+           "besides.",
     .fields = batch_fields,
     .n_in_sequence = 2,
 };

@@ -20,7 +20,8 @@ enum kind {
     RANGE,    /* two doubles */
     CHANNELS, /* a float for each channel; None: the default */
     CHOICE,
-    TEXT /* borrowed; None: NULL */
+    TEXT, /* borrowed; None: NULL */
+    NAMES /* the same, with commas; or a sequence of strings */
 };
 
 struct setting {
@@ -53,6 +54,7 @@ static const struct setting settings[] = {
     {"aspect", RANGE, AT(aspect_min), NULL, true},
     {"flip", BOOL, AT(flip), NULL, true},
     {"augment", TEXT, AT(augment), NULL, true},
+    {"targets", NAMES, AT(targets), NULL, false},
     {"depth", UNSIGNED, AT(depth), NULL, false},
     {"max_pixels", UINT64, AT(max_pixels), NULL, false},
     {"stop_on_bad", BOOL, AT(stop_on_bad), NULL, false},
@@ -192,6 +194,7 @@ static bool take(const struct setting *setting, PyObject *object, struct dl2_loa
     case CHOICE:
         return to_choice(setting, object, out);
     case TEXT:
+    case NAMES: /* py_settings_join() has joined them */
         return to_text(setting, object, out);
     default:
         return true;
@@ -220,6 +223,27 @@ static bool check_effects(const struct dl2_loader_config *config, PyObject *kwar
         }
     }
     return true;
+}
+
+PyObject *py_settings_join(PyObject *kwargs)
+{
+    PyObject *copy = kwargs ? PyDict_Copy(kwargs) : PyDict_New(), *comma = NULL;
+    for (int i = 0; copy && !PyErr_Occurred() && i < SETTINGS; i++) {
+        PyObject *given = PyDict_GetItemString(copy, settings[i].name), *text;
+        if (settings[i].kind != NAMES || !given || given == Py_None || PyUnicode_Check(given))
+            continue;
+        comma = PyUnicode_FromString(",");
+        text = !comma                        ? NULL
+               : PyObject_Length(given) == 0 ? Py_NewRef(Py_None)
+                                             : PyUnicode_Join(comma, given);
+        if (text)
+            PyDict_SetItemString(copy, settings[i].name, text);
+        Py_XDECREF(text);
+        Py_XDECREF(comma);
+    }
+    if (PyErr_Occurred())
+        Py_CLEAR(copy);
+    return copy;
 }
 
 bool py_settings_parse(struct dl2_loader_config *config, struct py_arguments *arguments,
@@ -293,6 +317,7 @@ static PyObject *value_of(const struct setting *setting, const struct dl2_loader
     case CHANNELS:
         return channels_of(config, at);
     case TEXT:
+    case NAMES:
         return *(const char *const *)at ? PyUnicode_FromString(*(const char *const *)at)
                                         : Py_NewRef(Py_None);
     default:

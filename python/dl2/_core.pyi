@@ -45,6 +45,8 @@ class Batch(tuple[Array, Array]):
     def epoch(self) -> int: ...
     @property
     def step(self) -> int: ...
+    @property
+    def targets(self) -> dict[str, list[bytes | None]]: ...
 
 @final
 class Sample(tuple[str, str, str, int, int, int]):
@@ -78,6 +80,7 @@ class Dataset:
     def __enter__(self) -> Dataset: ...
     def __exit__(self, *args: Any) -> None: ...
     def sample(self, index: int, /) -> Sample: ...
+    def beside(self, index: int, extension: str, /) -> bytes | None: ...
     def close(self) -> None: ...
 
 @final
@@ -99,7 +102,8 @@ class Loader:
                 std: Sequence[float] | None = None, channels: int = 3, resize: int = 0,
                 drop_last: bool = False, area: tuple[float, float] = (0.08, 1.0),
                 aspect: tuple[float, float] = (0.75, 1.3333333333333333), flip: bool = True,
-                augment: str | None = None, depth: int = 3, max_pixels: int = 0,
+                augment: str | None = None, targets: str | Sequence[str] | None = None,
+                depth: int = 3, max_pixels: int = 0,
                 stop_on_bad: bool = False, rank: int = 0, world: int = 1, shuffle_chunk: int = 0,
                 shuffle_window: int = 0,
                 batching: str = 'strict', slow_percentile: float = 0.0, side_workers: int = 0,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ctypes
 import io
 import os
-from typing import Any, Callable, Iterator, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 from torch.utils import data
@@ -31,7 +31,8 @@ __all__ = ["Dataset", "Loader", "IMAGENET_MEAN", "IMAGENET_STD"]
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
-Batch = Tuple[torch.Tensor, torch.Tensor]
+Targets = Dict[str, List[Optional[bytes]]]
+Batch = Union[Tuple[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor, Targets]]
 Path = Union[str, "os.PathLike[str]", dl2.Dataset]
 
 _DTYPES = {torch.uint8: "uint8", torch.float32: "float32", torch.float16: "float16",
@@ -104,6 +105,9 @@ class Loader(data.IterableDataset):
 
     Targets are the numbers of the classes, in the order of `classes`. In validation the target of
     an image that can't be decoded is -1, and the image black: give the loss ignore_index=-1.
+
+    With targets=("json", "txt"), batches are (images, targets, beside): beside["json"] is a list of
+    what the samples have beside their images under this extension, as bytes, or None.
 
     The images lie in the loader's memory and are not copied, but for float16 and a card. The memory
     is used again when the tensors that see it are gone: at most `depth` (3) batches can be kept at a
@@ -242,7 +246,8 @@ class _OnCpu:
             images = images.half()
         if self._permutes:
             images = images.permute(0, 3, 1, 2)
-        return images, from_dlpack(batch.labels.__dlpack__())
+        targets = from_dlpack(batch.labels.__dlpack__())
+        return (images, targets, batch.targets) if batch.targets else (images, targets)
 
 
 class _OnCard:
@@ -282,13 +287,14 @@ class _OnCard:
         batch, (images, targets, copied) = self._ahead
         self._ahead = None
         copied.synchronize()  # it was queued a step ago; now the loader may fill the memory again
+        beside = batch.targets
         del batch
         current = torch.cuda.current_stream(self._owner.device)
         current.wait_stream(self._stream)
         images.record_stream(current)
         targets.record_stream(current)
         self._send()
-        return images, targets
+        return (images, targets, beside) if beside else (images, targets)
 
 
 def _decode(encoded: bytes) -> Any:

@@ -762,6 +762,50 @@ static void test_idx_packed_refusals(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* What lies beside an image under this extension; NULL: nothing. */
+static void expect_beside(const struct dl2_dataset *dataset, size_t index, const char *extension,
+                          const char *text)
+{
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    const int status = dl2_dataset_read_beside(dataset, index, extension, &bytes, NULL);
+    assert_int_equal(status, text ? 1 : 0);
+    if (text) {
+        assert_int_equal(bytes.size, strlen(text));
+        assert_memory_equal(bytes.data, text, bytes.size);
+    }
+    dl2_bytes_free(&bytes);
+}
+
+static bool is_jpg(const char *path)
+{
+    return strstr(path, ".jpg");
+}
+
+static void test_beside(void **state)
+{
+    (void)state;
+    put("a/1.jpg");
+    put_text("a/1.txt", "a caption");
+    put_text("a/1.json", "{}");
+    put("a/2.v1.jpg");
+    put_text("a/2.v1.txt", "2");
+    put_text("a/2.txt", "another's");
+    const struct dl2_dataset_options options = {.keep = is_jpg};
+    struct dl2_dataset *dataset = open_with("", &options);
+    assert_true(dl2_dataset_has_beside(dataset));
+    expect_beside(dataset, 0, "txt", "a caption");
+    expect_beside(dataset, 0, "json", "{}");
+    expect_beside(dataset, 0, "cls", NULL);
+    expect_beside(dataset, 1, "txt", "2");
+    expect_beside(dataset, 1, "json", NULL);
+    dl2_dataset_close(dataset);
+    put_idx("i/train", 1, 3, false);
+    dataset = open_split("i", DL2_SPLIT_ALL);
+    assert_false(dl2_dataset_has_beside(dataset));
+    expect_beside(dataset, 0, "txt", NULL);
+    dl2_dataset_close(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -786,6 +830,7 @@ int main(void)
         TEST(test_subset_is_nested),
         TEST(test_subset_is_said),
         TEST(test_links),
+        TEST(test_beside),
         TEST(test_unreadable_folder),
         TEST(test_nothing_there),
         TEST(test_variant_name),

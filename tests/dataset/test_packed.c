@@ -831,6 +831,101 @@ static void test_many_shards(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* What lies beside a sample, by its key; NULL: nothing. */
+static void expect_beside(const struct dl2_dataset *dataset, const char *key, const char *extension,
+                          const char *text)
+{
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    size_t first, count;
+    assert_true(dl2_dataset_find(dataset, key, &first, &count));
+    const int status = dl2_dataset_read_beside(dataset, first, extension, &bytes, &error);
+    if (status < 0)
+        fail_msg("%s", error.message);
+    assert_int_equal(status, text ? 1 : 0);
+    if (text) {
+        assert_int_equal(bytes.size, strlen(text));
+        assert_memory_equal(bytes.data, text, bytes.size);
+    }
+    dl2_bytes_free(&bytes);
+}
+
+static void test_beside_in_tar(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "./a/1.json", "{1}");
+    tar_add(&tar, "./a/1.jpg", "one");
+    tar_add(&tar, "./a/1.txt", "behind it");
+    tar_add(&tar, "a/2.jpg", "two");
+    tar_add(&tar, "a/3.txt", "");
+    tar_add(&tar, "a/3.jpg", "three");
+    tar_add(&tar, "a/3.seg.png", "mask");
+    tar_add(&tar, "1.jpg", "another folder");
+    tar_add(&tar, "1.txt", "its own");
+    tar_add(&tar, "v%2E1.TXT", "a dot in the key");
+    tar_add(&tar, "v%2E1.jpg", "v");
+    tar_end(&tar, "t/train/x-0.tar");
+    /* With a split's folder in the keys, with an index and without. */
+    for (int indexed = 0; indexed < 2; indexed++) {
+        struct dl2_dataset *dataset = open_split("t", DL2_SPLIT_ALL);
+        expect_beside(dataset, "train/a/1", "json", "{1}");
+        expect_beside(dataset, "train/a/1", "txt", "behind it");
+        expect_beside(dataset, "train/a/2", "txt", NULL);
+        expect_beside(dataset, "train/a/2", "json", NULL);
+        expect_beside(dataset, "train/a/3", "txt", "");
+        expect_beside(dataset, "train/a/3", "seg.png", "mask");
+        expect_beside(dataset, "train/1", "txt", "its own");
+        expect_beside(dataset, "train/1", "json", NULL);
+        expect_beside(dataset, "train/v.1", "txt", "a dot in the key");
+        dl2_dataset_close(dataset);
+        size_t count;
+        assert_int_equal(dl2_dataset_write_index(at("t"), NULL, 1, &count, NULL), DL2_OK);
+    }
+    /* Images that are hard links, and a target that is one. */
+    tar_add(&tar, "b.jpg", "picture");
+    tar_add(&tar, "b.txt", "first");
+    tar_link(&tar, "c.jpg", '1', "b.jpg");
+    tar_add(&tar, "c.txt", "second");
+    tar_add(&tar, "d.jpg", "other");
+    tar_link(&tar, "d.txt", '1', "c.txt");
+    tar_end(&tar, "l.tar");
+    struct dl2_dataset *dataset = open_split("l.tar", DL2_SPLIT_ALL);
+    expect_beside(dataset, "b", "txt", "first");
+    expect_beside(dataset, "c", "txt", "second");
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_dataset_read_beside(dataset, 2, "txt", &bytes, &error), DL2_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "l.tar[d]: txt: it is a hard link"));
+    dl2_bytes_free(&bytes);
+    dl2_dataset_close(dataset);
+    /* A tree of files has nothing beside them. */
+    tar_add(&tar, "e/f.1.jpg", "1");
+    tar_add(&tar, "e/f.2.jpg", "2");
+    tar_end(&tar, "p.tar");
+    dataset = open_split("p.tar", DL2_SPLIT_ALL);
+    expect_beside(dataset, "e/f.1", "2.jpg", NULL);
+    expect_beside(dataset, "e/f.2", "txt", NULL);
+    dl2_dataset_close(dataset);
+}
+
+static void test_beside_in_gulp(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s/tests/dataset/gulpio/mixed", getenv("srcdir"));
+    const struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *dataset;
+    assert_int_equal(dl2_dataset_open(path, &options, &dataset, NULL), DL2_OK);
+    expect_beside(dataset, "17", "json", "{\"id\": \"17\", \"label\": \"tulip\", \"idx\": 0}");
+    expect_beside(dataset, "film/00002", "json",
+                  "{\"id\": \"film\", \"label\": \"r\303\266schen\", \"idx\": 1}");
+    expect_beside(dataset, "rose/1", "json",
+                  "{\"id\": \"rose/1\", \"label\": \"tulip\", \"idx\": 0}");
+    expect_beside(dataset, "17", "txt", NULL);
+    dl2_dataset_close(dataset);
+}
+
 static void test_writer_refusals(void **state)
 {
     (void)state;
@@ -868,6 +963,8 @@ int main(void)
         TEST(test_damaged_index),
         TEST(test_unfinished),
         TEST(test_many_shards),
+        TEST(test_beside_in_tar),
+        TEST(test_beside_in_gulp),
         TEST(test_writer_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

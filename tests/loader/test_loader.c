@@ -805,6 +805,74 @@ static void test_slot_memory(void **state)
     assert_int_equal(counts.freed, 2);
 }
 
+/* Each sample comes with its own targets, in any order, for any number of workers; a bad one with
+ * none. */
+static void test_targets(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT; i += 2) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(samples, i, &sample);
+        char name[300];
+        snprintf(name, sizeof name, "%s.txt", sample.key);
+        put(name, sample.key, strlen(sample.key));
+    }
+    for (unsigned run = 0; run < 6; run++) {
+        struct dl2_loader_config config = config_for(run % 2, 1 + run);
+        config.batching = (enum dl2_batching)(run % 3);
+        config.targets = "json,txt";
+        config.fetch.cache_bytes = run == 4 ? 1 << 20 : 0;
+        struct dl2_loader *loader = create(samples, &config);
+        struct dl2_batch *batch;
+        unsigned there = 0, count = 0;
+        assert_string_equal(dl2_loader_targets(loader), "json,txt");
+        for (unsigned epoch = 0; epoch < 2; epoch++) {
+            start(loader, epoch, 0);
+            while (dl2_loader_next(loader, &batch, NULL) == 1) {
+                assert_int_equal(batch->target_count, 2);
+                for (unsigned i = 0; i < batch->count; i++, count++) {
+                    struct dl2_sample sample;
+                    dl2_dataset_sample(samples, batch->indices[i], &sample);
+                    const struct dl2_target *target = &batch->targets[2 * i];
+                    assert_null(target[0].data);
+                    assert_int_equal(target[1].data != NULL, batch->indices[i] % 2 == 0);
+                    if (!target[1].data)
+                        continue;
+                    assert_int_equal(target[1].size, strlen(sample.key));
+                    assert_memory_equal(target[1].data, sample.key, target[1].size);
+                    there++;
+                }
+                dl2_loader_release(loader, batch);
+            }
+        }
+        assert_int_equal(count, 2 * COUNT);
+        assert_int_equal(there, 2 * (COUNT / 2 + 1));
+        dl2_loader_destroy(loader);
+    }
+    spoil(0);
+    struct dl2_loader_config config = config_for(false, 2);
+    config.targets = "txt";
+    struct dl2_loader *loader = create(samples, &config);
+    struct dl2_batch *batch;
+    start(loader, 0, 0);
+    unsigned bad = 0;
+    while (dl2_loader_next(loader, &batch, NULL) == 1) {
+        for (unsigned i = 0; i < batch->count; i++)
+            if (batch->labels[i] < 0) {
+                assert_null(batch->targets[i].data);
+                bad++;
+            }
+        dl2_loader_release(loader, batch);
+    }
+    assert_int_equal(bad, 1);
+    dl2_loader_destroy(loader);
+    static const char *const wrong[] = {"", "json,", ".json", "a/b", "txt,json,txt"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        config.targets = wrong[i];
+        assert_int_equal(dl2_loader_create(samples, &config, &loader, NULL), DL2_ERR_ARGUMENT);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_pictures, remove_root)
 
 int main(void)
@@ -834,6 +902,7 @@ int main(void)
         TEST(test_gray_in_colour),
         TEST(test_types_and_layouts),
         TEST(test_slot_memory),
+        TEST(test_targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

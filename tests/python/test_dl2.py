@@ -1179,7 +1179,8 @@ class Words(unittest.TestCase):
             gpu-engine device-kind device-rate device-report device seconds within memory quality whole decoder
             external-timeout""".split())
         of_the_dataset = set("subset subset-by subset-seed".split())
-        of_python = set("mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory".split())
+        of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory
+            targets""".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"-\*\) choices='(.*)'", script)[1].replace("--", "").split())
         keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))

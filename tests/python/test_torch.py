@@ -140,6 +140,43 @@ class Tensors(unittest.TestCase):
         self.assertEqual(targets.tolist(), [target for _, target in dataset])
         self.assertLess(float((images - torch.stack([image for image, _ in dataset])).abs().mean()), 0.05)
 
+    def test_targets(self):
+        """What lies beside images comes with them, also in another process, and after a resume."""
+        folder = f"{scratch.name}/beside"
+        for n in range(12):
+            picture(f"{folder}/{'ab'[n % 2]}/{n:02}.ppm", 40, 30, 0, 255, n)
+            if n % 3:
+                with open(f"{folder}/{'ab'[n % 2]}/{n:02}.json", "w") as file:
+                    json.dump({"number": n, "classes": [n % 2, 2 + n % 3]}, file)
+        settings = {"batch_size": 5, "image_size": SIZE, "targets": ("json", "txt"), "split": "all", "seed": 2}
+        for train in True, False:
+            loader = dt.Loader(folder, train=train, workers=3, **settings)
+            self.assertEqual(loader.loader.settings["targets"], "json,txt")
+            keys, seen, states = loader.dataset.keys, [], []
+            with_indices = [batch.indices.tolist() for batch in dl2.Loader(
+                folder, batch=5, image_size=SIZE, split="all", seed=2, train=train, targets="json,txt")]
+            for (images, targets, beside), indices in zip(loader, with_indices):
+                self.assertEqual(list(beside), ["json", "txt"])
+                self.assertEqual(beside["txt"], [None] * len(images))
+                for index, text in zip(indices, beside["json"]):
+                    n = int(keys[index][2:])
+                    self.assertEqual(text and json.loads(text), {"number": n, "classes": [n % 2, 2 + n % 3]} if n % 3 else None)
+                    self.assertEqual(loader.dataset.beside(index, "json"), text)
+                seen.append(beside)
+                states.append(loader.state_dict())
+            self.assertEqual(len(seen), 3)
+            again = dt.Loader(folder, train=train, workers=1, **settings)
+            again.load_state_dict(states[0])
+            self.assertEqual([beside for _, _, beside in again], seen[1:])
+            again.set_epoch(0)
+            self.assertEqual([beside for _, _, beside in pickle.loads(pickle.dumps(again))], seen)
+        for wrong in ("json,json",), "", ".json":
+            with self.assertRaisesRegex(ValueError, "targets"):
+                dt.Loader(folder, targets=wrong)
+        with self.assertRaises(TypeError):
+            dt.Loader(folder, targets=(1, 2))
+        self.assertEqual(len(next(iter(dt.Loader(folder, targets=(), split="all")))), 2)
+
     def test_wrong_arguments(self):
         for wrong, says in (({"dtype": "int8"}, "dtype is one of uint8, float32, float16, bfloat16, not 'int8'"),
                             ({"layout": "CHWN"}, "layout is one of"), ({"device": "meta"}, "device is 'cpu' or 'cuda'"),
