@@ -109,6 +109,7 @@ struct dl2_dataset {
     void *state;      /* the reader's own; NULL until it is made */
     size_t count;     /* while it is opened: of all samples; then: of the split's */
     uint32_t *chosen; /* numbers of the split's samples; NULL: all */
+    bool is_selected; /* `chosen` may be in any order, with repetitions */
     char **classes;   /* in label order; one block with its strings */
     unsigned class_count;
     bool has_parts;         /* the data come with splits of their own */

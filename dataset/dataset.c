@@ -7,6 +7,7 @@
 #include "dataset/database_uri.h"
 #include "dataset/packed.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,10 @@ static size_t number_of(const struct dl2_dataset *dataset, size_t index)
 static size_t index_of(const struct dl2_dataset *dataset, size_t number)
 {
     size_t low = 0, high = dataset->count;
+    while (dataset->is_selected && low < dataset->count && number_of(dataset, low) != number)
+        low++;
+    if (dataset->is_selected)
+        high = low;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (number_of(dataset, middle) < number)
@@ -288,6 +293,32 @@ void dl2_dataset_close(struct dl2_dataset *dataset)
     free(dataset->chosen);
     free(dataset->classes);
     free(dataset);
+}
+
+int dl2_dataset_select(struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
+                       struct dl2_error *error)
+{
+    if (!count)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no sample was selected");
+    if (count > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples pass the limit of 2^32", count);
+    uint32_t *chosen = dl2_calloc(count, sizeof *chosen);
+    if (!chosen)
+        return dl2_error_memory(error, "%zu samples", count);
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] >= dataset->count) {
+            free(chosen);
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "there is no sample number %" PRIu32 " to select among %zu",
+                                 numbers[i], dataset->count);
+        }
+        chosen[i] = (uint32_t)number_of(dataset, numbers[i]);
+    }
+    free(dataset->chosen);
+    dataset->chosen = chosen;
+    dataset->count = count;
+    dataset->is_selected = true;
+    return DL2_OK;
 }
 
 /* ---- What is in it */

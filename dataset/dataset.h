@@ -31,7 +31,7 @@
  * label -1. Names that start with a dot and dl2-variant.json(l) are not samples; every other file
  * is, unless `keep` refuses it.
  *
- * Threads: open and close on one; everything else on any number at once.
+ * Threads: open, select and close on one; everything else on any number at once.
  */
 #ifndef DL2_DATASET_DATASET_H
 #define DL2_DATASET_DATASET_H
@@ -96,6 +96,15 @@ struct dl2_dataset;
 int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options,
                      struct dl2_dataset **out, struct dl2_error *error);
 void dl2_dataset_close(struct dl2_dataset *dataset);
+
+/*
+ * Leaves `count` samples of an open dataset, which are numbered anew: sample i is then what sample
+ * numbers[i] was. A sample may come several times; a loader then visits it as often in an epoch,
+ * each time with random numbers of its own. Call it before any loader is made. DL2_ERR_ARGUMENT for
+ * no numbers, and for numbers that are not below dl2_dataset_count(); the dataset is as before.
+ */
+int dl2_dataset_select(struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
+                       struct dl2_error *error);
 
 size_t dl2_dataset_count(const struct dl2_dataset *dataset);
 /* Encoded, of all its samples. */

@@ -41,10 +41,67 @@ static bool warn_of(const struct dl2_dataset *dataset, const char *path, bool fr
     return true;
 }
 
+/* The numbers of the samples whose keys a function accepts, a list. */
+static PyObject *numbers_by_key(const struct dl2_dataset *dataset, PyObject *function)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < dl2_dataset_count(dataset); i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(dataset, i, &sample);
+        PyObject *key = py_text(sample.key), *number = PyLong_FromSize_t(i);
+        PyObject *wanted = key && number ? PyObject_CallFunctionObjArgs(function, key, NULL) : NULL;
+        const int truth = wanted ? PyObject_IsTrue(wanted) : -1;
+        if (truth < 0 || (truth && PyList_Append(list, number) < 0))
+            Py_CLEAR(list);
+        Py_XDECREF(wanted);
+        Py_XDECREF(number);
+        Py_XDECREF(key);
+    }
+    return list;
+}
+
+/* Numbers, which may be negative, as dl2_dataset_select() takes them. */
+static bool select_numbers(struct py_dataset *self, PyObject *list)
+{
+    const Py_ssize_t count = PyList_Size(list), all = (Py_ssize_t)dl2_dataset_count(self->dataset);
+    uint32_t *numbers = PyMem_Calloc((size_t)count + 1, sizeof *numbers);
+    if (!numbers)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; !PyErr_Occurred() && i < count; i++) {
+        Py_ssize_t number = PyNumber_AsSsize_t(PyList_GetItem(list, i), PyExc_IndexError);
+        if (PyErr_Occurred())
+            break;
+        number += number < 0 ? all : 0;
+        if (number < 0 || number >= all)
+            PyErr_Format(PyExc_IndexError, "select has sample %zd: the dataset has %zd", number,
+                         all);
+        numbers[i] = (uint32_t)number;
+    }
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (!PyErr_Occurred() && dl2_dataset_select(self->dataset, numbers, (size_t)count, &error) < 0)
+        py_raise(py_state_of(py_type_of(self)), &error);
+    PyMem_Free(numbers);
+    return !PyErr_Occurred();
+}
+
+/* Leaves the samples that `select` names. They take its place among the arguments, so that a copy
+ * has the same ones. */
+static bool select_samples(struct py_dataset *self, PyObject *select)
+{
+    if (!select || select == Py_None)
+        return true;
+    PyObject *list =
+        PyCallable_Check(select) ? numbers_by_key(self->dataset, select) : PySequence_List(select);
+    const bool done = list && select_numbers(self, list) &&
+                      PyDict_SetItemString(self->kwargs, "select", list) == 0;
+    Py_XDECREF(list);
+    return done;
+}
+
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"path",   "split",     "val_fraction", "split_seed", "images_only",
-                            "subset", "subset_by", "subset_seed",  NULL};
+                            "subset", "subset_by", "subset_seed",  "select",     NULL};
     static const char *const subsets[] = {
         [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
     static const char *const splits[] = {[DL2_SPLIT_ALL] = "all",
@@ -53,13 +110,13 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                                          [DL2_SPLIT_TEST] = "test",
                                          NULL};
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    PyObject *path, *fraction = NULL;
+    PyObject *path, *fraction = NULL, *select = NULL;
     const char *split_name = "train", *subset_name = "draw";
     int images_only = 1;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&|s$OO&pdsO&:Dataset", names, PyUnicode_FSConverter, &path, &split_name,
-            &fraction, py_to_uint64, &options.split_seed, &images_only, &options.subset.fraction,
-            &subset_name, py_to_uint64, &options.subset.seed))
+            args, kwargs, "O&|s$OO&pdsO&O:Dataset", names, PyUnicode_FSConverter, &path,
+            &split_name, &fraction, py_to_uint64, &options.split_seed, &images_only,
+            &options.subset.fraction, &subset_name, py_to_uint64, &options.subset.seed, &select))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
@@ -88,7 +145,8 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     int status;
     Py_BEGIN_ALLOW_THREADS status = dl2_dataset_open(name, &options, &self->dataset, &error);
     Py_END_ALLOW_THREADS if (status < 0) py_raise(py_state_of(type), &error);
-    if (status < 0 || !self->kwargs || !warn_of(self->dataset, name, fraction))
+    if (status < 0 || !self->kwargs || !warn_of(self->dataset, name, fraction) ||
+        !select_samples(self, select))
         Py_CLEAR(self);
     Py_DECREF(path);
     return (PyObject *)self;
@@ -314,7 +372,7 @@ static PyGetSetDef attributes[] = {
 
 PyDoc_STRVAR(
     doc, "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
-         "        subset=1, subset_by='draw', subset_seed=0)\n--\n\n"
+         "        subset=1, subset_by='draw', subset_seed=0, select=None)\n--\n\n"
          "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
          "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
          "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
@@ -328,7 +386,10 @@ PyDoc_STRVAR(
          "images_only   leave out files that are no images by name or first bytes\n"
          "subset        fraction of each class's training samples to take, above 0; other splits\n"
          "              stay whole\n"
-         "subset_by     'draw': by a hash of subset_seed and key; 'name': the first by name\n\n"
+         "subset_by     'draw': by a hash of subset_seed and key; 'name': the first by name\n"
+         "select        numbers of samples: dataset[i] is then sample select[i]. One that comes\n"
+         "              several times is visited as often in each epoch, with other crops. Or a\n"
+         "              function of a key that tells whether to take the sample\n\n"
          "Any number of threads may use it at once; the GIL is released while it is opened and\n"
          "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
          "such path, and where a sample that is read has gone.");

@@ -532,6 +532,36 @@ static void test_subset_is_said(void **state)
     }
 }
 
+/* Any samples, in any order, also several times; then of these again. */
+static void test_select(void **state)
+{
+    (void)state;
+    put("train/a/1.jpg");
+    put("train/a/2.jpg");
+    put("train/b/3.jpg");
+    put("train/b/4.jpg");
+    put("val/a/5.jpg");
+    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_TRAIN);
+    static const uint32_t numbers[] = {3, 0, 3, 1}, again[] = {2, 1}, none[] = {0, 4};
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_dataset_select(dataset, none, 2, &error), DL2_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "no sample number 4 to select among 4"));
+    assert_int_equal(dl2_dataset_select(dataset, numbers, 0, NULL), DL2_ERR_ARGUMENT);
+    assert_string_equal(describe(dataset), "train/a/1:0 train/a/2:0 train/b/3:1 train/b/4:1");
+    assert_int_equal(dl2_dataset_select(dataset, numbers, 4, NULL), DL2_OK);
+    assert_string_equal(describe(dataset), "train/b/4:1 train/a/1:0 train/b/4:1 train/a/2:0");
+    expect_sample(dataset, 2, "train/b/4.jpg", 13);
+    size_t first, count;
+    assert_true(dl2_dataset_find(dataset, "train/a/2", &first, &count));
+    assert_int_equal(first, 3);
+    assert_int_equal(count, 1);
+    assert_false(dl2_dataset_find(dataset, "train/b/3", &first, &count));
+    assert_int_equal(dl2_dataset_select(dataset, again, 2, NULL), DL2_OK);
+    assert_string_equal(describe(dataset), "train/b/4:1 train/a/1:0");
+    assert_int_equal(dl2_dataset_class_count(dataset), 2);
+    dl2_dataset_close(dataset);
+}
+
 static void test_links(void **state)
 {
     (void)state;
@@ -831,6 +861,7 @@ int main(void)
         TEST(test_subset_is_said),
         TEST(test_links),
         TEST(test_beside),
+        TEST(test_select),
         TEST(test_unreadable_folder),
         TEST(test_nothing_there),
         TEST(test_variant_name),

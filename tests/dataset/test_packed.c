@@ -923,6 +923,12 @@ static void test_beside_in_gulp(void **state)
     expect_beside(dataset, "rose/1", "json",
                   "{\"id\": \"rose/1\", \"label\": \"tulip\", \"idx\": 0}");
     expect_beside(dataset, "17", "txt", NULL);
+    /* Found by key in a selection, too. */
+    static const uint32_t numbers[] = {4, 1, 0};
+    size_t first, count;
+    assert_int_equal(dl2_dataset_select(dataset, numbers, 3, NULL), DL2_OK);
+    assert_true(dl2_dataset_find(dataset, sample_of(dataset, 1).key, &first, &count));
+    assert_int_equal(first, 1);
     dl2_dataset_close(dataset);
 }
 

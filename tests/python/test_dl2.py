@@ -865,6 +865,50 @@ class Samples(unittest.TestCase):
                 loader(dl2.Dataset(flat), **settings)
 
 
+class Selection(unittest.TestCase):
+    def test_numbers(self):
+        """In any order, several times; order, resume and ranks follow from them."""
+        all_of_it = dl2.Dataset(flowers)
+        for numbers in [5, 2, 39], numpy.arange(30, 40), range(0, 40, 3), [-1, 0]:
+            some = dl2.Dataset(flowers, select=numbers)
+            self.assertEqual(some.keys, [all_of_it.keys[n] for n in numbers])
+            self.assertEqual(some[1], all_of_it[int(numbers[1])])
+            self.assertEqual(pickle.loads(pickle.dumps(some)).keys, some.keys)
+        twice = dl2.Dataset(flowers, select=[n for n in range(40) for _ in range(1 + n % 2)])
+        self.assertEqual(len(twice), 60)
+        with loader(twice, seed=3) as batches:
+            images, labels, indices = epoch_of(batches)
+        self.assertEqual(sorted(indices), list(range(60)))
+        place = {index: at for at, index in enumerate(indices)}
+        pairs = [(n, n + 1) for n in range(59) if twice.keys[n] == twice.keys[n + 1]]
+        self.assertEqual(len(pairs), 20)
+        for a, b in pairs:  # copies, each with its own crop
+            self.assertEqual(labels[place[a]], labels[place[b]])
+            self.assertFalse(numpy.array_equal(images[place[a]], images[place[b]]))
+        for settings in {"workers": 1}, {"workers": 4}:
+            numpy.testing.assert_array_equal(epoch_of(loader(twice, seed=3, **settings))[0], images)
+        parts = [epoch_of(loader(twice, seed=3, batch=4, rank=rank, world=2))[2] for rank in range(2)]
+        self.assertEqual(sorted(numpy.concatenate(parts)), list(range(60)))
+        state = loader(twice, seed=3).state()
+        with self.assertRaisesRegex(ValueError, "samples 60, this loader 40"):
+            loader(seed=3).resume(state)
+        with self.assertRaisesRegex(ValueError, "another dataset"):
+            loader(dl2.Dataset(flowers, select=[0] * 60), seed=3).resume(state)
+
+    def test_by_key(self):
+        roses = dl2.Dataset(flowers, "val", select=lambda key: "/rose/" in key)
+        self.assertEqual(roses.keys, [f"val/rose/{n:02}" for n in range(3)])
+        self.assertEqual(roses.classes, tuple(NAMES))  # with the same numbers
+        self.assertEqual(pickle.loads(pickle.dumps(roses)).keys, roses.keys)
+        self.assertEqual(epoch_of(loader(roses, train=False))[1].tolist(), [1, 1, 1])
+
+    def test_what_is_none(self):
+        for wrong, what in (([], ValueError), ([40], IndexError), ([-41], IndexError), ([0.5], TypeError), (3, TypeError),
+                            (lambda key: False, ValueError), (lambda key: 1 / 0, ZeroDivisionError)):
+            with self.assertRaises(what):
+                dl2.Dataset(flowers, select=wrong)
+
+
 class Errors(unittest.TestCase):
     def test_arguments(self):
         for wrong, says in (
