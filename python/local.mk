@@ -3,6 +3,7 @@
 python_package = \
 	python/dl2/__init__.py \
 	python/dl2/_core.pyi \
+	python/dl2/_mix.py \
 	python/dl2/_sheet.py \
 	python/dl2/py.typed \
 	python/dl2/torch.py

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import io
+import math
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -24,7 +25,7 @@ from torch.utils import data
 from torch.utils.dlpack import from_dlpack
 
 import dl2
-from dl2 import _sheet
+from dl2 import _mix, _sheet
 
 __all__ = ["Dataset", "Loader", "IMAGENET_MEAN", "IMAGENET_STD"]
 
@@ -95,6 +96,8 @@ class Loader(data.IterableDataset):
     pin_memory   decode into page-locked memory; None: where PyTorch has a card
     rank, world  this process's share of every epoch; None: torch.distributed's, where that is
                  initialised before the loader is made
+    mixup, cutmix  alpha of torchvision's MixUp and CutMix, in training; with both, each is done to
+                 half of the batches. Targets are float32 [n, len(classes)] then; 0: none
     settings     all others of dl2.Loader: seed, workers, drop_last, area, flip, augment, cache_bytes, ...
 
     Each `for` goes through one epoch: 0, then 1, and so on; set_epoch() chooses. state_dict() and
@@ -122,9 +125,10 @@ class Loader(data.IterableDataset):
                  layout: str = "NCHW", mean: Optional[Sequence[float]] = IMAGENET_MEAN,
                  std: Optional[Sequence[float]] = IMAGENET_STD,
                  device: Union[str, torch.device] = "cpu", pin_memory: Optional[bool] = None,
-                 rank: Optional[int] = None, world: Optional[int] = None,
-                 **settings: Any) -> None:
+                 rank: Optional[int] = None, world: Optional[int] = None, mixup: float = 0,
+                 cutmix: float = 0, **settings: Any) -> None:
         super().__init__()
+        self.mixup, self.cutmix = float(mixup), float(cutmix)
         self.dtype = _dtype_of(dtype)
         self.device = torch.device(device)
         self.layout = layout
@@ -136,6 +140,12 @@ class Loader(data.IterableDataset):
             if mean is not IMAGENET_MEAN or std is not IMAGENET_STD:
                 raise ValueError("mean and std are for dtypes of floats, not for uint8")
             mean = std = None
+        if not (0 <= self.mixup < math.inf and 0 <= self.cutmix < math.inf):
+            raise ValueError(f"mixup and cutmix are 0 or above, not {mixup!r} and {cutmix!r}")
+        if (self.mixup or self.cutmix) and not train:
+            raise ValueError("mixup and cutmix have no effect without train")
+        if self.mixup and self.dtype == torch.uint8:
+            raise ValueError("mixup blends floats: it goes with no dtype 'uint8', as cutmix does")
         on_card = self.device.type == "cuda"
         channels = settings.get("channels", 3)
         self._mean = (0.0,) * channels if mean is None else tuple(mean)
@@ -159,6 +169,8 @@ class Loader(data.IterableDataset):
         self._loader: Optional[dl2.Loader] = None
         self._process = 0
         self.loader
+        if (self.mixup or self.cutmix) and not self.classes:
+            raise ValueError("mixup and cutmix need classes, which this dataset has not")
 
     @property
     def loader(self) -> dl2.Loader:
@@ -207,14 +219,33 @@ class Loader(data.IterableDataset):
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands: a dict that torch.save() and JSON take."""
-        return dict(self._given) if self._given else self.loader.state()
+        state = dict(self._given) if self._given else self.loader.state()
+        if self.mixup or self.cutmix:
+            state["settings"] = {**state["settings"], "mixup": self.mixup, "cutmix": self.cutmix}
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where state_dict() was asked, in this or another process. ValueError, naming
         what differs, for a state of another dataset, seed, batch_size, rank, image_size or the
         like; a state without its "settings" goes on with other images."""
+        theirs = state.get("settings")
+        for name, ours in ("mixup", self.mixup), ("cutmix", self.cutmix):
+            if theirs is not None and theirs.get(name, 0.0) != ours:
+                raise ValueError(f"the state is of a loader with other images: it has {name} "
+                                 f"{theirs.get(name, 0.0)}, this loader {ours}; without its "
+                                 "'settings' the state is taken all the same")
         self.loader.resume(state)
         self._start, self._given, self._resumed = state, None, state["epoch"]
+
+    def _finish(self, epoch: int, step: int, beside: Targets, images: torch.Tensor,
+                targets: torch.Tensor) -> Batch:
+        """The tensors of a batch as they are given: mixed, and with what lies beside the images."""
+        if self.mixup or self.cutmix:
+            height, width = images.shape[1:3] if self.layout == "NHWC" else images.shape[2:4]
+            key = f"dl2 {self._settings.get('seed', 0)} {epoch} {step} {self._settings['rank']}"
+            mix = _mix.draw(key, self.mixup, self.cutmix, height, width)
+            targets = _mix.apply(mix, images, targets, len(self.classes), self.layout == "NHWC")
+        return (images, targets, beside) if beside else (images, targets)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, and so for processes that are spawned: what is needed to make it anew."""
@@ -247,7 +278,7 @@ class _OnCpu:
         if self._permutes:
             images = images.permute(0, 3, 1, 2)
         targets = from_dlpack(batch.labels.__dlpack__())
-        return (images, targets, batch.targets) if batch.targets else (images, targets)
+        return self._owner._finish(batch.epoch, batch.step, batch.targets, images, targets)
 
 
 class _OnCard:
@@ -287,14 +318,14 @@ class _OnCard:
         batch, (images, targets, copied) = self._ahead
         self._ahead = None
         copied.synchronize()  # it was queued a step ago; now the loader may fill the memory again
-        beside = batch.targets
+        where = batch.epoch, batch.step, batch.targets
         del batch
         current = torch.cuda.current_stream(self._owner.device)
         current.wait_stream(self._stream)
         images.record_stream(current)
         targets.record_stream(current)
         self._send()
-        return (images, targets, beside) if beside else (images, targets)
+        return self._owner._finish(*where, images, targets)
 
 
 def _decode(encoded: bytes) -> Any:

@@ -306,6 +306,101 @@ class DataLoaders(unittest.TestCase):
             self.assertTrue(torch.equal(ours, theirs) and torch.equal(one, other))
 
 
+class Mixing(unittest.TestCase):
+    def both(self, **settings):
+        """Pairs of batches: mixed, and the same images without."""
+        mixed, without = make(seed=3, **settings), make(seed=3, **{**settings, "mixup": 0, "cutmix": 0})
+        for (images, soft), (plain_images, targets) in zip(mixed, without):
+            yield images, soft, plain_images, targets
+
+    def expect_soft(self, soft, targets, share):
+        hard = torch.nn.functional.one_hot(targets, 2).float()
+        torch.testing.assert_close(soft, share * hard + (1 - share) * hard.roll(1, 0))
+        self.assertEqual(soft.dtype, torch.float32)
+
+    def test_mixup(self):
+        for layout in "NCHW", "NHWC", "channels_last":
+            for dtype, close in (("float32", 1e-5), ("bfloat16", 3e-2), ("float16", 4e-3)):
+                shares = []
+                for images, soft, before, targets in self.both(mixup=0.4, layout=layout, dtype=dtype):
+                    others = before.roll(1, 0)
+                    a, b = (before - others).double(), (images - others).double()
+                    share = float((a * b).sum() / (a * a).sum())
+                    torch.testing.assert_close(images, share * before + (1 - share) * others, rtol=close, atol=close)
+                    torch.testing.assert_close(soft.sum(1), torch.ones(len(soft)))
+                    shares.append(share)
+                    if dtype == "float32":
+                        self.expect_soft(soft, targets, share)
+                self.assertEqual(len({round(share, 6) for share in shares}), 5)
+
+    def test_cutmix(self):
+        for layout in "NCHW", "NHWC", "channels_last":
+            for dtype in "uint8", "float32":
+                for images, soft, before, targets in self.both(cutmix=1, layout=layout, dtype=dtype):
+                    channel = 3 if layout == "NHWC" else 1
+                    changed = (images != before).any(channel).any(0)
+                    rows, columns = changed.any(1).nonzero(), changed.any(0).nonzero()
+                    area = 0
+                    if len(rows):
+                        box = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
+                        area = (box[0].stop - box[0].start) * (box[1].stop - box[1].start)
+                        whole = (slice(None),) * (1 if layout == "NHWC" else 2)
+                        expected = before.clone()
+                        expected[(*whole, *box)] = before.roll(1, 0)[(*whole, *box)]
+                        self.assertTrue(torch.equal(images, expected))
+                    self.expect_soft(soft, targets, 1 - area / SIZE ** 2)
+
+    def test_what_is_drawn(self):
+        """Beta(alpha, alpha) has mean 1/2 and variance 1 / (8 alpha + 4); boxes lie around places anywhere."""
+        for alpha in 0.2, 1.0, 4.0:
+            shares = numpy.array([dt._mix.draw(f"{n}", alpha, 0, 8, 8).share for n in range(4000)])
+            self.assertAlmostEqual(shares.mean(), 0.5, delta=0.03)
+            self.assertAlmostEqual(shares.var(), 1 / (8 * alpha + 4), delta=0.01)
+        mixes = [dt._mix.draw(f"{n}", 0.2, 1, 40, 80) for n in range(4000)]
+        self.assertAlmostEqual(sum(mix.box is None for mix in mixes) / 4000, 0.5, delta=0.04)
+        covered = numpy.zeros((40, 80))
+        for share, box in mixes:
+            if box:
+                top, left, bottom, right = box
+                self.assertTrue(0 <= top <= bottom <= 40 and 0 <= left <= right <= 80)
+                self.assertAlmostEqual(share, 1 - (bottom - top) * (right - left) / 3200)
+                covered[top:bottom, left:right] += 1
+        self.assertGreater(covered.min(), 0)
+        self.assertLess(abs(covered - covered[::-1, ::-1]).max(), 0.06 * 4000)
+
+    def test_resume(self):
+        """The same for any number of workers, and where a run goes on."""
+        settings = {"seed": 9, "mixup": 0.2, "cutmix": 1.0}
+        whole = make(workers=3, **settings)
+        states, batches = [], []
+        for images, soft in whole:
+            batches.append((images.clone(), soft))
+            states.append(json.loads(json.dumps(whole.state_dict())))
+        again = make(workers=1, **settings)
+        again.load_state_dict(states[1])
+        copy = pickle.loads(pickle.dumps(again))
+        for rest in again, copy:
+            for (ours, soft), (theirs, other) in zip(batches[2:], rest):
+                self.assertTrue(torch.equal(ours, theirs) and torch.equal(soft, other))
+        self.assertFalse(torch.equal(next(iter(whole))[1], batches[0][1]))  # another epoch, another share
+        for settings, name in (({"mixup": 0.2}, "cutmix"), ({"mixup": 0.3, "cutmix": 1}, "mixup"), ({}, "mixup")):
+            with self.assertRaisesRegex(ValueError, f"it has {name} "):
+                make(seed=9, **settings).load_state_dict(states[1])
+        with self.assertRaisesRegex(ValueError, "it has mixup 0.0"):
+            again.load_state_dict(make(seed=9).state_dict())
+        del states[1]["settings"]
+        make(seed=9).load_state_dict(states[1])
+
+    def test_wrong_settings(self):
+        for settings, what in (({"mixup": -1}, "0 or above"), ({"cutmix": float("nan")}, "0 or above"),
+                               ({"mixup": 0.2, "train": False}, "without train"), ({"mixup": 1, "dtype": "uint8"}, "uint8")):
+            with self.assertRaisesRegex(ValueError, what):
+                make(**settings)
+        picture(f"{scratch.name}/flat/1.ppm", 40, 30, 0, 255, 1)
+        with self.assertRaisesRegex(ValueError, "classes"):
+            dt.Loader(f"{scratch.name}/flat", 1, SIZE, mixup=0.2, split="all")
+
+
 class Card(unittest.TestCase):
     """The way to a card, with a card that is this machine's memory. It copies as late as it may: when it is waited for."""
 
@@ -354,7 +449,8 @@ class Card(unittest.TestCase):
 
     def test_same_batches(self):
         for layout in "NCHW", "NHWC", "channels_last":
-            batches, expected = self.make(layout=layout, dtype="float32")
+            mixing = {"cutmix": 1, "mixup": 0.2} if layout == "NHWC" else {}
+            batches, expected = self.make(layout=layout, dtype="float32", **mixing)
             with self.card():
                 for epoch in range(2):
                     seen, count = self.on_card(batches), 0
