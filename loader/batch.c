@@ -127,12 +127,15 @@ int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
             return dl2_error_memory(error, "a batch");
         slot->targets = dl2_calloc(targets, sizeof *slot->targets);
         slot->target_bytes = dl2_calloc(targets, sizeof *slot->target_bytes);
+        slot->shown = dl2_calloc(config->batch, sizeof *slot->shown);
         slot->batch.targets = slot->targets;
+        slot->batch.shown = slot->shown;
         slot->batch.target_count = loader->recipe.targets.count;
-        if (!slot->targets || !slot->target_bytes || !slot->batch.images || !slot->batch.labels ||
-            !slot->batch.indices || !slot->positions)
+        if (!slot->targets || !slot->target_bytes || !slot->shown || !slot->batch.images ||
+            !slot->batch.labels || !slot->batch.indices || !slot->positions)
             return dl2_error_memory(error, "%u batches of %u images, %zu bytes each", config->depth,
                                     config->batch, bytes);
+        loader->memory += config->batch * sizeof *slot->shown;
         loader->memory += targets * (sizeof *slot->targets + sizeof *slot->target_bytes);
         loader->memory += sizeof *slot + bytes + (uint64_t)config->batch * 3 * sizeof(uint32_t);
     }
@@ -155,6 +158,7 @@ void dl2_slots_free(struct dl2_loader *loader)
         free(slot->batch.indices);
         free(slot->positions);
         free(slot->targets);
+        free(slot->shown);
         dl2_targets_free(slot->target_bytes, (size_t)config->batch * loader->recipe.targets.count);
     }
     free(loader->slots);

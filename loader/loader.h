@@ -209,6 +209,15 @@ struct dl2_target {
     size_t size;
 };
 
+/*
+ * What a sample shows of its image, in pixels of the upright image, and is then resized to
+ * image_size: for boxes and masks to follow. In validation it may have fractions.
+ */
+struct dl2_shown {
+    double left, top, right, bottom;
+    bool flipped; /* left and right are exchanged afterwards */
+};
+
 struct dl2_batch {
     /* [count][image_size][image_size][channels], or with DL2_NCHW [count][channels][image_size]
      * [image_size]; bytes, or floats in the machine's byte order */
@@ -221,6 +230,7 @@ struct dl2_batch {
      * sample that can't be read */
     const struct dl2_target *targets;
     unsigned target_count;
+    const struct dl2_shown *shown; /* [count]; all 0 for a sample that can't be read */
 };
 
 /* Figures since the last dl2_loader_stats_reset(), except `memory`. Times are wall seconds. */

@@ -132,6 +132,28 @@ PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t 
     return (PyObject *)self;
 }
 
+PyObject *py_array_of_shown(struct py_state *state, const struct dl2_batch *batch)
+{
+    enum { COLUMNS = 5 };
+    const Py_ssize_t shape[] = {batch->count, COLUMNS};
+    struct py_array *self = make(state, PY_FLOAT32, 2, shape);
+    float *data = self ? PyMem_Calloc(batch->count + 1, COLUMNS * sizeof *data) : NULL;
+    if (!data) {
+        Py_XDECREF((PyObject *)self);
+        return PyErr_NoMemory();
+    }
+    self->data = data;
+    for (unsigned i = 0; i < batch->count; i++, data += COLUMNS) {
+        const struct dl2_shown *shown = &batch->shown[i];
+        data[0] = (float)shown->left;
+        data[1] = (float)shown->top;
+        data[2] = (float)shown->right;
+        data[3] = (float)shown->bottom;
+        data[4] = shown->flipped;
+    }
+    return (PyObject *)self;
+}
+
 static void array_dealloc(struct py_array *self)
 {
     PyTypeObject *type = py_type_of(self);

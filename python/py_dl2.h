@@ -114,5 +114,7 @@ PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
                              struct dl2_batch *batch);
 /* A vector of its own; *data is to be filled. */
 PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t **data);
+/* What each image of a batch shows: left, top, right, bottom, and whether it is flipped. */
+PyObject *py_array_of_shown(struct py_state *state, const struct dl2_batch *batch);
 
 #endif

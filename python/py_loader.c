@@ -385,19 +385,20 @@ static PyObject *dict_of_targets(const struct py_loader *self, const struct dl2_
 static PyObject *make_batch(struct py_state *state, struct py_loader *self, struct dl2_batch *batch)
 {
     int64_t *labels = NULL, *indices = NULL;
-    PyObject *fields[6] = {NULL,
+    PyObject *fields[7] = {NULL,
                            py_array_of_numbers(state, batch->count, &labels),
                            py_array_of_numbers(state, batch->count, &indices),
                            PyLong_FromUnsignedLongLong(batch->epoch),
                            PyLong_FromUnsignedLongLong(batch->step),
-                           dict_of_targets(self, batch)};
+                           dict_of_targets(self, batch),
+                           py_array_of_shown(state, batch)};
     for (unsigned i = 0; labels && indices && i < batch->count; i++) {
         labels[i] = batch->labels[i];
         indices[i] = batch->indices[i];
     }
     fields[0] = py_array_of_images(state, self, batch); /* or gives the batch back */
     PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(state->batch);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         if (out)
             PyStructSequence_SetItem(out, i, fields[i]);
         else
@@ -732,7 +733,8 @@ PyDoc_STRVAR(
     "start_epoch() and resume() say otherwise. len(loader) is an epoch's batches. Each is a\n"
     "dl2.Batch: images [n, image_size, image_size, channels] (layout 'NHWC') or [n, channels,\n"
     "image_size, image_size] ('NCHW') and labels, int64 [n], both dl2.Arrays; and .indices,\n"
-    ".epoch, .step, .targets. The last batch of an epoch may hold fewer than `batch`, unless "
+    ".epoch, .step, .targets, .shown. The last batch of an epoch may hold fewer than `batch`, "
+    "unless "
     "drop_last.\n\n"
     "The loader owns `depth` batches. The images of one are not copied; their memory is filled\n"
     "anew when the last array, buffer or tensor that sees them is gone. Where all are still in\n"
@@ -810,6 +812,9 @@ static PyStructSequence_Field batch_fields[] = {
     {"epoch", "the epoch it belongs to"},
     {"step", "its number within the epoch"},
     {"targets", "dict: for each of the loader's targets a list of bytes, None where there is none"},
+    {"shown",
+     "dl2.Array, float32 [n, 5]: left, top, right and bottom of what is shown, in pixels of "
+     "the upright image, and 1 where it is flipped"},
     {NULL, NULL},
 };
 

@@ -18,7 +18,7 @@ import ctypes
 import io
 import math
 import os
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple, Union
 
 import torch
 from torch.utils import data
@@ -32,8 +32,8 @@ __all__ = ["Dataset", "Loader", "IMAGENET_MEAN", "IMAGENET_STD"]
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
-Targets = Dict[str, List[Optional[bytes]]]
-Batch = Union[Tuple[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor, Targets]]
+Beside = Dict[str, Any]  # lists of bytes by extension, and "shown", a tensor
+Batch = Union[Tuple[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor, Beside]]
 Path = Union[str, "os.PathLike[str]", dl2.Dataset]
 
 _DTYPES = {torch.uint8: "uint8", torch.float32: "float32", torch.float16: "float16",
@@ -79,6 +79,11 @@ def _convert(images: torch.Tensor, dtype: torch.dtype, layout: str, mean: Option
     return images.contiguous() if layout == "NCHW" else images
 
 
+def _beside(batch: dl2.Batch) -> Beside:
+    targets = batch.targets
+    return {**targets, "shown": from_dlpack(batch.shown.__dlpack__())} if targets else {}
+
+
 class Loader(data.IterableDataset):
     """Epochs of (images, targets), ready for a network.
 
@@ -110,7 +115,10 @@ class Loader(data.IterableDataset):
     an image that can't be decoded is -1, and the image black: give the loss ignore_index=-1.
 
     With targets=("json", "txt"), batches are (images, targets, beside): beside["json"] is a list of
-    what the samples have beside their images under this extension, as bytes, or None.
+    what the samples have beside their images under this extension, as bytes, or None. For boxes
+    and masks, beside["shown"] is float32 [n, 5], in memory of the CPU: left, top, right and bottom
+    of the part of each image that was resized to image_size, in pixels of the upright image, and 1
+    where left and right were exchanged then, else 0.
 
     The images lie in the loader's memory and are not copied, but for float16 and a card. The memory
     is used again when the tensors that see it are gone: at most `depth` (3) batches can be kept at a
@@ -168,7 +176,8 @@ class Loader(data.IterableDataset):
         self._resumed: Optional[int] = None  # the epoch that load_state_dict() began
         self._loader: Optional[dl2.Loader] = None
         self._process = 0
-        self.loader
+        if "shown" in (self.loader.settings["targets"] or "").split(","):
+            raise ValueError("targets: 'shown' is what an image shows, not an extension here")
         if (self.mixup or self.cutmix) and not self.classes:
             raise ValueError("mixup and cutmix need classes, which this dataset has not")
 
@@ -237,7 +246,7 @@ class Loader(data.IterableDataset):
         self.loader.resume(state)
         self._start, self._given, self._resumed = state, None, state["epoch"]
 
-    def _finish(self, epoch: int, step: int, beside: Targets, images: torch.Tensor,
+    def _finish(self, epoch: int, step: int, beside: Beside, images: torch.Tensor,
                 targets: torch.Tensor) -> Batch:
         """The tensors of a batch as they are given: mixed, and with what lies beside the images."""
         if self.mixup or self.cutmix:
@@ -278,7 +287,7 @@ class _OnCpu:
         if self._permutes:
             images = images.permute(0, 3, 1, 2)
         targets = from_dlpack(batch.labels.__dlpack__())
-        return self._owner._finish(batch.epoch, batch.step, batch.targets, images, targets)
+        return self._owner._finish(batch.epoch, batch.step, _beside(batch), images, targets)
 
 
 class _OnCard:
@@ -318,7 +327,7 @@ class _OnCard:
         batch, (images, targets, copied) = self._ahead
         self._ahead = None
         copied.synchronize()  # it was queued a step ago; now the loader may fill the memory again
-        where = batch.epoch, batch.step, batch.targets
+        where = batch.epoch, batch.step, _beside(batch)
         del batch
         current = torch.cuda.current_stream(self._owner.device)
         current.wait_stream(self._stream)

@@ -156,21 +156,23 @@ class Tensors(unittest.TestCase):
             with_indices = [batch.indices.tolist() for batch in dl2.Loader(
                 folder, batch=5, image_size=SIZE, split="all", seed=2, train=train, targets="json,txt")]
             for (images, targets, beside), indices in zip(loader, with_indices):
-                self.assertEqual(list(beside), ["json", "txt"])
+                self.assertEqual(list(beside), ["json", "txt", "shown"])
                 self.assertEqual(beside["txt"], [None] * len(images))
                 for index, text in zip(indices, beside["json"]):
                     n = int(keys[index][2:])
                     self.assertEqual(text and json.loads(text), {"number": n, "classes": [n % 2, 2 + n % 3]} if n % 3 else None)
                     self.assertEqual(loader.dataset.beside(index, "json"), text)
-                seen.append(beside)
+                seen.append({**beside, "shown": beside["shown"].tolist()})
                 states.append(loader.state_dict())
             self.assertEqual(len(seen), 3)
             again = dt.Loader(folder, train=train, workers=1, **settings)
             again.load_state_dict(states[0])
-            self.assertEqual([beside for _, _, beside in again], seen[1:])
+            everything = [([*again]), seen[1:]]
             again.set_epoch(0)
-            self.assertEqual([beside for _, _, beside in pickle.loads(pickle.dumps(again))], seen)
-        for wrong in ("json,json",), "", ".json":
+            copies = [pickle.loads(pickle.dumps(again))] + [DataLoader(again, batch_size=None)] * (not SANITIZED)
+            for batches, expected in [everything] + [(copy, seen) for copy in copies]:
+                self.assertEqual([{**beside, "shown": beside["shown"].tolist()} for _, _, beside in batches], expected)
+        for wrong in ("json,json",), "", ".json", "shown":
             with self.assertRaisesRegex(ValueError, "targets"):
                 dt.Loader(folder, targets=wrong)
         with self.assertRaises(TypeError):
@@ -304,6 +306,52 @@ class DataLoaders(unittest.TestCase):
         self.assertEqual(repr(again), repr(batches))
         for (ours, one), (theirs, other) in zip(running, again):
             self.assertTrue(torch.equal(ours, theirs) and torch.equal(one, other))
+
+
+class Shown(unittest.TestCase):
+    def test_what_is_shown(self):
+        """Pictures whose colours are their coordinates: each pixel shows the place that `shown` says."""
+        folder, side = f"{scratch.name}/coordinates", 200
+        os.makedirs(f"{folder}/a")
+        y, x = numpy.mgrid[0:side, 0:side].astype(numpy.uint8)
+        for n in range(6):
+            pixels = numpy.stack([x, y, x * 0], 2)[:side - 20 * n]
+            with open(f"{folder}/a/{n}.ppm", "wb") as file:
+                file.write(b"P6\n%d %d\n255\n" % (side, len(pixels)) + pixels.tobytes())
+        for settings in {"train": True}, {"train": True, "decoded_cache_bytes": 1 << 22}, {"train": False}:
+            loader = dt.Loader(folder, 4, SIZE, split="all", dtype="uint8", layout="NHWC", targets="txt", seed=1, **settings)
+            flips = set()
+            for _ in range(4):
+                for images, _, beside in loader:
+                    self.assertEqual(tuple(beside["shown"].shape), (len(images), 5))
+                    for image, (left, top, right, bottom, flipped) in zip(images.float(), beside["shown"].tolist()):
+                        at = (torch.arange(SIZE) + 0.5) / SIZE
+                        across, down = left + at * (right - left) - 0.5, top + at * (bottom - top) - 0.5
+                        inner = slice(2, -2)  # at an image's edge, a filter has one side only
+                        row = image[:, inner, 0].mean(0).flip(0) if flipped else image[:, inner, 0].mean(0)
+                        self.assertLess((row - across[inner]).abs().max(), 1.5)
+                        self.assertLess((image[inner, :, 1].mean(1) - down[inner]).abs().max(), 1.5)
+                        flips.add(flipped)
+            self.assertEqual(flips, {0, 1} if settings["train"] else {0})
+
+    def test_of_what_was_read_in_part(self):
+        """Where a crop's rows alone are read of a packed JPEG, it is the same crop."""
+        folder, seen = f"{scratch.name}/large", []
+        for n in range(4):
+            picture(f"{folder}/a/{n}.ppm", 500 + n, 640 - n, 60, 90, n)
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        for name, options in ("files", []), ("packed", ["--container=tar"]):
+            made = subprocess.run(["dl2-transcode", "--quiet", "--codec", "jpeg", "--q", "80", *options, folder, f"{folder}-{name}"],
+                                  env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if "jpeg" in made.stderr and made.returncode == 2:
+                self.skipTest("no JPEG (Debian: libjpeg62-turbo-dev)")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            with dl2.Loader(f"{folder}-{name}/jpeg-80", 4, SIZE, split="all", seed=1, workers=1, io="direct") as loader:
+                seen.append([batch.shown.tolist() for _ in range(5) for batch in loader])
+                read = loader.stats()["bytes_read"]
+                whole = 5 * sum(loader.dataset.sample(i).bytes for i in range(4))
+            self.assertEqual(read < whole, name == "packed")
+        self.assertEqual(seen[0], seen[1])
 
 
 class Mixing(unittest.TestCase):
