@@ -36,8 +36,10 @@ enum dl2_random_use {
     DL2_RANDOM_TEST = 7,
     DL2_RANDOM_BOOTSTRAP = 8,
     DL2_RANDOM_SYNTHETIC = 9,
-    DL2_RANDOM_SUBSET = 10, /* which training samples are taken */
-    DL2_RANDOM_SEARCH = 11, /* a configuration: a = its number, b = the setting */
+    DL2_RANDOM_SUBSET = 10,    /* which training samples are taken */
+    DL2_RANDOM_SEARCH = 11,    /* a configuration: a = its number, b = the setting */
+    DL2_RANDOM_PARTITION = 12, /* of samples: a = number of `partitions` neighbours */
+    DL2_RANDOM_HOP = 13,       /* which model next: a = partition, b = visit */
 };
 
 /*

@@ -108,6 +108,8 @@ struct dl2_operation {
     void *context;
 };
 
+#define DL2_PARTITIONS_MAX 4096
+
 struct dl2_loader_config {
     unsigned batch;      /* samples in a batch */
     unsigned image_size; /* output is image_size x image_size pixels */
@@ -156,6 +158,9 @@ struct dl2_loader_config {
      * empty (count 0).
      */
     unsigned rank, world; /* world 0: 1 */
+    /* Only the samples of partition 0 <= partition < partitions; partitions 0: all. Partitions
+     * depend on the number of samples alone, and their sizes differ by one at most. */
+    unsigned partition, partitions;
     /*
      * shuffle_chunk 0: a uniform shuffle of all samples. Else a quasi-random order for spinning
      * disks: runs of shuffle_chunk neighbours in random order, shuffled among shuffle_window runs

@@ -14,6 +14,10 @@
  * In training each rank has floor(count / world) samples; the few others, which differ each epoch,
  * are left out. In validation nothing is left out: parts of the last step differ by at most one
  * sample and may be empty. Every rank has the same number of steps.
+ *
+ * With partitions, all of this is about the samples of one of them. Of each `partitions` samples
+ * that are neighbours in the dataset, every partition has one, drawn at random: so every class of a
+ * sorted dataset is in every partition.
  */
 #ifndef DL2_LOADER_SAMPLER_H
 #define DL2_LOADER_SAMPLER_H
@@ -26,23 +30,29 @@
 struct dl2_sampler {
     struct dl2_loader_config config; /* with world and shuffle_window at least 1 */
     uint32_t count;                  /* samples in the dataset */
+    uint32_t taken;                  /* of its partition */
+    uint32_t *members;               /* [taken]: their numbers; NULL: all of the dataset */
     uint64_t steps;                  /* in an epoch, the same on every rank */
     uint32_t positions;              /* samples of this rank in those steps */
     uint32_t size;   /* samples of this rank, with those that drop_last leaves out */
     uint32_t *order; /* [size]: sample number at each position */
     uint32_t
-        *all; /* [count]: the order of all ranks; the same array as `order` if there is one rank */
+        *all; /* [taken]: the order of all ranks; the same array as `order` if there is one rank */
     uint32_t *chunks; /* scratch of the quasi-random order */
 };
 
 /*
  * For a dataset of `count` samples. Uses the settings batch, train (which shuffles), drop_last,
- * seed, rank, world, shuffle_chunk and shuffle_window. DL2_ERR_ARGUMENT if a rank would have no
- * sample: if there are fewer samples than ranks, or with drop_last fewer than in a full step.
+ * seed, rank, world, partition, partitions, shuffle_chunk and shuffle_window. DL2_ERR_ARGUMENT if a
+ * rank would have no sample: if there are fewer samples than ranks, or with drop_last fewer than in
+ * a full step.
  */
 int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
                      uint32_t count, struct dl2_error *error);
 void dl2_sampler_set_epoch(struct dl2_sampler *sampler, uint64_t epoch);
 void dl2_sampler_free(struct dl2_sampler *sampler);
+
+/* The number of samples of a partition; 0 where there is no such partition. */
+uint32_t dl2_partition_size(uint32_t count, unsigned partition, unsigned partitions);
 
 #endif

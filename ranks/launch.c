@@ -3,6 +3,9 @@
  * Starting the ranks of the transport "local", and looking after them. They are forks of this
  * process, which does nothing else from then on than wait: for their ends, and for signals.
  *
+ * Where ranks have parted (ranks/world.h), one that is killed is started again, and none is waited
+ * for by the others.
+ *
  * Nobody hangs: a rank that ends, however, leaves the shared memory, so that the others' calls
  * fail. Nobody is left over: ranks that don't end when one has failed are killed after a while, and
  * all are by the kernel when this process ends.
@@ -29,8 +32,12 @@ struct launch {
     pid_t *processes; /* 0: has ended */
     sigset_t signals; /* that are waited for */
     int exit_status;
-    double deadline; /* for those that run; 0: none */
-    bool told;       /* a signal was handed on */
+    double deadline;    /* for those that run; 0: none */
+    bool told;          /* a signal was handed on */
+    unsigned *restarts; /* of each rank */
+    unsigned killed;    /* the rank to start again; `ranks`: none */
+    pid_t starter;
+    const sigset_t *before; /* signals that were blocked before */
 };
 
 static void send_all(const struct launch *launch, int number)
@@ -42,7 +49,14 @@ static void send_all(const struct launch *launch, int number)
 
 static void rank_ended(struct launch *launch, unsigned rank, int status, struct dl2_error *error)
 {
-    const bool killed = WIFSIGNALED(status);
+    const bool killed = WIFSIGNALED(status), parted = dl2_local_parted(launch->local);
+    if (killed && parted && !launch->told && launch->restarts[rank] < DL2_WORLD_RESTARTS) {
+        launch->processes[rank] = 0;
+        launch->running--;
+        launch->restarts[rank]++;
+        launch->killed = rank;
+        return;
+    }
     const int code = killed ? 1 : WEXITSTATUS(status);
     if (killed && !launch->deadline)
         dl2_error_set(error, DL2_ERR_SYSTEM,
@@ -52,7 +66,7 @@ static void rank_ended(struct launch *launch, unsigned rank, int status, struct 
     launch->processes[rank] = 0;
     launch->running--;
     dl2_local_leave(launch->local, rank);
-    if (code && !launch->deadline)
+    if (code && !launch->deadline && !parted)
         launch->deadline = dl2_clock_wall() + GRACE_SECONDS;
     /* Rank 0's is the run's own, wherever it has something to say. */
     if (code && (rank == 0 || !launch->exit_status))
@@ -63,7 +77,8 @@ static void reap(struct launch *launch, struct dl2_error *error)
 {
     int status;
     pid_t process;
-    while (launch->running && (process = waitpid(-1, &status, WNOHANG)) > 0)
+    while (launch->running && launch->killed == launch->ranks &&
+           (process = waitpid(-1, &status, WNOHANG)) > 0)
         for (unsigned i = 0; i < launch->ranks; i++)
             if (launch->processes[i] == process)
                 rank_ended(launch, i, status, error);
@@ -83,9 +98,44 @@ static void on_signal(struct launch *launch, int number, struct dl2_error *error
     send_all(launch, number);
 }
 
-static void look_after(struct launch *launch, struct dl2_error *error)
+/* In the rank's process. */
+static int become_rank(struct launch *launch, unsigned rank, struct dl2_world **out,
+                       struct dl2_error *error)
 {
-    while (launch->running) {
+    const bool again = launch->restarts[rank] > 0;
+    sigprocmask(SIG_SETMASK, launch->before, NULL);
+    free(launch->processes);
+    free(launch->restarts);
+    /* getppid(): for a starter that was gone before prctl(). */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launch->starter)
+        return dl2_error_set(error, DL2_ERR_SYSTEM, "the process that started rank %u is gone",
+                             rank);
+    DL2_TRY(dl2_local_join(launch->local, rank, true, out, error));
+    (*out)->again = again;
+    return DL2_OK;
+}
+
+/* Returns DL2_WORLD_ENDED, or what become_rank() does in a rank that was started again. */
+static int look_after(struct launch *launch, struct dl2_world **out, struct dl2_error *error)
+{
+    while (launch->running || launch->killed < launch->ranks) {
+        if (launch->killed < launch->ranks) {
+            const unsigned rank = launch->killed;
+            const pid_t process = fork();
+            if (process == 0)
+                return become_rank(launch, rank, out, error);
+            launch->killed = launch->ranks;
+            if (process > 0) {
+                launch->processes[rank] = process;
+                launch->running++;
+            } else {
+                dl2_error_system(error, "can't start rank %u again", rank);
+                launch->exit_status = 1;
+                dl2_local_leave(launch->local, rank);
+            }
+            reap(launch, error);
+            continue;
+        }
         const struct timespec pause = {.tv_sec = 1};
         const int number = sigtimedwait(&launch->signals, NULL, &pause);
         if (number > 0 && number != SIGCHLD)
@@ -94,30 +144,16 @@ static void look_after(struct launch *launch, struct dl2_error *error)
         if (launch->deadline && dl2_clock_wall() > launch->deadline)
             send_all(launch, SIGKILL);
     }
+    return DL2_WORLD_ENDED;
 }
 
-/* In the rank's process. */
-static int become_rank(struct launch *launch, unsigned rank, pid_t starter, const sigset_t *before,
-                       struct dl2_world **out, struct dl2_error *error)
+static int start(struct launch *launch, struct dl2_world **out, struct dl2_error *error)
 {
-    sigprocmask(SIG_SETMASK, before, NULL);
-    free(launch->processes);
-    /* getppid(): for a starter that was gone before prctl(). */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != starter)
-        return dl2_error_set(error, DL2_ERR_SYSTEM, "the process that started rank %u is gone",
-                             rank);
-    return dl2_local_join(launch->local, rank, true, out, error);
-}
-
-static int start(struct launch *launch, const sigset_t *before, struct dl2_world **out,
-                 struct dl2_error *error)
-{
-    const pid_t starter = getpid();
     fflush(NULL); /* or each rank would write out what is in the buffers */
     for (unsigned i = 0; i < launch->ranks; i++) {
         const pid_t process = fork();
         if (process == 0)
-            return become_rank(launch, i, starter, before, out, error);
+            return become_rank(launch, i, out, error);
         if (process < 0) {
             dl2_error_system(error, "can't start rank %u of %u", i, launch->ranks);
             launch->exit_status = 1;
@@ -134,13 +170,17 @@ static int start(struct launch *launch, const sigset_t *before, struct dl2_world
 int dl2_local_launch(unsigned ranks, struct dl2_world **out, int *exit_status,
                      struct dl2_error *error)
 {
-    struct launch launch = {.ranks = ranks};
     sigset_t before;
+    struct launch launch = {
+        .ranks = ranks, .killed = ranks, .starter = getpid(), .before = &before};
     *out = NULL;
     *exit_status = 0;
     DL2_TRY(dl2_local_create(ranks, &launch.local, error));
     launch.processes = dl2_calloc(ranks, sizeof *launch.processes);
-    if (!launch.processes) {
+    launch.restarts = dl2_calloc(ranks, sizeof *launch.restarts);
+    if (!launch.processes || !launch.restarts) {
+        free(launch.processes);
+        free(launch.restarts);
         dl2_local_destroy(launch.local);
         return dl2_error_memory(error, "%u ranks", ranks);
     }
@@ -151,13 +191,15 @@ int dl2_local_launch(unsigned ranks, struct dl2_world **out, int *exit_status,
     /* If the parent of this process ignores SIGCHLD, the ends of ranks would go unnoticed. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &launch.signals, &before);
-    const int status = start(&launch, &before, out, error);
+    int status = start(&launch, out, error);
+    if (status == DL2_WORLD_ENDED)
+        status = look_after(&launch, out, error);
     if (status != DL2_WORLD_ENDED)
         return status; /* in a rank */
-    look_after(&launch, error);
     *exit_status = launch.exit_status;
     sigprocmask(SIG_SETMASK, &before, NULL);
     free(launch.processes);
+    free(launch.restarts);
     dl2_local_destroy(launch.local);
     return DL2_WORLD_ENDED;
 }

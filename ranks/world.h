@@ -21,7 +21,7 @@
 
 #include <stddef.h>
 
-enum { DL2_WORLD_CHANNELS = 2 };
+enum { DL2_WORLD_CHANNELS = 2, DL2_WORLD_RESTARTS = 5 };
 
 struct dl2_world_class;
 
@@ -31,6 +31,7 @@ struct dl2_world {
     unsigned rank, size;
     unsigned local_rank, local_size; /* on this machine: which card is ours */
     unsigned sharers; /* ranks that have the same processors to run on, this one among them */
+    bool again;       /* takes the place of one that was killed: see part() */
 };
 
 struct dl2_world_class {
@@ -45,6 +46,10 @@ struct dl2_world_class {
     /* This rank gives up, for a reason that the others don't know: their calls fail, or, with
      * "mpi", all processes end now, this one too. What is to be said must have been said. */
     void (*give_up)(const struct dl2_world *world);
+    /* From now on there are no collective calls but close(): when a rank is killed, the others go
+     * on, and it is started again, with `again` set, at most DL2_WORLD_RESTARTS times. Optional:
+     * where it is NULL, a rank that is killed ends all. */
+    void (*part)(const struct dl2_world *world);
     /* Has a rank left before its time? Any thread. Optional: NULL where all end with it. */
     bool (*broken)(const struct dl2_world *world);
 

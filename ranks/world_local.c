@@ -36,6 +36,7 @@ struct channel {
 struct shared {
     struct channel channels[DL2_WORLD_CHANNELS];
     _Atomic uint32_t left; /* 1 + the first rank that left; 0: all are there */
+    _Atomic bool parted;
 };
 
 struct dl2_local {
@@ -191,6 +192,16 @@ static void local_give_up(const struct dl2_world *world)
     dl2_local_leave(local_of(world), world->rank);
 }
 
+static void local_part(const struct dl2_world *world)
+{
+    atomic_store(&local_of(world)->shared->parted, true);
+}
+
+bool dl2_local_parted(const struct dl2_local *local)
+{
+    return atomic_load(&local->shared->parted);
+}
+
 static bool local_broken(const struct dl2_world *world)
 {
     return atomic_load(&local_of(world)->shared->channels[0].meetings) & LEFT;
@@ -214,6 +225,7 @@ const struct dl2_world_class dl2_world_local = {
     .version = local_version,
     .close = local_close,
     .give_up = local_give_up,
+    .part = local_part,
     .broken = local_broken,
     .sum_floats = local_sum_floats,
     .sum_doubles = local_sum_doubles,

@@ -25,6 +25,9 @@ int dl2_local_join(struct dl2_local *local, unsigned rank, bool owner, struct dl
  * process, any thread. */
 void dl2_local_leave(struct dl2_local *local, unsigned rank);
 
+/* Have the ranks parted? struct dl2_world_class */
+bool dl2_local_parted(const struct dl2_local *local);
+
 /* Starts the ranks and waits for them: see dl2_world_open(). */
 int dl2_local_launch(unsigned ranks, struct dl2_world **out, int *exit_status,
                      struct dl2_error *error);

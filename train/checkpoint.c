@@ -23,6 +23,7 @@ void dl2_run_state_free(struct dl2_run_state *state)
     json_decref(state->epochs);
     json_decref(state->missing);
     json_decref(state->part);
+    json_decref(state->visits);
     free(state->val);
     memset(state, 0, sizeof *state);
 }
@@ -61,6 +62,10 @@ static json_t *state_to_json(const struct dl2_run_state *state)
         json_object_set(json, "missing", state->missing);
     if (json && state->part)
         json_object_set(json, "part", state->part);
+    if (json && state->visits) {
+        json_object_set_new(json, "partitions", json_integer(state->partitions));
+        json_object_set(json, "visits", state->visits);
+    }
     return json;
 }
 
@@ -87,6 +92,24 @@ static int missing_from_json(const json_t *json, struct dl2_run_state *state,
     if (!valid)
         return dl2_error_set(error, DL2_ERR_FORMAT, "its position within the epoch makes no sense");
     state->missing = json_incref(all);
+    return DL2_OK;
+}
+
+static int visits_from_json(const json_t *json, struct dl2_run_state *state,
+                            struct dl2_error *error)
+{
+    const json_t *visits = json_object_get(json, "visits"), *partition;
+    const long long partitions = dl2_json_get_integer(json, "partitions", 0);
+    bool valid = !visits ? partitions == 0 : json_is_array(visits) && partitions > 0;
+    size_t i;
+    valid =
+        valid && partitions <= DL2_PARTITIONS_MAX && json_array_size(visits) <= (size_t)partitions;
+    json_array_foreach(visits, i, partition) valid =
+        valid && is_position(partition) && json_integer_value(partition) < partitions;
+    if (!valid)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "its visits to partitions make no sense");
+    state->partitions = (unsigned)partitions;
+    state->visits = json_incref((json_t *)visits);
     return DL2_OK;
 }
 
@@ -160,6 +183,7 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     state->optimizer_begun = (uint64_t)begun;
     DL2_TRY(loss_scale_from_json(json, &state->loss_scale, error));
     DL2_TRY(missing_from_json(json, state, error));
+    DL2_TRY(visits_from_json(json, state, error));
     state->pass = (uint64_t)pass;
     state->stage = (size_t)stage;
     state->batch = (uint64_t)batch;
@@ -428,6 +452,58 @@ int dl2_checkpoint_origin(const char *path, json_t **out, struct dl2_error *erro
     if (status < 0)
         dl2_error_prefix(error, "%s", path);
     dl2_safetensors_free(&file);
+    return status;
+}
+
+json_t *dl2_visits_shown(const json_t *visits)
+{
+    json_t *shown = json_array();
+    size_t i;
+    json_t *visit;
+    json_array_foreach((json_t *)visits, i, visit)
+        json_array_append_new(shown, json_integer(json_integer_value(visit) + 1));
+    return shown;
+}
+
+/* The JSON header of a file of weights, without what follows it. */
+static int read_header(FILE *file, json_t **out, struct dl2_error *error)
+{
+    uint8_t length[8];
+    uint64_t size = 0;
+    if (fread(length, 1, sizeof length, file) == sizeof length)
+        for (size_t i = sizeof length; i-- > 0;)
+            size = size << 8 | length[i];
+    if (size == 0 || size > DL2_SAFETENSORS_MAX_HEADER)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it is not a file of weights");
+    char *text = dl2_calloc((size_t)size, 1);
+    if (!text)
+        return dl2_error_memory(error, "the head of a checkpoint");
+    const bool whole = fread(text, 1, (size_t)size, file) == size;
+    *out = whole ? json_loadb(text, (size_t)size, 0, NULL) : NULL;
+    free(text);
+    return *out ? DL2_OK : dl2_error_set(error, DL2_ERR_FORMAT, "its head is damaged");
+}
+
+int dl2_checkpoint_peek(const char *path, struct dl2_run_state *state, struct dl2_error *error)
+{
+    json_t *header = NULL;
+    memset(state, 0, sizeof *state);
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return dl2_error_system(error, "can't open %s", path);
+    int status = read_header(file, &header, error);
+    fclose(file);
+    const json_t *texts = json_object_get(header, "__metadata__");
+    const char *text = dl2_json_get_text(texts, STATE_KEY, "");
+    json_auto_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    if (status == DL2_OK)
+        status = json ? state_from_json(json, state, error)
+                      : dl2_error_set(error, DL2_ERR_FORMAT, "it holds no run");
+    json_decref(header);
+    if (status < 0) {
+        dl2_run_state_free(state);
+        dl2_error_prefix(error, "checkpoint %s", path);
+    }
     return status;
 }
 

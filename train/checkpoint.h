@@ -25,6 +25,10 @@ struct dl2_run_state {
     /* For each rank {next, missing} of its struct dl2_loader_position; NULL: on all ranks the
      * batches that are done are the first ones of the pass's order. */
     json_t *missing;
+    /* With partitions: how many there are, and the numbers, from 0, of those that the pass has
+     * visited, in order; the last one's visit may be unfinished. NULL: there are no partitions. */
+    unsigned partitions;
+    json_t *visits;
     bool trained;   /* its training is done; validation comes next */
     bool completed; /* the run has come to its end */
     uint64_t step;  /* batches in all: selects mixup's and dropout's random numbers */
@@ -88,6 +92,13 @@ int dl2_checkpoint_origin(const char *path, json_t **out, struct dl2_error *erro
 /* The same for the metadata of exported weights. */
 void dl2_checkpoint_note_origin(json_t *texts, const json_t *identity, const json_t *part,
                                 double epoch, bool completed);
+
+/* Visits with numbers from 1, as users see them: a new reference. */
+json_t *dl2_visits_shown(const json_t *visits);
+
+/* A run's position alone, from the head of its checkpoint, whose checksum is not looked at; free it
+ * with dl2_run_state_free(). */
+int dl2_checkpoint_peek(const char *path, struct dl2_run_state *state, struct dl2_error *error);
 
 /* Is there a readable checkpoint at `path` of a run that is not completed? */
 bool dl2_checkpoint_unfinished(const char *path);

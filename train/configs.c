@@ -16,13 +16,21 @@ int dl2_configs_check_base(const struct dl2_configs_base *base)
 {
     /* One file cannot be that of several models, and these kinds of runs have one model. */
     static const char *const refused[] = {"name",    "export",      "checkpoint", "stages",
-                                          "measure", "time-budget", "evaluate",   "ranks",
-                                          "gpus",    "world",       "sync-bn",    NULL};
+                                          "measure", "time-budget", "evaluate",   "gpus",
+                                          "sync-bn", "partition",   NULL};
+    static const char *const hopping[] = {"run-epochs", "cold", NULL};
+    static const char *const together[] = {"ranks", "world", NULL};
     for (const char *const *name = refused; *name; name++)
         if (dl2_option_given(base->program, base->common, *name))
             return dl2_program_usage_error(
                 base->program, "--%s is of one model: it has no use with several", *name);
-    if (base->config->cutmix > 0)
+    for (const char *const *name = base->hop ? hopping : together; *name; name++)
+        if (dl2_option_given(base->program, base->common, *name))
+            return dl2_program_usage_error(base->program,
+                                           base->hop ? "--%s has no use with --hop"
+                                                     : "--%s needs --hop with several models",
+                                           *name);
+    if (base->config->cutmix > 0 && !base->hop)
         return dl2_program_usage_error(base->program,
                                        "--cutmix changes the images of a batch, which several "
                                        "models share; --mixup does not");

@@ -15,6 +15,7 @@
 #include "pixels/augment.h"
 #include "ranks/world.h"
 #include "train/configs.h"
+#include "train/hop.h"
 #include "train/search.h"
 #include "train/train_options.h"
 
@@ -38,6 +39,8 @@ static struct {
     struct dl2_train_config config;
     unsigned list, share;
     const char *configs;
+    bool hop;
+    unsigned hop_order;
     struct dl2_search_options search;
 } settings = {.list = LIST_NOTHING, .search = DL2_SEARCH_DEFAULTS};
 
@@ -67,6 +70,16 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_CHOICE, "share", 0, "WHAT",
      "What these models share: batch: the same images in the same batches, with the same crops",
      offsetof(__typeof__(settings), share), .words = shares},
+    {DL2_OPTION_FLAG, "hop", 0, NULL,
+     "With --configs and --ranks or mpirun: each rank keeps a partition of the training images, "
+     "and "
+     "the models go from rank to rank, so that each visits every partition once in an epoch; all "
+     "ranks must see --out",
+     offsetof(__typeof__(settings), hop)},
+    {DL2_OPTION_CHOICE, "hop-order", 0, "ORDER",
+     "Which of the models that are the least far a free rank of --hop takes: random, by --seed; or "
+     "fixed: model I visits partitions I, I + 1 and so on, for the same weights in every run",
+     offsetof(__typeof__(settings), hop_order), .words = dl2_hop_order_words},
     {DL2_OPTION_TEXT, "search", 0, "FILE",
      "Make such configurations out of the space in FILE, a JSON object of lists and ranges, as in "
      "{\"lr\": {\"min\": 0.001, \"max\": 0.3, \"scale\": \"log\"}, \"optimizer\": [\"sgd\", "
@@ -123,7 +136,8 @@ static const char details[] =
     "  $ dl2-train -d variants/jpeg-25 --val photos -e 60 --out run1\n"
     "  $ dl2-train --stages variants/jpeg-10:45,photos:15 -a resnet50\n"
     "  $ dl2-train -d photos --time-budget 10m\n"
-    "  $ dl2-train -d photos -e 10 --configs rates.jsonl --out rates";
+    "  $ dl2-train -d photos -e 10 --configs rates.jsonl --out rates\n"
+    "  $ dl2-train -d photos -e 10 --configs rates.jsonl --hop --ranks 2 --out hopping";
 
 static struct dl2_program program = {
     .name = "dl2-train",
@@ -226,6 +240,8 @@ static void show_data(const struct dl2_train_config *own, const struct dl2_train
     printf("%s: %llu images of %u classes at %u pixels, batches of %u", DL2_SHOWN(run->variant),
            (unsigned long long)run->images, run->classes, own->loader.image_size,
            own->loader.batch);
+    if (own->loader.partitions)
+        printf(", partitions: %u", own->loader.partitions);
     const unsigned ranks = dl2_world_size(own->world);
     if (own->world)
         printf(", ranks: %u (%s), %llu images a step, peak learning rate %g", ranks,
@@ -251,7 +267,7 @@ static void on_begun(void *context, const struct dl2_train_overview *run)
     if (own->evaluate)
         printf("trained on %s, seed %llu\n", DL2_SHOWN(run->variant),
                (unsigned long long)own->seed);
-    else if (!data_shown)
+    else if (!data_shown && dl2_world_rank(config->world) == 0)
         show_data(own, run);
     data_shown = true;
     fflush(stdout);
@@ -389,7 +405,11 @@ static int train(struct dl2_world *world)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     if (status < 0)
         return first || !result->common ? DL2_EXIT_FAILED : DL2_EXIT_OK;
-    if (first && !result->completed)
+    if (first && !result->completed && config->loader.partitions && !result->stopped)
+        fprintf(stderr,
+                "%s: at epoch %.4g; --resume with a --partition that it has not visited goes on\n",
+                program.name, result->position);
+    else if (first && !result->completed)
         fprintf(stderr,
                 "%s: stopped at epoch %.4g; the same command with --resume goes on from there\n",
                 program.name, result->position);
@@ -397,16 +417,48 @@ static int train(struct dl2_world *world)
     return first && result->stopped ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }
 
+static void tell_hop(const char *text)
+{
+    close_bar();
+    fprintf(stderr, "%s: %s\n", program.name, text);
+}
+
+/* Trains models that go from rank to rank. Returns a status. */
+static int hop_models(struct dl2_train_model *models, size_t count, struct dl2_world *world,
+                      struct dl2_hop_result *result, struct dl2_error *error)
+{
+    const struct dl2_hop_options how = {.order = (enum dl2_hop_order)settings.hop_order,
+                                        .seed = config->seed,
+                                        .out = config->out,
+                                        .world = world,
+                                        .note = tell_hop};
+    const int status = dl2_train_hopping(models, count, &how, result, error);
+    const bool first = dl2_world_rank(world) == 0;
+    if (status < 0 && !first && !result->common)
+        on_failed(NULL, error);
+    if (status == DL2_OK && first && !quiet)
+        printf("%llu visits, %.2f MB of checkpoints moved between %u ranks, which were busy for "
+               "%.0f%% of the time\n",
+               (unsigned long long)result->visits, (double)result->bytes_moved / 1e6,
+               dl2_world_size(world), 100 * result->busy);
+    return status;
+}
+
 /* Trains the models together. One that diverges is a failure, which its note has told. */
-static int train_models(struct dl2_train_model *models, size_t count)
+static int train_models_in(struct dl2_train_model *models, size_t count, struct dl2_world *world)
 {
     struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_hop_result hop = {.visits = 0};
     json_auto_t *versions = library_versions();
-    heed_signals(false);
+    heed_signals(world && !world->ops->open);
+    config->world = world;
     for (size_t i = 0; i < count; i++)
         complete_model(&models[i], NULL, versions);
-    const int status = dl2_train_models(models, count, &error);
+    const int status = settings.hop ? hop_models(models, count, world, &hop, &error)
+                                    : dl2_train_models(models, count, &error);
     close_bar();
+    if (dl2_world_rank(world) > 0) /* rank 0 has the results, and errors of all */
+        return status < 0 && !hop.common ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     if (status < 0)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     bool failed = status < 0, stopped = false, unfinished = false;
@@ -422,6 +474,11 @@ static int train_models(struct dl2_train_model *models, size_t count)
     return failed ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }
 
+static int train_models(struct dl2_train_model *models, size_t count)
+{
+    return train_models_in(models, count, NULL);
+}
+
 /* Some models of a search. One that diverges is no failure of the search. */
 static int train_wave(struct dl2_train_model *models, size_t count)
 {
@@ -432,6 +489,20 @@ static int train_wave(struct dl2_train_model *models, size_t count)
         diverged |= models[i].result.diverged;
     }
     return diverged && !stopped ? DL2_EXIT_OK : status;
+}
+
+/* Whether this process trains; else *exit_status is its own. */
+static bool open_world(struct dl2_world **world, int *exit_status)
+{
+    const struct dl2_world_options world_options = {
+        config->given.world, config->given.gpus ? config->given.gpus : config->given.ranks};
+    struct dl2_error error = DL2_ERROR_INIT;
+    const int status = dl2_world_open(&world_options, world, exit_status, &error);
+    if (error.status)
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    if (status < 0)
+        *exit_status = DL2_EXIT_FAILED;
+    return status == DL2_OK;
 }
 
 static int search(const struct dl2_common_options *common)
@@ -454,15 +525,33 @@ static int search(const struct dl2_common_options *common)
     return status;
 }
 
+static int train_configs_in_world(const struct dl2_configs *configs)
+{
+    struct dl2_world *world;
+    int status;
+    if (!open_world(&world, &status))
+        return status;
+    if (world)
+        status = train_models_in(configs->models, configs->count, world);
+    else
+        status =
+            dl2_program_usage_error(&program, "--hop needs several ranks: --ranks N, or mpirun");
+    dl2_world_close(world);
+    return status;
+}
+
 static int train_configs(const struct dl2_common_options *common)
 {
-    const struct dl2_configs_base base = {config, &program, common};
+    const struct dl2_configs_base base = {config, &program, common, settings.hop};
     struct dl2_configs configs = {.count = 0};
+    if (settings.hop && !config->out)
+        config->out = "experiments/hop";
     int status = dl2_configs_check_base(&base);
     if (status == 0)
         status = dl2_configs_read(&configs, &base, settings.configs);
     if (status == 0)
-        status = train_models(configs.models, configs.count);
+        status = settings.hop ? train_configs_in_world(&configs)
+                              : train_models(configs.models, configs.count);
     dl2_configs_free(&configs);
     return status;
 }
@@ -470,18 +559,15 @@ static int train_configs(const struct dl2_common_options *common)
 /* Alone, or as one of several, or as the one who looks after those. */
 static int train_in_world(void)
 {
-    const struct dl2_world_options world_options = {
-        config->given.world, config->given.gpus ? config->given.gpus : config->given.ranks};
-    struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_world *world;
-    int exit_status;
-    int status = dl2_world_open(&world_options, &world, &exit_status, &error);
-    if (error.status)
-        fprintf(stderr, "%s: %s\n", program.name, error.message);
-    if (status < 0)
-        return DL2_EXIT_FAILED;
-    if (status == DL2_WORLD_ENDED)
-        return exit_status;
+    int status;
+    if (!open_world(&world, &status))
+        return status;
+    if (world && config->loader.partitions) {
+        dl2_world_close(world);
+        return dl2_program_usage_error(&program, "--partition is of one process: --hop --configs "
+                                                 "FILE gives each rank a partition");
+    }
     status = dl2_train_options_check_rates(
         config, &program, dl2_world_size(world)); /* mpirun's number is known only now */
     if (status == 0 && config->sync_norm && !world)
@@ -515,6 +601,14 @@ static int check_several(const struct dl2_common_options *common)
     for (const char *const *name = of_searches; *name && !settings.search.space; name++)
         if (dl2_option_given(&program, common, *name))
             return dl2_program_usage_error(&program, "--%s needs --search", *name);
+    if (!settings.hop && dl2_option_given(&program, common, "hop-order"))
+        return dl2_program_usage_error(&program, "--hop-order needs --hop");
+    if (settings.hop && !settings.configs)
+        return dl2_program_usage_error(&program, "--hop needs --configs: one model would leave all "
+                                                 "ranks but one idle");
+    if (settings.hop && dl2_option_given(&program, common, "share"))
+        return dl2_program_usage_error(&program, "--share has no use with --hop: a rank trains one "
+                                                 "model at a time");
     if (settings.search.space && settings.configs)
         return dl2_program_usage_error(&program, "--search excludes --configs");
     const bool halving = settings.search.algorithm == DL2_SEARCH_HALVING;

@@ -7,6 +7,7 @@
 #include "common/machine.h"
 #include "common/thread.h"
 #include "loader/loader_options.h"
+#include "loader/sampler.h"
 #include "train/step_log.h"
 
 #include <errno.h>
@@ -119,11 +120,53 @@ int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *er
     return status;
 }
 
+/* Batches of a partition in a pass. */
+static uint64_t partition_steps(const struct dl2_stream *stream, unsigned partition)
+{
+    const struct dl2_loader_config *loader = &stream->config->loader;
+    const uint32_t count = (uint32_t)stream->stages[0].images;
+    const uint32_t size = dl2_partition_size(count, partition, loader->partitions);
+    /* All partitions leave out their last batch, or none: see dl2_stream_open_feed(). */
+    const bool drops = count / loader->partitions >= loader->batch;
+    return drops ? size / loader->batch : (size + loader->batch - 1) / loader->batch;
+}
+
+enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_run_state *state,
+                              unsigned partition, uint64_t *begin, uint64_t *end)
+{
+    enum dl2_visit found = DL2_VISIT_NEW;
+    uint64_t done = 0;
+    size_t i;
+    json_t *visit;
+    if (state->trained) {
+        *begin = *end = stream->pass_steps;
+        return found;
+    }
+    json_array_foreach(state->visits, i, visit)
+    {
+        const unsigned its = (unsigned)json_integer_value(visit);
+        *begin = done;
+        *end = done += partition_steps(stream, its);
+        if (state->batch < done)
+            return its == partition ? DL2_VISIT_BEGUN : DL2_VISIT_ELSEWHERE;
+        found = its == partition ? DL2_VISIT_DONE : found;
+    }
+    *begin = done;
+    *end = done + partition_steps(stream, partition);
+    return found;
+}
+
+uint64_t dl2_run_steps(const struct dl2_run *run)
+{
+    const struct dl2_stream *stream = run->stream;
+    return stream->config->loader.partitions ? stream->pass_steps : dl2_feed_steps(stream->feed);
+}
+
 double dl2_run_position(const struct dl2_run *run)
 {
     if (run->state.batch == 0)
         return run->state.pass_start;
-    uint64_t steps = dl2_feed_steps(run->stream->feed);
+    uint64_t steps = dl2_run_steps(run);
     if (run->state.batch >= steps)
         return run->state.pass_start + 1;
     return run->state.pass_start + (double)run->state.batch / (double)steps;
@@ -269,6 +312,22 @@ static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
         DL2_TRY(check_classes(&stream->stages[0], stage, error));
         stream->classes = dl2_dataset_class_count(stage->dataset);
     }
+    return DL2_OK;
+}
+
+/* Counts the batches of all partitions. */
+static int count_partitions(struct dl2_stream *stream, struct dl2_error *error)
+{
+    const unsigned partitions = stream->config->loader.partitions;
+    if (!partitions)
+        return DL2_OK;
+    if (stream->stages[0].images < partitions || stream->stages[0].images > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: %llu training images cannot be divided into %u partitions",
+                             stream->stages[0].path, (unsigned long long)stream->stages[0].images,
+                             partitions);
+    for (unsigned i = 0; i < partitions; i++)
+        stream->pass_steps += partition_steps(stream, i);
     return DL2_OK;
 }
 
@@ -490,6 +549,7 @@ static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
     const bool is_card = stream->runs[0].device->ops->is_card;
     const uint64_t limit = given ? given : is_card ? 0 : dl2_memory_available();
     uint64_t all = 0, most = 0;
+    size_t at_once = stream->run_count;
     const struct dl2_run *largest = &stream->runs[0];
     for (size_t i = 0; i < stream->run_count; i++) {
         const struct dl2_network_config network = network_config(&stream->runs[i]);
@@ -502,12 +562,16 @@ static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
         largest = bytes > most ? &stream->runs[i] : largest;
         most = bytes > most ? bytes : most;
     }
+    if (stream->hopping) { /* one on each of the ranks that share the machine's memory */
+        at_once = stream->config->trainers;
+        all = most * at_once;
+    }
     if (!limit || all <= limit)
         return DL2_OK;
     return dl2_error_set(error, DL2_ERR_MEMORY,
                          "the networks of %zu models take %.1f MiB together, the largest, of %s, "
                          "%.1f MiB; %s %.1f MiB: train fewer at once, or choose a smaller --batch",
-                         stream->run_count, (double)all / mib, largest->name, (double)most / mib,
+                         at_once, (double)all / mib, largest->name, (double)most / mib,
                          given ? "--memory allows" : "this machine has", (double)limit / mib);
 }
 
@@ -560,18 +624,19 @@ int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error)
         stream->runs[i].state.epochs = json_array();
     }
     DL2_TRY(open_stages(stream, error));
+    DL2_TRY(count_partitions(stream, error));
     DL2_TRY(open_val_sets(stream, error));
     probe_channels(stream);
     for (size_t i = 0; i < stream->run_count; i++) {
         DL2_TRY(name_things(&stream->runs[i], error));
-        if (dl2_world_rank(stream->config->world) == 0)
+        if (dl2_world_rank(stream->config->world) == 0 && !stream->hopping)
             DL2_TRY(claim_places(&stream->runs[i], error));
         DL2_TRY(open_device(&stream->runs[i], error));
     }
     if (stream->several)
         DL2_TRY(plan_memory(stream, error));
     DL2_TRY(open_decoder(stream, error));
-    for (size_t i = 0; i < stream->run_count; i++) {
+    for (size_t i = 0; i < stream->run_count && !stream->hopping; i++) {
         const int status = open_network(&stream->runs[i], error);
         if (status < 0 && stream->several)
             dl2_error_prefix(error, "%s, model %zu of %zu", stream->runs[i].name, i + 1,
@@ -579,6 +644,42 @@ int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error)
         DL2_TRY(status);
     }
     return start_monitor(stream, error);
+}
+
+int dl2_run_enter(struct dl2_run *run, struct dl2_error *error)
+{
+    json_auto_t *report = NULL;
+    size_t i;
+    json_t *bad;
+    dl2_run_state_free(&run->state);
+    run->state.epochs = json_array();
+    run->stopped = run->stopping = run->interrupted = run->diverged = run->training = false;
+    DL2_TRY(claim_places(run, error));
+    /* What other ranks could not read belongs to the report, too. */
+    if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) == DL2_OK)
+        json_array_foreach(json_object_get(report, "bad"), i, bad) if (json_is_string(bad))
+            json_object_set_new(run->stream->bad, json_string_value(bad), json_true());
+    return open_network(run, error);
+}
+
+void dl2_run_leave(struct dl2_run *run)
+{
+    run->over = true;
+    dl2_step_log_close(run->log);
+    run->log = NULL;
+    dl2_network_destroy(run->network);
+    run->network = NULL;
+    free(run->partner);
+    free(run->row);
+    run->partner = NULL;
+    run->row = NULL;
+    json_decref(run->arguments);
+    json_decref(run->identity);
+    json_decref(run->report);
+    run->arguments = run->identity = run->report = NULL;
+    if (run->lock >= 0)
+        close(run->lock);
+    run->lock = -1;
 }
 
 static void close_data(struct dl2_run_data *data, size_t count)
@@ -669,6 +770,7 @@ static struct dl2_loader_config loader_config(const struct dl2_stream *stream,
         loader.augment = NULL;
         loader.batching = DL2_BATCHING_STRICT;
         loader.shuffle_chunk = loader.shuffle_window = 0;
+        loader.partition = loader.partitions = 0;
         loader.fetch.cache_bytes = loader.decoded_cache_bytes = 0;
     }
     return loader;
@@ -684,7 +786,8 @@ int dl2_stream_open_feed(struct dl2_stream *stream, size_t stage, struct dl2_err
     const struct dl2_run_data *data = &stream->stages[stage];
     struct dl2_loader_config config = loader_config(stream, data);
     /* A last batch of a few images would make batch norm's statistics poor. */
-    config.drop_last = data->images >= (uint64_t)config.batch * config.world;
+    const unsigned parts = config.partitions ? config.partitions : config.world;
+    config.drop_last = data->images >= (uint64_t)config.batch * parts;
     int status = stream->config->synthetic
                      ? dl2_feed_create_synthetic(data->images, stream->classes, &config,
                                                  &stream->feed, error)

@@ -46,6 +46,8 @@ struct dl2_stream {
     struct dl2_run *runs;
     size_t run_count;
     bool several; /* models of dl2_train_models(), be it one */
+    /* Runs take turns: each has a network only during dl2_run_visit(). The others are over. */
+    bool hopping;
     /* The first run's. The settings of data and loading are the same in all. */
     const struct dl2_train_config *config;
     struct dl2_run_data *stages, *val;
@@ -55,6 +57,7 @@ struct dl2_stream {
     struct dl2_feed *feed;             /* training's, of the stage feed_stage */
     size_t feed_stage;
     uint64_t next;               /* number of the feed's next batch in its pass */
+    uint64_t pass_steps;         /* with partitions: batches of all of them, in a pass */
     struct dl2_monitor *monitor; /* of the process, and of the card of the first run */
     double resident; /* with config->cold: the part of the images that stayed in memory */
     json_t *bad;     /* samples that cannot be read: an object with true for each message */
@@ -75,8 +78,10 @@ struct dl2_run {
     struct dl2_step_log *log; /* rank 0's; NULL: none */
     double joules_seen; /* the monitor's, up to which state.joules counts; NAN without a card */
     struct dl2_run_state state;
-    double elapsed_before;    /* of the parts before this one */
-    double run_stop;          /* position where this part ends; INFINITY: the run's end */
+    double elapsed_before; /* of the parts before this one */
+    double run_stop;       /* position where this part ends; INFINITY: the run's end */
+    /* With partitions: batches of the pass before the visit, and after it. */
+    uint64_t visit_begin, visit_end;
     double measured;          /* seconds of training that count, with config->measure */
     struct dl2_run_step step; /* that is going on */
     double begin;             /* position where the pass began that is going on */
@@ -117,6 +122,8 @@ const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run);
 
 /* dl2_world_agree(); a failure is then common to all ranks. */
 int dl2_run_agree(struct dl2_run *run, int status, struct dl2_error *error);
+/* Batches of a pass; with partitions those of all. */
+uint64_t dl2_run_steps(const struct dl2_run *run);
 /* Epochs that are done. */
 double dl2_run_position(const struct dl2_run *run);
 /* Decides with the other ranks whether to stop (any rank's signal says so), and how long the run
@@ -129,6 +136,24 @@ DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...)
 uint64_t dl2_run_images(const struct dl2_run *run);
 void dl2_run_tell_begun(const struct dl2_run *run);
 void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total);
+
+/* What a run that is at `state` can do on a partition. */
+enum dl2_visit {
+    DL2_VISIT_NEW,       /* visit it; or, where training is done, validate */
+    DL2_VISIT_BEGUN,     /* go on with its visit, which was begun */
+    DL2_VISIT_DONE,      /* nothing: the pass has visited it */
+    DL2_VISIT_ELSEWHERE, /* nothing: another partition's visit was begun */
+};
+/* *begin and *end: the batches of the pass that the visit has. */
+enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_run_state *state,
+                              unsigned partition, uint64_t *begin, uint64_t *end);
+/* With stream->hopping: gives a run its network, or takes it away, with all else that it has only
+ * for a visit. */
+int dl2_run_enter(struct dl2_run *run, struct dl2_error *error);
+void dl2_run_leave(struct dl2_run *run);
+/* trainer.c. One visit to the stream's partition, from the run's checkpoint, or from the beginning
+ * where there is none, to a checkpoint; and the pass' end where it is the last one. */
+int dl2_run_visit(struct dl2_run *run, struct dl2_error *error);
 
 /* Seconds since the run began, all its parts together. */
 double dl2_run_elapsed(const struct dl2_run *run);

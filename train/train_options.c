@@ -220,6 +220,28 @@ static json_t *show_channels(const void *value)
     return json_pack("[f, f, f]", numbers[0], numbers[1], numbers[2]);
 }
 
+/* "1/4" into two unsigned, from 0 and the number of all. */
+static int parse_partition(const char *text, void *value, struct dl2_error *error)
+{
+    unsigned *partition = value, number, count;
+    int length = 0;
+    if (!isdigit((unsigned char)*text) ||
+        sscanf(text, "%5u/%5u%n", &number, &count, &length) != 2 || text[length] || number < 1 ||
+        number > count || count > DL2_PARTITIONS_MAX)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is not a partition of up to %d, like 1/4", text,
+                             DL2_PARTITIONS_MAX);
+    partition[0] = number - 1;
+    partition[1] = count;
+    return DL2_OK;
+}
+
+static json_t *show_partition(const void *value)
+{
+    const unsigned *partition = value;
+    return partition[1] ? json_sprintf("%u/%u", partition[0] + 1, partition[1]) : json_null();
+}
+
 /* ---- The table ---- */
 
 static const char *const loader_words[] = {[false] = "real", [true] = "synthetic", NULL};
@@ -351,6 +373,12 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_FLAG, "sync-bn", 0, NULL,
      "Compute batch norm's statistics over all processes instead of each one's own batch",
      AT(sync_norm), .roles = RUN, .commands = DL2_TRAINING},
+
+    {DL2_OPTION_PARSE, "partition", 0, "P/N",
+     "Visit partition P of the N that the training images are divided into, and stop: an epoch is "
+     "over when --resume has visited each of them once; --hop does this on all ranks",
+     AT(loader.partition), .parse = parse_partition, .show = show_partition,
+     .unset = "all images, in one", .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for optimisation:"},
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
@@ -583,6 +611,14 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->measure > 0, "step-log", "excludes --measure"},
         {config->synthetic, "cold", "has no effect on synthetic data"},
         {config->evaluate, "augment", "has no effect with --evaluate"},
+        {config->stage_count, "partition", "excludes --stages"},
+        {config->synthetic, "partition", "has no use on synthetic data"},
+        {config->measure > 0, "partition", "excludes --measure"},
+        {config->time_budget > 0, "partition", "excludes --time-budget"},
+        {config->run_epochs > 0, "partition", "excludes --run-epochs: a visit is what ends it"},
+        {config->given.ranks || config->given.gpus, "partition",
+         "is of one process: --hop --configs FILE gives each rank a partition"},
+        {config->loader.batching != DL2_BATCHING_STRICT, "partition", "needs --batching strict"},
         {config->given.gpus, "ranks", "excludes --gpus"},
     };
     const char *idle = dl2_option_without_effect(

@@ -26,7 +26,7 @@
 /* Epochs from one step of the optimiser to the next. */
 static double step_epochs(const struct dl2_run *run)
 {
-    return (double)run->config->accumulate / (double)dl2_feed_steps(run->stream->feed);
+    return (double)run->config->accumulate / (double)dl2_run_steps(run);
 }
 
 /* A budget's length moves a little all the time: half a step is as near as one can come to it. */
@@ -232,7 +232,8 @@ static int start_feed(struct dl2_stream *stream, const struct dl2_run *first,
     stream->next = state->batch;
     DL2_TRY(dl2_checkpoint_get_missing(state, stream->config->world, &at, &missing, error));
     if (!missing)
-        return dl2_feed_start_epoch(stream->feed, state->pass, state->batch, error);
+        return dl2_feed_start_epoch(stream->feed, state->pass, state->batch - first->visit_begin,
+                                    error);
     const int status = dl2_feed_resume(stream->feed, &at, error);
     free(missing);
     return status;
@@ -257,7 +258,7 @@ static int enter_pass(struct dl2_run *run, struct dl2_error *error)
     const struct dl2_run_data *stage = &run->stream->stages[state->stage];
     DL2_TRY(dl2_network_use_size(run->network, stage->image_size, stage->image_size, error));
     DL2_TRY(dl2_network_freeze(run->network, run->config->stages[state->stage].freeze, error));
-    const uint64_t steps = dl2_feed_steps(run->stream->feed);
+    const uint64_t steps = dl2_run_steps(run);
     if (steps == 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "there is nothing to train on");
     if (state->batch > steps)
@@ -285,11 +286,11 @@ static int leave_pass(struct dl2_run *run, struct dl2_error *error)
 static int begin_step(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
-    const uint64_t steps = dl2_feed_steps(run->stream->feed), left = steps - state->batch;
+    const uint64_t steps = dl2_run_steps(run), end = run->visit_end ? run->visit_end : steps;
     const unsigned accumulate = run->config->accumulate;
     DL2_TRY(dl2_run_look(run, error));
     const double before = dl2_run_position(run);
-    if (left == 0 || run->pass_over || reached(run, run->length) ||
+    if (state->batch >= steps || run->pass_over || reached(run, run->length) ||
         reached(run, stage_end(run, state->stage))) {
         state->trained = true;
         return leave_pass(run, error);
@@ -299,6 +300,7 @@ static int begin_step(struct dl2_run *run, struct dl2_error *error)
         return leave_pass(run, error);
     }
     struct dl2_run_step *step = &run->step;
+    const uint64_t left = end - state->batch;
     step->part = 0;
     step->parts = left < accumulate ? (unsigned)left : accumulate;
     step->lr = learning_rate(run);
@@ -313,7 +315,7 @@ static int end_step(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     struct dl2_run_step *step = &run->step;
-    const uint64_t steps = dl2_feed_steps(run->stream->feed);
+    const uint64_t steps = dl2_run_steps(run);
     double loss = NAN;
     DL2_TRY(update_weights(run, step->lr, error));
     step->part = step->parts = 0;
@@ -458,6 +460,8 @@ static void close_pass(struct dl2_run *run, struct ended_pass *ended)
         state->val_count = 0;
     ended->epoch.val = state->val;
     ended->epoch.val_count = state->val_count;
+    if (state->visits)
+        json_object_set_new(ended->record, "visits", dl2_visits_shown(state->visits));
     json_array_append(state->epochs, ended->record);
     if (state->pass > 0) /* the first warms up */
         run->measured += ended->epoch.seconds;
@@ -467,6 +471,8 @@ static void close_pass(struct dl2_run *run, struct ended_pass *ended)
     state->batch = 0;
     json_decref(state->missing);
     state->missing = NULL;
+    if (state->visits)
+        json_array_clear(state->visits);
     state->trained = false;
     memset(&state->sums, 0, sizeof state->sums);
     state->seconds = state->data_wait = state->joules = 0;
@@ -678,9 +684,11 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
         if (run->state.stage >= run->stream->stage_count)
             return dl2_error_set(error, DL2_ERR_FORMAT, "checkpoint %s: it has more stages",
                                  run->checkpoint);
-        dl2_run_note(run, "going on from %s: epoch %llu, batch %llu", run->checkpoint,
-                     (unsigned long long)run->state.pass + 1, (unsigned long long)run->state.batch);
-        if (!run->state.completed)
+        if (!run->stream->hopping)
+            dl2_run_note(run, "going on from %s: epoch %llu, batch %llu", run->checkpoint,
+                         (unsigned long long)run->state.pass + 1,
+                         (unsigned long long)run->state.batch);
+        if (!run->state.completed && !run->stream->hopping)
             note_changes(run, part);
     } else if (config->resume) {
         dl2_run_note(run, "there is no checkpoint %s yet: beginning anew", run->checkpoint);
@@ -801,6 +809,47 @@ static int check_device(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Finds the batches that this part of the run has, which end with the visit. */
+static int begin_visit(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    const unsigned own = run->config->loader.partition;
+    const unsigned partitions = run->config->loader.partitions;
+    const bool fresh = state->pass == 0 && state->batch == 0 && !state->visits;
+    if (fresh && partitions) {
+        state->partitions = partitions;
+        state->visits = json_array();
+    }
+    if (state->partitions != partitions)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "checkpoint %s: its run has %u partitions of the data, 0 for all of "
+                             "it in one, and this run %u",
+                             run->checkpoint, state->partitions, partitions);
+    if (!partitions || state->completed)
+        return DL2_OK;
+    const enum dl2_visit visit =
+        dl2_visit_find(run->stream, state, own, &run->visit_begin, &run->visit_end);
+    if (visit == DL2_VISIT_ELSEWHERE)
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "checkpoint %s: its visit to partition %d/%u is not done, and comes first",
+            run->checkpoint,
+            (int)json_integer_value(
+                json_array_get(state->visits, json_array_size(state->visits) - 1)) +
+                1,
+            partitions);
+    if (visit == DL2_VISIT_DONE)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "checkpoint %s: epoch %llu has visited partition %u/%u already",
+                             run->checkpoint, (unsigned long long)state->pass + 1, own + 1,
+                             partitions);
+    if (visit == DL2_VISIT_NEW && !state->trained)
+        json_array_append_new(state->visits, json_integer(own));
+    const double steps = (double)dl2_run_steps(run);
+    run->run_stop = state->pass_start + (double)run->visit_end / steps;
+    return DL2_OK;
+}
+
 /* Gets a run ready to train, or leaves it as it is where it is finished already. */
 static int prepare(struct dl2_run *run, struct dl2_error *error)
 {
@@ -817,7 +866,9 @@ static int prepare(struct dl2_run *run, struct dl2_error *error)
             DL2_TRY(dl2_stream_open_feed(run->stream, run->state.stage, error));
         run->run_stop = dl2_run_position(run) + config->run_epochs;
     }
-    dl2_run_tell_begun(run);
+    DL2_TRY(begin_visit(run, error));
+    if (!run->stream->hopping || run->state.step == 0)
+        dl2_run_tell_begun(run);
     if (run->state.completed) {
         run->over = true;
         DL2_TRY(export_weights(run, error));
@@ -949,6 +1000,21 @@ static void tell_failure(struct dl2_run *run, const struct dl2_train_events *eve
             events->failed(events->context, error);
         config->world->ops->give_up(config->world);
     }
+}
+
+int dl2_run_visit(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run *member;
+    int status = dl2_run_enter(run, error);
+    run->over = false;
+    if (status == DL2_OK)
+        status = prepare(run, error);
+    if (status == DL2_OK)
+        status = run_to_end(run->stream, &member, error);
+    if (status == DL2_OK && run->state.completed)
+        tell_ended(run);
+    dl2_run_leave(run);
+    return status;
 }
 
 static int train_stream(struct dl2_train_model *models, size_t count, bool several,

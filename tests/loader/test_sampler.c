@@ -172,6 +172,8 @@ static void test_misuse_is_an_error(void **state)
         {3, {.batch = 2, .world = 4, .train = true}},
         {7, {.batch = 2, .world = 4, .drop_last = true}},
         {7, {.batch = 8, .drop_last = true, .train = true}},
+        {7, {.batch = 1, .train = true, .partition = 2, .partitions = 2}},
+        {7, {.batch = 4, .train = true, .drop_last = true, .partition = 1, .partitions = 3}},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct dl2_sampler sampler;
@@ -182,13 +184,54 @@ static void test_misuse_is_an_error(void **state)
     }
 }
 
+/* Partitions have every sample once, one of each few neighbours, and keep them in every epoch. */
+static void test_partitions(void **state)
+{
+    (void)state;
+    for (uint32_t count = 7; count < 40; count += 3)
+        for (unsigned partitions = 1; partitions <= 7; partitions++) {
+            unsigned owner[40] = {0}, sizes = 0, moved = 0;
+            for (unsigned p = 0; p < partitions; p++) {
+                struct dl2_sampler sampler;
+                const struct dl2_loader_config config = {.batch = 2,
+                                                         .train = true,
+                                                         .partition = p,
+                                                         .partitions = partitions,
+                                                         .shuffle_chunk = count % 2 ? 3 : 0};
+                init(&sampler, &config, count);
+                assert_int_equal(sampler.size, dl2_partition_size(count, p, partitions));
+                assert_in_range(sampler.size, count / partitions, count / partitions + 1);
+                for (uint64_t epoch = 0; epoch < 2; epoch++) {
+                    dl2_sampler_set_epoch(&sampler, epoch);
+                    for (uint32_t i = 0; i < sampler.size; i++) {
+                        const uint32_t index = sampler.order[i];
+                        assert_true(index < count && owner[index] == (epoch ? p + 1 : 0));
+                        owner[index] = p + 1;
+                        moved += index % partitions != p;
+                    }
+                }
+                sizes += sampler.size;
+                for (uint32_t first = 0; first + partitions <= count; first += partitions) {
+                    unsigned own = 0;
+                    for (uint32_t i = first; i < first + partitions; i++)
+                        own += owner[i] == p + 1;
+                    assert_int_equal(own, 1);
+                }
+                dl2_sampler_free(&sampler);
+            }
+            assert_int_equal(sizes, count);
+            assert_true(partitions == 1 || moved > 0); /* drawn, not by turns */
+        }
+    assert_int_equal(dl2_partition_size(10, 4, 4), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_epoch_alone_matters), cmocka_unit_test(test_once_over_ranks),
         cmocka_unit_test(test_remainder_changes),   cmocka_unit_test(test_same_steps_for_any_world),
         cmocka_unit_test(test_quasi_random),        cmocka_unit_test(test_drop_last),
-        cmocka_unit_test(test_misuse_is_an_error),
+        cmocka_unit_test(test_misuse_is_an_error),  cmocka_unit_test(test_partitions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

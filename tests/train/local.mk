@@ -19,6 +19,7 @@ train_tests = \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \
 	tests/train/test_evaluate.sh \
+	tests/train/test_hop.sh \
 	tests/train/test_measure.sh \
 	tests/train/test_options.sh \
 	tests/train/test_predictions.sh \

@@ -104,7 +104,7 @@ said 'wrong:2: images of resnet18 have 224 pixels'
 : >wrong
 expect 2 run -d data --configs wrong --out wrong-out
 said 'has no configuration'
-for option in "--name x" "--export x" "--checkpoint x" "--measure 1s" "--time-budget 1m" "--ranks 2" "--batching completion" "--cutmix 1"; do
+for option in "--name x" "--export x" "--checkpoint x" "--measure 1s" "--time-budget 1m" "--ranks 2" "--partition 1/2" "--batching completion" "--cutmix 1"; do
     expect 2 together --out wrong-out $option
 done
 expect 2 run -d data --share batch --out wrong-out
