@@ -101,6 +101,11 @@ unsigned dl2_world_size(const struct dl2_world *world)
     return world ? world->size : 1;
 }
 
+uint64_t dl2_world_moved(const struct dl2_world *world)
+{
+    return world ? world->ops->moved(world) : 0;
+}
+
 void dl2_world_close(struct dl2_world *world)
 {
     if (world)

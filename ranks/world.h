@@ -20,6 +20,7 @@
 #include "common/error.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { DL2_WORLD_CHANNELS = 2, DL2_WORLD_RESTARTS = 5 };
 
@@ -52,6 +53,9 @@ struct dl2_world_class {
     void (*part)(const struct dl2_world *world);
     /* Has a rank left before its time? Any thread. Optional: NULL where all end with it. */
     bool (*broken)(const struct dl2_world *world);
+
+    /* Bytes that this rank has had from others so far, by the calls below. Any thread. */
+    uint64_t (*moved)(const struct dl2_world *world);
 
     int (*sum_floats)(const struct dl2_world *world, unsigned channel, float *data, size_t count,
                       struct dl2_error *error);
@@ -94,6 +98,7 @@ int dl2_world_open(const struct dl2_world_options *options, struct dl2_world **o
 
 unsigned dl2_world_rank(const struct dl2_world *world);
 unsigned dl2_world_size(const struct dl2_world *world);
+uint64_t dl2_world_moved(const struct dl2_world *world);
 void dl2_world_close(struct dl2_world *world);
 int dl2_world_sum(const struct dl2_world *world, double *values, size_t count,
                   struct dl2_error *error);

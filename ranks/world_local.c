@@ -37,6 +37,7 @@ struct shared {
     struct channel channels[DL2_WORLD_CHANNELS];
     _Atomic uint32_t left; /* 1 + the first rank that left; 0: all are there */
     _Atomic bool parted;
+    _Atomic uint64_t moved[DL2_LOCAL_RANKS_MAX]; /* bytes that each rank has read of others' */
 };
 
 struct dl2_local {
@@ -115,6 +116,11 @@ static char *slot_of(const struct dl2_local *local, unsigned channel, unsigned r
     return (char *)local->shared + sizeof(struct shared) + number * SLOT;
 }
 
+static void count_moved(const struct dl2_world *world, size_t bytes)
+{
+    atomic_fetch_add(&local_of(world)->shared->moved[world->rank], bytes);
+}
+
 typedef void add_fn(void *to, const void *from, size_t count);
 
 static void add_floats(void *to, const void *from, size_t count)
@@ -151,6 +157,8 @@ static int sum(const struct dl2_world *world, unsigned channel, char *data, size
             add(result + begin * size, slot_of(local, channel, rank) + begin * size, share);
         DL2_TRY(meet(local, channel, error));
         memcpy(data + done * size, result, n * size);
+        /* The others' parts of this rank's share, then their shares. */
+        count_moved(world, (share * (world->size - 1) + n - share) * size);
     }
     return DL2_OK;
 }
@@ -179,8 +187,10 @@ static int local_broadcast(const struct dl2_world *world, unsigned root, void *d
         if (world->rank == root)
             memcpy(result, (char *)data + done, n);
         DL2_TRY(meet(local, 0, error));
-        if (world->rank != root)
+        if (world->rank != root) {
             memcpy((char *)data + done, result, n);
+            count_moved(world, n);
+        }
     }
     return DL2_OK;
 }
@@ -190,6 +200,11 @@ static int local_broadcast(const struct dl2_world *world, unsigned root, void *d
 static void local_give_up(const struct dl2_world *world)
 {
     dl2_local_leave(local_of(world), world->rank);
+}
+
+static uint64_t local_moved(const struct dl2_world *world)
+{
+    return atomic_load(&local_of(world)->shared->moved[world->rank]);
 }
 
 static void local_part(const struct dl2_world *world)
@@ -226,6 +241,7 @@ const struct dl2_world_class dl2_world_local = {
     .close = local_close,
     .give_up = local_give_up,
     .part = local_part,
+    .moved = local_moved,
     .broken = local_broken,
     .sum_floats = local_sum_floats,
     .sum_doubles = local_sum_doubles,

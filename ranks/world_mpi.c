@@ -16,6 +16,7 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct mpi {
     struct dl2_world base;
     MPI_Comm channels[DL2_WORLD_CHANNELS];
     char *parts[DL2_WORLD_CHANNELS]; /* everybody's part of this rank's share of a piece */
+    _Atomic uint64_t *moved;         /* bytes that this rank has received */
     int *counts[DL2_WORLD_CHANNELS]; /* [4][size]: sizes and places of shares, see shares_of() */
 };
 
@@ -139,6 +141,9 @@ static int sum(const struct dl2_world *world, unsigned channel, char *data, size
         code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, piece, s.counts, s.places, type,
                                mpi->channels[channel], &request);
         DL2_TRY(finish(code, &request, what, error));
+        /* The others' parts of this rank's share, then their shares. */
+        const size_t share = (size_t)s.counts[world->rank];
+        atomic_fetch_add(mpi->moved, (share * (world->size - 1) + n - share) * size);
     }
     return DL2_OK;
 }
@@ -166,11 +171,17 @@ static int mpi_broadcast(const struct dl2_world *world, unsigned root, void *dat
         int code = MPI_Ibcast((char *)data + done, (int)n, MPI_BYTE, (int)root, mpi->channels[0],
                               &request);
         DL2_TRY(finish(code, &request, "tell all ranks what one has", error));
+        atomic_fetch_add(mpi->moved, world->rank == root ? 0 : n);
     }
     return DL2_OK;
 }
 
 /* -- the transport -- */
+
+static uint64_t mpi_moved(const struct dl2_world *world)
+{
+    return atomic_load(((const struct mpi *)world)->moved);
+}
 
 static const char *mpi_version(void)
 {
@@ -205,6 +216,7 @@ static void release(struct mpi *mpi)
         free(mpi->parts[i]);
         free(mpi->counts[i]);
     }
+    free(mpi->moved);
     free(mpi);
 }
 
@@ -259,6 +271,9 @@ static int prepare(struct mpi *mpi, struct dl2_error *error)
                              "each would train alone: use srun --mpi=pmix, or mpirun",
                              tasks, machine);
     DL2_TRY(look_around(&mpi->base, error));
+    mpi->moved = dl2_calloc(1, sizeof *mpi->moved);
+    if (!mpi->moved)
+        return dl2_error_memory(error, "a world");
     const size_t ranks = mpi->base.size;
     for (int i = 0; i < DL2_WORLD_CHANNELS; i++) {
         /* Shares differ by one number at most, and parts of the largest have to fit. */
@@ -309,6 +324,7 @@ const struct dl2_world_class dl2_world_mpi = {
     .open = mpi_open,
     .close = mpi_close,
     .give_up = mpi_give_up,
+    .moved = mpi_moved,
     .sum_floats = mpi_sum_floats,
     .sum_doubles = mpi_sum_doubles,
     .broadcast = mpi_broadcast,

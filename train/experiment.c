@@ -199,7 +199,7 @@ json_t *dl2_run_report(const struct dl2_run *run)
 }
 
 /* Figures of a pass on one rank. */
-enum { SECONDS, WAIT, JOULES, READ, DECODE, TRANSFORM, WORKER_WAIT, FIGURES };
+enum { SECONDS, WAIT, JOULES, READ, DECODE, TRANSFORM, WORKER_WAIT, MOVED, FIGURES };
 
 /* figures: [ranks][FIGURES] */
 static int gather_figures(const struct dl2_run *run, double *figures, struct dl2_error *error)
@@ -215,6 +215,9 @@ static int gather_figures(const struct dl2_run *run, double *figures, struct dl2
     own[DECODE] = stats.decode;
     own[TRANSFORM] = stats.transform;
     own[WORKER_WAIT] = stats.worker_wait;
+    const uint64_t moved = dl2_world_moved(world);
+    own[MOVED] = (double)(moved - run->stream->moved_seen);
+    run->stream->moved_seen = moved;
     return dl2_world_sum(world, figures, (size_t)dl2_world_size(world) * FIGURES, error);
 }
 
@@ -299,8 +302,11 @@ static json_t *make_record(const struct dl2_run *run, double position,
                                   sum_of(figures, ranks, WORKER_WAIT)));
     if (run->config->cold)
         json_object_set_new(record, "resident", json_real(run->stream->resident));
-    if (run->config->world)
+    if (run->config->world) {
         json_object_set_new(record, "ranks", rank_records(run, figures, ranks));
+        json_object_set_new(record, "bytes_moved",
+                            json_integer((json_int_t)sum_of(figures, ranks, MOVED)));
+    }
     return record;
 }
 

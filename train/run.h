@@ -57,6 +57,7 @@ struct dl2_stream {
     struct dl2_feed *feed;             /* training's, of the stage feed_stage */
     size_t feed_stage;
     uint64_t next;               /* number of the feed's next batch in its pass */
+    uint64_t moved_seen;         /* bytes from other ranks, up to the last pass' end */
     uint64_t pass_steps;         /* with partitions: batches of all of them, in a pass */
     struct dl2_monitor *monitor; /* of the process, and of the card of the first run */
     double resident; /* with config->cold: the part of the images that stayed in memory */

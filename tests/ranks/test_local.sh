@@ -36,6 +36,9 @@ for epoch in report["epochs"]:
     assert epoch["val"][0]["images"] == 21, epoch
     assert len(epoch["ranks"]) == 3
     assert max(rank["seconds"] for rank in epoch["ranks"]) == epoch["seconds"]
+    # Of each step's gradients each rank has two thirds from the others, before and after they are added up.
+    steps, gradients = 6, 4 * report["parameters"]
+    assert 1 < epoch["bytes_moved"] / (steps * 2 * (3 - 1) * gradients) < 1.6, epoch["bytes_moved"]
     assert all(rank["images_per_second"] > 0 for rank in epoch["ranks"])
 PY
 # One rank is the same as none; fewer images to validate than ranks; fewer to train on than a step has.

@@ -35,4 +35,4 @@ EXTRA_PROGRAMS += tests/bench/bench_train
 tests_bench_bench_train_SOURCES = tests/bench/bench_train.c
 tests_bench_bench_train_LDADD = libnetwork.la
 EXTRA_DIST += tests/bench/bench_train.py tests/bench/compare_train.sh tests/bench/scale_ranks.sh \
-	tests/bench/share_batches.sh
+	tests/bench/hop.sh tests/bench/share_batches.sh
