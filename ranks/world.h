@@ -47,9 +47,9 @@ struct dl2_world_class {
     /* This rank gives up, for a reason that the others don't know: their calls fail, or, with
      * "mpi", all processes end now, this one too. What is to be said must have been said. */
     void (*give_up)(const struct dl2_world *world);
-    /* From now on there are no collective calls but close(): when a rank is killed, the others go
-     * on, and it is started again, with `again` set, at most DL2_WORLD_RESTARTS times. Optional:
-     * where it is NULL, a rank that is killed ends all. */
+    /* From now on this rank makes no collective call but close(). All do that: when a rank is
+     * killed, the others go on, and it is started again, with `again` set, at most
+     * DL2_WORLD_RESTARTS times. Optional: where it is NULL, a rank that is killed ends all. */
     void (*part)(const struct dl2_world *world);
     /* Has a rank left before its time? Any thread. Optional: NULL where all end with it. */
     bool (*broken)(const struct dl2_world *world);

@@ -16,6 +16,10 @@
  * and dropout draw different numbers on each rank. Only rank 0 decides by the clock, writes files
  * and calls events.
  *
+ * With loader.partitions a run is made of visits: it trains on one partition of the images, writes
+ * its checkpoint, and stops. Resumed with each of the partitions once, in any order, it has trained
+ * for an epoch. train/hop.h does that with several models on several ranks.
+ *
  * Threads: one; the loader and the device have threads of their own.
  */
 #ifndef DL2_TRAIN_TRAINER_H
