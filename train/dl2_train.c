@@ -137,7 +137,7 @@ static const char details[] =
     "  $ dl2-train --stages variants/jpeg-10:45,photos:15 -a resnet50\n"
     "  $ dl2-train -d photos --time-budget 10m\n"
     "  $ dl2-train -d photos -e 10 --configs rates.jsonl --out rates\n"
-    "  $ dl2-train -d photos -e 10 --configs rates.jsonl --hop --ranks 2 --out hopping";
+    "  $ dl2-train -d photos --configs rates.jsonl --hop --ranks 2 --out hop";
 
 static struct dl2_program program = {
     .name = "dl2-train",
