@@ -77,19 +77,37 @@ const struct dl2_cache_block *dl2_cache_find(const struct dl2_cache *cache, size
     return block == &being_filled ? NULL : block;
 }
 
-struct dl2_cache_block *dl2_cache_offer(struct dl2_cache *cache, size_t index, size_t size)
+static size_t room_of(size_t size)
+{
+    return round_up(sizeof(struct dl2_cache_block) + size);
+}
+
+/* Are `room` bytes left when `used` are? */
+static bool has_room(const struct dl2_cache *cache, size_t used, size_t room)
+{
+    return used <= cache->limit && room <= cache->limit - used;
+}
+
+bool dl2_cache_claim(struct dl2_cache *cache, size_t index, size_t most)
+{
+    const size_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
+    struct dl2_cache_block *none = NULL;
+    return index < cache->count && most <= cache->limit && has_room(cache, used, room_of(most)) &&
+           atomic_compare_exchange_strong(&cache->blocks[index], &none, &being_filled);
+}
+
+void dl2_cache_unclaim(struct dl2_cache *cache, size_t index)
+{
+    atomic_store(&cache->blocks[index], NULL);
+}
+
+struct dl2_cache_block *dl2_cache_fill(struct dl2_cache *cache, size_t index, size_t size)
 {
     size_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
-    if (index >= cache->count || size > cache->limit)
-        return NULL;
-    const size_t room = round_up(sizeof(struct dl2_cache_block) + size);
-    struct dl2_cache_block *none = NULL;
-    if (used > cache->limit || room > cache->limit - used ||
-        !atomic_compare_exchange_strong(&cache->blocks[index], &none, &being_filled))
-        return NULL;
+    const size_t room = room_of(size);
     do {
-        if (used > cache->limit || room > cache->limit - used) {
-            atomic_store(&cache->blocks[index], NULL);
+        if (size > cache->limit || !has_room(cache, used, room)) {
+            dl2_cache_unclaim(cache, index);
             return NULL;
         }
     } while (!atomic_compare_exchange_weak(&cache->used, &used, used + room));
@@ -98,18 +116,15 @@ struct dl2_cache_block *dl2_cache_offer(struct dl2_cache *cache, size_t index, s
     return block;
 }
 
+struct dl2_cache_block *dl2_cache_offer(struct dl2_cache *cache, size_t index, size_t size)
+{
+    return dl2_cache_claim(cache, index, size) ? dl2_cache_fill(cache, index, size) : NULL;
+}
+
 void dl2_cache_publish(struct dl2_cache *cache, size_t index, struct dl2_cache_block *block)
 {
     atomic_fetch_add_explicit(&cache->published, 1, memory_order_relaxed);
     atomic_store_explicit(&cache->blocks[index], block, memory_order_release);
-}
-
-void dl2_cache_withdraw(struct dl2_cache *cache, size_t index, struct dl2_cache_block *block)
-{
-    const size_t start = (size_t)((uint8_t *)block - cache->memory);
-    size_t end = start + round_up(sizeof *block + block->size);
-    atomic_compare_exchange_strong(&cache->used, &end, start);
-    atomic_store(&cache->blocks[index], NULL);
 }
 
 void dl2_cache_get_stats(const struct dl2_cache *cache, struct dl2_cache_stats *stats)

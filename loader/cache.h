@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cache in memory, by sample number, of encoded bytes or of decoded images.
+ * A cache in memory, by sample number, of encoded bytes or of decoded images (loader/decoded.h).
  *
  * A cache fills up to its limit and then stays as it is. Each sample is visited once an epoch in
  * random order, so evicting one sample for another gains nothing, and evicting the least recently
@@ -19,13 +19,13 @@
 #include "common/error.h"
 #include "common/memory.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* One sample. It is valid, and never moved or changed, until the cache is destroyed. */
 struct dl2_cache_block {
-    size_t size;                      /* bytes of data */
-    uint32_t width, height, channels; /* of a decoded image, whose rows have no padding; else 0 */
+    size_t size; /* bytes of data */
     _Alignas(DL2_ALIGNMENT) uint8_t data[];
 };
 
@@ -43,13 +43,20 @@ const struct dl2_cache_block *dl2_cache_find(const struct dl2_cache *cache, size
 
 /*
  * Returns a block of `size` bytes for a sample that is not in the cache. The caller fills it and
- * then publishes or withdraws it; no other thread sees it before. NULL if the sample is in the
+ * then publishes it; no other thread sees it before. NULL if the sample is in the
  * cache already, if another thread fills its block, or if there is no room.
  */
 struct dl2_cache_block *dl2_cache_offer(struct dl2_cache *cache, size_t index, size_t size);
+/*
+ * The same in two steps, for a size that is known later. True if the sample is the caller's to fill
+ * and there is room for `most` bytes now; then call dl2_cache_fill() or dl2_cache_unclaim().
+ */
+bool dl2_cache_claim(struct dl2_cache *cache, size_t index, size_t most);
+/* NULL: there is no room for `size` bytes, and the claim is over. */
+struct dl2_cache_block *dl2_cache_fill(struct dl2_cache *cache, size_t index, size_t size);
+void dl2_cache_unclaim(struct dl2_cache *cache, size_t index);
+/* `block` is the caller's own, or one that is published already, which two samples have then. */
 void dl2_cache_publish(struct dl2_cache *cache, size_t index, struct dl2_cache_block *block);
-/* For a block that could not be filled. Its room is reused only if no block was offered since. */
-void dl2_cache_withdraw(struct dl2_cache *cache, size_t index, struct dl2_cache_block *block);
 
 struct dl2_cache_stats {
     uint64_t count; /* samples in the cache */

@@ -135,6 +135,12 @@ int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
     return DL2_OK;
 }
 
+void dl2_fetch_skip(struct dl2_fetch *fetch, size_t position)
+{
+    if (fetch->ahead)
+        dl2_read_ahead_skip(fetch->ahead, position);
+}
+
 void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched)
 {
     if (fetched->request)
@@ -178,7 +184,7 @@ void dl2_fetch_start(struct dl2_fetch *fetch, const uint32_t *order, size_t orde
 }
 
 int dl2_fetch_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
-                     const struct dl2_cache *decoded, struct dl2_fetch **out,
+                     const struct dl2_decoded_cache *decoded, struct dl2_fetch **out,
                      struct dl2_error *error)
 {
     *out = NULL;

@@ -33,7 +33,7 @@ struct dl2_fetch;
  * taken, so they are not read ahead. A planner that plans slices needs config->cache_bytes 0.
  */
 int dl2_fetch_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
-                     const struct dl2_cache *decoded, struct dl2_fetch **out,
+                     const struct dl2_decoded_cache *decoded, struct dl2_fetch **out,
                      struct dl2_error *error);
 void dl2_fetch_destroy(struct dl2_fetch *fetch);
 
@@ -62,6 +62,8 @@ struct dl2_fetched {
 int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
                    struct dl2_sample_plan *plan, struct dl2_fetched *fetched,
                    struct dl2_error *error);
+/* Nobody will take number `position`: the sample's decoded image was there. */
+void dl2_fetch_skip(struct dl2_fetch *fetch, size_t position);
 /* Gives the bytes back; needed after an error, too. */
 void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched);
 

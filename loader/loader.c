@@ -73,10 +73,12 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
          "augment is for training: validation shows images as they are"},
         {config->decoder &&
              (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC || config->augment ||
-              config->operation_count || config->decoded_cache_bytes),
+              config->operation_count || config->decoded_cache_bytes || config->decoded_cache),
          "a batch decoder needs uint8, NHWC, no augmentation, no operations and no cache of "
          "decoded "
          "images"},
+        {config->decoded_cache && config->decoded_cache_bytes,
+         "decoded_cache has a limit already: leave out decoded_cache_bytes"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].broken)
@@ -167,9 +169,10 @@ static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
 static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
+    loader->recipe.decoded = config->decoded_cache;
     if (config->decoded_cache_bytes)
-        DL2_TRY(dl2_cache_create(loader->sampler.count, config->decoded_cache_bytes,
-                                 &loader->recipe.decoded, error));
+        DL2_TRY(dl2_decoded_create(loader->sampler.count, config->decoded_cache_bytes,
+                                   &loader->recipe.decoded, error));
     return dl2_fetch_create(&loader->recipe.planner, &config->fetch, loader->recipe.decoded,
                             &loader->recipe.fetch, error);
 }
@@ -308,7 +311,8 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     for (unsigned i = 0; i < loader->claim_count; i++)
         dl2_job_free(&loader->claims[i].job, &loader->recipe);
     dl2_fetch_destroy(loader->recipe.fetch);
-    dl2_cache_destroy(loader->recipe.decoded);
+    if (!loader->config.decoded_cache)
+        dl2_decoded_destroy(loader->recipe.decoded);
     dl2_augmentation_free(loader->recipe.augmentation);
     dl2_slots_free(loader);
     dl2_target_list_free(&loader->recipe.targets);
@@ -682,11 +686,8 @@ static void add_storage(const struct dl2_loader *loader, struct dl2_loader_stats
     stats->requests = fetch.requests - loader->fetch_before.requests;
     stats->encoded_hits = fetch.cache_hits - loader->fetch_before.cache_hits;
     stats->memory += fetch.memory;
-    if (loader->recipe.decoded) {
-        struct dl2_cache_stats cache;
-        dl2_cache_get_stats(loader->recipe.decoded, &cache);
-        stats->memory += cache.bytes;
-    }
+    if (loader->recipe.decoded)
+        stats->memory += dl2_decoded_bytes(loader->recipe.decoded);
 }
 
 void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_stats *stats)

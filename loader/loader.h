@@ -53,6 +53,7 @@ extern "C" {
 #endif
 
 struct dl2_batch_decoder; /* loader/batch_decoder.h */
+struct dl2_decoded_cache; /* loader/decoded.h */
 
 /*
  * Which finished samples make a batch. In all three, each index comes once an epoch, with the same
@@ -177,9 +178,13 @@ struct dl2_loader_config {
     unsigned operation_count;
 
     /* Storage: how encoded bytes are read and cached, and the limit of the cache of decoded images
-     * (0: no cache). A cache fills up to its limit and then keeps what it has. */
+     * (0: no cache). A cache fills up to its limit and then keeps what it has. No cache changes the
+     * pixels. */
     struct dl2_fetch_config fetch;
     uint64_t decoded_cache_bytes;
+    /* Instead, a cache of decoded images that loaders of this dataset share; NULL: none. It must
+     * outlive the loader. */
+    struct dl2_decoded_cache *decoded_cache;
 
     /*
      * A graphics card's decoder, which decodes and resizes the images that it can; NULL: the

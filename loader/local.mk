@@ -7,6 +7,7 @@ libloader_la_SOURCES = \
 	loader/cache.c loader/cache.h \
 	loader/claim.c \
 	loader/decode_queue.c \
+	loader/decoded.c loader/decoded.h \
 	loader/engine.h loader/engine_threads.c \
 	loader/evict.c \
 	loader/fetch.c loader/fetch.h \

@@ -76,7 +76,8 @@ struct entry {
 
 struct dl2_read_ahead {
     const struct dl2_planner *planner;
-    const struct dl2_cache *cached, *decoded;
+    const struct dl2_cache *cached;
+    const struct dl2_decoded_cache *decoded;
     bool drop_behind;
     bool own_files; /* each sample is a file: not a packed dataset */
     bool batches;   /* samples do not lie in files, and are read in batches */
@@ -246,16 +247,17 @@ static size_t room_to_plan(const struct dl2_read_ahead *ahead)
     return room;
 }
 
-static bool is_kept(const struct dl2_cache *cache, uint32_t index)
+static bool is_kept(const struct dl2_read_ahead *ahead, uint32_t index)
 {
-    return cache && dl2_cache_find(cache, index);
+    struct dl2_sample_plan unused;
+    return (ahead->cached && dl2_cache_find(ahead->cached, index)) ||
+           (ahead->decoded && dl2_decoded_find(ahead->decoded, ahead->planner, index, &unused));
 }
 
 static bool must_be_read(const struct dl2_read_ahead *ahead, size_t position)
 {
     const uint32_t index = ahead->order[position];
-    return !(ahead->is_auto && position % PROBE == PROBE - 1) && !is_kept(ahead->cached, index) &&
-           !is_kept(ahead->decoded, index);
+    return !(ahead->is_auto && position % PROBE == PROBE - 1) && !is_kept(ahead, index);
 }
 
 /* The entry of a position, with the sample's plan, which may have been made in an earlier batch. */
@@ -526,6 +528,18 @@ struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_
     return request;
 }
 
+void dl2_read_ahead_skip(struct dl2_read_ahead *ahead, size_t position)
+{
+    pthread_mutex_lock(&ahead->mutex);
+    struct entry *entry = &ahead->entries[position % ahead->ring];
+    if (position < ahead->count && position >= ahead->high)
+        ahead->high = position + 1;
+    if (entry->position == position)
+        drop_entry(ahead, entry);
+    wake_engine_if_due(ahead);
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
 void dl2_read_ahead_give(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
 {
     pthread_mutex_lock(&ahead->mutex);
@@ -701,7 +715,7 @@ static void free_ahead(struct dl2_read_ahead *ahead)
 }
 
 int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
-                          const struct dl2_cache *cached, const struct dl2_cache *decoded,
+                          const struct dl2_cache *cached, const struct dl2_decoded_cache *decoded,
                           struct dl2_read_ahead **out, struct dl2_error *error)
 {
     *out = NULL;

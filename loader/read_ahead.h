@@ -11,6 +11,7 @@
 #define DL2_LOADER_READ_AHEAD_H
 
 #include "loader/cache.h"
+#include "loader/decoded.h"
 #include "loader/fetch.h"
 
 struct dl2_read_ahead;
@@ -22,7 +23,7 @@ struct dl2_read_request;
  * outlive it.
  */
 int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
-                          const struct dl2_cache *cached, const struct dl2_cache *decoded,
+                          const struct dl2_cache *cached, const struct dl2_decoded_cache *decoded,
                           struct dl2_read_ahead **out, struct dl2_error *error);
 /* Waits for reads that are under way. All requests must have been given back. */
 void dl2_read_ahead_destroy(struct dl2_read_ahead *ahead);
@@ -44,6 +45,8 @@ void dl2_read_ahead_observe(struct dl2_read_ahead *ahead, double seconds, size_t
 struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_t position,
                                              uint32_t index, struct dl2_sample_plan *plan,
                                              const uint8_t **data, size_t *size);
+/* Nobody takes the sample at `position`: another loader has decoded it since it was planned. */
+void dl2_read_ahead_skip(struct dl2_read_ahead *ahead, size_t position);
 void dl2_read_ahead_give(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
 
 /* Sets bytes_read, requests and memory. */

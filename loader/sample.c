@@ -93,9 +93,11 @@ struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *confi
 static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const uint32_t index = job->plan.index;
-    job->cached = recipe->decoded ? dl2_cache_find(recipe->decoded, index) : NULL;
+    job->cached = recipe->decoded
+                      ? dl2_decoded_find(recipe->decoded, &recipe->planner, index, &job->plan)
+                      : NULL;
     if (job->cached) {
-        dl2_plan_sample(&recipe->planner, index, &job->plan);
+        dl2_fetch_skip(recipe->fetch, job->position);
         return DL2_OK;
     }
     job->holds_bytes = true; /* to be given back after an error, too */
@@ -104,48 +106,32 @@ static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, stru
     return DL2_OK;
 }
 
-/* Makes the job's raster of a cached image, which is one plane. */
-static void view_block(struct dl2_job *job, const struct dl2_cache_block *block)
+/*
+ * Decodes the whole image, at the reduction of its crop, and keeps it. Returns 1, or 0 where the
+ * crop is to be decoded alone, as without a cache: there is no room, or damage outside the crop.
+ */
+static int decode_whole(struct dl2_job *job, const struct dl2_recipe *recipe,
+                        const struct dl2_decode_request *crop, const struct dl2_image_info *info,
+                        const uint8_t *data, size_t size, struct dl2_error *error)
 {
-    job->raster = (struct dl2_raster){
-        .color = block->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
-        .planes[0] = {.data = block->data,
-                      .stride = (size_t)block->width * block->channels,
-                      .width = block->width,
-                      .height = block->height,
-                      .step_x = 1,
-                      .step_y = 1},
-    };
-}
-
-/* Decodes the whole image into the cache. Returns 1, or 0 if the cache has no room for it. */
-static int decode_into_cache(struct dl2_job *job, const struct dl2_recipe *recipe,
-                             struct dl2_decode_request *request, uint32_t width, uint32_t height,
-                             uint32_t channels, struct dl2_error *error)
-{
-    const size_t row = (size_t)width * channels;
-    struct dl2_cache_block *block = dl2_cache_offer(recipe->decoded, job->plan.index, row * height);
-    if (!block)
+    struct dl2_decoded_image image = {.width = dl2_upright_width(info),
+                                      .height = dl2_upright_height(info)};
+    struct dl2_decode_request request = *crop;
+    struct dl2_image_info unused;
+    const uint32_t index = job->plan.index, reduction = request.reduction;
+    if (!dl2_decoded_claim(recipe->decoded, index, reduction, image.width, image.height,
+                           request.channels == 1 ? 1 : 3))
         return 0;
-    request->x = request->y = 0;
-    request->width = width;
-    request->height = height;
-    int status = dl2_decoder_decode(job->decoder, request, &job->raster, error);
-    const struct dl2_plane *plane = &job->raster.planes[0];
-    if (status == DL2_OK && dl2_raster_channels(&job->raster) != channels)
-        status = dl2_error_set(error, DL2_ERR_FORMAT, "%u channels where the header speaks of %u",
-                               dl2_raster_channels(&job->raster), channels);
-    if (status < 0) {
-        dl2_cache_withdraw(recipe->decoded, job->plan.index, block);
-        return status;
+    request.x = request.y = 0;
+    request.width = image.width;
+    request.height = image.height;
+    if (dl2_decoder_decode(job->decoder, &request, &image.raster, NULL) < 0) {
+        dl2_decoded_unclaim(recipe->decoded, index, reduction);
+        return dl2_decoder_open(job->decoder, data, size, recipe->planner.config->max_pixels,
+                                &unused, error);
     }
-    for (uint32_t y = 0; y < height; y++)
-        memcpy(block->data + y * row, plane->data + y * plane->stride, row);
-    block->width = width;
-    block->height = height;
-    block->channels = channels;
-    dl2_cache_publish(recipe->decoded, job->plan.index, block);
-    view_block(job, block);
+    dl2_decoded_keep(recipe->decoded, index, reduction, &image);
+    job->raster = image.raster;
     return 1;
 }
 
@@ -218,8 +204,7 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     const struct dl2_loader_config *config = recipe->planner.config;
     struct dl2_sample_plan *plan = &job->plan;
     if (job->cached) {
-        dl2_plan_crop(&recipe->planner, job->cached->width, job->cached->height, plan);
-        view_block(job, job->cached);
+        job->raster = job->cached->raster;
         job->stats.decoded_hits++;
         return DL2_OK;
     }
@@ -242,13 +227,10 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
         return DL2_OK;
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.channels = config->channels == 1 ? 1 : 0;
-    /* The cache keeps gray or RGB of full size; samples without room in it are decoded alike. */
-    request.planes = !recipe->decoded;
-    request.reduction = recipe->decoded ? 1 : dl2_crop_reduction(&plan->crop, config->image_size);
+    request.reduction = dl2_crop_reduction(&plan->crop, config->image_size);
     int status = 0;
     if (recipe->decoded)
-        status = decode_into_cache(job, recipe, &request, width, height,
-                                   config->channels == 1 ? 1 : info.channels, error);
+        status = decode_whole(job, recipe, &request, &info, data, size, error);
     if (status == 0) {
         request.x = plan->crop.x;
         request.y = plan->crop.y;

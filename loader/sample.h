@@ -21,7 +21,7 @@
 #include "codec/decoder.h"
 #include "codec/jpeg/jpeg_tiles.h"
 #include "loader/batch_decoder.h"
-#include "loader/cache.h"
+#include "loader/decoded.h"
 #include "loader/fetch.h"
 #include "loader/loader.h"
 #include "loader/targets.h"
@@ -33,12 +33,7 @@
 struct dl2_recipe {
     struct dl2_planner planner; /* with the dataset and the loader's settings */
     struct dl2_fetch *fetch;
-    /*
-     * NULL: none. With a cache of decoded images, all samples are decoded to gray or RGB at full
-     * resolution, those without room in it too: which samples have room depends on which come
-     * first, and the pixels must not.
-     */
-    struct dl2_cache *decoded;
+    struct dl2_decoded_cache *decoded;     /* the loader's or a shared one; NULL: none */
     struct dl2_augmentation *augmentation; /* NULL: none */
     size_t sample_bytes;                   /* in the batch */
     struct dl2_target_list targets;
@@ -68,8 +63,8 @@ struct dl2_job {
 
     struct dl2_fetched fetched; /* encoded bytes; given back once they are decoded */
     bool holds_bytes;
-    struct dl2_bytes joined;              /* the JPEG made of slices */
-    const struct dl2_cache_block *cached; /* the decoded image; NULL: not in the cache */
+    struct dl2_bytes joined;                /* the JPEG made of slices */
+    const struct dl2_decoded_image *cached; /* NULL: not in the cache */
     struct dl2_decoder *decoder;
     struct dl2_raster raster; /* in the decoder's memory, or the cache's */
     struct dl2_resizer resizer;

@@ -10,8 +10,8 @@ struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
     return (struct dl2_planner){
         .dataset = dataset,
         .config = config,
-        .sliced =
-            !config->fetch.whole && !config->fetch.cache_bytes && !config->decoded_cache_bytes,
+        .sliced = !config->fetch.whole && !config->fetch.cache_bytes &&
+                  !config->decoded_cache_bytes && !config->decoded_cache,
     };
 }
 

@@ -121,9 +121,6 @@ json_t *dl2_run_class_names(const struct dl2_run *run)
 json_t *dl2_run_identity(const struct dl2_run *run)
 {
     json_t *identity = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_FIXED);
-    /* That decoded images are cached decides how they are decoded; how many are does not. */
-    json_object_set_new(identity, "cache-decoded",
-                        json_boolean(run->config->loader.decoded_cache_bytes > 0));
     json_object_set_new(identity, "pretrained", json_boolean(run->config->pretrained != NULL));
     json_object_set_new(identity, "training data", stage_list(run, false));
     json_object_set_new(identity, "class names", dl2_run_class_names(run));

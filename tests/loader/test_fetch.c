@@ -4,6 +4,7 @@
 #include "common/random.h"
 #include "dataset/container.h"
 #include "loader/cache.h"
+#include "loader/decoded.h"
 #include "loader/fetch.h"
 #include "loader/read_ahead.h"
 #include "tests/loader/pictures.h"
@@ -68,7 +69,7 @@ static struct dl2_planner planner; /* of the fetch that a test made last; they l
 
 static struct dl2_fetch *new_fetch(const struct dl2_dataset *dataset,
                                    const struct dl2_fetch_config *config,
-                                   const struct dl2_cache *decoded)
+                                   const struct dl2_decoded_cache *decoded)
 {
     planner = dl2_planner_of(dataset, &loader_config);
     struct dl2_fetch *fetch;
@@ -151,21 +152,17 @@ static void cache_is_bounded_exactly(void **state)
     dl2_cache_get_stats(cache, &stats);
     assert_int_equal(stats.count, 3);
     assert_int_equal(stats.bytes, limit);
-    dl2_cache_withdraw(cache, 50, small);
-    assert_null(dl2_cache_find(cache, 50));
-    small = dl2_cache_offer(cache, 51, 10); /* the room of the one that failed */
-    assert_non_null(small);
-    small->width = small->height = 2;
-    small->channels = 1;
-    dl2_cache_publish(cache, 51, small);
-    for (unsigned i = 0; i < 3; i++) { /* nothing was evicted */
+    small->data[0] = 7;
+    dl2_cache_publish(cache, 50, small);
+    dl2_cache_publish(cache, 51, small); /* another sample has it, too */
+    for (unsigned i = 0; i < 3; i++) {   /* nothing was evicted */
         const struct dl2_cache_block *block = dl2_cache_find(cache, i);
         uint8_t expected[100];
         fill(i, expected, 100);
         assert_int_equal(block->size, 100);
         assert_memory_equal(block->data, expected, 100);
     }
-    assert_int_equal(dl2_cache_find(cache, 51)->channels, 1);
+    assert_int_equal(dl2_cache_find(cache, 51)->data[0], 7);
     dl2_cache_destroy(cache);
 }
 
@@ -186,16 +183,17 @@ static void *use_cache(void *argument)
                 user->wrong += !is_right(i, found->data, found->size);
                 continue;
             }
+            if (i % 10 == 3 && round < 2) { /* claimed, and not filled after all */
+                if (dl2_cache_claim(user->cache, i, size_of(i)))
+                    dl2_cache_unclaim(user->cache, i);
+                continue;
+            }
             struct dl2_cache_block *block = dl2_cache_offer(user->cache, i, size_of(i));
             if (!block)
                 continue;
             fill(i, block->data, block->size);
-            if (i % 10 == 3 && round < 2) {
-                dl2_cache_withdraw(user->cache, i, block);
-            } else {
-                dl2_cache_publish(user->cache, i, block);
-                user->filled++;
-            }
+            dl2_cache_publish(user->cache, i, block);
+            user->filled++;
         }
     return NULL;
 }
@@ -717,11 +715,17 @@ static void held_samples_stay(void **state)
 
 static void decoded_samples_are_not_read_ahead(void **state)
 {
-    struct dl2_cache *decoded;
-    assert_int_equal(dl2_cache_create(SAMPLES, 1000000, &decoded, NULL), 0);
-    for (unsigned i = 0; i < SAMPLES; i++)
-        if (i != 7)
-            dl2_cache_publish(decoded, i, dl2_cache_offer(decoded, i, 1));
+    const uint8_t pixels[4] = {1, 2, 3, 4};
+    const struct dl2_decoded_image image = {
+        2, 2, {DL2_COLOR_GRAY, {{pixels, 2, 2, 2, 0, 0, 1, 1, 0, 0}}}};
+    struct dl2_decoded_cache *decoded;
+    assert_int_equal(dl2_decoded_create(SAMPLES, 1000000, &decoded, NULL), 0);
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        if (i == 7)
+            continue;
+        assert_true(dl2_decoded_claim(decoded, i, 1, 2, 2, 1));
+        dl2_decoded_keep(decoded, i, 1, &image);
+    }
     struct dl2_fetch_config config = {.io = DL2_IO_THREADS};
     struct dl2_fetch *fetch = new_fetch(samples, &config, decoded);
     struct dl2_fetched fetched = {0};
@@ -738,7 +742,7 @@ static void decoded_samples_are_not_read_ahead(void **state)
     assert_int_equal(stats.ahead, 1);
     dl2_bytes_free(&fetched.scratch);
     dl2_fetch_destroy(fetch);
-    dl2_cache_destroy(decoded);
+    dl2_decoded_destroy(decoded);
 }
 
 /* Goes on when reads are slow, and off again when they are fast. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pipeline: the same bytes for any number of workers, exact restarts, bad samples, no hangs. */
 #include "common/file.h"
+#include "loader/decoded.h"
 #include "tests/loader/pictures.h"
 
 #include <math.h>
@@ -578,7 +579,7 @@ static void test_caches(void **state)
     static const uint64_t limits[] = {0, 60000, 1 << 24};
     struct dl2_loader_config config = config_for(true, 1);
     struct dl2_loader *plain = create(samples, &config);
-    struct loaded *encoded_only = load_epoch(plain, 3, 4, 0), *expected = NULL;
+    struct loaded *expected = load_epoch(plain, 3, 4, 0);
     dl2_loader_destroy(plain);
     for (size_t encoded = 0; encoded < 3; encoded++)
         for (size_t decoded = 0; decoded < 3; decoded++)
@@ -598,19 +599,85 @@ static void test_caches(void **state)
                 else if (limits[encoded] == 1 << 24)
                     assert_int_equal(stats.encoded_hits + stats.decoded_hits, COUNT);
                 assert_int_equal(stats.decoded_hits > 0, limits[decoded] > 0);
-                /* Decoded images are kept at full resolution, which may give other pixels. */
-                if (!limits[decoded])
-                    expect_same(encoded_only, epoch);
-                else if (expected)
-                    expect_same(expected, epoch);
+                expect_same(expected, epoch);
                 dl2_loader_destroy(loader);
-                if (limits[decoded] && !expected)
-                    expected = epoch;
-                else
-                    free(epoch);
+                free(epoch);
             }
     free(expected);
-    free(encoded_only);
+}
+
+/* Loaders with orders and crops of their own share a cache: what one has decoded the other takes,
+ * and each has the batches that it has alone. */
+static void test_shared_cache(void **state)
+{
+    static const uint64_t limits[] = {60000, 1 << 24};
+    struct dl2_loader_config config = config_for(true, 3), other = config_for(true, 2);
+    other.seed = config.seed + 1;
+    config.area_max = other.area_max = 0.3; /* small crops: one decode does for all */
+    struct dl2_loader *alone = create(samples, &other);
+    struct loaded *expected = load_epoch(alone, 3, 2, 0);
+    dl2_loader_destroy(alone);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct dl2_decoded_cache *cache;
+        assert_int_equal(dl2_decoded_create(COUNT, limits[i], &cache, NULL), DL2_OK);
+        config.decoded_cache = other.decoded_cache = cache;
+        struct dl2_loader *first = create(samples, &config), *second = create(samples, &other);
+        free(load_epoch(first, 3, 2, 0));
+        struct loaded *epoch = load_epoch(second, 3, 2, 0);
+        expect_same(expected, epoch);
+        const uint64_t taken = stats_of(second).decoded_hits;
+        assert_int_equal(stats_of(first).decoded_hits, 0);
+        assert_true(i ? taken == COUNT : taken > 0 && taken < COUNT);
+        assert_true(dl2_decoded_bytes(cache) <= limits[i]);
+        free(epoch);
+        dl2_loader_destroy(first);
+        dl2_loader_destroy(second);
+        dl2_decoded_destroy(cache);
+    }
+    free(expected);
+    other.decoded_cache_bytes = 1 << 20; /* two limits */
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_loader_create(samples, &other, &alone, &error), DL2_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "decoded_cache has a limit"));
+}
+
+/* Both loaders have the same batches in this epoch, of images of `bytes` bytes. */
+static void expect_same_epoch(struct dl2_loader *a, struct dl2_loader *b, uint64_t epoch,
+                              size_t bytes)
+{
+    struct dl2_batch *one, *other;
+    start(a, epoch, 0);
+    start(b, epoch, 0);
+    for (uint64_t step = 0; step < dl2_loader_steps(a); step++) {
+        assert_int_equal(dl2_loader_next(a, &one, NULL), 1);
+        assert_int_equal(dl2_loader_next(b, &other, NULL), 1);
+        assert_int_equal(one->count, other->count);
+        assert_memory_equal(one->indices, other->indices, one->count * sizeof *one->indices);
+        assert_memory_equal(one->images, other->images, one->count * bytes);
+        dl2_loader_release(a, one);
+        dl2_loader_release(b, other);
+    }
+}
+
+/* A crop out of the cache has the pixels of the crop decoded alone, also where images are decoded
+ * at several reductions. */
+static void test_cached_reductions(void **state)
+{
+    struct dl2_loader_config config = config_for(true, 2);
+    config.image_size = 3;
+    struct dl2_loader *plain = create(samples, &config);
+    config.decoded_cache_bytes = 1 << 24;
+    struct dl2_loader *caching = create(samples, &config);
+    uint64_t first = 0;
+    for (uint64_t number = 0; number < 6; number++) {
+        expect_same_epoch(plain, caching, number, (size_t)3 * 3 * 3);
+        first = number ? first : stats_of(caching).decoded_hits;
+    }
+    const uint64_t hits = stats_of(caching).decoded_hits;
+    assert_int_equal(first, 0);
+    assert_true(hits > COUNT && hits < 5 * COUNT); /* some are decoded once more, for another */
+    dl2_loader_destroy(plain);
+    dl2_loader_destroy(caching);
 }
 
 /* Gray becomes three equal channels, whatever the other images are. */
@@ -899,6 +966,8 @@ int main(void)
         TEST(test_all_bad),
         TEST(test_other_ways_to_be_bad),
         TEST(test_caches),
+        TEST(test_shared_cache),
+        TEST(test_cached_reductions),
         TEST(test_gray_in_colour),
         TEST(test_types_and_layouts),
         TEST(test_slot_memory),

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The cache below has four places a sample, one for each reduction. A codec that cannot reduce an
+ * image decodes it finer than it was asked to; the places of both reductions then have one block.
+ *
+ *     block: | struct dl2_decoded_image | first plane | second | third |
+ */
+#include "loader/decoded.h"
+
+#include "common/memory.h"
+#include "loader/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REDUCTIONS = 4 };
+
+struct dl2_decoded_cache {
+    struct dl2_cache *places;
+};
+
+int dl2_decoded_create(size_t count, uint64_t limit, struct dl2_decoded_cache **out,
+                       struct dl2_error *error)
+{
+    size_t places;
+    *out = NULL;
+    struct dl2_decoded_cache *cache = dl2_calloc(1, sizeof *cache);
+    if (!cache || !dl2_size_mul(count, REDUCTIONS, &places)) {
+        free(cache);
+        return dl2_error_memory(error, "a cache of decoded images");
+    }
+    const int status = dl2_cache_create(places, limit, &cache->places, error);
+    if (status < 0) {
+        free(cache);
+        return status;
+    }
+    *out = cache;
+    return DL2_OK;
+}
+
+void dl2_decoded_destroy(struct dl2_decoded_cache *cache)
+{
+    if (cache)
+        dl2_cache_destroy(cache->places);
+    free(cache);
+}
+
+static size_t place_of(size_t index, uint32_t reduction)
+{
+    const size_t halvings = reduction >= 8 ? 3 : reduction >= 4 ? 2 : reduction >= 2 ? 1 : 0;
+    return index * REDUCTIONS + halvings;
+}
+
+static const struct dl2_decoded_image *image_at(const struct dl2_decoded_cache *cache, size_t place)
+{
+    const struct dl2_cache_block *block = dl2_cache_find(cache->places, place);
+    return block ? (const struct dl2_decoded_image *)(const void *)block->data : NULL;
+}
+
+const struct dl2_decoded_image *dl2_decoded_find(const struct dl2_decoded_cache *cache,
+                                                 const struct dl2_planner *planner, uint32_t index,
+                                                 struct dl2_sample_plan *plan)
+{
+    const struct dl2_decoded_image *any = NULL;
+    for (size_t i = 0; i < REDUCTIONS && !any; i++)
+        any = image_at(cache, (size_t)index * REDUCTIONS + i);
+    if (!any)
+        return NULL;
+    dl2_plan_sample(planner, index, plan);
+    dl2_plan_crop(planner, any->width, any->height, plan);
+    const uint32_t reduction = dl2_crop_reduction(&plan->crop, planner->config->image_size);
+    return image_at(cache, place_of(index, reduction));
+}
+
+static size_t aligned(size_t size)
+{
+    return (size + DL2_ALIGNMENT - 1) / DL2_ALIGNMENT * DL2_ALIGNMENT;
+}
+
+bool dl2_decoded_claim(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction,
+                       uint32_t width, uint32_t height, uint32_t channels)
+{
+    const uint64_t pixels = ((uint64_t)width + reduction - 1) / reduction *
+                            (((uint64_t)height + reduction - 1) / reduction);
+    if (pixels > SIZE_MAX / 8)
+        return false;
+    return dl2_cache_claim(cache->places, place_of(index, reduction),
+                           aligned(sizeof(struct dl2_decoded_image)) + (size_t)pixels * channels);
+}
+
+void dl2_decoded_unclaim(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction)
+{
+    dl2_cache_unclaim(cache->places, place_of(index, reduction));
+}
+
+/* Bytes of a row of a plane. */
+static size_t row_of(const struct dl2_raster *raster, const struct dl2_plane *plane)
+{
+    return (size_t)plane->width * (raster->color == DL2_COLOR_RGB ? 3 : 1);
+}
+
+static void copy_image(const struct dl2_decoded_image *image, uint8_t *data)
+{
+    struct dl2_decoded_image *copy = (struct dl2_decoded_image *)(void *)data;
+    uint8_t *to = data + aligned(sizeof *image);
+    *copy = *image;
+    for (unsigned p = 0; p < dl2_raster_planes(&image->raster); p++) {
+        const struct dl2_plane *plane = &image->raster.planes[p];
+        const size_t row = row_of(&image->raster, plane);
+        copy->raster.planes[p].data = to;
+        copy->raster.planes[p].stride = row;
+        for (uint32_t y = 0; y < plane->height; y++, to += row)
+            memcpy(to, plane->data + y * plane->stride, row);
+    }
+}
+
+void dl2_decoded_keep(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction,
+                      const struct dl2_decoded_image *image)
+{
+    const struct dl2_raster *raster = &image->raster;
+    const size_t claimed = place_of(index, reduction);
+    const size_t place = place_of(index, raster->planes[0].step_x);
+    size_t size = aligned(sizeof *image);
+    for (unsigned p = 0; p < dl2_raster_planes(raster); p++)
+        size += row_of(raster, &raster->planes[p]) * raster->planes[p].height;
+    struct dl2_cache_block *block =
+        place == claimed ? NULL : (struct dl2_cache_block *)dl2_cache_find(cache->places, place);
+    if (!block && (place == claimed || dl2_cache_claim(cache->places, place, size)) &&
+        (block = dl2_cache_fill(cache->places, place, size))) {
+        copy_image(image, block->data);
+        dl2_cache_publish(cache->places, place, block);
+    }
+    if (place != claimed && block)
+        dl2_cache_publish(cache->places, claimed, block);
+    else if (place != claimed)
+        dl2_cache_unclaim(cache->places, claimed);
+}
+
+uint64_t dl2_decoded_bytes(const struct dl2_decoded_cache *cache)
+{
+    struct dl2_cache_stats stats;
+    dl2_cache_get_stats(cache->places, &stats);
+    return stats.bytes;
+}
