@@ -30,10 +30,11 @@ int dl2_configs_check_base(const struct dl2_configs_base *base)
                                            base->hop ? "--%s has no use with --hop"
                                                      : "--%s needs --hop with several models",
                                            *name);
-    if (base->config->cutmix > 0 && !base->hop)
+    if (base->config->cutmix > 0 && !base->hop && !base->config->own_batches)
         return dl2_program_usage_error(base->program,
                                        "--cutmix changes the images of a batch, which several "
-                                       "models share; --mixup does not");
+                                       "models share; --mixup does not, and --share decode gives "
+                                       "each its own");
     if (base->config->loader.batching != DL2_BATCHING_STRICT)
         return dl2_program_usage_error(base->program,
                                        "several models need --batching strict: they can be resumed "
@@ -68,8 +69,8 @@ static int take_settings(struct dl2_train_config *config, const struct dl2_progr
 {
     const char *key;
     json_t *value;
-    /* All models have the order and the crops of the command line's seed. */
-    if (!dl2_option_given(program, common, "data-seed")) {
+    /* Models on the same batches have the order and the crops of the command line's seed. */
+    if (!config->own_batches && !dl2_option_given(program, common, "data-seed")) {
         config->loader.seed = config->seed;
         dl2_option_note_given(program, common, "data-seed", true);
     }

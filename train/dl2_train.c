@@ -32,8 +32,8 @@ static const char *const lists[] = {[LIST_ARCHS] = "archs",
                                     [LIST_AUGMENTATIONS] = "augmentations",
                                     NULL};
 
-enum share { SHARE_BATCH };
-static const char *const shares[] = {[SHARE_BATCH] = "batch", NULL};
+enum share { SHARE_BATCH, SHARE_DECODE };
+static const char *const shares[] = {[SHARE_BATCH] = "batch", [SHARE_DECODE] = "decode", NULL};
 
 static struct {
     struct dl2_train_config config;
@@ -63,12 +63,14 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_TABLE, .table = dl2_train_options},
     {DL2_OPTION_GROUP, .help = "Options for several models:"},
     {DL2_OPTION_TEXT, "configs", 0, "FILE",
-     "Train several models, each on every batch, which is loaded and decoded once for all: FILE "
+     "Train several models on images that are decoded once for all (see --share): FILE "
      "has a JSON object on each line, with a name and options that differ, as in {\"name\": \"a\", "
      "\"lr\": 0.1}; the report of each is in DIR/NAME",
      offsetof(__typeof__(settings), configs)},
     {DL2_OPTION_CHOICE, "share", 0, "WHAT",
-     "What these models share: batch: the same images in the same batches, with the same crops",
+     "What these models share: batch: the same images in the same batches, with the same crops; "
+     "decode: decoded images alone, in a cache of the size that --cache-decoded gives, and each "
+     "model has the order and the crops of its own seed",
      offsetof(__typeof__(settings), share), .words = shares},
     {DL2_OPTION_FLAG, "hop", 0, NULL,
      "With --configs and --ranks or mpirun: each rank keeps a partition of the training images, "
@@ -611,6 +613,10 @@ static int check_several(const struct dl2_common_options *common)
                                                  "model at a time");
     if (settings.search.space && settings.configs)
         return dl2_program_usage_error(&program, "--search excludes --configs");
+    if (settings.share == SHARE_DECODE && !config->loader.decoded_cache_bytes)
+        return dl2_program_usage_error(&program,
+                                       "--share decode needs --cache-decoded: how much of the "
+                                       "decoded images may stay in memory for all models");
     const bool halving = settings.search.algorithm == DL2_SEARCH_HALVING;
     if (!halving && (dl2_option_given(&program, common, "eta") ||
                      dl2_option_given(&program, common, "first-epochs")))
@@ -662,6 +668,7 @@ int main(int argc, char **argv)
     free(arguments);
     config->loader.workers = common.jobs;
     quiet = common.quiet;
+    config->own_batches = settings.share == SHARE_DECODE;
     if (status == 0)
         status = check_several(&common);
     if (status == 0 && has_several() && settings.list == LIST_NOTHING) {

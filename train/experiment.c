@@ -196,7 +196,7 @@ json_t *dl2_run_report(const struct dl2_run *run)
 }
 
 /* Figures of a pass on one rank. */
-enum { SECONDS, WAIT, JOULES, READ, DECODE, TRANSFORM, WORKER_WAIT, MOVED, FIGURES };
+enum { SECONDS, WAIT, JOULES, READ, DECODE, TRANSFORM, WORKER_WAIT, DECODED_HITS, MOVED, FIGURES };
 
 /* figures: [ranks][FIGURES] */
 static int gather_figures(const struct dl2_run *run, double *figures, struct dl2_error *error)
@@ -204,7 +204,7 @@ static int gather_figures(const struct dl2_run *run, double *figures, struct dl2
     const struct dl2_world *world = run->config->world;
     double *own = figures + (size_t)dl2_world_rank(world) * FIGURES;
     struct dl2_loader_stats stats;
-    dl2_feed_get_stats(run->stream->feed, &stats);
+    dl2_feed_get_stats(run->source->feed, &stats);
     own[SECONDS] = run->state.seconds;
     own[WAIT] = run->state.data_wait;
     own[JOULES] = run->state.joules;
@@ -212,6 +212,7 @@ static int gather_figures(const struct dl2_run *run, double *figures, struct dl2
     own[DECODE] = stats.decode;
     own[TRANSFORM] = stats.transform;
     own[WORKER_WAIT] = stats.worker_wait;
+    own[DECODED_HITS] = (double)stats.decoded_hits;
     const uint64_t moved = dl2_world_moved(world);
     own[MOVED] = (double)(moved - run->stream->moved_seen);
     run->stream->moved_seen = moved;
@@ -292,11 +293,14 @@ static json_t *make_record(const struct dl2_run *run, double position,
         json_object_set_new(record, "joules", json_real(joules));
         json_object_set_new(record, "joules_per_image", json_real(joules / (double)state->images));
     }
-    json_object_set_new(record, "loader",
-                        json_pack("{s:f, s:f, s:f, s:f}", "read", sum_of(figures, ranks, READ),
-                                  "decode", sum_of(figures, ranks, DECODE), "transform",
-                                  sum_of(figures, ranks, TRANSFORM), "wait",
-                                  sum_of(figures, ranks, WORKER_WAIT)));
+    json_t *loader =
+        json_pack("{s:f, s:f, s:f, s:f}", "read", sum_of(figures, ranks, READ), "decode",
+                  sum_of(figures, ranks, DECODE), "transform", sum_of(figures, ranks, TRANSFORM),
+                  "wait", sum_of(figures, ranks, WORKER_WAIT));
+    if (run->config->loader.decoded_cache_bytes)
+        json_object_set_new(loader, "decoded_hits",
+                            json_integer((json_int_t)sum_of(figures, ranks, DECODED_HITS)));
+    json_object_set_new(record, "loader", loader);
     if (run->config->cold)
         json_object_set_new(record, "resident", json_real(run->stream->resident));
     if (run->config->world) {

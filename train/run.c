@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/thread.h"
+#include "loader/decoded.h"
 #include "loader/loader_options.h"
 #include "loader/sampler.h"
 #include "train/step_log.h"
@@ -126,7 +127,7 @@ static uint64_t partition_steps(const struct dl2_stream *stream, unsigned partit
     const struct dl2_loader_config *loader = &stream->config->loader;
     const uint32_t count = (uint32_t)stream->stages[0].images;
     const uint32_t size = dl2_partition_size(count, partition, loader->partitions);
-    /* All partitions leave out their last batch, or none: see dl2_stream_open_feed(). */
+    /* All partitions leave out their last batch, or none: see dl2_run_open_feed(). */
     const bool drops = count / loader->partitions >= loader->batch;
     return drops ? size / loader->batch : (size + loader->batch - 1) / loader->batch;
 }
@@ -159,7 +160,8 @@ enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_
 uint64_t dl2_run_steps(const struct dl2_run *run)
 {
     const struct dl2_stream *stream = run->stream;
-    return stream->config->loader.partitions ? stream->pass_steps : dl2_feed_steps(stream->feed);
+    return stream->config->loader.partitions ? stream->pass_steps
+                                             : dl2_feed_steps(run->source->feed);
 }
 
 double dl2_run_position(const struct dl2_run *run)
@@ -614,10 +616,24 @@ static int claim_places(struct dl2_run *run, struct dl2_error *error)
     return run->config->export ? dl2_file_expect(run->config->export, error) : DL2_OK;
 }
 
+/* Gives each run its source of batches, whose feed is opened later. */
+static int share_sources(struct dl2_stream *stream, struct dl2_error *error)
+{
+    const size_t count = stream->config->own_batches ? stream->run_count : 1;
+    stream->sources = dl2_calloc(count, sizeof *stream->sources);
+    if (!stream->sources)
+        return dl2_error_memory(error, "training runs");
+    stream->source_count = count;
+    for (size_t i = 0; i < stream->run_count; i++)
+        stream->runs[i].source = &stream->sources[count > 1 ? i : 0];
+    return DL2_OK;
+}
+
 int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error)
 {
     stream->config = stream->runs[0].config;
     stream->bad = json_object();
+    DL2_TRY(share_sources(stream, error));
     for (size_t i = 0; i < stream->run_count; i++) {
         stream->runs[i].stream = stream;
         stream->runs[i].lock = -1;
@@ -720,7 +736,10 @@ static void close_run(struct dl2_run *run)
 void dl2_stream_close(struct dl2_stream *stream)
 {
     dl2_monitor_stop(stream->monitor);
-    dl2_feed_destroy(stream->feed); /* its batches are in memory of the first run's device */
+    for (size_t i = 0; i < stream->source_count; i++)
+        dl2_feed_destroy(stream->sources[i].feed); /* with memory of the first run's device */
+    free(stream->sources);
+    dl2_decoded_destroy(stream->decoded);
     dl2_batch_decoder_close(stream->decoder);
     for (size_t i = 0; i < stream->run_count; i++)
         close_run(&stream->runs[i]);
@@ -742,11 +761,12 @@ static void slot_free(void *context, void *slot)
 }
 
 /* For a stage, or NULL for validation. */
-static struct dl2_loader_config loader_config(const struct dl2_stream *stream,
+static struct dl2_loader_config loader_config(const struct dl2_run *run,
                                               const struct dl2_run_data *stage)
 {
     const bool train = stage != NULL;
-    const struct dl2_train_config *config = stream->config;
+    const struct dl2_stream *stream = run->stream;
+    const struct dl2_train_config *config = run->config;
     struct dl2_device *device = stream->runs[0].device;
     struct dl2_loader_config loader = config->loader;
     loader.channels = stream->channels;
@@ -776,29 +796,50 @@ static struct dl2_loader_config loader_config(const struct dl2_stream *stream,
     return loader;
 }
 
-int dl2_stream_open_feed(struct dl2_stream *stream, size_t stage, struct dl2_error *error)
+/* Of several sources, all take the images from one cache, and share out the workers. */
+static int share_images(struct dl2_run *run, const struct dl2_run_data *data,
+                        struct dl2_loader_config *config, struct dl2_error *error)
 {
-    if (stream->feed && stream->feed_stage == stage)
+    struct dl2_stream *stream = run->stream;
+    const unsigned count = (unsigned)stream->source_count;
+    if (count == 1)
         return DL2_OK;
-    dl2_feed_destroy(stream->feed);
-    stream->feed = NULL;
-    stream->feed_stage = stage;
+    if (config->decoded_cache_bytes && !stream->decoded && data->dataset)
+        DL2_TRY(
+            dl2_decoded_create(data->images, config->decoded_cache_bytes, &stream->decoded, error));
+    config->decoded_cache = stream->decoded;
+    config->decoded_cache_bytes = 0;
+    const unsigned workers = config->workers ? config->workers : dl2_run_processors(run);
+    config->workers = workers > count ? workers / count : 1;
+    return DL2_OK;
+}
+
+int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error)
+{
+    struct dl2_stream *stream = run->stream;
+    struct dl2_source *source = run->source;
+    if (source->feed && source->stage == stage)
+        return DL2_OK;
+    dl2_feed_destroy(source->feed);
+    source->feed = NULL;
+    source->stage = stage;
     const struct dl2_run_data *data = &stream->stages[stage];
-    struct dl2_loader_config config = loader_config(stream, data);
+    struct dl2_loader_config config = loader_config(run, data);
+    DL2_TRY(share_images(run, data, &config, error));
     /* A last batch of a few images would make batch norm's statistics poor. */
     const unsigned parts = config.partitions ? config.partitions : config.world;
     config.drop_last = data->images >= (uint64_t)config.batch * parts;
-    int status = stream->config->synthetic
+    int status = run->config->synthetic
                      ? dl2_feed_create_synthetic(data->images, stream->classes, &config,
-                                                 &stream->feed, error)
-                     : dl2_feed_create(data->dataset, &config, &stream->feed, error);
+                                                 &source->feed, error)
+                     : dl2_feed_create(data->dataset, &config, &source->feed, error);
     return dl2_stream_agree(stream, status, error);
 }
 
 int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
                         struct dl2_error *error)
 {
-    const struct dl2_loader_config config = loader_config(stream, NULL);
+    const struct dl2_loader_config config = loader_config(&stream->runs[0], NULL);
     *out = NULL;
     int status = dl2_stream_agree(
         stream, dl2_feed_create(stream->val[set].dataset, &config, out, error), error);

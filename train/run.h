@@ -4,8 +4,9 @@
  * them, validation.c validates them, experiment.c describes each in its report; evaluate.c
  * validates one that has ended. Private to them; others include trainer.h.
  *
- * A stream has what runs share that are trained together: data, batches, decoder, monitor. A run
- * has one model: network, device, position, log, checkpoint and report. Most streams have one run.
+ * A stream has what runs share that are trained together: data, decoder, monitor. A run has one
+ * model: network, device, position, log, checkpoint and report. Most streams have one run. A source
+ * has training's batches, for all runs of a stream or, with config->own_batches, for one.
  */
 #ifndef DL2_TRAIN_RUN_H
 #define DL2_TRAIN_RUN_H
@@ -42,6 +43,12 @@ struct dl2_run_step {
     uint64_t updates; /* of this part of the pass */
 };
 
+struct dl2_source {
+    struct dl2_feed *feed; /* of the stage `stage`; NULL: not open */
+    size_t stage;
+    uint64_t next; /* number of the feed's next batch in its pass */
+};
+
 struct dl2_stream {
     struct dl2_run *runs;
     size_t run_count;
@@ -54,18 +61,19 @@ struct dl2_stream {
     size_t stage_count, val_count;
     unsigned classes, channels;
     struct dl2_batch_decoder *decoder; /* NULL: the processors decode */
-    struct dl2_feed *feed;             /* training's, of the stage feed_stage */
-    size_t feed_stage;
-    uint64_t next;               /* number of the feed's next batch in its pass */
-    uint64_t moved_seen;         /* bytes from other ranks, up to the last pass' end */
-    uint64_t pass_steps;         /* with partitions: batches of all of them, in a pass */
-    struct dl2_monitor *monitor; /* of the process, and of the card of the first run */
+    struct dl2_source *sources;
+    size_t source_count;               /* 1, or one a run */
+    struct dl2_decoded_cache *decoded; /* of all sources; NULL: they have none in common */
+    uint64_t moved_seen;               /* bytes from other ranks, up to the last pass' end */
+    uint64_t pass_steps;               /* with partitions: batches of all of them, in a pass */
+    struct dl2_monitor *monitor;       /* of the process, and of the card of the first run */
     double resident; /* with config->cold: the part of the images that stayed in memory */
     json_t *bad;     /* samples that cannot be read: an object with true for each message */
 };
 
 struct dl2_run {
     struct dl2_stream *stream;
+    struct dl2_source *source;
     const struct dl2_train_config *config;
     struct dl2_train_events events;
     char *variant, *name, *out, *checkpoint, *report_path, *best, *steps;
@@ -106,8 +114,8 @@ struct dl2_run {
 int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error);
 void dl2_stream_close(struct dl2_stream *stream);
 
-/* Opens the training feed of a stage, unless it is open already. */
-int dl2_stream_open_feed(struct dl2_stream *stream, size_t stage, struct dl2_error *error);
+/* Opens the feed of the run's source for a stage, unless it is open already. */
+int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
 /* Opens the feed of a validation set; the caller destroys it. */
 int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
                         struct dl2_error *error);

@@ -32,7 +32,7 @@ static double step_epochs(const struct dl2_run *run)
 /* A budget's length moves a little all the time: half a step is as near as one can come to it. */
 static bool reached(const struct dl2_run *run, double at)
 {
-    double slack = run->config->time_budget > 0 && run->stream->feed ? step_epochs(run) / 2 : SAME;
+    double slack = run->config->time_budget > 0 && run->source->feed ? step_epochs(run) / 2 : SAME;
     return dl2_run_position(run) >= at - slack;
 }
 
@@ -99,7 +99,7 @@ static int train_batch(struct dl2_run *run, const struct dl2_batch *batch, doubl
     const unsigned ranks = dl2_world_size(config->world);
     const uint64_t number = run->state.step * ranks + dl2_world_rank(config->world);
     if (config->mixup > 0 || config->cutmix > 0) {
-        const uint32_t side = run->stream->stages[run->stream->feed_stage].image_size;
+        const uint32_t side = run->stream->stages[run->source->stage].image_size;
         const struct dl2_mix mix = dl2_mix_draw(config->seed, number, config->mixup, config->cutmix,
                                                 side, run->partner, batch->count);
         input.lambda = (float)mix.share;
@@ -146,8 +146,8 @@ static int note_position(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     struct dl2_loader_position at = {.missing_count = 0};
-    if (run->stream->feed && state->batch && !state->trained)
-        DL2_TRY(dl2_feed_get_position(run->stream->feed, &at, error));
+    if (run->source->feed && state->batch && !state->trained)
+        DL2_TRY(dl2_feed_get_position(run->source->feed, &at, error));
     return dl2_checkpoint_set_missing(state, &at, run->config->world, error);
 }
 
@@ -222,19 +222,32 @@ static int after_step(struct dl2_run *run, int status, const struct dl2_error *r
     return status < 0 ? dl2_error_copy(error, reason) : DL2_OK;
 }
 
-/* Begins the pass at its batch `from`, or goes on where the checkpoint left it. */
-static int start_feed(struct dl2_stream *stream, const struct dl2_run *first,
-                      struct dl2_error *error)
+/* Is the run to have batches of the source, in the pass that goes on? */
+static bool draws_from(const struct dl2_run *run, const struct dl2_source *source)
 {
-    const struct dl2_run_state *state = &first->state;
+    return run->training && run->source == source;
+}
+
+/* Begins the pass where the run that is the least far in it stands; if there is one. */
+static int start_feed(struct dl2_stream *stream, struct dl2_source *source, struct dl2_error *error)
+{
+    const struct dl2_run *first = NULL;
     struct dl2_loader_position at;
     uint32_t *missing;
-    stream->next = state->batch;
+    for (size_t i = 0; i < stream->run_count; i++) {
+        const struct dl2_run *run = &stream->runs[i];
+        if (draws_from(run, source) && (!first || run->state.batch < first->state.batch))
+            first = run;
+    }
+    if (!first)
+        return DL2_OK;
+    const struct dl2_run_state *state = &first->state;
+    source->next = state->batch;
     DL2_TRY(dl2_checkpoint_get_missing(state, stream->config->world, &at, &missing, error));
     if (!missing)
-        return dl2_feed_start_epoch(stream->feed, state->pass, state->batch - first->visit_begin,
+        return dl2_feed_start_epoch(source->feed, state->pass, state->batch - first->visit_begin,
                                     error);
-    const int status = dl2_feed_resume(stream->feed, &at, error);
+    const int status = dl2_feed_resume(source->feed, &at, error);
     free(missing);
     return status;
 }
@@ -342,7 +355,7 @@ static int end_step(struct dl2_run *run, struct dl2_error *error)
  * feed. */
 static bool takes_batch(const struct dl2_run *run)
 {
-    return run->training && run->state.batch == run->stream->next;
+    return run->training && run->state.batch == run->source->next;
 }
 
 static bool asked_to_stop(const struct dl2_run *run)
@@ -375,12 +388,13 @@ static int begin_steps(struct dl2_stream *stream, struct dl2_error *error)
     return any;
 }
 
-/* The next batch, for all runs that take it. */
-static int train_on_next(struct dl2_stream *stream, struct dl2_error *error)
+/* The source's next batch, for all runs that take it. */
+static int train_on_next(struct dl2_stream *stream, struct dl2_source *source,
+                         struct dl2_error *error)
 {
     struct dl2_batch *batch;
     double waited = dl2_clock_wall();
-    const int got = dl2_feed_next(stream->feed, &batch, error);
+    const int got = dl2_feed_next(source->feed, &batch, error);
     waited = dl2_clock_wall() - waited;
     if (got < 0)
         return got;
@@ -389,41 +403,60 @@ static int train_on_next(struct dl2_stream *stream, struct dl2_error *error)
     int status = DL2_OK;
     for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
         struct dl2_run *run = &stream->runs[i];
+        if (!draws_from(run, source))
+            continue;
         if (takes_batch(run))
             status = train_batch(run, batch, waited, error);
-        else if (run->training)
+        else
             run->step.last = dl2_clock_wall();
     }
     for (size_t i = 0; i < stream->run_count; i++)
-        if (stream->runs[i].training)
+        if (draws_from(&stream->runs[i], source))
             dl2_network_wait_input(stream->runs[i].network);
     dl2_monitor_count(stream->monitor, batch->count, waited);
-    dl2_feed_release(stream->feed, batch);
-    stream->next++;
+    dl2_feed_release(source->feed, batch);
+    source->next++;
     for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
         struct dl2_run *run = &stream->runs[i];
         struct dl2_error reason = DL2_ERROR_INIT;
-        if (takes_batch(run) && run->step.parts && run->step.part == run->step.parts)
+        if (draws_from(run, source) && takes_batch(run) && run->step.parts &&
+            run->step.part == run->step.parts)
             status = after_step(run, end_step(run, &reason), &reason, error);
     }
     return status;
 }
 
-/* Trains the runs that are in the pass; `first` is the one that is the least far. */
-static int train_pass(struct dl2_stream *stream, const struct dl2_run *first,
-                      struct dl2_error *error)
+/* One batch of each source that a run of the pass draws from. */
+static int train_on_each(struct dl2_stream *stream, struct dl2_error *error)
 {
-    DL2_TRY(make_cold(stream, first->state.stage, error));
+    for (size_t k = 0; k < stream->source_count; k++) {
+        bool wanted = false;
+        for (size_t i = 0; i < stream->run_count && !wanted; i++)
+            wanted = draws_from(&stream->runs[i], &stream->sources[k]);
+        if (wanted)
+            DL2_TRY(train_on_next(stream, &stream->sources[k], error));
+    }
+    return DL2_OK;
+}
+
+/* Trains the runs that are in the pass, which is of a stage. */
+static int train_pass(struct dl2_stream *stream, size_t stage, struct dl2_error *error)
+{
+    DL2_TRY(make_cold(stream, stage, error));
     for (size_t i = 0; i < stream->run_count; i++) {
         struct dl2_run *run = &stream->runs[i];
         run->step.last = dl2_clock_wall();
         run->joules_seen = dl2_monitor_joules(stream->monitor);
     }
-    DL2_TRY(start_feed(stream, first, error));
+    for (size_t k = 0; k < stream->source_count; k++)
+        DL2_TRY(start_feed(stream, &stream->sources[k], error));
     int any;
     while ((any = begin_steps(stream, error)) > 0)
-        DL2_TRY(train_on_next(stream, error));
-    return any < 0 ? any : dl2_stream_note_bad(stream, stream->feed, error);
+        DL2_TRY(train_on_each(stream, error));
+    for (size_t k = 0; k < stream->source_count && any == 0; k++)
+        if (stream->sources[k].feed)
+            any = dl2_stream_note_bad(stream, stream->sources[k].feed, error);
+    return any;
 }
 
 /* -- the run -- */
@@ -485,7 +518,6 @@ static void close_pass(struct dl2_run *run, struct ended_pass *ended)
 static int end_passes(struct dl2_run *const *runs, size_t count, struct ended_pass *ended,
                       struct dl2_validation *due, struct dl2_error *error)
 {
-    struct dl2_stream *stream = runs[0]->stream;
     size_t dues = 0;
     for (size_t i = 0; i < count; i++) {
         DL2_TRY(describe_pass(runs[i], &ended[i], error));
@@ -497,9 +529,10 @@ static int end_passes(struct dl2_run *const *runs, size_t count, struct ended_pa
     }
     if (dues)
         DL2_TRY(dl2_stream_validate(due, dues, error));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         close_pass(runs[i], &ended[i]);
-    dl2_feed_stats_reset(stream->feed);
+        dl2_feed_stats_reset(runs[i]->source->feed);
+    }
     return DL2_OK;
 }
 
@@ -575,7 +608,7 @@ static int end_pass(struct dl2_stream *stream, struct dl2_run **runs, struct dl2
  * others wait. `members` has room for all runs. */
 static int run_pass(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
 {
-    const struct dl2_run *first = NULL;
+    const struct dl2_run *member = NULL;
     uint64_t pass = UINT64_MAX;
     for (size_t i = 0; i < stream->run_count; i++)
         if (!stream->runs[i].over && stream->runs[i].state.pass < pass)
@@ -587,15 +620,14 @@ static int run_pass(struct dl2_stream *stream, struct dl2_run **members, struct 
         run->begin = run->state.pass_start;
         if (run->state.batch == 0 && !run->state.trained)
             DL2_TRY(choose_stage(run, error));
-        DL2_TRY(dl2_stream_open_feed(stream, run->state.stage, error));
+        DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
         if (run->state.trained)
             continue;
         DL2_TRY(enter_pass(run, error));
-        if (!first || run->state.batch < first->state.batch)
-            first = run;
+        member = run;
     }
-    if (first)
-        DL2_TRY(train_pass(stream, first, error));
+    if (member)
+        DL2_TRY(train_pass(stream, member->state.stage, error));
     return end_pass(stream, members, error);
 }
 
@@ -863,7 +895,7 @@ static int prepare(struct dl2_run *run, struct dl2_error *error)
     run->run_stop = config->stop_at > 0 ? config->stop_at : INFINITY;
     if (config->run_epochs > 0) {
         if (run->state.batch > 0)
-            DL2_TRY(dl2_stream_open_feed(run->stream, run->state.stage, error));
+            DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
         run->run_stop = dl2_run_position(run) + config->run_epochs;
     }
     DL2_TRY(begin_visit(run, error));

@@ -75,6 +75,9 @@ struct dl2_train_config {
      * is validation's; caches and shuffling are training's.
      */
     struct dl2_loader_config loader;
+    /* Of several models: each has an order and crops of its own, by its loader.seed, and all take
+     * their images from one cache of decoded images. Else all train on the same batches. */
+    bool own_batches;
     struct dl2_decode_choice decode; /* not by the processors: the device must be a card */
     double mean[3], std[3]; /* on the 0-255 scale; gray images use the means of the three */
 
@@ -245,12 +248,13 @@ struct dl2_train_model {
 };
 
 /*
- * Trains several models on one stream of batches: each batch is loaded, decoded and cropped once,
- * and all models train on it, one after the other. Each has the run, the folder and, bit for bit,
- * the weights that dl2_train() gives it alone. The configs agree in all that data, loading, device
- * and validation are chosen by, image size and batch included; they have one stage, strict batching
- * and no world, time budget, measure or evaluation. A model whose loss is no number any more ends
- * alone; any other error ends all of them.
+ * Trains several models in turns. They train on one stream of batches: each batch is loaded,
+ * decoded and cropped once for all. With own_batches only decoded images are shared, as far as the
+ * cache holds them. Each model has the run, the folder and, bit for bit, the weights that
+ * dl2_train() gives it alone. The configs agree in all that data, loading, device and validation
+ * are chosen by, image size and batch included, but for loader.seed with own_batches; they have one
+ * stage, strict batching and no world, time budget, measure or evaluation. A model whose loss is no
+ * number any more ends alone; any other error ends all of them.
  */
 int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_error *error);
 

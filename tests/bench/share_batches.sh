@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Several models on one stream of batches against a run of one: processor time, which other programs disturb less than
-# the clock, and what of it is decoding. In turns, the least of ROUNDS counts:
+# Several models on one stream of batches, and on one cache of decoded images, against a run of one: processor time,
+# which other programs disturb less than the clock, and what of it is decoding. In turns, the least of ROUNDS counts:
 #
 #     share_batches.sh DATASET [ROUNDS [OPTION...]]
 #
@@ -11,7 +11,7 @@ data=$1 rounds=${2:-3}
 shift; [ $# -eq 0 ] || shift
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 for models in 1 2 4 8; do
-    for i in $(seq $models); do echo "{\"name\": \"model-$i\", \"lr\": 0.0$i}"; done >"$out/$models.jsonl"
+    for i in $(seq $models); do echo "{\"name\": \"model-$i\", \"lr\": 0.0$i, \"seed\": $i}"; done >"$out/$models.jsonl"
 done
 # processor: seconds of this shell's children so far, from what `times` left in a file.
 processor() { tail -n 1 "$out/times" | tr 'ms' '  ' | awk '{ print $1 * 60 + $2 + $3 * 60 + $4 }'; }
@@ -26,11 +26,20 @@ run() {
 for round in $(seq "$rounds"); do
     run synthetic --loader synthetic "$@"
     run alone "$@"
-    for models in 1 2 4 8; do run $models --configs "$out/$models.jsonl" "$@"; done
+    run cached --cache-decoded 1G "$@"
+    for models in 1 2 4 8; do
+        run $models --configs "$out/$models.jsonl" "$@"
+        run decode-$models --configs "$out/$models.jsonl" --share decode --cache-decoded 1G "$@"
+    done
 done
 least() { sort -n "$out/$1" | head -n 1; }
 alone=$(least alone)
-echo "alone: $alone s of processor time, $(least synthetic) s without loading"
+echo "alone: $alone s of processor time, $(least synthetic) s without loading, $(least cached) s with --cache-decoded"
 for models in 1 2 4 8; do
-    echo "$models models: $(least $models) s, $(echo "$(least $models) $alone" | awk '{ printf "%.2f", $1 / $2 }') times"
+    for share in batch decode; do
+        name=$models
+        [ $share = batch ] || name=decode-$models
+        echo "$models models, --share $share: $(least $name) s, $(echo "$(least $name) $alone" |
+            awk '{ printf "%.2f", $1 / $2 }') times"
+    done
 done

@@ -25,6 +25,7 @@ train_tests = \
 	tests/train/test_predictions.sh \
 	tests/train/test_resume.sh \
 	tests/train/test_search.sh \
+	tests/train/test_share.sh \
 	tests/train/test_signal.sh \
 	tests/train/test_stages.sh
 TESTS += $(train_tests)
