@@ -32,7 +32,7 @@ libcodec_jpeg_la_SOURCES = \
 libcodec_jpeg_la_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 libcodec_jpeg_la_LIBADD = $(JPEG_LIBS)
 libcodec_la_LIBADD += libcodec_jpeg.la
-# Each SIMD level is a library because it has its own compiler flags.
+# Each SIMD level is a library because it has its own compiler flags; NEON needs none.
 if HAVE_AVX2
 noinst_LTLIBRARIES += libcodec_jpeg_avx2.la
 libcodec_jpeg_avx2_la_SOURCES = \
@@ -48,6 +48,9 @@ libcodec_jpeg_avx512_la_SOURCES = \
 	codec/jpeg/jpeg_inverse_avx512.c codec/jpeg/jpeg_inverse_simd.inc
 libcodec_jpeg_avx512_la_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
 libcodec_jpeg_la_LIBADD += libcodec_jpeg_avx512.la
+endif
+if HAVE_NEON
+libcodec_jpeg_la_SOURCES += codec/jpeg/jpeg_color_neon.c codec/jpeg/jpeg_inverse_neon.c
 endif
 endif
 

@@ -14,17 +14,24 @@ unsigned dl2_simd_flags(void)
     if (flags && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         flags |= DL2_SIMD_AVX512;
+#elif defined(__aarch64__)
+    flags |= DL2_SIMD_NEON;
 #endif
     const char *cap = getenv("DL2_SIMD");
     if (cap && strcmp(cap, "c") == 0)
         flags = 0;
     else if (cap && strcmp(cap, "avx2") == 0)
         flags &= DL2_SIMD_AVX2;
+    else if (cap && strcmp(cap, "neon") == 0)
+        flags &= DL2_SIMD_NEON;
     return flags;
 }
 
 const char *dl2_simd_name(void)
 {
     unsigned flags = dl2_simd_flags();
-    return flags & DL2_SIMD_AVX512 ? "avx512" : flags & DL2_SIMD_AVX2 ? "avx2" : "c";
+    return flags & DL2_SIMD_AVX512 ? "avx512"
+           : flags & DL2_SIMD_AVX2 ? "avx2"
+           : flags & DL2_SIMD_NEON ? "neon"
+                                   : "c";
 }

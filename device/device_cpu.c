@@ -60,7 +60,7 @@ static int cpu_open(const struct dl2_device_options *options, struct dl2_device 
     cpu->base.staging = 1;
     cpu->base.world = options ? options->world : NULL;
     cpu->threads = options && options->threads ? options->threads : dl2_cpu_count();
-    cpu->kernels = DL2_SIMD_BEST(dl2_cpu_kernels, dl2_simd_flags());
+    cpu->kernels = DL2_SIMD_BEST_COMPILED(dl2_cpu_kernels, dl2_simd_flags());
     cpu->version = 1;
     /* Primitives are made for the number of threads there is when they are made. */
     dl2_cpu_claim_threads(cpu);

@@ -44,14 +44,13 @@ AC_DEFUN([DL2_WITH_LIB], [
   DL2_SUMMARY_ADD([`printf '%-26s' "$6"` $dl2_found])
 ])
 
-# DL2_SIMD_FLAGS(NAME, flags, description): NAME_CFLAGS and the conditional HAVE_NAME
+# DL2_SIMD_FLAGS(NAME, flags, description, includes, body): NAME_CFLAGS and the conditional HAVE_NAME, where the compiler
+# takes the program
 AC_DEFUN([DL2_SIMD_FLAGS], [
   AC_MSG_CHECKING([whether $CC can compile for $3])
   dl2_saved_cflags=$CFLAGS
   CFLAGS="$CFLAGS $2"
-  AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <immintrin.h>]],
-      [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a); (void)a;]])],
-    [have_simd=yes], [have_simd=no])
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM([$4], [$5])], [have_simd=yes], [have_simd=no])
   CFLAGS=$dl2_saved_cflags
   AC_MSG_RESULT([$have_simd])
   AS_VAR_IF([have_simd], [yes], [AC_SUBST([$1_CFLAGS], ["$2"])

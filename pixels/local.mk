@@ -26,3 +26,6 @@ libpixels_avx512_la_SOURCES = pixels/operation_avx512.c pixels/resize_avx512.c
 libpixels_avx512_la_CFLAGS = $(libpixels_la_CFLAGS) $(AVX512_CFLAGS)
 libpixels_la_LIBADD += libpixels_avx512.la
 endif
+if HAVE_NEON
+libpixels_la_SOURCES += pixels/resize_neon.c
+endif

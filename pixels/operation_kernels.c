@@ -8,5 +8,5 @@ const struct dl2_operation_kernels dl2_operation_kernels_c = DL2_OPERATION_LOOPS
 
 const struct dl2_operation_kernels *dl2_operation_kernels_for(unsigned simd_flags)
 {
-    return DL2_SIMD_BEST(dl2_operation_kernels, simd_flags);
+    return DL2_SIMD_BEST_COMPILED(dl2_operation_kernels, simd_flags);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The inner loops of the fused transform, one table an instruction set: plain C (resize_kernels.c),
- * AVX2 and AVX-512 (resize_avx2.c, resize_avx512.c). All are integer arithmetic but for the last
- * step to floats, which no compiler may contract, so every table gives the same bytes. Private to
- * this room and its tests.
+ * AVX2, AVX-512 and NEON (resize_avx2.c, resize_avx512.c, resize_neon.c). All are integer
+ * arithmetic but for the last step to floats, which no compiler may contract, so every table gives
+ * the same bytes. Private to this room and its tests.
  *
  * Fixed point: weights have 14 fraction bits and sum to 1 exactly; what the vertical pass leaves
  * has 7, what the horizontal pass leaves has 6, so that colours can be converted in 16 bits without
@@ -55,7 +55,7 @@ struct dl2_resize_colors {
 };
 
 struct dl2_resize_kernels {
-    const char *name; /* "c", "avx2", "avx512" */
+    const char *name; /* "c", "neon", "avx2", "avx512" */
     /* How `pick` is made for this table: (first - base) * pick_factor + pick_offset. */
     uint32_t lanes, pick_factor, pick_offset;
 
@@ -83,6 +83,6 @@ struct dl2_resize_kernels {
 const struct dl2_resize_kernels *dl2_resize_kernels_for(unsigned simd_flags);
 
 extern const struct dl2_resize_kernels dl2_resize_kernels_c, dl2_resize_kernels_avx2,
-    dl2_resize_kernels_avx512;
+    dl2_resize_kernels_avx512, dl2_resize_kernels_neon;
 
 #endif

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The metrics and dl2-quality. Each SIMD level is a library because it has its own compiler flags.
+# The metrics and dl2-quality. Each SIMD level is a library because it has its own compiler flags;
+# NEON needs none.
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \
 	quality/metric_kernels.c quality/metric_kernels.h \
@@ -13,15 +14,18 @@ libquality_la_LIBADD = libpixels.la libcommon.la
 
 if HAVE_AVX2
 noinst_LTLIBRARIES += libquality_avx2.la
-libquality_avx2_la_SOURCES = quality/metric_kernels_avx2.c quality/metric_kernels_simd.inc
+libquality_avx2_la_SOURCES = quality/metric_kernels_avx2.c quality/metric_kernels_simd.inc quality/metric_filters.inc
 libquality_avx2_la_CFLAGS = $(AM_CFLAGS) $(AVX2_CFLAGS)
 libquality_la_LIBADD += libquality_avx2.la
 endif
 if HAVE_AVX512
 noinst_LTLIBRARIES += libquality_avx512.la
-libquality_avx512_la_SOURCES = quality/metric_kernels_avx512.c quality/metric_kernels_simd.inc
+libquality_avx512_la_SOURCES = quality/metric_kernels_avx512.c quality/metric_kernels_simd.inc quality/metric_filters.inc
 libquality_avx512_la_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
 libquality_la_LIBADD += libquality_avx512.la
+endif
+if HAVE_NEON
+libquality_la_SOURCES += quality/metric_kernels_neon.c quality/metric_filters.inc
 endif
 
 noinst_LTLIBRARIES += libscore_devices.la

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Inner loops of the metrics, one table for each instruction set: plain C (in psnr.c and ssim.c),
- * and the same with AVX2 or AVX-512 (metric_kernels_avx2.c, metric_kernels_avx512.c, both of
- * metric_kernels_simd.inc).
+ * the same with AVX2 or AVX-512 (metric_kernels_avx2.c, metric_kernels_avx512.c, both of
+ * metric_kernels_simd.inc), and with NEON (metric_kernels_neon.c). All but plain C filter as
+ * metric_filters.inc does.
  * Private to this room and its tests.
  */
 #ifndef DL2_QUALITY_METRIC_KERNELS_H
@@ -52,7 +53,7 @@ struct dl2_pixel_run {
 };
 
 struct dl2_metric_kernels {
-    const char *name; /* "c", "avx2", "avx512" */
+    const char *name; /* "c", "neon", "avx2", "avx512" */
 
     /* Sum of (a - b)^2 over bytes. */
     uint64_t (*byte_error)(const uint8_t *a, const uint8_t *b, size_t count);
@@ -85,7 +86,7 @@ struct dl2_metric_kernels {
 const struct dl2_metric_kernels *dl2_metric_kernels_for(unsigned simd_flags);
 
 extern const struct dl2_metric_kernels dl2_metric_kernels_c, dl2_metric_kernels_avx2,
-    dl2_metric_kernels_avx512;
+    dl2_metric_kernels_avx512, dl2_metric_kernels_neon;
 
 /* 299 R + 587 G + 114 B of a pixel. */
 static inline int32_t dl2_luma_of(const uint8_t *pixel, uint32_t channels)

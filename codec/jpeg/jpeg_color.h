@@ -32,7 +32,7 @@ struct dl2_jpeg_part {
 enum { DL2_JPEG_COLOR_BLOCK = 32 };
 
 struct dl2_jpeg_color_kernels {
-    const char *name; /* "c", "avx2", "avx512" */
+    const char *name; /* "c", "neon", "avx2", "avx512" */
     /* 3 * near + far, of `count` samples. */
     void (*sum_rows)(const uint8_t *near, const uint8_t *far, size_t count, uint16_t *out);
     /* (3 * in[i] + in[i - 1] + bias) >> shift and (3 * in[i] + in[i + 1] + other) >> shift, by
@@ -49,7 +49,7 @@ struct dl2_jpeg_color_kernels {
 const struct dl2_jpeg_color_kernels *dl2_jpeg_color_kernels_for(unsigned simd_flags);
 
 extern const struct dl2_jpeg_color_kernels dl2_jpeg_color_kernels_c, dl2_jpeg_color_kernels_avx2,
-    dl2_jpeg_color_kernels_avx512;
+    dl2_jpeg_color_kernels_avx512, dl2_jpeg_color_kernels_neon;
 
 /*
  * The pixels [left, left + width) x [top, top + height) of the whole output, to rows of 3 * width

@@ -53,16 +53,18 @@ static uint8_t sample(int16_t value)
     return (uint8_t)(value < -128 ? 0 : value > 127 ? 255 : value + 128);
 }
 
-/* Takes the coefficients away; false where the first row passes the limit. */
+/* Takes the coefficients away; false where a column passes the limit. */
 static bool dequantise(int16_t *coefficients, const uint16_t *steps, int16_t out[64])
 {
-    int beyond = 0;
-    for (int i = 0; i < 64; i++)
+    int columns[SIDE] = {0}, most = 0;
+    for (int i = 0; i < 64; i++) {
         out[i] = (int16_t)(coefficients[dl2_jpeg_zigzag[i]] * steps[i]);
+        columns[i % SIDE] += abs(out[i]);
+    }
     for (int i = 0; i < SIDE; i++)
-        beyond |= abs(out[i]);
+        most = columns[i] > most ? columns[i] : most;
     memset(coefficients, 0, 64 * sizeof *coefficients);
-    return beyond < DL2_JPEG_ROW_LIMIT;
+    return most < DL2_JPEG_COLUMN_LIMIT;
 }
 
 /* One dimension of islow: eight numbers, `step` apart, in place. */

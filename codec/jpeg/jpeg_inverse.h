@@ -27,7 +27,7 @@ typedef bool dl2_jpeg_inverse(const struct dl2_jpeg_inverse_job *blocks, const u
 enum { DL2_JPEG_SIZES = 4, DL2_JPEG_LANES = 4 };
 
 struct dl2_jpeg_kernels {
-    const char *name;               /* "c", "avx2", "avx512" */
+    const char *name;               /* "c", "neon", "avx2", "avx512" */
     unsigned lanes[DL2_JPEG_SIZES]; /* for sizes 1, 2, 4, 8; at most DL2_JPEG_LANES */
     dl2_jpeg_inverse *inverse[DL2_JPEG_SIZES];
 };
@@ -36,7 +36,7 @@ struct dl2_jpeg_kernels {
 const struct dl2_jpeg_kernels *dl2_jpeg_kernels_for(unsigned simd_flags);
 
 extern const struct dl2_jpeg_kernels dl2_jpeg_kernels_c, dl2_jpeg_kernels_avx2,
-    dl2_jpeg_kernels_avx512;
+    dl2_jpeg_kernels_avx512, dl2_jpeg_kernels_neon;
 
 /* Plain C, for the tables of others. */
 dl2_jpeg_inverse dl2_jpeg_inverse_1;
@@ -47,5 +47,10 @@ extern const uint8_t dl2_jpeg_zigzag[64];
 /* The first row's dequantised coefficients are below this, or libjpeg's shortcut for blocks of one
  * row differs from the full calculation. */
 #define DL2_JPEG_ROW_LIMIT 8192
+
+/* The magnitudes in a column sum to less than this, or libjpeg's NEON code passes 16 bits between
+ * the passes, where ours and its x86 code saturate. No encoder's block comes near. Plain C and NEON
+ * check it, which implies the first row's limit; AVX runs beside libjpeg's x86 code alone. */
+#define DL2_JPEG_COLUMN_LIMIT 4000
 
 #endif

@@ -104,7 +104,7 @@ static bool measure_path(const char *path, struct results *results, double secon
 
 int main(int argc, char **argv)
 {
-    static const char *const paths[] = {"c", "avx2", "avx512"};
+    static const char *const paths[] = {"c", "neon", "avx2", "avx512"};
     const double seconds = argc > 1 ? atof(argv[1]) : 0.2;
     struct results plain, results;
     int status = 0;

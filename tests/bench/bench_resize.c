@@ -145,12 +145,12 @@ static int measure_path(const char *path, double seconds, struct results *result
 
 int main(int argc, char **argv)
 {
-    static const char *const paths[] = {"c", "avx2", "avx512"};
-    static struct results results[3];
+    static const char *const paths[] = {"c", "neon", "avx2", "avx512"};
+    static struct results results[4];
     const double seconds = argc > 1 ? atof(argv[1]) : 0.1;
     unsigned count = 0;
     int status = 0;
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         if (measure_path(paths[i], seconds, &results[count]) < 0) {
             fprintf(stderr, "measuring %s failed\n", paths[i]);
             return 1;

@@ -239,7 +239,8 @@ static uint8_t *resized_by(const struct dl2_resize_kernels *kernels, const struc
  * boxes, types and layouts. */
 static void test_paths_agree(void **state)
 {
-    static const unsigned flags[] = {DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
+    static const unsigned flags[] = {DL2_SIMD_AVX2 | DL2_SIMD_NEON,
+                                     DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
     static const uint32_t steps[] = {1, 1, 2, 4};
     struct dl2_random random;
     dl2_random_init(&random, 7, DL2_RANDOM_AUGMENT, 0, 0);

@@ -17,7 +17,7 @@ for quality in (50, 85):
         Image.open(f"{sys.argv[1]}/ref/{name}.png").save(f"{sys.argv[1]}/q{quality}/{name}.jpg", quality=quality)
 END
 [ "$(wc -c <"$work/q50/kodim03.jpg")" -eq 30139 ] || skip "Pillow's libjpeg does not make cjpeg's bytes"
-for path in c avx2 avx512; do
+for path in c neon avx2 avx512; do
     DL2_SIMD=$path
     export DL2_SIMD
     expect 0 dl2-quality --quiet --metrics all --csv "$work/csv" "$work/ref" "$work/q50" "$work/q85"

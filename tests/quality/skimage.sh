@@ -32,7 +32,7 @@ for name, gray in pictures.items():
         os.makedirs(f"{sys.argv[1]}/{variant}/sub", exist_ok=True)
         Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8)).save(f"{sys.argv[1]}/{variant}/sub/{name}.png")
 END
-for path in c avx2 avx512; do
+for path in c neon avx2 avx512; do
     DL2_SIMD=$path
     export DL2_SIMD
     expect 0 dl2-quality --quiet --metrics all --json "$work/$path.json" "$work/ref" "$work/noisy" "$work/shifted" "$work/coarse" \

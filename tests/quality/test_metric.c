@@ -18,15 +18,15 @@ static void assert_close_at(double value, double truth, double tolerance, int li
 #define assert_close(value, truth, tolerance) assert_close_at(value, truth, tolerance, __LINE__)
 
 /* Every table that was built and that this processor can run, whatever DL2_SIMD says. */
-static const struct dl2_metric_kernels *paths[3];
+static const struct dl2_metric_kernels *paths[4];
 static size_t path_count;
 
 static void find_paths(void)
 {
     unsetenv("DL2_SIMD");
     const unsigned have = dl2_simd_flags(),
-                   levels[] = {0, DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
-    for (size_t i = 0; i < 3; i++) {
+                   levels[] = {0, DL2_SIMD_NEON, DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
+    for (size_t i = 0; i < 4; i++) {
         const struct dl2_metric_kernels *kernels = dl2_metric_kernels_for(levels[i] & have);
         if (!path_count || kernels != paths[path_count - 1])
             paths[path_count++] = kernels;
