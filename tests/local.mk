@@ -14,7 +14,7 @@ AM_TESTS_ENVIRONMENT = \
 	PATH='$(abs_top_builddir)':$$PATH; export PATH;
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = $(SHELL)
-EXTRA_DIST += tests/lib.sh tests/unit.h
+EXTRA_DIST += tests/arm.sh tests/lib.sh tests/unit.h
 
 # A fuzz target links $(FUZZ_LIBS) with $(FUZZ_LINK): libFuzzer's driver under --enable-fuzzing, ours, which
 # replays a corpus, otherwise. A shell test makes the corpus and runs `fuzz_X -runs=0 FOLDER`.
