@@ -58,12 +58,13 @@ if [ ! -f Makefile ]; then
 fi
 make -s -j"$(nproc)"
 
-# Not under QEMU: tests/transcode/external.sh wants to read why a command cannot be started, where
-# QEMU gives a status alone; valgrind runs no foreign programs; and tests/common/card.sh trains for
+# Not under QEMU: tests/common/test_common and tests/transcode/external.sh want to know why a command
+# cannot be started, where QEMU gives a status alone; valgrind runs no foreign programs; and tests/common/card.sh trains for
 # some seconds, in which emulated training takes one step.
 if [ $# -eq 0 ]; then
     set -- $(make -s --eval='names: ; @echo $(TESTS)' names | tr ' ' '\n' |
         grep -E '^tests/(common|pixels|codec|quality|dataset|loader|load|transcode)/' |
-        grep -v -x -e tests/common/card.sh -e tests/load/valgrind.sh -e tests/transcode/external.sh)
+        grep -v -x -e tests/common/card.sh -e tests/load/valgrind.sh \
+            -e tests/common/test_common -e tests/transcode/external.sh)
 fi
 make -k check -j"$(nproc)" TESTS="$*"

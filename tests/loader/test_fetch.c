@@ -773,10 +773,10 @@ static void auto_follows_the_storage(void **state)
     shuffle(order, 0);
     dl2_read_ahead_start(ahead, order, SAMPLES);
     for (unsigned i = 0; i < 63; i++)
-        dl2_read_ahead_observe(ahead, i % 25 ? 20e-6 : 10e-3,
-                               50000); /* three that were just unlucky */
+        dl2_read_ahead_observe(ahead, i ? 20e-6 : 10e-3, 50000); /* one that was just unlucky */
     dl2_read_ahead_observe(ahead, 20e-6, 50000);
-    dl2_read_ahead_get_stats(ahead, &before);
+    for (unsigned i = 0; i < 20; i++, nanosleep(&pause, NULL))
+        dl2_read_ahead_get_stats(ahead, &before);
     assert_int_equal(before.requests, 0);
     for (unsigned i = 0; i < 64; i++)
         dl2_read_ahead_observe(ahead, 200e-6, 50000);
