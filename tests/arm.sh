@@ -6,7 +6,7 @@
 #
 # FOLDER gets ARM's libraries (FOLDER/debian, which nothing is installed from) and the build
 # (FOLDER/build). Without names of tests these are the tests of the rooms that have kernels of their
-# own, which take half an hour on two cores.
+# own, which take a quarter of an hour on two cores.
 set -eu
 if [ $# -eq 0 ]; then
     echo "usage: sh tests/arm.sh FOLDER [TEST...]" >&2
