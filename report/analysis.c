@@ -325,6 +325,7 @@ static void judge(struct dl2_analysis *analysis, const struct dl2_study_claim *c
                                   ? DL2_VERDICT_LIKELY
                                   : DL2_VERDICT_UNLIKELY;
         comparison->level = claim->level;
+        comparison->reached = looks->seeds[claim->reached];
         comparison->blocker = variants[claim->blocker];
         comparison->decided = claim->within || claim->beyond ? looks->seeds[claim->look] : 0;
     }
@@ -636,15 +637,14 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
 }
 
 /*
- * May the seeds of the last look decide it, if what was measured holds: as beyond, or as within
- * where that can be claimed? The difference moves with the chance of training; the interval, at its
- * narrowest, is that of a single look and many degrees of freedom. Within is given up only where
- * that interval is wider than the tolerance, by the choice of images mostly: to give up what was
- * unlucky so far would bias what is left. To ask for no more seeds makes no claim, so it costs
- * nothing of the family's level.
+ * May the seeds of the last look decide it, if what was measured holds? The difference moves with
+ * the chance of training; the interval, at its narrowest, is that of a single look and many degrees
+ * of freedom. Within is given up only where that interval is wider than the tolerance, by the
+ * choice of images mostly: to give up what was unlucky so far would bias what is left. To ask for
+ * no more seeds makes no claim, so it costs nothing of the family's level.
  */
 static bool may_be_decided(const struct dl2_analysis *analysis,
-                           const struct dl2_comparison *comparison, bool claimable)
+                           const struct dl2_comparison *comparison)
 {
     const struct dl2_looks *looks = &analysis->question.looks;
     if (comparison->pairs < 2 || !(comparison->training.freedom > 0))
@@ -657,20 +657,21 @@ static bool may_be_decided(const struct dl2_analysis *analysis,
     const double needed =
         dl2_student_quantile(0.1, INFINITY) * sqrt(fmax(0, of_pair / now - of_pair / last));
     const double margin = comparison->difference + analysis->question.tolerance;
-    const bool wide = half >= analysis->question.tolerance;
-    return (claimable && (!wide || margin - half > -needed)) || -margin - half > -needed;
+    return half < analysis->question.tolerance || margin - half > -needed ||
+           -margin - half > -needed;
 }
 
+/* A codec's variants are tested one after the other, so one whose turn has not come waits: that
+ * changes no claim, as seeds before its turn could not have claimed it. */
 size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t variant)
 {
     const struct dl2_looks *looks = &analysis->question.looks;
     const struct dl2_comparison *comparison = &analysis->comparisons[variant];
-    const struct dl2_comparison *blocker = &analysis->comparisons[comparison->blocker];
-    if (!looks->count || comparison->decided || blocker->verdict == DL2_VERDICT_BEYOND ||
-        !may_be_decided(analysis, comparison, may_be_decided(analysis, blocker, true)))
+    if (!looks->count || comparison->decided || comparison->blocker != variant ||
+        !may_be_decided(analysis, comparison))
         return 0;
     for (size_t look = 0; look < looks->count; look++)
-        if (looks->seeds[look] > comparison->pairs)
+        if (looks->seeds[look] > comparison->pairs && looks->seeds[look] >= comparison->reached)
             return looks->seeds[look];
     return 0;
 }

@@ -58,6 +58,7 @@ struct dl2_comparison {             /* one variant, one network */
     enum dl2_verdict verdict;       /* NONE for the original itself */
     size_t blocker; /* the larger variant of its codec that ended the tests, or itself */
     double level;   /* of its one-sided test; 0: not reached */
+    size_t reached; /* seeds of the look at which it was first tested */
     size_t decided; /* seeds after which it was decided; 0: it is open */
 };
 
@@ -95,9 +96,9 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
                 struct dl2_error *error);
 /*
  * Seeds that a variant should be trained from for the next look. 0: it is decided, or no look is
- * left, or a larger file of its codec is beyond the tolerance, so that it can't be claimed any
- * more, or seeds would hardly decide it: the chance that those of the last look do is below 10%,
- * because the choice of images is too uncertain.
+ * left, or a larger file of its codec is not within yet, so that it can't be claimed, or seeds
+ * would hardly decide it: the chance that those of the last look do is below 10%, because the
+ * choice of images is too uncertain.
  */
 size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t variant);
 void dl2_analysis_free(struct dl2_analysis *analysis);

@@ -161,6 +161,8 @@ int dl2_claims_test(struct dl2_study_claim *claims, size_t count, double toleran
             if (next[codec] == count)
                 continue;
             struct dl2_study_claim *claim = &claims[next[codec]];
+            if (claim->level == 0)
+                claim->reached = look;
             claim->level = levels[(open - 1) * plan->looks.count];
             if (claim->beyond ||
                 !(claim->difference - dl2_spread_half(&claim->spread, claim->level) >= -tolerance))

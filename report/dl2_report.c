@@ -65,9 +65,9 @@ static const struct dl2_option options[] = {
      AT(question.draws), .max = 1000000, .unset = "no bootstrap"},
     {DL2_OPTION_FLAG, "decide", 0, NULL,
      "Write no page; print a line for each network and variant: both names, a state, and the "
-     "number "
-     "of seeds that it wants. States: within, beyond, behind (a larger file of its codec is "
-     "beyond), undecided (more seeds would hardly decide it), open",
+     "number of seeds that it wants. States: within, beyond, open, undecided (more seeds would "
+     "hardly decide it), waits (a larger file of its codec is open), behind (one is beyond or "
+     "undecided)",
      AT(decide)},
     {DL2_OPTION_FLAG, "forecast", 0, NULL,
      "Write no page; print a line for each network and variant of make forecast: both names, the "
@@ -169,15 +169,14 @@ static void print_decisions(const struct dl2_study *study, const struct dl2_anal
             most = wanted > most ? wanted : most;
             if (v == raw)
                 continue;
-            const bool behind =
-                analysis->comparisons[comparison->blocker].verdict == DL2_VERDICT_BEYOND;
-            printf("%s %s %s %zu\n", study->archs[a], study->variants[v].name,
-                   !comparison->decided
-                       ? (behind   ? "behind"
-                          : wanted ? "open"
-                                   : "undecided")
-                       : (comparison->verdict == DL2_VERDICT_WITHIN ? "within" : "beyond"),
-                   wanted);
+            const bool is_next = comparison->blocker == v;
+            const char *state =
+                comparison->decided
+                    ? (comparison->verdict == DL2_VERDICT_WITHIN ? "within" : "beyond")
+                : is_next ? (wanted ? "open" : "undecided")
+                : dl2_analysis_seeds_wanted(analysis, comparison->blocker) ? "waits"
+                                                                           : "behind";
+            printf("%s %s %s %zu\n", study->archs[a], study->variants[v].name, state, wanted);
         }
         printf("%s raw %s %zu\n", study->archs[a], most ? "open" : "done", most);
     }

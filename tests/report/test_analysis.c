@@ -300,11 +300,21 @@ static void test_looks(void **state)
     assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 4), 0);
 
     /* One that is neither: it wants the next look's seeds. */
-    runs[7].top1 = 0.69; /* b's third */
-    runs[5].top1 = 0.68;
+    runs[5].top1 = 0.6902; /* b's, some 1 below the original's */
+    runs[6].top1 = 0.7000;
+    runs[7].top1 = 0.7099;
     judge(1, looks);
+    assert_int_equal(analysis.comparisons[1].decided, 2);
     assert_int_equal(analysis.comparisons[2].decided, 0);
     assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 2), 4);
+
+    /* It waits for a larger file's verdict. */
+    runs[3].top1 = 0.6902;
+    runs[4].top1 = 0.7000;
+    judge(1, looks);
+    assert_int_equal(analysis.comparisons[1].decided, 0);
+    assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 1), 3);
+    assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 2), 0);
 }
 
 static void test_escaping(void **state)
