@@ -79,7 +79,8 @@ static const struct dl2_option options[] = {
      "ranks must see --out",
      offsetof(__typeof__(settings), hop)},
     {DL2_OPTION_CHOICE, "hop-order", 0, "ORDER",
-     "Which of the models that are the least far a free rank of --hop takes: random, by --seed; or "
+     "Which of the models that are furthest behind a free rank of --hop takes: random, by --seed; "
+     "or "
      "fixed: model I visits partitions I, I + 1 and so on, for the same weights in every run",
      offsetof(__typeof__(settings), hop_order), .words = dl2_hop_order_words},
     {DL2_OPTION_TEXT, "search", 0, "FILE",

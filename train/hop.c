@@ -49,7 +49,7 @@ struct hop {
     struct dl2_hop_result *result;
     unsigned own, ranks;
     struct hopper *hoppers; /* [count] */
-    size_t *chosen;         /* [count]: models to try, the least far first */
+    size_t *chosen;         /* [count]: models to try, the furthest behind first */
     char *path;
     int file;        /* of visits */
     off_t read;      /* bytes of its lines that are known */

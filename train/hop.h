@@ -10,8 +10,8 @@
  * of the lock. So checkpoints carry weights, the optimizer's moments, averages and the position in
  * the schedule from rank to rank, and all that a killed rank loses is its visit. There is no
  * scheduler that could fail: each rank chooses the next model by itself, out of those that are free
- * and have not visited its partition in their epoch, the one that is the least far. The rank of an
- * epoch's last visit validates the model.
+ * and have not visited its partition in their epoch, the one that is furthest behind. The rank of
+ * an epoch's last visit validates the model.
  *
  * All ranks need to see the folder of the runs, on a file system with locks (fcntl).
  */

@@ -228,7 +228,7 @@ static bool draws_from(const struct dl2_run *run, const struct dl2_source *sourc
     return run->training && run->source == source;
 }
 
-/* Begins the pass where the run that is the least far in it stands; if there is one. */
+/* Begins the pass where the run that is furthest behind in it stands; if there is one. */
 static int start_feed(struct dl2_stream *stream, struct dl2_source *source, struct dl2_error *error)
 {
     const struct dl2_run *first = NULL;
@@ -604,7 +604,7 @@ static int end_pass(struct dl2_stream *stream, struct dl2_run **runs, struct dl2
     return DL2_OK;
 }
 
-/* One pass, or what is left of one, and what follows it, of the runs that are the least far; the
+/* One pass, or what is left of one, and what follows it, of the runs that are furthest behind; the
  * others wait. `members` has room for all runs. */
 static int run_pass(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
 {
@@ -963,7 +963,7 @@ static int stop_validating(struct dl2_stream *stream, int status, struct dl2_err
     return status;
 }
 
-/* One round: all runs look for their end, then those that are the least far have a pass. Returns
+/* One round: all runs look for their end, then those that are furthest behind have a pass. Returns
  * whether there was any. */
 static int run_round(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
 {
