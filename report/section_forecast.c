@@ -54,8 +54,9 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
     if (count) {
         dl2_plot_script(&plot,
                         "set arrow 1 from 0, 0 to %.8g, %.8g nohead dashtype "
-                        "(6,4) linecolor rgb '" DL2_PLOT_AXIS "' # equal\n",
-                        most, most);
+                        "(6,4) linecolor rgb '" DL2_PLOT_AXIS "' # equal\n"
+                        "set xrange [*<0:%.8g<*]\nset yrange [*<0:%.8g<*]\n",
+                        most, most, most, most);
         dl2_plot_curve(&plot,
                        "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 7 "
                        "pointsize 0.6 notitle",
