@@ -20,7 +20,11 @@ found() { # KIND:WHAT
     command:*) command -v "${1#*:}" >/dev/null 2>&1 ;;
     pkg-config:*) pkg-config --exists "${1#*:}" >/dev/null 2>&1 ;;
     header:*) printf '#include <%s>\n' "${1#*:}" | cc -E - >/dev/null 2>&1 ;;
-    file:*) [ -e "${1#*:}" ] ;;
+    file:*)
+        for file in ${1#*:}; do # a pattern
+            [ ! -e "$file" ] || return 0
+        done
+        return 1 ;;
     *) echo "packages.sh: $list: '$1'?" >&2; return 0 ;;
     esac
 }

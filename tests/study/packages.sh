@@ -8,7 +8,7 @@ cp "$srcdir/study/packages.sh" "$work/study/"
 cat >"$work/study/packages.txt" <<LIST
 # name needs probe reason
 sh-there        build        command:sh            a shell
-dl2-no-such     study,check  file:$work/installed  a test of what is missing
+dl2-no-such     study,check  file:$work/*stalled  a test of what is missing
 dl2-other       check        command:dl2-no-such-command  another
 LIST
 packages() { sh "$work/study/packages.sh" "$@"; }
