@@ -253,6 +253,8 @@ json_t *dl2_monitor_timeline(struct dl2_monitor *monitor)
 {
     json_t *timeline = json_object();
     pthread_mutex_lock(&monitor->mutex);
+    if (monitor->count == 0) /* a run that was shorter than the wait for the first one */
+        take_sample(monitor);
     json_object_set_new(timeline, "period_seconds", json_real(monitor->period));
     for (int k = 0; k < COLUMNS; k++) {
         json_t *column = json_array();

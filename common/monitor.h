@@ -32,7 +32,7 @@ void dl2_monitor_count(struct dl2_monitor *monitor, uint64_t images, double wait
 
 /*
  * The samples so far, in columns of equal length:
- *   seconds                              since the start, of each sample
+ *   seconds                              since the start, of each sample; at least one
  *   images, data_wait_seconds            counted since the start
  *   cpu_percent                          100 = one core, since the sample before
  *   rss_bytes

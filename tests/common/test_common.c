@@ -662,6 +662,12 @@ static void monitor_samples_the_process(void **state)
     }
     json_decref(early);
     json_decref(late);
+    assert_int_equal(dl2_monitor_start(1000, NULL, &monitor, NULL), DL2_OK);
+    json_t *at_once = dl2_monitor_timeline(monitor);
+    dl2_monitor_stop(monitor);
+    assert_int_equal(json_array_size(json_object_get(at_once, "seconds")), 1);
+    assert_true(last_of(at_once, "rss_bytes") > 100000);
+    json_decref(at_once);
     json_t *machine = dl2_machine_describe();
     assert_true(dl2_json_get_integer(machine, "cores", 0) >= 1);
     json_decref(machine);
