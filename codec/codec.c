@@ -163,9 +163,8 @@ void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channe
     }
 }
 
-int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *image,
-                     const struct dl2_encode_options *options, struct dl2_bytes *out,
-                     struct dl2_error *error)
+static int codec_check_encode(const struct dl2_codec *codec, const struct dl2_image *image,
+                              const struct dl2_encode_options *options, struct dl2_error *error)
 {
     if (!codec->encode)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s can be read but not written",
@@ -193,8 +192,35 @@ int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *imag
     if (codec->has_restart && !dl2_restart_find(options->restart))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "no restart intervals called \"%s\": tiles or none", options->restart);
+    return DL2_OK;
+}
+
+int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *image,
+                     const struct dl2_encode_options *options, struct dl2_bytes *out,
+                     struct dl2_error *error)
+{
+    DL2_TRY(codec_check_encode(codec, image, options, error));
     out->size = 0;
     return codec->encode(image, options, out, error);
+}
+
+int dl2_image_encode_sweep(const struct dl2_codec *codec, const struct dl2_image *image,
+                           const struct dl2_encode_options *options, const int *qualities,
+                           struct dl2_bytes *outs, size_t count, struct dl2_error *error)
+{
+    struct dl2_encode_options one = *options;
+    for (size_t i = 0; i < count; i++) {
+        one.quality = qualities[i];
+        DL2_TRY(codec_check_encode(codec, image, &one, error));
+        outs[i].size = 0;
+    }
+    if (codec->encode_sweep)
+        return codec->encode_sweep(image, options, qualities, outs, count, error);
+    for (size_t i = 0; i < count; i++) {
+        one.quality = qualities[i];
+        DL2_TRY(codec->encode(image, &one, &outs[i], error));
+    }
+    return DL2_OK;
 }
 
 json_t *dl2_codec_versions(void)

@@ -26,6 +26,7 @@ struct dl2_image_info {
     uint32_t channels; /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */
     uint32_t bits;     /* per sample as coded; decoding always gives 8 */
     bool alpha;
+    bool palette;    /* of PNG: its numbers can be asked for */
     int orientation; /* EXIF, 1 to 8; irot and imir of AVIF are expressed this way */
 };
 
@@ -71,6 +72,7 @@ struct dl2_decode_request {
      */
     uint32_t reduction;
     uint32_t channels;     /* 0: as coded; 1: gray; 3: colour, or gray where the image is gray */
+    bool indices;          /* of an image with a palette: its numbers, as gray, and no colours */
     bool planes;           /* allows YCbCr planes; false: gray or RGB, chroma at full resolution */
     uint8_t background[3]; /* R, G, B under alpha */
 };
@@ -111,6 +113,7 @@ struct dl2_codec {
     uint32_t max_side;       /* longest side that it can encode, pixels */
     bool has_subsampling;    /* is there a choice? */
     bool has_restart;        /* is there a choice of restart intervals? */
+    bool reduces;            /* can read() honour a reduction? */
     int max_effort;          /* -1: there is no choice */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
     unsigned pixel_bytes;    /* roughly what encoding or decoding takes, with the image itself */
@@ -162,6 +165,13 @@ struct dl2_codec {
      * codec's command sees to the contrary. NULL: decode only. */
     int (*encode)(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error);
+    /*
+     * encode() at `count` qualities, whatever the options' own: outs[i] gets qualities[i]. What the
+     * files have in common is computed once. NULL: they have nothing in common.
+     */
+    int (*encode_sweep)(const struct dl2_image *image, const struct dl2_encode_options *options,
+                        const int *qualities, struct dl2_bytes *outs, size_t count,
+                        struct dl2_error *error);
     /* The library's own settings that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
 };
@@ -186,6 +196,11 @@ int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_o
 int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *image,
                      const struct dl2_encode_options *options, struct dl2_bytes *out,
                      struct dl2_error *error);
+/* The same at `count` qualities, at least one, whatever the options' own: outs[i] gets
+ * qualities[i]. Cheaper than one after the other for codecs that have encode_sweep(). */
+int dl2_image_encode_sweep(const struct dl2_codec *codec, const struct dl2_image *image,
+                           const struct dl2_encode_options *options, const int *qualities,
+                           struct dl2_bytes *outs, size_t count, struct dl2_error *error);
 
 /* The chroma subsampling that an encode option comes to: "420", "422" or "444", the first for NULL;
  * NULL where `wanted` is none of them. */

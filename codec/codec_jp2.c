@@ -861,6 +861,7 @@ const struct dl2_codec dl2_codec_jp2 = {
     .extensions = jp2_extensions,
     .lossy = true,
     .max_side = 65535,
+    .reduces = true,
     .max_effort = -1,
     .pixel_bytes = 40,
     .version = jp2_version,

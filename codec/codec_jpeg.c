@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * JPEG through libjpeg-turbo: the codec's row and encoding. Decoding is in
- * codec/jpeg/jpeg_decode.c.
+ * JPEG: the codec's row and encoding. libjpeg-turbo has the parameters and the tables; our own
+ * encoder (codec/jpeg/jpeg_sweep.h) makes the files that have the standard Huffman tables, to the
+ * same bytes, and libjpeg-turbo the others. Decoding is in codec/jpeg/jpeg_decode.c.
  *
  * Quality is libjpeg's own (IJG tables scaled, baseline: no table entry above 255), so figures
  * compare with everyone else's. The default is 4:2:0 and the standard Huffman tables, as with
@@ -11,9 +12,14 @@
 #include "codec/codecs.h"
 #include "codec/jpeg/jpeg_coding.h"
 #include "codec/jpeg/jpeg_decode.h"
+#include "codec/jpeg/jpeg_forward.h"
 #include "codec/jpeg/jpeg_retile.h"
 #include "codec/jpeg/jpeg_sink.h"
+#include "codec/jpeg/jpeg_sweep.h"
+#include "codec/jpeg/jpeg_tiles.h"
+#include "common/simd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_EFFORT = 2 };
@@ -29,14 +35,39 @@ static bool jpeg_has_tiles(const struct dl2_encode_options *options)
     return options->effort < 2 && !strcmp(dl2_restart_find(options->restart), "tiles");
 }
 
-static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
-                       struct dl2_bytes *out, struct dl2_error *error)
+/* Parameters that don't depend on the quality. */
+static void jpeg_configure(struct jpeg_compress_struct *cinfo, const struct dl2_image *image,
+                           const struct dl2_encode_options *options)
+{
+    cinfo->image_width = image->width;
+    cinfo->image_height = image->height;
+    cinfo->input_components = (int)image->channels;
+    cinfo->in_color_space = image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(cinfo);
+    if (image->channels == 3) {
+        const char *subsampling = dl2_subsampling_find(options->subsampling);
+        cinfo->comp_info[0].h_samp_factor = subsampling[1] == '4' ? 1 : 2;
+        cinfo->comp_info[0].v_samp_factor = subsampling[2] == '0' ? 2 : 1;
+    }
+}
+
+static void jpeg_configure_quality(struct jpeg_compress_struct *cinfo,
+                                   const struct dl2_encode_options *options, int quality)
+{
+    jpeg_set_quality(cinfo, quality, TRUE);
+    if (jpeg_has_tiles(options))
+        cinfo->restart_interval = dl2_jpeg_tile_interval(
+            cinfo->image_width, 8 * (uint32_t)cinfo->comp_info[0].h_samp_factor,
+            8 * (uint32_t)cinfo->comp_info[0].v_samp_factor, quality);
+}
+
+static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
+                                  const struct dl2_encode_options *options, int quality,
+                                  struct dl2_bytes *out, struct dl2_error *error)
 {
     struct jpeg_compress_struct cinfo;
     struct dl2_jpeg_trap trap;
     struct dl2_jpeg_sink sink;
-    if (options->effort >= 2 && options->restart && !strcmp(options->restart, "tiles"))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
     dl2_jpeg_set_trap(&trap, error);
     memset(&cinfo, 0, sizeof cinfo);
     cinfo.err = &trap.manager;
@@ -47,24 +78,11 @@ static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_op
     }
     jpeg_create_compress(&cinfo);
     dl2_jpeg_sink_set(&sink, &cinfo, out);
-    cinfo.image_width = image->width;
-    cinfo.image_height = image->height;
-    cinfo.input_components = (int)image->channels;
-    cinfo.in_color_space = image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-    jpeg_set_defaults(&cinfo);
-    jpeg_set_quality(&cinfo, options->quality, TRUE);
+    jpeg_configure(&cinfo, image, options);
+    jpeg_configure_quality(&cinfo, options, quality);
     cinfo.optimize_coding = options->effort >= 1;
     if (options->effort >= 2)
         jpeg_simple_progression(&cinfo);
-    if (image->channels == 3) {
-        const char *subsampling = dl2_subsampling_find(options->subsampling);
-        cinfo.comp_info[0].h_samp_factor = subsampling[1] == '4' ? 1 : 2;
-        cinfo.comp_info[0].v_samp_factor = subsampling[2] == '0' ? 2 : 1;
-    }
-    if (jpeg_has_tiles(options))
-        cinfo.restart_interval = dl2_jpeg_tile_interval(
-            image->width, 8 * (uint32_t)cinfo.comp_info[0].h_samp_factor,
-            8 * (uint32_t)cinfo.comp_info[0].v_samp_factor, options->quality);
     jpeg_start_compress(&cinfo, TRUE);
     while (cinfo.next_scanline < cinfo.image_height) {
         JSAMPROW rows[16];
@@ -76,6 +94,74 @@ static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_op
     jpeg_finish_compress(&cinfo);
     jpeg_destroy_compress(&cinfo);
     return DL2_OK;
+}
+
+/* Begins a file of each quality with the parameters that libjpeg would have. */
+static int jpeg_plan_sweep(struct dl2_jpeg_sweep *sweep, const struct dl2_image *image,
+                           const struct dl2_encode_options *options, const int *qualities,
+                           struct dl2_bytes *outs, size_t count, struct dl2_error *error)
+{
+    struct jpeg_compress_struct cinfo;
+    struct dl2_jpeg_trap trap;
+    dl2_jpeg_set_trap(&trap, error);
+    memset(&cinfo, 0, sizeof cinfo);
+    cinfo.err = &trap.manager;
+    cinfo.client_data = &trap;
+    if (setjmp(trap.jump)) {
+        jpeg_destroy_compress(&cinfo);
+        return trap.status;
+    }
+    jpeg_create_compress(&cinfo);
+    jpeg_configure(&cinfo, image, options);
+    for (size_t i = 0; trap.status == DL2_OK && i < count; i++) {
+        jpeg_configure_quality(&cinfo, options, qualities[i]);
+        trap.status = dl2_jpeg_sweep_add(sweep, &cinfo, &outs[i], error);
+    }
+    jpeg_destroy_compress(&cinfo);
+    return trap.status;
+}
+
+/*
+ * Files with Huffman tables of their own or several scans; and all where our encoder has no
+ * vectors, because libjpeg-turbo's are faster than plain C. For comparisons, DL2_JPEG=libjpeg or
+ * own in the environment decides.
+ */
+static bool jpeg_needs_libjpeg(const struct dl2_encode_options *options)
+{
+    const char *const wanted = getenv("DL2_JPEG");
+    if (options->effort >= 1 || (wanted && !strcmp(wanted, "libjpeg")))
+        return true;
+    return !(wanted && !strcmp(wanted, "own")) &&
+           dl2_jpeg_forward_for(dl2_simd_flags()) == &dl2_jpeg_forward_c;
+}
+
+static int jpeg_encode_sweep(const struct dl2_image *image,
+                             const struct dl2_encode_options *options, const int *qualities,
+                             struct dl2_bytes *outs, size_t count, struct dl2_error *error)
+{
+    if (options->effort >= 2 && options->restart && !strcmp(options->restart, "tiles"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
+    if (jpeg_needs_libjpeg(options)) {
+        for (size_t i = 0; i < count; i++)
+            DL2_TRY(jpeg_encode_by_libjpeg(image, options, qualities[i], &outs[i], error));
+        return DL2_OK;
+    }
+    const char *const subsampling = dl2_subsampling_find(options->subsampling);
+    const bool colour = image->channels == 3;
+    struct dl2_jpeg_sweep *sweep;
+    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
+                               colour && subsampling[2] == '0' ? 2 : 1, count, error));
+    int status = jpeg_plan_sweep(sweep, image, options, qualities, outs, count, error);
+    if (status == DL2_OK)
+        status = dl2_jpeg_sweep_run(sweep, error);
+    dl2_jpeg_sweep_free(sweep);
+    return status;
+}
+
+static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                       struct dl2_bytes *out, struct dl2_error *error)
+{
+    return jpeg_encode_sweep(image, options, &options->quality, out, 1, error);
 }
 
 static int jpeg_recut(const uint8_t *data, size_t size, const struct dl2_encode_options *options,
@@ -116,6 +202,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .max_side = 65500,
     .has_subsampling = true,
     .has_restart = true,
+    .reduces = true,
     .max_effort = MAX_EFFORT,
     .effort_help = "0 standard tables, 1 optimised, 2 progressive; default 0",
     .pixel_bytes = 6,
@@ -129,5 +216,6 @@ const struct dl2_codec dl2_codec_jpeg = {
     .close = dl2_jpeg_close,
     .memory = dl2_jpeg_memory,
     .encode = jpeg_encode,
+    .encode_sweep = jpeg_encode_sweep,
     .encoder_parameters = jpeg_parameters,
 };

@@ -3,9 +3,9 @@
  * PNG through libpng. Headers are read here, without it: eight bytes of signature, IHDR, and a walk
  * over the chunks' lengths for transparency and EXIF.
  *
- * 16-bit samples are scaled to 8 with rounding, palettes become colour, alpha is laid over the
- * background by the numbers as coded (no gamma). Gray with alpha stays gray, over the background's
- * luma. Effort is zlib's level, 0 to 9, 6 by default.
+ * 16-bit samples are scaled to 8 with rounding, palettes become colour (unless a request asks for
+ * their numbers), alpha is laid over the background by the numbers as coded (no gamma). Gray with
+ * alpha stays gray, over the background's luma. Effort is zlib's level, 0 to 9, 6 by default.
  */
 #include "codec/codecs.h"
 #include "codec/exif.h"
@@ -60,6 +60,7 @@ static int png_open(void *state, const uint8_t *data, size_t size, uint64_t max_
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: there is no colour type %u", type);
     info->channels = type & PNG_COLOR_MASK_COLOR ? 3 : 1;
     info->alpha = type & PNG_COLOR_MASK_ALPHA;
+    info->palette = type == PNG_COLOR_TYPE_PALETTE;
     size_t at = 33;
     while (size - at >= 12) {
         uint32_t length = dl2_read_u32(data + at);
@@ -160,13 +161,18 @@ static int png_read_pixels(struct png_state *reader, const struct dl2_decode_req
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(png, info);
     int type = png_get_color_type(png, info);
-    bool alpha = type & PNG_COLOR_MASK_ALPHA || png_get_valid(png, info, PNG_INFO_tRNS);
-    png_set_expand(png);
+    const bool indices = request->indices && type == PNG_COLOR_TYPE_PALETTE;
+    bool alpha =
+        type & PNG_COLOR_MASK_ALPHA || (!indices && png_get_valid(png, info, PNG_INFO_tRNS));
+    if (indices)
+        png_set_packing(png);
+    else
+        png_set_expand(png);
     png_set_scale_16(png);
     int passes = png_set_interlace_handling(png);
     png_read_update_info(png, info);
 
-    uint32_t channels = type & PNG_COLOR_MASK_COLOR ? 3 : 1;
+    uint32_t channels = type & PNG_COLOR_MASK_COLOR && !indices ? 3 : 1;
     if (png_get_bit_depth(png, info) != 8 || png_get_channels(png, info) != channels + alpha)
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent colour type");
     DL2_TRY(dl2_image_reshape(image, request->width, request->height, channels, error));

@@ -77,6 +77,12 @@ int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t si
     return DL2_OK;
 }
 
+/* Images that lie on their side are rare, so they are decoded simply: see dl2_decoder_decode(). */
+bool dl2_decoder_reduces(const struct dl2_decoder *decoder)
+{
+    return decoder->codec && decoder->codec->reduces && decoder->info.orientation == 1;
+}
+
 /* The start of [start, start + length) once an axis of `size` pixels runs backwards. */
 static uint32_t decoder_mirror(uint32_t size, uint32_t start, uint32_t length)
 {

@@ -35,6 +35,9 @@ size_t dl2_decoder_memory(const struct dl2_decoder *decoder);
 int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
                      uint64_t max_pixels, struct dl2_image_info *info, struct dl2_error *error);
 
+/* False: a request for a reduction of the open image gives what one without gives. */
+bool dl2_decoder_reduces(const struct dl2_decoder *decoder);
+
 /*
  * Decodes what dl2_decoder_open() opened, once. The rectangle is one of the upright image. Every
  * plane of the raster covers at least the rectangle (it may hold more); it is valid until the

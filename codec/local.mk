@@ -23,11 +23,14 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_baseline.c codec/jpeg/jpeg_baseline.h codec/jpeg/jpeg_frame.h \
 	codec/jpeg/jpeg_color.c codec/jpeg/jpeg_color.h codec/jpeg/jpeg_color_kernels.inc \
 	codec/jpeg/jpeg_entropy.c codec/jpeg/jpeg_entropy.h \
+	codec/jpeg/jpeg_forward.c codec/jpeg/jpeg_forward.h \
 	codec/jpeg/jpeg_huffman.c codec/jpeg/jpeg_huffman.h \
 	codec/jpeg/jpeg_inverse.c codec/jpeg/jpeg_inverse.h \
 	codec/jpeg/jpeg_retile.c codec/jpeg/jpeg_retile.h \
 	codec/jpeg/jpeg_segments.c codec/jpeg/jpeg_segments.h \
 	codec/jpeg/jpeg_sink.c codec/jpeg/jpeg_sink.h \
+	codec/jpeg/jpeg_sweep.c codec/jpeg/jpeg_sweep.h \
+	codec/jpeg/jpeg_writer.c codec/jpeg/jpeg_writer.h \
 	codec/jpeg/jpeg_decode.c codec/jpeg/jpeg_decode.h codec/jpeg/jpeg_trap.c codec/jpeg/jpeg_trap.h
 libcodec_jpeg_la_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 libcodec_jpeg_la_LIBADD = $(JPEG_LIBS)
@@ -37,7 +40,8 @@ if HAVE_AVX2
 noinst_LTLIBRARIES += libcodec_jpeg_avx2.la
 libcodec_jpeg_avx2_la_SOURCES = \
 	codec/jpeg/jpeg_color_avx2.c codec/jpeg/jpeg_color_kernels.inc codec/jpeg/jpeg_color_simd.inc \
-	codec/jpeg/jpeg_inverse_avx2.c codec/jpeg/jpeg_inverse_simd.inc
+	codec/jpeg/jpeg_forward_avx2.c codec/jpeg/jpeg_forward_simd.inc \
+	codec/jpeg/jpeg_inverse_avx2.c codec/jpeg/jpeg_inverse_simd.inc codec/jpeg/jpeg_lanes_simd.inc
 libcodec_jpeg_avx2_la_CFLAGS = $(AM_CFLAGS) $(AVX2_CFLAGS)
 libcodec_jpeg_la_LIBADD += libcodec_jpeg_avx2.la
 endif
@@ -45,7 +49,8 @@ if HAVE_AVX512
 noinst_LTLIBRARIES += libcodec_jpeg_avx512.la
 libcodec_jpeg_avx512_la_SOURCES = \
 	codec/jpeg/jpeg_color_avx512.c codec/jpeg/jpeg_color_kernels.inc codec/jpeg/jpeg_color_simd.inc \
-	codec/jpeg/jpeg_inverse_avx512.c codec/jpeg/jpeg_inverse_simd.inc
+	codec/jpeg/jpeg_forward_avx512.c codec/jpeg/jpeg_forward_simd.inc \
+	codec/jpeg/jpeg_inverse_avx512.c codec/jpeg/jpeg_inverse_simd.inc codec/jpeg/jpeg_lanes_simd.inc
 libcodec_jpeg_avx512_la_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
 libcodec_jpeg_la_LIBADD += libcodec_jpeg_avx512.la
 endif

@@ -5,6 +5,7 @@ libcommon_la_SOURCES = \
 	common/device_name.c common/device_name.h \
 	common/error.c common/error.h \
 	common/file.c common/file.h \
+	common/half.h \
 	common/json.c common/json.h \
 	common/machine.c common/machine.h \
 	common/memory.c common/memory.h \

@@ -285,7 +285,7 @@ json_t *dl2_monitor_card(const struct dl2_monitor *monitor)
 
 double dl2_monitor_joules(struct dl2_monitor *monitor)
 {
-    if (!monitor->card)
+    if (!monitor || !monitor->card)
         return NAN;
     struct dl2_nvml_reading reading;
     if (monitor->counts_energy) {

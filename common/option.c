@@ -573,7 +573,9 @@ int dl2_program_usage_error(const struct dl2_program *program, const char *forma
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (program->place)
+    if (program->refusal)
+        dl2_error_set(program->refusal, DL2_ERR_ARGUMENT, "%s", text);
+    else if (program->place)
         fprintf(stderr, "%s: %s: %s\n", program->name, DL2_SHOWN(program->place), DL2_SHOWN(text));
     else
         fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", program->name,

@@ -78,6 +78,9 @@ struct dl2_program {
     void (*print_versions)(FILE *out); /* one "  name version" line per linked library, or NULL */
     unsigned min_arguments, max_arguments; /* positional arguments; max 0 means no limit */
     const char *place; /* "FILE:3": usage errors are of settings from there; NULL: command line */
+    /* Receives usage errors, as DL2_ERR_ARGUMENT, of settings that no command line gave; NULL: they
+     * are printed. */
+    struct dl2_error *refusal;
 };
 
 /*
@@ -126,7 +129,7 @@ void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_
 enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 
 /* Prints "program: message", with the program's place, quoted, for wrong usage found after
- * parsing; returns DL2_EXIT_USAGE. */
+ * parsing, or leaves the message in program->refusal; returns DL2_EXIT_USAGE. */
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
     DL2_PRINTF(2, 3);
 

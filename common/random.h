@@ -28,7 +28,9 @@ struct dl2_random {
 /* The use of a stream, so that two uses of one seed never share numbers. */
 enum dl2_random_use {
     DL2_RANDOM_SHUFFLE = 1, /* order of an epoch: a = epoch */
-    DL2_RANDOM_AUGMENT = 2, /* one sample: a = epoch, b = index */
+    /* One sample: a = epoch, b = index; if it may come several times in an epoch, b has 1 + its
+     * place in the epoch of all ranks above bit 32. */
+    DL2_RANDOM_AUGMENT = 2,
     DL2_RANDOM_INIT = 3,    /* initial weights: a = parameter number */
     DL2_RANDOM_DROPOUT = 4, /* a = step, b = layer */
     DL2_RANDOM_MIXUP = 5,   /* a = step */
@@ -36,8 +38,9 @@ enum dl2_random_use {
     DL2_RANDOM_TEST = 7,
     DL2_RANDOM_BOOTSTRAP = 8,
     DL2_RANDOM_SYNTHETIC = 9,
-    DL2_RANDOM_SUBSET = 10,    /* which training samples are taken */
-    DL2_RANDOM_SEARCH = 11,    /* a configuration: a = its number, b = the setting */
+    DL2_RANDOM_SUBSET = 10, /* which training samples are taken */
+    DL2_RANDOM_SEARCH = 11, /* a configuration: a = its number, b = the setting; or their order: a =
+                               b = UINT64_MAX */
     DL2_RANDOM_PARTITION = 12, /* of samples: a = number of `partitions` neighbours */
     DL2_RANDOM_HOP = 13,       /* which model next: a = partition, b = visit */
 };

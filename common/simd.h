@@ -8,7 +8,7 @@
 #define DL2_COMMON_SIMD_H
 
 enum dl2_simd {
-    DL2_SIMD_AVX2 = 1 << 0,   /* AVX2 and FMA */
+    DL2_SIMD_AVX2 = 1 << 0,   /* AVX2, FMA and F16C */
     DL2_SIMD_AVX512 = 1 << 1, /* F, BW, DQ, VL; implies AVX2 */
     DL2_SIMD_NEON = 1 << 2,   /* 64-bit ARM, all of them */
 };

@@ -52,6 +52,11 @@ const char *dl2_container_summary(const char *name)
     return container ? container->summary : NULL;
 }
 
+const char *dl2_container_leaves_out(const char *name)
+{
+    return dl2_container_find(name)->leaves_out;
+}
+
 bool dl2_container_is_packed(const char *name)
 {
     const struct dl2_container *container = dl2_container_find(name);

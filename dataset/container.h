@@ -10,6 +10,8 @@
 #ifndef DL2_DATASET_CONTAINER_H
 #define DL2_DATASET_CONTAINER_H
 
+#include "dataset/beside.h"
+#include "dataset/server_fit.h"
 #include "dataset/split.h"
 
 struct dl2_shard_format;
@@ -28,7 +30,7 @@ struct dl2_entry {
  */
 struct dl2_reader {
     /*
-     * Sets dataset->state, count, has_parts, notes and the classes, for all samples that
+     * Sets dataset->state, count, has_parts, notes, remark and the classes, for all samples that
      * options->keep accepts. Finding none is not an error. After a failure close() is called on
      * what there is.
      */
@@ -43,6 +45,12 @@ struct dl2_reader {
     /* As dl2_dataset_read_beside(). NULL: there is nothing beside images and labels. */
     int (*read_beside)(const struct dl2_dataset *dataset, size_t number, const char *extension,
                        struct dl2_bytes *out, struct dl2_error *error);
+    /* As dl2_dataset_read_all_beside(), in any order; NULL with read_beside(). */
+    int (*read_all_beside)(const struct dl2_dataset *dataset, size_t number, struct dl2_beside *out,
+                           struct dl2_error *error);
+    /* As dl2_dataset_beside_sum() and dl2_dataset_ignored(). NULL: 0. */
+    uint64_t (*beside_sum)(const struct dl2_dataset *dataset, size_t number);
+    size_t (*ignored)(const struct dl2_dataset *dataset);
     /* NULL: samples do not lie in files. */
     bool (*locate)(const struct dl2_dataset *dataset, size_t number,
                    const struct dl2_slice_range *slices, struct dl2_location *location);
@@ -56,6 +64,11 @@ struct dl2_reader {
                   struct dl2_error *error);
     /* NULL: no sample is cut into slices. */
     bool (*cuts)(const struct dl2_dataset *dataset, size_t number, struct dl2_cuts *cuts);
+    /* Which of dataset->tables a sample lies in. NULL: containers have no partitions. */
+    uint32_t (*table)(const struct dl2_dataset *dataset, size_t number);
+    /* As dl2_dataset_fit(). NULL: where the samples lie, nothing trains. */
+    int (*fit)(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
+               struct dl2_bytes *out, struct dl2_error *error);
     /* The number of an item's first sample, SIZE_MAX if there is none. NULL: compare all keys. */
     size_t (*find)(const struct dl2_dataset *dataset, const char *id);
 };
@@ -89,6 +102,8 @@ struct dl2_container {
     const char *looks_for;  /* file names, for messages about a path without samples */
     bool can_write;         /* dl2-transcode writes it */
     const struct dl2_reader *reader;
+    /* Why something beside an image is left out, for messages: "a table holds nothing there". */
+    const char *leaves_out;
     /* Does `path` hold this container? Looks at names only. NULL for a container of shards. */
     bool (*probe)(const char *path);
     const struct dl2_shard_format *shards; /* packed.h; NULL if its samples do not lie in shards */
@@ -115,7 +130,12 @@ struct dl2_dataset {
     bool has_parts;         /* the data come with splits of their own */
     bool by_rule;           /* the seeded rule split them */
     enum dl2_part own_part; /* the split that the whole dataset is, because of where it lies */
-    unsigned notes;         /* bits: which notes of the container's struct dl2_shard_format hold */
+    unsigned tables;        /* set by open(): the partitions of a table, in their order; 0: none */
+    /* The samples of each partition: those of partition p begin at by_partition[starts[p]]. */
+    unsigned partitions;
+    uint32_t *by_partition, *starts;
+    char *remark;   /* one more message, of the reader; NULL: none */
+    unsigned notes; /* bits: which notes of the container's struct dl2_shard_format hold */
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
     size_t part_counts[DL2_PARTS], unlabelled[DL2_PARTS];
     const char *part_names[DL2_PARTS];

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_CONNECTIONS = 8, MAX_PARAMETERS = 4 };
+enum { MAX_CONNECTIONS = 8, MAX_PARAMETERS = 5 };
 
 /* After a restart of the server one query may meet every connection that was open before. */
 enum { MAX_LOSSES = 2 * MAX_CONNECTIONS };
@@ -197,6 +197,15 @@ void dl2_database_pool_put_back(struct dl2_database_pool *pool, PGconn *connecti
         pool->idle[pool->idle_count++] = connection;
     pool->live -= lost;
     pool->open -= lost;
+    pthread_cond_signal(&pool->changed);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+void dl2_database_pool_give_away(struct dl2_database_pool *pool)
+{
+    pthread_mutex_lock(&pool->mutex);
+    pool->live--;
+    pool->open--;
     pthread_cond_signal(&pool->changed);
     pthread_mutex_unlock(&pool->mutex);
 }

@@ -59,6 +59,8 @@ void dl2_database_pool_destroy(struct dl2_database_pool *pool);
 int dl2_database_pool_take(struct dl2_database_pool *pool, PGconn **connection,
                            struct dl2_error *error);
 void dl2_database_pool_put_back(struct dl2_database_pool *pool, PGconn *connection, bool lost);
+/* Instead of putting it back: the connection is the caller's now, beside those of the pool. */
+void dl2_database_pool_give_away(struct dl2_database_pool *pool);
 
 /* Did a command fail because of its connection? The result may be NULL. */
 bool dl2_database_is_lost(const PGconn *connection, const PGresult *result);

@@ -25,7 +25,11 @@ static const struct word {
     {"image", offsetof(struct dl2_database_uri, image), true},
     {"label", offsetof(struct dl2_database_uri, label), true},
     {"split", offsetof(struct dl2_database_uri, split), true},
+    {"access", offsetof(struct dl2_database_uri, access_word), false},
 };
+
+static const char *const accesses[] = {
+    [DL2_ACCESS_SQL] = "sql", [DL2_ACCESS_PAGES] = "pages", [DL2_ACCESS_AUTO] = "auto"};
 
 enum { WORDS = sizeof words / sizeof *words };
 
@@ -154,6 +158,18 @@ static int split_schema(struct dl2_database_uri *uri, struct dl2_error *error)
     return DL2_OK;
 }
 
+static int choose_access(struct dl2_database_uri *uri, struct dl2_error *error)
+{
+    if (!uri->access_word)
+        return DL2_OK;
+    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++)
+        if (!strcmp(uri->access_word, accesses[i])) {
+            uri->access = (enum dl2_database_access)i;
+            return DL2_OK;
+        }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "access= is sql, pages or auto");
+}
+
 static int parse(const char *text, struct dl2_database_uri *uri, struct dl2_error *error)
 {
     const char *parameters = find_parameters(text);
@@ -163,6 +179,7 @@ static int parse(const char *text, struct dl2_database_uri *uri, struct dl2_erro
         return dl2_error_memory(error, "a dataset");
     memcpy(uri->server, text, start);
     DL2_TRY(split_parameters(uri, parameters, error));
+    DL2_TRY(choose_access(uri, error));
     if (!uri->table)
         return dl2_error_set(
             error, DL2_ERR_ARGUMENT,
@@ -190,5 +207,6 @@ void dl2_database_uri_free(struct dl2_database_uri *uri)
     free(uri->image);
     free(uri->label);
     free(uri->split);
+    free(uri->access_word);
     *uri = (struct dl2_database_uri){0};
 }

@@ -9,13 +9,18 @@
 
 #include "common/error.h"
 
+/* How images are read; AUTO: as PAGES where that is possible (dataset/pages.h). */
+enum dl2_database_access { DL2_ACCESS_SQL, DL2_ACCESS_PAGES, DL2_ACCESS_AUTO };
+
 struct dl2_database_uri {
     char *server; /* the URI without our words */
     char *schema; /* of table=SCHEMA.NAME; NULL: the server's search path finds the table */
     char *table;
     /* Columns; `label` and `split` are NULL if they were not given: a table may lack them. */
     char *key, *image, *label, *split;
-    bool is_mapped; /* a column was given */
+    char *access_word; /* of access=; NULL: not given */
+    bool is_mapped;    /* a column was given */
+    enum dl2_database_access access;
 };
 
 /* Sets *uri, to be freed also after an error. DL2_ERR_ARGUMENT says what is wrong. */

@@ -235,6 +235,72 @@ static size_t index_of(const struct dl2_dataset *dataset, size_t number)
     return low < dataset->count && number_of(dataset, low) == number ? low : SIZE_MAX;
 }
 
+/* ---- Partitions */
+
+static void forget_partitions(struct dl2_dataset *dataset)
+{
+    free(dataset->by_partition);
+    free(dataset->starts);
+    dataset->by_partition = dataset->starts = NULL;
+    dataset->partitions = 0;
+}
+
+static uint32_t table_of(const struct dl2_dataset *dataset, size_t index)
+{
+    return dataset->container->reader->table(dataset, number_of(dataset, index));
+}
+
+/* Counts the samples of each table, and gives those that have some the next number. */
+static void number_partitions(struct dl2_dataset *dataset, uint32_t *partition_of)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        partition_of[table_of(dataset, i)]++;
+    for (unsigned table = 0; table < dataset->tables; table++)
+        if (partition_of[table]) {
+            const uint32_t start = dataset->starts[dataset->partitions];
+            dataset->starts[dataset->partitions + 1] = start + partition_of[table];
+            partition_of[table] = dataset->partitions++;
+        }
+}
+
+/* Sorts the samples of the split by the partitions that they lie in. */
+static int find_partitions(struct dl2_dataset *dataset, struct dl2_error *error)
+{
+    if (dataset->tables < 2)
+        return DL2_OK;
+    uint32_t *partition_of = dl2_calloc(dataset->tables, sizeof *partition_of);
+    dataset->starts = dl2_calloc((size_t)dataset->tables + 1, sizeof *dataset->starts);
+    dataset->by_partition = dl2_calloc(dataset->count, sizeof *dataset->by_partition);
+    if (!partition_of || !dataset->starts || !dataset->by_partition) {
+        free(partition_of);
+        return dl2_error_memory(error, "a dataset");
+    }
+    number_partitions(dataset, partition_of);
+    for (size_t i = 0; i < dataset->count; i++)
+        dataset->by_partition[dataset->starts[partition_of[table_of(dataset, i)]]++] = (uint32_t)i;
+    /* Each start has moved to the end of its samples, which is the next one's start. */
+    for (unsigned p = dataset->partitions; p > 0; p--)
+        dataset->starts[p] = dataset->starts[p - 1];
+    dataset->starts[0] = 0;
+    free(partition_of);
+    if (dataset->partitions < 2)
+        forget_partitions(dataset);
+    return DL2_OK;
+}
+
+unsigned dl2_dataset_partitions(const struct dl2_dataset *dataset)
+{
+    return dataset->partitions;
+}
+
+const uint32_t *dl2_dataset_partition(const struct dl2_dataset *dataset, unsigned partition,
+                                      uint32_t *count)
+{
+    const uint32_t *starts = dataset->starts + partition;
+    *count = starts[1] - starts[0];
+    return dataset->by_partition + starts[0];
+}
+
 /* ---- Opening */
 
 static int open_by_container(struct dl2_dataset *dataset, const char *path,
@@ -251,6 +317,7 @@ static int open_by_container(struct dl2_dataset *dataset, const char *path,
     if (!dataset->has_parts && (depth == 0 || !dataset->class_count))
         dataset->own_part = own_part;
     DL2_TRY(choose_split(dataset, options, error));
+    DL2_TRY(find_partitions(dataset, error));
     DL2_TRY(dl2_dataset_describe(dataset, options, error));
     return dataset->count ? DL2_OK : no_samples(dataset, path, options->split, error);
 }
@@ -290,6 +357,8 @@ void dl2_dataset_close(struct dl2_dataset *dataset)
     for (size_t i = 0; i < dataset->message_count; i++)
         free(dataset->messages[i]);
     free(dataset->messages);
+    free(dataset->remark);
+    forget_partitions(dataset);
     free(dataset->chosen);
     free(dataset->classes);
     free(dataset);
@@ -314,6 +383,7 @@ int dl2_dataset_select(struct dl2_dataset *dataset, const uint32_t *numbers, siz
         }
         chosen[i] = (uint32_t)number_of(dataset, numbers[i]);
     }
+    forget_partitions(dataset);
     free(dataset->chosen);
     dataset->chosen = chosen;
     dataset->count = count;
@@ -388,6 +458,29 @@ int dl2_dataset_read_beside(const struct dl2_dataset *dataset, size_t index, con
                : 0;
 }
 
+int dl2_dataset_read_all_beside(const struct dl2_dataset *dataset, size_t index,
+                                struct dl2_beside *out, struct dl2_error *error)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    if (!reader->read_all_beside)
+        return DL2_OK;
+    DL2_TRY(reader->read_all_beside(dataset, number_of(dataset, index), out, error));
+    dl2_beside_sort(out);
+    return DL2_OK;
+}
+
+uint64_t dl2_dataset_beside_sum(const struct dl2_dataset *dataset, size_t index)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->beside_sum ? reader->beside_sum(dataset, number_of(dataset, index)) : 0;
+}
+
+size_t dl2_dataset_ignored(const struct dl2_dataset *dataset)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->ignored ? reader->ignored(dataset) : 0;
+}
+
 bool dl2_dataset_has_beside(const struct dl2_dataset *dataset)
 {
     return dataset->container->reader->read_beside;
@@ -415,6 +508,26 @@ bool dl2_dataset_read_batch(const struct dl2_dataset *dataset, const uint32_t *i
     for (size_t i = 0; i < count; i++)
         numbers[i] = (uint32_t)number_of(dataset, indices[i]);
     return dataset->container->reader->read_batch(dataset, numbers, count, data);
+}
+
+bool dl2_dataset_can_fit(const struct dl2_dataset *dataset)
+{
+    return dataset->container->reader->fit;
+}
+
+int dl2_dataset_fit(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
+                    struct dl2_bytes *out, struct dl2_error *error)
+{
+    struct dl2_server_fit own = *fit;
+    uint32_t *rows = dl2_calloc(fit->count, sizeof *rows);
+    if (!rows)
+        return dl2_error_memory(error, "%zu samples", fit->count);
+    for (size_t i = 0; i < fit->count; i++)
+        rows[i] = (uint32_t)number_of(dataset, fit->numbers[i]);
+    own.rows = rows;
+    const int status = dataset->container->reader->fit(dataset, &own, out, error);
+    free(rows);
+    return status;
 }
 
 int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,

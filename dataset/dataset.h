@@ -29,7 +29,9 @@
  * Samples are in the byte order of their names; packed ones in the order of their storage. If there
  * are classes, samples outside every class belong to no split: only DL2_SPLIT_ALL has them, with
  * label -1. Names that start with a dot and dl2-variant.json(l) are not samples; every other file
- * is, unless `keep` refuses it.
+ * is, unless `keep` refuses it. What it refuses lies beside the sample with the longest name that,
+ * with a dot behind it, the file's name begins with. With `keep`, NAME.mask.EXT and NAME.seg.EXT
+ * beside a sample NAME.EXT are masks, and no samples.
  *
  * Threads: open, select and close on one; everything else on any number at once.
  */
@@ -80,14 +82,14 @@ struct dl2_dataset_options {
     bool (*keep)(const char *path);
     /* With DL2_SPLIT_ALL, too, the samples for training are those that the rules above name. */
     struct dl2_subset subset;
+    /* Extensions with commas, such as "mask.png": files of a folder with one of them lie beside
+     * samples (dl2_dataset_read_beside()) and are none. NULL: none. */
+    const char *beside;
 };
 
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
-        DL2_SPLIT_ALL, 0.2, 0, NULL,                                                               \
-        {                                                                                          \
-            0, DL2_SUBSET_DRAW, 0                                                                  \
-        }                                                                                          \
+        DL2_SPLIT_ALL, 0.2, 0, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL                                 \
     }
 
 struct dl2_dataset;
@@ -162,6 +164,23 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
  */
 int dl2_dataset_read_beside(const struct dl2_dataset *dataset, size_t index, const char *extension,
                             struct dl2_bytes *out, struct dl2_error *error);
+/*
+ * Reads all of that, sorted by extension, into a zeroed list (dataset/beside.h). It lacks what only
+ * says the class again: .cls in tar, metadata of GulpIO that have nothing but id, label and idx.
+ */
+struct dl2_beside;
+int dl2_dataset_read_all_beside(const struct dl2_dataset *dataset, size_t index,
+                                struct dl2_beside *out, struct dl2_error *error);
+/*
+ * Changes when what a sample has beside its image changes and its mtime_ns does not tell: in a
+ * folder, a hash of names, sizes and times; 0 if it has nothing, and in other containers.
+ */
+uint64_t dl2_dataset_beside_sum(const struct dl2_dataset *dataset, size_t index);
+/* Files of a folder that `keep` refuses and that lie beside no sample. */
+size_t dl2_dataset_ignored(const struct dl2_dataset *dataset);
+/* In a folder: of a sample's key that ends like a mask's, ".mask" or ".seg", the length of the name
+ * of the image that it is a mask of if that is there; 0 for other keys. */
+size_t dl2_dataset_mask_stem(const char *key);
 /* Can its container hold anything beside images and labels? IDX and PostgreSQL cannot. */
 bool dl2_dataset_has_beside(const struct dl2_dataset *dataset);
 
@@ -187,7 +206,7 @@ enum { DL2_DATASET_BATCH = 32 };
 bool dl2_dataset_in_batches(const struct dl2_dataset *dataset, size_t index, uint64_t *bytes);
 
 /*
- * Reads at most DL2_DATASET_BATCH different samples into `data`, one behind the other, without
+ * Reads at most DL2_DATASET_BATCH samples into `data`, one behind the other, without
  * verifying them. False if that is not possible, or one of them has another size by now: read
  * them one by one to know why.
  */
@@ -233,6 +252,14 @@ int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
  */
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
                       size_t *count);
+
+/*
+ * The partitions that the samples of a partitioned table of a database lie in, by their names: 0 if
+ * there are fewer than two, and after dl2_dataset_select(). The samples of one, ascending.
+ */
+unsigned dl2_dataset_partitions(const struct dl2_dataset *dataset);
+const uint32_t *dl2_dataset_partition(const struct dl2_dataset *dataset, unsigned partition,
+                                      uint32_t *count);
 
 /* Is this the address of a table, postgresql://..., and not a path? Asks no server. */
 bool dl2_dataset_is_database(const char *path);

@@ -5,6 +5,8 @@
  * All strings lie in one block, so that opening takes a few allocations for any number of files:
  *
  *   path "ROOT/train/rose/0017.jpg", with the name behind "ROOT/"; then key "train/rose/0017"
+ *
+ * Files that are no samples have entries, too, if they lie beside a sample.
  */
 #include "dataset/container.h"
 
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* Largest encoded sample that is read, bytes. */
 #define MAX_SAMPLE_BYTES ((uint64_t)1 << 31)
@@ -25,19 +28,50 @@ struct entry {
     uint8_t part; /* enum dl2_part */
 };
 
+/* A file beside a sample. */
+struct companion {
+    const char *path, *extension;
+    uint64_t bytes;
+    int64_t mtime_ns;
+    size_t owner; /* number of the sample; SIZE_MAX: none */
+};
+
 struct folder {
     struct entry *entries;
     size_t count;
+    struct companion *companions; /* by owner and extension, once the folder is open */
+    size_t companion_count;
+    size_t ignored; /* other files */
     char *strings;
     size_t name_offset; /* strlen("ROOT/") */
 };
 
-static bool folder_is_sample(const char *path, const struct dl2_dataset_options *options)
+/* Files that are neither samples nor beside one. */
+static bool folder_hides(const char *path)
 {
     const char *base = dl2_path_base(path);
-    if (base[0] == '.' || !strcmp(base, "dl2-variant.json") || !strcmp(base, "dl2-variant.jsonl"))
-        return false;
-    return !options->keep || options->keep(path);
+    return base[0] == '.' || !strcmp(base, "dl2-variant.json") ||
+           !strcmp(base, "dl2-variant.jsonl");
+}
+
+/* Does a file's name end in a dot and one of the extensions? */
+static bool folder_has_extension(const char *base, const char *extensions)
+{
+    const size_t whole = strlen(base);
+    for (const char *at = extensions; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        if (length && whole > length + 1 && base[whole - length - 1] == '.' &&
+            !strncmp(base + whole - length, at, length))
+            return true;
+        at += length + (at[length] == ',');
+    }
+    return false;
+}
+
+static bool folder_is_sample(const char *path, const struct dl2_dataset_options *options)
+{
+    return !folder_has_extension(dl2_path_base(path), options->beside) &&
+           (!options->keep || options->keep(path));
 }
 
 static const char *folder_name_of(const struct folder *folder, const struct entry *entry)
@@ -59,7 +93,8 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
         size += folder->name_offset + 2 * (strlen(list->paths[i]) + 1);
     folder->strings = dl2_realloc(NULL, size, 1);
     folder->entries = dl2_realloc(NULL, list->count, sizeof *folder->entries);
-    if (!folder->strings || !folder->entries)
+    folder->companions = dl2_realloc(NULL, list->count, sizeof *folder->companions);
+    if (!folder->strings || !folder->entries || !folder->companions)
         return dl2_error_memory(error, "a dataset");
     char *at = folder->strings;
     for (size_t i = 0; i < list->count; i++) {
@@ -69,9 +104,15 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
         if (slash)
             path[root_length] = '/';
         memcpy(path + folder->name_offset, list->paths[i], length + 1);
-        if (!folder_is_sample(path, options))
+        if (folder_hides(path))
             continue;
         char *key = path + folder->name_offset + length + 1;
+        if (!folder_is_sample(path, options)) {
+            folder->companions[folder->companion_count++] = (struct companion){
+                .path = path, .bytes = list->bytes[i], .mtime_ns = list->mtime_ns[i]};
+            at = key;
+            continue;
+        }
         const size_t stem = dl2_path_stem_length(list->paths[i]);
         memcpy(key, list->paths[i], stem);
         key[stem] = '\0';
@@ -81,6 +122,188 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
     }
     return DL2_OK;
 }
+
+/* ---- What lies beside the samples */
+
+struct by_key {
+    const char *key;
+    size_t number;
+};
+
+static int folder_compare_keys(const void *a, const void *b)
+{
+    const struct by_key *one = a, *two = b;
+    const int order = strcmp(one->key, two->key);
+    return order ? order : (one->number > two->number) - (one->number < two->number);
+}
+
+static int folder_compare_companions(const void *a, const void *b)
+{
+    const struct companion *one = a, *two = b;
+    if (one->owner != two->owner)
+        return one->owner < two->owner ? -1 : 1;
+    return strcmp(one->path, two->path);
+}
+
+/* The first sample that has the first `length` bytes of a name as its key, or SIZE_MAX. */
+static size_t folder_find_key(const struct by_key *keys, size_t count, const char *name,
+                              size_t length)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strncmp(keys[middle].key, name, length) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool found =
+        low < count && !strncmp(keys[low].key, name, length) && !keys[low].key[length];
+    return found ? keys[low].number : SIZE_MAX;
+}
+
+/* Gives a file to the sample with the longest name, and says as what. */
+static void folder_find_owner(const struct folder *folder, const struct by_key *keys,
+                              struct companion *companion)
+{
+    const char *name = companion->path + folder->name_offset, *base = dl2_path_base(name);
+    companion->owner = SIZE_MAX;
+    for (size_t dot = strlen(name); dot-- > (size_t)(base - name) + 1;) {
+        if (name[dot] != '.' || !name[dot + 1] || name[dot + 1] == '.')
+            continue;
+        companion->extension = name + dot + 1;
+        companion->owner = folder_find_key(keys, folder->count, name, dot);
+        if (companion->owner != SIZE_MAX)
+            return;
+    }
+}
+
+size_t dl2_dataset_mask_stem(const char *key)
+{
+    static const char *const marks[] = {".mask", ".seg"};
+    const size_t length = strlen(key);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        const size_t mark = strlen(marks[i]);
+        if (length > mark && !strcmp(key + length - mark, marks[i]))
+            return length - mark;
+    }
+    return 0;
+}
+
+static struct by_key *folder_sort_keys(const struct folder *folder)
+{
+    struct by_key *keys = dl2_calloc(folder->count, sizeof *keys);
+    for (size_t i = 0; keys && i < folder->count; i++)
+        keys[i] = (struct by_key){folder->entries[i].key, i};
+    if (keys && folder->count > 1)
+        qsort(keys, folder->count, sizeof *keys, folder_compare_keys);
+    return keys;
+}
+
+/* Masks of other samples are no samples. */
+static int folder_take_masks(struct folder *folder, struct dl2_error *error)
+{
+    bool any = false;
+    for (size_t i = 0; i < folder->count && !any; i++)
+        any = dl2_dataset_mask_stem(folder->entries[i].key);
+    if (!any)
+        return DL2_OK;
+    struct by_key *keys = folder_sort_keys(folder);
+    if (!keys)
+        return dl2_error_memory(error, "a dataset");
+    const size_t count = folder->count;
+    folder->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct entry entry = folder->entries[i];
+        const size_t stem = dl2_dataset_mask_stem(entry.key);
+        if (stem && folder_find_key(keys, count, entry.key, stem) != SIZE_MAX)
+            folder->companions[folder->companion_count++] = (struct companion){
+                .path = entry.path, .bytes = entry.bytes, .mtime_ns = entry.mtime_ns};
+        else
+            folder->entries[folder->count++] = entry;
+    }
+    free(keys);
+    return DL2_OK;
+}
+
+static int folder_give_companions(struct folder *folder, struct dl2_error *error)
+{
+    size_t kept = 0;
+    if (!folder->companion_count)
+        return DL2_OK;
+    struct by_key *keys = folder_sort_keys(folder);
+    if (!keys)
+        return dl2_error_memory(error, "a dataset");
+    for (size_t i = 0; i < folder->companion_count; i++) {
+        struct companion *companion = &folder->companions[i];
+        folder_find_owner(folder, keys, companion);
+        if (companion->owner == SIZE_MAX)
+            folder->ignored++;
+        else
+            folder->companions[kept++] = *companion;
+    }
+    free(keys);
+    folder->companion_count = kept;
+    if (kept > 1)
+        qsort(folder->companions, kept, sizeof *folder->companions, folder_compare_companions);
+    return DL2_OK;
+}
+
+/* The companions of a sample: *count of them. */
+static const struct companion *folder_companions_of(const struct folder *folder, size_t number,
+                                                    size_t *count)
+{
+    size_t low = 0, high = folder->companion_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (folder->companions[middle].owner < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*count = 0; low + *count < folder->companion_count &&
+                     folder->companions[low + *count].owner == number;)
+        ++*count;
+    return folder->companions + low;
+}
+
+static int folder_read_all_beside(const struct dl2_dataset *dataset, size_t number,
+                                  struct dl2_beside *out, struct dl2_error *error)
+{
+    size_t count;
+    const struct companion *companions = folder_companions_of(dataset->state, number, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_beside_item *item;
+        DL2_TRY(dl2_beside_add(out, companions[i].extension, 0, &item, error));
+        DL2_TRY(dl2_file_read(companions[i].path, DL2_BESIDE_MAX_BYTES - out->bytes, &item->bytes,
+                              error));
+        out->bytes += item->bytes.size;
+    }
+    return DL2_OK;
+}
+
+static uint64_t folder_beside_sum(const struct dl2_dataset *dataset, size_t number)
+{
+    size_t count;
+    const struct companion *companions = folder_companions_of(dataset->state, number, &count);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t facts[] = {htole64(sum), htole64(companions[i].bytes),
+                                  htole64((uint64_t)companions[i].mtime_ns)};
+        sum = XXH3_64bits_withSeed(companions[i].extension, strlen(companions[i].extension),
+                                   XXH3_64bits(facts, sizeof facts));
+        sum += !sum;
+    }
+    return sum;
+}
+
+static size_t folder_ignored(const struct dl2_dataset *dataset)
+{
+    const struct folder *folder = dataset->state;
+    return folder->ignored;
+}
+
+/* ---- Reading */
 
 /* Sets parts and labels of all entries, and the dataset's classes. */
 static int folder_read_names(struct dl2_dataset *dataset, struct folder *folder,
@@ -119,6 +342,10 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     DL2_TRY(dl2_list_files(path, &list, error));
     int status = folder_collect(folder, path, &list, options, error);
     dl2_file_list_free(&list);
+    if (status == DL2_OK && options->keep)
+        status = folder_take_masks(folder, error);
+    if (status == DL2_OK)
+        status = folder_give_companions(folder, error);
     dataset->count = folder->count;
     return status < 0 ? status : folder_read_names(dataset, folder, error);
 }
@@ -127,6 +354,7 @@ static void folder_close(struct dl2_dataset *dataset)
 {
     struct folder *folder = dataset->state;
     free(folder->entries);
+    free(folder->companions);
     free(folder->strings);
     free(folder);
 }
@@ -200,6 +428,9 @@ static const struct dl2_reader folder_reader = {
     .sample = folder_sample,
     .read = folder_read,
     .read_beside = folder_read_beside,
+    .read_all_beside = folder_read_all_beside,
+    .beside_sum = folder_beside_sum,
+    .ignored = folder_ignored,
     .locate = folder_locate,
 };
 
@@ -209,6 +440,7 @@ const struct dl2_container dl2_container_folder = {
     .summary = "class folders of image files",
     .looks_for = "a folder of images, CLASS/FILE or {train,val,test}/CLASS/FILE",
     .can_write = true,
+    .leaves_out = "in a folder they would be images of their own, or another image's",
     .reader = &folder_reader,
     .probe = dl2_is_folder,
 };

@@ -235,6 +235,67 @@ static int gulp_read_beside(const struct dl2_shard_place *place, const char *ext
     return status < 0 ? status : 1;
 }
 
+/* What the writer and the index say of every sample. */
+static bool gulp_is_own_field(const char *name)
+{
+    return !strcmp(name, "id") || !strcmp(name, "label") || !strcmp(name, "idx");
+}
+
+static bool gulp_says_more(const json_t *meta_data)
+{
+    const char *name;
+    json_t *value;
+    if (meta_data && !json_is_object(meta_data))
+        return true;
+    json_object_foreach((json_t *)meta_data, name, value)
+    {
+        if (!gulp_is_own_field(name))
+            return true;
+    }
+    return false;
+}
+
+/* Most chunks have nothing but classes. Such a one is read once, and nothing of it is kept. */
+static int gulp_look_for_more(const struct dl2_shard_place *place, struct dl2_error *error)
+{
+    const char *id;
+    json_t *item;
+    if (place->kept->has_nothing || place->kept->data)
+        return DL2_OK;
+    DL2_TRY(gulp_read_meta(place, error));
+    json_object_foreach((json_t *)place->kept->data, id, item)
+    {
+        if (gulp_says_more(json_array_get(json_object_get(item, "meta_data"), 0)))
+            return DL2_OK;
+    }
+    json_decref(place->kept->data);
+    place->kept->data = NULL;
+    place->kept->has_nothing = true;
+    return DL2_OK;
+}
+
+static int gulp_read_all_beside(const struct dl2_shard_place *place, struct dl2_beside *out,
+                                struct dl2_error *error)
+{
+    pthread_mutex_lock(&place->kept->mutex);
+    int status = gulp_look_for_more(place, error);
+    const bool has_nothing = place->kept->has_nothing;
+    pthread_mutex_unlock(&place->kept->mutex);
+    if (status < 0 || has_nothing)
+        return status;
+    const json_t *first = json_array_get(json_object_get(gulp_find_item(place), "meta_data"), 0);
+    if (!gulp_says_more(first))
+        return DL2_OK;
+    char *text = json_dumps(first, JSON_ENCODE_ANY);
+    struct dl2_beside_item *item;
+    status = text ? dl2_beside_add(out, "json", strlen(text), &item, error)
+                  : dl2_error_memory(error, "metadata");
+    if (status == DL2_OK)
+        memcpy(item->bytes.data, text, item->bytes.size);
+    free(text);
+    return status;
+}
+
 static void gulp_forget(void *kept)
 {
     json_decref(kept);
@@ -294,6 +355,43 @@ static int gulp_check(const struct dl2_shard_sample *sample, struct dl2_error *e
                          "rename it");
 }
 
+/* The metadata of an item are an object of JSON. */
+static bool gulp_holds_beside(const struct dl2_shard_sample *sample,
+                              const struct dl2_beside_item *item)
+{
+    (void)sample;
+    if (strcmp(item->extension, "json") != 0)
+        return false;
+    json_t *json =
+        json_loadb((const char *)item->bytes.data, item->bytes.size, JSON_REJECT_DUPLICATES, NULL);
+    const bool is_object = json_is_object(json);
+    json_decref(json);
+    return is_object;
+}
+
+/* Prints the fields of an object that was let through, but for the sample's own. */
+static int gulp_print_fields(FILE *out, const struct dl2_bytes *object, struct dl2_error *error)
+{
+    json_t *json = json_loadb((const char *)object->data, object->size, 0, NULL), *value;
+    const char *name;
+    int status = json ? DL2_OK : dl2_error_memory(error, "metadata");
+    json_object_foreach(json, name, value)
+    {
+        char *text =
+            gulp_is_own_field(name) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+        if (!text && !gulp_is_own_field(name))
+            status = dl2_error_memory(error, "metadata");
+        if (text) {
+            fputs(", ", out);
+            gulp_print_json(out, name);
+            fprintf(out, ": %s", text);
+        }
+        free(text);
+    }
+    json_decref(json);
+    return status;
+}
+
 static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
                           uint64_t *offset, struct dl2_error *error)
 {
@@ -313,6 +411,8 @@ static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shar
         gulp_print_json(meta, sample->class);
         fprintf(meta, ", \"idx\": %d", sample->label);
     }
+    for (size_t i = 0; i < sample->beside.count; i++)
+        DL2_TRY(gulp_print_fields(meta, &sample->beside.items[i].bytes, error));
     fputs("}]}", meta);
     return DL2_OK;
 }
@@ -362,6 +462,8 @@ static const struct dl2_shard_format gulp_format = {
     .scan = gulp_scan,
     .read_classes = gulp_read_classes,
     .read_beside = gulp_read_beside,
+    .read_all_beside = gulp_read_all_beside,
+    .holds_beside = gulp_holds_beside,
     .forget = gulp_forget,
     .check = gulp_check,
     .write_add = gulp_write_add,
@@ -375,6 +477,7 @@ const struct dl2_container dl2_container_gulp = {
     .summary = "GulpIO's chunks",
     .looks_for = "GulpIO chunks data_N.gulp",
     .can_write = true,
+    .leaves_out = "GulpIO's chunks hold an object of JSON beside an image and nothing else",
     .reader = &dl2_packed_reader,
     .shards = &gulp_format,
 };

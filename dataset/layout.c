@@ -139,7 +139,7 @@ static int add_warnings(struct dl2_dataset *dataset)
     for (unsigned i = 0; shards && i < DL2_SHARD_NOTES; i++)
         if (dataset->notes >> i & 1 && shards->notes[i])
             DL2_TRY(warn(dataset, "%s", shards->notes[i]));
-    return DL2_OK;
+    return dataset->remark ? warn(dataset, "%s", dataset->remark) : DL2_OK;
 }
 
 int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,

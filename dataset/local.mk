@@ -2,6 +2,7 @@
 noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
 	dataset/dataset.c dataset/dataset.h \
+	dataset/beside.c dataset/beside.h \
 	dataset/database_uri.c dataset/database_uri.h \
 	dataset/container.c dataset/container.h \
 	dataset/subset_options.c dataset/subset_options.h \
@@ -13,7 +14,9 @@ libdataset_la_SOURCES = \
 	dataset/scan.c \
 	dataset/shards.c \
 	dataset/gulp.c \
+	dataset/heap_page.c dataset/heap_page.h \
 	dataset/tar.c \
+	dataset/server_fit.h \
 	dataset/split.c dataset/split.h \
 	dataset/tree.c \
 	dataset/writer.c dataset/writer.h
@@ -23,6 +26,7 @@ if HAVE_LIBPQ
 libdataset_la_SOURCES += \
 	dataset/database.c dataset/database.h \
 	dataset/postgresql.c \
+	dataset/pages.c dataset/pages.h \
 	dataset/postgresql_write.c
 libdataset_la_CFLAGS += $(LIBPQ_CFLAGS)
 libdataset_la_LIBADD += $(LIBPQ_LIBS)

@@ -29,6 +29,9 @@ struct packed {
     struct shard *shards;
     atomic_uint open_shards;
     _Atomic(char *) *names; /* of samples, for messages; NULL until one is needed */
+    /* Where all earlier images of a sample's shard end, once something beside one is read. */
+    uint64_t *starts;
+    pthread_mutex_t starts_mutex;
 };
 
 static int compare_shard_names(const void *left, const void *right)
@@ -160,6 +163,7 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
     struct packed *packed = dl2_calloc(1, sizeof *packed);
     if (!packed)
         return dl2_error_memory(error, "a dataset");
+    pthread_mutex_init(&packed->starts_mutex, NULL);
     dataset->state = packed;
     struct dl2_shard_files list;
     DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
@@ -187,6 +191,8 @@ static void free_packed(struct packed *packed)
     for (size_t i = 0; packed->names && i < packed->index.count; i++)
         free(atomic_load(&packed->names[i]));
     free(packed->names);
+    free(packed->starts);
+    pthread_mutex_destroy(&packed->starts_mutex);
     free(packed->shards);
     dl2_index_unmap(&packed->index);
     dl2_bytes_free(&packed->block);
@@ -369,33 +375,87 @@ static int packed_read(const struct dl2_dataset *dataset, size_t number,
     return packed_verify(dataset, number, slices, *data, *size, error);
 }
 
+/*
+ * The least start of a search around a sample, whose members come after those of earlier samples. A
+ * hard link may have its image far before them.
+ */
+static int find_start(struct packed *packed, size_t number, uint64_t *start,
+                      struct dl2_error *error)
+{
+    const size_t count = packed->index.count;
+    uint32_t shard = UINT32_MAX;
+    uint64_t end = 0;
+    pthread_mutex_lock(&packed->starts_mutex);
+    const bool known = packed->starts;
+    if (!known)
+        packed->starts = dl2_calloc(count, sizeof *packed->starts);
+    for (size_t i = 0; !known && packed->starts && i < count; i++) {
+        const struct dl2_index_entry entry = dl2_index_entry(&packed->index, i);
+        if (entry.shard != shard)
+            end = 0;
+        shard = entry.shard;
+        packed->starts[i] = end;
+        if (entry.offset + entry.bytes > end)
+            end = entry.offset + entry.bytes;
+    }
+    const uint64_t *starts = packed->starts;
+    pthread_mutex_unlock(&packed->starts_mutex);
+    if (!starts)
+        return dl2_error_memory(error, "a dataset");
+    *start = starts[number];
+    return DL2_OK;
+}
+
+/* Where a sample lies; *once: the caller must close the descriptor. */
+static int find_place(struct packed *packed, size_t number, struct dl2_shard_place *place,
+                      bool *once, struct dl2_error *error)
+{
+    uint64_t start = 0;
+    DL2_TRY(find_start(packed, number, &start, error));
+    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
+    struct shard *shard = &packed->shards[entry.shard];
+    *place = (struct dl2_shard_place){
+        .fd = open_shard(packed, entry.shard, once),
+        .path = shard->path,
+        .shard_bytes = dl2_index_shard(&packed->index, entry.shard).bytes,
+        .start = start,
+        .offset = entry.offset,
+        .key = entry.key,
+        .extension = entry.extension,
+        .kept = &shard->kept,
+    };
+    if (place->fd < 0)
+        return dl2_error_system(error, "%s: cannot be opened", shard->path);
+    return DL2_OK;
+}
+
 static int packed_read_beside(const struct dl2_dataset *dataset, size_t number,
                               const char *extension, struct dl2_bytes *out, struct dl2_error *error)
 {
-    const struct packed *packed = dataset->state;
-    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
-    struct shard *shard = &packed->shards[entry.shard];
+    struct packed *packed = dataset->state;
+    struct dl2_shard_place place;
     bool once;
-    struct dl2_shard_place place = {
-        .fd = open_shard(packed, entry.shard, &once),
-        .path = shard->path,
-        .shard_bytes = dl2_index_shard(&packed->index, entry.shard).bytes,
-        .offset = entry.offset,
-        .key = entry.key,
-        .kept = &shard->kept,
-    };
-    if (place.fd < 0)
-        return dl2_error_system(error, "%s: cannot be opened", shard->path);
-    if (number) {
-        const struct dl2_index_entry before = dl2_index_entry(&packed->index, number - 1);
-        if (before.shard == entry.shard && before.offset < entry.offset)
-            place.start = before.offset + before.bytes;
-    }
+    DL2_TRY(find_place(packed, number, &place, &once, error));
     const int status = packed->index.container->shards->read_beside(&place, extension, out, error);
     if (once)
         close(place.fd);
     if (status < 0)
         dl2_error_prefix(error, "%s: %s", name_for_messages(packed, number), extension);
+    return status;
+}
+
+static int packed_read_all_beside(const struct dl2_dataset *dataset, size_t number,
+                                  struct dl2_beside *out, struct dl2_error *error)
+{
+    struct packed *packed = dataset->state;
+    struct dl2_shard_place place;
+    bool once;
+    DL2_TRY(find_place(packed, number, &place, &once, error));
+    const int status = packed->index.container->shards->read_all_beside(&place, out, error);
+    if (once)
+        close(place.fd);
+    if (status < 0)
+        dl2_error_prefix(error, "%s", name_for_messages(packed, number));
     return status;
 }
 
@@ -458,6 +518,7 @@ const struct dl2_reader dl2_packed_reader = {
     .sample = packed_sample,
     .read = packed_read,
     .read_beside = packed_read_beside,
+    .read_all_beside = packed_read_all_beside,
     .locate = packed_locate,
     .verify = packed_verify,
     .cuts = packed_cuts,
@@ -559,6 +620,7 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned
     struct packed *packed = dl2_calloc(1, sizeof *packed);
     if (!packed)
         return dl2_error_memory(error, "a dataset");
+    pthread_mutex_init(&packed->starts_mutex, NULL);
     struct dl2_shard_files list;
     struct dl2_scan scan = {0};
     int status = dl2_shards_list(container, path, &list, error);

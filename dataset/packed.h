@@ -51,7 +51,8 @@ struct dl2_shard_input {
 /* What a format keeps of a shard between calls. */
 struct dl2_shard_kept {
     pthread_mutex_t mutex;
-    void *data; /* NULL: nothing yet */
+    void *data;       /* NULL: nothing yet */
+    bool has_nothing; /* it is known to have nothing beside its images but their classes */
 };
 
 /* Where a sample lies, to find what is beside it. */
@@ -61,7 +62,7 @@ struct dl2_shard_place {
     uint64_t shard_bytes;
     uint64_t start;  /* nothing of the sample comes before it: the end of an earlier image, or 0 */
     uint64_t offset; /* of its image */
-    const char *key;
+    const char *key, *extension; /* of its image */
     struct dl2_shard_kept *kept;
 };
 
@@ -84,6 +85,7 @@ struct dl2_shard_sample {
     const char *class; /* the label's name, or NULL */
     const void *data;
     size_t size;
+    struct dl2_beside beside; /* what holds_beside() has let through; not the sample's own */
 };
 
 enum { DL2_SHARD_NOTES = 2 };
@@ -116,9 +118,15 @@ struct dl2_shard_format {
      * need not name the sample. Any number of threads at once. */
     int (*read_beside)(const struct dl2_shard_place *place, const char *extension,
                        struct dl2_bytes *out, struct dl2_error *error);
+    /* As dl2_dataset_read_all_beside(), in any order. Any number of threads at once. */
+    int (*read_all_beside)(const struct dl2_shard_place *place, struct dl2_beside *out,
+                           struct dl2_error *error);
+    /* Can the format hold this beside the sample's image? */
+    bool (*holds_beside)(const struct dl2_shard_sample *sample, const struct dl2_beside_item *item);
     /* Frees what read_beside() has kept of a shard. NULL: it keeps nothing. */
     void (*forget)(void *kept);
-    /* Appends a sample; *offset is set to where its bytes begin. */
+    /* Appends a sample and what it has beside its image; *offset is set to where its bytes begin.
+     */
     int (*write_add)(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
                      uint64_t *offset, struct dl2_error *error);
     /* Writes what stands after the last sample. */

@@ -5,6 +5,7 @@
  */
 #include "dataset/database.h"
 #include "dataset/packed.h"
+#include "dataset/pages.h"
 
 #include "common/json.h"
 #include "common/quote.h"
@@ -12,6 +13,7 @@
 #include <ctype.h>
 #include <endian.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +21,17 @@
 #include <xxhash.h>
 
 /* Types by the numbers that every server gives them. */
-enum { OID_BYTEA = 17, OID_INT8 = 20, OID_TEXT = 25, OID_VARCHAR = 1043 };
+enum { OID_BYTEA = 17, OID_INT8 = 20, OID_INT4 = 23, OID_TEXT = 25, OID_VARCHAR = 1043 };
 
 enum { MAX_EXTENSION = 16, LISTINGS = 5 };
 
 /* Flags of an entry of the draft, beside those of the index; the part is kept above them. */
 enum { ROW_IS_NULL = 8, ROW_PART = 16 };
+
+/* A partition of the table, and its place among their names. */
+struct partition {
+    uint32_t oid, number;
+};
 
 /*
  * The samples are the draft's entries. `offset` is the length of what their keys have in front of
@@ -35,9 +42,13 @@ struct table {
     struct dl2_database_uri uri;
     struct dl2_database_pool *pool;
     struct dl2_index_draft draft;
-    char *read;             /* the command that reads images */
-    _Atomic(char *) *names; /* of samples, for messages; NULL until one is needed */
-    int64_t mtime_ns[2];    /* when the table was written; when it was opened */
+    struct dl2_pages *pages;       /* NULL: all images are read by SQL */
+    char *read;                    /* the command that reads images */
+    char *fit;                     /* the command that trains on them */
+    struct partition *partitions;  /* dataset->tables of them, by oid; NULL: it has none */
+    struct dl2_bytes partition_of; /* uint32_t: the number of each row's partition */
+    _Atomic(char *) *names;        /* of samples, for messages; NULL until one is needed */
+    int64_t mtime_ns[2];           /* when the table was written; when it was opened */
 };
 
 /* ---- Opening: what there is */
@@ -62,6 +73,7 @@ struct listing {
     uint32_t transaction;
     struct dl2_scan scan;
     char *last_key;
+    unsigned partitions; /* the number of the table's */
 };
 
 static void listing_free(struct listing *listing)
@@ -161,6 +173,40 @@ static void read_comment(struct listing *listing, const char *comment)
     json_decref(json);
 }
 
+static int compare_partitions(const void *left, const void *right)
+{
+    const uint32_t a = ((const struct partition *)left)->oid;
+    const uint32_t b = ((const struct partition *)right)->oid;
+    return (a > b) - (a < b);
+}
+
+/* The partitions that have rows themselves. A table without partitions is none of its own. */
+static int look_at_partitions(struct listing *listing, struct dl2_error *error)
+{
+    struct table *table = listing->table;
+    const char *name = listing->quoted;
+    PGresult *result =
+        PQexecParams(listing->connection,
+                     "SELECT relid::oid FROM pg_partition_tree(to_regclass($1)) "
+                     "WHERE isleaf AND level > 0 ORDER BY relid::regclass::text COLLATE \"C\"",
+                     1, NULL, &name, NULL, NULL, 0);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        return dl2_database_failed(listing->connection, result, listing->what, error);
+    const int count = PQntuples(result);
+    table->partition_of.size = 0; /* of a listing whose connection was lost */
+    free(table->partitions);
+    table->partitions = dl2_calloc((size_t)count, sizeof *table->partitions);
+    for (int i = 0; table->partitions && i < count; i++)
+        table->partitions[i] =
+            (struct partition){(uint32_t)strtoul(PQgetvalue(result, i, 0), NULL, 10), (uint32_t)i};
+    PQclear(result);
+    if (!table->partitions)
+        return dl2_error_memory(error, "a dataset");
+    listing->partitions = (unsigned)count;
+    qsort(table->partitions, listing->partitions, sizeof *table->partitions, compare_partitions);
+    return DL2_OK;
+}
+
 static int look_at_table(struct listing *listing, struct dl2_error *error)
 {
     char *comment;
@@ -175,6 +221,7 @@ static int look_at_table(struct listing *listing, struct dl2_error *error)
                              listing->quoted);
     read_comment(listing, comment);
     free(comment);
+    DL2_TRY(look_at_partitions(listing, error));
     return look_at_columns(listing, error);
 }
 
@@ -237,7 +284,56 @@ static int check_key(struct listing *listing, const PGresult *result, struct dl2
 }
 
 /* Columns of the listing. */
-enum { AT_KEY, AT_BYTES, AT_SPLIT, AT_LABEL, AT_EXTENSION, AT_SUM, AT_UNCHANGED };
+enum {
+    AT_KEY,
+    AT_BYTES,
+    AT_SPLIT,
+    AT_LABEL,
+    AT_EXTENSION,
+    AT_SUM,
+    AT_UNCHANGED,
+    AT_TABLE, /* with partitions, or for reading pages */
+    AT_PLACE, /* this and what follows: only for reading pages */
+    AT_TRANSACTION
+};
+
+static uint32_t u32_at(const PGresult *result, int column, size_t size)
+{
+    uint32_t number = 0;
+    if ((size_t)PQgetlength(result, 0, column) == size)
+        memcpy(&number, PQgetvalue(result, 0, column), sizeof number);
+    return be32toh(number);
+}
+
+/* Where the row is in the server's files. A place is a page and a number of 16 bits there. */
+static int add_place(struct listing *listing, const PGresult *result, uint32_t bytes,
+                     struct dl2_error *error)
+{
+    enum { PLACE_BYTES = 6 };
+    uint16_t item = 0;
+    if (PQgetlength(result, 0, AT_PLACE) == PLACE_BYTES)
+        memcpy(&item, PQgetvalue(result, 0, AT_PLACE) + 4, sizeof item);
+    const struct dl2_pages_row row = {.table = u32_at(result, AT_TABLE, 4),
+                                      .block = u32_at(result, AT_PLACE, PLACE_BYTES),
+                                      .item = be16toh(item),
+                                      .xmin = u32_at(result, AT_TRANSACTION, 4),
+                                      .bytes = bytes};
+    return dl2_pages_add(listing->table->pages, &row, error);
+}
+
+/* Notes which partition the row is in. */
+static int add_partition(struct listing *listing, const PGresult *result, struct dl2_error *error)
+{
+    struct table *table = listing->table;
+    const struct partition wanted = {.oid = u32_at(result, AT_TABLE, 4)};
+    const struct partition *found =
+        bsearch(&wanted, table->partitions, listing->partitions, sizeof wanted, compare_partitions);
+    if (!found) /* attached since they were listed */
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: the partitions of the table change; open it again",
+                             listing->what);
+    return dl2_bytes_append(&table->partition_of, &found->number, sizeof found->number, error);
+}
 
 static int add_row(struct listing *listing, const PGresult *result, struct dl2_error *error)
 {
@@ -263,6 +359,10 @@ static int add_row(struct listing *listing, const PGresult *result, struct dl2_e
                            (int)part * ROW_PART),
         .key = key,
         .extension = safe_extension(PQgetvalue(result, 0, AT_EXTENSION))};
+    if (listing->partitions)
+        DL2_TRY(add_partition(listing, result, error));
+    if (listing->table->pages)
+        DL2_TRY(add_place(listing, result, entry.bytes, error));
     const bool labelled = !PQgetisnull(result, 0, AT_LABEL);
     return dl2_scan_add(&listing->scan, &entry, labelled ? PQgetvalue(result, 0, AT_LABEL) : NULL,
                         error);
@@ -291,13 +391,17 @@ static char *listing_command(const struct listing *listing)
     else
         fprintf(out, "NULL::text, ");
     if (listing->is_own)
-        fprintf(out,
-                "extension, sum, xmin::text = '%" PRIu32 "' FROM ONLY %s ORDER BY number, "
-                "key COLLATE \"C\"",
-                listing->transaction, listing->quoted);
+        fprintf(out, "extension, sum, xmin::text = '%" PRIu32 "'", listing->transaction);
     else
-        fprintf(out, "NULL::text, NULL::int8, false FROM %s ORDER BY %s::text COLLATE \"C\"",
-                listing->quoted, key);
+        fprintf(out, "NULL::text, NULL::int8, false");
+    if (listing->partitions || listing->table->pages)
+        fprintf(out, ", tableoid");
+    if (listing->table->pages)
+        fprintf(out, ", ctid, xmin");
+    if (listing->is_own)
+        fprintf(out, " FROM ONLY %s ORDER BY number, key COLLATE \"C\"", listing->quoted);
+    else
+        fprintf(out, " FROM %s ORDER BY %s::text COLLATE \"C\"", listing->quoted, key);
     if (fclose(out) != 0) {
         free(text);
         return NULL;
@@ -363,12 +467,24 @@ static int list_table(struct listing *listing, struct dl2_error *error)
     return status;
 }
 
-/* The command that reads images: keys as text[], and the largest size. */
-static int make_read_command(struct listing *listing, struct dl2_error *error)
+/* The command that reads images: keys as text[], and the largest size; and the one that trains. */
+static int make_commands(struct listing *listing, struct dl2_error *error)
 {
     const struct column *key = &listing->columns[KEY], *image = &listing->columns[IMAGE];
     const bool is_text = key->type == OID_TEXT || key->type == OID_VARCHAR;
-    char **read = &listing->table->read;
+    char **read = &listing->table->read, **fit = &listing->table->fit;
+    /* The order is a subquery's: a sort within the aggregate would copy the model for each row. */
+    if (asprintf(fit,
+                 "SELECT dl2_fit(r.image, r.label, $1::bytea, $2::text::jsonb, r.number) FROM "
+                 "(SELECT t.%s AS image, o.label, o.number FROM "
+                 "unnest($3::text[], $4::int8[], $5::int4[]) "
+                 "WITH ORDINALITY AS o(key, number, label, place) "
+                 "LEFT JOIN %s%s AS t ON t.%s = o.key::%s ORDER BY o.place OFFSET 0) AS r",
+                 image->quoted, listing->is_own ? "ONLY " : "", listing->quoted, key->quoted,
+                 is_text ? "text" : key->type_name) < 0) {
+        *fit = NULL;
+        return dl2_error_memory(error, "a dataset");
+    }
     if (asprintf(read,
                  "SELECT %s::text, octet_length(%s)::int8, "
                  "CASE WHEN octet_length(%s) <= $2::int8 THEN %s END "
@@ -381,21 +497,114 @@ static int make_read_command(struct listing *listing, struct dl2_error *error)
     return dl2_error_memory(error, "a dataset");
 }
 
+/* Sets the remark that takes the place of any other; NULL: none. */
+DL2_PRINTF(2, 3) static int set_remark(struct dl2_dataset *dataset, const char *format, ...)
+{
+    va_list args;
+    free(dataset->remark);
+    dataset->remark = NULL;
+    if (!format)
+        return DL2_OK;
+    va_start(args, format);
+    const int length = vasprintf(&dataset->remark, format, args);
+    va_end(args);
+    if (length < 0)
+        dataset->remark = NULL;
+    return length < 0 ? DL2_ERR_MEMORY : DL2_OK;
+}
+
+/* Opens the server's files, if access= wants that: listing is part of their transaction. */
+static int connect_listing(struct dl2_dataset *dataset, struct listing *listing,
+                           struct dl2_error *error)
+{
+    struct table *table = dataset->state;
+    const struct dl2_database_uri *uri = &table->uri;
+    struct dl2_error own = DL2_ERROR_INIT;
+    DL2_TRY(dl2_database_pool_take(table->pool, &listing->connection, error));
+    if (uri->access == DL2_ACCESS_SQL)
+        return DL2_OK;
+    char *quoted = dl2_database_table(listing->connection, uri, error);
+    if (!quoted) {
+        dl2_database_pool_put_back(table->pool, listing->connection, true);
+        return DL2_ERR_ARGUMENT;
+    }
+    dl2_database_pool_give_away(table->pool);
+    const int status =
+        dl2_pages_open(listing->connection, quoted, uri->image, listing->what, &table->pages, &own);
+    PQfreemem(quoted);
+    if (status == DL2_OK)
+        return DL2_OK;
+    if (uri->access == DL2_ACCESS_PAGES || status == DL2_ERR_LOST || status == DL2_ERR_MEMORY)
+        return dl2_error_copy(error, &own);
+    if (set_remark(dataset, "SQL reads all images: %s", own.message) < 0)
+        return dl2_error_memory(error, "a dataset");
+    return dl2_database_pool_take(table->pool, &listing->connection, error);
+}
+
+/* Says in how far images come from the server's files. */
+static int tell_found(struct dl2_dataset *dataset, const struct dl2_index_draft *draft,
+                      size_t found, const char *what, struct dl2_error *error)
+{
+    const struct table *table = dataset->state;
+    const bool summed = dl2_index_draft_entry(draft, 0)->flags & DL2_ENTRY_SUMMED;
+    int status = DL2_OK;
+    if (!found && table->uri.access == DL2_ACCESS_PAGES)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: the server's files have none of the images as it is: they are "
+                             "compressed (ALTER TABLE ... SET STORAGE EXTERNAL keeps new ones from "
+                             "that), or not written yet (CHECKPOINT); leave out access=pages",
+                             what);
+    if (found < draft->count)
+        status = set_remark(dataset,
+                            "SQL reads %zu of %zu images: the server's files do not have them as "
+                            "they are",
+                            draft->count - found, draft->count);
+    else if (!summed)
+        status = set_remark(dataset, "SQL reads each image for the first time, since there are no "
+                                     "check sums; the server's files serve after that");
+    return status < 0 ? dl2_error_memory(error, "a dataset") : DL2_OK;
+}
+
+/* Finds the rows in the server's files. The check sums that the table has prove what is read. */
+static int find_in_pages(struct dl2_dataset *dataset, const struct listing *listing,
+                         struct dl2_error *error)
+{
+    const struct table *table = dataset->state;
+    const struct dl2_index_draft *draft = &listing->scan.draft;
+    size_t found;
+    if (!table->pages || !draft->count)
+        return DL2_OK;
+    DL2_TRY(dl2_pages_find(table->pages, &found, error));
+    for (size_t i = 0; i < draft->count; i++)
+        if (dl2_index_draft_entry(draft, i)->flags & DL2_ENTRY_SUMMED)
+            dl2_pages_prove(table->pages, i, dl2_index_draft_entry(draft, i)->sum);
+    return tell_found(dataset, draft, found, listing->what, error);
+}
+
 static int open_once(struct dl2_dataset *dataset, const char *path, struct dl2_error *error)
 {
     struct table *table = dataset->state;
     struct listing listing = {.table = table, .what = path};
     listing.scan.draft.container = dataset->container;
-    DL2_TRY(dl2_database_pool_take(table->pool, &listing.connection, error));
+    DL2_TRY(set_remark(dataset, NULL));
+    DL2_TRY(connect_listing(dataset, &listing, error));
     int status = list_table(&listing, error);
     if (status == DL2_OK)
-        status = make_read_command(&listing, error);
+        status = find_in_pages(dataset, &listing, error);
+    if (status == DL2_OK)
+        status = make_commands(&listing, error);
     if (status == DL2_OK) {
         table->draft = listing.scan.draft;
         listing.scan.draft = (struct dl2_index_draft){0};
+        dataset->tables = listing.partitions;
     }
     listing_free(&listing);
-    dl2_database_pool_put_back(table->pool, listing.connection, status < 0);
+    if (!table->pages) {
+        dl2_database_pool_put_back(table->pool, listing.connection, status < 0);
+    } else if (status < 0) {
+        dl2_pages_close(table->pages);
+        table->pages = NULL;
+    }
     return status;
 }
 
@@ -443,6 +652,10 @@ static void postgresql_close(struct dl2_dataset *dataset)
         free(atomic_load(&table->names[i]));
     free(table->names);
     free(table->read);
+    free(table->partitions);
+    dl2_bytes_free(&table->partition_of);
+    dl2_pages_close(table->pages);
+    free(table->fit);
     dl2_database_pool_destroy(table->pool);
     dl2_index_draft_free(&table->draft);
     dl2_database_uri_free(&table->uri);
@@ -461,6 +674,14 @@ static void postgresql_describe(const struct dl2_dataset *dataset, size_t number
                               .name = key,
                               .label = entry->label,
                               .part = dataset->has_parts ? entry->part : DL2_PART_NONE};
+}
+
+static uint32_t postgresql_table(const struct dl2_dataset *dataset, size_t number)
+{
+    const struct table *table = dataset->state;
+    uint32_t partition;
+    memcpy(&partition, table->partition_of.data + number * sizeof partition, sizeof partition);
+    return partition;
 }
 
 /* The key as the table has it. */
@@ -512,13 +733,20 @@ static int append_number(struct dl2_bytes *out, uint32_t number, struct dl2_erro
     return dl2_bytes_append(out, &big_endian, sizeof big_endian, error);
 }
 
+/* A binary array without nulls: its header. */
+static int begin_array(struct dl2_bytes *out, uint32_t type, size_t count, struct dl2_error *error)
+{
+    const uint32_t header[] = {1, 0, type, (uint32_t)count, 1};
+    for (size_t i = 0; i < sizeof header / sizeof *header; i++)
+        DL2_TRY(append_number(out, header[i], error));
+    return DL2_OK;
+}
+
 /* The keys of samples as a binary text[]. */
 static int put_keys(const struct table *table, const uint32_t *numbers, size_t count,
                     struct dl2_bytes *out, struct dl2_error *error)
 {
-    const uint32_t header[] = {1, 0, OID_TEXT, (uint32_t)count, 1};
-    for (size_t i = 0; i < sizeof header / sizeof *header; i++)
-        DL2_TRY(append_number(out, header[i], error));
+    DL2_TRY(begin_array(out, OID_TEXT, count, error));
     for (size_t i = 0; i < count; i++) {
         const char *key = table_key(table, numbers[i]);
         DL2_TRY(append_number(out, (uint32_t)strlen(key), error));
@@ -558,6 +786,14 @@ static int postgresql_verify(const struct dl2_dataset *dataset, size_t number,
                          row_name(table, number));
 }
 
+/* What SQL gives for an image without a check sum proves what its pages give later. */
+static void prove_image(const struct table *table, size_t number, const uint8_t *data, size_t size)
+{
+    const struct dl2_index_draft_entry *entry = dl2_index_draft_entry(&table->draft, number);
+    if (table->pages && !(entry->flags & DL2_ENTRY_SUMMED) && size == entry->bytes)
+        dl2_pages_prove(table->pages, number, XXH3_64bits(data, size));
+}
+
 /* Takes the image out of the rows that one key gave. */
 static int take_image(const struct table *table, size_t number, const PGresult *result,
                       struct dl2_bytes *scratch, struct dl2_error *error)
@@ -576,7 +812,19 @@ static int take_image(const struct table *table, size_t number, const PGresult *
     DL2_TRY(dl2_bytes_resize(scratch, size, error));
     if (size)
         memcpy(scratch->data, PQgetvalue(result, 0, 2), size);
+    prove_image(table, number, scratch->data, size);
     return DL2_OK;
+}
+
+static int read_by_sql(const struct table *table, size_t number, struct dl2_bytes *scratch,
+                       struct dl2_error *error)
+{
+    const uint32_t one = (uint32_t)number;
+    PGresult *result;
+    DL2_TRY(query_rows(table, &one, 1, DL2_DATABASE_MAX_BYTES, &result, error));
+    const int status = take_image(table, number, result, scratch, error);
+    PQclear(result);
+    return status;
 }
 
 static int postgresql_read(const struct dl2_dataset *dataset, size_t number,
@@ -584,15 +832,13 @@ static int postgresql_read(const struct dl2_dataset *dataset, size_t number,
                            const uint8_t **data, size_t *size, struct dl2_error *error)
 {
     const struct table *table = dataset->state;
-    const uint32_t one = (uint32_t)number;
-    PGresult *result;
-    DL2_TRY(query_rows(table, &one, 1, DL2_DATABASE_MAX_BYTES, &result, error));
-    const int status = take_image(table, number, result, scratch, error);
-    PQclear(result);
-    DL2_TRY(status);
+    DL2_TRY(dl2_bytes_resize(scratch, dl2_index_draft_entry(&table->draft, number)->bytes, error));
+    const bool is_read = table->pages && dl2_pages_read(table->pages, number, scratch->data);
+    if (!is_read)
+        DL2_TRY(read_by_sql(table, number, scratch, error));
     *data = scratch->data;
     *size = scratch->size;
-    return postgresql_verify(dataset, number, slices, *data, *size, error);
+    return is_read ? DL2_OK : postgresql_verify(dataset, number, slices, *data, *size, error);
 }
 
 static bool postgresql_in_batches(const struct dl2_dataset *dataset, size_t number, uint64_t *bytes)
@@ -605,17 +851,13 @@ static bool postgresql_in_batches(const struct dl2_dataset *dataset, size_t numb
 
 /* Copies each row's image to its sample's place; false if one is missing or of another size. */
 static bool place_images(const struct table *table, const uint32_t *numbers, size_t count,
-                         const PGresult *result, uint8_t *data)
+                         const PGresult *result, uint8_t **places)
 {
-    uint8_t *places[DL2_DATASET_BATCH];
     size_t placed = 0;
-    for (size_t i = 0; i < count; i++) {
-        places[i] = data;
-        data += dl2_index_draft_entry(&table->draft, numbers[i])->bytes;
-    }
     for (int row = 0; row < PQntuples(result); row++) {
         const char *key = PQgetvalue(result, row, 0);
-        for (size_t i = 0; i < count; i++) {
+        const size_t before = placed;
+        for (size_t i = 0; i < count; i++) { /* a sample may be asked for several times */
             const size_t bytes = dl2_index_draft_entry(&table->draft, numbers[i])->bytes;
             if (!places[i] || strcmp(key, table_key(table, numbers[i])) != 0)
                 continue;
@@ -623,29 +865,104 @@ static bool place_images(const struct table *table, const uint32_t *numbers, siz
                 return false;
             if (bytes)
                 memcpy(places[i], PQgetvalue(result, row, 2), bytes);
+            prove_image(table, numbers[i], places[i], bytes);
             places[i] = NULL;
             placed++;
-            break;
         }
+        if (placed == before)
+            return false;
     }
-    return placed == count && (size_t)PQntuples(result) == count;
+    return placed == count;
 }
 
 static bool postgresql_read_batch(const struct dl2_dataset *dataset, const uint32_t *numbers,
                                   size_t count, uint8_t *data)
 {
     const struct table *table = dataset->state;
+    uint32_t asked[DL2_DATASET_BATCH];
+    uint8_t *places[DL2_DATASET_BATCH];
+    size_t left = 0;
     uint64_t most = 0;
     PGresult *result;
     for (size_t i = 0; i < count; i++) {
         const uint64_t bytes = dl2_index_draft_entry(&table->draft, numbers[i])->bytes;
-        most = bytes > most ? bytes : most;
+        if (!table->pages || !dl2_pages_read(table->pages, numbers[i], data)) {
+            asked[left] = numbers[i];
+            places[left++] = data;
+            most = bytes > most ? bytes : most;
+        }
+        data += bytes;
     }
-    if (query_rows(table, numbers, count, most, &result, NULL) < 0)
+    if (!left)
+        return true;
+    if (query_rows(table, asked, left, most, &result, NULL) < 0)
         return false;
-    const bool good = place_images(table, numbers, count, result, data);
+    const bool good = place_images(table, asked, left, result, places);
     PQclear(result);
     return good;
+}
+
+/* ---- Training in the server */
+
+/* The samples' numbers as int8[] and their labels as int4[]. */
+static int put_numbers(const struct table *table, const struct dl2_server_fit *fit,
+                       struct dl2_bytes *numbers, struct dl2_bytes *labels, struct dl2_error *error)
+{
+    DL2_TRY(begin_array(numbers, OID_INT8, fit->count, error));
+    DL2_TRY(begin_array(labels, OID_INT4, fit->count, error));
+    for (size_t i = 0; i < fit->count; i++) {
+        const int label = dl2_index_draft_entry(&table->draft, fit->rows[i])->label;
+        DL2_TRY(append_number(numbers, 8, error));
+        DL2_TRY(append_number(numbers, 0, error));
+        DL2_TRY(append_number(numbers, fit->numbers[i], error));
+        DL2_TRY(append_number(labels, 4, error));
+        DL2_TRY(append_number(labels, (uint32_t)label, error));
+    }
+    return DL2_OK;
+}
+
+static int run_fit(const struct table *table, const struct dl2_server_fit *fit,
+                   const struct dl2_bytes *arrays, struct dl2_bytes *out, struct dl2_error *error)
+{
+    PGresult *result;
+    const char *const values[] = {fit->model, fit->options, (const char *)arrays[0].data,
+                                  (const char *)arrays[1].data, (const char *)arrays[2].data};
+    const int lengths[] = {(int)fit->size, (int)strlen(fit->options), (int)arrays[0].size,
+                           (int)arrays[1].size, (int)arrays[2].size};
+    const struct dl2_database_query query = {table->fit, 5, values, lengths};
+    DL2_TRY(dl2_database_read(table->pool, &query, &result, error));
+    int status = PQntuples(result) == 1 && !PQgetisnull(result, 0, 0)
+                     ? DL2_OK
+                     : dl2_error_set(error, DL2_ERR_FORMAT, "%s: the server returned no model",
+                                     table->uri.table);
+    out->size = 0;
+    if (status == DL2_OK)
+        status = dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0),
+                                  error);
+    PQclear(result);
+    return status;
+}
+
+static int postgresql_fit(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
+                          struct dl2_bytes *out, struct dl2_error *error)
+{
+    const struct table *table = dataset->state;
+    struct dl2_bytes arrays[] = {DL2_BYTES_INIT, DL2_BYTES_INIT, DL2_BYTES_INIT};
+    int status = put_keys(table, fit->rows, fit->count, &arrays[0], error);
+    if (status == DL2_OK)
+        status = put_numbers(table, fit, &arrays[1], &arrays[2], error);
+    if (status == DL2_OK &&
+        (fit->size > DL2_DATABASE_MAX_BYTES || arrays[0].size > DL2_DATABASE_MAX_BYTES ||
+         arrays[1].size > DL2_DATABASE_MAX_BYTES))
+        status = dl2_error_set(error, DL2_ERR_LIMIT,
+                               "%s: a model, or the keys of a visit, above 1 GiB do not fit into "
+                               "a query: take more partitions",
+                               table->uri.table);
+    if (status == DL2_OK)
+        status = run_fit(table, fit, arrays, out, error);
+    for (size_t i = 0; i < 3; i++)
+        dl2_bytes_free(&arrays[i]);
+    return status;
 }
 
 static const struct dl2_reader postgresql_reader = {
@@ -657,6 +974,8 @@ static const struct dl2_reader postgresql_reader = {
     .read_batch = postgresql_read_batch,
     .in_batches = postgresql_in_batches,
     .verify = postgresql_verify,
+    .table = postgresql_table,
+    .fit = postgresql_fit,
 };
 
 const struct dl2_container dl2_container_postgresql = {
@@ -665,6 +984,7 @@ const struct dl2_container dl2_container_postgresql = {
     .summary = "a table of a PostgreSQL database",
     .looks_for = "rows of a table",
     .can_write = true,
+    .leaves_out = "a table holds nothing beside images and labels",
     .reader = &postgresql_reader,
     .probe = dl2_dataset_is_database,
     .sink = &dl2_database_sink,

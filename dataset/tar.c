@@ -611,7 +611,46 @@ struct tar_search {
     bool is_samples, is_linked; /* the group is the sample's; what is looked for is a hard link */
     bool found;
     uint64_t offset, size; /* of what was found */
+    /* Instead of `extension`, all that is beside the image is looked for. */
+    struct tar_found {
+        char *extension;
+        uint64_t offset, size;
+    } * all;
+    size_t all_count;
 };
+
+static void tar_forget_found(struct tar_search *search)
+{
+    for (size_t i = 0; i < search->all_count; i++)
+        free(search->all[i].extension);
+    search->all_count = 0;
+}
+
+/* The last member of a name counts. The class is no matter of this list. */
+static int tar_note_found(struct tar_search *search, const struct member *member,
+                          const char *extension, struct dl2_error *error)
+{
+    if (!*extension || *extension == '.' || !strcasecmp(extension, "cls") ||
+        !strcasecmp(extension, search->place->extension))
+        return DL2_OK;
+    size_t i = 0;
+    while (i < search->all_count && strcasecmp(search->all[i].extension, extension) != 0)
+        i++;
+    if (i == search->all_count) {
+        if (i == DL2_BESIDE_MAX_ITEMS + 1) /* so many are refused, whatever they are */
+            return DL2_OK;
+        struct tar_found *grown = dl2_realloc(search->all, i + 1, sizeof *grown);
+        if (!grown)
+            return dl2_error_memory(error, "a tar file");
+        search->all = grown;
+        if (!(grown[i].extension = strdup(extension)))
+            return dl2_error_memory(error, "a tar file");
+        search->all_count++;
+    }
+    search->all[i].offset = member->offset;
+    search->all[i].size = member->size;
+    return DL2_OK;
+}
 
 /* Looks at a member: 1 if it is the first behind the sample's, or there can be none. */
 static int tar_search_member(struct tar_search *search, const struct member *member,
@@ -633,10 +672,14 @@ static int tar_search_member(struct tar_search *search, const struct member *mem
         if (search->is_samples)
             return 1;
         search->found = search->is_linked = false;
+        tar_forget_found(search);
         search->base.size = 0;
         DL2_TRY(dl2_bytes_append(&search->base, member->name, strlen(member->name) + 1, error));
     }
-    if (!strcasecmp(extension, search->extension)) {
+    if (!search->extension) {
+        if (!is_link && !is_image)
+            DL2_TRY(tar_note_found(search, member, extension, error));
+    } else if (!strcasecmp(extension, search->extension)) {
         search->found = true;
         search->is_linked = is_link;
         search->offset = member->offset;
@@ -646,12 +689,20 @@ static int tar_search_member(struct tar_search *search, const struct member *mem
     return 0;
 }
 
-static int tar_search_run(struct tar_search *search, struct tar_walk *walk, struct dl2_error *error)
+/* Goes through the members around the sample's image. */
+static int tar_search_run(struct tar_search *search, struct dl2_error *error)
 {
     struct member member;
-    int status;
-    walk->at = (search->place->start + BLOCK - 1) / BLOCK * BLOCK;
-    while ((status = tar_next_member(walk, &member, error)) > 0) {
+    int status = DL2_OK;
+    struct tar_window *window = malloc(sizeof *window);
+    struct tar_walk walk = {.window = window};
+    if (!window)
+        return dl2_error_memory(error, "a tar file");
+    window->fd = search->place->fd;
+    window->bytes = search->place->shard_bytes;
+    window->start = window->size = 0;
+    walk.at = (search->place->start + BLOCK - 1) / BLOCK * BLOCK;
+    while ((status = tar_next_member(&walk, &member, error)) > 0) {
         tar_tidy(member.name);
         if ((member.type != '1' && !tar_is_file(&member)) || tar_is_hidden(member.name))
             continue;
@@ -659,40 +710,46 @@ static int tar_search_run(struct tar_search *search, struct tar_walk *walk, stru
         if (status)
             break;
     }
-    DL2_TRY(status);
-    if (!search->is_samples || !search->found)
-        return 0;
-    if (search->is_linked)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "it is a hard link, which only an image can be");
-    if (search->size > DL2_MAX_SAMPLE_BYTES)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "%" PRIu64 " bytes pass 2 GiB", search->size);
-    return 1;
+    dl2_bytes_free(&search->base);
+    dl2_bytes_free(&walk.name);
+    dl2_bytes_free(&walk.link);
+    dl2_bytes_free(&walk.extra);
+    free(window);
+    return status < 0 ? status : DL2_OK;
 }
 
 static int tar_read_beside(const struct dl2_shard_place *place, const char *extension,
                            struct dl2_bytes *out, struct dl2_error *error)
 {
-    struct tar_window *window = malloc(sizeof *window);
-    struct tar_walk walk = {.window = window};
     struct tar_search search = {.place = place, .extension = extension};
-    if (!window)
-        return dl2_error_memory(error, "a tar file");
-    window->fd = place->fd;
-    window->bytes = place->shard_bytes;
-    window->start = window->size = 0;
-    int status = tar_search_run(&search, &walk, error);
-    if (status == 1)
-        status = dl2_bytes_resize(out, (size_t)search.size, error);
-    if (status == DL2_OK && search.found && search.is_samples)
-        status = tar_read_at(place->fd, search.offset, out->data, out->size, error);
-    const bool there = search.found && search.is_samples;
-    dl2_bytes_free(&search.base);
-    dl2_bytes_free(&walk.name);
-    dl2_bytes_free(&walk.link);
-    dl2_bytes_free(&walk.extra);
-    free(window);
-    return status < 0 ? status : there;
+    DL2_TRY(tar_search_run(&search, error));
+    if (!search.is_samples || !search.found)
+        return 0;
+    if (search.is_linked)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "it is a hard link, which only an image can be");
+    if (search.size > DL2_MAX_SAMPLE_BYTES)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%" PRIu64 " bytes pass 2 GiB", search.size);
+    DL2_TRY(dl2_bytes_resize(out, (size_t)search.size, error));
+    DL2_TRY(tar_read_at(place->fd, search.offset, out->data, out->size, error));
+    return 1;
+}
+
+static int tar_read_all_beside(const struct dl2_shard_place *place, struct dl2_beside *out,
+                               struct dl2_error *error)
+{
+    struct tar_search search = {.place = place};
+    int status = tar_search_run(&search, error);
+    for (size_t i = 0; status == DL2_OK && search.is_samples && i < search.all_count; i++) {
+        struct dl2_beside_item *item;
+        status = dl2_beside_add(out, search.all[i].extension, search.all[i].size, &item, error);
+        if (status == DL2_OK)
+            status = tar_read_at(place->fd, search.all[i].offset, item->bytes.data,
+                                 item->bytes.size, error);
+    }
+    tar_forget_found(&search);
+    free(search.all);
+    return status;
 }
 
 /* classes.txt has a name a line, in the order of the numbers. */
@@ -817,12 +874,31 @@ static int tar_write_add(struct dl2_shard_output *output, const struct dl2_shard
     DL2_TRY(tar_name(name, sample->id, sample->extension, error));
     DL2_TRY(tar_put_member(output, (const char *)name->data, sample->data, sample->size, error));
     *offset = output->bytes - (sample->size + BLOCK - 1) / BLOCK * BLOCK;
-    if (sample->label < 0)
-        return DL2_OK;
-    char text[16];
-    snprintf(text, sizeof text, "%d", sample->label);
-    DL2_TRY(tar_name(name, sample->id, "cls", error));
-    return tar_put_member(output, (const char *)name->data, text, strlen(text), error);
+    if (sample->label >= 0) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", sample->label);
+        DL2_TRY(tar_name(name, sample->id, "cls", error));
+        DL2_TRY(tar_put_member(output, (const char *)name->data, text, strlen(text), error));
+    }
+    for (size_t i = 0; i < sample->beside.count; i++) {
+        const struct dl2_beside_item *item = &sample->beside.items[i];
+        DL2_TRY(tar_name(name, sample->id, item->extension, error));
+        DL2_TRY(tar_put_member(output, (const char *)name->data, item->bytes.data, item->bytes.size,
+                               error));
+    }
+    return DL2_OK;
+}
+
+/* Members are told apart by their extensions in any case, and .cls is the class. */
+static bool tar_holds_beside(const struct dl2_shard_sample *sample,
+                             const struct dl2_beside_item *item)
+{
+    if (!strcasecmp(item->extension, "cls") || !strcasecmp(item->extension, sample->extension))
+        return false;
+    for (size_t i = 0; i < sample->beside.count; i++)
+        if (!strcasecmp(sample->beside.items[i].extension, item->extension))
+            return false;
+    return true;
 }
 
 /* Two empty blocks end a tar file. */
@@ -877,6 +953,8 @@ static const struct dl2_shard_format tar_format = {
     .scan = tar_scan,
     .read_classes = tar_read_classes,
     .read_beside = tar_read_beside,
+    .read_all_beside = tar_read_all_beside,
+    .holds_beside = tar_holds_beside,
     .write_add = tar_write_add,
     .write_end = tar_write_end,
     .write_classes = tar_write_classes,
@@ -888,6 +966,7 @@ const struct dl2_container dl2_container_tar = {
     .summary = "WebDataset's tar shards",
     .looks_for = "WebDataset shards *.tar",
     .can_write = true,
+    .leaves_out = "a sample in tar can't have two members of one name, and its .cls is the class",
     .reader = &dl2_packed_reader,
     .shards = &tar_format,
 };

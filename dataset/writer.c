@@ -40,6 +40,7 @@ struct dl2_writer {
     struct dl2_slicing slicing; /* of the last sample that was cut */
     char *(*renames)[2];        /* temporary name, final name */
     size_t rename_count;
+    struct dl2_left_out left_out; /* of what samples had beside their images */
     bool finished;
 };
 
@@ -392,11 +393,72 @@ static int check_shard_sample(const struct dl2_writer *writer, const char *key,
 int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *extension, int label,
                    const void *data, size_t size, struct dl2_error *error)
 {
-    struct group *group;
+    return dl2_writer_add_beside(writer, key, extension, label, data, size, NULL, error);
+}
+
+static int put_sample(struct dl2_writer *writer, struct group *group, const char *key,
+                      const struct dl2_shard_sample *sample, struct dl2_error *error)
+{
+    const struct dl2_shard_output *output = &group->output;
+    const uint32_t most = writer->options.shard_samples;
+    if (output->file && output->samples &&
+        (output->bytes + sample->size + sample->beside.bytes > writer->options.shard_bytes ||
+         (most && output->samples >= most)))
+        DL2_TRY(end_shard(writer, group, error));
+    if (!output->file)
+        DL2_TRY(begin_shard(writer, group, error));
+    uint64_t offset;
+    DL2_TRY(writer->format->write_add(&group->output, sample, &offset, error));
+    group->output.samples++;
+    const struct dl2_index_entry entry = {.offset = offset,
+                                          .sum = XXH3_64bits(sample->data, sample->size),
+                                          .bytes = (uint32_t)sample->size,
+                                          .shard = group->shard,
+                                          .label = sample->label,
+                                          .part = (uint8_t)group->part,
+                                          .flags = DL2_ENTRY_SUMMED,
+                                          .key = key,
+                                          .extension = sample->extension};
+    DL2_TRY(dl2_index_draft_add(&writer->draft, &entry, error));
+    if (!writer->options.slice)
+        return DL2_OK;
+    const int cut = writer->options.slice(sample->data, sample->size, &writer->slicing, error);
+    return cut == 1 ? dl2_index_draft_slice(&writer->draft, writer->draft.count - 1,
+                                            &writer->slicing, sample->data, error)
+                    : cut;
+}
+
+/* Makes sample->beside of the items that the container can hold; they stay the caller's. */
+static int let_through(struct dl2_writer *writer, struct dl2_shard_sample *sample,
+                       const struct dl2_beside *beside, struct dl2_error *error)
+{
+    if (!beside || !beside->count)
+        return DL2_OK;
+    struct dl2_beside *held = &sample->beside;
+    held->items = dl2_calloc(beside->count, sizeof *held->items);
+    if (!held->items)
+        return dl2_error_memory(error, "a dataset");
+    for (size_t i = 0; i < beside->count; i++) {
+        const struct dl2_beside_item *item = &beside->items[i];
+        if (!writer->format || !writer->format->holds_beside(sample, item)) {
+            dl2_left_out_count(&writer->left_out, item->extension);
+            continue;
+        }
+        held->items[held->count++] = *item;
+        held->bytes += item->bytes.size;
+    }
+    return DL2_OK;
+}
+
+int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char *extension,
+                          int label, const void *data, size_t size, const struct dl2_beside *beside,
+                          struct dl2_error *error)
+{
+    struct group *group = NULL;
     enum dl2_part part;
     const size_t folder = split_folder(writer, key, &part);
     const bool has_class = label >= 0 && (uint32_t)label < writer->draft.class_count;
-    const struct dl2_shard_sample sample = {
+    struct dl2_shard_sample sample = {
         .id = key + folder,
         .extension = extension,
         .label = label,
@@ -405,37 +467,21 @@ int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *exten
         .size = size,
     };
     DL2_TRY(check_shard_sample(writer, key, &sample, error));
-    if (writer->sink) {
-        const struct dl2_sink_sample whole = {key, extension, part, sample.class, data, size};
-        return writer->sink->add(writer->sink_state, &whole, error);
-    }
-    DL2_TRY(find_group(writer, key, folder, part, &group, error));
-    const struct dl2_shard_output *output = &group->output;
-    const uint32_t most = writer->options.shard_samples;
-    if (output->file && output->samples &&
-        (output->bytes + size > writer->options.shard_bytes || (most && output->samples >= most)))
-        DL2_TRY(end_shard(writer, group, error));
-    if (!output->file)
-        DL2_TRY(begin_shard(writer, group, error));
-    uint64_t offset;
-    DL2_TRY(writer->format->write_add(&group->output, &sample, &offset, error));
-    group->output.samples++;
-    const struct dl2_index_entry entry = {.offset = offset,
-                                          .sum = XXH3_64bits(data, size),
-                                          .bytes = (uint32_t)size,
-                                          .shard = group->shard,
-                                          .label = label,
-                                          .part = (uint8_t)group->part,
-                                          .flags = DL2_ENTRY_SUMMED,
-                                          .key = key,
-                                          .extension = extension};
-    DL2_TRY(dl2_index_draft_add(&writer->draft, &entry, error));
-    if (!writer->options.slice)
-        return DL2_OK;
-    const int cut = writer->options.slice(data, size, &writer->slicing, error);
-    return cut == 1 ? dl2_index_draft_slice(&writer->draft, writer->draft.count - 1,
-                                            &writer->slicing, data, error)
-                    : cut;
+    int status = let_through(writer, &sample, beside, error);
+    const struct dl2_sink_sample whole = {key, extension, part, sample.class, data, size};
+    if (status == DL2_OK && writer->sink)
+        status = writer->sink->add(writer->sink_state, &whole, error);
+    else if (status == DL2_OK)
+        status = find_group(writer, key, folder, part, &group, error);
+    if (status == DL2_OK && !writer->sink)
+        status = put_sample(writer, group, key, &sample, error);
+    free(sample.beside.items);
+    return status;
+}
+
+char *dl2_writer_left_out(const struct dl2_writer *writer)
+{
+    return dl2_left_out_message(&writer->left_out, writer->draft.container->leaves_out);
 }
 
 static int write_classes(const struct dl2_writer *writer, const struct group *group,
@@ -500,6 +546,7 @@ void dl2_writer_close(struct dl2_writer *writer)
         free(writer->renames[i][1]);
     }
     free(writer->renames);
+    dl2_left_out_free(&writer->left_out);
     dl2_index_draft_free(&writer->draft);
     dl2_slicing_free(&writer->slicing);
     free(writer->root);

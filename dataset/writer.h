@@ -36,6 +36,9 @@ const char *dl2_container_name(size_t number);
 /* Describes the container of this name in a noun phrase, for --help. */
 const char *dl2_container_summary(const char *name);
 
+/* Why the container of this name leaves out some of what lies beside images, for messages. */
+const char *dl2_container_leaves_out(const char *name);
+
 /* Is this the name of a container that struct dl2_writer writes? Folders are written by file. */
 bool dl2_container_is_packed(const char *name);
 
@@ -79,6 +82,18 @@ int dl2_writer_open_like(const char *path, const struct dl2_writer_options *opti
  */
 int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *extension, int label,
                    const void *data, size_t size, struct dl2_error *error);
+
+/*
+ * The same for a sample that has something beside its image; `beside` may be NULL. What the
+ * container cannot hold is left out and counted.
+ */
+struct dl2_beside;
+int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char *extension,
+                          int label, const void *data, size_t size, const struct dl2_beside *beside,
+                          struct dl2_error *error);
+
+/* Says what has been left out so far and why, for people: a string to free, or NULL if nothing. */
+char *dl2_writer_left_out(const struct dl2_writer *writer);
 
 /* Writes the rest and the index, which completes the container. */
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error);

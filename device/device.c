@@ -202,6 +202,8 @@ int dl2_conv_shape_check(const struct dl2_conv_shape *s, struct dl2_error *error
                              "on %u images of %ux%u",
                              s->kernel_width, s->kernel_height, s->stride_width, s->pad_width,
                              s->in_channels, s->out_channels, s->batch, s->in_width, s->in_height);
+    if (s->relu && !s->bias)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a convolution with ReLU, but without bias");
     return DL2_OK;
 }
 

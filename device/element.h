@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Elements of tensors on a device, and float32 beside them: half precision (IEEE 754 binary16) and
- * bfloat16 (the upper half of a float32).
+ * Elements of tensors on a device, and float32 beside them: half precision and bfloat16
+ * (common/half.h).
  *
  * Threads: any.
  */
@@ -16,7 +16,7 @@ size_t dl2_element_size(enum dl2_element element);
 
 /* Exact. `from` needs no alignment. */
 void dl2_elements_to_floats(enum dl2_element element, const void *from, float *to, size_t count);
-/* To the nearest, ties to even; too large for binary16: infinite. NaN stays one. */
+/* Rounded as common/half.h says. */
 void dl2_elements_from_floats(enum dl2_element element, const float *from, void *to, size_t count);
 
 #endif

@@ -38,6 +38,8 @@ static struct {
                 .epochs = 3,
                 .measure = NAN,
                 .device_rate = NAN,
+                .parameters = NAN,
+                .link = NAN,
                 .seconds = 3,
                 .within = 5},
     .options.loader.max_pixels = DL2_DEFAULT_MAX_PIXELS,
@@ -92,15 +94,22 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_NEGATE, "val", 0, NULL,
      "Load as in validation: in order, resized, with the central crop", AT(options.loader.train),
      .commands = LOADS},
-    {DL2_OPTION_UINT, "image-size", 'i', "PIXELS", "Width and height of the loaded images",
-     AT(options.loader.image_size), .min = 1, .max = 65536, .commands = LOADS},
+    {DL2_OPTION_PARSE, "image-size", 'i', "SIZE",
+     "Size of the loaded images: PIXELS of a square's side, or HEIGHTxWIDTH",
+     AT(options.loader.image_size), .parse = dl2_parse_image_size, .show = dl2_show_image_size,
+     .commands = LOADS},
+    {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
+     "With --val, what is shown of an image: center: the middle, after a resize that keeps the "
+     "aspect; squash: the whole image, resized to --image-size whatever its aspect",
+     AT(options.loader.val_crop), .words = dl2_val_crop_words, .commands = LOADS},
     {DL2_OPTION_UINT, "resize", 0, "PIXELS",
      "With --val: shorter side of an image before it is cropped", AT(options.loader.resize),
      .min = 1, .max = 65536, .unset = "8/7 of --image-size", .commands = LOADS},
     {DL2_OPTION_FLAG, "gray", 0, NULL, "Load one channel instead of three", AT(gray),
      .commands = LOADS},
-    {DL2_OPTION_CHOICE, "dtype", 0, "TYPE", "Type of the pixels: uint8, float32 or bfloat16",
-     AT(options.loader.dtype), .words = dl2_dtype_words, .commands = LOADS},
+    {DL2_OPTION_CHOICE, "dtype", 0, "TYPE",
+     "Type of the pixels: uint8, float32, bfloat16 or float16", AT(options.loader.dtype),
+     .words = dl2_dtype_words, .commands = LOADS},
     {DL2_OPTION_CHOICE, "layout", 0, "LAYOUT",
      "Order of the pixels: nhwc: channels together; nchw: planes", AT(options.loader.layout),
      .words = dl2_layout_words, .commands = LOADS},
@@ -178,6 +187,20 @@ static const struct dl2_option options[] = {
      "Show the figures of this JSON file of dl2-quality, or of a folder of them, beside the "
      "datasets; may be given several times",
      AT(options), .parse = parse_quality, .commands = ANALYZES},
+    {DL2_OPTION_UINT, "models", 0, "N",
+     "With --ranks: predict an epoch of N models, data parallel one after the other, hopping, and "
+     "task parallel (dl2-train --ranks, --hop, --task): time, bytes moved, files that a rank reads",
+     AT(options.models), .min = 1, .max = 1000000, .unset = "no such prediction",
+     .commands = ANALYZES},
+    {DL2_OPTION_UINT, "ranks", 0, "N",
+     "Number of ranks that train --models, each as fast as this machine", AT(options.ranks),
+     .min = 2, .max = 4096, .unset = "no such prediction", .commands = ANALYZES},
+    {DL2_OPTION_REAL, "parameters", 0, "N", "Number of parameters of each of --models",
+     AT(options.parameters), .min = 1, .max = 1e15, .unset = "the device report's",
+     .commands = ANALYZES},
+    {DL2_OPTION_REAL, "link", 0, "MB/S", "Megabytes a second that a rank of --ranks can send",
+     AT(options.link), .min = 1e-3, .max = 1e9, .unset = "sending takes no time",
+     .commands = ANALYZES},
 
     {DL2_OPTION_GROUP, .help = "Options for results:"},
     {DL2_OPTION_TEXT, "json", 0, "FILE",
@@ -260,8 +283,8 @@ static bool is_given(const char *option)
 /* Refuses options that would have no effect. */
 static int check_effects(enum command command)
 {
-    static const char *const reported[] = {"image-size", "batch",   "gray",
-                                           "crop-area",  "augment", NULL};
+    static const char *const reported[] = {"image-size", "batch",         "gray", "crop-area",
+                                           "augment",    "interpolation", NULL};
     const struct dl2_load_options *own = &settings.options;
     const char *idle = dl2_option_without_effect(&program, &common, 1u << command);
     if (idle)
@@ -278,6 +301,9 @@ static int check_effects(enum command command)
         {!own->loader.train, "crop-area", "needs --train"},
         {!own->loader.train, "augment", "needs --train"},
         {own->loader.train, "resize", "needs --val"},
+        {own->loader.train, "val-crop", "needs --val"},
+        {own->loader.val_crop == DL2_VAL_SQUASH, "resize",
+         "has no effect with --val-crop squash, which resizes to --image-size"},
         {!own->loader.train, "shuffle-chunk", "needs --train: --val loads in order"},
         {!is_given("shuffle-chunk"), "shuffle-window", "needs --shuffle-chunk"},
         {own->loader.fetch.io == DL2_IO_DIRECT, "ahead",
@@ -309,10 +335,17 @@ static int check_usage(int command, size_t paths)
         return dl2_program_usage_error(&program, "%s", error.message);
     if (own->decode.mode != DL2_DECODE_CPU &&
         (loader->dtype != DL2_UINT8 || loader->layout != DL2_NHWC || loader->decoded_cache_bytes ||
-         loader->augment))
+         loader->augment || loader->interpolation != DL2_BILINEAR))
         return dl2_program_usage_error(
             &program, "--decode gpu or hybrid needs --dtype uint8 and --layout nhwc, and neither "
-                      "--cache-decoded nor --augment");
+                      "--cache-decoded nor --augment nor another --interpolation than bilinear");
+    if (!own->models != !own->ranks)
+        return dl2_program_usage_error(&program, "--models and --ranks need each other");
+    if (!own->models && (is_given("parameters") || is_given("link")))
+        return dl2_program_usage_error(&program, "--parameters and --link need --models");
+    if (own->models && isnan(own->parameters) && !own->device_report)
+        return dl2_program_usage_error(&program, "--models needs --parameters or --device-report: "
+                                                 "they tell how large a model is");
     if (command == ANALYZE && isnan(own->device_rate) == !own->device_report)
         return dl2_program_usage_error(
             &program, "analyze needs the device's rate: either --device-rate or --device-report. "

@@ -42,6 +42,9 @@ struct dl2_load_options {
     uint64_t memory;        /* bytes for files; 0: what is available */
     const char **quality;   /* files of dl2-quality */
     size_t quality_count;
+    unsigned models, ranks; /* to compare ways to train so many models on so many ranks; 0: don't */
+    double parameters;      /* of a model; NAN: the device report's */
+    double link;            /* bytes/s that a rank sends; NAN: sending takes no time */
 };
 
 /*

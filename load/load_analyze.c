@@ -13,6 +13,8 @@
 #include "common/machine.h"
 #include "common/thread.h"
 #include "loader/fetch.h"
+#include "loader/loader_options.h"
+#include "pixels/resize.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -44,19 +46,18 @@ static double pair_item(const json_t *pair, size_t item, double fallback)
     return json_is_number(value) ? json_number_value(value) : fallback;
 }
 
-/* Sets image size, batch, channels, crops and augmentation to those of the report's run, from
- * whose memory the text is borrowed. */
+/* Sets image size, batch, channels, crops, interpolation and augmentation to those of the report's
+ * run, from whose memory the text is borrowed. */
 static int adopt_arguments(const json_t *arguments, struct dl2_loader_config *config,
                            struct dl2_error *error)
 {
-    const long long size = dl2_json_get_integer(arguments, "image-size", config->image_size);
+    DL2_TRY(dl2_take_image_size(json_object_get(arguments, "image-size"), config, error));
     const long long batch = dl2_json_get_integer(arguments, "batch", config->batch);
     const long long channels = dl2_json_get_integer(arguments, "channels", config->channels);
-    if (size < 1 || size > 65536 || batch < 1 || batch > 1048576 || channels < 1 || channels > 3)
+    if (batch < 1 || batch > 1048576 || channels < 1 || channels > 3)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "it speaks of batches of %lld images of %lld pixels and %lld channels",
-                             batch, size, channels);
-    config->image_size = (unsigned)size;
+                             "it speaks of batches of %lld images of %lld channels", batch,
+                             channels);
     config->batch = (unsigned)batch;
     config->channels = (unsigned)channels;
     const json_t *area = json_object_get(arguments, "crop-area");
@@ -66,6 +67,13 @@ static int adopt_arguments(const json_t *arguments, struct dl2_loader_config *co
     config->aspect_min = pair_item(aspect, 0, config->aspect_min);
     config->aspect_max = pair_item(aspect, 1, config->aspect_max);
     config->augment = dl2_json_get_text(arguments, "augment", NULL);
+    const char *filter = dl2_json_get_text(arguments, "interpolation", "bilinear");
+    unsigned number = 0;
+    while (dl2_interpolation_words[number] && strcmp(dl2_interpolation_words[number], filter))
+        number++;
+    if (!dl2_interpolation_words[number])
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it speaks of an interpolation '%s'", filter);
+    config->interpolation = (enum dl2_interpolation)number;
     return DL2_OK;
 }
 
@@ -88,6 +96,9 @@ static int read_device_report(struct dl2_load_analysis *analysis, struct dl2_err
     const long long threads = dl2_json_get_integer(arguments, "threads", 0);
     if (threads > 0 && threads < device->cores)
         device->threads = (unsigned)threads;
+    analysis->parameters = dl2_json_get_real(device->report, "parameters", 0);
+    const char *optimizer = dl2_json_get_text(arguments, "optimizer", "sgd");
+    analysis->moments = strcmp(optimizer, "sgd") == 0 ? 1 : 2;
     const int status = adopt_arguments(arguments, &analysis->config, error);
     dl2_error_prefix(error, "%s", path);
     return status;
@@ -98,8 +109,15 @@ static int find_device(struct dl2_load_analysis *analysis, struct dl2_error *err
     struct dl2_load_analysis_device *device = &analysis->device;
     device->cores = device->threads = dl2_cpu_count();
     device->rate = (struct dl2_figure){analysis->options->device_rate, 0};
+    analysis->moments = 1;
     if (analysis->options->device_report)
         DL2_TRY(read_device_report(analysis, error));
+    if (isfinite(analysis->options->parameters))
+        analysis->parameters = analysis->options->parameters;
+    if (analysis->options->models && !(analysis->parameters > 0))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s has no number of parameters: give --parameters",
+                             analysis->options->device_report);
     if (analysis->options->device != DL2_DEVICE_UNKNOWN)
         device->shared = analysis->options->device == DL2_DEVICE_SHARED;
     return DL2_OK;
@@ -420,8 +438,10 @@ static int analyze(struct dl2_load_analysis *analysis, const char *const *paths,
     for (size_t i = 0; i < analysis->count; i++)
         analysis->bad_count += dl2_load_name_bad(analysis->subjects[i].loader, analysis->bad);
     DL2_TRY(status);
-    for (size_t i = 0; i < analysis->count; i++)
+    for (size_t i = 0; i < analysis->count; i++) {
         dl2_load_analysis_conclude(analysis, &analysis->subjects[i]);
+        dl2_load_analysis_compare_ways(analysis, &analysis->subjects[i]);
+    }
     dl2_load_analysis_choose(analysis);
     dl2_load_analysis_print(out, analysis);
     return analysis->options->json_path ? dl2_load_analysis_save(analysis, error) : DL2_OK;

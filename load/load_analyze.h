@@ -44,6 +44,21 @@ struct dl2_load_analysis_advice {
     double rate;
 };
 
+/* Ways to train several models on several ranks, and what an epoch of all models takes. */
+enum dl2_load_way {
+    DL2_LOAD_DATA_PARALLEL,
+    DL2_LOAD_HOPPING,
+    DL2_LOAD_TASK_PARALLEL,
+    DL2_LOAD_WAYS
+};
+extern const char *const dl2_load_way_words[]; /* "data parallel" */
+struct dl2_load_analysis_way {
+    double seconds;
+    double moved;   /* bytes that ranks send each other */
+    double files;   /* bytes of files that each rank reads, and has to keep to read them once */
+    double network; /* bytes of weights, gradients and moments at a rank */
+};
+
 struct dl2_load_analysis_subject { /* one dataset */
     const char *path;
     char *name;
@@ -68,6 +83,7 @@ struct dl2_load_analysis_subject { /* one dataset */
     bool saturated;                                   /* the device hardly ever waits */
     const char *bottleneck;                           /* "device", "preprocessing", "storage" */
     struct dl2_load_analysis_advice advice;           /* what helps most; rate 0: nothing */
+    struct dl2_load_analysis_way ways[DL2_LOAD_WAYS]; /* with options->models */
 };
 
 struct dl2_load_analysis {
@@ -75,6 +91,7 @@ struct dl2_load_analysis {
     struct dl2_loader_config config;
     struct dl2_load_analysis_device device;
     uint64_t memory;
+    double parameters, moments; /* of a model; the optimizer's values for each parameter */
     struct dl2_load_analysis_subject *subjects;
     size_t count, fastest, smallest; /* smallest: of those nearly as fast */
     json_t *quality;                 /* the variants in all files of dl2-quality, in one array */
@@ -89,6 +106,9 @@ struct dl2_figure dl2_load_analysis_summarize(const double *values, size_t count
 /* Fills in the conclusions from a dataset's runs. */
 void dl2_load_analysis_conclude(const struct dl2_load_analysis *analysis,
                                 struct dl2_load_analysis_subject *subject);
+/* Compares the ways to train options->models; after the former. */
+void dl2_load_analysis_compare_ways(const struct dl2_load_analysis *analysis,
+                                    struct dl2_load_analysis_subject *subject);
 /* Finds the fastest dataset, and the smallest that is nearly as fast. */
 void dl2_load_analysis_choose(struct dl2_load_analysis *analysis);
 

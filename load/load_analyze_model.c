@@ -12,6 +12,10 @@
  *                        and the loader's. D was told in wall time, in which others may have had
  *                        a part of the processors; so the loader's are taken as what its workers
  *                        kept busy or were kept from, min(workers, n) / P, where that is more
+ *
+ * With several models, each rank is a machine like this one. Data parallel, it has a part of the
+ * images, others in each epoch; hopping, always the same part, of which its memory keeps more; task
+ * parallel, all images. A sum over R ranks moves 8 (R - 1) bytes a parameter.
  */
 #include "common/stats.h"
 #include "load/load_analyze.h"
@@ -175,6 +179,51 @@ void dl2_load_analysis_conclude(const struct dl2_load_analysis *analysis,
         subject->rate_figure.half =
             hypot(subject->rate_figure.half,
                   relative * subject->device_share * subject->rate_figure.middle);
+}
+
+const char *const dl2_load_way_words[] = {[DL2_LOAD_DATA_PARALLEL] = "data parallel",
+                                          [DL2_LOAD_HOPPING] = "hopping",
+                                          [DL2_LOAD_TASK_PARALLEL] = "task parallel",
+                                          NULL};
+
+/* Images/s of a rank that reads `part` of the files. */
+static double rank_rate(const struct dl2_load_analysis *analysis,
+                        const struct dl2_load_analysis_subject *subject, double part)
+{
+    const double memory = (double)analysis->memory / (part * (double)subject->bytes + 1);
+    const struct limits limits = limits_at(&analysis->device, &subject->middle, fmin(memory, 1));
+    return predict(&limits);
+}
+
+void dl2_load_analysis_compare_ways(const struct dl2_load_analysis *analysis,
+                                    struct dl2_load_analysis_subject *subject)
+{
+    const double models = analysis->options->models, ranks = analysis->options->ranks;
+    const double images = (double)subject->images, bytes = (double)subject->bytes;
+    const double link = analysis->options->link * 1e6, parameters = analysis->parameters;
+    const double network = 4 * parameters * (2 + analysis->moments);
+    if (!analysis->options->models)
+        return;
+    const double whole = rank_rate(analysis, subject, 1);
+    const double own = rank_rate(analysis, subject, 1 / ranks);
+    /* Where all have a batch, the last one that is not full is left out. */
+    const double batches = floor(images / ranks) / analysis->config.batch;
+    const double steps = images >= analysis->config.batch * ranks ? floor(batches) : ceil(batches);
+    subject->ways[DL2_LOAD_DATA_PARALLEL] =
+        (struct dl2_load_analysis_way){.seconds = models * images / ranks / whole,
+                                       .moved = models * steps * 8 * (ranks - 1) * parameters,
+                                       .files = bytes,
+                                       .network = network};
+    /* A model is at one place at a time. A checkpoint has no gradients. */
+    subject->ways[DL2_LOAD_HOPPING] = (struct dl2_load_analysis_way){
+        .seconds = fmax(models / ranks, 1) * images / own,
+        .moved = models * ranks * 4 * (1 + analysis->moments) * parameters,
+        .files = bytes / ranks,
+        .network = network};
+    subject->ways[DL2_LOAD_TASK_PARALLEL] = (struct dl2_load_analysis_way){
+        .seconds = ceil(models / ranks) * images / whole, .files = bytes, .network = network};
+    for (int i = 0; i < DL2_LOAD_WAYS && isfinite(link); i++)
+        subject->ways[i].seconds += subject->ways[i].moved / ranks / link;
 }
 
 void dl2_load_analysis_choose(struct dl2_load_analysis *analysis)

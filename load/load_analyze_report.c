@@ -5,6 +5,7 @@
 #include "common/machine.h"
 #include "common/quote.h"
 #include "load/load_analyze.h"
+#include "loader/loader_options.h"
 
 #include "config.h"
 
@@ -28,7 +29,7 @@ static void print_device(FILE *out, const struct dl2_load_analysis *analysis)
         fprintf(out, ", with %u thread%s on the loader's %u processors", device->threads,
                 device->threads == 1 ? "" : "s", device->cores);
     fprintf(out, ".\nThe loader: %ux%ux%u in batches of %u, %u workers.\n\n", config->image_size,
-            config->image_size, config->channels, config->batch, config->workers);
+            dl2_loader_width(config), config->channels, config->batch, config->workers);
 }
 
 /* "1234 +-56" */
@@ -68,6 +69,23 @@ static void print_table(FILE *out, const struct dl2_load_analysis *analysis)
                     mean_of(subject->quality, "ssim"));
         fprintf(out, "\n");
     }
+}
+
+static void print_ways(FILE *out, const struct dl2_load_analysis *analysis)
+{
+    const struct dl2_load_options *options = analysis->options;
+    fprintf(out, "\nAn epoch of %u models of %.3g million parameters on %u ranks like this one:\n",
+            options->models, analysis->parameters / 1e6, options->ranks);
+    fprintf(out, "%13s %10s %12s %18s %14s  %s\n", "", "time", "bytes moved", "files of a rank",
+            "network", "dataset");
+    for (size_t i = 0; i < analysis->count; i++)
+        for (int k = 0; k < DL2_LOAD_WAYS; k++) {
+            const struct dl2_load_analysis_way *way = &analysis->subjects[i].ways[k];
+            char moved[16], files[16], network[16];
+            fprintf(out, "%-13s %8.1f s %12s %18s %14s  %s\n", dl2_load_way_words[k], way->seconds,
+                    dl2_load_bytes(moved, way->moved), dl2_load_bytes(files, way->files),
+                    dl2_load_bytes(network, way->network), DL2_SHOWN(analysis->subjects[i].name));
+        }
 }
 
 static void print_subject(FILE *out, const struct dl2_load_analysis *analysis,
@@ -140,6 +158,8 @@ void dl2_load_analysis_print(FILE *out, const struct dl2_load_analysis *analysis
     for (size_t i = 0; i < analysis->count; i++)
         print_subject(out, analysis, &analysis->subjects[i]);
     print_choice(out, analysis);
+    if (analysis->options->models)
+        print_ways(out, analysis);
     for (size_t i = 0; i < analysis->count; i++)
         if (!was_cold(&analysis->subjects[i]))
             fprintf(out,
@@ -196,18 +216,36 @@ static json_t *subject_json(const struct dl2_load_analysis_subject *subject)
     return json;
 }
 
+/* How several models would train; null without --models. */
+static json_t *ways_json(const struct dl2_load_analysis *analysis,
+                         const struct dl2_load_analysis_subject *subject)
+{
+    json_t *json = analysis->options->models ? json_array() : json_null();
+    for (int k = 0; k < DL2_LOAD_WAYS && analysis->options->models; k++) {
+        const struct dl2_load_analysis_way *way = &subject->ways[k];
+        json_array_append_new(json,
+                              json_pack("{s:s, s:f, s:f, s:f, s:f}", "way", dl2_load_way_words[k],
+                                        "epoch_seconds", way->seconds, "bytes_moved", way->moved,
+                                        "file_bytes", way->files, "network_bytes", way->network));
+    }
+    return json;
+}
+
 static json_t *analysis_json(const struct dl2_load_analysis *analysis)
 {
     const struct dl2_loader_config *config = &analysis->config;
     json_t *variants = json_array();
-    for (size_t i = 0; i < analysis->count; i++)
-        json_array_append_new(variants, subject_json(&analysis->subjects[i]));
+    for (size_t i = 0; i < analysis->count; i++) {
+        json_t *variant = subject_json(&analysis->subjects[i]);
+        json_object_set_new(variant, "ways", ways_json(analysis, &analysis->subjects[i]));
+        json_array_append_new(variants, variant);
+    }
     json_t *versions = dl2_codec_versions();
     json_object_set_new(versions, "dl2", json_string(PACKAGE_VERSION));
     return json_pack(
-        "{s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:i, s:I, s:o, s:o, s:{s:o, s:o, s:f}, s:O, s:o, s:o}",
+        "{s:s, s:s, s:i, s:o, s:i, s:i, s:f, s:i, s:I, s:o, s:o, s:{s:o, s:o, s:f}, s:O, s:o, s:o}",
         "schema", "dl2-load-analysis/1", "mode", config->train ? "train" : "val", "batch",
-        (int)config->batch, "image_size", (int)config->image_size, "channels",
+        (int)config->batch, "image_size", dl2_show_image_size(&config->image_size), "channels",
         (int)config->channels, "workers", (int)config->workers, "seconds",
         analysis->options->seconds, "rounds", DL2_LOAD_ANALYSIS_ROUNDS, "memory_bytes",
         (json_int_t)analysis->memory, "device", device_json(&analysis->device), "variants",

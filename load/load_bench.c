@@ -8,6 +8,7 @@
 #include "common/quote.h"
 #include "load/load.h"
 #include "loader/loader_options.h"
+#include "pixels/resize.h"
 
 #include "config.h"
 
@@ -50,9 +51,8 @@ struct bench {
 
 static size_t sample_bytes(const struct dl2_loader_config *config)
 {
-    static const size_t bytes[] = {[DL2_UINT8] = 1, [DL2_FLOAT32] = 4, [DL2_BFLOAT16] = 2};
-    return (size_t)config->image_size * config->image_size * config->channels *
-           bytes[config->dtype];
+    return (size_t)config->image_size * dl2_loader_width(config) * config->channels *
+           dl2_dtype_size(config->dtype);
 }
 
 static void see_batch(void *context, const struct dl2_batch *batch)
@@ -298,7 +298,7 @@ static void print_bench(FILE *out, const struct bench *bench)
     const struct dl2_loader_config *config = &options->loader;
     fprintf(out, "%s: %" PRIu64 " images for %s, %ux%ux%u %s %s in batches of %u, %u worker%s%s\n",
             DL2_SHOWN(bench->name), bench->samples, config->train ? "training" : "validation",
-            config->image_size, config->image_size, config->channels,
+            config->image_size, dl2_loader_width(config), config->channels,
             dl2_dtype_words[config->dtype], dl2_layout_words[config->layout], config->batch,
             config->workers, config->workers == 1 ? "" : "s", options->cold ? ", cold" : "");
     for (unsigned i = 0; bench->epoch_count > 1 && i < bench->epoch_count; i++)
@@ -354,7 +354,7 @@ static json_t *config_json(const struct dl2_load_options *options)
     const struct dl2_loader_config *config = &options->loader;
     return json_pack(
         "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, f], "
-        "s:s?, s:o}",
+        "s:s?, s:s, s:s*, s:o}",
         "dtype", dl2_dtype_words[config->dtype], "layout", dl2_layout_words[config->layout],
         "batching", dl2_batching_words[config->batching], "depth", (int)config->depth, "io",
         dl2_io_words[config->fetch.io], "cache_bytes", (json_int_t)config->fetch.cache_bytes,
@@ -363,7 +363,9 @@ static json_t *config_json(const struct dl2_load_options *options)
         (int)config->rank, "world", config->world ? (int)config->world : 1, "shuffle_chunk",
         (int)config->shuffle_chunk, "shuffle_window", (int)config->shuffle_window, "stop_on_bad",
         config->stop_on_bad, "crop_area", config->area_min, config->area_max, "augment",
-        config->augment, "measure", dl2_json_real(options->measure));
+        config->augment, "interpolation", dl2_interpolation_words[config->interpolation],
+        "val_crop", config->val_crop ? dl2_val_crop_words[config->val_crop] : NULL, "measure",
+        dl2_json_real(options->measure));
 }
 
 static json_t *decoded_json(const struct bench *bench)
@@ -393,12 +395,12 @@ static json_t *bench_json(const struct bench *bench)
     json_t *versions = dl2_codec_versions();
     json_object_set_new(versions, "dl2", json_string(PACKAGE_VERSION));
     json_t *json =
-        json_pack("{s:s, s:o, s:o, s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:o}", "schema", "dl2-load/1",
+        json_pack("{s:s, s:o, s:o, s:s, s:I, s:i, s:i, s:o, s:i, s:i, s:o}", "schema", "dl2-load/1",
                   "variant", dl2_json_text(bench->name), "path", dl2_json_text(bench->path), "mode",
                   config->train ? "train" : "val", "images", (json_int_t)bench->samples, "epochs",
                   (int)bench->epoch_count, "batch", (int)config->batch, "image_size",
-                  (int)config->image_size, "channels", (int)config->channels, "workers",
-                  (int)config->workers, "config", config_json(bench->options));
+                  dl2_show_image_size(&config->image_size), "channels", (int)config->channels,
+                  "workers", (int)config->workers, "config", config_json(bench->options));
     if (!json)
         return NULL;
     json_t *figures = json_pack(

@@ -112,6 +112,7 @@ static int init_images(struct dl2_loader *loader, struct dl2_slot *slot, size_t 
 int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
+    const size_t mask_bytes = dl2_loader_mask_bytes(config);
     size_t bytes;
     loader->slots = dl2_calloc(config->depth, sizeof *loader->slots);
     if (!loader->slots || !dl2_size_mul(loader->recipe.sample_bytes, config->batch, &bytes))
@@ -130,12 +131,15 @@ int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
         slot->shown = dl2_calloc(config->batch, sizeof *slot->shown);
         slot->batch.targets = slot->targets;
         slot->batch.shown = slot->shown;
+        if (config->mask)
+            slot->batch.masks = dl2_alloc_aligned(mask_bytes, config->batch);
         slot->batch.target_count = loader->recipe.targets.count;
-        if (!slot->targets || !slot->target_bytes || !slot->shown || !slot->batch.images ||
-            !slot->batch.labels || !slot->batch.indices || !slot->positions)
+        if ((config->mask && !slot->batch.masks) || !slot->targets || !slot->target_bytes ||
+            !slot->shown || !slot->batch.images || !slot->batch.labels || !slot->batch.indices ||
+            !slot->positions)
             return dl2_error_memory(error, "%u batches of %u images, %zu bytes each", config->depth,
                                     config->batch, bytes);
-        loader->memory += config->batch * sizeof *slot->shown;
+        loader->memory += config->batch * (sizeof *slot->shown + (config->mask ? mask_bytes : 0));
         loader->memory += targets * (sizeof *slot->targets + sizeof *slot->target_bytes);
         loader->memory += sizeof *slot + bytes + (uint64_t)config->batch * 3 * sizeof(uint32_t);
     }
@@ -159,6 +163,7 @@ void dl2_slots_free(struct dl2_loader *loader)
         free(slot->positions);
         free(slot->targets);
         free(slot->shown);
+        free(slot->batch.masks);
         dl2_targets_free(slot->target_bytes, (size_t)config->batch * loader->recipe.targets.count);
     }
     free(loader->slots);

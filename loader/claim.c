@@ -90,18 +90,21 @@ static uint8_t *pixels_of(const struct dl2_loader *loader, const struct dl2_plac
                : place->slot->batch.images + place->number * loader->recipe.sample_bytes;
 }
 
-/* The part of the image that a finished job shows; joined slices have moved its crop up. */
-static struct dl2_shown shown_by(const struct dl2_sample_plan *plan)
+static void write_mask(const struct dl2_loader *loader, struct dl2_claim *claim, bool good)
 {
-    const struct dl2_crop *crop = &plan->crop;
-    const uint32_t skipped = plan->slices.count ? plan->slices.first * plan->cuts.rows : 0;
-    const double x = crop->x, y = (double)crop->y + skipped;
-    return (struct dl2_shown){x + crop->box.left, y + crop->box.top, x + crop->box.right,
-                              y + crop->box.bottom, crop->flip};
+    const struct dl2_place *place = &claim->place;
+    const size_t bytes = dl2_loader_mask_bytes(&loader->config);
+    if (!loader->config.mask)
+        return;
+    uint8_t *to = place->slot->batch.masks + place->number * bytes;
+    if (good)
+        memcpy(to, claim->job.mask.pixels.data, bytes);
+    else
+        memset(to, (int)loader->config.mask_fill, bytes);
 }
 
-/* Writes label, index, targets and position. The label is -1 if there is no good sample for this
- * place. */
+/* Writes label, index, targets, mask and position. The label is -1 if there is no good sample for
+ * this place. */
 static void write_label(const struct dl2_loader *loader, struct dl2_claim *claim, bool good)
 {
     const struct dl2_target_list *list = &loader->recipe.targets;
@@ -113,7 +116,8 @@ static void write_label(const struct dl2_loader *loader, struct dl2_claim *claim
     place->slot->batch.indices[place->number] = index;
     place->slot->positions[place->number] = claim->position;
     place->slot->shown[place->number] =
-        good ? shown_by(&claim->job.plan) : (struct dl2_shown){0, 0, 0, 0, false};
+        good ? dl2_job_shown(&claim->job) : (struct dl2_shown){0, 0, 0, 0, false};
+    write_mask(loader, claim, good);
     const size_t at = (size_t)place->number * list->count;
     struct dl2_target_bytes *targets = place->slot->target_bytes + at;
     const size_t before = dl2_targets_memory(targets, list->count);

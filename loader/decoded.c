@@ -2,6 +2,7 @@
 /*
  * The cache below has four places a sample, one for each reduction. A codec that cannot reduce an
  * image decodes it finer than it was asked to; the places of both reductions then have one block.
+ * Where it is known that no request is reduced, all four have it.
  *
  *     block: | struct dl2_decoded_image | first plane | second | third |
  */
@@ -58,17 +59,17 @@ static const struct dl2_decoded_image *image_at(const struct dl2_decoded_cache *
 }
 
 const struct dl2_decoded_image *dl2_decoded_find(const struct dl2_decoded_cache *cache,
-                                                 const struct dl2_planner *planner, uint32_t index,
-                                                 struct dl2_sample_plan *plan)
+                                                 const struct dl2_planner *planner, size_t claim,
+                                                 uint32_t index, struct dl2_sample_plan *plan)
 {
     const struct dl2_decoded_image *any = NULL;
     for (size_t i = 0; i < REDUCTIONS && !any; i++)
         any = image_at(cache, (size_t)index * REDUCTIONS + i);
     if (!any)
         return NULL;
-    dl2_plan_sample(planner, index, plan);
+    dl2_plan_sample(planner, claim, index, plan);
     dl2_plan_crop(planner, any->width, any->height, plan);
-    const uint32_t reduction = dl2_crop_reduction(&plan->crop, planner->config->image_size);
+    const uint32_t reduction = dl2_plan_reduction(planner->config, &plan->crop);
     return image_at(cache, place_of(index, reduction));
 }
 
@@ -115,7 +116,7 @@ static void copy_image(const struct dl2_decoded_image *image, uint8_t *data)
 }
 
 void dl2_decoded_keep(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction,
-                      const struct dl2_decoded_image *image)
+                      bool reduces, const struct dl2_decoded_image *image)
 {
     const struct dl2_raster *raster = &image->raster;
     const size_t claimed = place_of(index, reduction);
@@ -128,6 +129,8 @@ void dl2_decoded_keep(struct dl2_decoded_cache *cache, size_t index, uint32_t re
     if (!block && (place == claimed || dl2_cache_claim(cache->places, place, size)) &&
         (block = dl2_cache_fill(cache->places, place, size))) {
         copy_image(image, block->data);
+        for (size_t other = reduces ? place : place + REDUCTIONS - 1; other > place; other--)
+            dl2_cache_publish(cache->places, other, block);
         dl2_cache_publish(cache->places, place, block);
     }
     if (place != claimed && block)

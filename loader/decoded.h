@@ -39,8 +39,8 @@ void dl2_decoded_destroy(struct dl2_decoded_cache *cache);
  * in the cache; the plan is then not to be used.
  */
 const struct dl2_decoded_image *dl2_decoded_find(const struct dl2_decoded_cache *cache,
-                                                 const struct dl2_planner *planner, uint32_t index,
-                                                 struct dl2_sample_plan *plan);
+                                                 const struct dl2_planner *planner, size_t claim,
+                                                 uint32_t index, struct dl2_sample_plan *plan);
 
 /*
  * True if the image is the caller's to decode, and there is room even if its planes are all at the
@@ -50,9 +50,10 @@ const struct dl2_decoded_image *dl2_decoded_find(const struct dl2_decoded_cache 
  */
 bool dl2_decoded_claim(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction,
                        uint32_t width, uint32_t height, uint32_t channels);
-/* Keeps a copy of the whole image that a request for `reduction` gave, if there is room. */
+/* Keeps a copy of the whole image that a request for `reduction` gave, if there is room. `reduces`
+ * is false if a request for any other would give the same; `reduction` is 1 then. */
 void dl2_decoded_keep(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction,
-                      const struct dl2_decoded_image *image);
+                      bool reduces, const struct dl2_decoded_image *image);
 void dl2_decoded_unclaim(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction);
 
 /* Bytes of the limit that are used. */

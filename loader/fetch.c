@@ -72,7 +72,7 @@ static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
 {
     const struct dl2_dataset *dataset = fetch->planner->dataset;
     if (!fetch->ahead) {
-        dl2_plan_sample(fetch->planner, index, plan);
+        dl2_plan_sample(fetch->planner, position, index, plan);
         return false;
     }
     struct dl2_read_request *request =
@@ -126,7 +126,7 @@ int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
     if (index >= dl2_dataset_count(fetch->planner->dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %" PRIu32, index);
     if (take_cached(fetch, index, fetched)) {
-        dl2_plan_sample(fetch->planner, index, plan);
+        dl2_plan_sample(fetch->planner, position, index, plan);
         return DL2_OK;
     }
     if (!take_ahead(fetch, position, index, plan, fetched))

@@ -21,10 +21,11 @@ static int check_channel(const struct dl2_loader_config *config, unsigned c,
 {
     const double mean = config->mean[c], std = config->std[c];
     if (config->dtype == DL2_UINT8 && (mean != 0 || (std != 1 && std != 0)))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "mean and std (%g and %g of channel %u) are for float32 and bfloat16, "
-                             "not for uint8",
-                             mean, std, c);
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "mean and std (%g and %g of channel %u) are for types of floats, not for "
+            "uint8",
+            mean, std, c);
     if (config->dtype != DL2_UINT8 && !isfinite(mean))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the mean of channel %u is %g, no number", c,
                              mean);
@@ -43,23 +44,35 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
         const char *says;
     } rules[] = {
         {!config->batch, "batch must be at least 1"},
-        {!config->image_size || config->image_size > MAX_IMAGE_SIZE,
+        {!config->image_size || config->image_size > MAX_IMAGE_SIZE ||
+             config->image_width > MAX_IMAGE_SIZE,
          "image_size must be 1 to 65536"},
         {config->channels != 1 && config->channels != 3, "channels must be 1 or 3"},
         {config->depth < 2, "depth must be at least 2"},
         {config->train && config->resize, "resize is for validation, not for training"},
-        {config->resize && config->resize < config->image_size,
-         "resize must be at least image_size: the crop is cut from the resized image"},
+        {config->val_crop > DL2_VAL_SQUASH, "val_crop is not a value of its enum"},
+        {config->train && config->val_crop, "val_crop is for validation, not for training"},
+        {config->resize && config->val_crop == DL2_VAL_SQUASH,
+         "resize is for the central crop: val_crop 'squash' resizes to image_size"},
+        {config->resize && config->resize < dl2_loader_shorter_side(config),
+         "resize must be at least image_size, the shorter side of it: the crop is cut from the "
+         "resized image"},
         {!(config->area_min > 0 && config->area_min <= config->area_max && config->area_max <= 1),
          "area_min must be above 0 and at most area_max, which must be at most 1"},
         {!(config->aspect_min > 0 && config->aspect_min <= config->aspect_max &&
            config->aspect_max < 1e6),
          "aspect_min must be above 0 and at most aspect_max, which must be below 1e6"},
-        {config->batching > DL2_BATCHING_AWARE || config->dtype > DL2_BFLOAT16 ||
-             config->layout > DL2_NCHW,
-         "batching, dtype or layout is not a value of its enum"},
+        {config->batching > DL2_BATCHING_AWARE || config->dtype > DL2_FLOAT16 ||
+             config->layout > DL2_NCHW || config->interpolation > DL2_LANCZOS,
+         "batching, dtype, layout or interpolation is not a value of its enum"},
         {config->shuffle_chunk && !config->train,
          "shuffle_chunk is for training: validation goes through the samples in order"},
+        {(config->weights || config->balanced || config->repeats || config->draws) &&
+             !config->train,
+         "weights, balanced, repeats and draws are for training: validation has each image once"},
+        {config->weights && config->balanced, "weights and balanced are two ways to weigh"},
+        {(config->weights || config->balanced) && (config->repeats > 1 || config->shuffle_chunk),
+         "weights and balanced draw each image by itself, without repeats and shuffle_chunk"},
         {config->shuffle_window && !config->shuffle_chunk, "shuffle_window needs shuffle_chunk"},
         {!(config->slow_percentile >= 0 && config->slow_percentile < 100),
          "slow_percentile must be at least 0 and below 100"},
@@ -73,10 +86,15 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
          "augment is for training: validation shows images as they are"},
         {config->decoder &&
              (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC || config->augment ||
-              config->operation_count || config->decoded_cache_bytes || config->decoded_cache),
-         "a batch decoder needs uint8, NHWC, no augmentation, no operations and no cache of "
-         "decoded "
-         "images"},
+              config->interpolation != DL2_BILINEAR || config->operation_count ||
+              config->decoded_cache_bytes || config->decoded_cache),
+         "a batch decoder needs uint8, NHWC, the bilinear filter, no augmentation, no operations "
+         "and no cache of decoded images"},
+        {config->decoder && dl2_loader_width(config) != config->image_size,
+         "a batch decoder needs square images"},
+        {config->decoder && config->mask, "a batch decoder makes no masks"},
+        {config->mask_fill > 255, "mask_fill must be 0 to 255"},
+        {config->mask_fill && !config->mask, "mask_fill needs mask"},
         {config->decoded_cache && config->decoded_cache_bytes,
          "decoded_cache has a limit already: leave out decoded_cache_bytes"},
     };
@@ -99,12 +117,11 @@ static int out_of_memory(struct dl2_error *error)
 
 static int set_sizes(struct dl2_loader *loader, struct dl2_error *error)
 {
-    static const size_t sizes[] = {[DL2_UINT8] = 1, [DL2_FLOAT32] = 4, [DL2_BFLOAT16] = 2};
     const struct dl2_loader_config *config = &loader->config;
     size_t bytes = config->image_size;
-    if (!dl2_size_mul(bytes, config->image_size, &bytes) ||
+    if (!dl2_size_mul(bytes, dl2_loader_width(config), &bytes) ||
         !dl2_size_mul(bytes, config->channels, &bytes) ||
-        !dl2_size_mul(bytes, sizes[config->dtype], &bytes))
+        !dl2_size_mul(bytes, dl2_dtype_size(config->dtype), &bytes))
         return out_of_memory(error);
     loader->recipe.sample_bytes = bytes;
     return DL2_OK;
@@ -151,14 +168,84 @@ static int make_targets(struct dl2_loader *loader, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Weights of classes that are equally frequent; a sample without a class never comes. */
+static double *balance(const struct dl2_dataset *dataset, size_t count)
+{
+    const unsigned classes = dl2_dataset_class_count(dataset);
+    struct dl2_sample sample;
+    double *weights = dl2_calloc(count, sizeof *weights);
+    uint32_t *counts = dl2_calloc((size_t)classes + 1, sizeof *counts);
+    for (size_t i = 0; weights && counts && i < count; i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        counts[sample.label < 0 ? classes : (unsigned)sample.label]++;
+    }
+    for (size_t i = 0; weights && counts && i < count; i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        weights[i] = sample.label < 0 ? 0 : 1.0 / counts[sample.label];
+    }
+    if (!counts) {
+        free(weights);
+        weights = NULL;
+    }
+    free(counts);
+    return weights;
+}
+
+/* The sampler keeps of the weights what it needs. */
+static int init_weighed(struct dl2_loader *loader, size_t count, struct dl2_error *error)
+{
+    struct dl2_loader_config *config = &loader->config;
+    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
+    double *balanced = NULL;
+    if (config->balanced && !dl2_dataset_class_count(dataset))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "balanced: the dataset has no classes");
+    if (config->balanced && !(config->weights = balanced = balance(dataset, count)))
+        return out_of_memory(error);
+    if (config->weights && !config->balanced) {
+        loader->weights_hash = XXH64(config->weights, count * sizeof *config->weights, 0);
+        loader->weights_hash += !loader->weights_hash;
+    }
+    const int status = dl2_sampler_init_for(&loader->sampler, config, dataset, error);
+    config->weights = NULL;
+    free(balanced);
+    return status;
+}
+
+static int make_masks(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
+    const char *mask = loader->config.mask;
+    if (!mask)
+        return DL2_OK;
+    loader->config.mask = loader->mask_name = strdup(mask);
+    if (!loader->mask_name)
+        return out_of_memory(error);
+    if (!*mask || *mask == '.' || strpbrk(mask, "/ ,"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "mask: '%s' is no extension; give one, such as png or mask.png", mask);
+    if (!dl2_dataset_has_beside(dataset))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "mask: the container '%s' holds images and labels, and nothing beside "
+                             "them",
+                             dl2_dataset_container(dataset));
+    return DL2_OK;
+}
+
 static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = &loader->config;
     const size_t count = dl2_dataset_count(loader->recipe.planner.dataset);
     if (count > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples are more than a loader can count",
                              count);
-    DL2_TRY(dl2_sampler_init(&loader->sampler, config, (uint32_t)count, error));
+    DL2_TRY(init_weighed(loader, count, error));
+    const struct dl2_sampler *sampler = &loader->sampler;
+    if (sampler->places) { /* and the same by claim */
+        loader->places = dl2_calloc(sampler->positions, sizeof *loader->places);
+        if (!loader->places)
+            return out_of_memory(error);
+        loader->memory += (uint64_t)sampler->positions * 8 + (uint64_t)sampler->taken * 4 +
+                          (sampler->aliases ? (uint64_t)sampler->population * 16 : 0);
+    }
     loader->delivered = dl2_calloc(loader->sampler.positions / 64 + 1, sizeof *loader->delivered);
     if (!loader->delivered)
         return out_of_memory(error);
@@ -234,6 +321,7 @@ static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
     DL2_TRY(copy_operations(loader, error));
     DL2_TRY(make_augmentation(loader, error));
     DL2_TRY(make_targets(loader, error));
+    DL2_TRY(make_masks(loader, error));
     DL2_TRY(set_sizes(loader, error));
     DL2_TRY(make_sampler(loader, error));
     DL2_TRY(make_storage(loader, error));
@@ -265,8 +353,6 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
         return out_of_memory(error);
     loader->config = *config;
     loader->fail_claim = DL2_NOWHERE;
-    if (!config->resize)
-        loader->config.resize = (unsigned)(((uint64_t)config->image_size * 256 + 112) / 224);
     if (!config->workers)
         loader->config.workers = dl2_cpu_count();
     loader->recipe.planner = dl2_planner_of(dataset, &loader->config);
@@ -316,6 +402,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     dl2_augmentation_free(loader->recipe.augmentation);
     dl2_slots_free(loader);
     dl2_target_list_free(&loader->recipe.targets);
+    free(loader->mask_name);
     pthread_cond_destroy(&loader->progress);
     pthread_cond_destroy(&loader->place_available);
     pthread_cond_destroy(&loader->batch_staged);
@@ -328,6 +415,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     free(loader->delivered);
     free(loader->pending);
     free(loader->queue);
+    free(loader->places);
     free(loader->missing);
     free(loader->put_aside);
     free(loader->free_claims);
@@ -400,6 +488,15 @@ static const uint32_t *fill_queue(struct dl2_loader *loader)
     return loader->queue;
 }
 
+/* Where each claim's sample is in the epoch of all ranks. */
+static const uint32_t *fill_places(struct dl2_loader *loader)
+{
+    const uint32_t *places = loader->sampler.places;
+    for (uint32_t number = 0; places && number < loader->end_claim; number++)
+        loader->places[number] = places[dl2_claim_position(loader, number)];
+    return loader->places;
+}
+
 /* Locked, with nothing in flight. */
 static int start_at(struct dl2_loader *loader, const struct dl2_loader_position *at,
                     struct dl2_error *error)
@@ -422,6 +519,7 @@ static int start_at(struct dl2_loader *loader, const struct dl2_loader_position 
     loader->fail_claim = DL2_NOWHERE;
     loader->started = true;
     dl2_error_clear(&loader->error);
+    loader->recipe.planner.places = fill_places(loader);
     dl2_fetch_start(loader->recipe.fetch, fill_queue(loader), loader->end_claim);
     pthread_cond_broadcast(&loader->work_available);
     return DL2_OK;
@@ -469,8 +567,12 @@ void dl2_loader_get_order(struct dl2_loader *loader, struct dl2_loader_order *or
                                       .world = config->world,
                                       .shuffle_chunk = config->shuffle_chunk,
                                       .shuffle_window = config->shuffle_window,
+                                      .weights = loader->weights_hash,
+                                      .repeats = config->repeats > 1 ? config->repeats : 0,
+                                      .draws = config->draws,
                                       .train = config->train,
-                                      .drop_last = config->drop_last};
+                                      .drop_last = config->drop_last,
+                                      .balanced = config->balanced};
     *order = loader->order;
 }
 
@@ -495,12 +597,19 @@ static int check_order(struct dl2_loader *loader, const struct dl2_loader_order 
         {"world", theirs->world, ours.world},
         {"shuffle_chunk", theirs->shuffle_chunk, ours.shuffle_chunk},
         {"shuffle_window", theirs->shuffle_window, ours.shuffle_window},
+        {"balanced", theirs->balanced, ours.balanced},
+        {"repeats", theirs->repeats, ours.repeats},
+        {"draws", theirs->draws, ours.draws},
+        {"weights", theirs->weights, ours.weights},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].theirs != parts[i].ours && !strcmp(parts[i].name, "dataset"))
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "the position is one in another dataset: its samples have other "
                                  "names or another order");
+        else if (parts[i].theirs != parts[i].ours && !strcmp(parts[i].name, "weights"))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "the position is one in epochs of other weights");
         else if (parts[i].theirs != parts[i].ours)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "the position is one in other epochs: it has %s %" PRIu64

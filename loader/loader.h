@@ -9,11 +9,13 @@
  *
  * Training: a crop whose area is uniform in [area_min, area_max] of the image, and the logarithm of
  * whose aspect is uniform in [log aspect_min, log aspect_max]; after ten crops that don't fit, the
- * central crop (Inception's rule, as in torchvision); an antialiased bilinear resize; a flip with
- * probability 1/2. Validation: an antialiased resize of the shorter side to `resize`, and the
- * central crop of image_size. An augmentation (config.augment) follows the flip, with random
- * numbers of the same sample. Only the part of an image that the crop needs is decoded, at the
- * lowest resolution that suffices.
+ * central crop (Inception's rule, as in torchvision); an antialiased resize, bilinear unless
+ * config.interpolation says otherwise; a flip with probability 1/2. Validation: the same resize of
+ * the shorter side to `resize`, and the central crop of image_size; or of the whole image to
+ * image_size (config.val_crop). Outputs need not be square: crops have the same aspects then. An
+ * augmentation (config.augment) follows the flip, with random numbers of the same sample. Only the
+ * part of an image that the crop needs is decoded, at the lowest resolution that suffices; with
+ * DL2_NEAREST, at the full one.
  *
  * Before all that, images are turned upright by their EXIF orientation, and images with an alpha
  * channel are laid on white.
@@ -95,6 +97,12 @@ struct dl2_fetch_config {
     bool whole;           /* read samples whole where parts would do, to see what that costs */
 };
 
+/* What validation shows of an image. */
+enum dl2_val_crop {
+    DL2_VAL_CENTER, /* the middle, after a resize that keeps the aspect */
+    DL2_VAL_SQUASH  /* all of it, whatever its aspect */
+};
+
 /*
  * An augmentation of the caller's: one more operation on each sample, after the resize and
  * config.augment, before the sample enters its batch. It works in place on uint8 NHWC pixels.
@@ -112,12 +120,17 @@ struct dl2_operation {
 #define DL2_PARTITIONS_MAX 4096
 
 struct dl2_loader_config {
-    unsigned batch;      /* samples in a batch */
-    unsigned image_size; /* output is image_size x image_size pixels */
-    unsigned channels;   /* 1 or 3 */
-    unsigned resize;     /* validation's shorter side; 0: image_size * 256 / 224, rounded */
-    bool train;          /* shuffle and augment; else in order, resize and central crop */
-    bool drop_last;      /* leave out an epoch's last batch if it is not full */
+    unsigned batch;       /* samples in a batch */
+    unsigned image_size;  /* height of the output, pixels, and its width if image_width is 0 */
+    unsigned image_width; /* width of an output that is not square */
+    unsigned channels;    /* 1 or 3 */
+    /* Validation resizes an image until it covers the output, enlarged so that its shorter side is
+     * `resize` pixels, and cuts the output from the middle. 0: 256 / 224 of the output's shorter
+     * side, rounded. */
+    unsigned resize;
+    enum dl2_val_crop val_crop;
+    bool train;     /* shuffle and augment; else in order, resize and central crop */
+    bool drop_last; /* leave out an epoch's last batch if it is not full */
     double area_min, area_max, aspect_min, aspect_max;
     bool flip;
     /*
@@ -131,6 +144,13 @@ struct dl2_loader_config {
      * "json,txt". See dl2_dataset_read_beside(). NULL: nothing. Copied.
      */
     const char *targets;
+    /*
+     * Masks beside the images, to come with them (dl2_batch.masks): their extension, such as "png"
+     * or "mask.png", as in `targets`. A mask is of its image's size, gray of 8 bits or a PNG with a
+     * palette, whose numbers count. A sample without a mask is bad. NULL: none. Copied.
+     */
+    const char *mask;
+    unsigned mask_fill; /* 0 to 255: a mask where an augmentation shows what is outside the image */
     uint64_t seed;
     unsigned workers; /* 0: dl2_cpu_count() */
     unsigned depth;   /* batch slots in the ring, at least 2 */
@@ -151,6 +171,7 @@ struct dl2_loader_config {
     enum dl2_dtype dtype;
     enum dl2_layout layout;
     float mean[3], std[3];
+    enum dl2_interpolation interpolation; /* of the resize, in training and validation */
 
     /*
      * Ranks share an epoch without overlap, and all have the same number of steps. In training all
@@ -159,8 +180,11 @@ struct dl2_loader_config {
      * empty (count 0).
      */
     unsigned rank, world; /* world 0: 1 */
-    /* Only the samples of partition 0 <= partition < partitions; partitions 0: all. Partitions
-     * depend on the number of samples alone, and their sizes differ by one at most. */
+    /*
+     * Only the samples of partition 0 <= partition < partitions; partitions 0: all. Partitions
+     * depend on the number of samples alone, and their sizes differ by one at most; but if a table
+     * of a database has just so many partitions, they are these.
+     */
     unsigned partition, partitions;
     /*
      * shuffle_chunk 0: a uniform shuffle of all samples. Else a quasi-random order for spinning
@@ -168,6 +192,19 @@ struct dl2_loader_config {
      * at a time (0: 1). In training only.
      */
     unsigned shuffle_chunk, shuffle_window;
+    /*
+     * Which samples an epoch has, in training. `weights`: one for each sample of the dataset, at
+     * least 0, copied: samples are drawn with replacement, each with a probability in proportion
+     * to its weight (torch's WeightedRandomSampler). `balanced`: the same with weights that make
+     * all classes equally frequent. `repeats`: each sample comes so many times in a row, with other
+     * random numbers each time; in a global batch neighbours are on different ranks (RASampler of
+     * torchvision's references); 0: 1. `draws`: the epoch's length in samples of all ranks; 0: as
+     * many as the dataset (or the partition) has, times repeats. Without weights an epoch of fewer
+     * draws is the beginning of the longer one.
+     */
+    const double *weights;
+    bool balanced;
+    unsigned repeats, draws;
 
     enum dl2_batching batching;
     double slow_percentile; /* for DL2_BATCHING_AWARE; 0: 75 */
@@ -189,8 +226,8 @@ struct dl2_loader_config {
     /*
      * A graphics card's decoder, which decodes and resizes the images that it can; NULL: the
      * processors do everything. dl2_batch.images is the decoder's memory then. Only with uint8,
-     * NHWC, no augmentation, no operations and no cache of decoded images. It must outlive the
-     * loader.
+     * NHWC, square outputs, the bilinear filter, no masks, no augmentation, no operations and no
+     * cache of decoded images. It must outlive the loader.
      */
     struct dl2_batch_decoder *decoder;
     /*
@@ -201,6 +238,18 @@ struct dl2_loader_config {
     /* Give the decoder only the segments under the crop, for JPEGs with restart intervals. */
     bool decoder_splices;
 };
+
+/* The width of the output. */
+static inline unsigned dl2_loader_width(const struct dl2_loader_config *config)
+{
+    return config->image_width ? config->image_width : config->image_size;
+}
+
+static inline unsigned dl2_loader_shorter_side(const struct dl2_loader_config *config)
+{
+    const unsigned width = dl2_loader_width(config);
+    return width < config->image_size ? width : config->image_size;
+}
 
 #define DL2_LOADER_DEFAULTS                                                                        \
     {                                                                                              \
@@ -220,8 +269,8 @@ struct dl2_target {
 };
 
 /*
- * What a sample shows of its image, in pixels of the upright image, and is then resized to
- * image_size: for boxes and masks to follow. In validation it may have fractions.
+ * What a sample shows of its image, in pixels of the upright image, and is then resized to the
+ * output: for boxes and masks to follow. In validation it may have fractions.
  */
 struct dl2_shown {
     double left, top, right, bottom;
@@ -229,8 +278,8 @@ struct dl2_shown {
 };
 
 struct dl2_batch {
-    /* [count][image_size][image_size][channels], or with DL2_NCHW [count][channels][image_size]
-     * [image_size]; bytes, or floats in the machine's byte order */
+    /* [count][height][width][channels], or with DL2_NCHW [count][channels][height][width]; bytes,
+     * or floats in the machine's byte order */
     uint8_t *images;
     int32_t *labels;      /* [count]; -1: not to be counted */
     uint32_t *indices;    /* [count] sample numbers in the dataset */
@@ -241,6 +290,10 @@ struct dl2_batch {
     const struct dl2_target *targets;
     unsigned target_count;
     const struct dl2_shown *shown; /* [count]; all 0 for a sample that can't be read */
+    /* [count][height][width]; config.mask_fill for a sample that can't be read. NULL: no masks.
+     * Nearest neighbours, cropped, flipped and moved by config.augment as the image is; what
+     * changes colours or erases leaves a mask as it is, and so do the caller's operations. */
+    uint8_t *masks;
 };
 
 /* Figures since the last dl2_loader_stats_reset(), except `memory`. Times are wall seconds. */
@@ -268,8 +321,8 @@ struct dl2_loader;
 /*
  * Starts the workers. The dataset stays the caller's and must outlive the loader. DL2_ERR_ARGUMENT
  * for a configuration that makes no sense, such as drop_last with fewer samples than a batch, and
- * for settings that would have no effect: `resize` in training, a mean with DL2_UINT8, limits of
- * read-ahead with DL2_IO_DIRECT.
+ * for settings that would have no effect: `resize` and `val_crop` in training, a mean with
+ * DL2_UINT8, limits of read-ahead with DL2_IO_DIRECT.
  */
 int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
                       struct dl2_loader **out, struct dl2_error *error);
@@ -299,7 +352,9 @@ struct dl2_loader_order {
     uint64_t dataset; /* a hash of its samples' keys */
     uint32_t samples; /* in the dataset */
     uint32_t batch, rank, world, shuffle_chunk, shuffle_window;
-    bool train, drop_last;
+    uint64_t weights; /* a hash; 0: none */
+    uint32_t repeats, draws;
+    bool train, drop_last, balanced;
 };
 
 /* The first call reads the keys of all samples. */

@@ -4,9 +4,12 @@
 #include "loader/batch_decoder.h"
 #include "loader/loader.h"
 #include "pixels/augment.h"
+#include "pixels/resize.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 const char *const dl2_split_words[] = {[DL2_SPLIT_ALL] = "all",
                                        [DL2_SPLIT_TRAIN] = "train",
@@ -14,8 +17,11 @@ const char *const dl2_split_words[] = {[DL2_SPLIT_ALL] = "all",
                                        [DL2_SPLIT_TEST] = "test",
                                        NULL};
 
-const char *const dl2_dtype_words[] = {
-    [DL2_UINT8] = "uint8", [DL2_FLOAT32] = "float32", [DL2_BFLOAT16] = "bfloat16", NULL};
+const char *const dl2_dtype_words[] = {[DL2_UINT8] = "uint8",
+                                       [DL2_FLOAT32] = "float32",
+                                       [DL2_BFLOAT16] = "bfloat16",
+                                       [DL2_FLOAT16] = "float16",
+                                       NULL};
 
 const char *const dl2_layout_words[] = {[DL2_NHWC] = "nhwc", [DL2_NCHW] = "nchw", NULL};
 
@@ -29,6 +35,9 @@ const char *const dl2_io_words[] = {[DL2_IO_AUTO] = "auto",
                                     [DL2_IO_THREADS] = "threads",
                                     [DL2_IO_URING] = "uring",
                                     NULL};
+
+const char *const dl2_val_crop_words[] = {
+    [DL2_VAL_CENTER] = "center", [DL2_VAL_SQUASH] = "squash", NULL};
 
 static const char *const on_bad_words[] = {[false] = "skip", [true] = "stop", NULL};
 
@@ -74,6 +83,51 @@ json_t *dl2_show_range(const void *value)
     return json_pack("[f, f]", range[0], range[1]);
 }
 
+struct image_size {
+    unsigned height, width; /* width 0: the same */
+};
+
+/* Digits at `text`, and where they end; 0 where there are none. */
+static unsigned long long read_side(const char *text, char **end)
+{
+    *end = (char *)text;
+    return isdigit((unsigned char)*text) ? strtoull(text, end, 10) : 0;
+}
+
+int dl2_parse_image_size(const char *text, void *value, struct dl2_error *error)
+{
+    char *end;
+    const unsigned long long height = read_side(text, &end);
+    const bool is_pair = end > text && *end == 'x';
+    const char *second = is_pair ? end + 1 : text;
+    const unsigned long long width = read_side(second, &end);
+    if (end == second || *end)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not PIXELS or HEIGHTxWIDTH", text);
+    if (height < 1 || height > 65536 || width < 1 || width > 65536)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between 1 and 65536", text);
+    *(struct image_size *)value =
+        (struct image_size){(unsigned)height, width == height ? 0 : (unsigned)width};
+    return DL2_OK;
+}
+
+json_t *dl2_show_image_size(const void *value)
+{
+    const struct image_size *size = value;
+    return size->width ? json_sprintf("%ux%u", size->height, size->width)
+                       : json_integer(size->height);
+}
+
+int dl2_take_image_size(const json_t *json, struct dl2_loader_config *config,
+                        struct dl2_error *error)
+{
+    char text[64];
+    if (!json)
+        return DL2_OK;
+    snprintf(text, sizeof text, "%lld", (long long)json_integer_value(json));
+    return dl2_parse_image_size(json_is_string(json) ? json_string_value(json) : text,
+                                &config->image_size, error);
+}
+
 /* Keeps the text as it is given and shows it with every setting, so that equal ones are equal. */
 static int parse_augment(const char *text, void *value, struct dl2_error *error)
 {
@@ -100,6 +154,9 @@ _Static_assert(offsetof(struct dl2_loader_config, area_max) ==
                    offsetof(struct dl2_loader_config, aspect_max) ==
                        offsetof(struct dl2_loader_config, aspect_min) + sizeof(double),
                "ranges are parsed as two doubles");
+_Static_assert(offsetof(struct dl2_loader_config, image_width) ==
+                   offsetof(struct dl2_loader_config, image_size) + sizeof(unsigned),
+               "an image size is parsed as two numbers");
 
 enum { RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED };
 
@@ -109,6 +166,10 @@ const struct dl2_option dl2_loader_options[] = {
     {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
      "Area of a training crop, as a fraction of the image's area", AT(area_min),
      .parse = parse_area, .show = dl2_show_range, .roles = RUN},
+    {DL2_OPTION_CHOICE, "interpolation", 0, "FILTER",
+     "Filter of the resize: bilinear, nearest, box, bicubic or lanczos; all but nearest are "
+     "antialiased",
+     AT(interpolation), .words = dl2_interpolation_words, .roles = RUN},
     {DL2_OPTION_PARSE, "augment", 0, "NAME,...",
      "Augment training images after the crop and the flip by one or more operations of `dl2-train "
      "--list augmentations`, in this order; settings follow a name after colons, for example "

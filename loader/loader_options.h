@@ -7,6 +7,7 @@
 #define DL2_LOADER_LOADER_OPTIONS_H
 
 #include "common/option.h"
+#include "loader/loader.h"
 
 /* Crops, augmentation, batching, order, reading and caching, of a struct dl2_loader_config. */
 extern const struct dl2_option dl2_loader_options[];
@@ -20,6 +21,7 @@ extern const char *const dl2_dtype_words[];         /* enum dl2_dtype: "uint8"..
 extern const char *const dl2_layout_words[];        /* enum dl2_layout: "nhwc"... */
 extern const char *const dl2_batching_words[];      /* enum dl2_batching: "strict"... */
 extern const char *const dl2_io_words[];            /* enum dl2_io: "auto"... */
+extern const char *const dl2_val_crop_words[];      /* enum dl2_val_crop: "center"... */
 extern const char *const dl2_decode_mode_words[];   /* enum dl2_decode_mode: "cpu"... */
 extern const char *const dl2_decode_input_words[];  /* enum dl2_decode_input: "plain"... */
 extern const char *const dl2_decode_engine_words[]; /* enum dl2_decode_engine: "auto"... */
@@ -30,5 +32,16 @@ extern const char *const dl2_decode_engine_words[]; /* enum dl2_decode_engine: "
  */
 int dl2_parse_aspect(const char *text, void *value, struct dl2_error *error);
 json_t *dl2_show_range(const void *value);
+
+/*
+ * Parses an image size, "224" or HEIGHTxWIDTH, "192x256", into struct dl2_loader_config's
+ * image_size and image_width; a square leaves the latter 0. Shows it as JSON: a number, or such a
+ * text.
+ */
+int dl2_parse_image_size(const char *text, void *value, struct dl2_error *error);
+json_t *dl2_show_image_size(const void *value);
+/* The same two members of a JSON value. */
+int dl2_take_image_size(const json_t *json, struct dl2_loader_config *config,
+                        struct dl2_error *error);
 
 #endif

@@ -15,8 +15,8 @@
  *     sample_plan.c     the plan of a sample: crop and byte range
  *     sampler.c         the epoch's order
  *
- * bad_samples.c, slow_samples.c, targets.c and cache.c call nothing here and are called by several
- * of these.
+ * bad_samples.c, slow_samples.c, targets.c, masks.c and cache.c call nothing here and are called by
+ * several of these.
  *
  * Workers claim the samples of an epoch strictly in order and work on them in any order. Each
  * sample takes one place in a batch. Places are numbered through the epoch:
@@ -102,6 +102,7 @@ struct dl2_claim {
 struct dl2_loader {
     struct dl2_loader_config config;
     struct dl2_operation *operations;
+    char *mask_name; /* config.mask */
     /* These two change only while nothing is in flight. */
     struct dl2_recipe recipe;
     struct dl2_sampler sampler;
@@ -127,7 +128,9 @@ struct dl2_loader {
 
     /* Claim c is at position pending[c], or behind those at resumed_at + c - pending_count. */
     uint32_t *pending;
-    uint32_t *queue; /* sample numbers by claim; used only with pending positions */
+    uint32_t *queue;  /* sample numbers by claim; used only with pending positions */
+    uint32_t *places; /* of claims' samples in the epoch of all ranks, where some may come twice */
+    uint64_t weights_hash; /* 0: none were given */
     size_t pending_count;
     uint32_t resumed_at;
     uint64_t *delivered; /* a bit for each position */

@@ -41,7 +41,7 @@
  * DL2_IO_AUTO. A read from the page cache takes a few microseconds, and handing its bytes to
  * another thread costs as much again, so the worker that needs them reads best itself. A read is
  * late by the time that it took beyond what the page cache would have taken, at most LATE_MOST, so
- * that a few reads that lost the processor for a while change nothing. Read-ahead goes on when the
+ * that one read that lost the processor for a while changes nothing. Read-ahead goes on when the
  * mean over PERIOD_ON reads passes LATE_ON, and off when the mean over PERIOD_OFF reads falls below
  * LATE_OFF. Only direct reads count: how long a read ahead took says more about the queue than
  * about the disk. So while read-ahead is on, one position in PROBE is left to its taker.
@@ -247,17 +247,18 @@ static size_t room_to_plan(const struct dl2_read_ahead *ahead)
     return room;
 }
 
-static bool is_kept(const struct dl2_read_ahead *ahead, uint32_t index)
+static bool is_kept(const struct dl2_read_ahead *ahead, size_t position)
 {
+    const uint32_t index = ahead->order[position];
     struct dl2_sample_plan unused;
     return (ahead->cached && dl2_cache_find(ahead->cached, index)) ||
-           (ahead->decoded && dl2_decoded_find(ahead->decoded, ahead->planner, index, &unused));
+           (ahead->decoded &&
+            dl2_decoded_find(ahead->decoded, ahead->planner, position, index, &unused));
 }
 
 static bool must_be_read(const struct dl2_read_ahead *ahead, size_t position)
 {
-    const uint32_t index = ahead->order[position];
-    return !(ahead->is_auto && position % PROBE == PROBE - 1) && !is_kept(ahead, index);
+    return !(ahead->is_auto && position % PROBE == PROBE - 1) && !is_kept(ahead, position);
 }
 
 /* The entry of a position, with the sample's plan, which may have been made in an earlier batch. */
@@ -267,7 +268,7 @@ static struct entry *plan_entry(struct dl2_read_ahead *ahead, size_t position)
     if (entry->position != position) {
         entry->position = position;
         entry->request = NULL;
-        dl2_plan_sample(ahead->planner, ahead->order[position], &entry->plan);
+        dl2_plan_sample(ahead->planner, position, ahead->order[position], &entry->plan);
     }
     return entry;
 }
@@ -524,7 +525,7 @@ struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_
     }
     pthread_mutex_unlock(&ahead->mutex);
     if (!planned)
-        dl2_plan_sample(ahead->planner, index, plan);
+        dl2_plan_sample(ahead->planner, position, index, plan);
     return request;
 }
 

@@ -21,10 +21,11 @@ int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl
     job->targets = dl2_calloc(recipe->targets.count, sizeof *job->targets);
     if (!job->targets)
         return dl2_error_memory(error, "a sample");
+    DL2_TRY(dl2_mask_init(&job->mask, config, error));
     if (!operations_of(recipe))
         return DL2_OK;
-    return dl2_pixels_init(&job->pixels, config->image_size, config->image_size, config->channels,
-                           error);
+    return dl2_pixels_init(&job->pixels, dl2_loader_width(config), config->image_size,
+                           config->channels, error);
 }
 
 void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
@@ -38,6 +39,7 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
     dl2_jpeg_splice_free(&job->splice);
     dl2_pixels_free(&job->pixels);
     dl2_targets_free(job->targets, recipe->targets.count);
+    dl2_mask_free(&job->mask);
     job->targets = NULL;
 }
 
@@ -45,7 +47,7 @@ size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe
 {
     return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity +
            job->splice.jpeg.capacity + job->splice.shift.capacity + job->splice.segments.capacity +
-           dl2_targets_memory(job->targets, recipe->targets.count) +
+           dl2_targets_memory(job->targets, recipe->targets.count) + dl2_mask_memory(&job->mask) +
            dl2_pixels_memory(&job->pixels) + dl2_decoder_memory(job->decoder) +
            dl2_resizer_memory(&job->resizer);
 }
@@ -77,25 +79,50 @@ struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *confi
 {
     struct dl2_resize_output output = {
         .data = out,
-        .width = config->image_size,
+        .width = dl2_loader_width(config),
         .height = config->image_size,
         .channels = config->channels,
         .dtype = config->dtype,
         .layout = config->layout,
+        .interpolation = config->interpolation,
     };
     memcpy(output.mean, config->mean, sizeof output.mean);
     memcpy(output.std, config->std, sizeof output.std);
     return output;
 }
 
+/* Joined slices have moved the crop up. */
+struct dl2_shown dl2_job_shown(const struct dl2_job *job)
+{
+    const struct dl2_sample_plan *plan = &job->plan;
+    const struct dl2_crop *crop = &plan->crop;
+    const uint32_t skipped = plan->slices.count ? plan->slices.first * plan->cuts.rows : 0;
+    const double x = crop->x, y = (double)crop->y + skipped;
+    return (struct dl2_shown){x + crop->box.left, y + crop->box.top, x + crop->box.right,
+                              y + crop->box.bottom, crop->flip};
+}
+
 /* ---- the stages ---- */
+
+/* What lies beside the image. */
+static int read_beside(struct dl2_job *job, const struct dl2_recipe *recipe,
+                       struct dl2_error *error)
+{
+    const struct dl2_planner *planner = &recipe->planner;
+    if (recipe->targets.count)
+        DL2_TRY(dl2_targets_read(&recipe->targets, planner->dataset, job->plan.index, job->targets,
+                                 error));
+    return planner->config->mask ? dl2_mask_read(&job->mask, planner->config, planner->dataset,
+                                                 job->plan.index, error)
+                                 : DL2_OK;
+}
 
 static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const uint32_t index = job->plan.index;
-    job->cached = recipe->decoded
-                      ? dl2_decoded_find(recipe->decoded, &recipe->planner, index, &job->plan)
-                      : NULL;
+    job->cached = recipe->decoded ? dl2_decoded_find(recipe->decoded, &recipe->planner,
+                                                     job->position, index, &job->plan)
+                                  : NULL;
     if (job->cached) {
         dl2_fetch_skip(recipe->fetch, job->position);
         return DL2_OK;
@@ -118,7 +145,9 @@ static int decode_whole(struct dl2_job *job, const struct dl2_recipe *recipe,
                                       .height = dl2_upright_height(info)};
     struct dl2_decode_request request = *crop;
     struct dl2_image_info unused;
-    const uint32_t index = job->plan.index, reduction = request.reduction;
+    const uint32_t index = job->plan.index;
+    const bool reduces = dl2_decoder_reduces(job->decoder);
+    const uint32_t reduction = reduces ? request.reduction : 1;
     if (!dl2_decoded_claim(recipe->decoded, index, reduction, image.width, image.height,
                            request.channels == 1 ? 1 : 3))
         return 0;
@@ -130,7 +159,7 @@ static int decode_whole(struct dl2_job *job, const struct dl2_recipe *recipe,
         return dl2_decoder_open(job->decoder, data, size, recipe->planner.config->max_pixels,
                                 &unused, error);
     }
-    dl2_decoded_keep(recipe->decoded, index, reduction, &image);
+    dl2_decoded_keep(recipe->decoded, index, reduction, reduces, &image);
     job->raster = image.raster;
     return 1;
 }
@@ -205,6 +234,8 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     struct dl2_sample_plan *plan = &job->plan;
     if (job->cached) {
         job->raster = job->cached->raster;
+        job->width = job->cached->width;
+        job->height = job->cached->height;
         job->stats.decoded_hits++;
         return DL2_OK;
     }
@@ -215,6 +246,8 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     const size_t size = plan->slices.count ? job->joined.size : job->fetched.size;
     DL2_TRY(dl2_decoder_open(job->decoder, data, size, config->max_pixels, &info, error));
     const uint32_t width = dl2_upright_width(&info), height = dl2_upright_height(&info);
+    job->width = plan->slices.count ? plan->cuts.width : width;
+    job->height = plan->slices.count ? plan->cuts.height : height;
     if (!plan->has_crop)
         dl2_plan_crop(&recipe->planner, width, height, plan);
     else if (!plan->slices.count && (width != plan->cuts.width || height != plan->cuts.height))
@@ -227,7 +260,7 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
         return DL2_OK;
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.channels = config->channels == 1 ? 1 : 0;
-    request.reduction = dl2_crop_reduction(&plan->crop, config->image_size);
+    request.reduction = dl2_plan_reduction(config, &plan->crop);
     int status = 0;
     if (recipe->decoded)
         status = decode_whole(job, recipe, &request, &info, data, size, error);
@@ -241,6 +274,16 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     if (status < 0 || !lies_in_bytes(job))
         dl2_job_drop(job, recipe);
     return status < 0 ? status : DL2_OK;
+}
+
+static int show_mask(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
+{
+    const struct dl2_shown shown = dl2_job_shown(job);
+    const int status =
+        dl2_mask_show(&job->mask, recipe->planner.config, job->width, job->height, &shown, error);
+    if (status < 0)
+        dl2_error_prefix(error, "mask '%s'", recipe->planner.config->mask);
+    return status;
 }
 
 /* Operations, if there are any, work on uint8 NHWC pixels. */
@@ -281,12 +324,15 @@ static int run_operation(struct dl2_job *job, const struct dl2_recipe *recipe,
     const struct dl2_loader_config *config = recipe->planner.config;
     const struct dl2_operation *operation = next_operation(job, recipe);
     if (!operation) {
+        struct dl2_random again = job->plan.random;
         dl2_augmentation_run(recipe->augmentation, &job->plan.random, &job->pixels);
+        if (config->mask)
+            dl2_augmentation_run(recipe->augmentation, &again, &job->mask.pixels);
         return DL2_OK;
     }
     const int status =
         operation->run(operation->context, job->plan.index, &job->plan.random, job->pixels.data,
-                       config->image_size, config->image_size, config->channels, error);
+                       dl2_loader_width(config), config->image_size, config->channels, error);
     /* The number is the caller's: it must not be taken for lack of memory or a stop. */
     if (status < 0 && error->status == DL2_OK)
         dl2_error_set(error, DL2_ERR_FORMAT, "failed");
@@ -316,15 +362,16 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
         sum = &job->stats.read;
         next = DL2_STAGE_DECODE;
         status = read_bytes(job, recipe, error);
-        if (status == DL2_OK && recipe->targets.count)
-            status = dl2_targets_read(&recipe->targets, recipe->planner.dataset, job->plan.index,
-                                      job->targets, error);
+        if (status == DL2_OK)
+            status = read_beside(job, recipe, error);
         break;
     case DL2_STAGE_DECODE:
         name = "decode";
         sum = &job->stats.decode;
         next = DL2_STAGE_TRANSFORM;
         status = decode_sample(job, recipe, error);
+        if (status == DL2_OK && recipe->planner.config->mask)
+            status = show_mask(job, recipe, error);
         break;
     case DL2_STAGE_TRANSFORM:
         next = operations ? DL2_STAGE_OPERATION : DL2_STAGE_DONE;
@@ -347,8 +394,11 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
     job->seconds += seconds;
     if (status < 0 && name) {
         struct dl2_sample sample;
-        dl2_dataset_sample(recipe->planner.dataset, job->plan.index, &sample);
-        dl2_error_prefix(error, "%s: %s", sample.path, name);
+        dl2_error_prefix(error, "%s", name);
+        if (recipe->planner.dataset) {
+            dl2_dataset_sample(recipe->planner.dataset, job->plan.index, &sample);
+            dl2_error_prefix(error, "%s", sample.path);
+        }
     }
     if (status < 0)
         dl2_job_drop(job, recipe);

@@ -4,8 +4,9 @@
  * everything that it needs, so that another thread can take it over between two stages:
  *
  *     READ        plan and bytes of the sample (fetch.h), or its decoded image from the cache;
- *                 its targets (targets.h)
- *     DECODE      header, crop, pixels of the crop; for a batch decoder the header and crop alone
+ *                 its targets (targets.h) and mask (masks.h)
+ *     DECODE      header, crop, pixels of the crop, mask; for a batch decoder the header and crop
+ *                 alone
  *     TRANSFORM   resize and flip into the batch; a batch decoder gets the encoded image instead
  *     OPERATION   the augmentation, then the caller's operations, one after the other
  *     STORE       the result into the batch
@@ -24,12 +25,14 @@
 #include "loader/decoded.h"
 #include "loader/fetch.h"
 #include "loader/loader.h"
+#include "loader/masks.h"
 #include "loader/targets.h"
 #include "pixels/augment.h"
 #include "pixels/crop.h"
 #include "pixels/resize.h"
 
-/* What all samples of a loader have in common. */
+/* What all samples of a loader have in common. Without a dataset a job begins at DECODE, with
+ * job->plan and job->fetched from its caller. */
 struct dl2_recipe {
     struct dl2_planner planner; /* with the dataset and the loader's settings */
     struct dl2_fetch *fetch;
@@ -67,9 +70,11 @@ struct dl2_job {
     const struct dl2_decoded_image *cached; /* NULL: not in the cache */
     struct dl2_decoder *decoder;
     struct dl2_raster raster; /* in the decoder's memory, or the cache's */
+    uint32_t width, height;   /* of the whole upright image */
     struct dl2_resizer resizer;
     struct dl2_pixels pixels;         /* what operations work on */
     struct dl2_target_bytes *targets; /* [recipe->targets.count] */
+    struct dl2_sample_mask mask;
 
     /* With a batch decoder. */
     bool to_decoder;                     /* let the batch decoder decode the sample, if it can */
@@ -105,6 +110,9 @@ static inline bool dl2_job_may_wait(const struct dl2_job *job)
  */
 int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                  struct dl2_error *error);
+
+/* The part of the image that a job shows, once its image is decoded. */
+struct dl2_shown dl2_job_shown(const struct dl2_job *job);
 
 /* Gives back the encoded bytes that the job holds. */
 void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe);

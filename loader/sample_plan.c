@@ -17,14 +17,18 @@ struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
 
 struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *config)
 {
+    const uint64_t shorter = dl2_loader_shorter_side(config);
     return (struct dl2_crop_config){
-        .image_size = config->image_size,
-        .resize = config->resize,
+        .height = config->image_size,
+        .width = dl2_loader_width(config),
+        .resize = config->resize ? config->resize : (unsigned)((shorter * 256 + 112) / 224),
+        .squash = config->val_crop == DL2_VAL_SQUASH,
         .area_min = config->area_min,
         .area_max = config->area_max,
         .aspect_min = config->aspect_min,
         .aspect_max = config->aspect_max,
         .flip = config->flip,
+        .interpolation = config->interpolation,
     };
 }
 
@@ -37,6 +41,13 @@ void dl2_plan_crop(const struct dl2_planner *planner, uint32_t width, uint32_t h
     else
         dl2_crop_for_validation(&crops, width, height, &plan->crop);
     plan->has_crop = true;
+}
+
+uint32_t dl2_plan_reduction(const struct dl2_loader_config *config, const struct dl2_crop *crop)
+{
+    return config->interpolation == DL2_NEAREST
+               ? 1
+               : dl2_crop_reduction(crop, config->image_size, dl2_loader_width(config));
 }
 
 /* If the crop needs about all slices, the sample is read whole: one read of it is as good. */
@@ -52,15 +63,16 @@ static struct dl2_slice_range slices_of_crop(const struct dl2_cuts *cuts,
 }
 
 /* An image that is too large gets no crop: it is read whole and refused by the decoder. */
-void dl2_plan_sample(const struct dl2_planner *planner, uint32_t index,
+void dl2_plan_sample(const struct dl2_planner *planner, size_t claim, uint32_t index,
                      struct dl2_sample_plan *plan)
 {
     const uint64_t most = planner->config->max_pixels;
+    const uint64_t place = planner->places ? (uint64_t)planner->places[claim] + 1 : 0;
     plan->index = index;
     plan->has_crop = false;
     plan->slices = (struct dl2_slice_range){0};
     dl2_random_init(&plan->random, planner->config->seed, DL2_RANDOM_AUGMENT, planner->epoch,
-                    index);
+                    place << 32 | index);
     if (!planner->sliced || !dl2_dataset_cuts(planner->dataset, index, &plan->cuts) ||
         (uint64_t)plan->cuts.width * plan->cuts.height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
         return;

@@ -3,10 +3,11 @@
  * The plan of a sample: what is known of it before any of its bytes are read. It is made once, by
  * read-ahead or else by the worker that takes the sample, and travels with the sample to the end.
  *
- * The sample's random numbers are keyed by (seed, epoch, index). If the dataset knows the image's
- * size (dl2_dataset_cuts()), the crop is drawn here, and the byte range follows from it. If not,
- * the crop is drawn when the header is decoded, from the same random state. So the crop's numbers
- * come first in either case, and those of the caller's operations follow.
+ * The sample's random numbers are keyed by (seed, epoch, index); where samples may come several
+ * times in an epoch, also by their place in it. If the dataset knows the image's size
+ * (dl2_dataset_cuts()), the crop is drawn here, and the byte range follows from it. If not, the
+ * crop is drawn when the header is decoded, from the same random state. So the crop's numbers come
+ * first in either case, and those of the caller's operations follow.
  *
  * Threads: any number at once; a planner changes only between epochs.
  */
@@ -24,6 +25,7 @@ struct dl2_planner {
     const struct dl2_loader_config *config;
     bool sliced; /* plan a byte range for samples that can be cut; caches keep samples whole */
     uint64_t epoch;
+    const uint32_t *places; /* by claim, in all ranks' epoch; NULL: no sample comes twice */
 };
 
 struct dl2_sample_plan {
@@ -40,12 +42,17 @@ struct dl2_sample_plan {
 struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
                                   const struct dl2_loader_config *config);
 
-void dl2_plan_sample(const struct dl2_planner *planner, uint32_t index,
+/* `claim`: the number of the claim, in the epoch's order since it was begun or resumed. */
+void dl2_plan_sample(const struct dl2_planner *planner, size_t claim, uint32_t index,
                      struct dl2_sample_plan *plan);
 
 /* Draws the crop of an image whose size was not known before, in pixels. */
 void dl2_plan_crop(const struct dl2_planner *planner, uint32_t width, uint32_t height,
                    struct dl2_sample_plan *plan);
+
+/* How much coarser the image of a crop may be decoded: dl2_crop_reduction(), where the filter sees
+ * all pixels. */
+uint32_t dl2_plan_reduction(const struct dl2_loader_config *config, const struct dl2_crop *crop);
 
 /* The settings of pixels/ that follow from a loader's: which crops are drawn. */
 struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *config);

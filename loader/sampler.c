@@ -4,6 +4,7 @@
 #include "common/memory.h"
 #include "common/random.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +37,6 @@ static int count_steps(struct dl2_sampler *sampler, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "there is no rank %u among %u: they count from 0", config->rank,
                              config->world);
-    if (sampler->taken == 0)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the dataset is empty");
     if (config->train && sampler->taken < config->world)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%u samples are too few for %u ranks",
                              sampler->taken, config->world);
@@ -55,6 +54,126 @@ static int count_steps(struct dl2_sampler *sampler, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Does an epoch have other samples than each of them once? */
+static bool has_choice(const struct dl2_loader_config *config)
+{
+    return config->weights || config->repeats > 1 || config->draws;
+}
+
+static int count_taken(struct dl2_sampler *sampler, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &sampler->config;
+    const uint64_t repeats = config->repeats ? config->repeats : 1;
+    const uint64_t whole = sampler->population * repeats;
+    if (!sampler->population)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the dataset is empty");
+    if (whole >= UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "%u samples, %u times each, are more than a loader can count",
+                             sampler->population, config->repeats);
+    if (!config->weights && config->draws > whole)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "draws: without weights an epoch has %llu samples, not %u",
+                             (unsigned long long)whole, config->draws);
+    sampler->taken = config->draws ? config->draws : (uint32_t)whole;
+    return DL2_OK;
+}
+
+static double weight_of(const struct dl2_sampler *sampler, uint32_t i)
+{
+    return sampler->config.weights[sampler->members ? sampler->members[i] : i];
+}
+
+static int sum_weights(const struct dl2_sampler *sampler, double *sum, struct dl2_error *error)
+{
+    *sum = 0;
+    for (uint32_t i = 0; i < sampler->population; i++) {
+        const double weight = weight_of(sampler, i);
+        if (!(weight >= 0) || isinf(weight))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "weights: %g is none; they must be finite and at least 0", weight);
+        *sum += weight;
+    }
+    if (!(*sum > 0) || isinf(*sum))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "weights: their sum is %g; it must be finite and above 0", *sum);
+    return DL2_OK;
+}
+
+/* Samples below the mean weight get the rest of their room from one above it. */
+static int make_aliases(struct dl2_sampler *sampler, struct dl2_error *error)
+{
+    double sum;
+    const uint32_t count = sampler->population;
+    DL2_TRY(sum_weights(sampler, &sum, error));
+    struct dl2_alias *aliases = sampler->aliases = dl2_calloc(count, sizeof *aliases);
+    uint32_t *stack = dl2_calloc(count, sizeof *stack);
+    if (!aliases || !stack) {
+        free(stack);
+        return dl2_error_memory(error, "%u weights", count);
+    }
+    uint32_t small = 0, large = count; /* both kinds wait in one array */
+    for (uint32_t i = 0; i < count; i++) {
+        aliases[i] = (struct dl2_alias){weight_of(sampler, i) / sum * count, i};
+        if (aliases[i].share < 1)
+            stack[small++] = i;
+        else
+            stack[--large] = i;
+    }
+    while (small && large < count) {
+        const uint32_t low = stack[--small], high = stack[large];
+        aliases[low].other = high;
+        aliases[high].share -= 1 - aliases[low].share;
+        if (aliases[high].share < 1) {
+            large++;
+            stack[small++] = high;
+        }
+    }
+    while (large < count) /* what rounding has left */
+        aliases[stack[large++]].share = 1;
+    while (small) {
+        struct dl2_alias *alias = &aliases[stack[--small]];
+        alias->share = alias->share > 0 ? 1 : 0;
+    }
+    free(stack);
+    return DL2_OK;
+}
+
+/* Where position `k` of this rank's part of a step is in that step's global batch. */
+static uint64_t place_in_step(const struct dl2_sampler *sampler, uint32_t first, uint32_t k)
+{
+    const struct dl2_loader_config *config = &sampler->config;
+    return config->repeats > 1 ? (uint64_t)k * config->world + config->rank : (uint64_t)first + k;
+}
+
+/* The same for all positions, where samples may come several times. */
+static void find_places(struct dl2_sampler *sampler)
+{
+    const struct dl2_loader_config *config = &sampler->config;
+    const struct share share = share_of(sampler);
+    const uint64_t global = (uint64_t)config->batch * config->world;
+    uint32_t *to = sampler->places;
+    for (uint64_t step = 0; step < share.full; step++)
+        for (uint32_t k = 0; k < config->batch; k++)
+            *to++ =
+                (uint32_t)(step * global + place_in_step(sampler, config->rank * config->batch, k));
+    for (uint32_t k = 0; k < share.count; k++)
+        *to++ = (uint32_t)(share.full * global + place_in_step(sampler, share.first, k));
+}
+
+static int allocate_choice(struct dl2_sampler *sampler, struct dl2_error *error)
+{
+    sampler->places = dl2_calloc(sampler->size ? sampler->size : 1, sizeof *sampler->places);
+    if (sampler->config.weights)
+        DL2_TRY(make_aliases(sampler, error));
+    else
+        sampler->once = dl2_calloc(sampler->population, sizeof *sampler->once);
+    if (!sampler->places || (!sampler->once && !sampler->aliases))
+        return dl2_error_memory(error, "%u samples", sampler->taken);
+    find_places(sampler);
+    return DL2_OK;
+}
+
 static int allocate_order(struct dl2_sampler *sampler, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &sampler->config;
@@ -63,12 +182,12 @@ static int allocate_order(struct dl2_sampler *sampler, struct dl2_error *error)
                          ? sampler->all
                          : dl2_calloc(sampler->size ? sampler->size : 1, sizeof *sampler->order);
     if (config->train && config->shuffle_chunk)
-        sampler->chunks =
-            dl2_calloc((sampler->taken - 1) / config->shuffle_chunk + 1, sizeof *sampler->chunks);
+        sampler->chunks = dl2_calloc((sampler->population - 1) / config->shuffle_chunk + 1,
+                                     sizeof *sampler->chunks);
     if (!sampler->all || !sampler->order ||
         (config->train && config->shuffle_chunk && !sampler->chunks))
         return dl2_error_memory(error, "%u samples", sampler->taken);
-    return DL2_OK;
+    return has_choice(config) ? allocate_choice(sampler, error) : DL2_OK;
 }
 
 /* Which of the samples `first` to first + partitions - 1 is the partition's. */
@@ -93,41 +212,72 @@ uint32_t dl2_partition_size(uint32_t count, unsigned partition, unsigned partiti
     return whole + (member_of((uint64_t)whole * partitions, partition, partitions) < count);
 }
 
-static int choose_members(struct dl2_sampler *sampler, struct dl2_error *error)
+uint32_t dl2_partition_of(const struct dl2_dataset *dataset, unsigned partition,
+                          unsigned partitions, const uint32_t **members)
+{
+    uint32_t count;
+    *members = NULL;
+    if (partition >= partitions || dl2_dataset_partitions(dataset) != partitions)
+        return dl2_partition_size((uint32_t)dl2_dataset_count(dataset), partition, partitions);
+    *members = dl2_dataset_partition(dataset, partition, &count);
+    return count;
+}
+
+/* `dataset` may be NULL. */
+static int choose_members(struct dl2_sampler *sampler, const struct dl2_dataset *dataset,
+                          struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &sampler->config;
     const unsigned partition = config->partition, partitions = config->partitions;
-    sampler->taken = dl2_partition_size(sampler->count, partition, partitions);
-    if (partition >= partitions || sampler->taken == 0)
+    const uint32_t *own = NULL;
+    sampler->population = dataset ? dl2_partition_of(dataset, partition, partitions, &own)
+                                  : dl2_partition_size(sampler->count, partition, partitions);
+    if (partition >= partitions || sampler->population == 0)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "partition %u of %u has none of the %u samples", partition + 1,
                              partitions, sampler->count);
-    sampler->members = dl2_calloc(sampler->taken, sizeof *sampler->members);
+    sampler->members = dl2_calloc(sampler->population, sizeof *sampler->members);
     if (!sampler->members)
-        return dl2_error_memory(error, "%u samples", sampler->taken);
-    for (uint32_t i = 0; i < sampler->taken; i++)
-        sampler->members[i] = (uint32_t)member_of((uint64_t)i * partitions, partition, partitions);
+        return dl2_error_memory(error, "%u samples", sampler->population);
+    for (uint32_t i = 0; i < sampler->population; i++)
+        sampler->members[i] =
+            own ? own[i] : (uint32_t)member_of((uint64_t)i * partitions, partition, partitions);
     return DL2_OK;
 }
 
-int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
-                     uint32_t count, struct dl2_error *error)
+static int init_sampler(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
+                        uint32_t count, const struct dl2_dataset *dataset, struct dl2_error *error)
 {
-    *sampler = (struct dl2_sampler){.config = *config, .count = count, .taken = count};
+    *sampler = (struct dl2_sampler){.config = *config, .count = count, .population = count};
     if (!config->world)
         sampler->config.world = 1;
     if (!config->shuffle_window)
         sampler->config.shuffle_window = 1;
-    int status = config->partitions ? choose_members(sampler, error) : DL2_OK;
+    int status = config->partitions ? choose_members(sampler, dataset, error) : DL2_OK;
+    if (status == DL2_OK)
+        status = count_taken(sampler, error);
     if (status == DL2_OK)
         status = count_steps(sampler, error);
     if (status == DL2_OK)
         status = allocate_order(sampler, error);
+    sampler->config.weights = NULL; /* the caller's */
     if (status < 0)
         dl2_sampler_free(sampler);
     else
         dl2_sampler_set_epoch(sampler, 0);
     return status;
+}
+
+int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
+                     uint32_t count, struct dl2_error *error)
+{
+    return init_sampler(sampler, config, count, NULL, error);
+}
+
+int dl2_sampler_init_for(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
+                         const struct dl2_dataset *dataset, struct dl2_error *error)
+{
+    return init_sampler(sampler, config, (uint32_t)dl2_dataset_count(dataset), dataset, error);
 }
 
 static void shuffle(struct dl2_random *random, uint32_t *items, uint32_t count)
@@ -141,20 +291,21 @@ static void shuffle(struct dl2_random *random, uint32_t *items, uint32_t count)
 }
 
 /* Puts chunks in random order, then shuffles the samples of `window` chunks at a time. */
-static void shuffle_by_chunks(struct dl2_sampler *sampler, struct dl2_random *random)
+static void shuffle_by_chunks(const struct dl2_sampler *sampler, struct dl2_random *random,
+                              uint32_t *order)
 {
     const struct dl2_loader_config *config = &sampler->config;
-    const uint32_t chunks = (sampler->taken - 1) / config->shuffle_chunk + 1;
+    const uint32_t chunks = (sampler->population - 1) / config->shuffle_chunk + 1;
     dl2_random_permutation(random, sampler->chunks, chunks);
     uint32_t done = 0, window_start = 0;
     for (uint32_t i = 0; i < chunks; i++) {
         const uint32_t first = sampler->chunks[i] * config->shuffle_chunk;
-        const uint32_t left = sampler->taken - first;
+        const uint32_t left = sampler->population - first;
         const uint32_t length = left < config->shuffle_chunk ? left : config->shuffle_chunk;
         for (uint32_t k = 0; k < length; k++)
-            sampler->all[done++] = first + k;
+            order[done++] = first + k;
         if ((i + 1) % config->shuffle_window == 0 || i + 1 == chunks) {
-            shuffle(random, sampler->all + window_start, done - window_start);
+            shuffle(random, order + window_start, done - window_start);
             window_start = done;
         }
     }
@@ -166,6 +317,11 @@ static void take_share(struct dl2_sampler *sampler)
     const struct share share = share_of(sampler);
     const uint64_t global = (uint64_t)config->batch * config->world;
     uint32_t *to = sampler->order;
+    if (sampler->places) {
+        for (uint32_t i = 0; i < sampler->size; i++)
+            to[i] = sampler->all[sampler->places[i]];
+        return;
+    }
     for (uint64_t step = 0; step < share.full; step++, to += config->batch)
         memcpy(to, sampler->all + step * global + (uint64_t)config->rank * config->batch,
                config->batch * sizeof *to);
@@ -173,18 +329,33 @@ static void take_share(struct dl2_sampler *sampler)
         memcpy(to, sampler->all + share.full * global + share.first, share.count * sizeof *to);
 }
 
+static void draw_by_weight(struct dl2_sampler *sampler, struct dl2_random *random)
+{
+    for (uint32_t i = 0; i < sampler->taken; i++) {
+        const uint32_t drawn = dl2_random_below(random, sampler->population);
+        const struct dl2_alias *alias = &sampler->aliases[drawn];
+        sampler->all[i] = dl2_random_uniform(random) < alias->share ? drawn : alias->other;
+    }
+}
+
 void dl2_sampler_set_epoch(struct dl2_sampler *sampler, uint64_t epoch)
 {
     const struct dl2_loader_config *config = &sampler->config;
+    const uint32_t repeats = config->repeats ? config->repeats : 1;
+    uint32_t *order = sampler->once ? sampler->once : sampler->all;
     struct dl2_random random;
     dl2_random_init(&random, config->seed, DL2_RANDOM_SHUFFLE, epoch, config->partition);
-    if (!config->train)
-        for (uint32_t i = 0; i < sampler->taken; i++)
-            sampler->all[i] = i;
+    if (sampler->aliases)
+        draw_by_weight(sampler, &random);
+    else if (!config->train)
+        for (uint32_t i = 0; i < sampler->population; i++)
+            order[i] = i;
     else if (config->shuffle_chunk)
-        shuffle_by_chunks(sampler, &random);
+        shuffle_by_chunks(sampler, &random, order);
     else
-        dl2_random_permutation(&random, sampler->all, sampler->taken);
+        dl2_random_permutation(&random, order, sampler->population);
+    for (uint32_t i = 0; sampler->once && i < sampler->taken; i++)
+        sampler->all[i] = sampler->once[i / repeats];
     for (uint32_t i = 0; sampler->members && i < sampler->taken; i++)
         sampler->all[i] = sampler->members[sampler->all[i]];
     if (config->world > 1)
@@ -198,5 +369,10 @@ void dl2_sampler_free(struct dl2_sampler *sampler)
     free(sampler->all);
     free(sampler->chunks);
     free(sampler->members);
+    free(sampler->places);
+    free(sampler->once);
+    free(sampler->aliases);
     sampler->order = sampler->all = sampler->chunks = sampler->members = NULL;
+    sampler->places = sampler->once = NULL;
+    sampler->aliases = NULL;
 }

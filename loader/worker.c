@@ -149,7 +149,10 @@ static void finish_claim(struct dl2_loader *loader, struct dl2_claim *claim, int
         dl2_claim_fail(loader, claim->number, status, error);
     dl2_claim_add_stats(loader, claim);
     loader->free_claims[loader->free_count++] = claim;
-    if (--loader->in_flight == 0)
+    /* Whoever stops an epoch waits for the last, and who is to learn of a failure. Otherwise it
+     * would wake the consumer once a sample where there is one worker. */
+    if (--loader->in_flight == 0 && (loader->fail_claim != DL2_NOWHERE ||
+                                     atomic_load_explicit(&loader->canceled, memory_order_relaxed)))
         pthread_cond_signal(&loader->progress);
 }
 

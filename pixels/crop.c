@@ -2,6 +2,7 @@
 #include "pixels/crop.h"
 
 #include <math.h>
+#include <string.h>
 
 /* See dl2_crop_reduction() in crop.h. */
 #define REDUCTION_MARGIN 1.5
@@ -56,8 +57,8 @@ void dl2_crop_for_training(const struct dl2_crop_config *config, struct dl2_rand
  * Along one axis of `size` pixels, which becomes `resized`: the middle `shown` of those. Python
  * rounds halves to even, and so does rint().
  */
-static void central_axis(uint32_t size, uint32_t resized, uint32_t shown, uint32_t *first,
-                         uint32_t *length, double *start, double *end)
+static void central_axis(uint32_t size, uint32_t resized, uint32_t shown, double filter,
+                         uint32_t *first, uint32_t *length, double *start, double *end)
 {
     const double scale = (double)size / resized;
     const double offset = rint((resized - shown) / 2.0);
@@ -66,7 +67,7 @@ static void central_axis(uint32_t size, uint32_t resized, uint32_t shown, uint32
      * Half the filter and one sample that is cut in two, of chroma at half of the coarsest size
      * that dl2_crop_reduction() lets pass.
      */
-    const double reach = 4 * (scale < 1 ? 1 : scale);
+    const double reach = (2 * filter + 2) * (scale < 1 ? 1 : scale);
     *first = clamp(floor(from - reach), 0, size - 1);
     const uint32_t last = clamp(ceil(to + reach), 1, size);
     *length = last - *first;
@@ -74,27 +75,49 @@ static void central_axis(uint32_t size, uint32_t resized, uint32_t shown, uint32
     *end = (to > size ? size : to) - *first;
 }
 
+/* size * numerator / denominator, rounded down as torchvision's Resize does. */
+static uint32_t scaled(uint32_t size, uint32_t numerator, uint32_t denominator)
+{
+    const uint64_t result = (uint64_t)size * numerator / denominator;
+    return result > UINT32_MAX ? UINT32_MAX : (uint32_t)result;
+}
+
+/* The same, rounded to the nearest: a side of the output whose shorter one becomes `resize`. */
+static uint32_t enlarged(uint32_t side, uint32_t resize, uint32_t shorter)
+{
+    const uint64_t result = ((uint64_t)side * resize + shorter / 2) / shorter;
+    return result > UINT32_MAX ? UINT32_MAX : (uint32_t)result;
+}
+
 void dl2_crop_for_validation(const struct dl2_crop_config *config, uint32_t width, uint32_t height,
                              struct dl2_crop *crop)
 {
-    const uint32_t side = config->resize;
-    const uint64_t longer =
-        (uint64_t)side * (width > height ? width : height) / (width > height ? height : width);
-    const uint32_t limited = longer > UINT32_MAX ? UINT32_MAX : (uint32_t)longer;
+    if (config->squash) {
+        *crop = (struct dl2_crop){.width = width, .height = height, .box = {0, 0, width, height}};
+        return;
+    }
     crop->flip = false;
-    central_axis(width, width > height ? limited : side, config->image_size, &crop->x, &crop->width,
+    const double reach = dl2_interpolation_reach(config->interpolation);
+    const unsigned shorter = config->height < config->width ? config->height : config->width;
+    /* The output, enlarged: what the image is to cover. */
+    const uint32_t across = enlarged(config->width, config->resize, shorter);
+    const uint32_t down = enlarged(config->height, config->resize, shorter);
+    /* One side of the image gets just this length, the other this much or more. */
+    const bool is_wide = (uint64_t)down * width > (uint64_t)across * height;
+    const uint32_t resized_width = is_wide ? scaled(width, down, height) : across;
+    const uint32_t resized_height = is_wide ? down : scaled(height, across, width);
+    central_axis(width, resized_width, config->width, reach, &crop->x, &crop->width,
                  &crop->box.left, &crop->box.right);
-    central_axis(height, width > height ? side : limited, config->image_size, &crop->y,
-                 &crop->height, &crop->box.top, &crop->box.bottom);
+    central_axis(height, resized_height, config->height, reach, &crop->y, &crop->height,
+                 &crop->box.top, &crop->box.bottom);
 }
 
-uint32_t dl2_crop_reduction(const struct dl2_crop *crop, unsigned image_size)
+uint32_t dl2_crop_reduction(const struct dl2_crop *crop, unsigned height, unsigned width)
 {
-    const double width = crop->box.right - crop->box.left,
-                 height = crop->box.bottom - crop->box.top;
-    const double shorter = width < height ? width : height;
+    const double across = crop->box.right - crop->box.left, down = crop->box.bottom - crop->box.top;
     uint32_t reduction = 1;
-    while (reduction < 8 && shorter / (2 * reduction) >= REDUCTION_MARGIN * image_size)
+    while (reduction < 8 && across / (2 * reduction) >= REDUCTION_MARGIN * width &&
+           down / (2 * reduction) >= REDUCTION_MARGIN * height)
         reduction *= 2;
     return reduction;
 }
@@ -109,4 +132,43 @@ int dl2_crop_resize(struct dl2_resizer *resizer, const struct dl2_raster *raster
                                 limit.left + crop->box.right, limit.top + crop->box.bottom};
     out.flip = crop->flip;
     return dl2_resize_raster(resizer, raster, &limit, &box, &out, error);
+}
+
+/* The sample nearest to the middle of output `i` of `count`, among `size` that begin at `origin`.
+ */
+static uint32_t nearest(double start, double end, uint32_t i, uint32_t count, uint32_t origin,
+                        uint32_t size)
+{
+    return clamp(floor(start + (i + 0.5) * ((end - start) / count)) - origin, 0, size - 1);
+}
+
+int dl2_crop_nearest(const struct dl2_raster *raster, const struct dl2_box *box, bool flip,
+                     struct dl2_pixels *out, uint32_t *columns, struct dl2_error *error)
+{
+    const struct dl2_plane *plane = &raster->planes[0];
+    if (raster->color != DL2_COLOR_GRAY || plane->step_x != 1 || plane->step_y != 1 ||
+        out->channels != 1)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is not gray at full resolution");
+    if (box->left < plane->x || box->top < plane->y ||
+        box->right > (double)plane->x + plane->width ||
+        box->bottom > (double)plane->y + plane->height || !(box->left < box->right) ||
+        !(box->top < box->bottom))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the box does not lie within the image");
+    for (uint32_t x = 0; x < out->width; x++)
+        columns[flip ? out->width - 1 - x : x] =
+            nearest(box->left, box->right, x, out->width, plane->x, plane->width);
+    uint32_t before = UINT32_MAX;
+    for (uint32_t y = 0; y < out->height; y++) {
+        const uint32_t row =
+            nearest(box->top, box->bottom, y, out->height, plane->y, plane->height);
+        const uint8_t *from = plane->data + row * plane->stride;
+        uint8_t *to = out->data + (size_t)y * out->width;
+        if (row == before)
+            memcpy(to, to - out->width, out->width);
+        else
+            for (uint32_t x = 0; x < out->width; x++)
+                to[x] = from[columns[x]];
+        before = row;
+    }
+    return DL2_OK;
 }

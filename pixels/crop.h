@@ -7,16 +7,22 @@
 #define DL2_PIXELS_CROP_H
 
 #include "common/random.h"
+#include "pixels/operations.h"
 #include "pixels/resize.h"
 
 /* The crops to draw. */
 struct dl2_crop_config {
-    unsigned image_size; /* side of the output, pixels */
-    unsigned resize;     /* validation: the shorter side before the central crop, pixels */
+    unsigned height, width; /* of the output, pixels */
+    /* Validation: the image is resized until it covers the output, enlarged so that its shorter
+     * side is `resize` pixels; the output is cut from the middle. Of a square output, that is the
+     * image's shorter side. At least the output's shorter side. */
+    unsigned resize;
+    bool squash; /* validation: the whole image instead, whatever its aspect; no `resize` */
     /* Training: the crop's share of the image's area, and its width /
      * height; see loader/loader.h. */
     double area_min, area_max, aspect_min, aspect_max;
     bool flip; /* training: mirror half of the images */
+    enum dl2_interpolation interpolation;
 };
 
 /* All in pixels of the upright image. */
@@ -34,20 +40,22 @@ void dl2_crop_for_training(const struct dl2_crop_config *config, struct dl2_rand
                            uint32_t width, uint32_t height, struct dl2_crop *crop);
 
 /*
- * Validation: torchvision's Resize(config->resize) and CenterCrop(config->image_size) in one step.
- * The whole image is resized, so the rectangle is the box and the pixels that its filter reaches.
+ * Validation: for a square output torchvision's Resize(config->resize) and
+ * CenterCrop(config->height) in one step. The whole image is resized, so the rectangle is the box
+ * and the pixels that its filter reaches. With `squash`: torchvision's Resize((config->height,
+ * config->width)).
  */
 void dl2_crop_for_validation(const struct dl2_crop_config *config, uint32_t width, uint32_t height,
                              struct dl2_crop *crop);
 
 /*
- * How much coarser the image may be decoded (1, 2, 4 or 8) for an output of image_size squared: as
- * far as what is shown still has 1.5 times the output's size in both directions. A reduced image is
+ * How much coarser the image may be decoded (1, 2, 4 or 8) for an output of this size: as far as
+ * what is shown still has 1.5 times the output's size in both directions. A reduced image is
  * a little softer or sharper than what the filter makes of the whole: on photographs to 64 pixels,
  * 4:2:0, the mean difference from Pillow is at most 0.6 grey levels with a margin of 2, 0.7 with
  * 1.5 and 1.8 with none (tests/loader/photos.sh).
  */
-uint32_t dl2_crop_reduction(const struct dl2_crop *crop, unsigned image_size);
+uint32_t dl2_crop_reduction(const struct dl2_crop *crop, unsigned height, unsigned width);
 
 /*
  * From decoded planes that cover the crop's rectangle to `out`, in one pass; `out->flip` is set
@@ -56,5 +64,14 @@ uint32_t dl2_crop_reduction(const struct dl2_crop *crop, unsigned image_size);
 int dl2_crop_resize(struct dl2_resizer *resizer, const struct dl2_raster *raster,
                     const struct dl2_crop *crop, struct dl2_resize_output out,
                     struct dl2_error *error);
+
+/*
+ * What a gray raster, at full resolution, has in `box`, which is in pixels of the whole upright
+ * image, as an image of the size of `out`, of one channel: each pixel is the nearest one, as with
+ * Pillow's Image.resize(NEAREST, box=). `columns` has room for the width of `out`.
+ * DL2_ERR_ARGUMENT for another raster, and for one that doesn't cover the box.
+ */
+int dl2_crop_nearest(const struct dl2_raster *raster, const struct dl2_box *box, bool flip,
+                     struct dl2_pixels *out, uint32_t *columns, struct dl2_error *error);
 
 #endif

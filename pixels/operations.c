@@ -74,6 +74,8 @@ static void swap_pixels(struct dl2_pixels *pixels)
 
 void dl2_pixels_brightness(struct dl2_pixels *pixels, float factor)
 {
+    if (pixels->is_mask)
+        return;
     pixels->kernels->blend_value(pixels->data, size_of(pixels), 0, factor);
 }
 
@@ -81,6 +83,8 @@ void dl2_pixels_contrast(struct dl2_pixels *pixels, float factor)
 {
     const size_t count = (size_t)pixels->width * pixels->height;
     uint64_t sum = 0;
+    if (pixels->is_mask)
+        return;
     if (pixels->channels == 3)
         sum = pixels->kernels->sum_gray(pixels->data, count);
     else
@@ -100,6 +104,8 @@ void dl2_pixels_saturation(struct dl2_pixels *pixels, float factor)
 void dl2_pixels_sharpness(struct dl2_pixels *pixels, float factor)
 {
     const size_t stride = stride_of(pixels), step = pixels->channels;
+    if (pixels->is_mask)
+        return;
     if (pixels->width < 3 || pixels->height < 3)
         return;
     memcpy(pixels->spare, pixels->data, stride);
@@ -133,12 +139,16 @@ void dl2_pixels_hue(struct dl2_pixels *pixels, double part)
 
 void dl2_pixels_invert(struct dl2_pixels *pixels)
 {
+    if (pixels->is_mask)
+        return;
     pixels->kernels->invert_from(pixels->data, size_of(pixels), 0);
 }
 
 void dl2_pixels_solarize(struct dl2_pixels *pixels, double threshold)
 {
     const double first = ceil(threshold);
+    if (pixels->is_mask)
+        return;
     if (first < 256)
         pixels->kernels->invert_from(pixels->data, size_of(pixels),
                                      (uint8_t)(first > 0 ? first : 0));
@@ -146,6 +156,8 @@ void dl2_pixels_solarize(struct dl2_pixels *pixels, double threshold)
 
 void dl2_pixels_posterize(struct dl2_pixels *pixels, unsigned bits)
 {
+    if (pixels->is_mask)
+        return;
     pixels->kernels->mask(pixels->data, size_of(pixels), (uint8_t)(0xff00 >> bits));
 }
 
@@ -190,6 +202,8 @@ void dl2_pixels_autocontrast(struct dl2_pixels *pixels)
 {
     uint8_t tables[3][256];
     int low[3], high[3];
+    if (pixels->is_mask)
+        return;
     find_range(pixels, low, high);
     for (size_t c = 0; c < pixels->channels; c++) {
         const bool flat = high[c] <= low[c];
@@ -240,6 +254,8 @@ void dl2_pixels_equalize(struct dl2_pixels *pixels)
 {
     uint32_t counts[3][256];
     uint8_t tables[3][256];
+    if (pixels->is_mask)
+        return;
     count_values(pixels, counts);
     for (size_t c = 0; c < pixels->channels; c++)
         equalizing_table(counts[c], (uint64_t)pixels->width * pixels->height, tables[c]);
@@ -280,6 +296,8 @@ void dl2_pixels_blur(struct dl2_pixels *pixels, unsigned side, double sigma)
     const size_t stride = stride_of(pixels), step = pixels->channels;
     const uint32_t width = pixels->width, radius = side / 2;
     uint16_t *middle = pixels->line + radius * step;
+    if (pixels->is_mask)
+        return;
     gaussian(side, sigma, weights);
     for (uint32_t y = 0; y < pixels->height; y++) {
         for (unsigned k = 0; k < side; k++)
@@ -312,6 +330,8 @@ void dl2_pixels_erase(struct dl2_pixels *pixels, uint32_t x, uint32_t y, uint32_
                       uint32_t height, uint8_t fill)
 {
     const size_t stride = stride_of(pixels), step = pixels->channels;
+    if (pixels->is_mask)
+        return;
     for (uint32_t i = 0; i < height; i++)
         memset(pixels->data + (y + i) * stride + x * step, fill, width * step);
 }
@@ -383,6 +403,7 @@ void dl2_pixels_affine(struct dl2_pixels *pixels, const struct dl2_affine *affin
 {
     const double *m = affine->m;
     const size_t stride = stride_of(pixels), step = pixels->channels;
+    const uint8_t outside = pixels->is_mask ? pixels->mask_fill : fill;
     const int64_t step_x = (int64_t)floor(m[0] * 65536 + 0.5),
                   step_y = (int64_t)floor(m[3] * 65536 + 0.5),
                   down_x = (int64_t)floor(m[1] * 65536 + 0.5),
@@ -396,7 +417,7 @@ void dl2_pixels_affine(struct dl2_pixels *pixels, const struct dl2_affine *affin
         limit_steps(row.x, step_x, (int64_t)pixels->width << 16, &first, &last);
         limit_steps(row.y, step_y, (int64_t)pixels->height << 16, &first, &last);
         const struct walk at = {row.x + first * step_x, row.y + first * step_y, step_x, step_y};
-        memset(out, fill, (size_t)first * step);
+        memset(out, outside, (size_t)first * step);
         if (first < last && step_x == 1 << 16 && step_y == 0)
             memcpy(out + (size_t)first * step,
                    pixels->data + (size_t)(at.y >> 16) * stride + (size_t)(at.x >> 16) * step,
@@ -404,7 +425,7 @@ void dl2_pixels_affine(struct dl2_pixels *pixels, const struct dl2_affine *affin
         else
             (step == 3 ? walk_3 : walk_1)(pixels->data, stride, at, last - first,
                                           out + (size_t)first * step);
-        memset(out + (size_t)last * step, fill, stride - (size_t)last * step);
+        memset(out + (size_t)last * step, outside, stride - (size_t)last * step);
         row.x += down_x;
         row.y += down_y;
     }

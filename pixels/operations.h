@@ -14,6 +14,7 @@
 
 #include "common/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,10 @@ struct dl2_pixels {
     uint8_t *spare; /* as large: operations may swap the two */
     uint16_t *line; /* a row with a margin on both sides */
     uint32_t width, height, channels;
+    /* A mask, of one channel: operations that move pixels move it alike, with mask_fill for what
+     * comes from outside; all others leave it as it is. */
+    bool is_mask;
+    uint8_t mask_fill;
     const struct dl2_operation_kernels *kernels;
 };
 

@@ -9,6 +9,10 @@
 
 #define ONE ((float)(1 << DL2_RESIZE_WEIGHT_BITS))
 
+/* What a middle is moved by, in samples: a box that ends in the middle of a sample takes the one to
+ * the right, whichever way the rounding of the middle went. */
+#define NUDGE 1e-6
+
 /* ---- filters ---- */
 
 static size_t round_up(size_t value, size_t to)
@@ -46,41 +50,131 @@ bool dl2_resize_axes(const struct dl2_plane *plane, const struct dl2_box *limit,
                      limit->bottom, box->top, box->bottom, down);
 }
 
-/*
- * The window of one output about `middle` as Pillow cuts it, and its weights, which are rounded so
- * that they sum to 1: each is the difference of two rounded partial sums. Returns how many taps it
- * has without zeros at the end. Weights go to pairs of `lanes` outputs.
- */
-static uint32_t fill_window(double middle, float width, float inverse, uint32_t most, uint32_t size,
-                            uint32_t lanes, int16_t *weights, uint32_t *first_out)
+/* One output's window of samples. */
+struct window {
+    uint32_t first, taps;
+    double distance, inverse; /* of its first sample's middle from the output's; 1 / width */
+    float offset, step;       /* their product, and `inverse`, for filters that need no more */
+};
+
+/* A filter's weight of the window's sample k. They need not sum to 1. */
+typedef float weight_function(const struct window *window, uint32_t k);
+
+static inline float triangle_weight(const struct window *window, uint32_t k)
 {
-    const double begin = middle - width + 0.5, finish = middle + width + 0.5;
-    const uint32_t first = begin > 0 ? (uint32_t)begin : 0;
-    uint32_t end = finish < size ? (uint32_t)finish : size;
-    if (end - first > most)
-        end = first + most;
-    const uint32_t taps = end - first;
-    const float offset = (float)(first + 0.5 - middle) * inverse;
+    const float weight = 1 - fabsf(window->offset + (float)k * window->step);
+    return weight > 0 ? weight : 0;
+}
+
+/* The window is cut where the box ends. */
+static inline float box_weight(const struct window *window, uint32_t k)
+{
+    (void)window, (void)k;
+    return 1;
+}
+
+static inline float cubic_weight(const struct window *window, uint32_t k)
+{
+    const float x = fabsf(window->offset + (float)k * window->step);
+    return x < 1 ? (1.5f * x - 2.5f) * x * x + 1 : x < 2 ? (((x - 5) * x + 8) * x - 4) * -0.5f : 0;
+}
+
+/*
+ * sinc(x) sinc(x/3) for |x| < 3. As sin(3t) = sin(t) (3 - 4 sin(t)^2), it needs sin(pi x / 3)
+ * alone: a polynomial, so that no C library's rounding decides about a weight.
+ */
+static inline float lanczos_weight(const struct window *window, uint32_t k)
+{
+    const double x = fabs(window->distance + k) * window->inverse;
+    if (x < 1e-4)
+        return 1;
+    if (x >= 3)
+        return 0;
+    const double third = x / 3, p = M_PI * (third < 0.5 ? third : 1 - third), q = p * p;
+    const double sine =
+        p * (1 - q / 6 * (1 - q / 20 * (1 - q / 42 * (1 - q / 72 * (1 - q / 110)))));
+    const double square = sine * sine;
+    return (float)(square * (3 - 4 * square) / (3 * M_PI * M_PI * third * third));
+}
+
+/*
+ * The window's weights, which are rounded so that they sum to 1: each is the difference of two
+ * rounded partial sums. Returns how many taps it has without zeros at the end. Weights go to pairs
+ * of `lanes` outputs.
+ */
+static inline __attribute__((always_inline)) uint32_t weigh_window(weight_function *weight,
+                                                                   const struct window *window,
+                                                                   float *scratch, uint32_t lanes,
+                                                                   int16_t *weights)
+{
+    const uint32_t taps = window->taps;
     float sum = 0;
     for (uint32_t k = 0; k < taps; k++) {
-        const float weight = 1 - fabsf(offset + (float)k * inverse);
-        sum += weight > 0 ? weight : 0;
+        scratch[k] = weight(window, k);
+        sum += scratch[k];
     }
     const float scale = ONE / sum;
     float partial = 0.5f;
     int32_t before = 0;
     uint32_t used = 1;
     for (uint32_t k = 0; k < taps; k++) {
-        const float weight = 1 - fabsf(offset + (float)k * inverse);
-        partial += (weight > 0 ? weight : 0) * scale;
+        partial += scratch[k] * scale;
         const int32_t now = k + 1 == taps ? (int32_t)ONE : (int32_t)partial;
         weights[(k >> 1) * 2 * lanes + (k & 1)] = (int16_t)(now - before);
         if (now != before)
             used = k + 1;
         before = now;
     }
-    *first_out = first;
     return used;
+}
+
+#define DEFINE_WEIGH(name)                                                                         \
+    static uint32_t weigh_##name(const struct window *window, float *scratch, uint32_t lanes,      \
+                                 int16_t *weights)                                                 \
+    {                                                                                              \
+        return weigh_window(name##_weight, window, scratch, lanes, weights);                       \
+    }
+DEFINE_WEIGH(triangle)
+DEFINE_WEIGH(box)
+DEFINE_WEIGH(cubic)
+DEFINE_WEIGH(lanczos)
+
+const char *const dl2_interpolation_words[] = {
+    [DL2_BILINEAR] = "bilinear", [DL2_NEAREST] = "nearest", [DL2_BOX] = "box",
+    [DL2_BICUBIC] = "bicubic",   [DL2_LANCZOS] = "lanczos", NULL};
+
+static const struct kind {
+    double reach;    /* samples from the middle to where the weights end, before it is widened */
+    bool widens;     /* by the scale, where the image becomes smaller */
+    bool overshoots; /* some weights are negative */
+    uint32_t (*weigh)(const struct window *window, float *scratch, uint32_t lanes,
+                      int16_t *weights);
+} kinds[] = {
+    [DL2_BILINEAR] = {1, true, false, weigh_triangle},
+    [DL2_NEAREST] = {0.5, false, false, weigh_box},
+    [DL2_BOX] = {0.5, true, false, weigh_box},
+    [DL2_BICUBIC] = {2, true, true, weigh_cubic},
+    [DL2_LANCZOS] = {3, true, true, weigh_lanczos},
+};
+
+double dl2_interpolation_reach(enum dl2_interpolation interpolation)
+{
+    return kinds[interpolation].reach;
+}
+
+/* The window about `middle` as Pillow cuts it. */
+static inline void cut_window(struct window *window, double middle, double reach, uint32_t most,
+                              uint32_t size)
+{
+    const double begin = middle - reach + 0.5, finish = middle + reach + 0.5;
+    const uint32_t first = begin > 0 ? (uint32_t)begin : 0;
+    uint32_t end = finish < size ? (uint32_t)finish : size;
+    if (end - first > most)
+        end = first + most;
+    window->first = first;
+    window->taps = end - first;
+    window->distance = first + 0.5 - middle;
+    window->offset = (float)window->distance * window->step;
 }
 
 /* For columns: how the kernels gather a vector's inputs. */
@@ -102,32 +196,40 @@ static void fill_picks(const struct dl2_resize_kernels *kernels, const uint32_t 
 }
 
 /* The filter of an axis in `memory`; backwards if `flip`. `columns`: in groups, for across(). */
-static int make_filter(const struct dl2_resize_kernels *kernels, const struct dl2_resize_axis *axis,
-                       uint32_t count, bool columns, bool flip, struct dl2_bytes *memory,
-                       struct dl2_filter *filter, struct dl2_error *error)
+static int make_filter(const struct dl2_resize_kernels *kernels, const struct kind *kind,
+                       const struct dl2_resize_axis *axis, uint32_t count, bool columns, bool flip,
+                       struct dl2_bytes *memory, struct dl2_filter *filter, struct dl2_error *error)
 {
     const double scale = (axis->end - axis->start) / count;
-    const float width = scale < 1 ? 1 : (float)scale;
+    const double width = scale < 1 || !kind->widens ? 1 : scale;
+    const double reach = kind->reach * width;
     const uint32_t size = axis->high - axis->low;
     const uint32_t lanes = columns ? DL2_RESIZE_GROUP : 1;
     const size_t padded = round_up(count, lanes);
-    const double widest = ceil(2 * (double)width);
+    const double widest = ceil(2 * reach);
     const uint32_t most = widest < size ? (uint32_t)widest : size;
     const size_t pairs = (most + (size_t)1) / 2;
     size_t weights_bytes, bytes;
     if (!dl2_size_mul(pairs * 2 * sizeof(int16_t), padded, &weights_bytes) ||
-        !dl2_size_add(weights_bytes, 4 * padded * sizeof(uint32_t), &bytes))
+        !dl2_size_add(weights_bytes, 4 * padded * sizeof(uint32_t) + most * sizeof(float), &bytes))
         return dl2_error_set(error, DL2_ERR_LIMIT, "can't resize %u samples to %u", size, count);
     DL2_TRY(dl2_bytes_resize(memory, bytes, error));
     int16_t *weights = (int16_t *)memory->data;
     uint32_t *first = (uint32_t *)(memory->data + weights_bytes), *taps = first + padded;
+    float *scratch = (float *)(first + 4 * padded);
     memset(weights, 0, weights_bytes);
+    struct window window = {.inverse = 1 / width, .step = 1 / (float)width};
     uint32_t lowest = UINT32_MAX, end = 0;
-    const float inverse = 1 / width;
     for (uint32_t i = 0; i < count; i++) {
-        const double middle = axis->start + ((flip ? count - 1 - i : i) + 0.5) * scale;
+        double middle = axis->start + ((flip ? count - 1 - i : i) + 0.5) * scale;
+        /* Chroma samples may lie off what they cover, so that a middle is beyond the outermost. The
+         * triangle still has a weight for that one; others may have none. */
+        if (kind != &kinds[DL2_BILINEAR])
+            middle = fmin(fmax(middle + NUDGE, 0), size - NUDGE);
+        cut_window(&window, middle, reach, most, size);
         int16_t *to = weights + (i / lanes * pairs * lanes + i % lanes) * 2;
-        taps[i] = fill_window(middle, width, inverse, most, size, lanes, to, &first[i]);
+        first[i] = window.first;
+        taps[i] = kind->weigh(&window, scratch, lanes, to);
         lowest = first[i] < lowest ? first[i] : lowest;
         end = first[i] + taps[i] > end ? first[i] + taps[i] : end;
     }
@@ -166,6 +268,7 @@ struct job {
     const struct dl2_resize_kernels *kernels;
     const struct dl2_raster *raster;
     const struct dl2_resize_output *out;
+    const struct kind *kind;
     unsigned planes; /* that are looked at */
     struct dl2_filter columns[3], rows[3];
     int16_t *between;     /* a row after the vertical pass */
@@ -193,10 +296,10 @@ static int make_filters(struct dl2_resizer *resizer, struct job *job, const stru
                 "can't resize %g,%g to %g,%g within %g,%g to %g,%g of a plane of %ux%u samples",
                 box->left, box->top, box->right, box->bottom, limit->left, limit->top, limit->right,
                 limit->bottom, plane->width, plane->height);
-        DL2_TRY(make_filter(job->kernels, &across, out->width, true, out->flip,
+        DL2_TRY(make_filter(job->kernels, job->kind, &across, out->width, true, out->flip,
                             &resizer->columns[p], &job->columns[p], error));
-        DL2_TRY(make_filter(job->kernels, &down, out->height, false, false, &resizer->rows[p],
-                            &job->rows[p], error));
+        DL2_TRY(make_filter(job->kernels, job->kind, &down, out->height, false, false,
+                            &resizer->rows[p], &job->rows[p], error));
     }
     return DL2_OK;
 }
@@ -245,6 +348,18 @@ static void make_affine(struct job *job)
         }
 }
 
+/* To 0 to 255 with `bits` fraction bits. Rows are padded, so the last block may be a whole one. */
+static void clip_overshoot(int16_t *words, size_t count, unsigned bits)
+{
+    enum { BLOCK = 16 }; /* a fixed size, which compilers make vectors of */
+    const int16_t most = (int16_t)(255 << bits);
+    for (size_t start = 0; start < count; start += BLOCK)
+        for (size_t i = start; i < start + BLOCK; i++) {
+            const int16_t word = words[i] < most ? words[i] : most;
+            words[i] = word > 0 ? word : 0;
+        }
+}
+
 /* Output row y of one plane, or of the three channels of an interleaved one. */
 static void resize_row(const struct job *job, unsigned p, uint32_t y)
 {
@@ -256,13 +371,16 @@ static void resize_row(const struct job *job, unsigned p, uint32_t y)
                         columns->from * per_sample;
     kernels->down(in, plane->stride, rows->weights + (size_t)y * rows->pairs * 2, rows->taps[y],
                   columns->samples * per_sample, job->between);
-    if (per_sample == 1) {
-        kernels->across(job->between, columns, job->words[p]);
-        return;
+    if (job->kind->overshoots)
+        clip_overshoot(job->between, columns->samples * per_sample, DL2_RESIZE_BETWEEN_BITS);
+    if (per_sample == 3)
+        kernels->split(job->between, columns->samples, job->channels);
+    for (unsigned c = 0; c < per_sample; c++) {
+        const unsigned to = per_sample == 3 ? c : p;
+        kernels->across(per_sample == 3 ? job->channels[c] : job->between, columns, job->words[to]);
+        if (job->kind->overshoots)
+            clip_overshoot(job->words[to], columns->count, DL2_RESIZE_WORD_BITS);
     }
-    kernels->split(job->between, columns->samples, job->channels);
-    for (unsigned c = 0; c < 3; c++)
-        kernels->across(job->channels[c], columns, job->words[c]);
 }
 
 /* Words to the colours that are asked for, in place. */
@@ -305,12 +423,14 @@ static void convert_row(const struct job *job)
 static void write_values(const struct job *job, const uint8_t *bytes, size_t count, uint32_t c,
                          size_t at)
 {
+    const struct dl2_resize_kernels *kernels = job->kernels;
+    const float *scale = job->scale[c], *bias = job->bias[c];
     if (job->out->dtype == DL2_FLOAT32)
-        job->kernels->floats(bytes, count, job->scale[c], job->bias[c],
-                             (float *)job->out->data + at);
+        kernels->floats(bytes, count, scale, bias, (float *)job->out->data + at);
+    else if (job->out->dtype == DL2_BFLOAT16)
+        kernels->bfloats(bytes, count, scale, bias, (uint16_t *)job->out->data + at);
     else
-        job->kernels->bfloats(bytes, count, job->scale[c], job->bias[c],
-                              (uint16_t *)job->out->data + at);
+        kernels->halves(bytes, count, scale, bias, (uint16_t *)job->out->data + at);
 }
 
 static void write_row(const struct job *job, uint32_t y)
@@ -350,6 +470,7 @@ int dl2_resize_raster(struct dl2_resizer *resizer, const struct dl2_raster *rast
         .kernels = resizer->kernels,
         .raster = raster,
         .out = out,
+        .kind = &kinds[out->interpolation],
         .planes = out->channels == 1 ? 1 : dl2_raster_planes(raster),
     };
     DL2_TRY(make_filters(resizer, &job, limit, box, error));

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The fused transform: from part of a decoded image to pixels in a batch. Each plane is resized at
- * its own resolution by a triangle filter that is widened by the scale (antialiased bilinear, as
- * Pillow's Image.resize(BILINEAR, box=) defines it), down and then across; colours are converted
- * for the output pixels alone; mirroring is part of the filter; rows are written in their final
- * type and place while they are in the first-level cache.
+ * its own resolution as Pillow's Image.resize(FILTER, box=) defines it, down and then across;
+ * colours are converted for the output pixels alone; mirroring is part of the filter; rows are
+ * written in their final type and place while they are in the first-level cache.
  *
  * Integer arithmetic throughout, so every SIMD path (resize_kernels.h) gives the bytes of plain C.
  * For gray and RGB rasters each value is within 1 of Pillow's, which rounds between its passes,
- * too.
+ * too. Bicubic and Lanczos filters overshoot at edges: then each pass clips to 0 to 255, as
+ * Pillow's do. Pillow's first pass is the one across, so where the first pass clips, values may
+ * differ by more.
  */
 #ifndef DL2_PIXELS_RESIZE_H
 #define DL2_PIXELS_RESIZE_H
@@ -52,6 +53,12 @@ struct dl2_resizer {
         .kernels = NULL                                                                            \
     }
 
+/* Bytes of a value. */
+static inline unsigned dl2_dtype_size(enum dl2_dtype dtype)
+{
+    return dtype == DL2_UINT8 ? 1 : dtype == DL2_FLOAT32 ? 4 : 2;
+}
+
 /* The place and format of the output of dl2_resize_raster(). */
 struct dl2_resize_output {
     void *data; /* height x width x channels of dtype, in `layout`, no padding */
@@ -60,7 +67,14 @@ struct dl2_resize_output {
     enum dl2_layout layout;
     float mean[3], std[3]; /* per channel, of the float types */
     bool flip;             /* mirrored left to right */
+    enum dl2_interpolation interpolation;
 };
+
+/* Names of the filters by enum dl2_interpolation, ended by NULL. */
+extern const char *const dl2_interpolation_words[];
+
+/* How far a filter reaches from its middle, in samples where the image does not become smaller. */
+double dl2_interpolation_reach(enum dl2_interpolation interpolation);
 
 /*
  * `limit` is the rectangle whose pixels may have a part in the output (a training crop shuts out

@@ -252,6 +252,18 @@ static void bfloats_avx2(const uint8_t *in, size_t count, const float *scale, co
     dl2_resize_kernels_c.bfloats(in + i, count - i, scale, bias, out + i);
 }
 
+static void halves_avx2(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                        uint16_t *out)
+{
+    size_t i = 0;
+    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
+        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 8)
+            _mm_storeu_si128((__m128i *)(out + i + k),
+                             _mm256_cvtps_ph(affine(in + i + k, scale + k, bias + k),
+                                             _MM_FROUND_TO_NEAREST_INT));
+    dl2_resize_kernels_c.halves(in + i, count - i, scale, bias, out + i);
+}
+
 const struct dl2_resize_kernels dl2_resize_kernels_avx2 = {
     .name = "avx2",
     .lanes = 4,
@@ -265,4 +277,5 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx2 = {
     .interleave = interleave_avx2,
     .floats = floats_avx2,
     .bfloats = bfloats_avx2,
+    .halves = halves_avx2,
 };

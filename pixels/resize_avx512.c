@@ -280,6 +280,18 @@ static void bfloats_avx512(const uint8_t *in, size_t count, const float *scale, 
     }
 }
 
+static void halves_avx512(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                          uint16_t *out)
+{
+    for (size_t i = 0, phase = 0; i < count; i += 16, phase = phase < 32 ? phase + 16 : 0) {
+        const __mmask16 there = first_16(count - i);
+        const __m128i bytes = _mm_maskz_loadu_epi8(there, in + i);
+        _mm256_mask_storeu_epi16(
+            out + i, there,
+            _mm512_cvtps_ph(affine(bytes, scale + phase, bias + phase), _MM_FROUND_TO_NEAREST_INT));
+    }
+}
+
 const struct dl2_resize_kernels dl2_resize_kernels_avx512 = {
     .name = "avx512",
     .lanes = 16,
@@ -293,4 +305,5 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx512 = {
     .interleave = interleave_avx512,
     .floats = floats_avx512,
     .bfloats = bfloats_avx512,
+    .halves = halves_avx512,
 };

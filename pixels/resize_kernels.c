@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "config.h"
 
+#include "common/half.h"
 #include "common/simd.h"
 #include "pixels/resize_kernels.h"
-
-#include <string.h>
 
 /* Blocks of a fixed size are what compilers make vectors of. */
 enum { BLOCK = 16 };
@@ -12,7 +11,8 @@ enum { BLOCK = 16 };
 static void down_c(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
                    size_t count, int16_t *out)
 {
-    enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS };
+    /* No weights of a filter add up to less than -1, so that the lower end is never reached. */
+    enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS, LARGEST = INT16_MAX << SHIFT };
     size_t start = 0;
     for (; start + BLOCK <= count; start += BLOCK) {
         int32_t sums[BLOCK];
@@ -25,13 +25,13 @@ static void down_c(const uint8_t *in, size_t stride, const int16_t *weights, uin
                 sums[i] += row[i] * weight;
         }
         for (size_t i = 0; i < BLOCK; i++)
-            out[start + i] = (int16_t)(sums[i] >> SHIFT);
+            out[start + i] = (int16_t)(sums[i] < LARGEST ? sums[i] >> SHIFT : INT16_MAX);
     }
     for (; start < count; start++) {
         int32_t sum = 1 << (SHIFT - 1);
         for (uint32_t k = 0; k < taps; k++)
             sum += in[k * stride + start] * weights[k];
-        out[start] = (int16_t)(sum >> SHIFT);
+        out[start] = (int16_t)(sum < LARGEST ? sum >> SHIFT : INT16_MAX);
     }
 }
 
@@ -116,10 +116,16 @@ static void bfloats_c(const uint8_t *in, size_t count, const float *scale, const
                       uint16_t *out)
 {
     for (size_t i = 0, phase = 0; i < count; i++) {
-        const float value = in[i] * scale[phase] + bias[phase];
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        out[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        out[i] = dl2_float_to_bfloat(in[i] * scale[phase] + bias[phase]);
+        phase = phase + 1 < DL2_RESIZE_PHASES ? phase + 1 : 0;
+    }
+}
+
+static void halves_c(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                     uint16_t *out)
+{
+    for (size_t i = 0, phase = 0; i < count; i++) {
+        out[i] = dl2_float_to_half(in[i] * scale[phase] + bias[phase]);
         phase = phase + 1 < DL2_RESIZE_PHASES ? phase + 1 : 0;
     }
 }
@@ -135,6 +141,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_c = {
     .interleave = interleave_c,
     .floats = floats_c,
     .bfloats = bfloats_c,
+    .halves = halves_c,
 };
 
 const struct dl2_resize_kernels *dl2_resize_kernels_for(unsigned simd_flags)

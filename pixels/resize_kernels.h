@@ -59,7 +59,8 @@ struct dl2_resize_kernels {
     /* How `pick` is made for this table: (first - base) * pick_factor + pick_offset. */
     uint32_t lanes, pick_factor, pick_offset;
 
-    /* Down: `count` words, each the weighted sum of `taps` bytes that lie `stride` apart. */
+    /* Down: `count` words, each the weighted sum of `taps` bytes that lie `stride` apart,
+     * saturated. */
     void (*down)(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
                  size_t count, int16_t *out);
     /* Interleaved R, G, B to three rows of `count` words. */
@@ -72,11 +73,14 @@ struct dl2_resize_kernels {
     void (*pack)(const int16_t *in, size_t count, uint8_t *out);
     /* The same of three rows, interleaved; they may be one. 3 * count bytes. */
     void (*interleave)(int16_t *const in[3], size_t count, uint8_t *out);
-    /* byte * scale + bias, each of DL2_RESIZE_PHASES, by turns; and rounded to bfloat16. */
+    /* byte * scale + bias, each of DL2_RESIZE_PHASES, by turns; and rounded to bfloat16, and to
+     * half precision. */
     void (*floats)(const uint8_t *in, size_t count, const float *scale, const float *bias,
                    float *out);
     void (*bfloats)(const uint8_t *in, size_t count, const float *scale, const float *bias,
                     uint16_t *out);
+    void (*halves)(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                   uint16_t *out);
 };
 
 /* The table for a set of enum dl2_simd flags: the best that was built and is allowed. */

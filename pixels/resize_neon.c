@@ -198,6 +198,25 @@ static void bfloats_neon(const uint8_t *in, size_t count, const float *scale, co
     dl2_resize_kernels_c.bfloats(in + i, count - i, scale, bias, out + i);
 }
 
+static inline uint16x4_t half_bits(float32x4_t value)
+{
+    return vreinterpret_u16_f16(vcvt_f16_f32(value));
+}
+
+static void halves_neon(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                        uint16_t *out)
+{
+    size_t i = 0;
+    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
+        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 8) {
+            const uint16x8_t words = vmovl_u8(vld1_u8(in + i + k));
+            const float32x4_t low = affine(vget_low_u16(words), scale + k, bias + k);
+            const float32x4_t high = affine(vget_high_u16(words), scale + k + 4, bias + k + 4);
+            vst1q_u16(out + i + k, vcombine_u16(half_bits(low), half_bits(high)));
+        }
+    dl2_resize_kernels_c.halves(in + i, count - i, scale, bias, out + i);
+}
+
 const struct dl2_resize_kernels dl2_resize_kernels_neon = {
     .name = "neon",
     .lanes = 4,
@@ -211,4 +230,5 @@ const struct dl2_resize_kernels dl2_resize_kernels_neon = {
     .interleave = interleave_neon,
     .floats = floats_neon,
     .bfloats = bfloats_neon,
+    .halves = halves_neon,
 };

@@ -34,3 +34,35 @@ CREATE FUNCTION dl2_ms_ssim(reference bytea, variant bytea) RETURNS float8
 AS $$ SELECT @extschema@.dl2_score(reference, variant, 'ms_ssim') $$
 LANGUAGE SQL IMMUTABLE STRICT PARALLEL SAFE COST 300000;
 COMMENT ON FUNCTION dl2_ms_ssim(bytea, bytea) IS 'MS-SSIM of luma; null for small images';
+
+-- Training. The library of these functions is loaded when the first of them is called.
+
+CREATE FUNCTION dl2_model(settings jsonb) RETURNS bytea
+AS '$libdir/dl2_train', 'dl2_sql_model' LANGUAGE C VOLATILE STRICT COST 100000;
+COMMENT ON FUNCTION dl2_model(jsonb) IS 'A fresh model, with settings as dl2-train has them';
+
+CREATE FUNCTION dl2_fit_add(internal, image bytea, label int, model bytea) RETURNS internal
+AS '$libdir/dl2_train', 'dl2_sql_fit' LANGUAGE C VOLATILE COST 1000000;
+CREATE FUNCTION dl2_fit_add(internal, image bytea, label int, model bytea, options jsonb) RETURNS internal
+AS '$libdir/dl2_train', 'dl2_sql_fit' LANGUAGE C VOLATILE COST 1000000;
+CREATE FUNCTION dl2_fit_add(internal, image bytea, label int, model bytea, options jsonb, number bigint) RETURNS internal
+AS '$libdir/dl2_train', 'dl2_sql_fit' LANGUAGE C VOLATILE COST 1000000;
+CREATE FUNCTION dl2_fit_end(internal) RETURNS bytea
+AS '$libdir/dl2_train', 'dl2_sql_fitted' LANGUAGE C VOLATILE;
+CREATE FUNCTION dl2_evaluate_add(internal, image bytea, label int, model bytea) RETURNS internal
+AS '$libdir/dl2_train', 'dl2_sql_evaluate' LANGUAGE C VOLATILE COST 300000;
+CREATE FUNCTION dl2_evaluate_end(internal) RETURNS jsonb
+AS '$libdir/dl2_train', 'dl2_sql_evaluated' LANGUAGE C VOLATILE;
+
+CREATE AGGREGATE dl2_fit(image bytea, label int, model bytea)
+(SFUNC = dl2_fit_add, STYPE = internal, FINALFUNC = dl2_fit_end, FINALFUNC_MODIFY = READ_WRITE);
+COMMENT ON AGGREGATE dl2_fit(bytea, int, bytea) IS 'The model, trained further on the rows in their order';
+CREATE AGGREGATE dl2_fit(image bytea, label int, model bytea, options jsonb)
+(SFUNC = dl2_fit_add, STYPE = internal, FINALFUNC = dl2_fit_end, FINALFUNC_MODIFY = READ_WRITE);
+COMMENT ON AGGREGATE dl2_fit(bytea, int, bytea, jsonb) IS 'The same, with a device, and what to do with bad images';
+CREATE AGGREGATE dl2_fit(image bytea, label int, model bytea, options jsonb, number bigint)
+(SFUNC = dl2_fit_add, STYPE = internal, FINALFUNC = dl2_fit_end, FINALFUNC_MODIFY = READ_WRITE);
+COMMENT ON AGGREGATE dl2_fit(bytea, int, bytea, jsonb, bigint) IS 'The same, with numbers of the images, which their crops depend on';
+CREATE AGGREGATE dl2_evaluate(image bytea, label int, model bytea)
+(SFUNC = dl2_evaluate_add, STYPE = internal, FINALFUNC = dl2_evaluate_end, FINALFUNC_MODIFY = READ_WRITE);
+COMMENT ON AGGREGATE dl2_evaluate(bytea, int, bytea) IS 'Loss and top-1 of the model on the rows';

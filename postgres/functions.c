@@ -9,12 +9,12 @@
 #include <fmgr.h>
 #include <funcapi.h>
 #include <mb/pg_wchar.h>
-#include <miscadmin.h>
 #include <utils/builtins.h>
 #include <utils/guc.h>
 #include <utils/memutils.h>
 
 #include "postgres/image_work.h"
+#include "postgres/sql_error.h"
 
 #include <limits.h>
 #include <math.h>
@@ -37,32 +37,9 @@ void _PG_init(void)
 
 /* ---- What all functions need */
 
-static int code_of(int status)
-{
-    switch (status) {
-    case DL2_ERR_MEMORY:
-        return ERRCODE_OUT_OF_MEMORY;
-    case DL2_ERR_FORMAT:
-        return ERRCODE_INVALID_BINARY_REPRESENTATION;
-    case DL2_ERR_UNSUPPORTED:
-        return ERRCODE_FEATURE_NOT_SUPPORTED;
-    case DL2_ERR_LIMIT:
-        return ERRCODE_PROGRAM_LIMIT_EXCEEDED;
-    case DL2_ERR_ARGUMENT:
-        return ERRCODE_INVALID_PARAMETER_VALUE;
-    default:
-        return ERRCODE_EXTERNAL_ROUTINE_EXCEPTION;
-    }
-}
-
-/* Ends the query if a step has failed or was the last one that the user waits for. */
 static void end_step(const char *function, int status, const struct dl2_error *error)
 {
-    if (status < 0)
-        ereport(ERROR, errcode(code_of(status)), errmsg("%s: %s", function, error->message),
-                status == DL2_ERR_LIMIT ? errhint("dl2.max_pixels limits the pixels of an image.")
-                                        : 0);
-    CHECK_FOR_INTERRUPTS();
+    dl2_sql_end_step(function, status, error, "dl2.max_pixels limits the pixels of an image.");
 }
 
 static void destroy_work(void *work)

@@ -11,6 +11,7 @@
 #include "python/py_dl2.h"
 
 #include <dlpack/dlpack.h>
+#include <math.h>
 #include <string.h>
 
 struct py_array {
@@ -27,9 +28,8 @@ static const struct {
     const char *name, *format; /* NULL: the buffer protocol has none */
     uint8_t bytes, dlpack;
 } types[] = {
-    [PY_UINT8] = {"uint8", "B", 1, kDLUInt},
-    [PY_FLOAT32] = {"float32", "f", 4, kDLFloat},
-    [PY_BFLOAT16] = {"bfloat16", NULL, 2, kDLBfloat},
+    [PY_UINT8] = {"uint8", "B", 1, kDLUInt},          [PY_FLOAT32] = {"float32", "f", 4, kDLFloat},
+    [PY_BFLOAT16] = {"bfloat16", NULL, 2, kDLBfloat}, [PY_FLOAT16] = {"float16", "e", 2, kDLFloat},
     [PY_INT64] = {"int64", "q", 8, kDLInt},
 };
 
@@ -98,12 +98,15 @@ static struct py_array *make(struct py_state *state, enum py_type type, int ndim
 PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
                              struct dl2_batch *batch)
 {
-    static const enum py_type of_dtype[] = {
-        [DL2_UINT8] = PY_UINT8, [DL2_FLOAT32] = PY_FLOAT32, [DL2_BFLOAT16] = PY_BFLOAT16};
+    static const enum py_type of_dtype[] = {[DL2_UINT8] = PY_UINT8,
+                                            [DL2_FLOAT32] = PY_FLOAT32,
+                                            [DL2_BFLOAT16] = PY_BFLOAT16,
+                                            [DL2_FLOAT16] = PY_FLOAT16};
     const struct dl2_loader_config *config = &loader->config;
-    const Py_ssize_t side = config->image_size, channels = config->channels;
-    const Py_ssize_t nhwc[] = {batch->count, side, side, channels};
-    const Py_ssize_t nchw[] = {batch->count, channels, side, side};
+    const Py_ssize_t height = config->image_size, width = dl2_loader_width(config);
+    const Py_ssize_t channels = config->channels;
+    const Py_ssize_t nhwc[] = {batch->count, height, width, channels};
+    const Py_ssize_t nchw[] = {batch->count, channels, height, width};
     struct py_array *self =
         make(state, of_dtype[config->dtype], 4, config->layout == DL2_NHWC ? nhwc : nchw);
     if (!self) {
@@ -115,6 +118,19 @@ PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
     self->loader = loader;
     self->batch = batch;
     self->data = batch->images;
+    return (PyObject *)self;
+}
+
+PyObject *py_array_of_masks(struct py_state *state, PyObject *images)
+{
+    struct py_array *owner = (struct py_array *)images;
+    const struct dl2_loader_config *config = &owner->loader->config;
+    const Py_ssize_t shape[] = {owner->batch->count, config->image_size, dl2_loader_width(config)};
+    struct py_array *self = make(state, PY_UINT8, 3, shape);
+    if (!self)
+        return NULL;
+    self->base = (struct py_array *)Py_NewRef(images);
+    self->data = owner->batch->masks;
     return (PyObject *)self;
 }
 
@@ -435,6 +451,16 @@ static Py_hash_t array_hash(PyObject *self)
 
 /* ---- parts ---- */
 
+/* The value of half precision's bits. */
+static double half_value(uint16_t half)
+{
+    const int exponent = half >> 10 & 31, mantissa = half & 0x3ff;
+    const double size = exponent == 31 ? mantissa ? NAN : INFINITY
+                        : exponent     ? ldexp(1024 + mantissa, exponent - 25)
+                                       : ldexp(mantissa, -24);
+    return half & 0x8000 ? -size : size;
+}
+
 static PyObject *number_at(enum py_type type, const void *data)
 {
     uint16_t half;
@@ -452,6 +478,9 @@ static PyObject *number_at(enum py_type type, const void *data)
         bits = (uint32_t)half << 16;
         memcpy(&real, &bits, sizeof real);
         return PyFloat_FromDouble(real);
+    case PY_FLOAT16:
+        memcpy(&half, data, sizeof half);
+        return PyFloat_FromDouble(half_value(half));
     default:
         memcpy(&real, data, sizeof real);
         return PyFloat_FromDouble(real);
@@ -630,7 +659,8 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef attributes[] = {
     {"shape", (getter)array_shape, NULL, "The length of each dimension.", NULL},
-    {"dtype", (getter)array_dtype, NULL, "'uint8', 'float32', 'bfloat16' or 'int64'.", NULL},
+    {"dtype", (getter)array_dtype, NULL, "'uint8', 'float32', 'bfloat16', 'float16' or 'int64'.",
+     NULL},
     {"nbytes", (getter)array_nbytes, NULL, "Bytes in all.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

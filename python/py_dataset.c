@@ -101,7 +101,8 @@ static bool select_samples(struct py_dataset *self, PyObject *select)
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"path",   "split",     "val_fraction", "split_seed", "images_only",
-                            "subset", "subset_by", "subset_seed",  "select",     NULL};
+                            "subset", "subset_by", "subset_seed",  "select",     "beside",
+                            NULL};
     static const char *const subsets[] = {
         [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
     static const char *const splits[] = {[DL2_SPLIT_ALL] = "all",
@@ -113,10 +114,11 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     PyObject *path, *fraction = NULL, *select = NULL;
     const char *split_name = "train", *subset_name = "draw";
     int images_only = 1;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&|s$OO&pdsO&O:Dataset", names, PyUnicode_FSConverter, &path,
-            &split_name, &fraction, py_to_uint64, &options.split_seed, &images_only,
-            &options.subset.fraction, &subset_name, py_to_uint64, &options.subset.seed, &select))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$OO&pdsO&Oz:Dataset", names,
+                                     PyUnicode_FSConverter, &path, &split_name, &fraction,
+                                     py_to_uint64, &options.split_seed, &images_only,
+                                     &options.subset.fraction, &subset_name, py_to_uint64,
+                                     &options.subset.seed, &select, &options.beside))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
@@ -371,28 +373,32 @@ static PyGetSetDef attributes[] = {
 };
 
 PyDoc_STRVAR(
-    doc, "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
-         "        subset=1, subset_by='draw', subset_seed=0, select=None)\n--\n\n"
-         "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
-         "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
-         "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
-         "a split is that split, whole. The attribute `layout` tells how it was read.\n\n"
-         "len(dataset) is the number of samples; dataset[i] is (bytes, label), the file as it is\n"
-         "and its class's number or -1; dataset[-1] is the last.\n\n"
-         "split         'all', 'train', 'val' or 'test'\n"
-         "val_fraction  of each class is for validation where no folder says what is; a\n"
-         "              UserWarning says so, unless val_fraction is given\n"
-         "split_seed    of the hash that chooses it\n"
-         "images_only   leave out files that are no images by name or first bytes\n"
-         "subset        fraction of each class's training samples to take, above 0; other splits\n"
-         "              stay whole\n"
-         "subset_by     'draw': by a hash of subset_seed and key; 'name': the first by name\n"
-         "select        numbers of samples: dataset[i] is then sample select[i]. One that comes\n"
-         "              several times is visited as often in each epoch, with other crops. Or a\n"
-         "              function of a key that tells whether to take the sample\n\n"
-         "Any number of threads may use it at once; the GIL is released while it is opened and\n"
-         "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
-         "such path, and where a sample that is read has gone.");
+    doc,
+    "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
+    "        subset=1, subset_by='draw', subset_seed=0, select=None,\n"
+    "        beside=None)\n--\n\n"
+    "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
+    "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
+    "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
+    "a split is that split, whole. The attribute `layout` tells how it was read.\n\n"
+    "len(dataset) is the number of samples; dataset[i] is (bytes, label), the file as it is\n"
+    "and its class's number or -1; dataset[-1] is the last.\n\n"
+    "split         'all', 'train', 'val' or 'test'\n"
+    "val_fraction  of each class is for validation where no folder says what is; a\n"
+    "              UserWarning says so, unless val_fraction is given\n"
+    "split_seed    of the hash that chooses it\n"
+    "images_only   leave out files that are no images by name or first bytes\n"
+    "subset        fraction of each class's training samples to take, above 0; other splits\n"
+    "              stay whole\n"
+    "subset_by     'draw': by a hash of subset_seed and key; 'name': the first by name\n"
+    "select        numbers of samples: dataset[i] is then sample select[i]. One that comes\n"
+    "              several times is visited as often in each epoch, with other crops. Or a\n"
+    "              function of a key that tells whether to take the sample\n"
+    "beside        extensions, such as 'mask.png' or 'png,json': a folder's files that end so\n"
+    "              lie beside images and are none themselves\n\n"
+    "Any number of threads may use it at once; the GIL is released while it is opened and\n"
+    "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
+    "such path, and where a sample that is read has gone.");
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)doc},       {Py_tp_new, dataset_new},   {Py_tp_dealloc, dataset_dealloc},

@@ -48,7 +48,7 @@ int py_to_uint64(PyObject *object, void *out);
 
 /* Arguments of dl2.Loader that are no part of its config, borrowed; None where not given. */
 struct py_arguments {
-    PyObject *dataset, *split, *val_fraction, *memory;
+    PyObject *dataset, *split, *val_fraction, *memory, *weights;
 };
 /* A copy of the arguments with a name, in which lists of names are texts; NULL and an exception. */
 PyObject *py_settings_join(PyObject *kwargs);
@@ -59,6 +59,9 @@ bool py_settings_parse(struct dl2_loader_config *config, struct py_arguments *ar
 PyObject *py_settings_get(const struct dl2_loader_config *config, bool pixels);
 /* False and ValueError where one of the latter, in a dict of a state, is another. */
 bool py_settings_check(const struct dl2_loader_config *config, PyObject *theirs);
+
+/* The loader's image_size: an int, or a tuple of height and width where they differ. */
+PyObject *py_size_of(const struct dl2_loader_config *config);
 
 /* ---- py_dataset.c ---- */
 
@@ -106,12 +109,14 @@ void py_loader_give_back(struct py_loader *self, struct dl2_batch *batch);
 
 /* ---- py_array.c ---- */
 
-enum py_type { PY_UINT8, PY_FLOAT32, PY_BFLOAT16, PY_INT64 };
+enum py_type { PY_UINT8, PY_FLOAT32, PY_BFLOAT16, PY_FLOAT16, PY_INT64 };
 
 extern PyType_Spec py_array_spec;
 /* The images of a batch, in the loader's memory, which the array gives back when it dies. */
 PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
                              struct dl2_batch *batch);
+/* The masks beside these images, in the same memory's keeping. */
+PyObject *py_array_of_masks(struct py_state *state, PyObject *images);
 /* A vector of its own; *data is to be filled. */
 PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t **data);
 /* What each image of a batch shows: left, top, right, bottom, and whether it is flipped. */

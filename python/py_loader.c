@@ -18,7 +18,8 @@
 /* The dataset that was given, or that of a path, its split by default what the loader's mode is
  * called. */
 static struct py_dataset *open_dataset(const struct py_state *state,
-                                       const struct py_arguments *given, bool train)
+                                       const struct py_arguments *given,
+                                       const struct dl2_loader_config *config)
 {
     if (Py_IS_TYPE(given->dataset, state->dataset)) {
         if (given->split == Py_None && given->val_fraction == Py_None)
@@ -28,13 +29,18 @@ static struct py_dataset *open_dataset(const struct py_state *state,
         return NULL;
     }
     PyObject *args = PyTuple_Pack(1, given->dataset), *kwargs = PyDict_New();
-    PyObject *split = given->split == Py_None ? PyUnicode_FromString(train ? "train" : "val")
-                                              : Py_NewRef(given->split);
+    PyObject *split = given->split == Py_None
+                          ? PyUnicode_FromString(config->train ? "train" : "val")
+                          : Py_NewRef(given->split);
+    PyObject *mask = config->mask ? PyUnicode_FromString(config->mask) : NULL;
     PyObject *dataset = NULL;
-    if (args && kwargs && split && PyDict_SetItemString(kwargs, "split", split) == 0 &&
+    if (args && kwargs && split && (mask || !config->mask) &&
+        PyDict_SetItemString(kwargs, "split", split) == 0 &&
         (given->val_fraction == Py_None ||
-         PyDict_SetItemString(kwargs, "val_fraction", given->val_fraction) == 0))
+         PyDict_SetItemString(kwargs, "val_fraction", given->val_fraction) == 0) &&
+        (!mask || PyDict_SetItemString(kwargs, "beside", mask) == 0))
         dataset = PyObject_Call((PyObject *)state->dataset, args, kwargs);
+    Py_XDECREF(mask);
     Py_XDECREF(split);
     Py_XDECREF(kwargs);
     Py_XDECREF(args);
@@ -111,6 +117,24 @@ static bool keep_augment(struct py_loader *self)
     return kept;
 }
 
+/* A number for each sample in new memory, or NULL for None. */
+static bool to_weights(const struct py_dataset *dataset, PyObject *given, double **out)
+{
+    if (given == Py_None)
+        return true;
+    PyObject *tuple = PySequence_Tuple(given);
+    const Py_ssize_t count = tuple ? PyTuple_Size(tuple) : 0;
+    if (tuple && (size_t)count != dl2_dataset_count(dataset->dataset))
+        PyErr_Format(PyExc_ValueError, "weights has %zd numbers for %zu samples", count,
+                     dl2_dataset_count(dataset->dataset));
+    else if (tuple && !(*out = PyMem_Calloc((size_t)count + 1, sizeof **out)))
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; !PyErr_Occurred() && i < count; i++)
+        (*out)[i] = PyFloat_AsDouble(PyTuple_GetItem(tuple, i));
+    Py_XDECREF(tuple);
+    return !PyErr_Occurred();
+}
+
 /* `kwargs` become the loader's own. */
 static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -121,7 +145,7 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     config.wait_for_release = true;
     if (!py_settings_parse(&config, &given, args, kwargs))
         return NULL;
-    struct py_dataset *dataset = open_dataset(state, &given, config.train);
+    struct py_dataset *dataset = open_dataset(state, &given, &config);
     struct py_loader *self = dataset ? (struct py_loader *)PyType_GenericAlloc(type, 0) : NULL;
     if (!self || !py_dataset_use(dataset)) {
         Py_XDECREF((PyObject *)dataset);
@@ -135,11 +159,15 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->kwargs = Py_NewRef(kwargs);
     struct dl2_error error = DL2_ERROR_INIT;
     int status = DL2_OK;
-    if (use_memory(self, given.memory)) {
+    double *weights = NULL;
+    if (to_weights(dataset, given.weights, &weights) && use_memory(self, given.memory)) {
+        self->config.weights = weights;
         Py_BEGIN_ALLOW_THREADS status =
             dl2_loader_create(dataset->dataset, &self->config, &self->loader, &error);
         Py_END_ALLOW_THREADS
     }
+    self->config.weights = NULL; /* the loader keeps what it needs */
+    PyMem_Free(weights);
     if (status < 0 && !PyErr_Occurred()) /* memory() may have raised one of its own */
         py_raise(state, &error);
     if (PyErr_Occurred() || !keep_augment(self))
@@ -385,20 +413,23 @@ static PyObject *dict_of_targets(const struct py_loader *self, const struct dl2_
 static PyObject *make_batch(struct py_state *state, struct py_loader *self, struct dl2_batch *batch)
 {
     int64_t *labels = NULL, *indices = NULL;
-    PyObject *fields[7] = {NULL,
+    PyObject *fields[8] = {NULL,
                            py_array_of_numbers(state, batch->count, &labels),
                            py_array_of_numbers(state, batch->count, &indices),
                            PyLong_FromUnsignedLongLong(batch->epoch),
                            PyLong_FromUnsignedLongLong(batch->step),
                            dict_of_targets(self, batch),
-                           py_array_of_shown(state, batch)};
+                           py_array_of_shown(state, batch),
+                           NULL};
     for (unsigned i = 0; labels && indices && i < batch->count; i++) {
         labels[i] = batch->labels[i];
         indices[i] = batch->indices[i];
     }
     fields[0] = py_array_of_images(state, self, batch); /* or gives the batch back */
+    fields[7] =
+        !fields[0] || !self->config.mask ? Py_NewRef(Py_None) : py_array_of_masks(state, fields[0]);
     PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(state->batch);
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 8; i++)
         if (out)
             PyStructSequence_SetItem(out, i, fields[i]);
         else
@@ -493,37 +524,41 @@ static PyObject *loader_state(struct py_loader *self, PyObject *unused)
         Py_XDECREF(missing);
         return NULL;
     }
-    return Py_BuildValue("{s:K,s:K,s:I,s:N,s:N,s:{s:K,s:K,s:I,s:I,s:I,s:I,s:I,s:I,s:O,s:O}}",
-                         "epoch", (unsigned long long)at.epoch, "step", (unsigned long long)at.step,
-                         "next", at.next, "missing", missing, "settings", settings, "order", "seed",
-                         (unsigned long long)of->seed, "dataset", (unsigned long long)of->dataset,
-                         "samples", of->samples, "batch", of->batch, "rank", of->rank, "world",
-                         of->world, "shuffle_chunk", of->shuffle_chunk, "shuffle_window",
-                         of->shuffle_window, "train", of->train ? Py_True : Py_False, "drop_last",
-                         of->drop_last ? Py_True : Py_False);
+    return Py_BuildValue(
+        "{s:K,s:K,s:I,s:N,s:N,"
+        "s:{s:K,s:K,s:I,s:I,s:I,s:I,s:I,s:I,s:O,s:O,s:K,s:I,s:I,s:O}}",
+        "epoch", (unsigned long long)at.epoch, "step", (unsigned long long)at.step, "next", at.next,
+        "missing", missing, "settings", settings, "order", "seed", (unsigned long long)of->seed,
+        "dataset", (unsigned long long)of->dataset, "samples", of->samples, "batch", of->batch,
+        "rank", of->rank, "world", of->world, "shuffle_chunk", of->shuffle_chunk, "shuffle_window",
+        of->shuffle_window, "train", of->train ? Py_True : Py_False, "drop_last",
+        of->drop_last ? Py_True : Py_False, "weights", (unsigned long long)of->weights, "repeats",
+        of->repeats, "draws", of->draws, "balanced", of->balanced ? Py_True : Py_False);
 }
 
 /* O&: the dict that loader_state() makes of an order. */
 static int to_order(PyObject *object, void *out)
 {
-    static char *names[] = {"seed",  "dataset",       "samples",        "batch", "rank",
-                            "world", "shuffle_chunk", "shuffle_window", "train", "drop_last",
-                            NULL};
+    static char *names[] = {"seed",    "dataset",       "samples",        "batch",    "rank",
+                            "world",   "shuffle_chunk", "shuffle_window", "train",    "drop_last",
+                            "weights", "repeats",       "draws",          "balanced", NULL};
     struct dl2_loader_order *order = out;
-    int train, drop_last;
+    int train, drop_last, balanced = 0; /* a state of an older version has no choice of samples */
     PyObject *none = PyTuple_New(0);
     const bool parsed =
         none && PyDict_Check(object) &&
-        PyArg_ParseTupleAndKeywords(none, object, "O&O&O&O&O&O&O&O&pp:resume", names, py_to_uint64,
-                                    &order->seed, py_to_uint64, &order->dataset, py_to_unsigned,
-                                    &order->samples, py_to_unsigned, &order->batch, py_to_unsigned,
-                                    &order->rank, py_to_unsigned, &order->world, py_to_unsigned,
-                                    &order->shuffle_chunk, py_to_unsigned, &order->shuffle_window,
-                                    &train, &drop_last);
+        PyArg_ParseTupleAndKeywords(
+            none, object, "O&O&O&O&O&O&O&O&pp|O&O&O&p:resume", names, py_to_uint64, &order->seed,
+            py_to_uint64, &order->dataset, py_to_unsigned, &order->samples, py_to_unsigned,
+            &order->batch, py_to_unsigned, &order->rank, py_to_unsigned, &order->world,
+            py_to_unsigned, &order->shuffle_chunk, py_to_unsigned, &order->shuffle_window, &train,
+            &drop_last, py_to_uint64, &order->weights, py_to_unsigned, &order->repeats,
+            py_to_unsigned, &order->draws, &balanced);
     Py_XDECREF(none);
     if (parsed) {
         order->train = train;
         order->drop_last = drop_last;
+        order->balanced = balanced;
     } else if (!PyErr_Occurred()) {
         PyErr_SetString(PyExc_TypeError, "resume() takes what state() gave");
     }
@@ -641,17 +676,19 @@ static PyObject *loader_settings(struct py_loader *self, void *closure)
 static PyObject *loader_repr(struct py_loader *self)
 {
     PyObject *dataset = PyObject_Repr(self->dataset ? (PyObject *)self->dataset : Py_None);
+    PyObject *size = py_size_of(&self->config);
     PyObject *text =
-        !dataset ? NULL
+        !dataset || !size ? NULL
         : self->loader && !self->closing
-            ? PyUnicode_FromFormat("<dl2.Loader %s, batch %u, image_size %u, at epoch %llu step "
+            ? PyUnicode_FromFormat("<dl2.Loader %s, batch %u, image_size %S, at epoch %llu step "
                                    "%llu of %llu: %U>",
                                    self->config.train ? "training" : "validation",
-                                   self->config.batch, self->config.image_size,
-                                   (unsigned long long)self->epoch, (unsigned long long)self->step,
+                                   self->config.batch, size, (unsigned long long)self->epoch,
+                                   (unsigned long long)self->step,
                                    (unsigned long long)dl2_loader_steps(self->loader), dataset)
             : PyUnicode_FromString("<dl2.Loader, closed>");
     Py_XDECREF(dataset);
+    Py_XDECREF(size);
     return text;
 }
 
@@ -719,11 +756,13 @@ static PyGetSetDef attributes[] = {
 PyDoc_STRVAR(
     doc,
     "Loader(dataset, batch=64, image_size=224, *, train=True, seed=0, workers=0, dtype='uint8',\n"
-    "       layout='NHWC', mean=None, std=None, channels=3, resize=0, drop_last=False,\n"
-    "       area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True, augment=None,\n"
-    "       targets=None, depth=3, max_pixels=0, stop_on_bad=False, rank=0, world=1,\n"
-    "       shuffle_chunk=0, shuffle_window=0, batching='strict', slow_percentile=0.0, "
-    "side_workers=0, io='auto',\n"
+    "       layout='NHWC', mean=None, std=None, channels=3, resize=0, val_crop='center',\n"
+    "       drop_last=False, area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True,\n"
+    "       interpolation='bilinear', augment=None, targets=None, mask=None, mask_fill=0, "
+    "depth=3,\n"
+    "       max_pixels=0, stop_on_bad=False, rank=0, world=1, shuffle_chunk=0, shuffle_window=0,\n"
+    "       weights=None, balanced=False, repeats=0, draws=0, batching='strict',\n"
+    "       slow_percentile=0.0, side_workers=0, io='auto',\n"
     "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0,\n"
     "       split=None, val_fraction=None, memory=None)\n"
     "--\n\n"
@@ -731,9 +770,10 @@ PyDoc_STRVAR(
     "    for images, labels in loader:\n\n"
     "goes through one epoch: the first time epoch 0, then 1, and so on, also after a `break`;\n"
     "start_epoch() and resume() say otherwise. len(loader) is an epoch's batches. Each is a\n"
-    "dl2.Batch: images [n, image_size, image_size, channels] (layout 'NHWC') or [n, channels,\n"
-    "image_size, image_size] ('NCHW') and labels, int64 [n], both dl2.Arrays; and .indices,\n"
-    ".epoch, .step, .targets, .shown. The last batch of an epoch may hold fewer than `batch`, "
+    "dl2.Batch: images [n, height, width, channels] (layout 'NHWC') or [n, channels, height,\n"
+    "width] ('NCHW') and labels, int64 [n], both dl2.Arrays; and .indices,\n"
+    ".epoch, .step, .targets, .shown, .masks. The last batch of an epoch may hold fewer than "
+    "`batch`, "
     "unless "
     "drop_last.\n\n"
     "The loader owns `depth` batches. The images of one are not copied; their memory is filled\n"
@@ -742,9 +782,14 @@ PyDoc_STRVAR(
     "raises dl2.Error. Labels and indices are copies and may be kept.\n\n"
     "Images are turned upright as EXIF says, and transparent ones are laid on white.\n"
     "Arguments that would have no effect beside the others are a ValueError.\n\n"
+    "image_size    pixels of a square's side, or (height, width)\n"
     "train         shuffle; crop at random (a part `area` of the image, of this `aspect`),\n"
     "              resize, flip at random. Else in order: resize the shorter side to `resize`\n"
     "              (0: image_size * 256 / 224), crop the middle\n"
+    "val_crop      without train: 'center', the same; or 'squash': resize the whole image to\n"
+    "              image_size, whatever its aspect\n"
+    "interpolation of the resize, by Pillow's definitions: 'bilinear', 'nearest', 'box',\n"
+    "              'bicubic' or 'lanczos'; all but the nearest are antialiased\n"
     "augment       then change the image by operations, such as\n"
     "              'randaugment:n=2:m=9,erase:p=0.25'; `dl2-train --list augmentations` prints\n"
     "              them, their settings and defaults\n"
@@ -752,7 +797,14 @@ PyDoc_STRVAR(
     "              'json,txt'. batch.targets['json'] is a list of bytes, None where a sample has\n"
     "              none. In a folder: the file beside the image; in tar: the member of the same\n"
     "              name; in GulpIO, 'json': the item's meta_data\n"
-    "dtype         'uint8', 0 to 255; or 'float32', 'bfloat16': (value / 255 - mean) / std\n"
+    "mask          masks beside the images: their extension, such as 'png' or 'mask.png'; in a\n"
+    "              folder at a path, such files are no images then. batch.masks has them, uint8\n"
+    "              [n, height, width], cropped, flipped and moved as the images are, by nearest\n"
+    "              neighbours. Gray of 8 bits, or PNG with a palette, whose numbers count; of the\n"
+    "              image's size. A sample without a mask is bad\n"
+    "mask_fill     what a mask has where an operation of `augment` shows what lies outside\n"
+    "dtype         'uint8', 0 to 255; or (value / 255 - mean) / std as 'float32', or rounded to\n"
+    "              the nearest 'float16' or 'bfloat16'\n"
     "mean, std     with the floats: a number for each channel, std above 0; None: 0 and 1\n"
     "seed          of order, crops, flips and augmentation. The same for any number of workers\n"
     "workers       threads; 0: one for each core\n"
@@ -765,6 +817,10 @@ PyDoc_STRVAR(
     "              validation none is, and the last batch of some ranks may be empty\n"
     "shuffle_chunk, shuffle_window\n"
     "              shuffle runs of so many neighbours, so many runs at a time; 0: everything\n"
+    "weights       a number for each sample: draw samples with replacement, in proportion to it\n"
+    "balanced      the same with weights that make all classes equally frequent\n"
+    "repeats       each sample comes so often in a row, with other crops; ranks take turns\n"
+    "draws         samples in an epoch of all ranks; 0: len(dataset), times repeats\n"
     "batching      'strict': the epoch's order. 'completion': what is finished first. 'aware':\n"
     "              samples slower than slow_percentile (0: 75) join a later batch, finished by\n"
     "              at most side_workers (0: half of them)\n"
@@ -815,6 +871,7 @@ static PyStructSequence_Field batch_fields[] = {
     {"shown",
      "dl2.Array, float32 [n, 5]: left, top, right and bottom of what is shown, in pixels of "
      "the upright image, and 1 where it is flipped"},
+    {"masks", "dl2.Array, uint8 [n, height, width], or None without the setting mask"},
     {NULL, NULL},
 };
 

@@ -6,14 +6,18 @@
 #include <string.h>
 
 /* The names of the enums in loader.h and pixel_format.h, in their order. */
-static const char *const dtypes[] = {"uint8", "float32", "bfloat16", NULL};
+static const char *const dtypes[] = {"uint8", "float32", "bfloat16", "float16", NULL};
 static const char *const layouts[] = {"NHWC", "NCHW", NULL};
+static const char *const interpolations[] = {"bilinear", "nearest", "box",
+                                             "bicubic",  "lanczos", NULL};
 static const char *const batchings[] = {"strict", "completion", "aware", NULL};
+static const char *const val_crops[] = {"center", "squash", NULL};
 static const char *const ios[] = {"auto", "direct", "threads", "uring", NULL};
 
 enum kind {
     OBJECT, /* of py_arguments, not of the config */
     UNSIGNED,
+    SIZE, /* an unsigned, or two: height and width */
     UINT64,
     BOOL,
     NUMBER,
@@ -39,7 +43,7 @@ struct setting {
 static const struct setting settings[] = {
     {"dataset", OBJECT, GIVEN(dataset), NULL, false},
     {"batch", UNSIGNED, AT(batch), NULL, false},
-    {"image_size", UNSIGNED, AT(image_size), NULL, true},
+    {"image_size", SIZE, AT(image_size), NULL, true},
     {"train", BOOL, AT(train), NULL, false},
     {"seed", UINT64, AT(seed), NULL, false},
     {"workers", UNSIGNED, AT(workers), NULL, false},
@@ -49,12 +53,16 @@ static const struct setting settings[] = {
     {"std", CHANNELS, AT(std), NULL, true},
     {"channels", UNSIGNED, AT(channels), NULL, true},
     {"resize", UNSIGNED, AT(resize), NULL, true},
+    {"val_crop", CHOICE, AT(val_crop), val_crops, true},
     {"drop_last", BOOL, AT(drop_last), NULL, false},
     {"area", RANGE, AT(area_min), NULL, true},
     {"aspect", RANGE, AT(aspect_min), NULL, true},
     {"flip", BOOL, AT(flip), NULL, true},
+    {"interpolation", CHOICE, AT(interpolation), interpolations, true},
     {"augment", TEXT, AT(augment), NULL, true},
     {"targets", NAMES, AT(targets), NULL, false},
+    {"mask", TEXT, AT(mask), NULL, false},
+    {"mask_fill", UNSIGNED, AT(mask_fill), NULL, false},
     {"depth", UNSIGNED, AT(depth), NULL, false},
     {"max_pixels", UINT64, AT(max_pixels), NULL, false},
     {"stop_on_bad", BOOL, AT(stop_on_bad), NULL, false},
@@ -62,6 +70,10 @@ static const struct setting settings[] = {
     {"world", UNSIGNED, AT(world), NULL, false},
     {"shuffle_chunk", UNSIGNED, AT(shuffle_chunk), NULL, false},
     {"shuffle_window", UNSIGNED, AT(shuffle_window), NULL, false},
+    {"weights", OBJECT, GIVEN(weights), NULL, false},
+    {"balanced", BOOL, AT(balanced), NULL, false},
+    {"repeats", UNSIGNED, AT(repeats), NULL, false},
+    {"draws", UNSIGNED, AT(draws), NULL, false},
     {"batching", CHOICE, AT(batching), batchings, false},
     {"slow_percentile", NUMBER, AT(slow_percentile), NULL, false},
     {"side_workers", UNSIGNED, AT(side_workers), NULL, false},
@@ -111,6 +123,25 @@ static bool check_names(PyObject *args, PyObject *kwargs)
         }
     }
     return true;
+}
+
+/* Two equal sides are one. */
+static bool to_size(const char *what, PyObject *object, unsigned out[2])
+{
+    out[1] = 0;
+    if (!PySequence_Check(object))
+        return py_to_unsigned(object, out);
+    PyObject *pair = PySequence_Tuple(object);
+    if (pair && PyTuple_Size(pair) != 2)
+        PyErr_Format(PyExc_TypeError, "%s is one number, or height and width, not %zd numbers",
+                     what, PyTuple_Size(pair));
+    for (int i = 0; i < 2 && !PyErr_Occurred(); i++)
+        if (py_to_unsigned(PyTuple_GetItem(pair, i), &out[i]) && !out[i])
+            PyErr_Format(PyExc_ValueError, "%s must be 1 to 65536", what);
+    if (out[1] == out[0])
+        out[1] = 0;
+    Py_XDECREF(pair);
+    return !PyErr_Occurred();
 }
 
 static bool to_range(const char *what, PyObject *object, double out[2])
@@ -178,6 +209,8 @@ static bool take(const struct setting *setting, PyObject *object, struct dl2_loa
     switch (setting->kind) {
     case UNSIGNED:
         return py_to_unsigned(object, out);
+    case SIZE:
+        return to_size(setting->name, object, out);
     case UINT64:
         return py_to_uint64(object, out);
     case BOOL:
@@ -217,8 +250,8 @@ static bool check_effects(const struct dl2_loader_config *config, PyObject *kwar
     for (int i = 0; config->dtype == DL2_UINT8 && kwargs && of_floats[i]; i++) {
         PyObject *given = PyDict_GetItemString(kwargs, of_floats[i]);
         if (given && given != Py_None) {
-            PyErr_SetString(PyExc_ValueError, "mean and std are for dtype 'float32' and "
-                                              "'bfloat16', not for 'uint8'");
+            PyErr_SetString(PyExc_ValueError, "mean and std are for dtypes of floats, not for "
+                                              "'uint8'");
             return false;
         }
     }
@@ -300,12 +333,20 @@ static PyObject *channels_of(const struct dl2_loader_config *config, const float
     return tuple;
 }
 
+PyObject *py_size_of(const struct dl2_loader_config *config)
+{
+    return config->image_width ? Py_BuildValue("(II)", config->image_size, config->image_width)
+                               : PyLong_FromUnsignedLong(config->image_size);
+}
+
 static PyObject *value_of(const struct setting *setting, const struct dl2_loader_config *config)
 {
     const void *at = (const char *)config + setting->offset;
     switch (setting->kind) {
     case UNSIGNED:
         return PyLong_FromUnsignedLong(*(const unsigned *)at);
+    case SIZE:
+        return py_size_of(config);
     case UINT64:
         return PyLong_FromUnsignedLongLong(*(const uint64_t *)at);
     case BOOL:

@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "common/quote.h"
 #include "report/evaluation.h"
+#include "report/search_results.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -1058,7 +1059,7 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
         DL2_TRY(walk_folder(&walk, path, parts[i].visit, error));
     }
     if (!study->variant_count && !study->arch_count && !study->broken_count &&
-        !study->unfinished_count && !study->left_out_count)
+        !study->unfinished_count && !study->left_out_count && !dl2_search_results_exist(folder))
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s holds no results: neither variants/, quality/, load/ nor train/ "
                              "has any; name the folder that a study wrote (its OUT)",

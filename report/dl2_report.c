@@ -9,6 +9,7 @@
 #include "report/forecast.h"
 #include "report/page.h"
 #include "report/plot.h"
+#include "report/search_results.h"
 #include "report/speed.h"
 
 #include <math.h>
@@ -95,7 +96,8 @@ static const struct dl2_program program = {
     .summary = "Report in one HTML page how far a dataset can be compressed.",
     .details =
         "FOLDER is the output of a study: variants/, quality/, load/ and train/; any of them may "
-        "be missing. The page needs no network and no other file. The plots are also written to "
+        "be missing. It may also be that of dl2-train --search, or hold one as search/. The page "
+        "needs no network and no other file. The plots are also written to "
         "plots/ beside it, as SVG with their data and gnuplot scripts. Without gnuplot the page "
         "has only the tables.\n\n"
         "A variant is recommended if its top-1 accuracy is within the tolerance of the original's. "
@@ -225,12 +227,14 @@ static int split_list(const char *text, char ***list, struct dl2_error *error)
 }
 
 static int collect(const char *folder, struct dl2_study *study, struct dl2_conditions *conditions,
-                   struct dl2_loading *loading, struct dl2_error *error)
+                   struct dl2_loading *loading, struct dl2_search_results *search,
+                   struct dl2_error *error)
 {
     char **variant_list = NULL, **training_list = NULL;
     *study = (struct dl2_study){0};
     *conditions = (struct dl2_conditions){NULL, 0};
     *loading = (struct dl2_loading){NULL, 0, NULL, 0};
+    *search = (struct dl2_search_results){.report = NULL};
     int status = split_list(arguments.variants, &variant_list, error);
     if (status == DL2_OK)
         status = split_list(arguments.trainings, &training_list, error);
@@ -241,6 +245,12 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
         status = dl2_conditions_collect(folder, variant_list, study, conditions, error);
     if (status == DL2_OK)
         status = dl2_loading_collect(folder, study, loading, error);
+    if (status == DL2_OK)
+        status = dl2_search_results_collect(folder, search, error);
+    char *broken[] = {search->broken.message};
+    const struct dl2_study notes = {.broken = broken, .broken_count = search->broken.status != 0};
+    if (status == DL2_OK)
+        status = dl2_study_add_notes(study, &notes, "search", error);
     dl2_free_list(variant_list);
     dl2_free_list(training_list);
     return status;
@@ -250,7 +260,7 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
 static int draw_page(const char *folder, const struct dl2_study *study,
                      const struct dl2_analysis *analyses, const struct dl2_speeds *speeds,
                      const struct dl2_conditions *conditions, const struct dl2_loading *loading,
-                     struct dl2_error *error)
+                     const struct dl2_search_results *search, struct dl2_error *error)
 {
     char *plots_path = plots_folder(arguments.output), *name = strdup(folder);
     int status = DL2_OK;
@@ -273,6 +283,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .speeds = speeds,
                                       .conditions = *conditions,
                                       .loading = *loading,
+                                      .search = search,
                                       .plotter = &plotter,
                                       .tolerance = arguments.question.tolerance};
         status = write_page(&page, error);
@@ -289,7 +300,8 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
 {
     struct dl2_conditions conditions;
     struct dl2_loading loading;
-    int status = collect(folder, study, &conditions, &loading, error);
+    struct dl2_search_results search;
+    int status = collect(folder, study, &conditions, &loading, &search, error);
     struct dl2_analysis *analyses = calloc(study->arch_count + 1, sizeof *analyses);
     struct dl2_speeds *speeds = calloc(study->arch_count + 1, sizeof *speeds);
     if (status == DL2_OK && (!analyses || !speeds))
@@ -304,8 +316,8 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     } else if (status == DL2_OK && arguments.decide) {
         print_decisions(study, analyses);
     } else if (status == DL2_OK) {
-        status = draw_page(folder, study, analyses, speeds, &conditions, &loading, error);
-        if (status == DL2_OK && !quiet)
+        status = draw_page(folder, study, analyses, speeds, &conditions, &loading, &search, error);
+        if (status == DL2_OK && !quiet && (study->arch_count || !search.report))
             print_answer(study, analyses, speeds);
     }
     for (size_t a = 0; analyses && speeds && a < study->arch_count; a++) {
@@ -316,6 +328,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     free(speeds);
     dl2_conditions_free(&conditions);
     dl2_loading_free(&loading);
+    dl2_search_results_free(&search);
     return status;
 }
 

@@ -18,6 +18,7 @@ libreport_la_SOURCES = \
 	report/plot.c report/plot.h \
 	report/prediction_table.c report/prediction_table.h \
 	report/rounds.c report/rounds.h \
+	report/search_results.c report/search_results.h \
 	report/sections.h \
 	report/section_accuracy.c \
 	report/section_answer.c \
@@ -33,6 +34,7 @@ libreport_la_SOURCES = \
 	report/section_metrics.c \
 	report/section_quality.c \
 	report/section_regimens.c \
+	report/section_search.c \
 	report/section_survey.c \
 	report/section_throughput.c \
 	report/section_time.c \

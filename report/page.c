@@ -130,6 +130,14 @@ static void (*const sections[])(const struct dl2_page *page,
                                 struct dl2_html *html) = {DL2_REPORT_SECTIONS(SECTION)};
 #undef SECTION
 
+/* A search may be all that there is. */
+static void write_question(const struct dl2_page *page, struct dl2_html *html)
+{
+    const bool search = page->search && page->search->report && !page->study->variant_count;
+    dl2_html_format(html, search ? "What a search found: %s" : "How far can %s be compressed?",
+                    page->title);
+}
+
 void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
@@ -139,12 +147,14 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
     dl2_html_markup(html,
                     "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'/>\n<meta "
                     "name='viewport' content='width=device-width, initial-scale=1'/>\n<title>");
-    dl2_html_format(html, "How far can %s be compressed?", page->title);
+    write_question(page, html);
     dl2_html_markup(html, "</title>\n<style>");
     dl2_html_markup(html, style);
     write_dark_plots(html);
     dl2_html_markup(html, "</style></head>\n<body><main>\n");
-    dl2_html_element(html, "h1", "How far can %s be compressed?", page->title);
+    dl2_html_markup(html, "<h1>");
+    write_question(page, html);
+    dl2_html_markup(html, "</h1>\n");
 
     dl2_html_markup(html, "<p class='lead'>");
     const size_t raw = dl2_study_find(study, "raw");

@@ -8,6 +8,7 @@
 #include "report/html.h"
 #include "report/loading.h"
 #include "report/plot.h"
+#include "report/search_results.h"
 #include "report/speed.h"
 
 struct dl2_page {
@@ -15,12 +16,13 @@ struct dl2_page {
     const char *folder;  /* where the results lie */
     const char *command; /* what makes the study again, or NULL */
     const struct dl2_study *study;
-    const struct dl2_analysis *analyses; /* one a network */
-    const struct dl2_speeds *speeds;     /* one a network */
-    struct dl2_conditions conditions;    /* borrowed */
-    struct dl2_loading loading;          /* borrowed */
-    struct dl2_plotter *plotter;         /* NULL: the page has no plots */
-    double tolerance;                    /* points */
+    const struct dl2_analysis *analyses;     /* one a network */
+    const struct dl2_speeds *speeds;         /* one a network */
+    struct dl2_conditions conditions;        /* borrowed */
+    struct dl2_loading loading;              /* borrowed */
+    const struct dl2_search_results *search; /* NULL, or without a report: none */
+    struct dl2_plotter *plotter;             /* NULL: the page has no plots */
+    double tolerance;                        /* points */
 };
 
 /* Writes the page, and the plots into the plotter's folder. Failures are in html->status. */

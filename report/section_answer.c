@@ -163,7 +163,8 @@ static void write_rules(struct dl2_html *html, const struct dl2_page *page)
                           "95%%, of each variant by itself. ");
     if (first->question.looks.count < 2)
         return;
-    dl2_html_format(html, "Seeds were added to what was undecided, with looks after ");
+    dl2_html_format(html, "Seeds were added to the next variant of each codec until it was "
+                          "decided, with looks after ");
     for (size_t i = 0; i < first->question.looks.count; i++)
         dl2_html_format(html, "%s%zu",
                         !i                                    ? ""
@@ -230,6 +231,8 @@ void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
     if (study->arch_count == 0) {
+        if (!study->variant_count && page->search && page->search->report)
+            return; /* a search is all that there is */
         dl2_html_element(
             html, "p class='warning'", "%s",
             study->variant_count

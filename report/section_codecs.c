@@ -135,8 +135,7 @@ static void plot_loading(struct dl2_part_figures *figures)
     dl2_plot_begin(&plot, "loading-codecs", "Loading speed against size",
                    "bits-per-pixel images-a-second-and-core quality variant", DL2_PLOT_HEIGHT,
                    figures->html->error);
-    dl2_plot_axes(&plot, "bits per pixel",
-                  "input pipeline, images a second and core (logarithmic)");
+    dl2_plot_axes(&plot, "bits per pixel", "images a second and core (logarithmic)");
     dl2_plot_script(&plot, "set xrange [0:*]\nset logscale y\nset offsets 0, graph 0.05, 0, 0\n");
     for (size_t v = 0, codecs = 0, end; v < study->variant_count; v = end) {
         const char *codec = study->variants[v].codec;

@@ -57,13 +57,15 @@ static const char *label_of(const struct group *group, size_t v, char out[MOST_L
         return strcpy(out, "original");
     json_array_foreach(run ? json_object_get(run->report, "stages") : NULL, i, stage)
     {
-        const double size = dl2_json_get_real(stage, "image_size", NAN);
+        const json_t *size = json_object_get(stage, "image_size");
         const char *variant = dl2_json_get_text(stage, "variant", "?");
         if (strcmp(variant, name_of_original(group)) == 0)
             variant = "raw";
         append_text(out, "%s%s:%g", i ? "," : "", variant, dl2_json_get_real(stage, "epochs", NAN));
-        if (isfinite(size))
-            append_text(out, ":size=%g", size);
+        if (json_is_string(size))
+            append_text(out, ":size=%s", json_string_value(size));
+        else if (size)
+            append_text(out, ":size=%g", json_number_value(size));
         if (json_is_true(json_object_get(stage, "freeze")))
             append_text(out, ":freeze");
     }

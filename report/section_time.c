@@ -165,10 +165,11 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct budget *
     char text[128];
     struct dl2_plot plot;
     snprintf(text, sizeof text, "time-%s", budgets[0].analysis.arch);
-    dl2_plot_begin(&plot, text, "Top-1 accuracy by the time of training",
-                   "seconds top1 half-interval", DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_plot_begin(&plot, text, "Top-1 accuracy by the time of training", "seconds top1 from to",
+                   DL2_PLOT_HEIGHT, figures->html->error);
     dl2_plot_axes(&plot, "time of training", "validation top-1, %");
-    dl2_plot_script(&plot, "set key outside right center vertical\nset xtics (");
+    dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0<*:*<100]\n"
+                           "set xtics (");
     for (size_t b = 0; b < count; b++)
         dl2_plot_script(&plot, "%s'%s' %.8g", b ? ", " : "",
                         dl2_plot_plain(budgets[b].condition->name, text, sizeof text),
@@ -188,16 +189,19 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct budget *
             any = true;
             intervals |= isfinite(comparison->top1.half);
             dl2_plot_number(&plot, budgets[b].seconds * aside);
-            dl2_plot_number(&plot, comparison->top1.mean);
-            dl2_plot_number(&plot, comparison->top1.half);
+            const double mean = comparison->top1.mean, half = comparison->top1.half;
+            dl2_plot_number(&plot, mean);
+            dl2_plot_number(&plot, isfinite(half) ? fmax(0, mean - half) : half);
+            dl2_plot_number(&plot, isfinite(half) ? fmin(100, mean + half) : half);
             dl2_plot_data(&plot, "\n");
         }
         const char *colour = colour_of(n, name_count, raw);
         if (intervals)
-            dl2_plot_curve(&plot,
-                           "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
-                           "notitle",
-                           colour);
+            dl2_plot_curve(
+                &plot,
+                "using 1:2:3:4 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
+                "notitle",
+                colour);
         if (any)
             dl2_plot_curve(&plot,
                            "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 %s "

@@ -25,6 +25,7 @@
     X(matrix)                                                                                      \
     X(forecast)                                                                                    \
     X(trainings)                                                                                   \
+    X(search)                                                                                      \
     X(throughput)                                                                                  \
     X(time)                                                                                        \
     X(regimens)                                                                                    \

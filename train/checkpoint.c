@@ -304,8 +304,10 @@ static int fill(struct dl2_safetensors *checkpoint, const struct dl2_run_state *
     return visit_all(gather->network, &visit, error);
 }
 
-int dl2_checkpoint_save(const struct dl2_run_state *state, const json_t *identity,
-                        struct dl2_network *network, const char *path, struct dl2_error *error)
+/* Into the file `path` or, without one, `out`. */
+static int write_checkpoint(const struct dl2_run_state *state, const json_t *identity,
+                            struct dl2_network *network, const char *path, struct dl2_bytes *out,
+                            struct dl2_error *error)
 {
     struct dl2_safetensors checkpoint;
     DL2_TRY(dl2_safetensors_init(&checkpoint, error));
@@ -314,9 +316,11 @@ int dl2_checkpoint_save(const struct dl2_run_state *state, const json_t *identit
         dl2_calloc(PARTS * dl2_network_tensor_count(network), sizeof *gather.gathered);
     int status = gather.gathered ? fill(&checkpoint, state, identity, &gather, error)
                                  : dl2_error_memory(error, "a checkpoint");
-    if (status < 0)
+    if (status < 0 && path)
         dl2_error_prefix(error, "checkpoint %s", path);
-    else if ((status = dl2_safetensors_write(&checkpoint, path, error)) < 0)
+    else if (status == DL2_OK && !path)
+        status = dl2_safetensors_format(&checkpoint, out, error);
+    else if (status == DL2_OK && (status = dl2_safetensors_write(&checkpoint, path, error)) < 0)
         dl2_error_prefix(error, "the checkpoint");
     for (size_t i = 0; i < gather.count; i++) {
         free(gather.gathered[i].name);
@@ -325,6 +329,19 @@ int dl2_checkpoint_save(const struct dl2_run_state *state, const json_t *identit
     free(gather.gathered);
     dl2_safetensors_free(&checkpoint);
     return status;
+}
+
+int dl2_checkpoint_save(const struct dl2_run_state *state, const json_t *identity,
+                        struct dl2_network *network, const char *path, struct dl2_error *error)
+{
+    return write_checkpoint(state, identity, network, path, NULL, error);
+}
+
+int dl2_checkpoint_format(const struct dl2_run_state *state, const json_t *identity,
+                          struct dl2_network *network, struct dl2_bytes *out,
+                          struct dl2_error *error)
+{
+    return write_checkpoint(state, identity, network, NULL, out, error);
 }
 
 struct scatter {
@@ -370,11 +387,18 @@ static int check_identity(const json_t *own, const json_t *its, struct dl2_error
     return DL2_OK;
 }
 
-static int restore(const struct dl2_safetensors *checkpoint, const json_t *identity,
-                   struct dl2_network *network, struct dl2_run_state *state,
-                   struct dl2_error *error)
+int dl2_checkpoint_identity(const struct dl2_safetensors *checkpoint, json_t **out,
+                            struct dl2_error *error)
+{
+    return get_json(checkpoint, IDENTITY_KEY, out, error);
+}
+
+int dl2_checkpoint_restore(const struct dl2_safetensors *checkpoint, const json_t *identity,
+                           struct dl2_network *network, struct dl2_run_state *state,
+                           struct dl2_error *error)
 {
     json_t *json;
+    memset(state, 0, sizeof *state);
     DL2_TRY(get_json(checkpoint, IDENTITY_KEY, &json, error));
     int status = check_identity(identity, json, error);
     json_decref(json);
@@ -395,8 +419,7 @@ int dl2_checkpoint_load(const char *path, const json_t *identity, struct dl2_net
 {
     struct dl2_safetensors checkpoint;
     DL2_TRY(dl2_safetensors_read(path, &checkpoint, error));
-    memset(state, 0, sizeof *state);
-    int status = restore(&checkpoint, identity, network, state, error);
+    int status = dl2_checkpoint_restore(&checkpoint, identity, network, state, error);
     if (status < 0)
         dl2_error_prefix(error, "checkpoint %s", path);
     dl2_safetensors_free(&checkpoint);

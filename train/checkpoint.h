@@ -11,6 +11,7 @@
 
 #include "loader/loader.h"
 #include "network/network.h"
+#include "network/safetensors.h"
 #include "ranks/world.h"
 #include "train/trainer.h"
 
@@ -65,6 +66,17 @@ int dl2_checkpoint_save(const struct dl2_run_state *state, const json_t *identit
                         struct dl2_network *network, const char *path, struct dl2_error *error);
 int dl2_checkpoint_load(const char *path, const json_t *identity, struct dl2_network *network,
                         struct dl2_run_state *state, struct dl2_error *error);
+
+/* The same in memory: a checkpoint's bytes; and one that dl2_safetensors_parse() has read, whose
+ * identity tells which network it is of. *out of dl2_checkpoint_identity() is a new reference. */
+int dl2_checkpoint_format(const struct dl2_run_state *state, const json_t *identity,
+                          struct dl2_network *network, struct dl2_bytes *out,
+                          struct dl2_error *error);
+int dl2_checkpoint_identity(const struct dl2_safetensors *checkpoint, json_t **out,
+                            struct dl2_error *error);
+int dl2_checkpoint_restore(const struct dl2_safetensors *checkpoint, const json_t *identity,
+                           struct dl2_network *network, struct dl2_run_state *state,
+                           struct dl2_error *error);
 
 /* Sends rank 0's state, weights, moments and averages to all ranks. Collective. */
 int dl2_checkpoint_share(struct dl2_run_state *state, struct dl2_network *network,

@@ -27,8 +27,9 @@ int dl2_configs_check_base(const struct dl2_configs_base *base)
     for (const char *const *name = base->hop ? hopping : together; *name; name++)
         if (dl2_option_given(base->program, base->common, *name))
             return dl2_program_usage_error(base->program,
-                                           base->hop ? "--%s has no use with --hop"
-                                                     : "--%s needs --hop with several models",
+                                           base->hop
+                                               ? "--%s has no use with --hop and --task"
+                                               : "--%s needs --hop or --task with several models",
                                            *name);
     if (base->config->cutmix > 0 && !base->hop && !base->config->own_batches)
         return dl2_program_usage_error(base->program,

@@ -22,7 +22,7 @@ struct dl2_configs_base {
     const struct dl2_train_config *config;
     const struct dl2_program *program;
     const struct dl2_common_options *common;
-    bool hop; /* the models train on several ranks, one after the other: train/hop.h */
+    bool hop; /* each rank trains one model at a time: train/hop.h */
 };
 
 /* Refuses options that models that are trained together cannot have. Returns 0, or an exit status

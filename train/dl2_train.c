@@ -39,8 +39,9 @@ static struct {
     struct dl2_train_config config;
     unsigned list, share;
     const char *configs;
-    bool hop;
+    bool hop, task;
     unsigned hop_order;
+    bool in_database;
     struct dl2_search_options search;
 } settings = {.list = LIST_NOTHING, .search = DL2_SEARCH_DEFAULTS};
 
@@ -51,6 +52,12 @@ static bool has_several(void)
 }
 
 static struct dl2_train_config *const config = &settings.config;
+
+/* Each rank trains one model at a time. */
+static bool goes_by_ranks(void)
+{
+    return settings.hop || settings.task;
+}
 
 static volatile sig_atomic_t stop;
 
@@ -74,36 +81,43 @@ static const struct dl2_option options[] = {
      offsetof(__typeof__(settings), share), .words = shares},
     {DL2_OPTION_FLAG, "hop", 0, NULL,
      "With --configs and --ranks or mpirun: each rank keeps a partition of the training images, "
-     "and "
-     "the models go from rank to rank, so that each visits every partition once in an epoch; all "
-     "ranks must see --out",
+     "and the models go from rank to rank, so that each visits every partition once in an epoch; "
+     "all ranks must see --out",
      offsetof(__typeof__(settings), hop)},
     {DL2_OPTION_CHOICE, "hop-order", 0, "ORDER",
      "Which of the models that are furthest behind a free rank of --hop takes: random, by --seed; "
-     "or "
-     "fixed: model I visits partitions I, I + 1 and so on, for the same weights in every run",
+     "or fixed: model I visits partitions I, I + 1 and so on, for the same weights in every run",
      offsetof(__typeof__(settings), hop_order), .words = dl2_hop_order_words},
+    {DL2_OPTION_FLAG, "in-database", 0, NULL,
+     "With --hop and --data postgresql://...: the server trains, by its extension dl2, and no "
+     "training image leaves it; validation is here",
+     offsetof(__typeof__(settings), in_database)},
+    {DL2_OPTION_FLAG, "task", 0, NULL,
+     "With --configs and --ranks or mpirun: each rank trains one model at a time, from its "
+     "beginning to its end, on all training images; all ranks must see --out",
+     offsetof(__typeof__(settings), task)},
     {DL2_OPTION_TEXT, "search", 0, "FILE",
      "Make such configurations out of the space in FILE, a JSON object of lists and ranges, as in "
      "{\"lr\": {\"min\": 0.001, \"max\": 0.3, \"scale\": \"log\"}, \"optimizer\": [\"sgd\", "
-     "\"adamw\"]}, "
-     "find the one with the highest top-1, and write DIR/" DL2_SEARCH_FILE
+     "\"adamw\"]}, find the one with the highest top-1, and write DIR/" DL2_SEARCH_FILE
      " [DIR: experiments/search]",
      offsetof(__typeof__(settings), search.space)},
     {DL2_OPTION_CHOICE, "algorithm", 0, "NAME",
      "How --search goes: grid, every combination of the lists; random, combinations drawn with "
-     "--seed; or halving, random ones that all train for a few epochs, then the best of them for "
-     "more, round after round",
+     "--seed; halving, random ones that all train for a few epochs, then the best of them for "
+     "more, round after round; or asha, where the best so far go on before a round is complete",
      offsetof(__typeof__(settings), search.algorithm), .words = dl2_search_words},
-    {DL2_OPTION_UINT, "trials", 0, "N", "Number of combinations that random and halving draw",
+    {DL2_OPTION_UINT, "trials", 0, "N", "Number of combinations that random, halving and asha draw",
      offsetof(__typeof__(settings), search.trials), .min = 1, .max = 4096},
     {DL2_OPTION_UINT, "at-once", 0, "N", "Number of models that --search trains at once",
      offsetof(__typeof__(settings), search.at_once), .min = 1, .max = 4096},
     {DL2_OPTION_UINT, "eta", 0, "N",
-     "Factor of halving: a round is so many times as long as the one before, and has one model of "
+     "Factor of halving and asha: a round is so many times as long as the one before, and has one "
+     "model of "
      "so many left",
      offsetof(__typeof__(settings), search.eta), .min = 2, .max = 100},
-    {DL2_OPTION_REAL, "first-epochs", 0, "N", "Length of halving's first round, in epochs",
+    {DL2_OPTION_REAL, "first-epochs", 0, "N",
+     "Length of the first round of halving and asha, in epochs",
      offsetof(__typeof__(settings), search.first_epochs), .min = 1, .max = 1e9},
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
@@ -240,9 +254,11 @@ static const struct dl2_train_config *begin_line(void *context)
 
 static void show_data(const struct dl2_train_config *own, const struct dl2_train_overview *run)
 {
-    printf("%s: %llu images of %u classes at %u pixels, batches of %u", DL2_SHOWN(run->variant),
-           (unsigned long long)run->images, run->classes, own->loader.image_size,
-           own->loader.batch);
+    printf("%s: %llu images of %u classes at ", DL2_SHOWN(run->variant),
+           (unsigned long long)run->images, run->classes);
+    if (own->loader.image_width)
+        printf("%ux", own->loader.image_size);
+    printf("%u pixels, batches of %u", dl2_loader_width(&own->loader), own->loader.batch);
     if (own->loader.partitions)
         printf(", partitions: %u", own->loader.partitions);
     const unsigned ranks = dl2_world_size(own->world);
@@ -430,7 +446,8 @@ static void tell_hop(const char *text)
 static int hop_models(struct dl2_train_model *models, size_t count, struct dl2_world *world,
                       struct dl2_hop_result *result, struct dl2_error *error)
 {
-    const struct dl2_hop_options how = {.order = (enum dl2_hop_order)settings.hop_order,
+    const struct dl2_hop_options how = {.whole = settings.task,
+                                        .order = (enum dl2_hop_order)settings.hop_order,
                                         .seed = config->seed,
                                         .out = config->out,
                                         .world = world,
@@ -439,7 +456,11 @@ static int hop_models(struct dl2_train_model *models, size_t count, struct dl2_w
     const bool first = dl2_world_rank(world) == 0;
     if (status < 0 && !first && !result->common)
         on_failed(NULL, error);
-    if (status == DL2_OK && first && !quiet)
+    if (status == DL2_OK && first && !quiet && settings.task)
+        printf("%zu models on %u ranks, which were busy for %.0f%% of the time; %.2f MB of "
+               "checkpoints moved between them\n",
+               count, dl2_world_size(world), 100 * result->busy, (double)result->bytes_moved / 1e6);
+    else if (status == DL2_OK && first && !quiet)
         printf("%llu visits, %.2f MB of checkpoints moved between %u ranks, which were busy for "
                "%.0f%% of the time\n",
                (unsigned long long)result->visits, (double)result->bytes_moved / 1e6,
@@ -457,8 +478,8 @@ static int train_models_in(struct dl2_train_model *models, size_t count, struct 
     config->world = world;
     for (size_t i = 0; i < count; i++)
         complete_model(&models[i], NULL, versions);
-    const int status = settings.hop ? hop_models(models, count, world, &hop, &error)
-                                    : dl2_train_models(models, count, &error);
+    const int status = goes_by_ranks() ? hop_models(models, count, world, &hop, &error)
+                                       : dl2_train_models(models, count, &error);
     close_bar();
     if (dl2_world_rank(world) > 0) /* rank 0 has the results, and errors of all */
         return status < 0 && !hop.common ? DL2_EXIT_FAILED : DL2_EXIT_OK;
@@ -537,24 +558,24 @@ static int train_configs_in_world(const struct dl2_configs *configs)
     if (world)
         status = train_models_in(configs->models, configs->count, world);
     else
-        status =
-            dl2_program_usage_error(&program, "--hop needs several ranks: --ranks N, or mpirun");
+        status = dl2_program_usage_error(&program, "--%s needs several ranks: --ranks N, or mpirun",
+                                         settings.hop ? "hop" : "task");
     dl2_world_close(world);
     return status;
 }
 
 static int train_configs(const struct dl2_common_options *common)
 {
-    const struct dl2_configs_base base = {config, &program, common, settings.hop};
+    const struct dl2_configs_base base = {config, &program, common, goes_by_ranks()};
     struct dl2_configs configs = {.count = 0};
-    if (settings.hop && !config->out)
-        config->out = "experiments/hop";
+    if (goes_by_ranks() && !config->out)
+        config->out = settings.hop ? "experiments/hop" : "experiments/task";
     int status = dl2_configs_check_base(&base);
     if (status == 0)
         status = dl2_configs_read(&configs, &base, settings.configs);
     if (status == 0)
-        status = settings.hop ? train_configs_in_world(&configs)
-                              : train_models(configs.models, configs.count);
+        status = goes_by_ranks() ? train_configs_in_world(&configs)
+                                 : train_models(configs.models, configs.count);
     dl2_configs_free(&configs);
     return status;
 }
@@ -606,23 +627,30 @@ static int check_several(const struct dl2_common_options *common)
             return dl2_program_usage_error(&program, "--%s needs --search", *name);
     if (!settings.hop && dl2_option_given(&program, common, "hop-order"))
         return dl2_program_usage_error(&program, "--hop-order needs --hop");
-    if (settings.hop && !settings.configs)
-        return dl2_program_usage_error(&program, "--hop needs --configs: one model would leave all "
-                                                 "ranks but one idle");
-    if (settings.hop && dl2_option_given(&program, common, "share"))
-        return dl2_program_usage_error(&program, "--share has no use with --hop: a rank trains one "
-                                                 "model at a time");
+    if (settings.in_database && !settings.hop)
+        return dl2_program_usage_error(&program, "--in-database needs --hop");
+    if (settings.hop && settings.task)
+        return dl2_program_usage_error(&program, "--task excludes --hop: models move to the data, "
+                                                 "or have all of it");
+    const char *ways = settings.hop ? "hop" : "task";
+    if (goes_by_ranks() && !settings.configs)
+        return dl2_program_usage_error(
+            &program, "--%s needs --configs: one model would leave all ranks but one idle", ways);
+    if (goes_by_ranks() && dl2_option_given(&program, common, "share"))
+        return dl2_program_usage_error(
+            &program, "--share has no use with --%s: a rank trains one model at a time", ways);
     if (settings.search.space && settings.configs)
         return dl2_program_usage_error(&program, "--search excludes --configs");
     if (settings.share == SHARE_DECODE && !config->loader.decoded_cache_bytes)
         return dl2_program_usage_error(&program,
                                        "--share decode needs --cache-decoded: how much of the "
                                        "decoded images may stay in memory for all models");
-    const bool halving = settings.search.algorithm == DL2_SEARCH_HALVING;
-    if (!halving && (dl2_option_given(&program, common, "eta") ||
-                     dl2_option_given(&program, common, "first-epochs")))
+    const bool rounds = settings.search.algorithm == DL2_SEARCH_HALVING ||
+                        settings.search.algorithm == DL2_SEARCH_ASHA;
+    if (!rounds && (dl2_option_given(&program, common, "eta") ||
+                    dl2_option_given(&program, common, "first-epochs")))
         return dl2_program_usage_error(&program,
-                                       "--eta and --first-epochs need --algorithm halving");
+                                       "--eta and --first-epochs need --algorithm halving or asha");
     if (settings.search.algorithm == DL2_SEARCH_GRID &&
         dl2_option_given(&program, common, "trials"))
         return dl2_program_usage_error(&program, "--trials has no effect on a grid");
@@ -670,6 +698,10 @@ int main(int argc, char **argv)
     config->loader.workers = common.jobs;
     quiet = common.quiet;
     config->own_batches = settings.share == SHARE_DECODE;
+    config->in_database = settings.in_database;
+    /* Else some of the images would tell. */
+    if (settings.in_database && !config->loader.channels)
+        config->loader.channels = 3;
     if (status == 0)
         status = check_several(&common);
     if (status == 0 && has_several() && settings.list == LIST_NOTHING) {

@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/memory.h"
+#include "loader/loader_options.h"
 #include "train/predictions.h"
 #include "train/run.h"
 #include "train/train_options.h"
@@ -26,9 +27,11 @@ static json_int_t trainers(const struct dl2_run *run)
 static bool add_stage_settings(const struct dl2_run *run, size_t stage, json_t *object)
 {
     const struct dl2_train_stage *given = &run->config->stages[stage];
-    const bool resized = given->image_size && given->image_size != run->config->loader.image_size;
+    const struct dl2_loader_config *loader = &run->config->loader;
+    const bool resized = given->image_size && (given->image_size != loader->image_size ||
+                                               given->image_width != loader->image_width);
     if (resized)
-        json_object_set_new(object, "image_size", json_integer(given->image_size));
+        json_object_set_new(object, "image_size", dl2_show_image_size(&given->image_size));
     if (given->freeze)
         json_object_set_new(object, "freeze", json_true());
     return resized || given->freeze;
@@ -420,6 +423,14 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
     return dl2_json_save(run->report_path, report, error);
 }
 
+/* "224" or "192x256". */
+static json_t *size_text(const struct dl2_train_config *config)
+{
+    json_auto_t *shown = dl2_show_image_size(&config->loader.image_size);
+    return json_is_string(shown) ? json_incref(shown)
+                                 : json_sprintf("%u", config->loader.image_size);
+}
+
 json_t *dl2_run_export_texts(const struct dl2_run *run)
 {
     const struct dl2_train_config *c = run->config;
@@ -428,7 +439,7 @@ json_t *dl2_run_export_texts(const struct dl2_run *run)
     json_object_set_new(texts, "format", json_string("pt"));
     json_object_set_new(texts, "arch", json_string(c->arch));
     json_object_set_new(texts, "classes", json_string(names ? names : "[]"));
-    json_object_set_new(texts, "image_size", json_sprintf("%u", c->loader.image_size));
+    json_object_set_new(texts, "image_size", size_text(c));
     json_object_set_new(texts, "mean",
                         json_sprintf("[%g, %g, %g]", c->mean[0], c->mean[1], c->mean[2]));
     json_object_set_new(texts, "std",

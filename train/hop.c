@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/random.h"
 #include "common/thread.h"
+#include "dataset/server_fit.h"
 #include "train/run.h"
 
 #include <errno.h>
@@ -184,11 +185,12 @@ static int look_at(struct hop *hop, size_t number, struct dl2_error *error)
     dl2_run_state_free(&hopper->state);
     hopper->known = false;
     DL2_TRY(dl2_checkpoint_peek(hop->stream.runs[number].checkpoint, &hopper->state, error));
-    if (hopper->state.partitions != hop->ranks)
+    const unsigned partitions = hop->options->whole ? 0 : hop->ranks;
+    if (hopper->state.partitions != partitions)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "checkpoint %s: its run has %u partitions, and there are %u ranks",
+                             "checkpoint %s: its run has %u partitions, this one %u, for %u ranks",
                              hop->stream.runs[number].checkpoint, hopper->state.partitions,
-                             hop->ranks);
+                             partitions, hop->ranks);
     hopper->known = true;
     hopper->seen = now;
     return DL2_OK;
@@ -199,8 +201,8 @@ static bool is_due(const struct hop *hop, size_t number)
 {
     const struct hopper *hopper = &hop->hoppers[number];
     uint64_t begin, end;
-    if (is_over(hopper))
-        return false;
+    if (is_over(hopper) || hop->options->whole)
+        return !is_over(hopper);
     const enum dl2_visit visit =
         dl2_visit_find(&hop->stream, &hopper->state, hop->own, &begin, &end);
     if (visit != DL2_VISIT_NEW || hop->options->order != DL2_HOP_FIXED || hopper->state.trained)
@@ -367,10 +369,11 @@ static int claim_rank(const struct hop *hop, struct dl2_error *error)
     const int locked = try_lock(hop, place_of_rank(hop, hop->own), error);
     if (locked != 0)
         return locked < 0 ? locked : DL2_OK;
-    return dl2_error_set(error, DL2_ERR_SYSTEM,
-                         "%s: another dl2-train --hop is at work there; wait for it, or name "
-                         "another folder by --out",
-                         hop->options->out);
+    return dl2_error_set(
+        error, DL2_ERR_SYSTEM,
+        "%s: another dl2-train is at work there; wait for it, or name another folder "
+        "by --out",
+        hop->options->out);
 }
 
 /* Rank 0 begins anew where no other's runs are, or, with --restart, without their files. */
@@ -418,8 +421,8 @@ static int set_rank(struct hop *hop, struct dl2_train_config *config, char *card
     const unsigned sharers = world ? world->sharers : 1, processors = dl2_cpu_count();
     const unsigned share = processors > sharers ? processors / sharers : 1;
     struct dl2_device_name name;
-    config->loader.partition = hop->own;
-    config->loader.partitions = hop->ranks;
+    config->loader.partition = hop->options->whole ? 0 : hop->own;
+    config->loader.partitions = hop->options->whole ? 0 : hop->ranks;
     config->threads = config->threads ? config->threads : share;
     config->loader.workers = config->loader.workers ? config->loader.workers : share;
     config->trainers += world ? world->local_size - 1 : 0;
@@ -472,6 +475,12 @@ static int hop_to_end(struct hop *hop, struct dl2_error *error)
     const struct dl2_world *world = hop->options->world;
     const bool again = world && world->again;
     int status = dl2_stream_open(&hop->stream, error);
+    if (status == DL2_OK && hop->stream.config->in_database &&
+        !(hop->stream.stages[0].dataset && dl2_dataset_can_fit(hop->stream.stages[0].dataset)))
+        status =
+            dl2_error_set(error, DL2_ERR_ARGUMENT,
+                          "%s: --in-database needs a table, like postgresql:///db?table=photos",
+                          hop->stream.stages[0].path);
     if (status == DL2_OK)
         status = open_place(hop, error);
     if (!again)
@@ -482,8 +491,11 @@ static int hop_to_end(struct hop *hop, struct dl2_error *error)
         world->ops->part(world);
     if (again) {
         char text[80];
-        snprintf(text, sizeof text, "rank %u was killed, and goes on with partition %u",
-                 world->rank, hop->own + 1);
+        if (hop->options->whole)
+            snprintf(text, sizeof text, "rank %u was killed, and goes on", world->rank);
+        else
+            snprintf(text, sizeof text, "rank %u was killed, and goes on with partition %u",
+                     world->rank, hop->own + 1);
         hop->options->note(text);
     }
     DL2_TRY(read_lines(hop, error));

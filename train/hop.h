@@ -14,6 +14,9 @@
  * an epoch's last visit validates the model.
  *
  * All ranks need to see the folder of the runs, on a file system with locks (fcntl).
+ *
+ * Task parallel training is the same without partitions: a visit is a model's whole run on all
+ * images, so that nothing moves but the checkpoint of a model whose rank was killed.
  */
 #ifndef DL2_TRAIN_HOP_H
 #define DL2_TRAIN_HOP_H
@@ -31,6 +34,7 @@ enum dl2_hop_order {
 extern const char *const dl2_hop_order_words[];
 
 struct dl2_hop_options {
+    bool whole; /* task parallel */
     enum dl2_hop_order order;
     uint64_t seed;                 /* of a random order */
     const char *out;               /* folder of DL2_VISITS_FILE */

@@ -7,7 +7,9 @@ libtrainer_la_SOURCES = \
 	train/evaluate.c \
 	train/experiment.c \
 	train/feed.c train/feed.h \
+	train/fit.c train/fit.h \
 	train/hop.c train/hop.h \
+	train/in_database.c \
 	train/mixup.c train/mixup.h \
 	train/predictions.c train/predictions.h \
 	train/run.c train/run.h \

@@ -57,7 +57,7 @@ static void draw_side(struct dl2_random *random, uint32_t side, uint32_t reach, 
 }
 
 struct dl2_mix dl2_mix_draw(uint64_t seed, uint64_t step, double mixup, double cutmix,
-                            uint32_t side, uint32_t *partner, unsigned count)
+                            uint32_t height, uint32_t width, uint32_t *partner, unsigned count)
 {
     struct dl2_random random;
     struct dl2_mix mix = {0};
@@ -69,11 +69,11 @@ struct dl2_mix dl2_mix_draw(uint64_t seed, uint64_t step, double mixup, double c
         return mix;
     }
     const double part = 1 - beta_variate(&random, cutmix);
-    const uint32_t reach = (uint32_t)(0.5 * sqrt(part) * side);
-    draw_side(&random, side, reach, &mix.x, &mix.width);
-    draw_side(&random, side, reach, &mix.y, &mix.height);
+    const double reach = 0.5 * sqrt(part);
+    draw_side(&random, width, (uint32_t)(reach * width), &mix.x, &mix.width);
+    draw_side(&random, height, (uint32_t)(reach * height), &mix.y, &mix.height);
     dl2_random_permutation(&random, partner, count);
-    mix.share = 1 - (double)mix.width * mix.height / ((double)side * side);
+    mix.share = 1 - (double)mix.width * mix.height / ((double)width * height);
     return mix;
 }
 
@@ -86,10 +86,10 @@ static bool leads(const uint32_t *partner, uint32_t first)
     return at == first;
 }
 
-void dl2_mix_paste(const struct dl2_mix *mix, uint8_t *images, uint32_t side, uint32_t channels,
-                   const uint32_t *partner, unsigned count, uint8_t *spare)
+void dl2_mix_paste(const struct dl2_mix *mix, uint8_t *images, uint32_t height, uint32_t width,
+                   uint32_t channels, const uint32_t *partner, unsigned count, uint8_t *spare)
 {
-    const size_t stride = (size_t)side * channels, image = stride * side;
+    const size_t stride = (size_t)width * channels, image = stride * height;
     const size_t bytes = (size_t)mix->width * channels;
     for (uint32_t first = 0; first < count; first++) {
         if (partner[first] == first || !leads(partner, first))

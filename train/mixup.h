@@ -26,16 +26,16 @@ struct dl2_mix {
 
 /*
  * Draws mixup with `mixup` as alpha, CutMix with `cutmix`, or with both above 0 one of them, each
- * with a probability of 1/2; one must be. Images are of `side` by `side` pixels. CutMix's rectangle
- * is torchvision's: it has a part of 1 - Beta(alpha, alpha) of the area around a place that is
+ * with a probability of 1/2; one must be. Sizes are of images, in pixels. CutMix's rectangle is
+ * torchvision's: it has a part of 1 - Beta(alpha, alpha) of the area around a place that is
  * uniform in the image, as far as it lies within. The rest as dl2_mixup_draw().
  */
 struct dl2_mix dl2_mix_draw(uint64_t seed, uint64_t step, double mixup, double cutmix,
-                            uint32_t side, uint32_t *partner, unsigned count);
+                            uint32_t height, uint32_t width, uint32_t *partner, unsigned count);
 
-/* Gives each image of a batch, `side` by `side` pixels of `channels` bytes, its partner's
- * rectangle, as that was before. `spare` is for side * channels bytes. */
-void dl2_mix_paste(const struct dl2_mix *mix, uint8_t *images, uint32_t side, uint32_t channels,
-                   const uint32_t *partner, unsigned count, uint8_t *spare);
+/* Gives each image of a batch, height x width pixels of `channels` bytes, its partner's rectangle,
+ * as that was before. `spare` is for width * channels bytes. */
+void dl2_mix_paste(const struct dl2_mix *mix, uint8_t *images, uint32_t height, uint32_t width,
+                   uint32_t channels, const uint32_t *partner, unsigned count, uint8_t *spare);
 
 #endif

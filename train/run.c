@@ -125,11 +125,10 @@ int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *er
 static uint64_t partition_steps(const struct dl2_stream *stream, unsigned partition)
 {
     const struct dl2_loader_config *loader = &stream->config->loader;
-    const uint32_t count = (uint32_t)stream->stages[0].images;
-    const uint32_t size = dl2_partition_size(count, partition, loader->partitions);
-    /* All partitions leave out their last batch, or none: see dl2_run_open_feed(). */
-    const bool drops = count / loader->partitions >= loader->batch;
-    return drops ? size / loader->batch : (size + loader->batch - 1) / loader->batch;
+    const uint32_t *members;
+    const uint32_t size =
+        dl2_partition_of(stream->stages[0].dataset, partition, loader->partitions, &members);
+    return stream->drops_last ? size / loader->batch : (size + loader->batch - 1) / loader->batch;
 }
 
 enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_run_state *state,
@@ -299,8 +298,13 @@ static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
     for (size_t i = 0; i < config->stage_count; i++) {
         struct dl2_run_data *stage = &stream->stages[i];
         stream->stage_count = i + 1;
-        const unsigned own_size = config->stages[i].image_size;
-        stage->image_size = own_size ? own_size : config->loader.image_size;
+        struct dl2_loader_config size = config->loader;
+        if (config->stages[i].image_size) {
+            size.image_size = config->stages[i].image_size;
+            size.image_width = config->stages[i].image_width;
+        }
+        stage->height = size.image_size;
+        stage->width = dl2_loader_width(&size);
         end += config->stages[i].epochs;
         stage->share_end = i + 1 == config->stage_count ? 1 : end / all;
         if (!config->stages[i].path) {
@@ -328,6 +332,13 @@ static int count_partitions(struct dl2_stream *stream, struct dl2_error *error)
                              "%s: %llu training images cannot be divided into %u partitions",
                              stream->stages[0].path, (unsigned long long)stream->stages[0].images,
                              partitions);
+    /* None of them may be left without a batch. */
+    stream->drops_last = true;
+    for (unsigned i = 0; i < partitions; i++) {
+        const uint32_t *members;
+        const uint32_t size = dl2_partition_of(stream->stages[0].dataset, i, partitions, &members);
+        stream->drops_last = stream->drops_last && size >= stream->config->loader.batch;
+    }
     for (unsigned i = 0; i < partitions; i++)
         stream->pass_steps += partition_steps(stream, i);
     return DL2_OK;
@@ -476,7 +487,7 @@ static void keep_device_note(void *context, const char *text)
     dl2_run_note(run, "warning: %s", text);
 }
 
-static int open_device(struct dl2_run *run, struct dl2_error *error)
+int dl2_run_open_device(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
     const struct dl2_device_options options = {
@@ -498,7 +509,8 @@ static struct dl2_network_config network_config(const struct dl2_run *run)
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;
     network.batch = config->loader.batch;
-    network.height = network.width = config->loader.image_size;
+    network.height = config->loader.image_size;
+    network.width = dl2_loader_width(&config->loader);
     network.channels = run->stream->channels;
     network.classes = run->stream->classes;
     for (int i = 0; i < 3; i++) {
@@ -520,27 +532,33 @@ static struct dl2_network_config network_config(const struct dl2_run *run)
 }
 
 /* Of a stage's images, in pixels. */
-static size_t largest_side(const struct dl2_stream *stream)
+static size_t largest_width(const struct dl2_stream *stream)
 {
-    size_t side = 1;
+    size_t width = 1;
     for (size_t i = 0; i < stream->stage_count; i++)
-        side = stream->stages[i].image_size > side ? stream->stages[i].image_size : side;
-    return side;
+        width = stream->stages[i].width > width ? stream->stages[i].width : width;
+    return width;
 }
 
-static int open_network(struct dl2_run *run, struct dl2_error *error)
+int dl2_run_open_network(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_stream *stream = run->stream;
     const struct dl2_network_config network = network_config(run);
     DL2_TRY(dl2_network_create(run->device, &network, &run->network, error));
     /* Sizes that do not fit are found now, and not when their stage begins. */
     for (size_t i = 0; i < stream->stage_count; i++)
-        DL2_TRY(dl2_network_use_size(run->network, stream->stages[i].image_size,
-                                     stream->stages[i].image_size, error));
+        DL2_TRY(dl2_network_use_size(run->network, stream->stages[i].height,
+                                     stream->stages[i].width, error));
     DL2_TRY(dl2_network_use_size(run->network, network.height, network.width, error));
     run->partner = dl2_calloc(run->config->loader.batch, sizeof *run->partner);
-    run->row = dl2_calloc(largest_side(run->stream), (size_t)run->stream->channels);
+    run->row = dl2_calloc(largest_width(run->stream), (size_t)run->stream->channels);
     return run->partner && run->row ? DL2_OK : dl2_error_memory(error, "a training run");
+}
+
+int dl2_run_plan_bytes(const struct dl2_run *run, uint64_t *bytes, struct dl2_error *error)
+{
+    const struct dl2_network_config network = network_config(run);
+    return dl2_network_plan_bytes(run->device, &network, bytes, error);
 }
 
 /* Refuses networks that are too large together before any of them takes its memory. */
@@ -554,9 +572,8 @@ static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
     size_t at_once = stream->run_count;
     const struct dl2_run *largest = &stream->runs[0];
     for (size_t i = 0; i < stream->run_count; i++) {
-        const struct dl2_network_config network = network_config(&stream->runs[i]);
         uint64_t bytes;
-        const int status = dl2_network_plan_bytes(stream->runs[i].device, &network, &bytes, error);
+        const int status = dl2_run_plan_bytes(&stream->runs[i], &bytes, error);
         if (status < 0 && stream->several)
             dl2_error_prefix(error, "%s", stream->runs[i].name);
         DL2_TRY(status);
@@ -647,13 +664,13 @@ int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error)
         DL2_TRY(name_things(&stream->runs[i], error));
         if (dl2_world_rank(stream->config->world) == 0 && !stream->hopping)
             DL2_TRY(claim_places(&stream->runs[i], error));
-        DL2_TRY(open_device(&stream->runs[i], error));
+        DL2_TRY(dl2_run_open_device(&stream->runs[i], error));
     }
     if (stream->several)
         DL2_TRY(plan_memory(stream, error));
     DL2_TRY(open_decoder(stream, error));
     for (size_t i = 0; i < stream->run_count && !stream->hopping; i++) {
-        const int status = open_network(&stream->runs[i], error);
+        const int status = dl2_run_open_network(&stream->runs[i], error);
         if (status < 0 && stream->several)
             dl2_error_prefix(error, "%s, model %zu of %zu", stream->runs[i].name, i + 1,
                              stream->run_count);
@@ -675,7 +692,7 @@ int dl2_run_enter(struct dl2_run *run, struct dl2_error *error)
     if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) == DL2_OK)
         json_array_foreach(json_object_get(report, "bad"), i, bad) if (json_is_string(bad))
             json_object_set_new(run->stream->bad, json_string_value(bad), json_true());
-    return open_network(run, error);
+    return dl2_run_open_network(run, error);
 }
 
 void dl2_run_leave(struct dl2_run *run)
@@ -783,9 +800,12 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
         loader.slot_free = slot_free;
         loader.slot_context = device;
     }
-    if (train) {
+    if (train || config->loader.val_crop == DL2_VAL_SQUASH)
         loader.resize = 0;
-        loader.image_size = stage->image_size;
+    if (train) {
+        loader.val_crop = DL2_VAL_CENTER;
+        loader.image_size = stage->height;
+        loader.image_width = stage->width;
     } else { /* a validation set is opened anew for each validation: caches would be of no use */
         loader.augment = NULL;
         loader.batching = DL2_BATCHING_STRICT;
@@ -827,8 +847,8 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
     struct dl2_loader_config config = loader_config(run, data);
     DL2_TRY(share_images(run, data, &config, error));
     /* A last batch of a few images would make batch norm's statistics poor. */
-    const unsigned parts = config.partitions ? config.partitions : config.world;
-    config.drop_last = data->images >= (uint64_t)config.batch * parts;
+    config.drop_last = config.partitions ? stream->drops_last
+                                         : data->images >= (uint64_t)config.batch * config.world;
     int status = run->config->synthetic
                      ? dl2_feed_create_synthetic(data->images, stream->classes, &config,
                                                  &source->feed, error)

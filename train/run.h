@@ -25,9 +25,12 @@ struct dl2_run_data {
     struct dl2_dataset *dataset;
     uint64_t images, bytes;
     /* A stage's: */
-    double share_end; /* where it ends, as a part of the run; 1 for the last */
-    unsigned image_size;
+    double share_end;       /* where it ends, as a part of the run; 1 for the last */
+    unsigned height, width; /* of its images in batches, pixels */
 };
+
+/* How the error of a run begins whose loss became no number, here and in a database's server. */
+#define DL2_RUN_DIVERGED "training diverged"
 
 struct dl2_step_log; /* train/step_log.h */
 struct dl2_run;
@@ -66,6 +69,7 @@ struct dl2_stream {
     struct dl2_decoded_cache *decoded; /* of all sources; NULL: they have none in common */
     uint64_t moved_seen;               /* bytes from other ranks, up to the last pass' end */
     uint64_t pass_steps;               /* with partitions: batches of all of them, in a pass */
+    bool drops_last;                   /* with partitions: their last batches are never short */
     struct dl2_monitor *monitor;       /* of the process, and of the card of the first run */
     double resident; /* with config->cold: the part of the images that stayed in memory */
     json_t *bad;     /* samples that cannot be read: an object with true for each message */
@@ -125,6 +129,12 @@ int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
 /* dl2_world_agree(); a failure is then common to all ranks. */
 int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *error);
 
+/* The device and the network of a run whose stream has its stages, classes and channels. */
+int dl2_run_open_device(struct dl2_run *run, struct dl2_error *error);
+int dl2_run_open_network(struct dl2_run *run, struct dl2_error *error);
+/* Memory that the network will take, once the device is open. */
+int dl2_run_plan_bytes(const struct dl2_run *run, uint64_t *bytes, struct dl2_error *error);
+
 /* The data whose classes all others must have: the first stage's, or of an evaluation the first
  * set's. */
 const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run);
@@ -163,6 +173,25 @@ void dl2_run_leave(struct dl2_run *run);
 /* trainer.c. One visit to the stream's partition, from the run's checkpoint, or from the beginning
  * where there is none, to a checkpoint; and the pass' end where it is the last one. */
 int dl2_run_visit(struct dl2_run *run, struct dl2_error *error);
+
+/* in_database.c. What is left of a visit's training, by the database that has the images. */
+int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error);
+
+/* trainer.c. Makes a run ready for the pass. */
+int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error);
+/* Before a step: it begins, or the run leaves the pass, where this ends, its stage, the run or this
+ * part, whichever comes first. */
+int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error);
+/* Forward and backward of one batch, which the run waited for. The batch is in use until
+ * dl2_network_wait_input(). */
+int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, double waited,
+                        struct dl2_error *error);
+/* After the last batch of a step. */
+int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error);
+/* A run's part of the pass is over: it has come to the pass's end, or to its own. */
+int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error);
+/* Moves the position to the beginning of the next pass. */
+void dl2_run_next_pass(struct dl2_run *run);
 
 /* Seconds since the run began, all its parts together. */
 double dl2_run_elapsed(const struct dl2_run *run);

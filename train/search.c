@@ -16,11 +16,13 @@
 /* Two positions closer than this are one. */
 #define SAME 1e-9
 
-enum { MOST_AXES = 32, MOST_TRIALS = 4096, MOST_POINTS = 1000 };
+/* With an eta of 2, the last rung is more than 2^30 epochs long. */
+enum { MOST_AXES = 32, MOST_TRIALS = 4096, MOST_POINTS = 1000, MOST_RUNGS = 32 };
 
 const char *const dl2_search_words[] = {[DL2_SEARCH_GRID] = "grid",
                                         [DL2_SEARCH_RANDOM] = "random",
                                         [DL2_SEARCH_HALVING] = "halving",
+                                        [DL2_SEARCH_ASHA] = "asha",
                                         NULL};
 
 /* A setting and its values: a list of them, or else a range. */
@@ -40,6 +42,17 @@ struct trial {
     double top1, loss; /* on the first validation set, in the last round that it was in */
 };
 
+/* The end of a round of asha, and the trials that have come to it, the best first. */
+struct rung {
+    double until;
+    struct rung_entry {
+        size_t trial;
+        double top1, loss; /* here; NAN: diverged */
+        bool went_on;
+    } * entries;
+    size_t count;
+};
+
 struct search {
     const struct dl2_search_options *options;
     struct dl2_configs_base base;
@@ -49,10 +62,20 @@ struct search {
     json_t *space, *identity, *rounds;
     struct axis axes[MOST_AXES];
     size_t axis_count;
+    uint32_t *order;      /* of the combinations of lists that are drawn; NULL: a grid, or ranges */
     struct trial *trials; /* one for each configuration */
+    struct rung rungs[MOST_RUNGS]; /* of asha */
+    size_t rung_count, begun;      /* begun: trials that were given to the first rung */
     char *report;
     bool completed;
 };
+
+/* Models are compared before their end. */
+static bool has_rounds(const struct search *search)
+{
+    return search->options->algorithm == DL2_SEARCH_HALVING ||
+           search->options->algorithm == DL2_SEARCH_ASHA;
+}
 
 static int search_failed(const struct search *search, const struct dl2_error *error)
 {
@@ -127,8 +150,9 @@ static int read_axis(struct search *search, const char *key, json_t *value)
         return axis_error(search, key, "there are too many settings");
     if (strcmp(key, "name") == 0 || strcmp(key, "export") == 0)
         return axis_error(search, key, "a search makes the models' names and places");
-    if (search->options->algorithm == DL2_SEARCH_HALVING && strcmp(key, "epochs") == 0)
-        return axis_error(search, key, "halving compares models after as many epochs; give -e");
+    if (has_rounds(search) && strcmp(key, "epochs") == 0)
+        return axis_error(search, key,
+                          "halving and asha compare models after as many epochs; give -e");
     search->axis_count++;
     axis->key = key;
     if (json_is_object(value))
@@ -159,15 +183,13 @@ static int read_space(struct search *search)
 
 /* -- configurations -- */
 
-/* How many trials there are; 0: too many. */
-static size_t count_trials(const struct search *search)
+/* Combinations of the lists; 0: there are ranges, or too many. */
+static size_t count_combinations(const struct search *search)
 {
     size_t count = 1;
-    if (search->options->algorithm != DL2_SEARCH_GRID)
-        return search->options->trials;
     for (size_t i = 0; i < search->axis_count && count; i++) {
         const size_t values = json_array_size(search->axes[i].list);
-        count = count <= MOST_TRIALS / values ? count * values : 0;
+        count = values && count <= MOST_TRIALS / values ? count * values : 0;
     }
     return count;
 }
@@ -175,9 +197,9 @@ static size_t count_trials(const struct search *search)
 /* The settings of trial `number`; the last setting of a grid changes fastest. */
 static json_t *make_settings(const struct search *search, size_t number)
 {
-    const bool grid = search->options->algorithm == DL2_SEARCH_GRID;
+    const bool combination = search->options->algorithm == DL2_SEARCH_GRID || search->order;
     json_t *settings = json_object();
-    size_t rest = number;
+    size_t rest = search->order ? search->order[number] : number;
     json_object_set_new(settings, "name", json_sprintf("trial-%03zu", number));
     for (size_t i = 0; i < search->axis_count; i++) /* in the order of the file */
         json_object_set_new(settings, search->axes[i].key, json_null());
@@ -186,22 +208,39 @@ static json_t *make_settings(const struct search *search, size_t number)
         const size_t values = json_array_size(axis->list);
         struct dl2_random random;
         dl2_random_init(&random, search->config.seed, DL2_RANDOM_SEARCH, number, i);
-        json_t *value = grid         ? json_incref(json_array_get(axis->list, rest % values))
+        json_t *value = combination  ? json_incref(json_array_get(axis->list, rest % values))
                         : axis->list ? json_incref(json_array_get(
                                            axis->list, dl2_random_below(&random, (uint32_t)values)))
                                      : json_real(range_at(axis, dl2_random_uniform(&random)));
-        rest = grid ? rest / values : 0;
+        rest = combination ? rest / values : 0;
         json_object_set_new(settings, axis->key, value);
     }
     return settings;
 }
 
+/* Draws the order in which random trials take the combinations. */
+static bool draw_order(struct search *search, size_t combinations)
+{
+    struct dl2_random random;
+    dl2_random_init(&random, search->config.seed, DL2_RANDOM_SEARCH, UINT64_MAX, UINT64_MAX);
+    search->order = dl2_calloc(combinations, sizeof *search->order);
+    if (search->order)
+        dl2_random_permutation(&random, search->order, (uint32_t)combinations);
+    return search->order != NULL;
+}
+
 static int make_trials(struct search *search)
 {
-    const size_t count = count_trials(search);
-    if (count == 0 || count > MOST_TRIALS)
+    const size_t combinations = count_combinations(search);
+    const bool grid = search->options->algorithm == DL2_SEARCH_GRID;
+    size_t count = search->options->trials;
+    if (grid && combinations == 0)
         return dl2_program_usage_error(search->base.program, "%s has more than %d combinations",
                                        search->options->space, MOST_TRIALS);
+    if (combinations && (grid || combinations < count))
+        count = combinations;
+    if (combinations && !grid && !draw_order(search, combinations))
+        return search_memory(search);
     search->trials = dl2_calloc(count, sizeof *search->trials);
     if (!search->trials)
         return search_memory(search);
@@ -301,13 +340,16 @@ static int save_search(const struct search *search)
 static json_t *make_identity(const struct search *search)
 {
     const struct dl2_search_options *options = search->options;
-    const bool halving = options->algorithm == DL2_SEARCH_HALVING;
-    return json_pack("{s:s, s:O, s:I, s:o, s:o, s:I}", "algorithm",
-                     dl2_search_words[options->algorithm], "space", search->space, "trials",
-                     (json_int_t)search->configs->count, "eta",
-                     halving ? json_integer(options->eta) : json_null(), "first_epochs",
-                     halving ? json_real(options->first_epochs) : json_null(), "seed",
-                     (json_int_t)search->config.seed);
+    const bool rounds = has_rounds(search);
+    json_t *identity = json_pack("{s:s, s:O, s:I, s:o, s:o, s:I}", "algorithm",
+                                 dl2_search_words[options->algorithm], "space", search->space,
+                                 "trials", (json_int_t)search->configs->count, "eta",
+                                 rounds ? json_integer(options->eta) : json_null(), "first_epochs",
+                                 rounds ? json_real(options->first_epochs) : json_null(), "seed",
+                                 (json_int_t)search->config.seed);
+    if (options->algorithm == DL2_SEARCH_ASHA) /* who goes on depends on who has come along */
+        json_object_set_new(identity, "at_once", json_integer(options->at_once));
+    return identity;
 }
 
 /* -- files of the runs -- */
@@ -503,6 +545,128 @@ static int run_rounds(struct search *search, size_t *members)
     return status;
 }
 
+/* -- asha -- */
+
+static bool entry_is_better(const struct rung_entry *a, const struct rung_entry *b)
+{
+    if (isfinite(a->loss) != isfinite(b->loss))
+        return isfinite(a->loss);
+    return a->top1 > b->top1 || (a->top1 == b->top1 && a->loss < b->loss);
+}
+
+/* The trial has come to the rung, or has diverged on its way. Equal ones stay in order. */
+static void enter_rung(const struct search *search, struct rung *rung, size_t number)
+{
+    const struct trial *trial = &search->trials[number];
+    const bool good = is_good(trial);
+    const struct rung_entry entry = {number, good ? trial->top1 : NAN, good ? trial->loss : NAN,
+                                     false};
+    size_t k = rung->count++;
+    for (; k > 0 && entry_is_better(&entry, &rung->entries[k - 1]); k--)
+        rung->entries[k] = rung->entries[k - 1];
+    rung->entries[k] = entry;
+}
+
+/* The rungs as rounds of the report. */
+static json_t *rung_list(const struct search *search)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < search->rung_count && search->rungs[i].count; i++) {
+        const struct rung *rung = &search->rungs[i];
+        json_t *names = json_array();
+        json_int_t kept = 0;
+        for (size_t k = 0; k < rung->count; k++) {
+            const struct rung_entry *entry = &rung->entries[k];
+            json_array_append_new(names,
+                                  json_string(search->configs->models[entry->trial].config.name));
+            kept += entry->went_on;
+        }
+        json_array_append_new(list, json_pack("{s:f, s:o, s:I}", "epochs", rung->until, "ranking",
+                                              names, "kept", kept));
+    }
+    return list;
+}
+
+/* Takes up to `most` of the rung's first `part` trials that have not gone on yet. */
+static size_t take_on(struct rung *rung, size_t part, size_t *wave, size_t most)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rung->count && i < part && count < most; i++) {
+        struct rung_entry *entry = &rung->entries[i];
+        if (entry->went_on || !isfinite(entry->loss))
+            continue;
+        entry->went_on = true;
+        wave[count++] = entry->trial;
+    }
+    return count;
+}
+
+/*
+ * Chooses who trains next, all to the same rung, *next, so that they share batches: those that may
+ * go on from the highest rung that has any; else new ones; else, where none has come to its end,
+ * the best one of the highest rung. Returns how many.
+ */
+static size_t choose_wave(struct search *search, size_t *wave, size_t *next)
+{
+    const size_t most = search->options->at_once;
+    size_t count = 0;
+    for (size_t i = search->rung_count; i-- > 0 && count == 0; *next = i + 1)
+        count =
+            take_on(&search->rungs[i], search->rungs[i].count / search->options->eta, wave, most);
+    if (count)
+        return count;
+    *next = 0;
+    while (count < most && search->begun < search->configs->count)
+        wave[count++] = search->begun++;
+    for (size_t i = search->rung_count; i-- > 0 && count == 0 && best_trial(search) < 0;
+         *next = i + 1)
+        count = take_on(&search->rungs[i], search->rungs[i].count, wave, 1);
+    return count;
+}
+
+/* Trains the wave to the rung, or to the end. */
+static int climb(struct search *search, const size_t *wave, size_t count, size_t next)
+{
+    const bool to_end = next == search->rung_count;
+    const int status =
+        train_round(search, wave, count, to_end ? INFINITY : search->rungs[next].until);
+    for (size_t i = 0; i < count && status == 0; i++)
+        if (!to_end)
+            enter_rung(search, &search->rungs[next], wave[i]);
+        else if (search->trials[wave[i]].status != DIVERGED)
+            search->trials[wave[i]].status = TRAINED;
+    json_decref(search->rounds);
+    search->rounds = rung_list(search);
+    return status ? status : save_search(search);
+}
+
+static int make_rungs(struct search *search)
+{
+    const double length = trial_length(search, 0);
+    for (double until = search->options->first_epochs;
+         until < length - SAME && search->rung_count < MOST_RUNGS; until *= search->options->eta) {
+        struct rung *rung = &search->rungs[search->rung_count++];
+        rung->until = until;
+        rung->entries = dl2_calloc(search->configs->count, sizeof *rung->entries);
+        if (!rung->entries)
+            return search_memory(search);
+    }
+    return 0;
+}
+
+static int run_asha(struct search *search, size_t *wave)
+{
+    size_t count, next = 0;
+    int status = make_rungs(search);
+    while (status == 0 && (count = choose_wave(search, wave, &next)) > 0)
+        status = climb(search, wave, count, next);
+    for (size_t i = 0; i < search->configs->count && status == 0; i++)
+        if (search->trials[i].status == WAITING)
+            search->trials[i].status = STOPPED;
+    search->completed = status == 0;
+    return status ? status : save_search(search);
+}
+
 /* -- a search -- */
 
 static int check_search(const struct search *search)
@@ -515,10 +679,11 @@ static int check_search(const struct search *search)
                                                 "stops one, and --resume goes on");
     if (config->skip_validation || config->synthetic)
         return dl2_program_usage_error(program, "--search needs validation: it is by top-1");
-    if (options->algorithm == DL2_SEARCH_HALVING && config->validate_every != 1)
+    if (has_rounds(search) && config->validate_every != 1)
         return dl2_program_usage_error(program,
-                                       "--algorithm halving needs --validate-every 1: it compares "
-                                       "models between epochs");
+                                       "--algorithm %s needs --validate-every 1: it compares "
+                                       "models between epochs",
+                                       dl2_search_words[options->algorithm]);
     if (options->first_epochs != floor(options->first_epochs))
         return dl2_program_usage_error(program, "--first-epochs is a whole number of epochs");
     return dl2_configs_check_base(&search->base);
@@ -535,13 +700,15 @@ static int search_space(struct search *search)
         status = search_failed(search, &error);
     if (status == 0)
         status = save_search(search);
-    size_t *members = dl2_calloc(search->configs->count, sizeof *members);
+    const size_t at_once = search->options->at_once, all = search->configs->count;
+    size_t *members = dl2_calloc(all > at_once ? all : at_once, sizeof *members);
     if (status == 0 && !members)
         status = search_memory(search);
-    for (size_t i = 0; members && i < search->configs->count; i++)
+    for (size_t i = 0; members && i < all; i++)
         members[i] = i;
     if (status == 0)
-        status = run_rounds(search, members);
+        status = search->options->algorithm == DL2_SEARCH_ASHA ? run_asha(search, members)
+                                                               : run_rounds(search, members);
     free(members);
     return status;
 }
@@ -578,6 +745,9 @@ int dl2_search(const struct dl2_search_options *options, const struct dl2_config
     json_decref(search.space);
     json_decref(search.identity);
     json_decref(search.rounds);
+    for (size_t i = 0; i < search.rung_count; i++)
+        free(search.rungs[i].entries);
+    free(search.order);
     free(search.trials);
     free(search.report);
     return status;

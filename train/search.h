@@ -10,6 +10,12 @@
  * halving  as random, but in rounds: all train to the first round's end, then the best 1 / eta of
  *          them to eta times as many epochs, and so on to the last epoch (successive halving:
  *          Jamieson, Talwalkar 2016)
+ * asha     as halving, but no round waits for its end: as soon as a model is among the best 1 / eta
+ *          of those that have come to a round's end, it goes on; else new ones begin (asynchronous
+ *          successive halving: Li et al. 2020)
+ *
+ * Where all settings are lists, and there are no more than 4096 combinations, random, halving and
+ * asha draw none twice.
  */
 #ifndef DL2_TRAIN_SEARCH_H
 #define DL2_TRAIN_SEARCH_H
@@ -19,14 +25,19 @@
 #define DL2_SEARCH_SCHEMA "dl2-search/1"
 #define DL2_SEARCH_FILE   "search.json"
 
-enum dl2_search_algorithm { DL2_SEARCH_GRID, DL2_SEARCH_RANDOM, DL2_SEARCH_HALVING };
+enum dl2_search_algorithm {
+    DL2_SEARCH_GRID,
+    DL2_SEARCH_RANDOM,
+    DL2_SEARCH_HALVING,
+    DL2_SEARCH_ASHA,
+};
 extern const char *const dl2_search_words[]; /* "grid"; NULL at the end */
 
 struct dl2_search_options {
     const char *space; /* file; NULL: no search */
     enum dl2_search_algorithm algorithm;
     unsigned trials, at_once, eta;
-    double first_epochs; /* of the first round of halving */
+    double first_epochs; /* of the first round of halving and asha */
 };
 
 #define DL2_SEARCH_DEFAULTS                                                                        \

@@ -102,22 +102,36 @@ static void drop_stages(struct dl2_train_config *config)
     config->stage_count = 0;
 }
 
-/* One setting of a stage, "size=96" or "freeze"; false: it is none. */
+static int parse_input_size(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_loader_config size = DL2_LOADER_DEFAULTS;
+    DL2_TRY(dl2_parse_image_size(text, &size.image_size, error));
+    const unsigned width = dl2_loader_width(&size);
+    if (size.image_size < LEAST_SIZE || size.image_size > MOST_SIZE || width < LEAST_SIZE ||
+        width > MOST_SIZE)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between %d and %d", text,
+                             LEAST_SIZE, MOST_SIZE);
+    memcpy(value, &size.image_size, 2 * sizeof size.image_size);
+    return DL2_OK;
+}
+
+/* One setting of a stage, "size=96", "size=96x128" or "freeze"; false: it is none. */
 static bool parse_stage_setting(const char *text, size_t length, struct dl2_train_stage *stage)
 {
     static const char size[] = "size=", freeze[] = "freeze";
-    char *end;
     if (length == sizeof freeze - 1 && strncmp(text, freeze, length) == 0)
         return stage->freeze = true;
     if (length < sizeof size || strncmp(text, size, sizeof size - 1) != 0 ||
         !isdigit((unsigned char)text[sizeof size - 1]))
         return false;
-    const unsigned long pixels = strtoul(text + sizeof size - 1, &end, 10);
-    stage->image_size = pixels >= LEAST_SIZE && pixels <= MOST_SIZE ? (unsigned)pixels : 0;
-    return end == text + length && stage->image_size;
+    char pixels[32];
+    snprintf(pixels, sizeof pixels, "%.*s", (int)(length - sizeof size + 1),
+             text + sizeof size - 1);
+    return length - sizeof size + 1 < sizeof pixels &&
+           parse_input_size(pixels, &stage->image_size, NULL) == DL2_OK;
 }
 
-/* "DIR:N", then ":size=PIXELS" and ":freeze" in any order, `length` bytes long. */
+/* "DIR:N", then ":size=SIZE" and ":freeze" in any order, `length` bytes long. */
 static int parse_stage(const char *text, size_t length, struct dl2_train_config *config,
                        struct dl2_error *error)
 {
@@ -278,7 +292,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(evaluate), .commands = DL2_EVALUATION},
     {DL2_OPTION_PARSE, "stages", 0, "DIR:N,...",
      "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule; "
-     "DIR:N:size=PIXELS trains on images of that size and validates at --image-size, "
+     "DIR:N:size=SIZE trains on images of that size and validates at --image-size, "
      "DIR:N:freeze trains the last layer alone, and both can be combined",
      0, .parse = parse_stages, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "val-fraction", 0, "PART",
@@ -287,8 +301,9 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed of the choice of these images", AT(split_seed),
      .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = DL2_TRAINING},
-    {DL2_OPTION_UINT, "image-size", 0, "PIXELS", "Width and height of the network's input",
-     AT(loader.image_size), .min = LEAST_SIZE, .max = MOST_SIZE,
+    {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
+     "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH",
+     AT(loader.image_size), .parse = parse_input_size, .show = dl2_show_image_size,
      .unset = "that of the architecture, see below", .roles = RUN},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
      AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
@@ -304,6 +319,10 @@ const struct dl2_option dl2_train_options[] = {
      .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_NEGATE, "no-flip", 0, NULL, "Do not mirror training images", AT(loader.flip),
      .roles = RUN, .commands = DL2_TRAINING},
+    {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
+     "What is shown of a validation image: center: the middle, after a resize that keeps the "
+     "aspect; squash: the whole image, resized to --image-size whatever its aspect",
+     AT(loader.val_crop), .words = dl2_val_crop_words, .roles = PART},
     {DL2_OPTION_UINT, "val-resize", 0, "PIXELS",
      "Shorter side of a validation image before its central crop", AT(loader.resize), .min = 8,
      .max = 8192, .unset = "8/7 of --image-size", .roles = PART},
@@ -508,8 +527,8 @@ const struct dl2_option dl2_train_options[] = {
 /* ---- Evaluation ---- */
 
 const char *const dl2_evaluation_options[] = {
-    "arch",         "image-size", "channels", "mean",  "std",  "val-resize",
-    "val-fraction", "split-seed", "amp",      "batch", "seed", NULL,
+    "arch",          "image-size",   "channels",   "mean", "std",   "val-resize", "val-crop",
+    "interpolation", "val-fraction", "split-seed", "amp",  "batch", "seed",       NULL,
 };
 
 int dl2_train_options_take(struct dl2_train_config *config, const struct dl2_program *program,
@@ -567,6 +586,10 @@ static int check_decoding(const struct dl2_train_config *config, const struct dl
     if (config->decode.mode != DL2_DECODE_CPU && config->loader.augment)
         return dl2_program_usage_error(
             program, "--augment works on what the processors decode: leave out --decode");
+    if (config->decode.mode != DL2_DECODE_CPU && config->loader.interpolation != DL2_BILINEAR)
+        return dl2_program_usage_error(
+            program, "--decode gpu and hybrid resize by the bilinear filter alone: leave out "
+                     "--interpolation");
     if (config->decode.mode != DL2_DECODE_CPU && config->cutmix > 0)
         return dl2_program_usage_error(
             program, "--cutmix works on what the processors decode: leave out --decode");
@@ -595,6 +618,9 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->synthetic, "val", "has no effect on synthetic data, which is not validated"},
         {config->skip_validation, "val", "excludes --skip-validation"},
         {config->skip_validation, "val-resize", "has no effect with --skip-validation"},
+        {config->skip_validation, "val-crop", "has no effect with --skip-validation"},
+        {config->loader.val_crop == DL2_VAL_SQUASH, "val-resize",
+         "has no effect with --val-crop squash, which resizes to --image-size"},
         {config->skip_validation, "validate-every", "has no effect with --skip-validation"},
         {config->skip_validation, "keep-best", "has no effect with --skip-validation"},
         {config->synthetic, "keep-best", "has no effect on synthetic data, which is not validated"},

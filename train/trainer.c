@@ -69,8 +69,8 @@ static int take_sums(struct dl2_run *run, double *loss, struct dl2_error *error)
         *loss = sums.counted ? sums.loss / (double)sums.counted : NAN;
     if (run->diverged)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "training diverged in epoch %llu: the loss is no number any more. A "
-                             "lower --lr (it was %g) or a longer --warmup helps",
+                             DL2_RUN_DIVERGED " in epoch %llu: the loss is no number any more. A "
+                                              "lower --lr (it was %g) or a longer --warmup helps",
                              (unsigned long long)run->state.pass + 1, run->state.lr);
     run->state.sums.loss += sums.loss;
     run->state.sums.counted += sums.counted;
@@ -87,10 +87,8 @@ static void take_joules(struct dl2_run *run)
     run->joules_seen = now;
 }
 
-/* Forward and backward of one batch, which the run waited for. The batch is in use until
- * dl2_network_wait_input(). */
-static int train_batch(struct dl2_run *run, const struct dl2_batch *batch, double waited,
-                       struct dl2_error *error)
+int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, double waited,
+                        struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
     struct dl2_run_step *step = &run->step;
@@ -99,15 +97,16 @@ static int train_batch(struct dl2_run *run, const struct dl2_batch *batch, doubl
     const unsigned ranks = dl2_world_size(config->world);
     const uint64_t number = run->state.step * ranks + dl2_world_rank(config->world);
     if (config->mixup > 0 || config->cutmix > 0) {
-        const uint32_t side = run->stream->stages[run->source->stage].image_size;
-        const struct dl2_mix mix = dl2_mix_draw(config->seed, number, config->mixup, config->cutmix,
-                                                side, run->partner, batch->count);
+        const struct dl2_run_data *stage = &run->stream->stages[run->source->stage];
+        const struct dl2_mix mix =
+            dl2_mix_draw(config->seed, number, config->mixup, config->cutmix, stage->height,
+                         stage->width, run->partner, batch->count);
         input.lambda = (float)mix.share;
         input.partner = run->partner;
         input.pasted = mix.cuts;
         if (mix.cuts)
-            dl2_mix_paste(&mix, batch->images, side, run->stream->channels, run->partner,
-                          batch->count, run->row);
+            dl2_mix_paste(&mix, batch->images, stage->height, stage->width, run->stream->channels,
+                          run->partner, batch->count, run->row);
     }
     const struct dl2_network_step numbers = {number, 1.0f / (float)step->parts, step->part > 0,
                                              step->part + 1 < step->parts};
@@ -264,12 +263,11 @@ static int make_cold(struct dl2_stream *stream, size_t stage, struct dl2_error *
     return dl2_stream_agree(stream, status, error);
 }
 
-/* Makes a run ready for the pass. */
-static int enter_pass(struct dl2_run *run, struct dl2_error *error)
+int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     const struct dl2_run_data *stage = &run->stream->stages[state->stage];
-    DL2_TRY(dl2_network_use_size(run->network, stage->image_size, stage->image_size, error));
+    DL2_TRY(dl2_network_use_size(run->network, stage->height, stage->width, error));
     DL2_TRY(dl2_network_freeze(run->network, run->config->stages[state->stage].freeze, error));
     const uint64_t steps = dl2_run_steps(run);
     if (steps == 0)
@@ -283,8 +281,7 @@ static int enter_pass(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* A run's part of the pass is over: it has come to the pass's end, or to its own. */
-static int leave_pass(struct dl2_run *run, struct dl2_error *error)
+int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error)
 {
     const double waited = dl2_clock_wall();
     run->training = false;
@@ -294,9 +291,7 @@ static int leave_pass(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* Before a step: it begins, or the run leaves the pass, where this ends, its stage, the run or this
- * part, whichever comes first. */
-static int begin_step(struct dl2_run *run, struct dl2_error *error)
+int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     const uint64_t steps = dl2_run_steps(run), end = run->visit_end ? run->visit_end : steps;
@@ -306,11 +301,11 @@ static int begin_step(struct dl2_run *run, struct dl2_error *error)
     if (state->batch >= steps || run->pass_over || reached(run, run->length) ||
         reached(run, stage_end(run, state->stage))) {
         state->trained = true;
-        return leave_pass(run, error);
+        return dl2_run_leave_pass(run, error);
     }
     if (run->stopping || before >= run->run_stop - SAME) {
         run->stopped = true;
-        return leave_pass(run, error);
+        return dl2_run_leave_pass(run, error);
     }
     struct dl2_run_step *step = &run->step;
     const uint64_t left = end - state->batch;
@@ -323,8 +318,7 @@ static int begin_step(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* After the last batch of a step. */
-static int end_step(struct dl2_run *run, struct dl2_error *error)
+int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     struct dl2_run_step *step = &run->step;
@@ -367,7 +361,7 @@ static bool asked_to_stop(const struct dl2_run *run)
 static int stop_waiting(struct dl2_run *run, struct dl2_error *error)
 {
     run->stopping = run->stopped = true;
-    return leave_pass(run, error);
+    return dl2_run_leave_pass(run, error);
 }
 
 /* Begins the steps of the runs that are between two. Returns whether a run trains on. */
@@ -379,7 +373,7 @@ static int begin_steps(struct dl2_stream *stream, struct dl2_error *error)
         struct dl2_error reason = DL2_ERROR_INIT;
         int status = DL2_OK;
         if (takes_batch(run) && run->step.part == 0)
-            status = begin_step(run, &reason);
+            status = dl2_run_begin_step(run, &reason);
         else if (run->training && run->step.part == 0 && asked_to_stop(run))
             status = stop_waiting(run, &reason);
         DL2_TRY(after_step(run, status, &reason, error));
@@ -406,7 +400,7 @@ static int train_on_next(struct dl2_stream *stream, struct dl2_source *source,
         if (!draws_from(run, source))
             continue;
         if (takes_batch(run))
-            status = train_batch(run, batch, waited, error);
+            status = dl2_run_train_batch(run, batch, waited, error);
         else
             run->step.last = dl2_clock_wall();
     }
@@ -421,7 +415,7 @@ static int train_on_next(struct dl2_stream *stream, struct dl2_source *source,
         struct dl2_error reason = DL2_ERROR_INIT;
         if (draws_from(run, source) && takes_batch(run) && run->step.parts &&
             run->step.part == run->step.parts)
-            status = after_step(run, end_step(run, &reason), &reason, error);
+            status = after_step(run, dl2_run_end_step(run, &reason), &reason, error);
     }
     return status;
 }
@@ -485,6 +479,23 @@ static int describe_pass(struct dl2_run *run, struct ended_pass *ended, struct d
     return dl2_run_epoch_record(run, dl2_run_position(run), &ended->epoch, &ended->record, error);
 }
 
+void dl2_run_next_pass(struct dl2_run *run)
+{
+    struct dl2_run_state *state = &run->state;
+    const double end = dl2_run_position(run);
+    state->pass++;
+    state->pass_start = end;
+    state->batch = 0;
+    json_decref(state->missing);
+    state->missing = NULL;
+    if (state->visits)
+        json_array_clear(state->visits);
+    state->trained = false;
+    memset(&state->sums, 0, sizeof state->sums);
+    state->seconds = state->data_wait = state->joules = 0;
+    state->images = 0;
+}
+
 /* Adds the pass' record, validation and all, and begins the next one. */
 static void close_pass(struct dl2_run *run, struct ended_pass *ended)
 {
@@ -498,18 +509,7 @@ static void close_pass(struct dl2_run *run, struct ended_pass *ended)
     json_array_append(state->epochs, ended->record);
     if (state->pass > 0) /* the first warms up */
         run->measured += ended->epoch.seconds;
-    const double end = dl2_run_position(run);
-    state->pass++;
-    state->pass_start = end;
-    state->batch = 0;
-    json_decref(state->missing);
-    state->missing = NULL;
-    if (state->visits)
-        json_array_clear(state->visits);
-    state->trained = false;
-    memset(&state->sums, 0, sizeof state->sums);
-    state->seconds = state->data_wait = state->joules = 0;
-    state->images = 0;
+    dl2_run_next_pass(run);
     if (run->events.epoch_ended)
         run->events.epoch_ended(run->events.context, &ended->epoch);
 }
@@ -623,7 +623,7 @@ static int run_pass(struct dl2_stream *stream, struct dl2_run **members, struct 
         DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
         if (run->state.trained)
             continue;
-        DL2_TRY(enter_pass(run, error));
+        DL2_TRY(dl2_run_enter_pass(run, error));
         member = run;
     }
     if (member)
@@ -659,7 +659,7 @@ static void note_setting(struct dl2_run *run, const char *key, const json_t *was
     char *then = json_dumps(was, JSON_ENCODE_ANY), *here = json_dumps(now, JSON_ENCODE_ANY);
     dl2_run_note(
         run,
-        strcmp(key, "val-resize") == 0
+        strcmp(key, "val-resize") == 0 || strcmp(key, "val-crop") == 0
             ? "--%s was %s and is %s: validation's figures from here on are of other crops"
             : "--%s was %s and is %s: the weights will not be, bit for bit, those of a run "
               "in one part",
@@ -1037,10 +1037,13 @@ static void tell_failure(struct dl2_run *run, const struct dl2_train_events *eve
 int dl2_run_visit(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run *member;
+    struct dl2_error reason = DL2_ERROR_INIT;
     int status = dl2_run_enter(run, error);
     run->over = false;
     if (status == DL2_OK)
         status = prepare(run, error);
+    if (status == DL2_OK && run->config->in_database)
+        status = after_step(run, dl2_run_train_in_database(run, &reason), &reason, error);
     if (status == DL2_OK)
         status = run_to_end(run->stream, &member, error);
     if (status == DL2_OK && run->state.completed)

@@ -49,10 +49,12 @@
 #define DL2_EVALUATION_FILE   "evaluation_report.json"
 
 struct dl2_train_stage {
-    const char *path;    /* of a dataset; NULL: noise without one */
-    double epochs;       /* > 0; INFINITY for one stage that only the time budget ends */
-    unsigned image_size; /* of its training images; 0: loader.image_size, which validation has */
-    bool freeze;         /* train the last layer alone: dl2_network_freeze() */
+    const char *path; /* of a dataset; NULL: noise without one */
+    double epochs;    /* > 0; INFINITY for one stage that only the time budget ends */
+    /* Height and width of its training images, as in dl2_loader_config; image_size 0: the loader's,
+     * which validation has. */
+    unsigned image_size, image_width;
+    bool freeze; /* train the last layer alone: dl2_network_freeze() */
 };
 
 struct dl2_train_config {
@@ -131,6 +133,7 @@ struct dl2_train_config {
     bool cold;               /* evict the images from the page cache before each pass */
     double validate_every;   /* epochs, whole; 0: only at the end */
     double checkpoint_every; /* epochs; 0: only when it stops or ends */
+    bool in_database; /* of models that hop: the database that has the images trains on them */
     bool skip_validation;
     bool keep_best;         /* the weights of the best epoch go to DL2_BEST_FILE in `out` */
     bool log_steps;         /* to DL2_STEPS_FILE in `out`; waits for the device after each step */

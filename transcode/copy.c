@@ -8,22 +8,31 @@
 #include "common/quote.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "transcode/beside_files.h"
 #include "transcode/output_folder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_STRAYS_NAMED = 10 };
+enum { MAX_STRAYS_NAMED = 10, MAX_RECORD_BYTES = 1 << 30 };
+
+/*
+ * A hidden file in DEST about what lies beside the images: a sum over the source's, as 16 digits
+ * and a newline, and in a folder the paths of the files that were written, each ended by 0.
+ */
+#define RECORD_NAME ".dl2-beside"
 
 /* A sample that was read, until it is its turn to be written. */
 struct reading {
     struct dl2_bytes bytes;
     const uint8_t *data;
     size_t size;
+    struct dl2_beside beside;
     struct dl2_error error;
 };
 
@@ -35,7 +44,90 @@ struct copy {
     struct dl2_writer *writer; /* NULL: class folders */
     struct reading *readings;  /* a slot each */
     bool packed;               /* DEST is a container, not class folders */
+    /* Of class folders: the keys of SOURCE's images, sorted, what was written beside them, as in
+     * the record, and what could not be. */
+    const char **keys;
+    struct dl2_bytes companions;
+    struct dl2_left_out left_out;
 };
+
+/* ---- The record of what lies beside the images */
+
+static uint64_t sum_of_beside(const struct copy *copy)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < dl2_dataset_count(copy->dataset); i++)
+        sum = sum * 0x9e3779b97f4a7c15u + dl2_dataset_beside_sum(copy->dataset, i);
+    return sum;
+}
+
+/* Reads the record; none is one of nothing. Paths end with 0 whatever the file holds. */
+static int read_record(const struct copy *copy, struct dl2_bytes *record, struct dl2_error *error)
+{
+    char *path = dl2_path_join(copy->options->dest, RECORD_NAME);
+    int status = path ? DL2_OK : dl2_error_memory(error, "a copy");
+    record->size = 0;
+    if (path && dl2_is_file(path))
+        status = dl2_file_read(path, MAX_RECORD_BYTES, record, error);
+    if (status == DL2_OK)
+        status = dl2_bytes_append(record, "", 1, error);
+    free(path);
+    return status;
+}
+
+static bool record_has_sum(const struct copy *copy, uint64_t sum)
+{
+    struct dl2_bytes record = DL2_BYTES_INIT;
+    const bool read = read_record(copy, &record, NULL) == DL2_OK;
+    const bool same = read && strtoull((const char *)record.data, NULL, 16) == sum;
+    dl2_bytes_free(&record);
+    return same;
+}
+
+/* Writes the record, or removes it if it would say nothing. */
+static int write_record(const struct copy *copy, struct dl2_error *error)
+{
+    if (dl2_dataset_is_database(copy->options->dest))
+        return DL2_OK;
+    const uint64_t sum = sum_of_beside(copy);
+    struct dl2_bytes record = DL2_BYTES_INIT;
+    char head[24], *path = dl2_path_join(copy->options->dest, RECORD_NAME);
+    snprintf(head, sizeof head, "%016" PRIx64 "\n", sum);
+    int status = path ? DL2_OK : dl2_error_memory(error, "a copy");
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&record, head, strlen(head), error);
+    if (status == DL2_OK && copy->companions.size)
+        status = dl2_bytes_append(&record, copy->companions.data, copy->companions.size, error);
+    if (status == DL2_OK && (sum || copy->companions.size))
+        status = dl2_file_write(path, record.data, record.size, error);
+    else if (status == DL2_OK && unlink(path) != 0 && errno != ENOENT)
+        status = dl2_error_system(error, "%s: can't be removed", path);
+    dl2_bytes_free(&record);
+    free(path);
+    return status;
+}
+
+/* The paths of a block, NULL-ended; those that don't lie beside an image of SOURCE are left out. */
+static char **list_companions(const struct dl2_folder_keys *keys, const struct dl2_bytes *paths,
+                              size_t start)
+{
+    size_t count = 0;
+    for (size_t i = start; i < paths->size; i++)
+        count += !paths->data[i];
+    char **list = dl2_calloc(count + 1, sizeof *list);
+    count = 0;
+    for (size_t at = start; list && at < paths->size;) {
+        const char *path = (const char *)paths->data + at;
+        at += strlen(path) + 1;
+        if (!dl2_beside_is_companion(keys, path))
+            continue;
+        if (!(list[count++] = strdup(path))) {
+            dl2_free_list(list);
+            return NULL;
+        }
+    }
+    return list;
+}
 
 /* ---- Is there anything to do? */
 
@@ -59,7 +151,7 @@ static bool is_current(const struct copy *copy)
                a.mtime_ns <= b.mtime_ns;
     }
     dl2_dataset_close(there);
-    return same;
+    return same && (dl2_dataset_is_database(dest) || record_has_sum(copy, sum_of_beside(copy)));
 }
 
 /* ---- One sample */
@@ -98,9 +190,37 @@ static int write_file(struct copy *copy, const struct dl2_sample *sample, const 
     return status;
 }
 
-static int write_sample(struct copy *copy, size_t index, const uint8_t *data, size_t size,
+static bool has_key(const void *context, const char *key)
+{
+    const struct copy *copy = context;
+    return bsearch(&key, copy->keys, dl2_dataset_count(copy->dataset), sizeof *copy->keys,
+                   dl2_compare_texts);
+}
+
+static int write_companions(struct copy *copy, const char *key, const struct dl2_beside *beside,
+                            struct dl2_error *error)
+{
+    const struct dl2_folder_keys keys = {has_key, copy};
+    for (size_t i = 0; i < beside->count; i++) {
+        const struct dl2_beside_item *item = &beside->items[i];
+        struct dl2_bytes *paths = &copy->companions;
+        if (!dl2_beside_can_hold(&keys, key, item->extension, item->bytes.data, item->bytes.size)) {
+            dl2_left_out_count(&copy->left_out, item->extension);
+            continue;
+        }
+        DL2_TRY(dl2_beside_write(copy->options->dest, key, item, error));
+        DL2_TRY(dl2_bytes_append(paths, key, strlen(key), error));
+        DL2_TRY(dl2_bytes_append(paths, ".", 1, error));
+        DL2_TRY(dl2_bytes_append(paths, item->extension, strlen(item->extension) + 1, error));
+    }
+    return DL2_OK;
+}
+
+static int write_sample(struct copy *copy, size_t index, const struct reading *reading,
                         struct dl2_error *error)
 {
+    const uint8_t *data = reading->data;
+    const size_t size = reading->size;
     struct dl2_sample sample;
     dl2_dataset_sample(copy->dataset, index, &sample);
     const char *extension = extension_of(&sample, data, size);
@@ -109,8 +229,10 @@ static int write_sample(struct copy *copy, size_t index, const uint8_t *data, si
     if (!copy->writer)
         DL2_TRY(write_file(copy, &sample, extension, data, size, error));
     else
-        DL2_TRY(
-            dl2_writer_add(copy->writer, sample.key, extension, sample.label, data, size, error));
+        DL2_TRY(dl2_writer_add_beside(copy->writer, sample.key, extension, sample.label, data, size,
+                                      &reading->beside, error));
+    if (!copy->writer)
+        DL2_TRY(write_companions(copy, sample.key, &reading->beside, error));
     copy->result->written += copy->writer != NULL;
     copy->result->images++;
     copy->result->bytes += size;
@@ -152,8 +274,9 @@ static int read_ahead(void *context, unsigned worker, size_t slot, size_t item,
     struct dl2_sample sample;
     dl2_error_clear(&reading->error);
     if (!is_twin(copy, item)) {
-        dl2_dataset_read(copy->dataset, item, &reading->bytes, &reading->data, &reading->size,
-                         &reading->error);
+        if (dl2_dataset_read(copy->dataset, item, &reading->bytes, &reading->data, &reading->size,
+                             &reading->error) == DL2_OK)
+            dl2_dataset_read_all_beside(copy->dataset, item, &reading->beside, &reading->error);
         return DL2_OK;
     }
     dl2_dataset_sample(copy->dataset, item, &sample);
@@ -169,7 +292,8 @@ static int write_next(void *context, size_t slot, size_t item, struct dl2_error 
     struct dl2_error *own = &reading->error;
     int status = own->status;
     if (status == DL2_OK)
-        status = write_sample(copy, item, reading->data, reading->size, own);
+        status = write_sample(copy, item, reading, own);
+    dl2_beside_free(&reading->beside);
     if (status < 0 && !is_samples_fault(copy, status))
         return dl2_error_copy(error, own);
     if (status < 0) {
@@ -193,8 +317,10 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
     copy->progress->total = loop.count;
     const int status =
         copy->readings ? dl2_parallel_run(&loop, error) : dl2_error_memory(error, "a copy");
-    for (size_t i = 0; copy->readings && i < loop.window; i++)
+    for (size_t i = 0; copy->readings && i < loop.window; i++) {
         dl2_bytes_free(&copy->readings[i].bytes);
+        dl2_beside_free(&copy->readings[i].beside);
+    }
     free(copy->readings);
     return status;
 }
@@ -240,6 +366,7 @@ static bool is_expected(char **expected, size_t count, char *name)
 static int handle_strays(struct copy *copy, struct dl2_error *error)
 {
     const char *dest = copy->options->dest;
+    const struct dl2_folder_keys keys = {has_key, copy};
     struct dl2_file_list files;
     char **expected = NULL;
     DL2_TRY(list_expected(copy, &expected, error));
@@ -247,6 +374,7 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
     size_t removed = 0, left = 0;
     for (size_t i = 0; status == DL2_OK && i < files.count; i++) {
         if (!dl2_codec_is_image_file(files.paths[i]) ||
+            dl2_beside_is_companion(&keys, files.paths[i]) ||
             is_expected(expected, dl2_dataset_count(copy->dataset), files.paths[i]))
             continue;
         bool gone = false;
@@ -273,6 +401,26 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
         dl2_progress_message(copy->progress,
                              "%s: %zu images that no source image accounts for were removed", dest,
                              removed);
+    return status;
+}
+
+/* ---- What lay beside images of an earlier run, and is gone from SOURCE */
+
+static int remove_old_companions(const struct copy *copy, struct dl2_error *error)
+{
+    const struct dl2_folder_keys keys = {has_key, copy};
+    const size_t head = 17;
+    struct dl2_bytes record = DL2_BYTES_INIT;
+    int status = read_record(copy, &record, error);
+    if (status == DL2_OK && record.size > head) {
+        char **old = list_companions(&keys, &record, head);
+        char **wanted = list_companions(&keys, &copy->companions, 0);
+        status = old && wanted ? dl2_beside_remove_others(copy->options->dest, old, wanted, error)
+                               : dl2_error_memory(error, "a copy");
+        dl2_free_list(old);
+        dl2_free_list(wanted);
+    }
+    dl2_bytes_free(&record);
     return status;
 }
 
@@ -304,6 +452,32 @@ static int copy_summary(const struct copy *copy, struct dl2_error *error)
     return status;
 }
 
+static int sort_keys(struct copy *copy, struct dl2_error *error)
+{
+    const size_t count = dl2_dataset_count(copy->dataset);
+    copy->keys = dl2_calloc(count, sizeof *copy->keys);
+    if (!copy->keys)
+        return dl2_error_memory(error, "a copy");
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(copy->dataset, i, &sample);
+        copy->keys[i] = sample.key;
+    }
+    qsort(copy->keys, count, sizeof *copy->keys, dl2_compare_texts);
+    return DL2_OK;
+}
+
+static void tell_left_out(const struct copy *copy)
+{
+    const char *container = copy->options->pack.container;
+    char *text = copy->writer
+                     ? dl2_writer_left_out(copy->writer)
+                     : dl2_left_out_message(&copy->left_out, dl2_container_leaves_out(container));
+    if (text)
+        dl2_progress_message(copy->progress, "%s: %s", copy->options->dest, text);
+    free(text);
+}
+
 static int run_copy(struct copy *copy, struct dl2_error *error)
 {
     struct dl2_dataset_options images = DL2_DATASET_DEFAULTS;
@@ -325,6 +499,8 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
     else if (dl2_dataset_is_packed(dest))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s holds a packed dataset; name another DEST, or remove it", dest);
+    if (!copy->packed)
+        DL2_TRY(sort_keys(copy, error));
     DL2_TRY(copy_all(copy, error));
     if (!copy->result->images)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: nothing could be copied",
@@ -333,6 +509,10 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
         DL2_TRY(dl2_writer_finish(copy->writer, error));
     else
         DL2_TRY(handle_strays(copy, error));
+    if (!copy->writer)
+        DL2_TRY(remove_old_companions(copy, error));
+    DL2_TRY(write_record(copy, error));
+    tell_left_out(copy);
     return copy_summary(copy, error);
 }
 
@@ -379,6 +559,9 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
         status = run_copy(&copy, error);
     dl2_writer_close(copy.writer);
     dl2_dataset_close(copy.dataset);
+    dl2_left_out_free(&copy.left_out);
+    dl2_bytes_free(&copy.companions);
+    free(copy.keys);
     if (lock >= 0)
         close(lock);
     return status;

@@ -3,10 +3,11 @@
  * dl2-transcode --copy: a dataset's encoded bytes as they are, in another container or out of one.
  *
  * DEST itself becomes the container, or the class folders. Keys, labels, classes, parts and bytes
- * stay the same; so does a dl2-variant.json. A packed DEST that is there already and says the same
- * is left alone, and else made again as a whole; in a folder only files that are missing, of
- * another size or older than their source are written, and images that SOURCE lacks are named, or
- * removed where that is asked for; other files are left alone.
+ * stay the same; so does a dl2-variant.json, and what lies beside images. A packed DEST that is
+ * there already and says the same is left alone, and else made again as a whole; in a folder only
+ * files that are missing, of another size or older than their source are written, and images that
+ * SOURCE lacks are named, or removed where that is asked for. What an earlier copy has put beside
+ * images and SOURCE lacks is removed; other files are left alone.
  */
 #ifndef DL2_TRANSCODE_COPY_H
 #define DL2_TRANSCODE_COPY_H

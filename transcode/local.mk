@@ -5,6 +5,7 @@ libreuse_la_SOURCES = transcode/reuse.c transcode/reuse.h
 
 noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
+	transcode/beside_files.c transcode/beside_files.h \
 	transcode/copy.c transcode/copy.h \
 	transcode/output_folder.c transcode/output_folder.h \
 	transcode/survey.c transcode/survey.h \

@@ -38,12 +38,10 @@ static bool reuse_allowed(const struct dl2_reuse *reuse, const struct dl2_codec 
     return reuse->codec && reuse->codec == codec;
 }
 
-/*
- * Is it allowed, and the file at or below the quality that the variant asks for, with chroma no
- * finer? Then it need not be encoded to know. False where headers do not tell.
- */
-static bool reuse_suffices(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
-                           const struct dl2_encode_options *encode)
+/* It may where it is allowed and the file is at or below the quality that the variant asks for,
+ * with chroma no finer. It may not where headers do not tell. */
+bool dl2_reuse_suffices(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                        const struct dl2_encode_options *encode)
 {
     if (!reuse_allowed(reuse, codec) || !reuse->coding.quality ||
         reuse->coding.quality > encode->quality)
@@ -72,18 +70,10 @@ static void swap_bytes(struct dl2_bytes *a, struct dl2_bytes *b)
     *b = other;
 }
 
-int dl2_reuse_encode(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
-                     const struct dl2_image *image, const struct dl2_encode_options *encode,
-                     struct dl2_bytes *spare, struct dl2_bytes *out, double *encode_cpu,
-                     struct dl2_error *error)
+int dl2_reuse_replace(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                      const struct dl2_encode_options *encode, struct dl2_bytes *spare,
+                      struct dl2_bytes *out, struct dl2_error *error)
 {
-    if (reuse_suffices(reuse, codec, encode)) {
-        DL2_TRY(take_source(codec, encode, out, error));
-        return 1;
-    }
-    const double start = dl2_clock_thread_cpu();
-    DL2_TRY(dl2_image_encode(codec, image, encode, out, error));
-    *encode_cpu += dl2_clock_thread_cpu() - start;
     if (!reuse_allowed(reuse, codec) || encode->source_size > out->size)
         return 0;
     DL2_TRY(take_source(codec, encode, spare, error));
@@ -91,4 +81,19 @@ int dl2_reuse_encode(const struct dl2_reuse *reuse, const struct dl2_codec *code
         return 0;
     swap_bytes(spare, out);
     return 1;
+}
+
+int dl2_reuse_encode(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                     const struct dl2_image *image, const struct dl2_encode_options *encode,
+                     struct dl2_bytes *spare, struct dl2_bytes *out, double *encode_cpu,
+                     struct dl2_error *error)
+{
+    if (dl2_reuse_suffices(reuse, codec, encode)) {
+        DL2_TRY(take_source(codec, encode, out, error));
+        return 1;
+    }
+    const double start = dl2_clock_thread_cpu();
+    DL2_TRY(dl2_image_encode(codec, image, encode, out, error));
+    *encode_cpu += dl2_clock_thread_cpu() - start;
+    return dl2_reuse_replace(reuse, codec, encode, spare, out, error);
 }

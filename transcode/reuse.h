@@ -23,6 +23,10 @@ struct dl2_reuse {
 /* Reads the headers; a file that can't be read may not be taken. */
 void dl2_reuse_look(struct dl2_reuse *reuse, const uint8_t *data, size_t size);
 
+/* May the variant have the file without being encoded, by the headers alone? */
+bool dl2_reuse_suffices(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                        const struct dl2_encode_options *encode);
+
 /*
  * Makes `out` what a variant has for the image: it is encoded, or the file itself, encode->source,
  * whose headers are in `reuse`. `spare` is memory for the work. Adds the encoder's CPU time to
@@ -32,5 +36,11 @@ int dl2_reuse_encode(const struct dl2_reuse *reuse, const struct dl2_codec *code
                      const struct dl2_image *image, const struct dl2_encode_options *encode,
                      struct dl2_bytes *spare, struct dl2_bytes *out, double *encode_cpu,
                      struct dl2_error *error);
+
+/* The second half of that: makes `out`, which was encoded, the file itself where the variant may
+ * have it and it is no larger. */
+int dl2_reuse_replace(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                      const struct dl2_encode_options *encode, struct dl2_bytes *spare,
+                      struct dl2_bytes *out, struct dl2_error *error);
 
 #endif

@@ -51,7 +51,11 @@ static void gate_leave(struct gate *gate, uint64_t bytes)
 /* ---- The run */
 
 struct worker {
-    struct dl2_bytes file, encoded, taken, path;
+    struct dl2_bytes file, taken, path;
+    /* The variants that are encoded together, and what they become: [variant_count] */
+    struct dl2_bytes *encoded;
+    size_t *members;
+    int *qualities;
     struct dl2_image image, scratch;
     const uint8_t *source; /* the encoded image that is being worked on */
     size_t source_size;
@@ -74,7 +78,8 @@ struct run {
     struct dl2_variant *variants;
     size_t variant_count;
     struct worker *workers;
-    struct outcome *outcomes; /* [window][variant_count] */
+    struct outcome *outcomes;  /* [window][variant_count] */
+    struct dl2_beside *beside; /* [window]: what lies beside the image */
     struct gate gate;
     size_t *todo; /* item numbers */
     size_t todo_count;
@@ -127,12 +132,6 @@ static int check_places(const struct run *run, struct dl2_error *error)
     return status;
 }
 
-/* By its name or first bytes; what lies packed in one file (IDX) is an image. */
-static bool is_image(const struct dl2_sample *sample)
-{
-    return dl2_codec_is_image_file(sample->path) || !dl2_is_file(sample->path);
-}
-
 static int compare_keys(const void *a, const void *b, void *context)
 {
     const struct dl2_source_item *items = context;
@@ -172,25 +171,15 @@ static char *text_of(const char *bytes)
     return text;
 }
 
-/*
- * Everything, to tell how much is ignored. A container holds labels, which files that are no images
- * must have no part in, so for those a second look takes images alone.
- */
 static int open_source(struct run *run, struct dl2_error *error)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
-    if (!run->packed)
-        return DL2_OK;
-    const size_t everything = dl2_dataset_count(run->dataset);
-    dl2_dataset_close(run->dataset);
-    run->dataset = NULL;
     options.keep = dl2_codec_is_image_file;
     DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
-    run->source.ignored = everything - dl2_dataset_count(run->dataset);
+    run->source.ignored = dl2_dataset_ignored(run->dataset);
     const char *text;
     bool matters;
-    for (size_t i = 1; (text = dl2_dataset_message(run->dataset, i, &matters)); i++)
+    for (size_t i = 1; run->packed && (text = dl2_dataset_message(run->dataset, i, &matters)); i++)
         dl2_progress_message(run->progress, "%s: %s", run->options->source, text);
     return DL2_OK;
 }
@@ -206,11 +195,8 @@ static int collect(struct run *run, struct dl2_error *error)
     for (size_t i = 0; i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(run->dataset, i, &sample);
-        if (!is_image(&sample)) {
-            source->ignored++;
-            continue;
-        }
         char *key_text = text_of(sample.key), *name_text = text_of(sample.name);
+        const uint64_t beside_sum = dl2_dataset_beside_sum(run->dataset, i);
         source->items[source->count++] = (struct dl2_source_item){.sample = i,
                                                                   .key = sample.key,
                                                                   .name = sample.name,
@@ -220,13 +206,11 @@ static int collect(struct run *run, struct dl2_error *error)
                                                                   .bytes = sample.bytes,
                                                                   .mtime_ns = sample.mtime_ns,
                                                                   .label = sample.label,
-                                                                  .same_key_as = SIZE_MAX};
+                                                                  .same_key_as = SIZE_MAX,
+                                                                  .beside_sum = beside_sum};
         if (!key_text || !name_text)
             return dl2_error_memory(error, "images");
     }
-    if (!source->count)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no images here (%zu other files)",
-                             run->options->source, source->ignored);
     return sort_by_key(source, error);
 }
 
@@ -341,77 +325,157 @@ static uint64_t estimate(const struct run *run, size_t index, const uint8_t *dat
     if (!codec || dl2_image_read_info(data, size, &info, NULL) < 0 || !info.width ||
         info.height > run->options->decode.max_pixels / info.width)
         return 0;
-    unsigned pixel_bytes = codec->pixel_bytes;
+    unsigned pixel_bytes = codec->pixel_bytes, swept = 0;
     for (size_t v = 0; v < run->variant_count; v++) {
-        if (needs(run, v, index) && run->variants[v].codec->pixel_bytes > pixel_bytes)
+        if (!needs(run, v, index))
+            continue;
+        if (run->variants[v].codec->pixel_bytes > pixel_bytes)
             pixel_bytes = run->variants[v].codec->pixel_bytes;
+        swept += run->variants[v].codec->encode_sweep != NULL;
     }
+    /* The files of a sweep are in memory together: about a byte a pixel each. */
+    pixel_bytes += swept;
     return (uint64_t)info.width * info.height * pixel_bytes + size;
 }
 
-/* Makes worker->encoded what the variant has for the image: it is encoded, or the source's file. */
-static int make_file(struct worker *worker, const struct dl2_variant *variant,
-                     struct outcome *outcome, struct dl2_error *error)
+/* The options with which an image is encoded for the variant. */
+static struct dl2_encode_options options_of(const struct worker *worker,
+                                            const struct dl2_variant *variant)
 {
     struct dl2_encode_options encode = variant->encode;
     encode.source = worker->source;
     encode.source_size = worker->source_size;
-    double encode_cpu = 0;
-    const int taken = dl2_reuse_encode(&worker->reuse, variant->codec, &worker->image, &encode,
-                                       &worker->taken, &worker->encoded, &encode_cpu, error);
-    outcome->record.encode_cpu = (float)encode_cpu;
-    outcome->record.copied = taken > 0;
-    return taken < 0 ? taken : DL2_OK;
+    return encode;
 }
 
-/* Only what can't be written is an error here; an image that can't be encoded is an outcome. */
-static int encode_one(struct run *run, struct worker *worker, size_t v, size_t index,
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Do they differ in quality alone, and is there something to gain from that? */
+static bool make_a_sweep(const struct dl2_variant *a, const struct dl2_variant *b)
+{
+    return a->codec == b->codec && a->codec->encode_sweep && a->encode.effort == b->encode.effort &&
+           a->encode.external == b->encode.external &&
+           same_text(a->encode.subsampling, b->encode.subsampling) &&
+           same_text(a->encode.restart, b->encode.restart);
+}
+
+/* Makes worker->members of variant `v` and those that are encoded together with it. */
+static size_t gather_sweep(const struct run *run, struct worker *worker, size_t v, size_t index,
+                           const struct outcome *outcomes)
+{
+    const struct dl2_variant *const first = &run->variants[v];
+    size_t count = 0;
+    for (size_t other = v; other < run->variant_count; other++) {
+        const struct dl2_variant *const variant = &run->variants[other];
+        if (other > v &&
+            (!needs(run, other, index) || outcomes[other].tried || !make_a_sweep(first, variant) ||
+             dl2_reuse_suffices(&worker->reuse, variant->codec, &variant->encode)))
+            continue;
+        worker->members[count] = other;
+        worker->qualities[count++] = variant->encode.quality;
+        if (dl2_reuse_suffices(&worker->reuse, first->codec, &first->encode))
+            break;
+    }
+    return count;
+}
+
+/* Makes worker->encoded what the members have for the image: each is encoded, or the source's
+ * file. What they take together is recorded in equal parts. */
+static int make_files(struct worker *worker, const struct dl2_variant *variants, size_t count,
+                      struct outcome *outcomes, struct dl2_error *error)
+{
+    const struct dl2_variant *const first = &variants[worker->members[0]];
+    struct dl2_encode_options encode = options_of(worker, first);
+    double encode_cpu = 0;
+    if (count == 1) {
+        const int taken = dl2_reuse_encode(&worker->reuse, first->codec, &worker->image, &encode,
+                                           &worker->taken, worker->encoded, &encode_cpu, error);
+        outcomes[worker->members[0]].record.encode_cpu = (float)encode_cpu;
+        outcomes[worker->members[0]].record.copied = taken > 0;
+        return taken < 0 ? taken : DL2_OK;
+    }
+    const double start = dl2_clock_thread_cpu();
+    DL2_TRY(dl2_image_encode_sweep(first->codec, &worker->image, &encode, worker->qualities,
+                                   worker->encoded, count, error));
+    encode_cpu = (dl2_clock_thread_cpu() - start) / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        struct outcome *const outcome = &outcomes[worker->members[i]];
+        encode = options_of(worker, &variants[worker->members[i]]);
+        const int taken = dl2_reuse_replace(&worker->reuse, first->codec, &encode, &worker->taken,
+                                            &worker->encoded[i], error);
+        if (taken < 0)
+            return taken;
+        outcome->record.encode_cpu = (float)encode_cpu;
+        outcome->record.copied = taken > 0;
+    }
+    return DL2_OK;
+}
+
+/* Puts a file into its place in the variant, or for emit() into the outcome. */
+static int store_file(struct run *run, struct worker *worker, size_t v, size_t index,
+                      const struct dl2_beside *beside, struct dl2_bytes *encoded,
                       struct outcome *outcome, struct dl2_error *error)
 {
     struct dl2_variant *variant = &run->variants[v];
     const struct dl2_source_item *item = &run->source.items[index];
     struct dl2_error own = DL2_ERROR_INIT;
-    if (make_file(worker, variant, outcome, &own) < 0) {
-        set_failure(outcome, &own);
-        return DL2_OK;
-    }
     DL2_TRY(dl2_variant_begin(variant, error));
     outcome->tried = true;
-    outcome->record.bytes = worker->encoded.size;
+    outcome->record.bytes = encoded->size;
     outcome->record.state = DL2_RECORD_VALID;
     if (run->packed) {
         struct dl2_bytes free_now = outcome->encoded;
-        outcome->encoded = worker->encoded;
-        worker->encoded = free_now;
+        outcome->encoded = *encoded;
+        *encoded = free_now;
         return DL2_OK;
     }
     outcome->record.has_output = true;
     DL2_TRY(dl2_variant_path(variant, item, &worker->path, error));
     const char *path = (const char *)worker->path.data;
-    int status = dl2_file_write(path, worker->encoded.data, worker->encoded.size, &own);
-    if (status != DL2_ERR_SYSTEM)
-        return dl2_error_copy(error, &own);
+    int status = dl2_file_write(path, encoded->data, encoded->size, &own);
     /* Most often its folder isn't there yet. Looking for it each time would cost more. */
-    DL2_TRY(dl2_make_folder_of(path, error));
-    return dl2_file_write(path, worker->encoded.data, worker->encoded.size, error);
+    if (status == DL2_ERR_SYSTEM) {
+        DL2_TRY(dl2_make_folder_of(path, error));
+        DL2_TRY(dl2_file_write(path, encoded->data, encoded->size, error));
+    } else if (status < 0) {
+        return dl2_error_copy(error, &own);
+    }
+    return dl2_variant_put_beside(variant, &run->source, item, beside, &outcome->record, error);
 }
 
+/* Only what can't be written is an error here; an image that can't be encoded is an outcome. */
 static int encode_all(struct run *run, struct worker *worker, size_t index, float decode_cpu,
-                      struct outcome *outcomes, struct dl2_error *error)
+                      const struct dl2_beside *beside, struct outcome *outcomes,
+                      struct dl2_error *error)
 {
+    const struct dl2_record record = {.width = worker->image.width,
+                                      .height = worker->image.height,
+                                      .channels = (uint8_t)worker->image.channels,
+                                      .decode_cpu = decode_cpu};
     for (size_t v = 0; v < run->variant_count; v++) {
-        if (!needs(run, v, index))
+        if (!needs(run, v, index) || outcomes[v].tried)
             continue;
-        outcomes[v].record = (struct dl2_record){.width = worker->image.width,
-                                                 .height = worker->image.height,
-                                                 .channels = (uint8_t)worker->image.channels,
-                                                 .decode_cpu = decode_cpu};
-        DL2_TRY(encode_one(run, worker, v, index, &outcomes[v], error));
+        struct dl2_error own = DL2_ERROR_INIT;
+        const size_t count = gather_sweep(run, worker, v, index, outcomes);
+        for (size_t i = 0; i < count; i++)
+            outcomes[worker->members[i]].record = record;
+        const int status = make_files(worker, run->variants, count, outcomes, &own);
+        for (size_t i = 0; i < count; i++) {
+            const size_t member = worker->members[i];
+            if (status < 0)
+                set_failure(&outcomes[member], &own);
+            else
+                DL2_TRY(store_file(run, worker, member, index, beside, &worker->encoded[i],
+                                   &outcomes[member], error));
+        }
     }
     return DL2_OK;
 }
 
-static void release_if_large(struct worker *worker)
+static void release_if_large(struct worker *worker, size_t variants)
 {
     if (worker->image.capacity > KEPT_IMAGE_BYTES)
         dl2_image_free(&worker->image);
@@ -419,8 +483,9 @@ static void release_if_large(struct worker *worker)
         dl2_image_free(&worker->scratch);
     if (worker->file.capacity > KEPT_IMAGE_BYTES)
         dl2_bytes_free(&worker->file);
-    if (worker->encoded.capacity > KEPT_IMAGE_BYTES)
-        dl2_bytes_free(&worker->encoded);
+    for (size_t i = 0; i < variants; i++)
+        if (worker->encoded[i].capacity > KEPT_IMAGE_BYTES / variants)
+            dl2_bytes_free(&worker->encoded[i]);
     dl2_bytes_free(&worker->taken);
 }
 
@@ -436,7 +501,10 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
     struct dl2_error own = DL2_ERROR_INIT;
     for (size_t v = 0; v < run->variant_count; v++)
         outcomes[v] = (struct outcome){.encoded = outcomes[v].encoded};
+    struct dl2_beside *beside = &run->beside[slot];
     int status = dl2_dataset_read(run->dataset, item->sample, &worker->file, &data, &size, &own);
+    if (status == DL2_OK)
+        status = dl2_dataset_read_all_beside(run->dataset, item->sample, beside, &own);
     uint64_t bytes = 0;
     if (status == DL2_OK) {
         worker->source = data;
@@ -452,8 +520,8 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
         float decode_cpu = (float)(dl2_clock_thread_cpu() - start);
         int fatal = DL2_OK;
         if (status == DL2_OK)
-            fatal = encode_all(run, worker, index, decode_cpu, outcomes, error);
-        release_if_large(worker);
+            fatal = encode_all(run, worker, index, decode_cpu, beside, outcomes, error);
+        release_if_large(worker, run->variant_count);
         gate_leave(&run->gate, bytes);
         if (fatal < 0)
             return fatal;
@@ -485,8 +553,8 @@ static void tell_failures(const struct run *run, const struct outcome *outcomes,
 }
 
 /* Puts what was encoded into the containers; one that can't hold an image's name fails it. */
-static int pack(const struct run *run, const struct dl2_source_item *item, struct outcome *outcomes,
-                struct dl2_error *error)
+static int pack(const struct run *run, const struct dl2_source_item *item,
+                const struct dl2_beside *beside, struct outcome *outcomes, struct dl2_error *error)
 {
     for (size_t v = 0; v < run->variant_count; v++) {
         struct outcome *outcome = &outcomes[v];
@@ -494,7 +562,7 @@ static int pack(const struct run *run, const struct dl2_source_item *item, struc
             continue;
         struct dl2_error own = DL2_ERROR_INIT;
         const int status = dl2_variant_pack(&run->variants[v], item, outcome->encoded.data,
-                                            outcome->encoded.size, &own);
+                                            outcome->encoded.size, beside, &own);
         if (status == DL2_ERR_UNSUPPORTED || status == DL2_ERR_LIMIT || status == DL2_ERR_ARGUMENT)
             set_failure(outcome, &own);
         else if (status < 0)
@@ -512,7 +580,8 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
     size_t index = run->todo[n];
     const struct dl2_source_item *item = &run->source.items[index];
     if (run->packed)
-        DL2_TRY(pack(run, item, outcomes, error));
+        DL2_TRY(pack(run, item, &run->beside[slot], outcomes, error));
+    dl2_beside_free(&run->beside[slot]);
     tell_failures(run, outcomes, item);
     int status = DL2_OK;
     for (size_t v = 0; v < run->variant_count; v++) {
@@ -524,11 +593,36 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
                       ? dl2_variant_add(variant, item, index, &outcomes[v].record, error)
                       : dl2_variant_fail(variant, item, index, outcomes[v].message, error);
         outcomes[v].message = NULL;
+        outcomes[v].record.beside = NULL;
         if (status == DL2_OK)
             status = one;
     }
     dl2_progress_update(run->progress, n + 1, NULL);
     return status;
+}
+
+static int make_worker(struct worker *worker, size_t variants, struct dl2_error *error)
+{
+    worker->encoded = dl2_calloc(variants, sizeof *worker->encoded);
+    worker->members = dl2_calloc(variants, sizeof *worker->members);
+    worker->qualities = dl2_calloc(variants, sizeof *worker->qualities);
+    return worker->encoded && worker->members && worker->qualities
+               ? DL2_OK
+               : dl2_error_memory(error, "variants");
+}
+
+static void free_worker(struct worker *worker, size_t variants)
+{
+    for (size_t i = 0; worker->encoded && i < variants; i++)
+        dl2_bytes_free(&worker->encoded[i]);
+    free(worker->encoded);
+    free(worker->members);
+    free(worker->qualities);
+    dl2_bytes_free(&worker->file);
+    dl2_bytes_free(&worker->taken);
+    dl2_bytes_free(&worker->path);
+    dl2_image_free(&worker->image);
+    dl2_image_free(&worker->scratch);
 }
 
 static int make_all(struct run *run, struct dl2_error *error)
@@ -542,23 +636,24 @@ static int make_all(struct run *run, struct dl2_error *error)
     run->workers = dl2_calloc(loop.jobs, sizeof *run->workers);
     size_t outcomes = loop.window * run->variant_count;
     run->outcomes = dl2_calloc(outcomes, sizeof *run->outcomes);
-    if (!run->workers || !run->outcomes)
+    run->beside = dl2_calloc(loop.window, sizeof *run->beside);
+    if (!run->workers || !run->outcomes || !run->beside)
         return dl2_error_memory(error, "images");
+    int status = DL2_OK;
+    for (unsigned i = 0; status == DL2_OK && i < loop.jobs; i++)
+        status = make_worker(&run->workers[i], run->variant_count, error);
     run->progress->total = run->todo_count;
-    int status = dl2_parallel_run(&loop, error);
+    if (status == DL2_OK)
+        status = dl2_parallel_run(&loop, error);
     for (size_t i = 0; i < outcomes; i++) {
         free(run->outcomes[i].message); /* of items that weren't emitted any more */
+        free(run->outcomes[i].record.beside);
         dl2_bytes_free(&run->outcomes[i].encoded);
     }
-    for (unsigned i = 0; i < loop.jobs; i++) {
-        struct worker *worker = &run->workers[i];
-        dl2_bytes_free(&worker->file);
-        dl2_bytes_free(&worker->encoded);
-        dl2_bytes_free(&worker->taken);
-        dl2_bytes_free(&worker->path);
-        dl2_image_free(&worker->image);
-        dl2_image_free(&worker->scratch);
-    }
+    for (size_t i = 0; i < loop.window; i++)
+        dl2_beside_free(&run->beside[i]);
+    for (unsigned i = 0; i < loop.jobs; i++)
+        free_worker(&run->workers[i], run->variant_count);
     return status;
 }
 
@@ -637,8 +732,13 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     DL2_TRY(plan_items(run, error));
     if (run->todo_count)
         DL2_TRY(make_all(run, error));
-    for (size_t v = 0; v < run->variant_count; v++)
+    for (size_t v = 0; v < run->variant_count; v++) {
         DL2_TRY(dl2_variant_finish(&run->variants[v], &run->source, error));
+        char *left_out = dl2_variant_left_out(&run->variants[v]);
+        if (left_out)
+            dl2_progress_message(run->progress, "%s: %s", run->variants[v].root, left_out);
+        free(left_out);
+    }
     return report(run, result, error);
 }
 
@@ -665,6 +765,7 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
     free(run.source.by_key);
     free(run.workers);
     free(run.outcomes);
+    free(run.beside);
     free(run.todo);
     if (run.dataset)
         dl2_dataset_close(run.dataset);

@@ -6,10 +6,13 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/option.h"
+#include "common/quote.h"
+#include "transcode/beside_files.h"
 #include "transcode/output_folder.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,21 +140,96 @@ static size_t find_item(const struct dl2_source_items *items, const char *key)
     return items->by_key[low];
 }
 
-/* A line counts if its source is still the same file and its output has its size. */
-static void take_line(struct dl2_variant *variant, const struct dl2_source_items *items,
-                      const uint64_t *output_bytes, const json_t *line)
+static bool has_key(const void *context, const char *key)
+{
+    return find_item(context, key) != SIZE_MAX;
+}
+
+static int add_text(char ***list, size_t *count, char *text, struct dl2_error *error)
+{
+    char **grown = text ? dl2_realloc(*list, *count + 2, sizeof *grown) : NULL;
+    if (!grown) {
+        free(text);
+        return dl2_error_memory(error, "a variant");
+    }
+    *list = grown;
+    grown[(*count)++] = text;
+    grown[*count] = NULL;
+    return DL2_OK;
+}
+
+/* Notes a file beside an image that a line names; a line that names anything else is damaged. */
+static int take_old_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
+                           const struct dl2_source_item *item, const json_t *name,
+                           struct dl2_error *error)
+{
+    const struct dl2_folder_keys keys = {has_key, items};
+    const char *extension = json_string_value(name);
+    char *path;
+    if (!extension || !dl2_beside_can_hold(&keys, item->key, extension, NULL, 0))
+        return DL2_OK;
+    if (asprintf(&path, "%s.%s", item->key, extension) < 0)
+        path = NULL;
+    return add_text(&variant->old_beside, &variant->old_beside_count, path, error);
+}
+
+/* "json/seg.png" of a line's list; false if that is damaged or a file is gone. */
+static bool read_beside(const struct dl2_variant *variant, const struct dl2_source_item *item,
+                        const json_t *list, char **out)
+{
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    size_t i;
+    json_t *name;
+    bool good = true;
+    json_array_foreach(list, i, name)
+    {
+        const char *extension = json_string_value(name);
+        char *path = NULL;
+        good = good && extension && !strchr(extension, '/') &&
+               asprintf(&path, "%s/%s.%s", variant->root, item->key, extension) >= 0 &&
+               dl2_is_file(path) && dl2_bytes_append(&text, i ? "/" : "", i > 0, NULL) == DL2_OK &&
+               dl2_bytes_append(&text, extension, strlen(extension), NULL) == DL2_OK;
+        free(path);
+    }
+    good = good && dl2_bytes_append(&text, "", 1, NULL) == DL2_OK;
+    *out = good && text.size > 1 ? (char *)text.data : NULL;
+    if (!*out)
+        dl2_bytes_free(&text);
+    return good;
+}
+
+/* A line counts if its source and what lies beside that are still the same files, and its output
+ * has its size. */
+static int take_line(struct dl2_variant *variant, const struct dl2_source_items *items,
+                     const uint64_t *output_bytes, const json_t *line, struct dl2_error *error)
 {
     const char *key = dl2_json_get_text(line, "key", NULL);
-    size_t index = key ? find_item(items, key) : SIZE_MAX;
+    size_t index = key ? find_item(items, key) : SIZE_MAX, i;
     if (index == SIZE_MAX)
-        return;
+        return DL2_OK;
     const struct dl2_source_item *item = &items->items[index];
     struct dl2_record *record = &variant->records[index];
+    const json_t *beside = json_object_get(line, "beside");
+    json_t *name;
+    char sum[20] = "";
+    if (!variant->packed)
+        json_array_foreach(beside, i, name)
+            DL2_TRY(take_old_beside(variant, items, item, name, error));
+    if (item->beside_sum)
+        snprintf(sum, sizeof sum, "%016" PRIx64, item->beside_sum);
+    if (!variant->same_options || strcmp(dl2_json_get_text(line, "beside_sum", ""), sum) != 0)
+        return DL2_OK;
     uint64_t bytes = (uint64_t)dl2_json_get_integer(line, "bytes", 0);
     if ((uint64_t)dl2_json_get_integer(line, "source_bytes", -1) != item->bytes ||
         dl2_json_get_integer(line, "source_mtime_ns", -1) != item->mtime_ns ||
         !record->has_output || output_bytes[index] != bytes)
-        return;
+        return DL2_OK;
+    free(record->beside);
+    record->beside = NULL;
+    if (!variant->packed && !read_beside(variant, item, beside, &record->beside)) {
+        record->state = DL2_RECORD_MISSING;
+        return DL2_OK;
+    }
     record->bytes = bytes;
     record->width = (uint32_t)dl2_json_get_integer(line, "width", 0);
     record->height = (uint32_t)dl2_json_get_integer(line, "height", 0);
@@ -160,6 +238,7 @@ static void take_line(struct dl2_variant *variant, const struct dl2_source_items
     record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);
     record->copied = json_is_true(json_object_get(line, "copied"));
     record->state = DL2_RECORD_VALID;
+    return DL2_OK;
 }
 
 /* A missing file has no lines, and what isn't a line (the end of a
@@ -181,7 +260,7 @@ static int take_lines(struct dl2_variant *variant, const struct dl2_source_items
             break;
         json_t *line = json_loadb(start, (size_t)(end - start), 0, NULL);
         if (json_is_object(line))
-            take_line(variant, items, output_bytes, line);
+            status = take_line(variant, items, output_bytes, line, error);
         json_decref(line);
         at = (size_t)(end - (const char *)text.data) + 1;
     }
@@ -224,24 +303,12 @@ static int list_outputs(const struct dl2_variant *variant, const struct dl2_sour
     return DL2_OK;
 }
 
-static int add_stray(struct dl2_variant *variant, const char *path, struct dl2_error *error)
-{
-    char **grown = dl2_realloc(variant->strays, variant->stray_count + 2, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a variant");
-    variant->strays = grown;
-    grown[variant->stray_count] = strdup(path);
-    if (!grown[variant->stray_count])
-        return dl2_error_memory(error, "a variant");
-    grown[++variant->stray_count] = NULL;
-    return DL2_OK;
-}
-
 /* Walks the sorted files beside the sorted outputs. */
-static int match_files(struct dl2_variant *variant, const struct dl2_file_list *files,
-                       const struct output *outputs, size_t count, uint64_t *output_bytes,
-                       struct dl2_error *error)
+static int match_files(struct dl2_variant *variant, const struct dl2_source_items *items,
+                       const struct dl2_file_list *files, const struct output *outputs,
+                       size_t count, uint64_t *output_bytes, struct dl2_error *error)
 {
+    const struct dl2_folder_keys keys = {has_key, items};
     size_t o = 0;
     for (size_t f = 0; f < files->count; f++) {
         const char *path = files->paths[f];
@@ -250,8 +317,9 @@ static int match_files(struct dl2_variant *variant, const struct dl2_file_list *
         if (o < count && !strcmp(outputs[o].path, path)) {
             variant->records[outputs[o].item].has_output = true;
             output_bytes[outputs[o].item] = files->bytes[f];
-        } else if (strcmp(path, SUMMARY_NAME) != 0 && strcmp(path, LINES_NAME) != 0) {
-            DL2_TRY(add_stray(variant, path, error));
+        } else if (strcmp(path, SUMMARY_NAME) != 0 && strcmp(path, LINES_NAME) != 0 &&
+                   !dl2_beside_is_companion(&keys, path)) {
+            DL2_TRY(add_text(&variant->strays, &variant->stray_count, strdup(path), error));
         }
     }
     return DL2_OK;
@@ -267,7 +335,7 @@ static int look_at_files(struct dl2_variant *variant, const struct dl2_source_it
     if (status == DL2_OK)
         status = list_outputs(variant, items, &outputs, &count, error);
     if (status == DL2_OK)
-        status = match_files(variant, &files, outputs, count, output_bytes, error);
+        status = match_files(variant, items, &files, outputs, count, output_bytes, error);
     for (size_t i = 0; i < count; i++)
         free(outputs[i].path);
     free(outputs);
@@ -423,9 +491,9 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     }
     if (status == DL2_OK)
         status = look_at_files(variant, items, output_bytes, error);
-    if (status == DL2_OK && variant->same_options)
+    if (status == DL2_OK)
         status = take_lines(variant, items, output_bytes, LINES_NAME, error);
-    if (status == DL2_OK && variant->same_options)
+    if (status == DL2_OK)
         status = take_lines(variant, items, output_bytes, JOURNAL_NAME, error);
     free(output_bytes);
     return status;
@@ -539,6 +607,22 @@ static void print_escaped(FILE *out, const char *text)
     }
 }
 
+/* What lies beside an image and the sum that tells whether it changes. */
+static void print_beside(const struct dl2_source_item *item, const char *beside, FILE *out)
+{
+    for (const char *at = beside ? beside : ""; *at;) {
+        char extension[NAME_MAX + 1];
+        const size_t length = strcspn(at, "/");
+        snprintf(extension, sizeof extension, "%.*s", (int)length, at);
+        fputs(at == beside ? ",\"beside\":[\"" : ",\"", out);
+        print_escaped(out, extension);
+        at += length + (at[length] == '/');
+        fputs(*at ? "\"" : "\"]", out);
+    }
+    if (item->beside_sum)
+        fprintf(out, ",\"beside_sum\":\"%016" PRIx64 "\"", item->beside_sum);
+}
+
 /*
  * Prints a line of dl2-variant.jsonl. By hand: there is one for every image of every variant, and
  * building a JSON object for each took 3% of a JPEG sweep's time.
@@ -555,22 +639,65 @@ static void print_line(const struct dl2_variant *variant, const struct dl2_sourc
     fprintf(out,
             "\",\"width\":%" PRIu32 ",\"height\":%" PRIu32 ",\"channels\":%d,\"bytes\":%" PRIu64
             ",\"source_bytes\":%" PRIu64 ",\"source_mtime_ns\":%" PRId64
-            ",\"encode_cpu_seconds\":%.6g,\"decode_cpu_seconds\":%.6g%s}\n",
+            ",\"encode_cpu_seconds\":%.6g,\"decode_cpu_seconds\":%.6g%s",
             record->width, record->height, record->channels, record->bytes, item->bytes,
             item->mtime_ns, (double)record->encode_cpu, (double)record->decode_cpu,
             record->copied ? ",\"copied\":true" : "");
+    print_beside(item, record->beside, out);
+    fputs("}\n", out);
 }
 
 int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
-                     const void *data, size_t size, struct dl2_error *error)
+                     const void *data, size_t size, const struct dl2_beside *beside,
+                     struct dl2_error *error)
 {
-    return dl2_writer_add(variant->writer, item->key, variant->codec->extension, item->label, data,
-                          size, error);
+    return dl2_writer_add_beside(variant->writer, item->key, variant->codec->extension, item->label,
+                                 data, size, beside, error);
+}
+
+int dl2_variant_put_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
+                           const struct dl2_source_item *item, const struct dl2_beside *beside,
+                           struct dl2_record *record, struct dl2_error *error)
+{
+    const struct dl2_folder_keys keys = {has_key, items};
+    struct dl2_bytes names = DL2_BYTES_INIT;
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < beside->count; i++) {
+        const struct dl2_beside_item *one = &beside->items[i];
+        if (strlen(one->extension) > NAME_MAX ||
+            !dl2_beside_can_hold(&keys, item->key, one->extension, one->bytes.data,
+                                 one->bytes.size)) {
+            pthread_mutex_lock(&variant->mutex);
+            dl2_left_out_count(&variant->left_out, one->extension);
+            pthread_mutex_unlock(&variant->mutex);
+            continue;
+        }
+        status = dl2_beside_write(variant->root, item->key, one, error);
+        if (status == DL2_OK)
+            status = dl2_bytes_append(&names, names.size ? "/" : "", names.size > 0, error);
+        if (status == DL2_OK)
+            status = dl2_bytes_append(&names, one->extension, strlen(one->extension), error);
+    }
+    if (status == DL2_OK && names.size)
+        status = dl2_bytes_append(&names, "", 1, error);
+    if (status < 0)
+        dl2_bytes_free(&names);
+    record->beside = (char *)names.data;
+    return status;
+}
+
+char *dl2_variant_left_out(const struct dl2_variant *variant)
+{
+    if (variant->packed)
+        return variant->writer ? dl2_writer_left_out(variant->writer) : NULL;
+    return dl2_left_out_message(&variant->left_out,
+                                dl2_container_leaves_out(variant->pack.container));
 }
 
 int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                     const struct dl2_record *record, struct dl2_error *error)
 {
+    free(variant->records[index].beside);
     variant->records[index] = *record;
     variant->made++;
     if (variant->packed)
@@ -606,11 +733,26 @@ int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *
     return status;
 }
 
+/* Is there an image among the strays that has this key? */
+static bool has_stray(const void *context, const char *key)
+{
+    const struct dl2_variant *variant = context;
+    char *path;
+    if (asprintf(&path, "%s.%s", key, variant->codec->extension) < 0)
+        return false;
+    const bool found = bsearch(&path, variant->strays, variant->stray_count,
+                               sizeof *variant->strays, dl2_compare_texts);
+    free(path);
+    return found;
+}
+
 int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_error *error)
 {
+    const struct dl2_folder_keys keys = {has_stray, variant};
     *removed = 0;
     for (size_t i = 0; i < variant->stray_count; i++) {
-        if (strcmp(dl2_path_extension(variant->strays[i]), variant->codec->extension) != 0)
+        if (strcmp(dl2_path_extension(variant->strays[i]), variant->codec->extension) != 0 &&
+            !dl2_beside_is_companion(&keys, variant->strays[i]))
             continue;
         DL2_TRY(dl2_variant_begin(variant, error));
         bool gone;
@@ -700,10 +842,45 @@ static int save_lines(const struct dl2_variant *variant, const struct dl2_source
     return status;
 }
 
+/* The files beside images that the variant has now, NULL-ended. */
+static int list_beside(const struct dl2_variant *variant, const struct dl2_source_items *items,
+                       char ***out, struct dl2_error *error)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < items->count; i++) {
+        const struct dl2_record *record = &variant->records[i];
+        const bool any = record->state == DL2_RECORD_VALID && record->beside;
+        for (const char *at = any ? record->beside : ""; *at;) {
+            const size_t length = strcspn(at, "/");
+            char *path;
+            if (asprintf(&path, "%s.%.*s", items->items[i].key, (int)length, at) < 0)
+                path = NULL;
+            DL2_TRY(add_text(out, &count, path, error));
+            at += length + (at[length] == '/');
+        }
+    }
+    return DL2_OK;
+}
+
+/* What earlier runs have put beside images and this one hasn't is gone from the source. */
+static int remove_old_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
+                             struct dl2_error *error)
+{
+    char **wanted = NULL;
+    if (!variant->old_beside)
+        return DL2_OK;
+    int status = list_beside(variant, items, &wanted, error);
+    if (status == DL2_OK)
+        status = dl2_beside_remove_others(variant->root, variant->old_beside, wanted, error);
+    dl2_free_list(wanted);
+    return status;
+}
+
 int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,
                        struct dl2_error *error)
 {
     sum_up(variant, items);
+    DL2_TRY(remove_old_beside(variant, items, error));
     json_t *failed;
     DL2_TRY(list_failed(variant, items, &failed, error));
     int status = DL2_OK;
@@ -730,7 +907,11 @@ void dl2_variant_free(struct dl2_variant *variant, size_t items)
     dl2_writer_close(variant->writer);
     for (size_t i = 0; variant->errors && i < items; i++)
         free(variant->errors[i]);
+    for (size_t i = 0; variant->records && i < items; i++)
+        free(variant->records[i].beside);
     dl2_free_list(variant->strays);
+    dl2_free_list(variant->old_beside);
+    dl2_left_out_free(&variant->left_out);
     free(variant->errors);
     free(variant->records);
     json_decref(variant->about);

@@ -17,13 +17,19 @@
  * those that couldn't be read, while they still can't. A killed run leaves nothing that could be
  * taken for it.
  *
- * Threads: dl2_variant_begin() on any; everything else on one at a time.
+ * What lies beside an image is written before the image's line, which names it. An image whose
+ * source has something else beside it now is made again. What lines of earlier runs name and those
+ * of this run don't is removed at the end.
+ *
+ * Threads: dl2_variant_begin() and dl2_variant_put_beside() on any; everything else on one at a
+ * time.
  */
 #ifndef DL2_TRANSCODE_VARIANT_H
 #define DL2_TRANSCODE_VARIANT_H
 
 #include "codec/codec.h"
 #include "common/error.h"
+#include "dataset/beside.h"
 #include "dataset/dataset.h"
 #include "dataset/writer.h"
 
@@ -40,8 +46,9 @@ struct dl2_source_item {
     char *key_text, *name_text; /* the same as UTF-8, what isn't replaced; the item's own */
     uint64_t bytes;
     int64_t mtime_ns;
-    int label;          /* for packed variants */
-    size_t same_key_as; /* the item that has the key already, or SIZE_MAX */
+    int label;           /* for packed variants */
+    size_t same_key_as;  /* the item that has the key already, or SIZE_MAX */
+    uint64_t beside_sum; /* dl2_dataset_beside_sum() */
 };
 
 struct dl2_source_items {
@@ -63,6 +70,9 @@ struct dl2_record {
     uint64_t bytes;
     uint32_t width, height;
     float encode_cpu, decode_cpu; /* seconds */
+    /* What the variant holds beside the image: extensions with slashes between them, a string to
+     * free; NULL: nothing. */
+    char *beside;
     uint8_t channels;
     uint8_t state;   /* enum dl2_record_state */
     bool copied;     /* it is the source's file, unchanged */
@@ -90,7 +100,11 @@ struct dl2_variant {
     json_t *old;   /* the dl2-variant.json that was found, or NULL */
     struct dl2_record *records; /* one an item */
     char **errors;              /* why an item failed, or NULL */
-    char **strays;              /* files below root that no item accounts for; NULL-ended or NULL */
+    /* Files below root that earlier runs have put beside images, NULL-ended or NULL. */
+    char **old_beside;
+    size_t old_beside_count;
+    struct dl2_left_out left_out; /* of a folder, in this run; under `mutex` */
+    char **strays; /* files below root that no item accounts for; NULL-ended or NULL */
     size_t stray_count;
     bool same_options; /* the files that were found were made by these options */
     bool begun;        /* something has been written in this run */
@@ -119,11 +133,22 @@ int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_
 /* To be called before a file below root changes; does something once. */
 int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error);
 
-/* Puts an image into a packed variant, after dl2_variant_begin(), in the source's order. */
+/* Puts an image and what lies beside it into a packed variant, after dl2_variant_begin(), in the
+ * source's order. */
 int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
-                     const void *data, size_t size, struct dl2_error *error);
+                     const void *data, size_t size, const struct dl2_beside *beside,
+                     struct dl2_error *error);
 
-/* An image is in its place. */
+/* Writes what lies beside an image into a variant that is a folder, after dl2_variant_begin(), and
+ * notes in the record what that could hold. On any thread. */
+int dl2_variant_put_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
+                           const struct dl2_source_item *item, const struct dl2_beside *beside,
+                           struct dl2_record *record, struct dl2_error *error);
+
+/* Says what could not be held beside images in this run: a string to free, or NULL if nothing. */
+char *dl2_variant_left_out(const struct dl2_variant *variant);
+
+/* An image is in its place, and so is what lies beside it. Takes over record->beside. */
 int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                     const struct dl2_record *record, struct dl2_error *error);
 
@@ -132,7 +157,8 @@ int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *i
 int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                      char *message, struct dl2_error *error);
 
-/* Removes the strays that have the codec's extension; returns how many through *removed. */
+/* Removes the strays that have the codec's extension, and those beside them; returns how many
+ * through *removed. */
 int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_error *error);
 
 /* Sums up; writes both files unless they are there and say the same. */

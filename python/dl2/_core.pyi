@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The types of the C module; help() has the words.
 import os
-from typing import Any, Callable, Iterator, Self, Sequence, final
+from typing import Any, Callable, Iterable, Iterator, Self, Sequence, final
 
 __version__: str
 
@@ -49,6 +49,8 @@ class Batch(tuple[Array, Array]):
     def targets(self) -> dict[str, list[bytes | None]]: ...
     @property
     def shown(self) -> Array: ...
+    @property
+    def masks(self) -> Array | None: ...
 
 @final
 class Sample(tuple[str, str, str, int, int, int]):
@@ -77,7 +79,8 @@ class Dataset:
                 val_fraction: float = 0.2, split_seed: int = 0,
                 images_only: bool = True, subset: float = 1,
                 subset_by: str = 'draw', subset_seed: int = 0,
-                select: Sequence[int] | Callable[[str], Any] | None = None) -> Self: ...
+                select: Sequence[int] | Callable[[str], Any] | None = None,
+                beside: str | None = None) -> Self: ...
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> tuple[bytes, int]: ...
     def __enter__(self) -> Dataset: ...
@@ -100,15 +103,17 @@ class Loader:
     @property
     def settings(self) -> dict[str, Any]: ...
     def __new__(cls, dataset: Dataset | str | bytes | os.PathLike[str], batch: int = 64,
-                image_size: int = 224, *, train: bool = True, seed: int = 0, workers: int = 0,
-                dtype: str = 'uint8', layout: str = 'NHWC', mean: Sequence[float] | None = None,
+                image_size: int | tuple[int, int] = 224, *, train: bool = True, seed: int = 0,
+                workers: int = 0, dtype: str = 'uint8', layout: str = 'NHWC', mean: Sequence[float] | None = None,
                 std: Sequence[float] | None = None, channels: int = 3, resize: int = 0,
-                drop_last: bool = False, area: tuple[float, float] = (0.08, 1.0),
+                val_crop: str = 'center', drop_last: bool = False, area: tuple[float, float] = (0.08, 1.0),
                 aspect: tuple[float, float] = (0.75, 1.3333333333333333), flip: bool = True,
+                interpolation: str = 'bilinear',
                 augment: str | None = None, targets: str | Sequence[str] | None = None,
-                depth: int = 3, max_pixels: int = 0,
+                mask: str | None = None, mask_fill: int = 0, depth: int = 3, max_pixels: int = 0,
                 stop_on_bad: bool = False, rank: int = 0, world: int = 1, shuffle_chunk: int = 0,
-                shuffle_window: int = 0,
+                shuffle_window: int = 0, weights: Iterable[float] | None = None,
+                balanced: bool = False, repeats: int = 0, draws: int = 0,
                 batching: str = 'strict', slow_percentile: float = 0.0, side_workers: int = 0,
                 io: str = 'auto', ahead: int = 0, ahead_bytes: int = 0, cache_bytes: int = 0,
                 drop_behind: bool = False, decoded_cache_bytes: int = 0, split: str | None = None,

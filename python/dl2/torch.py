@@ -32,7 +32,7 @@ __all__ = ["Dataset", "Loader", "IMAGENET_MEAN", "IMAGENET_STD"]
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
-Beside = Dict[str, Any]  # lists of bytes by extension, and "shown", a tensor
+Beside = Dict[str, Any]  # lists of bytes by extension, and "shown" and "masks", tensors
 Batch = Union[Tuple[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor, Beside]]
 Path = Union[str, "os.PathLike[str]", dl2.Dataset]
 
@@ -80,8 +80,10 @@ def _convert(images: torch.Tensor, dtype: torch.dtype, layout: str, mean: Option
 
 
 def _beside(batch: dl2.Batch) -> Beside:
-    targets = batch.targets
-    return {**targets, "shown": from_dlpack(batch.shown.__dlpack__())} if targets else {}
+    beside: Beside = dict(batch.targets)
+    if batch.masks is not None:
+        beside["masks"] = from_dlpack(batch.masks.__dlpack__())
+    return {**beside, "shown": from_dlpack(batch.shown.__dlpack__())} if beside else {}
 
 
 class Loader(data.IterableDataset):
@@ -89,8 +91,9 @@ class Loader(data.IterableDataset):
 
     path         a folder, packed dataset or dl2.Dataset, as dl2.Loader takes it
     batch_size   images in a batch; the last of an epoch may hold fewer, unless drop_last
-    image_size   pixels of an image's side
-    train        shuffle, crop at random and flip; else resize and crop the middle
+    image_size   pixels of a square's side, or (height, width)
+    train        shuffle, crop at random and flip; else resize and crop the middle, or with
+                 val_crop="squash" resize the whole image
     dtype        torch.float32, torch.float16, torch.bfloat16 or torch.uint8, or its name
     layout       "NCHW"; "NHWC"; or "channels_last", the shape of the first in the memory order of
                  the second, as tensor.to(memory_format=torch.channels_last) makes it
@@ -115,22 +118,26 @@ class Loader(data.IterableDataset):
     an image that can't be decoded is -1, and the image black: give the loss ignore_index=-1.
 
     With targets=("json", "txt"), batches are (images, targets, beside): beside["json"] is a list of
-    what the samples have beside their images under this extension, as bytes, or None. For boxes
-    and masks, beside["shown"] is float32 [n, 5], in memory of the CPU: left, top, right and bottom
-    of the part of each image that was resized to image_size, in pixels of the upright image, and 1
-    where left and right were exchanged then, else 0.
+    what the samples have beside their images under this extension, as bytes, or None. For boxes,
+    beside["shown"] is float32 [n, 5], in memory of the CPU: left, top, right and bottom of the part
+    of each image that was resized to image_size, in pixels of the upright image, and 1 where left
+    and right were exchanged then, else 0.
 
-    The images lie in the loader's memory and are not copied, but for float16 and a card. The memory
-    is used again when the tensors that see it are gone: at most `depth` (3) batches can be kept at a
-    time. images.clone() keeps one longer.
+    With mask="png", beside["masks"] are the masks that lie beside the images: uint8 [n, height,
+    width], in memory of the CPU, cropped, flipped and moved by `augment` as the images are.
+
+    The images lie in the loader's memory and are not copied, but for a card. The memory is used
+    again when the tensors that see it are gone: at most `depth` (3) batches can be kept at a time.
+    images.clone() keeps one longer.
 
     torch.utils.data.DataLoader(loader, batch_size=None) works, too, with num_workers=0 or 1. One
     loader already uses all cores: `workers` threads, not processes.
     """
 
-    def __init__(self, path: Path, batch_size: int = 64, image_size: int = 224, *,
-                 train: bool = True, dtype: Union[str, torch.dtype] = torch.float32,
-                 layout: str = "NCHW", mean: Optional[Sequence[float]] = IMAGENET_MEAN,
+    def __init__(self, path: Path, batch_size: int = 64,
+                 image_size: Union[int, Tuple[int, int]] = 224, *, train: bool = True,
+                 dtype: Union[str, torch.dtype] = torch.float32, layout: str = "NCHW",
+                 mean: Optional[Sequence[float]] = IMAGENET_MEAN,
                  std: Optional[Sequence[float]] = IMAGENET_STD,
                  device: Union[str, torch.device] = "cpu", pin_memory: Optional[bool] = None,
                  rank: Optional[int] = None, world: Optional[int] = None, mixup: float = 0,
@@ -161,8 +168,7 @@ class Loader(data.IterableDataset):
         if not len(self._mean) == len(self._std) == channels and self.dtype != torch.uint8:
             raise ValueError(f"mean and std need {channels} numbers, one for each channel")
         self._pin_memory = torch.cuda.is_available() if pin_memory is None else pin_memory
-        # What the C loader makes: a card converts bytes by itself, and float16 is made of float32.
-        made = torch.uint8 if on_card else torch.float32 if self.dtype == torch.float16 else self.dtype
+        made = torch.uint8 if on_card else self.dtype  # by the C loader: a card converts bytes itself
         rank, world = _rank_and_world(rank, world)
         settings.update(batch=batch_size, image_size=image_size, train=train, rank=rank, world=world,
                         dtype=_DTYPES[made],
@@ -176,8 +182,11 @@ class Loader(data.IterableDataset):
         self._resumed: Optional[int] = None  # the epoch that load_state_dict() began
         self._loader: Optional[dl2.Loader] = None
         self._process = 0
-        if "shown" in (self.loader.settings["targets"] or "").split(","):
-            raise ValueError("targets: 'shown' is what an image shows, not an extension here")
+        for name in "shown", "masks":
+            if name in (self.loader.settings["targets"] or "").split(","):
+                raise ValueError(f"targets: {name!r} is a tensor of a batch, not an extension here")
+        if (self.mixup or self.cutmix) and self.loader.settings["mask"]:
+            raise ValueError("mixup and cutmix mix images and targets, not masks: leave out mask")
         if (self.mixup or self.cutmix) and not self.classes:
             raise ValueError("mixup and cutmix need classes, which this dataset has not")
 
@@ -272,7 +281,6 @@ class _OnCpu:
 
     def __init__(self, owner: Loader, loader: dl2.Loader) -> None:
         self._owner, self._batches = owner, iter(loader)
-        self._halves = owner.dtype == torch.float16
         self._permutes = owner.layout == "channels_last"
 
     def __iter__(self) -> _OnCpu:
@@ -282,8 +290,6 @@ class _OnCpu:
         batch = next(self._batches)
         self._owner._start = batch.epoch + 1
         images = from_dlpack(batch.images.__dlpack__())  # a capsule: nothing is asked about devices
-        if self._halves:
-            images = images.half()
         if self._permutes:
             images = images.permute(0, 3, 1, 2)
         targets = from_dlpack(batch.labels.__dlpack__())

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The same photographs by every way to store them: folder, tar, gulp, PostgreSQL. In turns, warm and cold:
+# The same photographs by every way to store them: folder, tar, gulp, PostgreSQL by SQL and from its files (pages). In
+# turns, warm and cold:
 #
 #     access.sh DATASET [ROUNDS [OPTION...]]
 #
@@ -8,7 +9,8 @@
 # of one epoch (the best of ROUNDS) and CPU ms an image (the least) of the loader and, with PostgreSQL, of the server.
 # Cold means that files are evicted from the page cache, and that the server is started anew. Copies and server lie in
 # a folder of their own below ${TMPDIR:-/tmp}. Run it where dl2-load is on the PATH, on a machine that does nothing
-# else; numbers of a busy one are worthless.
+# else; numbers of a busy one are worthless. Then, if tests/bench/bench_dataset is built, how fast one thread gets the
+# bytes alone, undecoded and warm, beside what COPY gives: the best of ROUNDS.
 set -eu
 srcdir=$(cd "$(dirname "$0")/../.." && pwd)
 data=${1:?usage: access.sh DATASET [ROUNDS [OPTION...]]} rounds=${2:-3}
@@ -20,15 +22,17 @@ find_server
 make_server
 start_server
 
-ways="folder tar gulp postgresql"
+ways="folder tar gulp postgresql pages"
 for way in $ways; do
     case $way in
     folder | tar | gulp) place=$work/$way ;;
     postgresql) place=$(at photos) ;;
+    pages) place="$(at photos)&access=pages" ;;
     esac
     echo "$place" >"$work/$way.place"
     case $way in
     postgresql) dl2-transcode --quiet --copy "$data" "$place" >/dev/null ;;
+    pages) ;; # the same table
     *) dl2-transcode --quiet --copy --container=$way "$data" "$place" >/dev/null ;;
     esac
 done
@@ -51,7 +55,7 @@ run() {
     shift 2
     [ "$temperature" = warm ] || epochs=1
     if [ "$temperature" = cold ]; then
-        if [ "$way" = postgresql ]; then evict; else cold=--cold; fi
+        case $way in postgresql | pages) evict ;; *) cold=--cold ;; esac
     fi
     before=$(server_cpu)
     # shellcheck disable=SC2086
@@ -72,7 +76,7 @@ done
 # size WAY: bytes on disk.
 size() {
     case $1 in
-    postgresql) sql "select pg_total_relation_size('photos')" ;;
+    postgresql | pages) sql "select pg_total_relation_size('photos')" ;;
     *) du -s --block-size=1 "$work/$1" | cut -f 1 ;;
     esac
 }
@@ -82,3 +86,17 @@ for way in $ways; do
     least() { cut -d ' ' -f 2 "$work/$way.$1" | sort -g | head -n 1; }
     printf '%-12s %14s %12s %10s %12s %10s\n' $way "$(size $way)" "$(best cold)" "$(least cold)" "$(best warm)" "$(least warm)"
 done
+
+reader=$(dirname "$(command -v dl2-load)")/tests/bench/bench_dataset
+[ -x "$reader" ] || exit 0
+bytes=$(sql "select sum(octet_length(image)) from photos")
+for round in $(seq "$rounds"); do
+    start=$(date +%s%N)
+    psql -qAt -h "$home" -U dl2 -d postgres -c "copy photos (image) to stdout (format binary)" >/dev/null
+    echo "$bytes $(($(date +%s%N) - start))" | awk '{ printf "%.0f\n", 1000 * $1 / $2 }' >>"$work/copy.raw"
+    for way in $ways; do
+        "$reader" read "$(cat "$work/$way.place")" | sed -n 's/.*; \([0-9]*\) MB.s in all/\1/p' >>"$work/$way.raw"
+    done
+done
+printf '\n%-12s %14s\n' "bytes alone" MB/s
+for way in copy $ways; do printf '%-12s %14s\n' $way "$(sort -gr "$work/$way.raw" | head -n 1)"; done

@@ -70,6 +70,7 @@ static int read_it(const char *path, struct dl2_error *error)
     DL2_TRY(dl2_dataset_open(path, &options, &dataset, error));
     struct dl2_bytes scratch = DL2_BYTES_INIT;
     double all = 0, sums = 0, bytes = 0;
+    const double begin = dl2_clock_wall();
     int status = DL2_OK;
     const size_t count = dl2_dataset_count(dataset);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
@@ -86,9 +87,10 @@ static int read_it(const char *path, struct dl2_error *error)
     }
     if (status == DL2_OK)
         printf("%s: %zu samples of %.0f bytes: %.2f us CPU to read one, %.2f us of that for its "
-               "check sum (%.1f GB/s)\n",
+               "check sum (%.1f GB/s); %.0f MB/s in all\n",
                path, count, bytes / (double)count, 1e6 * all / (double)count,
-               1e6 * sums / (double)count, bytes / sums / 1e9);
+               1e6 * sums / (double)count, bytes / sums / 1e9,
+               bytes / (dl2_clock_wall() - begin) / 1e6);
     dl2_bytes_free(&scratch);
     dl2_dataset_close(dataset);
     return status;

@@ -26,6 +26,7 @@ static const struct scene {
     uint32_t chroma, width, height;
     enum dl2_dtype dtype;
     enum dl2_layout layout;
+    enum dl2_interpolation interpolation;
 } scenes[] = {
     {"4:2:0, 150x150", DL2_COLOR_YCBCR, 2, 150, 150, DL2_UINT8, DL2_NHWC},
     {"4:2:0, 300x300", DL2_COLOR_YCBCR, 2, 300, 300, DL2_UINT8, DL2_NHWC},
@@ -40,6 +41,11 @@ static const struct scene {
     {"4:2:0, 300x300, uint8 NCHW", DL2_COLOR_YCBCR, 2, 300, 300, DL2_UINT8, DL2_NCHW},
     {"4:2:0, 300x300, float32 NHWC", DL2_COLOR_YCBCR, 2, 300, 300, DL2_FLOAT32, DL2_NHWC},
     {"4:2:0, 300x300, bfloat16 NCHW", DL2_COLOR_YCBCR, 2, 300, 300, DL2_BFLOAT16, DL2_NCHW},
+    {"4:2:0, 300x300, float16 NCHW", DL2_COLOR_YCBCR, 2, 300, 300, DL2_FLOAT16, DL2_NCHW},
+    {"4:2:0, 300x300, nearest", DL2_COLOR_YCBCR, 2, 300, 300, DL2_UINT8, DL2_NHWC, DL2_NEAREST},
+    {"4:2:0, 300x300, box", DL2_COLOR_YCBCR, 2, 300, 300, DL2_UINT8, DL2_NHWC, DL2_BOX},
+    {"4:2:0, 300x300, bicubic", DL2_COLOR_YCBCR, 2, 300, 300, DL2_UINT8, DL2_NHWC, DL2_BICUBIC},
+    {"4:2:0, 300x300, lanczos", DL2_COLOR_YCBCR, 2, 300, 300, DL2_UINT8, DL2_NHWC, DL2_LANCZOS},
 };
 enum { SCENES = sizeof scenes / sizeof *scenes };
 
@@ -60,7 +66,6 @@ static uint64_t sum_of(const uint8_t *data, size_t size)
 static int measure_scene(const struct scene *scene, const uint8_t *noise, uint8_t *out,
                          double seconds, double *microseconds, uint64_t *sum)
 {
-    static const size_t sizes[] = {[DL2_UINT8] = 1, [DL2_FLOAT32] = 4, [DL2_BFLOAT16] = 2};
     struct dl2_raster raster = {.color = scene->color};
     for (unsigned p = 0; p < dl2_raster_planes(&raster); p++) {
         const uint32_t step = p ? scene->chroma : 1;
@@ -73,6 +78,7 @@ static int measure_scene(const struct scene *scene, const uint8_t *noise, uint8_
                                              .channels = 3,
                                              .dtype = scene->dtype,
                                              .layout = scene->layout,
+                                             .interpolation = scene->interpolation,
                                              .mean = {0.485f, 0.456f, 0.406f},
                                              .std = {0.229f, 0.224f, 0.225f}};
     struct dl2_resizer resizer = DL2_RESIZER_INIT;
@@ -88,7 +94,7 @@ static int measure_scene(const struct scene *scene, const uint8_t *noise, uint8_
             if (dl2_resize_raster(&resizer, &raster, &box, &box, &output, NULL) < 0)
                 return -1;
             if (round == 0)
-                *sum += sum_of(out, (size_t)3 * SIDE * SIDE * sizes[scene->dtype]);
+                *sum += sum_of(out, (size_t)3 * SIDE * SIDE * dl2_dtype_size(scene->dtype));
         }
         const double took = (dl2_clock_thread_cpu() - start) / CROPS;
         best = round && took < best ? took : best;

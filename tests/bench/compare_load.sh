@@ -11,7 +11,8 @@
 # PEERS_PYTHON is a Python that has the peers; those that it lacks are said to be missing:
 #     python3 -m venv --system-site-packages peers        # Debian: python3-torch python3-torchvision python3-opencv
 #                                                         # python3-numba python3-pandas libturbojpeg0-dev libopencv-dev
-#     peers/bin/pip install nvidia-dali-cuda120
+#                                                         # libavdevice59
+#     peers/bin/pip install nvidia-dali-cuda120 webdataset spdl spdl_io tqdm
 #     peers/bin/pip install --no-deps --no-build-isolation ffcv terminaltables fastargs
 # CLOCK=cpu counts CPU seconds instead of wall seconds: on one core the same, but for what others use of it.
 # Run it from a build folder.
@@ -53,6 +54,8 @@ while [ "$round" -le "$rounds" ]; do
     peer dali >>"$work/rates-dali"
     DALI_ANTIALIAS=1 peer dali >>"$work/rates-dali antialiased"
     peer torchvision >>"$work/rates-torchvision"
+    peer webdataset >>"$work/rates-webdataset"
+    peer spdl >>"$work/rates-spdl"
     round=$((round + 1))
 done
 best=$(sort -n "$work/rates-dl2 tiles" | tail -1)

@@ -6,8 +6,9 @@
 #
 # Half of KILLS (200) are during writing, half during reading; each in turn kills the client (in writing), a backend
 # (kill -9, after which the server restarts itself) or the whole server (immediate shutdown and start). After each
-# kill in writing the table is the old one or the new one, whole, no other is left, and a rerun completes. Reading
-# always gives the same digest. Ends with the counts, with status 1 at the first that is not so.
+# kill in writing the table is the old one or the new one, whole, no other is left, and a rerun completes. Reading, by
+# SQL and from the server's files in turns, always gives the same digest. Ends with the counts, with status 1 at the
+# first that is not so.
 set -u
 srcdir=$(cd "$(dirname "$0")/../.." && pwd)
 kills=${1:-200} seed=${2:-1}
@@ -79,9 +80,9 @@ hits="client 0 backend 0 server 0"
 read_table() { dl2-load bench "$1" --image-size 8 -b 8 --epochs 100 --digest --quiet | sed -n 's/^digest //p'; }
 wanted=$(read_table "$work/old")
 [ -n "$wanted" ] || fail "no digest"
-i=0
+i=0 access=sql
 while [ $i -lt $((kills - kills / 2)) ]; do
-    read_table "$(at photos)" >"$work/digest" 2>"$work/err" &
+    read_table "$(at photos)&access=$access" >"$work/digest" 2>"$work/err" &
     client=$!
     sleep 0.1
     while kill -0 $client 2>/dev/null && [ $i -lt $((kills - kills / 2)) ]; do
@@ -93,5 +94,6 @@ while [ $i -lt $((kills - kills / 2)) ]; do
     done
     wait $client 2>/dev/null
     [ "$(cat "$work/digest")" = "$wanted" ] || { cat "$work/err" >&2; fail "kill $i: the digest differs"; }
+    case $access in sql) access=pages ;; pages) access=sql ;; esac
 done
 echo "reading: $hits kills; the digest was the same each time"

@@ -2,12 +2,13 @@
 """What another loader makes of a folder of images, for compare_load.sh.
 
     peer_load.py PEER FOLDER SIZE BATCH WORKERS EPOCHS WORK
-        PEER: torchvision, dali, ffcv
+        PEER: torchvision, webdataset, dali, ffcv, spdl
         prints the images a second of every epoch but the first, which warms up
 
 Each does what its own documentation shows for ImageNet on the CPU: random crop of 8 to 100% of the area, aspect 3/4 to
 4/3, resize to SIZE, flip with probability 1/2, uint8 NHWC in one batch (torchvision: what its tensors are, NCHW).
-torchvision takes the better of a worker process and none. FFCV reads its own file, which it makes of FOLDER's lossless
+torchvision and webdataset take the better of a worker process and none. webdataset reads tar files, which it makes of
+FOLDER, and transforms with torchvision. SPDL decodes and transforms with FFmpeg's filters, in threads. FFCV reads its own file, which it makes of FOLDER's lossless
 twin (FFCV_SOURCE) as JPEG of quality 90, so that nothing is compressed twice.
 """
 import os
@@ -18,17 +19,18 @@ import time
 clock = time.process_time if os.environ.get("CLOCK") == "cpu" else time.perf_counter
 
 
-def torchvision_epochs(folder, size, batch, workers, epochs, work):
+def transform_of(size):
+    from torchvision import transforms
+
+    return transforms.Compose([transforms.RandomResizedCrop(size), transforms.RandomHorizontalFlip(),
+                               transforms.PILToTensor()])
+
+
+def torch_epochs(make_loader, workers, epochs):
     import torch
-    from torchvision import datasets, transforms
 
     torch.set_num_threads(1)
-    data = datasets.ImageFolder(
-        folder,
-        transforms.Compose([transforms.RandomResizedCrop(size), transforms.RandomHorizontalFlip(),
-                            transforms.PILToTensor()]))
-    loaders = [torch.utils.data.DataLoader(data, batch, shuffle=True, num_workers=n,
-                                           persistent_workers=n > 0)
+    loaders = [make_loader(n)
                for n in ([0] if clock is time.process_time else [0, 1] if workers == 1 else [workers])]
     for _ in range(epochs):
         best = 0
@@ -37,6 +39,70 @@ def torchvision_epochs(folder, size, batch, workers, epochs, work):
             count = sum(len(labels) for _, labels in loader)
             best = max(best, count / (clock() - start))
         yield best
+
+
+def torchvision_epochs(folder, size, batch, workers, epochs, work):
+    from torch.utils.data import DataLoader
+    from torchvision import datasets
+
+    data = datasets.ImageFolder(folder, transform_of(size))
+    yield from torch_epochs(lambda n: DataLoader(data, batch, shuffle=True, num_workers=n,
+                                                 persistent_workers=n > 0), workers, epochs)
+
+
+def webdataset_epochs(folder, size, batch, workers, epochs, work):
+    import webdataset
+    from torchvision import datasets
+
+    shards = os.path.join(work, "shards")
+    if not os.path.isdir(shards):
+        os.mkdir(shards + ".part")
+        with webdataset.ShardWriter(os.path.join(shards + ".part", "%06d.tar"), maxcount=100, verbose=0) as writer:
+            for path, label in datasets.ImageFolder(folder).samples:
+                with open(path, "rb") as file:
+                    name = os.path.relpath(path, folder).rsplit(".", 1)[0].replace(".", "_")
+                    writer.write({"__key__": name, "jpg": file.read(), "cls": label})
+        os.rename(shards + ".part", shards)
+    files = sorted(os.path.join(shards, name) for name in os.listdir(shards))
+    data = (webdataset.WebDataset(files, shardshuffle=len(files)).shuffle(1000).decode("pil")
+            .to_tuple("jpg", "cls").map_tuple(transform_of(size)).batched(batch))
+    yield from torch_epochs(lambda n: webdataset.WebLoader(data, batch_size=None, num_workers=n,
+                                                           persistent_workers=n > 0), workers, epochs)
+
+
+def spdl_epochs(folder, size, batch, workers, epochs, work):
+    import random
+
+    import spdl.io
+    from spdl.pipeline import PipelineBuilder
+    from torchvision import datasets
+    from torchvision.transforms import RandomResizedCrop
+
+    samples = datasets.ImageFolder(folder).samples
+
+    def load(sample):
+        import torch
+
+        packets = spdl.io.demux_image(sample[0])
+        shape = torch.empty(1, packets.height, packets.width, device="meta")
+        y, x, height, width = RandomResizedCrop.get_params(shape, (0.08, 1.0), (3 / 4, 4 / 3))
+        flip = ",hflip" if random.random() < 0.5 else ""
+        return sample[1], spdl.io.decode_packets(
+            packets, filter_desc=f"crop={width}:{height}:{x}:{y}:exact=1,"
+                                 f"scale={size}:{size}:flags=bilinear{flip},format=rgb24")
+
+    def collate(items):
+        labels, frames = zip(*items)
+        return spdl.io.to_numpy(spdl.io.convert_frames(list(frames))), labels
+
+    for _ in range(epochs):
+        start = clock()
+        random.shuffle(samples)
+        pipeline = (PipelineBuilder().add_source(samples).pipe(load, concurrency=workers)
+                    .aggregate(batch).pipe(collate).add_sink(2).build(num_threads=workers))
+        with pipeline.auto_stop():
+            count = sum(len(labels) for _, labels in pipeline)
+        yield count / (clock() - start)
 
 
 def dali_epochs(folder, size, batch, workers, epochs, work):
@@ -100,7 +166,8 @@ def ffcv_epochs(folder, size, batch, workers, epochs, work):
 
 def main():
     peer, folder, size, batch, workers, epochs, work = sys.argv[1:]
-    run = {"torchvision": torchvision_epochs, "dali": dali_epochs, "ffcv": ffcv_epochs}[peer]
+    run = {"torchvision": torchvision_epochs, "webdataset": webdataset_epochs, "dali": dali_epochs,
+           "ffcv": ffcv_epochs, "spdl": spdl_epochs}[peer]
     rates = list(run(folder, int(size), int(batch), int(workers), int(epochs) + 1, work))[1:]
     print(" ".join(f"{rate:.0f}" for rate in rates))
 

@@ -407,7 +407,7 @@ static void compare_crop(struct state *state, const struct dl2_dataset *dataset,
     dl2_random_init(&random, config->seed, DL2_RANDOM_AUGMENT, batch->epoch, index);
     const struct dl2_crop_config crops = dl2_loader_crop_config(config);
     dl2_crop_for_training(&crops, &random, request.width, request.height, &crop);
-    request.reduction = dl2_crop_reduction(&crop, config->image_size);
+    request.reduction = dl2_crop_reduction(&crop, config->image_size, config->image_size);
     if (dl2_decoder_decode(state->other, &request, &whole, NULL) < 0)
         return;
     need(dl2_bytes_resize(&state->crop, bytes, &error), &error);

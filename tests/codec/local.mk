@@ -43,7 +43,11 @@ check_PROGRAMS += tests/codec/test_jpeg
 tests_codec_test_jpeg_SOURCES = tests/codec/test_jpeg.c tests/codec/jpeg_compare.c tests/codec/jpeg_compare.h tests/codec/sample_files.c tests/codec/sample_files.h
 tests_codec_test_jpeg_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
 tests_codec_test_jpeg_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
-TESTS += tests/codec/test_jpeg
+check_PROGRAMS += tests/codec/test_jpeg_sweep
+tests_codec_test_jpeg_sweep_SOURCES = tests/codec/test_jpeg_sweep.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_jpeg_sweep_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
+tests_codec_test_jpeg_sweep_LDADD = libcodec.la $(sample_libs) $(CMOCKA_LIBS)
+TESTS += tests/codec/test_jpeg tests/codec/test_jpeg_sweep
 endif
 check_PROGRAMS += tests/codec/test_codec
 tests_codec_test_codec_SOURCES = tests/codec/test_codec.c tests/codec/sample_files.c tests/codec/sample_files.h

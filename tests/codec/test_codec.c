@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "codec/codec.h"
+#include "codec/decoder.h"
 #include "codec/exif.h"
 #include "tests/codec/sample_files.h"
 #include "tests/unit.h"
@@ -485,6 +486,35 @@ static void alpha_lies_over_the_background(void **state)
     assert_int_equal(out.data[1], (int)floor(0.299 * 10 + 0.587 * 200 + 0.114 * 30 + 0.5));
 }
 
+/* A palette's numbers, in a rectangle and in all of it. */
+static void expect_indices(const struct dl2_bytes *png, const uint16_t *samples)
+{
+    static const uint32_t rectangles[][4] = {{0, 0, 10, 9}, {3, 2, 5, 6}};
+    struct dl2_decoder *decoder;
+    assert_int_equal(dl2_decoder_create(&decoder, NULL), DL2_OK);
+    for (size_t r = 0; r < 2; r++) {
+        const uint32_t *at = rectangles[r];
+        struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+        struct dl2_image_info info;
+        struct dl2_raster raster;
+        request.indices = true;
+        request.x = at[0];
+        request.y = at[1];
+        request.width = at[2];
+        request.height = at[3];
+        assert_int_equal(dl2_decoder_open(decoder, png->data, png->size, 0, &info, NULL), DL2_OK);
+        assert_true(info.palette);
+        assert_int_equal(dl2_decoder_decode(decoder, &request, &raster, NULL), DL2_OK);
+        assert_int_equal(raster.color, DL2_COLOR_GRAY);
+        const struct dl2_plane *plane = &raster.planes[0];
+        for (uint32_t y = at[1]; y < at[1] + at[3]; y++)
+            for (uint32_t x = at[0]; x < at[0] + at[2]; x++)
+                assert_int_equal(plane->data[(y - plane->y) * plane->stride + x - plane->x],
+                                 samples[10 * y + x]);
+    }
+    dl2_decoder_destroy(decoder);
+}
+
 static void png_of_every_kind_becomes_8_bits(void **state)
 {
     uint16_t samples[10 * 9];
@@ -517,6 +547,7 @@ static void png_of_every_kind_becomes_8_bits(void **state)
                 assert_int_equal(out.data[3 * i + 1], p == 1 ? 2 : 2 * p & 255);
                 assert_int_equal(out.data[3 * i + 2], p == 1 ? 3 : 255 - p);
             }
+            expect_indices(&file, samples);
         }
     }
 }

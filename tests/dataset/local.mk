@@ -17,6 +17,11 @@ tests_dataset_test_packed_SOURCES = tests/dataset/test_packed.c $(SCRATCH)
 tests_dataset_test_packed_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(XXHASH_CFLAGS)
 tests_dataset_test_packed_LDADD = libdataset.la $(CMOCKA_LIBS)
 TESTS += tests/dataset/test_packed
+check_PROGRAMS += tests/dataset/test_heap_page
+tests_dataset_test_heap_page_SOURCES = tests/dataset/test_heap_page.c
+tests_dataset_test_heap_page_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_dataset_test_heap_page_LDADD = libdataset.la $(CMOCKA_LIBS)
+TESTS += tests/dataset/test_heap_page
 endif
 SCRATCH = tests/dataset/scratch.c tests/dataset/scratch.h
 EXTRA_DIST += tests/dataset/gen_gulp.py tests/dataset/gulpio
@@ -44,6 +49,6 @@ EXTRA_DIST += tests/dataset/fuzz_packed.sh
 TESTS += tests/dataset/peers.sh
 EXTRA_DIST += tests/dataset/peers.sh tests/dataset/peers.py
 
-# Starts a PostgreSQL server; skips where none is installed.
-TESTS += tests/dataset/postgresql.sh
-EXTRA_DIST += tests/dataset/postgresql.sh
+# These start a PostgreSQL server, and skip where none is installed.
+TESTS += tests/dataset/postgresql.sh tests/dataset/postgresql_pages.sh
+EXTRA_DIST += tests/dataset/postgresql.sh tests/dataset/postgresql_pages.sh

@@ -143,6 +143,26 @@ sql "update photos set image = 'changed' where number = 3"
 expect 1 dl2-load check "$(at photos)"
 said "check sum differs"
 
+# ---- Partitions of a table are those of as many ranks; other numbers are drawn
+sql "create table parted (key text, image bytea, label text) partition by list (label)"
+sql "create table part_b partition of parted for values in ('rose'); create table part_a partition of parted for values in ('tulip')"
+sql "insert into parted select key, image, label from photos where number <> 3"
+hop() { status=$1; shift; expect "$status" dl2-train --quiet -j 1 --threads 1 -a convnet --image-size 8 -b 4 -e 1 --skip-validation -d "$(at parted)" "$@"; }
+if ! sanitized; then
+    hop 0 --out "$work/hand" --partition 1/2
+    hop 0 --out "$work/hand" --partition 2/2 --resume
+    printf '{"name": "a"}\n{"name": "b", "seed": 5}\n' >"$work/configs"
+    hop 0 --out "$work/hop" --hop --ranks 2 --hop-order fixed --configs "$work/configs"
+    is "$(weights "$work/hop/a")" "$(weights "$work/hand")" "weights of a model that hops"
+fi
+sql "update parted set image = 'bad' where label = 'rose'"
+hop 0 --out "$work/first" --partition 1/2
+! grep rose "$work/err" >&2 || fail "the first partition has roses"
+hop 1 --out "$work/first" --partition 2/2 --resume
+said "rose"
+hop 0 --out "$work/drawn" --partition 1/3
+said "rose"
+
 # ---- What is wrong with an address; passwords stay secret
 sql "create schema \"odd \"\"one\"; create table \"odd \"\"one\".\"t&%\" as select * from photos where number > 3"
 expect 0 dl2-load check "$(at 'odd "one.t%26%25')"

@@ -379,7 +379,7 @@ static size_t tar_member(uint8_t *out, const char *name, char type, const void *
 }
 
 struct tar {
-    uint8_t bytes[32768];
+    uint8_t bytes[524288];
     size_t size;
 };
 
@@ -850,6 +850,28 @@ static void expect_beside(const struct dl2_dataset *dataset, const char *key, co
     dl2_bytes_free(&bytes);
 }
 
+/* All that lies beside a sample, as "EXT=BYTES EXT=BYTES". */
+static void expect_all_beside(const struct dl2_dataset *dataset, const char *key, const char *want)
+{
+    struct dl2_beside beside = {0};
+    struct dl2_error error = DL2_ERROR_INIT;
+    size_t first, count, size;
+    char *text = NULL;
+    assert_true(dl2_dataset_find(dataset, key, &first, &count));
+    if (dl2_dataset_read_all_beside(dataset, first, &beside, &error) < 0)
+        fail_msg("%s", error.message);
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    for (size_t i = 0; i < beside.count; i++)
+        fprintf(out, "%s%s=%.*s", i ? " " : "", beside.items[i].extension,
+                (int)beside.items[i].bytes.size,
+                beside.items[i].bytes.size ? (const char *)beside.items[i].bytes.data : "");
+    fclose(out);
+    assert_string_equal(text, want);
+    free(text);
+    dl2_beside_free(&beside);
+}
+
 static void test_beside_in_tar(void **state)
 {
     (void)state;
@@ -878,6 +900,11 @@ static void test_beside_in_tar(void **state)
         expect_beside(dataset, "train/1", "txt", "its own");
         expect_beside(dataset, "train/1", "json", NULL);
         expect_beside(dataset, "train/v.1", "txt", "a dot in the key");
+        expect_all_beside(dataset, "train/a/1", "json={1} txt=behind it");
+        expect_all_beside(dataset, "train/a/2", "");
+        expect_all_beside(dataset, "train/a/3", "seg.png=mask txt=");
+        expect_all_beside(dataset, "train/1", "txt=its own");
+        expect_all_beside(dataset, "train/v.1", "TXT=a dot in the key");
         dl2_dataset_close(dataset);
         size_t count;
         assert_int_equal(dl2_dataset_write_index(at("t"), NULL, 1, &count, NULL), DL2_OK);
@@ -897,6 +924,9 @@ static void test_beside_in_tar(void **state)
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_dataset_read_beside(dataset, 2, "txt", &bytes, &error), DL2_ERR_FORMAT);
     assert_non_null(strstr(error.message, "l.tar[d]: txt: it is a hard link"));
+    expect_all_beside(dataset, "b", "txt=first");
+    expect_all_beside(dataset, "c", "txt=second");
+    expect_all_beside(dataset, "d", "");
     dl2_bytes_free(&bytes);
     dl2_dataset_close(dataset);
     /* A tree of files has nothing beside them. */
@@ -906,6 +936,34 @@ static void test_beside_in_tar(void **state)
     dataset = open_split("p.tar", DL2_SPLIT_ALL);
     expect_beside(dataset, "e/f.1", "2.jpg", NULL);
     expect_beside(dataset, "e/f.2", "txt", NULL);
+    expect_all_beside(dataset, "e/f.1", "");
+    dl2_dataset_close(dataset);
+    /* More than anybody means, of which the last comes twice in another case. */
+    tar_add(&tar, "m.jpg", "many");
+    for (int i = 0; i < DL2_BESIDE_MAX_ITEMS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "m.%03d.txt", i);
+        tar_add(&tar, name, i ? "" : "0");
+    }
+    tar_add(&tar, "m.000.TXT", "the last counts");
+    tar_add(&tar, "m.cls", "3");
+    tar_add(&tar, "n.jpg", "too many");
+    for (int i = 0; i <= DL2_BESIDE_MAX_ITEMS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "n.%03d.txt", i);
+        tar_add(&tar, name, "");
+    }
+    tar_end(&tar, "m.tar");
+    dataset = open_split("m.tar", DL2_SPLIT_ALL);
+    struct dl2_beside beside = {0};
+    assert_int_equal(dl2_dataset_read_all_beside(dataset, 0, &beside, NULL), DL2_OK);
+    assert_int_equal(beside.count, DL2_BESIDE_MAX_ITEMS);
+    assert_int_equal(beside.bytes, strlen("the last counts"));
+    dl2_beside_free(&beside);
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_dataset_read_all_beside(dataset, 1, &beside, &error), DL2_ERR_LIMIT);
+    assert_non_null(strstr(error.message, "m.tar[n]: more than 256 things"));
+    dl2_beside_free(&beside);
     dl2_dataset_close(dataset);
 }
 
@@ -923,6 +981,7 @@ static void test_beside_in_gulp(void **state)
     expect_beside(dataset, "rose/1", "json",
                   "{\"id\": \"rose/1\", \"label\": \"tulip\", \"idx\": 0}");
     expect_beside(dataset, "17", "txt", NULL);
+    expect_all_beside(dataset, "17", "");
     /* Found by key in a selection, too. */
     static const uint32_t numbers[] = {4, 1, 0};
     size_t first, count;

@@ -1468,14 +1468,16 @@ static void shapes_that_make_no_sense(void **state)
     const struct dl2_conv_shape stuck = {1, 8, 8, 3, 4, 3, 3, 0, 0, 1, 1, 1, false};
     const struct dl2_conv_shape uneven = {1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 3, false};
     const struct dl2_conv_shape none_at_all = {1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 0, false};
-    const struct dl2_conv_shape *bad[] = {&large, &empty, &huge, &stuck, &uneven, &none_at_all};
+    const struct dl2_conv_shape unbiased = {1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, false, true};
+    const struct dl2_conv_shape *bad[] = {&large,  &empty,       &huge,    &stuck,
+                                          &uneven, &none_at_all, &unbiased};
     const struct dl2_pool_shape pool = {DL2_POOL_MAX, 1, 4, 4, 1, 3, 3, 2, 2, 2, 2, 2, 2};
     const struct dl2_attention_shape odd[] = {
         {1, 4, 6, 4}, {1, 4, 6, 0}, {1, 0, 6, 3}, {1, 1u << 20, 1, 1}};
     for (size_t k = 0; k < subject_count; k++) {
         struct dl2_device *d = subjects[k].device;
         const struct dl2_device_class *ops = d->ops;
-        for (int i = 0; i < 6; i++) {
+        for (int i = 0; i < 7; i++) {
             struct dl2_error error = DL2_ERROR_INIT;
             struct dl2_conv *conv = NULL;
             assert_int_equal(ops->conv_create(d, bad[i], &conv, &error), DL2_ERR_ARGUMENT);

@@ -60,7 +60,7 @@ grep -Eq '"cached": [0-9.]+e-' "$work/a.json" || fail "--memory is not heard"
 cat >"$work/device.json" <<'EOF'
 {"schema": "dl2-experiment/1", "arch": "resnet10", "device": "cpu",
  "arguments": {"loader": "synthetic", "image-size": 24, "batch": 3, "channels": 1, "threads": 0,
-  "crop-area": [0.5, 1.0], "crop-aspect": [1.0, 1.0]},
+  "crop-area": [0.5, 1.0], "crop-aspect": [1.0, 1.0], "interpolation": "box"},
  "epochs": [{"images_per_second": 1.0}, {"images_per_second": 6.5}, {"images_per_second": 7.5}]}
 EOF
 expect 0 analyze "$work/small" --device-report "$work/device.json"
@@ -70,6 +70,9 @@ for field in '"image_size": 24' '"batch": 3' '"channels": 1' '"kind": "shared"';
 done
 expect 0 analyze "$work/small" --device-report "$work/device.json" --device-kind separate
 [ "$(value kind)" = separate ] || fail "--device is not heard"
+sed 's/"box"/"hamming"/' "$work/device.json" >"$work/hamming.json"
+expect 1 analyze "$work/small" --device-report "$work/hamming.json"
+grep -q "hamming.json: .*interpolation 'hamming'" "$work/err" || fail "$(cat "$work/err")"
 sed 's/synthetic/real/' "$work/device.json" >"$work/real.json"
 expect 1 analyze "$work/small" --device-report "$work/real.json"
 grep -q 'real.json: .*--loader synthetic' "$work/err" || fail "$(cat "$work/err")"
@@ -92,6 +95,32 @@ grep -q 'PSNR 31.25 dB, SSIM 0.9125' "$work/out" || fail "the choice doesn't tel
 
 expect 1 analyze "$work/small" --device-rate 5 $shape --quality "$work/device.json"
 grep -q 'device.json' "$work/err" || fail "what is no file of dl2-quality is not named"
+
+# Several models on several ranks: the bytes by hand, and times whose ratios follow from one rate.
+expect 0 analyze "$work/large" --device-rate 5 $shape --memory 1G --models 6 --ranks 2 --parameters 1e6
+ways() { "$PYTHON3" - "$work/a.json" "$1" <<'END'
+import json, math, sys
+a = json.load(open(sys.argv[1])); v = a["variants"][0]
+data, hop, task = v["ways"]
+assert [w["way"] for w in v["ways"]] == ["data parallel", "hopping", "task parallel"]
+share = v["images"] // 2
+steps = share // a["batch"] if v["images"] >= 2 * a["batch"] else math.ceil(share / a["batch"])
+print(eval(sys.argv[2]))
+END
+}
+if [ -n "${PYTHON3:-}" ]; then
+    is "$(ways 'data["bytes_moved"] == 6 * steps * 8e6, hop["bytes_moved"], task["bytes_moved"]')" "(True, 96000000.0, 0.0)" "bytes that move"
+    is "$(ways 'abs(data["epoch_seconds"] - 3 * v["images"] / 5) < 0.1 * data["epoch_seconds"]')" True "a slow device's time"
+    is "$(ways 'data["epoch_seconds"] == hop["epoch_seconds"] == task["epoch_seconds"]')" True "times of three ways that never wait"
+    is "$(ways 'data["file_bytes"] == task["file_bytes"] == 2 * hop["file_bytes"] == v["bytes"], hop["network_bytes"]')" "(True, 12000000.0)" "memory"
+    expect 0 analyze "$work/large" --device-rate 5 $shape --memory 1G --models 1 --ranks 2 --parameters 1e6 --link 8
+    is "$(ways 'round(hop["epoch_seconds"] / (task["epoch_seconds"] + 1), 6)')" 1.0 "one model hops, at 8 MB/s"
+    is "$(ways 'round(data["epoch_seconds"] / (task["epoch_seconds"] / 2 + steps / 2), 6)')" 1.0 "one model data parallel, at 8 MB/s"
+fi
+grep -q '^hopping ' "$work/out" || fail "the ways are not printed: $(cat "$work/out")"
+for options in "--models 2" "--ranks 2" "--link 8" "--parameters 5" "--models 2 --ranks 2" "--models 2 --ranks 1 --parameters 5"; do
+    expect 2 analyze "$work/large" --device-rate 5 $shape $options
+done
 
 # A bad image is named, and the rest is measured all the same; sets of one image, of none.
 printf 'P6\n640 480\n255\n' >"$work/large/train/a/3.ppm"

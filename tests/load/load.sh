@@ -117,6 +117,15 @@ done >"$work/ranks"
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --crop-area 0.5,0.6
 [ "$(sed -n 's/^digest //p' "$work/out")" != "$digest" ] || fail "--crop-area changes nothing"
 
+# each filter makes other pixels, the same for every number of workers, and is in the report
+for filter in bilinear nearest box bicubic lanczos; do
+    expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --interpolation $filter --scaling 1,2 --json "$work/load.json"
+    sed -n 's/^digest //p' "$work/out" >>"$work/filters"
+    grep -q "\"interpolation\": \"$filter\"" "$work/load.json" || fail "the report has no --interpolation $filter"
+done
+[ "$(sort -u "$work/filters" | wc -l)" = 5 ] || fail "filters with the same pixels: $(cat "$work/filters")"
+[ "$(head -n 1 "$work/filters")" = "$digest" ] || fail "the default is not bilinear"
+
 # an augmentation: other batches, the same for every number of workers and wherever the images come from
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --augment randaugment,erase:p=0.9 -j 1
 augmented=$(sed -n 's/^digest //p' "$work/out")
@@ -129,6 +138,20 @@ done
 grep -q '"augment": "randaugment:n=2:m=9,erase:p=0.9"' "$work/load.json" || fail "the report has no --augment"
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --augment randaugment,erase:p=0.9 --seed 1
 [ "$(sed -n 's/^digest //p' "$work/out")" != "$augmented" ] || fail "--seed changes nothing"
+
+# a size that is not square, HEIGHTxWIDTH; an equal pair is a square
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16x16 -b 4 --digest
+[ "$(sed -n 's/^digest //p' "$work/out")" = "$digest" ] || fail "16x16 is not 16"
+for mode in --train "--val --split train" "--val --split train --val-crop squash"; do
+    expect 0 dl2-load bench "$work/flowers" -e 1 -i 12x24 -b 4 --digest $mode --json "$work/load.json"
+    grep -q 'images for [a-z]*, 12x24x3 ' "$work/out" || fail "12x24 is not printed"
+    grep -q '"image_size": "12x24"' "$work/load.json" || fail "12x24 is not in the report"
+    sed -n 's/^digest //p' "$work/out"
+    expect 0 dl2-load bench "$work/flowers" -e 1 -i 12x24 -b 4 -j 3 --cache-decoded 10M --digest $mode
+    sed -n 's/^digest //p' "$work/out"
+done >"$work/digests"
+is "$(uniq "$work/digests" | wc -l)" 3 'digests of three modes, each with two settings of the loader'
+grep -q '"val_crop": "squash"' "$work/load.json" || fail "the report has no val_crop"
 
 # a part of the training images
 expect 0 dl2-load bench "$work/flowers" --subset 50% -e 1 -i 16 --json "$work/load.json" --quiet
@@ -171,13 +194,14 @@ expect 2 dl2-load fill "$work/flowers"
 expect 2 dl2-load bench "$work/flowers" --split trial
 expect 2 dl2-load bench "$work/flowers" --batch 0
 for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching random" "--on-bad ask" \
+    "--image-size 0" "--image-size 8x" "--image-size x8" "--image-size 8x0" "--image-size 8x8x3" "--image-size 8x70000" "--val-crop top" \
     "--crop-area 0.5" "--crop-area 0.5,0.4" "--scaling 1,x" "--rank 1" "--shuffle-window 4" "--device gpu" \
-    "--augment cutout" "--augment vflip:p=2" "--decode tpu" "--gpu-input raw" "--gpu-input spliced" "--gpu-engine cores" "--device cuda:1"; do
+    "--augment cutout" "--augment vflip:p=2" "--interpolation hamming" "--decode tpu" "--gpu-input raw" "--gpu-input spliced" "--gpu-engine cores" "--device cuda:1"; do
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "${wrong%% *}" "$work/err" || fail "$wrong: $(cat "$work/err")"
 done
 # options that would have no effect
-for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--augment vflip --val" "--resize 80" "--ahead 4 --io direct" "--device cuda" \
+for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--augment vflip --val" "--resize 80" "--val-crop squash" "--resize 80 --val --val-crop squash" "--ahead 4 --io direct" "--device cuda" \
     "--seconds 2" "--memory 1G" "--device-kind separate" "--quality x" "--within 3"; do
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "bench $wrong: $(cat "$work/err")"
@@ -191,11 +215,11 @@ for wrong in "--epochs 2" --cold "--name x"; do
     expect 2 dl2-load analyze "$work/flowers" --device-rate 5 $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
 done
-for wrong in "--image-size 32" "--batch 3" --gray "--crop-area 0.5,1" "--augment vflip"; do
+for wrong in "--image-size 32" "--batch 3" --gray "--crop-area 0.5,1" "--augment vflip" "--interpolation box"; do
     expect 2 dl2-load analyze "$work/flowers" --device-report x $wrong
     grep -q -e "dl2-load: ${wrong%% *} is taken from --device-report" "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
 done
-for option in split dtype layout on-bad batching io device-kind decode gpu-input gpu-engine; do
+for option in split val-crop dtype layout interpolation on-bad batching io device-kind decode gpu-input gpu-engine; do
     explained $option dl2-load bench "$work/flowers"
 done
 expect 2 dl2-load bench "$work/flowers" "$work/flowers"
@@ -210,6 +234,7 @@ esac
 if ! grep -q configure "$work/err"; then
     expect 2 dl2-load bench "$work/flowers" --decode gpu --dtype float32
     expect 2 dl2-load bench "$work/flowers" --decode gpu --augment vflip
+    expect 2 dl2-load bench "$work/flowers" --decode gpu --interpolation bicubic
     expect 2 dl2-load check "$work/flowers" --decode gpu
 fi
 expect 2 dl2-load analyze "$work/flowers"

@@ -156,7 +156,8 @@ static bool fake_decode(struct dl2_decode_slot *slot, const struct dl2_encoded *
         request.height = image->jpeg.height;
     }
     request.channels = slot->channels == 1 ? 1 : 0;
-    request.reduction = dl2_crop_reduction(&crop, slot->fake->config.image_size);
+    request.reduction =
+        dl2_crop_reduction(&crop, slot->fake->config.image_size, slot->fake->config.image_size);
     const struct dl2_resize_output output = {.data = out,
                                              .width = slot->side,
                                              .height = slot->side,

@@ -724,7 +724,7 @@ static void decoded_samples_are_not_read_ahead(void **state)
         if (i == 7)
             continue;
         assert_true(dl2_decoded_claim(decoded, i, 1, 2, 2, 1));
-        dl2_decoded_keep(decoded, i, 1, &image);
+        dl2_decoded_keep(decoded, i, 1, true, &image);
     }
     struct dl2_fetch_config config = {.io = DL2_IO_THREADS};
     struct dl2_fetch *fetch = new_fetch(samples, &config, decoded);

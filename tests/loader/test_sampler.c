@@ -3,6 +3,8 @@
 #include "loader/sampler.h"
 #include "tests/unit.h"
 
+#include <math.h>
+
 static void init(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
                  uint32_t count)
 {
@@ -225,13 +227,148 @@ static void test_partitions(void **state)
     assert_int_equal(dl2_partition_size(10, 4, 4), 0);
 }
 
+enum { DRAWN = 60, EPOCHS = 50 };
+
+/* Pearson's statistic of how often samples came, by weights whose sum is given. */
+static double chi_square(const unsigned *seen, const double *weights, uint32_t count, double sum,
+                         double draws)
+{
+    double statistic = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const double expected = draws * weights[i] / sum;
+        if (expected > 0)
+            statistic += (seen[i] - expected) * (seen[i] - expected) / expected;
+        else
+            assert_int_equal(seen[i], 0);
+    }
+    return statistic;
+}
+
+/* Over ranks and epochs, samples come as often as their weights say, and never for a weight of 0.
+ */
+static void test_weights(void **state)
+{
+    static unsigned seen[DRAWN], epoch_seen[DRAWN];
+    double weights[DRAWN], even[DRAWN], sum = 0;
+    for (int i = 0; i < DRAWN; i++) {
+        weights[i] = i % 7 ? 0.1 + i * i % 11 : 0;
+        sum += weights[i];
+        even[i] = 1;
+        seen[i] = 0;
+    }
+    struct dl2_loader_config config = {
+        .batch = 8, .world = 3, .train = true, .seed = 5, .weights = weights, .draws = 600};
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++)
+        for (config.rank = 0; config.rank < config.world; config.rank++) {
+            struct dl2_sampler sampler;
+            init(&sampler, &config, DRAWN);
+            dl2_sampler_set_epoch(&sampler, epoch);
+            assert_int_equal(sampler.positions, 200);
+            for (uint32_t i = 0; i < sampler.positions; i++)
+                seen[sampler.order[i]]++;
+            dl2_sampler_free(&sampler);
+        }
+    /* 50 degrees of freedom: above 86.7 once in a thousand times, below 24.7 as well. */
+    const double fits = chi_square(seen, weights, DRAWN, sum, 600.0 * EPOCHS);
+    assert_true(fits > 24.7 && fits < 86.7);
+    assert_true(chi_square(seen, even, DRAWN, DRAWN, 600.0 * EPOCHS) > 1000);
+    /* With replacement: of equal weights, some come twice and others not at all. */
+    config.weights = even;
+    config.draws = 0;
+    config.rank = 0;
+    config.world = 1;
+    struct dl2_sampler sampler;
+    init(&sampler, &config, DRAWN);
+    assert_int_equal(sampler.positions, DRAWN);
+    memset(epoch_seen, 0, sizeof epoch_seen);
+    unsigned none = 0, twice = 0;
+    for (uint32_t i = 0; i < DRAWN; i++)
+        epoch_seen[sampler.order[i]]++;
+    for (int i = 0; i < DRAWN; i++) {
+        none += !epoch_seen[i];
+        twice += epoch_seen[i] > 1;
+    }
+    assert_true(none > 0 && twice > 0);
+    dl2_sampler_free(&sampler);
+}
+
+/* The batches of a step, concatenated, are the same samples for any number of ranks, and the places
+ * say where each is; with repeats the copies are neighbours there and on different ranks. */
+static void test_places(void **state)
+{
+    const double weights[7] = {1, 2, 3, 0, 1, 0, 9};
+    for (int mode = 0; mode < 4; mode++) {
+        struct dl2_loader_config config = {.batch = 12, .train = true, .seed = 2};
+        config.weights = mode == 0 ? weights : NULL;
+        config.repeats = mode == 1 ? 3 : mode == 2 ? 2 : 0;
+        config.draws = mode == 0 ? 100 : mode == 2 ? 9 : mode == 3 ? 5 : 0;
+        struct dl2_sampler alone, rank;
+        init(&alone, &config, 7);
+        dl2_sampler_set_epoch(&alone, 4);
+        const uint32_t taken = mode == 0 ? 100 : mode == 1 ? 21 : mode == 2 ? 9 : 5;
+        assert_int_equal(alone.positions, taken);
+        for (uint32_t i = 0; config.repeats && i < taken; i++)
+            assert_int_equal(alone.order[i], alone.order[i - i % config.repeats]);
+        unsigned seen[100] = {0}, all = 0;
+        config.world = 3;
+        config.batch = 4;
+        for (config.rank = 0; config.rank < 3; config.rank++) {
+            init(&rank, &config, 7);
+            dl2_sampler_set_epoch(&rank, 4);
+            assert_int_equal(rank.positions, taken / 3);
+            for (uint32_t i = 0; i < rank.positions; i++, all++) {
+                const uint32_t place = rank.places[i];
+                assert_true(place < taken && !seen[place]++);
+                assert_int_equal(place / 12, i / 4);
+                assert_int_equal(rank.order[i], alone.order[place]);
+                if (config.repeats)
+                    assert_int_equal(place % 3, config.rank);
+            }
+            dl2_sampler_free(&rank);
+        }
+        assert_int_equal(all, taken / 3 * 3);
+        dl2_sampler_free(&alone);
+    }
+}
+
+static void expect_refused(const struct dl2_loader_config *config, uint32_t count, const char *why)
+{
+    struct dl2_sampler sampler;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_true(dl2_sampler_init(&sampler, config, count, &error) < 0);
+    assert_non_null(strstr(error.message, why));
+}
+
+static void test_no_weights(void **state)
+{
+    static const double bad[][3] = {{1, -1, 1}, {1, NAN, 1}, {INFINITY, 1, 1}, {0, 0, 0}};
+    struct dl2_loader_config config = {.batch = 1, .train = true};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        config.weights = bad[i];
+        expect_refused(&config, 3, i < 3 ? "is none" : "their sum is 0");
+    }
+    config.weights = NULL;
+    config.repeats = 2;
+    config.draws = 7;
+    expect_refused(&config, 3, "an epoch has 6 samples, not 7");
+    config.repeats = 1u << 31;
+    expect_refused(&config, 3, "more than a loader can count");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_epoch_alone_matters), cmocka_unit_test(test_once_over_ranks),
-        cmocka_unit_test(test_remainder_changes),   cmocka_unit_test(test_same_steps_for_any_world),
-        cmocka_unit_test(test_quasi_random),        cmocka_unit_test(test_drop_last),
-        cmocka_unit_test(test_misuse_is_an_error),  cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_epoch_alone_matters),
+        cmocka_unit_test(test_once_over_ranks),
+        cmocka_unit_test(test_remainder_changes),
+        cmocka_unit_test(test_same_steps_for_any_world),
+        cmocka_unit_test(test_quasi_random),
+        cmocka_unit_test(test_drop_last),
+        cmocka_unit_test(test_misuse_is_an_error),
+        cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_no_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

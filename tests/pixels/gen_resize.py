@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes resize_golden.h: what Pillow's Image.resize(BILINEAR, box=) makes of a known pattern.
+"""Makes resize_golden.h: what Pillow's Image.resize(FILTER, box=) makes of a known pattern.
 
 Usage: /usr/bin/python3 gen_resize.py >resize_golden.h
 """
@@ -23,23 +23,30 @@ CASES = [
 ]
 
 
-def pattern(size):
-    """Numerical Recipes' generator, its high byte; the test makes the same."""
+# Of the filters beside the bilinear one: smaller and larger, with fractions, gray, one pixel.
+OTHERS = (0, 3, 4, 5, 8, 10)
+
+
+def pattern(size, soft):
+    """Numerical Recipes' generator, its high byte; the test makes the same. Soft: 64 to 191, of which no filter makes
+    anything below 0 or above 255."""
     state, out = 1, bytearray()
     for _ in range(size):
         state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
-        out.append(state >> 24)
+        out.append((state >> 25) + 64 if soft else state >> 24)
     return bytes(out)
 
 
 print("/* SPDX-License-Identifier: BSD-2-Clause */")
 print(f"/* Made by gen_resize.py with Pillow {PIL.__version__}; pixels in hexadecimal. */")
 print("static const struct golden goldens[] = {")
-for width, height, channels, box, out_width, out_height in CASES:
-    image = Image.frombytes("RGB" if channels == 3 else "L", (width, height), pattern(width * height * channels))
-    pixels = image.resize((out_width, out_height), Image.Resampling.BILINEAR, box=box).tobytes()
-    sides = ", ".join(str(side) for side in box)
-    rows = [f'     "{pixels[at : at + 46].hex()}"' for at in range(0, len(pixels), 46)]
-    print(f"    {{{width}, {height}, {channels}, {{{sides}}}, {out_width}, {out_height},")
-    print("\n".join(rows) + "},")
+for name in "BILINEAR", "NEAREST", "BOX", "BICUBIC", "LANCZOS":
+    for width, height, channels, box, out_width, out_height in CASES if name == "BILINEAR" else [CASES[i] for i in OTHERS]:
+        image = Image.frombytes("RGB" if channels == 3 else "L", (width, height),
+                                pattern(width * height * channels, name in ("BICUBIC", "LANCZOS")))
+        pixels = image.resize((out_width, out_height), Image.Resampling[name], box=box).tobytes()
+        sides = ", ".join(str(side) for side in box)
+        rows = [f'     "{pixels[at : at + 46].hex()}"' for at in range(0, len(pixels), 46)]
+        print(f"    {{DL2_{name}, {width}, {height}, {channels}, {{{sides}}}, {out_width}, {out_height},")
+        print("\n".join(rows) + "},")
 print("};")

@@ -396,6 +396,50 @@ static void test_draws(void **state)
     dl2_augmentation_free(erase);
 }
 
+/* A mask follows its image, which has the same values here, where pixels move; nothing else changes
+ * it, and both take as many random numbers. */
+static void test_masks(void **state)
+{
+    enum { FILL = 77, SIDE = 24 };
+    static const char *const moving[] = {"vflip:p=1", "rotate:degrees=90:fill=77",
+                                         "shear:x=20:y=20:fill=77",
+                                         "translate:x=0.5:y=0.5:fill=77"};
+    static const char *const others[] = {"jitter:brightness=1:contrast=1:saturation=1:hue=0.5",
+                                         "grayscale:p=1",
+                                         "invert:p=1",
+                                         "solarize:p=1",
+                                         "posterize:p=1",
+                                         "autocontrast:p=1",
+                                         "equalize:p=1",
+                                         "sharpness:p=1",
+                                         "blur:p=1",
+                                         "erase:p=1"};
+    enum { MOVING = sizeof moving / sizeof *moving, ALL = MOVING + sizeof others / sizeof *others };
+    for (size_t i = 0; i < ALL; i++)
+        for (uint64_t sample = 0; sample < 5; sample++) {
+            struct dl2_augmentation *augmentation =
+                parsed(i < MOVING ? moving[i] : others[i - MOVING]);
+            struct dl2_pixels image = pattern(SIDE, SIDE, 1, 20, 230);
+            struct dl2_pixels mask = pattern(SIDE, SIDE, 1, 20, 230);
+            struct dl2_pixels plain = pattern(SIDE, SIDE, 1, 20, 230);
+            struct dl2_random random, again;
+            mask.is_mask = true;
+            mask.mask_fill = FILL;
+            dl2_random_init(&random, 1, DL2_RANDOM_AUGMENT, 0, sample);
+            again = random;
+            dl2_augmentation_run(augmentation, &random, &image);
+            dl2_augmentation_run(augmentation, &again, &mask);
+            assert_int_equal(dl2_random_u32(&random), dl2_random_u32(&again));
+            assert_true(same_pixels(&mask, i < MOVING ? &image : &plain));
+            if (i < MOVING)
+                assert_false(same_pixels(&mask, &plain));
+            dl2_pixels_free(&image);
+            dl2_pixels_free(&mask);
+            dl2_pixels_free(&plain);
+            dl2_augmentation_free(augmentation);
+        }
+}
+
 static void test_texts(void **state)
 {
     static const struct {
@@ -447,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_policies),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_masks),
         cmocka_unit_test(test_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

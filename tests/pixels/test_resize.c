@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The resize against Pillow's figures, and the rules by which crops are chosen. */
+#include "common/half.h"
 #include "common/simd.h"
 #include "pixels/crop.h"
 #include "pixels/resize_kernels.h"
@@ -8,6 +9,7 @@
 #include <math.h>
 
 struct golden {
+    enum dl2_interpolation interpolation;
     uint32_t width, height, channels;
     struct dl2_box box;
     uint32_t out_width, out_height;
@@ -46,28 +48,45 @@ static int free_resizer(void **state)
 }
 
 /* To bytes in NHWC, from what the first plane holds. */
-static int resize(const struct dl2_raster *in, const struct dl2_box *box, bool flip, uint32_t width,
-                  uint32_t height, uint32_t channels, uint8_t *out)
+static int resize_with(enum dl2_interpolation interpolation, const struct dl2_raster *in,
+                       const struct dl2_box *box, bool flip, uint32_t width, uint32_t height,
+                       uint32_t channels, uint8_t *out)
 {
     const struct dl2_plane *plane = &in->planes[0];
     const struct dl2_box limit = {0, 0, plane->width * plane->step_x,
                                   plane->height * plane->step_y};
-    const struct dl2_resize_output output = {
-        .data = out, .width = width, .height = height, .channels = channels, .flip = flip};
+    const struct dl2_resize_output output = {.data = out,
+                                             .width = width,
+                                             .height = height,
+                                             .channels = channels,
+                                             .flip = flip,
+                                             .interpolation = interpolation};
     return dl2_resize_raster(&resizer, in, &limit, box, &output, NULL);
 }
+
+static int resize(const struct dl2_raster *in, const struct dl2_box *box, bool flip, uint32_t width,
+                  uint32_t height, uint32_t channels, uint8_t *out)
+{
+    return resize_with(DL2_BILINEAR, in, box, flip, width, height, channels, out);
+}
+
+enum { FILTERS = DL2_LANCZOS + 1 };
 
 static void test_pillows_figures(void **state)
 {
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
         const struct golden *golden = &goldens[i];
-        uint8_t *data = pattern((size_t)golden->width * golden->height * golden->channels);
+        const size_t in_size = (size_t)golden->width * golden->height * golden->channels;
+        uint8_t *data = pattern(in_size);
+        /* What these make of more than that, both clip after each pass, but not in one order. */
+        for (size_t k = 0; k < in_size && golden->interpolation >= DL2_BICUBIC; k++)
+            data[k] = data[k] / 2 + 64;
         const struct dl2_raster in =
             pixels_of(data, golden->width, golden->height, golden->channels);
         const size_t size = (size_t)golden->out_width * golden->out_height * golden->channels;
         uint8_t *out = malloc(size);
-        assert_int_equal(resize(&in, &golden->box, false, golden->out_width, golden->out_height,
-                                golden->channels, out),
+        assert_int_equal(resize_with(golden->interpolation, &in, &golden->box, false,
+                                     golden->out_width, golden->out_height, golden->channels, out),
                          0);
         assert_int_equal(strlen(golden->pixels), 2 * size);
         for (size_t k = 0; k < size; k++) {
@@ -110,12 +129,15 @@ static void test_flip(void **state)
     const struct dl2_raster in = pixels_of(data, 33, 21, 3);
     const struct dl2_box box = {1.5, 0, 32, 20.25};
     uint8_t plain[9 * 7 * 3], mirrored[9 * 7 * 3];
-    assert_int_equal(resize(&in, &box, false, 9, 7, 3, plain), 0);
-    assert_int_equal(resize(&in, &box, true, 9, 7, 3, mirrored), 0);
-    for (int y = 0; y < 7; y++)
-        for (int x = 0; x < 9; x++)
-            assert_memory_equal(mirrored + (y * 9 + x) * 3, plain + (y * 9 + 8 - x) * 3, 3);
-    assert_memory_not_equal(plain, mirrored, sizeof plain);
+    for (int filter = 0; filter < FILTERS; filter++) {
+        const enum dl2_interpolation interpolation = (enum dl2_interpolation)filter;
+        assert_int_equal(resize_with(interpolation, &in, &box, false, 9, 7, 3, plain), 0);
+        assert_int_equal(resize_with(interpolation, &in, &box, true, 9, 7, 3, mirrored), 0);
+        for (int y = 0; y < 7; y++)
+            for (int x = 0; x < 9; x++)
+                assert_memory_equal(mirrored + (y * 9 + x) * 3, plain + (y * 9 + 8 - x) * 3, 3);
+        assert_memory_not_equal(plain, mirrored, sizeof plain);
+    }
     free(data);
 }
 
@@ -141,7 +163,8 @@ static void test_flat_colour(void **state)
         const struct dl2_raster in = pixels_of(data, 97, 89, 1);
         for (uint32_t side = 1; side <= 128; side += 9) {
             const struct dl2_box box = {0.3, 0.7, 96.9, 88.1};
-            assert_int_equal(resize(&in, &box, false, side, side, 1, out), 0);
+            const enum dl2_interpolation filter = (enum dl2_interpolation)(side / 9 % FILTERS);
+            assert_int_equal(resize_with(filter, &in, &box, false, side, side, 1, out), 0);
             for (uint32_t i = 0; i < side * side; i++)
                 assert_int_equal(out[i], value);
         }
@@ -258,15 +281,15 @@ static void test_paths_agree(void **state)
             .width = 1 + dl2_random_below(&random, 150),
             .height = 1 + dl2_random_below(&random, 40),
             .channels = dl2_random_below(&random, 2) ? 3 : 1,
-            .dtype = (enum dl2_dtype)dl2_random_below(&random, 3),
+            .dtype = (enum dl2_dtype)dl2_random_below(&random, 4),
             .layout = (enum dl2_layout)dl2_random_below(&random, 2),
             .mean = {0.485f, 0.456f, 0.406f},
             .std = {0.229f, 0.224f, 0},
             .flip = dl2_random_below(&random, 2),
+            .interpolation = (enum dl2_interpolation)(i % FILTERS),
         };
-        static const size_t bytes[] = {1, 4, 2};
         const size_t size =
-            (size_t)output.width * output.height * output.channels * bytes[output.dtype];
+            (size_t)output.width * output.height * output.channels * dl2_dtype_size(output.dtype);
         uint8_t *plain = resized_by(&dl2_resize_kernels_c, &picture, &limit, &box, output, size);
         for (size_t f = 0; f < 2; f++) {
             const struct dl2_resize_kernels *kernels =
@@ -281,31 +304,63 @@ static void test_paths_agree(void **state)
     }
 }
 
-/* What a pixel of the output is, the long way round: in doubles, sample by sample. */
-static double long_way(const struct dl2_plane *plane, unsigned per_sample, unsigned channel,
+/* The filters by their definitions; x in samples, or in outputs where the image becomes smaller. */
+static double weight_at(enum dl2_interpolation interpolation, double x)
+{
+    const double size = fabs(x), a = -0.5;
+    switch (interpolation) {
+    case DL2_BILINEAR:
+        return fmax(0, 1 - size);
+    case DL2_BICUBIC:
+        return size < 1   ? (a + 2) * pow(size, 3) - (a + 3) * pow(size, 2) + 1
+               : size < 2 ? a * (pow(size, 3) - 5 * pow(size, 2) + 8 * size - 4)
+                          : 0;
+    case DL2_LANCZOS:
+        return size < 1e-9 ? 1
+               : size < 3  ? sin(M_PI * x) / (M_PI * x) * sin(M_PI * x / 3) / (M_PI * x / 3)
+                           : 0;
+    default:
+        return x > -0.5 + 1e-6 && x <= 0.5 + 1e-6;
+    }
+}
+
+static double clipped_to_byte(double value)
+{
+    return fmin(fmax(value, 0), 255);
+}
+
+/*
+ * What a pixel of the output is, the long way round: in doubles, sample by sample, down in each
+ * column and then across, each clipped.
+ */
+static double long_way(enum dl2_interpolation interpolation, const struct dl2_plane *plane,
                        const struct dl2_box *limit, const struct dl2_box *box, uint32_t width,
                        uint32_t height, uint32_t x, uint32_t y)
 {
-    double sum[2] = {0, 0}, value = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t j = 0; j < plane->height; j++)
-            for (uint32_t i = 0; i < plane->width; i++) {
-                const double scale_x = (box->right - box->left) / plane->step_x / width;
-                const double scale_y = (box->bottom - box->top) / plane->step_y / height;
-                const double middle_x = box->left / plane->step_x + (x + 0.5) * scale_x;
-                const double middle_y = box->top / plane->step_y + (y + 0.5) * scale_y;
-                if ((i + 1.0) * plane->step_x <= limit->left || i * plane->step_x >= limit->right ||
-                    (j + 1.0) * plane->step_y <= limit->top || j * plane->step_y >= limit->bottom)
-                    continue;
-                const double u = 1 - fabs(i + 0.5 - middle_x) / fmax(1, scale_x);
-                const double v = 1 - fabs(j + 0.5 - middle_y) / fmax(1, scale_y);
-                const double weight = fmax(0, u) * fmax(0, v);
-                sum[pass] += weight;
-                if (pass)
-                    value +=
-                        weight / sum[0] * plane->data[j * plane->stride + i * per_sample + channel];
-            }
-    return value;
+    const double scale_x = (box->right - box->left) / plane->step_x / width;
+    const double scale_y = (box->bottom - box->top) / plane->step_y / height;
+    const bool widens = interpolation != DL2_NEAREST;
+    double middle_x = box->left / plane->step_x + (x + 0.5) * scale_x;
+    double middle_y = box->top / plane->step_y + (y + 0.5) * scale_y;
+    double sum = 0, value = 0;
+    for (uint32_t i = 0; i < plane->width; i++) {
+        double column_sum = 0, column = 0;
+        if ((i + 1.0) * plane->step_x <= limit->left || i * plane->step_x >= limit->right)
+            continue;
+        for (uint32_t j = 0; j < plane->height; j++) {
+            if ((j + 1.0) * plane->step_y <= limit->top || j * plane->step_y >= limit->bottom)
+                continue;
+            const double weight =
+                weight_at(interpolation, (j + 0.5 - middle_y) / (widens ? fmax(1, scale_y) : 1));
+            column_sum += weight;
+            column += weight * plane->data[j * plane->stride + i];
+        }
+        const double weight =
+            weight_at(interpolation, (i + 0.5 - middle_x) / (widens ? fmax(1, scale_x) : 1));
+        sum += weight;
+        value += weight * clipped_to_byte(column / column_sum);
+    }
+    return clipped_to_byte(value / sum);
 }
 
 static uint8_t clipped(double value)
@@ -319,7 +374,7 @@ static void test_planes(void **state)
     static const uint32_t chroma[][2] = {{1, 1}, {2, 1}, {2, 2}};
     struct dl2_random random;
     dl2_random_init(&random, 8, DL2_RANDOM_AUGMENT, 0, 0);
-    for (unsigned i = 0; i < 60; i++) {
+    for (unsigned i = 0; i < 240; i++) {
         const uint32_t width = 8 + dl2_random_below(&random, 40);
         const uint32_t height = 8 + dl2_random_below(&random, 40);
         const bool limited = i % 2;
@@ -328,29 +383,83 @@ static void test_planes(void **state)
                      1 + i % 4 / 2, chroma[i % 3][0], chroma[i % 3][1]);
         struct dl2_box limit, box;
         random_box(&random, width, height, &limit, &box);
-        const struct dl2_resize_output output = {.width = 7, .height = 5, .channels = 3};
+        const enum dl2_interpolation filter = (enum dl2_interpolation)(i / 4 % FILTERS);
+        const struct dl2_resize_output output = {
+            .width = 7, .height = 5, .channels = 3, .interpolation = filter};
         uint8_t *out = resized_by(dl2_resize_kernels_for(dl2_simd_flags()), &picture, &limit, &box,
                                   output, 7 * 5 * 3);
         for (uint32_t y = 0; y < 5; y++)
             for (uint32_t x = 0; x < 7; x++) {
                 double v[3];
                 for (unsigned p = 0; p < 3; p++)
-                    v[p] = long_way(&picture.raster.planes[p], 1, 0, &limit, &box, 7, 5, x, y);
+                    v[p] = long_way(filter, &picture.raster.planes[p], &limit, &box, 7, 5, x, y);
                 const double luma = limited ? (v[0] - 16) * 255 / 219 : v[0];
                 const double gain = limited ? 255.0 / 224 : 1;
                 const double cb = (v[1] - 128) * gain, cr = (v[2] - 128) * gain;
                 const double rgb[3] = {luma + 1.402 * cr, luma - 0.344136 * cb - 0.714136 * cr,
                                        luma + 1.772 * cb};
                 for (unsigned c = 0; c < 3; c++)
-                    assert_true(abs(out[(y * 7 + x) * 3 + c] - clipped(rgb[c])) <= 1);
+                    if (abs(out[(y * 7 + x) * 3 + c] - clipped(rgb[c])) > 1)
+                        fail_msg("picture %u, %s, %u,%u: %d instead of %g", i,
+                                 dl2_interpolation_words[filter], x, y, out[(y * 7 + x) * 3 + c],
+                                 rgb[c]);
             }
         free(out);
         free_picture(&picture);
     }
 }
 
-/* Floats are the bytes, normalised; bfloat16 is the float rounded to
- * nearest even; NCHW the same. */
+/* Half precision by its definition: the finite number that is nearest, and the even of two. */
+static uint16_t nearest_half(double value)
+{
+    uint16_t low = 0, high = 0x7bff;
+    const double size = fabs(value);
+    while (high - low > 1) {
+        const uint16_t middle = (uint16_t)((low + high) / 2);
+        *((double)dl2_half_to_float(middle) <= size ? &low : &high) = middle;
+    }
+    const double above = (double)dl2_half_to_float(high) - size;
+    const double below = size - (double)dl2_half_to_float(low);
+    uint16_t half = above < below || (!(above > below) && low % 2) ? high : low;
+    if (size >= 65520) /* half way to what would come after the largest */
+        half = 0x7c00;
+    return signbit(value) ? half | 0x8000 : half;
+}
+
+static void test_halves(void **state)
+{
+    enum { COUNT = 1000 };
+    static const unsigned flags[] = {0, DL2_SIMD_AVX2 | DL2_SIMD_NEON,
+                                     DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
+    struct dl2_random random;
+    dl2_random_init(&random, 9, DL2_RANDOM_AUGMENT, 0, 0);
+    for (int round = 0; round < 300; round++) {
+        uint8_t in[COUNT];
+        float scale[DL2_RESIZE_PHASES], bias[DL2_RESIZE_PHASES], values[COUNT];
+        uint16_t halves[COUNT];
+        const int exponent = round % 50 - 32; /* from below the least half to beyond the largest */
+        for (size_t i = 0; i < DL2_RESIZE_PHASES; i++) {
+            /* Few bits in half of the rounds, so that many lie half way. */
+            const double size =
+                round / 50 % 2 ? uniform(&random, -1, 1) : dl2_random_below(&random, 9);
+            scale[i] = (float)ldexp(size, exponent);
+            bias[i] = i % 4 ? (float)ldexp(dl2_random_below(&random, 99), exponent - 1) : -0.0f;
+        }
+        for (size_t i = 0; i < COUNT; i++)
+            in[i] = (uint8_t)dl2_random_below(&random, 256);
+        dl2_resize_kernels_c.floats(in, COUNT, scale, bias, values);
+        for (size_t f = 0; f < 3; f++) {
+            const struct dl2_resize_kernels *kernels =
+                dl2_resize_kernels_for(flags[f] & dl2_simd_flags());
+            kernels->halves(in, COUNT, scale, bias, halves);
+            for (size_t i = 0; i < COUNT; i++)
+                if (halves[i] != nearest_half((double)values[i]))
+                    fail_msg("%s: %a is %04x", kernels->name, (double)values[i], halves[i]);
+        }
+    }
+}
+
+/* Floats are the bytes, normalised; those of 16 bits are rounded; NCHW the same. */
 static void test_types(void **state)
 {
     enum { W = 37, H = 11, N = W * H * 3 };
@@ -364,28 +473,30 @@ static void test_types(void **state)
                                        .std = {0.229f, 0.224f, 0.225f}};
     const struct dl2_resize_kernels *kernels = dl2_resize_kernels_for(dl2_simd_flags());
     uint8_t *bytes = resized_by(kernels, &picture, &box, &box, output, N);
-    for (unsigned kind = 0; kind < 6; kind++) {
-        output.dtype = (enum dl2_dtype)(kind % 3);
-        output.layout = kind / 3 ? DL2_NCHW : DL2_NHWC;
-        static const size_t sizes[] = {1, 4, 2};
-        const size_t size = N * sizes[output.dtype];
+    for (unsigned kind = 0; kind < 8; kind++) {
+        output.dtype = (enum dl2_dtype)(kind % 4);
+        output.layout = kind / 4 ? DL2_NCHW : DL2_NHWC;
+        const size_t size = N * dl2_dtype_size(output.dtype);
         uint8_t *out = resized_by(kernels, &picture, &box, &box, output, size);
         for (size_t i = 0; i < N; i++) {
             const size_t c = i % 3, at = output.layout == DL2_NCHW ? c * W * H + i / 3 : i;
             const double want = (bytes[i] / 255.0 - output.mean[c]) / output.std[c];
             float value = out[at];
-            uint32_t bits = 0;
+            uint16_t half;
             if (output.dtype == DL2_FLOAT32)
                 memcpy(&value, out + 4 * at, 4);
-            if (output.dtype == DL2_BFLOAT16) {
-                memcpy((uint8_t *)&bits + 2, out + 2 * at, 2);
-                memcpy(&value, &bits, 4);
-            }
+            memcpy(&half, out + (output.dtype >= DL2_BFLOAT16 ? 2 * at : 0), 2);
+            if (output.dtype == DL2_BFLOAT16)
+                value = dl2_bfloat_to_float(half);
+            if (output.dtype == DL2_FLOAT16)
+                value = dl2_half_to_float(half);
             if (output.dtype == DL2_UINT8)
                 assert_int_equal(out[at], bytes[i]);
             else
-                assert_true(fabs(value - want) <=
-                            (output.dtype == DL2_FLOAT32 ? 1e-6 : fabs(want) / 256 + 1e-6));
+                assert_true(fabs(value - want) <= (output.dtype == DL2_FLOAT32 ? 1e-6
+                                                   : output.dtype == DL2_BFLOAT16
+                                                       ? fabs(want) / 256 + 1e-6
+                                                       : fabs(want) / 2048 + 1e-6));
         }
         uint8_t *converted = malloc(size);
         output.data = converted;
@@ -425,14 +536,21 @@ static void test_reduction(void **state)
                  {600, 600, 4}, {1200, 1300, 8}, {2400, 5000, 8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct dl2_crop crop = {.box = {7, 9, 7 + cases[i].width, 9 + cases[i].height}};
-        assert_int_equal(dl2_crop_reduction(&crop, 100), cases[i].reduction);
+        assert_int_equal(dl2_crop_reduction(&crop, 100, 100), cases[i].reduction);
     }
+    /* Both directions of an output that is not square have a margin of their own. */
+    const struct dl2_crop crop = {.box = {0, 0, 600, 300}};
+    assert_int_equal(dl2_crop_reduction(&crop, 100, 100), 2);
+    assert_int_equal(dl2_crop_reduction(&crop, 50, 100), 4);
+    assert_int_equal(dl2_crop_reduction(&crop, 50, 101), 2);
+    assert_int_equal(dl2_crop_reduction(&crop, 51, 100), 2);
 }
 
 /* ---- crops ---- */
 
 /* torchvision's RandomResizedCrop and RandomHorizontalFlip by default. */
-static const struct dl2_crop_config defaults = {.image_size = 64,
+static const struct dl2_crop_config defaults = {.height = 64,
+                                                .width = 64,
                                                 .area_min = 0.08,
                                                 .area_max = 1,
                                                 .aspect_min = 3. / 4,
@@ -522,16 +640,20 @@ static void test_validation_needs_no_more(void **state)
     static const uint32_t sizes[][2] = {{500, 333}, {333, 500}, {64, 64},   {73, 73}, {1, 1},
                                         {7, 400},   {400, 7},   {1024, 31}, {90, 80}};
     struct dl2_crop_config config = defaults;
-    config.image_size = 32;
+    config.height = config.width = 32;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (config.resize = 32; config.resize <= 48; config.resize += 5) {
+        for (config.resize = 32; config.resize <= 48; config.resize++) {
+            config.interpolation = (enum dl2_interpolation)((i + config.resize) % FILTERS);
             const uint32_t width = sizes[i][0], height = sizes[i][1];
             uint8_t *data = pattern((size_t)width * height * 3);
             const struct dl2_raster image = pixels_of(data, width, height, 3);
             struct dl2_crop crop;
             uint8_t part[32 * 32 * 3], whole[32 * 32 * 3];
-            struct dl2_resize_output output = {
-                .data = part, .width = 32, .height = 32, .channels = 3};
+            struct dl2_resize_output output = {.data = part,
+                                               .width = 32,
+                                               .height = 32,
+                                               .channels = 3,
+                                               .interpolation = config.interpolation};
             dl2_crop_for_validation(&config, width, height, &crop);
             assert_true(crop.x + crop.width <= width && crop.y + crop.height <= height);
             assert_int_equal(dl2_crop_resize(&resizer, &image, &crop, output, NULL), 0);
@@ -551,6 +673,74 @@ static void test_validation_needs_no_more(void **state)
         }
 }
 
+static void assert_shows(const struct dl2_crop *crop, double left, double top, double right,
+                         double bottom)
+{
+    assert_float_equal(crop->x + crop->box.left, left, 1e-9);
+    assert_float_equal(crop->y + crop->box.top, top, 1e-9);
+    assert_float_equal(crop->x + crop->box.right, right, 1e-9);
+    assert_float_equal(crop->y + crop->box.bottom, bottom, 1e-9);
+}
+
+/* An output of 192 x 256: an image of that aspect is shown whole, others in the middle. */
+static void test_validation_that_is_not_square(void **state)
+{
+    struct dl2_crop_config config = defaults;
+    struct dl2_crop crop;
+    config.height = config.resize = 192;
+    config.width = 256;
+    dl2_crop_for_validation(&config, 400, 300, &crop);
+    assert_shows(&crop, 0, 0, 400, 300);
+    dl2_crop_for_validation(&config, 300, 400, &crop); /* becomes 256 wide, 341 high */
+    assert_shows(&crop, 0, 74 * 400.0 / 341, 300, (74 + 192) * 400.0 / 341);
+    dl2_crop_for_validation(&config, 900, 300, &crop); /* becomes 576 wide, 192 high */
+    assert_shows(&crop, 250, 0, 650, 300);
+    config.resize = 219; /* covers 219 x 292 */
+    dl2_crop_for_validation(&config, 400, 300, &crop);
+    assert_shows(&crop, 18 * 400.0 / 292, 14 * 300.0 / 219, 274 * 400.0 / 292, 206 * 300.0 / 219);
+    config.squash = true;
+    dl2_crop_for_validation(&config, 900, 300, &crop);
+    assert_shows(&crop, 0, 0, 900, 300);
+    assert_true(crop.width == 900 && crop.height == 300 && !crop.flip);
+}
+
+/* Half of a 6 x 4 image, enlarged and made smaller; what no mask can be is refused. */
+static void test_nearest(void **state)
+{
+    enum { WIDE = 6, HIGH = 4 };
+    uint8_t data[WIDE * HIGH];
+    for (uint8_t i = 0; i < sizeof data; i++)
+        data[i] = i;
+    struct dl2_raster image = pixels_of(data, WIDE, HIGH, 1);
+    const struct dl2_box right = {3, 0, 6, 4}, shifted = {0.5, 0, 6, 4}, beyond = {0, 0, 6.5, 4};
+    struct dl2_pixels out;
+    uint32_t columns[WIDE];
+    assert_int_equal(dl2_pixels_init(&out, WIDE, HIGH, 1, NULL), DL2_OK);
+    for (int flip = 0; flip < 2; flip++) {
+        assert_int_equal(dl2_crop_nearest(&image, &right, flip, &out, columns, NULL), DL2_OK);
+        for (unsigned y = 0; y < HIGH; y++)
+            for (unsigned x = 0; x < WIDE; x++)
+                assert_int_equal(out.data[y * WIDE + (flip ? WIDE - 1 - x : x)],
+                                 data[y * WIDE + 3 + x / 2]);
+    }
+    image.planes[0].x = 12; /* a part of a larger image */
+    assert_int_equal(dl2_crop_nearest(&image, &right, false, &out, columns, NULL),
+                     DL2_ERR_ARGUMENT);
+    image.planes[0].x = 0;
+    assert_int_equal(dl2_crop_nearest(&image, &beyond, false, &out, columns, NULL),
+                     DL2_ERR_ARGUMENT);
+    image.color = DL2_COLOR_RGB;
+    assert_int_equal(dl2_crop_nearest(&image, &right, false, &out, columns, NULL),
+                     DL2_ERR_ARGUMENT);
+    image.color = DL2_COLOR_GRAY;
+    out.width = 2; /* pixels 0.5 + 2.75 / 2 and 0.5 + 2.75 * 3 / 2 */
+    out.height = 1;
+    assert_int_equal(dl2_crop_nearest(&image, &shifted, false, &out, columns, NULL), DL2_OK);
+    assert_int_equal(out.data[0], 2 * WIDE + 1);
+    assert_int_equal(out.data[1], 2 * WIDE + 4);
+    dl2_pixels_free(&out);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, free_resizer)
 
 int main(void)
@@ -564,6 +754,7 @@ int main(void)
         TEST(test_refusals),
         TEST(test_paths_agree),
         TEST(test_planes),
+        TEST(test_halves),
         TEST(test_types),
         TEST(test_many_taps),
         TEST(test_reduction),
@@ -571,6 +762,8 @@ int main(void)
         TEST(test_central_crop),
         TEST(test_flip_is_drawn_first),
         TEST(test_validation_needs_no_more),
+        TEST(test_validation_that_is_not_square),
+        TEST(test_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

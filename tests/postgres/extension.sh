@@ -4,30 +4,10 @@
 # limits and cancelled queries end queries, never a backend; no threads, no signal handlers.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/postgres/server.sh"
-[ -e "$builddir/postgres/dl2.la" ] || skip "this build has no extension of PostgreSQL (Debian: postgresql-server-dev-all)"
-dl2-transcode --list containers | grep -q postgresql || skip "this build has no libpq, which fills the tables (Debian: libpq-dev)"
-bindir=$("$PG_CONFIG" --bindir)
-find_server "$bindir"
-[ "$server" = "$bindir" ] || skip "the extension is for the server in $bindir, which is not installed (Debian: postgresql)"
 ! sanitized || skip "the server is built without sanitizers; tests/postgres/fuzz_image_work.sh runs the extension's work with them"
-make_server
-
-# A server finds its files beside its program: a copy of that, links to the others, and ours.
-goal() { (unset MAKEFLAGS MFLAGS && make -s -C "$builddir" "$1" DESTDIR="$home/root") >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "make $1"; }; }
-goal install-postgres
+start_extension
 installed=$(find "$home/root" -type f | sed 's/.*\///' | sort | tr '\n' ' ')
-case $installed in "dl2--"*".sql dl2.control dl2.so ") ;; *) fail "installed: $installed" ;; esac
-mkdir -p "$home/root$bindir"
-cp "$bindir/postgres" "$home/root$bindir/"
-sharedir=$("$PG_CONFIG" --sharedir) libdir=$("$PG_CONFIG" --pkglibdir)
-for file in "$sharedir"/* "$libdir"/* "$sharedir"/extension/plpgsql*; do
-    [ -e "$home/root$file" ] || ln -s "$file" "$home/root$file"
-done
-chmod -R a+rX "$home/root"
-start_server -p "$home/root$bindir/postgres"
-sql "create extension dl2"
-# query SQL: with messages in $work/err, as expect has them.
-query() { psql -qAt -v ON_ERROR_STOP=1 -v VERBOSITY=verbose -h "$home" -U dl2 -d postgres -c "$1"; }
+case $installed in "dl2--"*".sql dl2.control dl2.so dl2_train.so postgres ") ;; *) fail "installed: $installed" ;; esac
 alive=$(sql "select pg_postmaster_start_time(), count(*) from pg_stat_activity where backend_type = 'checkpointer'")
 
 # ---- What the programs give

@@ -35,3 +35,29 @@ start_server() { control -o "-F -c listen_addresses= -c unix_socket_directories=
 # sql COMMAND: prints the result. at TABLE: its address.
 sql() { psql -qAt -h "$home" -U dl2 -d postgres -c "$1" || fail "psql: $1"; }
 at() { echo "postgresql:///postgres?host=$home&user=dl2&table=$1"; }
+# query SQL: with messages in $work/err, as expect has them.
+query() { psql -qAt -v ON_ERROR_STOP=1 -v VERBOSITY=verbose -h "$home" -U dl2 -d postgres -c "$1"; }
+
+# goal GOAL: makes it, with the root folder $home/root.
+goal() { (unset MAKEFLAGS MFLAGS && make -s -C "$builddir" "$1" DESTDIR="$home/root") >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "make $1"; }; }
+
+# start_extension: starts a server that has the extension; skips where there is none.
+start_extension() {
+    [ -e "$builddir/postgres/dl2.la" ] || skip "this build has no extension of PostgreSQL (Debian: postgresql-server-dev-all)"
+    dl2-transcode --list containers | grep -q postgresql || skip "this build has no libpq, which fills the tables (Debian: libpq-dev)"
+    bindir=$("$PG_CONFIG" --bindir)
+    find_server "$bindir"
+    [ "$server" = "$bindir" ] || skip "the extension is for the server in $bindir, which is not installed (Debian: postgresql)"
+    make_server
+    # A server finds its files beside its program: a copy of that, links to the others, and ours.
+    goal install-postgres
+    mkdir -p "$home/root$bindir"
+    cp "$bindir/postgres" "$home/root$bindir/"
+    sharedir=$("$PG_CONFIG" --sharedir) libdir=$("$PG_CONFIG" --pkglibdir)
+    for file in "$sharedir"/* "$libdir"/* "$sharedir"/extension/plpgsql*; do
+        [ -e "$home/root$file" ] || ln -s "$file" "$home/root$file"
+    done
+    chmod -R a+rX "$home/root"
+    start_server -p "$home/root$bindir/postgres"
+    sql "create extension dl2"
+}

@@ -16,8 +16,10 @@ import random
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -93,6 +95,206 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
+def pillow():
+    try:
+        from PIL import Image
+        return Image
+    except ImportError:
+        raise unittest.SkipTest("no Pillow (Debian: python3-pil)")
+
+
+class Sizes(unittest.TestCase):
+    def test_not_square(self):
+        for layout, shape in ("NHWC", (8, 24, 40, 3)), ("NCHW", (8, 3, 24, 40)):
+            with loader(image_size=(24, 40), layout=layout) as batches:
+                self.assertEqual(numpy.asarray(next(iter(batches)).images).shape, shape)
+                self.assertEqual(batches.settings["image_size"], (24, 40))
+                self.assertIn("image_size (24, 40)", repr(batches))
+        with loader(image_size=(SIZE, SIZE), seed=2) as pair, loader(seed=2) as one:
+            self.assertEqual(pair.settings, one.settings)
+            numpy.testing.assert_array_equal(epoch_of(pair)[0], epoch_of(one)[0])
+        state = loader(image_size=(24, 40)).state()
+        loader(image_size=(24, 40)).resume(json.loads(json.dumps(state)))
+        with self.assertRaisesRegex(ValueError, r"image_size .*24, 40.*, this loader \(40, 24\)"):
+            loader(image_size=(40, 24)).resume(state)
+        for wrong, error in ((24,), TypeError), ((24, 40, 3), TypeError), ("224", TypeError), ((24, 0), ValueError), ((24, 70000), ValueError):
+            with self.assertRaisesRegex(error, "image_size"):
+                loader(image_size=wrong)
+
+    def test_validation_is_pillows(self):
+        """Squash is Pillow's resize of the whole; center its resize of the part that covers the output."""
+        image_of = pillow()
+        height, width = 20, 33
+        for crop in "squash", "center":
+            with loader(train=False, image_size=(height, width), val_crop=crop) as batches:
+                images, _, indices = epoch_of(batches)
+                names = [batches.dataset.sample(int(i)).path for i in indices]
+            for ours, path in zip(images, names):
+                image = image_of.open(path)
+                box = (0, 0) + image.size
+                if crop == "center":
+                    down, across = 23, round(33 * 23 / 20)  # 20 * 256 / 224
+                    wide = down * image.width > across * image.height
+                    size = (image.width * down // image.height, down) if wide else (across, image.height * across // image.width)
+                    x, y = round((size[0] - width) / 2), round((size[1] - height) / 2)
+                    sx, sy = image.width / size[0], image.height / size[1]
+                    box = (x * sx, y * sy, (x + width) * sx, (y + height) * sy)
+                theirs = numpy.asarray(image.resize((width, height), image_of.Resampling.BILINEAR, box=box), numpy.int16)
+                self.assertLessEqual(numpy.abs(ours - theirs).max(), 1, (crop, path))
+
+    def test_where_crops_are_of_use(self):
+        for wrong in {"val_crop": "squash"}, {"train": False, "val_crop": "squash", "resize": 40}, {"train": False, "val_crop": "top"}, {"train": False, "image_size": (20, 40), "resize": 19}:
+            with self.assertRaisesRegex(ValueError, "val_crop|resize"):
+                loader(**wrong)
+        with loader(train=False, image_size=(20, 40), resize=20):
+            pass
+
+
+def write_png(path, pixels, palette=False, bits=8):
+    """A gray PNG of these numbers, or one of a palette with other colours."""
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    height, width = pixels.shape
+    rows = pixels if bits == 8 else numpy.packbits(numpy.unpackbits(pixels[..., None], axis=2)[..., 8 - bits:].reshape(height, -1), axis=1)
+    body = b"".join(b"\0" + row.tobytes() for row in rows)
+    colours = bytes((37 * i + 11 * c) % 256 for i in range(1 << bits) for c in range(3))
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, 3 if palette else 0, 0, 0, 0)) +
+                   (chunk(b"PLTE", colours) if palette else b"") + chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b""))
+
+
+class Masks(unittest.TestCase):
+    """Images of ten times their masks: 0 to 24, in blocks of four pixels or less."""
+    HEIGHT, WIDTH, COUNT = 33, 41, 10
+
+    def setUp(self):
+        self.folder, self.masks = f"{scratch.name}/{self.id()}", {}
+        os.makedirs(f"{self.folder}/a")
+        for n in range(self.COUNT):
+            height, width = self.HEIGHT + n % 3, self.WIDTH + n % 2
+            mask = numpy.random.default_rng(n).integers(0, 15 if n % 4 == 3 else 25, (12, 12), dtype=numpy.uint8)
+            mask = mask.repeat(4, 0).repeat(4, 1)[:height, :width]
+            self.masks[f"a/{n:02}"] = mask
+            with open(f"{self.folder}/a/{n:02}.ppm", "wb") as file:
+                file.write(b"P6\n%d %d\n255\n" % (width, height) + (10 * mask).repeat(3).tobytes())
+            write_png(f"{self.folder}/a/{n:02}.png", mask, n % 4 > 1, 4 if n % 4 == 3 else 8)
+
+    def load(self, path=None, **settings):
+        return dl2.Loader(path or self.folder, **{"batch": 4, "split": "all", "mask": "png", "workers": 2, **settings})
+
+    def by_key(self, batches):
+        keys = batches.dataset.keys
+        return {keys[i]: (numpy.array(image), numpy.array(mask), shown) for batch in batches for image, mask, i, shown in
+                zip(numpy.asarray(batch.images), numpy.asarray(batch.masks), batch.indices.tolist(), batch.shown.tolist())}
+
+    def nearest(self, mask, box, flip, height, width):
+        left, top, right, bottom = box
+        rows = numpy.floor(top + (numpy.arange(height) + 0.5) * ((bottom - top) / height)).astype(int)
+        columns = numpy.floor(left + (numpy.arange(width) + 0.5) * ((right - left) / width)).astype(int)
+        part = mask[numpy.minimum(rows, mask.shape[0] - 1)][:, numpy.minimum(columns, mask.shape[1] - 1)]
+        return part[:, ::-1] if flip else part
+
+    def test_crops_are_numpys(self):
+        flipped = 0
+        for size in (20, 28), (56, 60):
+            for epoch in range(2):
+                batches = self.load(image_size=size, seed=3)
+                batches.start_epoch(epoch)
+                for key, (_, mask, (left, top, right, bottom, flip)) in self.by_key(batches).items():
+                    flipped += flip
+                    numpy.testing.assert_array_equal(mask, self.nearest(self.masks[key], (left, top, right, bottom), flip, *size))
+            for key, (_, mask, _) in self.by_key(self.load(image_size=size, train=False, val_crop="squash")).items():
+                whole = self.masks[key]
+                numpy.testing.assert_array_equal(mask, self.nearest(whole, (0, 0, whole.shape[1], whole.shape[0]), 0, *size))
+        self.assertTrue(5 < flipped < 35)
+        for key, (_, mask, shown) in self.by_key(self.load(image_size=16, train=False)).items():
+            height, width = self.masks[key].shape
+            down, across = 18, 18 * width // height
+            x, y = round((across - 16) / 2), 1
+            box = (x * (width / across), y * (height / down), (x + 16) * (width / across), (y + 16) * (height / down))
+            numpy.testing.assert_allclose(shown[:4], box, rtol=1e-6)
+            numpy.testing.assert_array_equal(mask, self.nearest(self.masks[key], box, 0, 16, 16))
+
+    def test_follows_what_moves_pixels(self):
+        """Without a resize, the image is ten times its mask still, whatever moved it; colours leave a mask alone."""
+        keys = [key for key, mask in self.masks.items() if mask.shape == (self.HEIGHT, self.WIDTH)]
+        data = dl2.Dataset(self.folder, "all", beside="png", select=lambda key: key in keys)
+        settings = dict(image_size=(self.HEIGHT, self.WIDTH), area=(1, 1), aspect=(self.WIDTH / self.HEIGHT,) * 2, mask_fill=21)
+        moved = 0
+        for augment in None, "vflip", "rotate:degrees=90:fill=210", "shear:x=30:y=20:fill=210,translate:x=0.3:fill=210":
+            with self.load(data, split=None, augment=augment, **settings) as batches:
+                for _ in range(3):
+                    for key, (image, mask, _) in self.by_key(batches).items():
+                        numpy.testing.assert_array_equal(image[..., 1], 10 * mask)
+                        moved += not numpy.array_equal(mask, self.masks[key])
+                        if "rotate" in (augment or ""):
+                            moved += (mask == 21).sum() > 20
+        self.assertGreater(moved, 10)
+        with self.load(data, split=None, augment="invert:p=1,rotate:fill=45", **settings) as batches:
+            for image, mask, _ in self.by_key(batches).values():
+                numpy.testing.assert_array_equal(255 - image[..., 1], 10 * mask)
+        colours = "jitter:brightness=0.9:contrast=0.9:saturation=0.9:hue=0.5,solarize:p=1,posterize:p=1:bits=1,autocontrast:p=1,equalize:p=1," \
+            "sharpness:p=1,blur:p=1,grayscale:p=1,erase:p=1"
+        with self.load(data, split=None, augment=colours, flip=False, **settings) as batches:
+            for key, (image, mask, _) in self.by_key(batches).items():
+                numpy.testing.assert_array_equal(mask, self.masks[key])
+                self.assertFalse(numpy.array_equal(image[..., 1], 10 * mask))
+        policies = "randaugment,trivialaugment,autoaugment"
+        once, again = (self.by_key(self.load(workers=n, augment=policies, image_size=24, mask_fill=99)) for n in (1, 3))
+        for key, (_, mask, _) in once.items():
+            numpy.testing.assert_array_equal(mask, again[key][1])
+            self.assertLessEqual(set(mask.ravel()), {*self.masks[key].ravel(), 99})
+
+    def test_where_they_come_from(self):
+        expected = self.by_key(self.load(image_size=24))
+        self.assertEqual(sorted(expected), sorted(self.masks))
+        with tarfile.open(f"{self.folder}.tar", "w") as tar:
+            for key in self.masks:
+                tar.add(f"{self.folder}/{key}.ppm", f"{key}.ppm")
+                tar.add(f"{self.folder}/{key}.png", f"{key}.png")
+        for batches in (self.load(f"{self.folder}.tar", image_size=24), self.load(image_size=24, decoded_cache_bytes=1 << 24),
+                        self.load(image_size=24, cache_bytes=1 << 24, io="threads"), self.load(image_size=24, batching="aware")):
+            for _ in range(2):
+                batches.start_epoch(0)
+                found = self.by_key(batches)
+                for key in expected:
+                    numpy.testing.assert_array_equal(found[key][0], expected[key][0])
+                    numpy.testing.assert_array_equal(found[key][1], expected[key][1])
+        # files of another ending, and masks that outlive their batch
+        for n in range(self.COUNT):
+            os.rename(f"{self.folder}/a/{n:02}.png", f"{self.folder}/a/{n:02}.depth.png")
+        with self.load(image_size=24, mask="depth.png") as batches:
+            masks = next(iter(batches)).masks
+            self.assertEqual(numpy.asarray(masks).shape, (4, 24, 24))
+            copy = numpy.array(masks)
+            for _ in batches:
+                pass
+            numpy.testing.assert_array_equal(numpy.asarray(masks), copy)
+        self.assertEqual(len(dl2.Dataset(self.folder, "all")), 2 * self.COUNT)
+        self.assertIsNone(next(iter(dl2.Loader(self.folder, split="all", image_size=8))).masks)
+
+    def test_bad_ones(self):
+        os.remove(f"{self.folder}/a/00.png")
+        write_png(f"{self.folder}/a/01.png", self.masks["a/00"])
+        write_png(f"{self.folder}/a/03.png", self.masks["a/02"])
+        with open(f"{self.folder}/a/04.ppm", "rb") as colour, open(f"{self.folder}/a/04.png", "wb") as file:
+            file.write(colour.read())
+        os.truncate(f"{self.folder}/a/05.png", 90)
+        with self.load(image_size=24, train=False, mask_fill=255) as batches:
+            seen = [(label, mask.min()) for batch in batches for label, mask in zip(batch.labels.tolist(), numpy.asarray(batch.masks))]
+            for text, says in zip(batches.bad, ("00.ppm: mask: there is no 'png' beside it", "it is of 41x33, its image of 42x34",
+                                                "it is of 41x35, its image of 42x33", "04.ppm: decode: mask 'png': it has to be gray", "05.ppm: decode: mask 'png'"),
+                                  strict=True):
+                self.assertIn(says, text)
+        self.assertEqual([label for label, _ in seen], [-1, -1, 0, -1, -1, -1, 0, 0, 0, 0])
+        self.assertEqual([low for label, low in seen if label < 0], [255] * 5)
+        with self.assertRaisesRegex(dl2.Error, "there is no 'png' beside it"):
+            list(self.load(image_size=24, train=False, stop_on_bad=True))
+        for wrong in {"mask": ""}, {"mask": ".png"}, {"mask": "a/png"}, {"mask": "png,txt"}, {"mask_fill": 256}, {"mask": None, "mask_fill": 1}:
+            with self.assertRaisesRegex(ValueError, "mask"):
+                self.load(**wrong)
+
+
 class Batches(unittest.TestCase):
     def test_same_bytes_as_dl2_load(self):
         for train in True, False:
@@ -143,7 +345,7 @@ class Batches(unittest.TestCase):
                 self.assertTrue((a == b).all(), same)
         for other in {"seed": 1}, {"shuffle_chunk": 4, "shuffle_window": 2}:
             self.assertFalse((plain[2] == epoch_of(loader(**other))[2]).all(), other)
-        for other in {"flip": False}, {"area": (0.5, 0.6)}, {"aspect": (1, 1)}:
+        for other in {"flip": False}, {"area": (0.5, 0.6)}, {"aspect": (1, 1)}, {"interpolation": "bicubic"}:
             self.assertFalse((plain[0] == epoch_of(loader(**other))[0]).all(), other)
         inverted = epoch_of(loader(augment="invert:p=1"))
         self.assertTrue((inverted[0] == 255 - plain[0]).all() and (inverted[2] == plain[2]).all())
@@ -164,7 +366,7 @@ class Batches(unittest.TestCase):
         batches = loader(seed=9, dtype="float32", mean=MEAN, std=STD, area=(0.25, 1), io="direct")
         settings = batches.settings
         words = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))
-        self.assertEqual(set(settings), words - {"split", "val_fraction", "memory"})
+        self.assertEqual(set(settings), words - {"split", "val_fraction", "memory", "weights"})
         self.assertEqual([settings[name] for name in ("batch", "image_size", "train", "seed", "dtype", "layout", "mean", "std", "area", "io")],
                          [8, SIZE, True, 9, "float32", "NHWC", MEAN, STD, (0.25, 1.0), "direct"])
         self.assertIsNone(settings["augment"])
@@ -287,6 +489,25 @@ class Types(unittest.TestCase):
                     self.assertTrue(torch.equal(tensor, torch.from_dlpack(whole.images).bfloat16()))
 
 
+    def test_float16(self):
+        """The bits of NumPy's rounding, and of PyTorch's, also of small and of too large numbers."""
+        for layout in "NHWC", "NCHW":
+            for settings in ({"mean": MEAN, "std": STD}, {}, {"mean": (-0.5, 0.25, 0.5), "std": (1e-5, 5e-6, 2e4)}):
+                settings = {"layout": layout, "image_size": 47, **settings}
+                for whole, half in zip(loader(dtype="float32", **settings), loader(dtype="float16", **settings)):
+                    self.assertEqual((half.images.dtype, half.images.shape, 2 * half.images.nbytes),
+                                     ("float16", whole.images.shape, whole.images.nbytes))
+                    ours = numpy.asarray(half.images)
+                    self.assertEqual(ours.dtype, numpy.float16)
+                    with numpy.errstate(over="ignore"):
+                        theirs = numpy.asarray(whole.images).astype(numpy.float16)
+                    self.assertEqual(ours.tobytes(), theirs.tobytes())
+                    self.assertEqual(half.images[1, 2].tolist(), theirs[1, 2].tolist())
+                    self.assertEqual((half.images == theirs).all(), True)
+                    if torch:
+                        self.assertTrue(torch.equal(torch.from_dlpack(half.images), torch.from_dlpack(whole.images).half()))
+
+
 class Order(unittest.TestCase):
     def test_epochs(self):
         batches = loader()
@@ -344,6 +565,61 @@ class Order(unittest.TestCase):
             with self.assertRaises(TypeError):
                 batches.resume(wrong)
 
+    def test_choice_of_samples(self):
+        weights = [1 + 3 * (i % 5 == 0) for i in range(40)]
+        for choice in ({"weights": weights}, {"weights": numpy.array(weights), "draws": 100}, {"repeats": 3},
+                       {"repeats": 3, "draws": 40}, {"draws": 13}, {"balanced": True, "draws": 64}):
+            batches = loader(**choice)
+            images, labels, indices = epoch_of(batches)
+            length = choice.get("draws", 40 * choice.get("repeats", 1))
+            self.assertEqual((len(indices), len(batches)), (length, -(-length // 8)), choice)
+            for same in {"workers": 1, "io": "direct"}, {"workers": 3, "io": "threads"}, {"decoded_cache_bytes": 1 << 20}:
+                for a, b in zip((images, labels, indices), epoch_of(loader(**choice, **same))):
+                    self.assertTrue((a == b).all(), (choice, same))
+            if "draws" in choice and choice["draws"] < 40 and "repeats" not in choice:
+                self.assertEqual(len(set(indices)), length)
+            # An image that comes twice has another crop each time.
+            different = {(index, image.tobytes()) for index, image in zip(indices, images)}
+            self.assertGreater(len(different), 0.95 * length, choice)
+            # What a step has over all ranks is what one rank has in it, pixel by pixel.
+            parts = []
+            for rank in range(2):
+                part = epoch_of(loader(**choice, batch=4, rank=rank, world=2))
+                parts += [(index, image.tobytes()) for index, image in zip(part[2], part[0])]
+            self.assertEqual(len(parts), length // 2 * 2)
+            self.assertLessEqual(set(parts), different)
+            # The rest of an epoch is the same from a state, in JSON, in another process or batching.
+            for batching in "strict", "completion":
+                running = loader(**choice, batching=batching, workers=3)
+                epoch = iter(running)
+                first = [(i, image.tobytes()) for i, image in zip(*(numpy.array(part) for part in
+                         (lambda batch: (memoryview(batch.indices), batch.images))(next(epoch))))]
+                state = json.loads(json.dumps(running.state()))
+                again = loader(**choice, workers=1)
+                again.resume(state)
+                rest = epoch_of(again)
+                rest = [(i, image.tobytes()) for i, image in zip(rest[2], rest[0])]
+                whole = [(i, image.tobytes()) for i, image in zip(indices, images)]
+                self.assertEqual(sorted(first + rest), sorted(whole), (choice, batching))
+                with self.assertRaisesRegex(ValueError, "weights|repeats|draws|balanced"):
+                    loader(repeats=2).resume(state)
+        with self.assertRaisesRegex(ValueError, "other weights"):
+            loader(weights=[1] * 40).resume(loader(weights=weights).state())
+        # Classes come equally often, though there are 22 asters and 18 roses, and others as they are.
+        labels = epoch_of(loader(balanced=True, draws=20000, batch=100, image_size=8))[1]
+        self.assertLess(abs(labels.mean() - 0.5), 0.0137)  # once in 10,000 times by chance; 0.45 else
+        self.assertEqual(set(epoch_of(loader(weights=[0, 1] * 20))[2] % 2), {1})
+        copied = pickle.loads(pickle.dumps(loader(weights=weights)))
+        self.assertTrue((epoch_of(copied)[2] == epoch_of(loader(weights=weights))[2]).all())
+        for wrong, says in (({"weights": [1] * 39}, "39 numbers for 40 samples"), ({"weights": [0] * 40}, "their sum is 0"),
+                            ({"weights": [-1] + [1] * 39}, "-1 is none"), ({"weights": weights, "balanced": True}, "two ways"),
+                            ({"weights": weights, "repeats": 2}, "without repeats"), ({"draws": 41}, "has 40 samples, not 41"),
+                            ({"train": False, "repeats": 2}, "are for training"), ({"balanced": True, "shuffle_chunk": 2}, "by itself")):
+            with self.assertRaisesRegex(ValueError, says):
+                loader(**wrong)
+        with self.assertRaises(TypeError):
+            loader(weights=["heavy"] * 40)
+
     def test_state_of_another(self):
         batches = loader(seed=3)
         running = iter(batches)
@@ -378,6 +654,7 @@ class Order(unittest.TestCase):
                             ({**settings, "layout": "NCHW"}, "layout 'NHWC', this loader 'NCHW'"),
                             ({**settings, "std": (1, 1, 1)}, r"std \[0.229, 0.224, 0.225\], this loader \(1.0, 1.0, 1.0\)"),
                             ({**settings, "area": (0.5, 1)}, "area"), ({**settings, "flip": False}, "flip True, this loader False"),
+                            ({**settings, "interpolation": "box"}, "interpolation 'bilinear', this loader 'box'"),
                             ({**settings, "augment": "vflip"}, "augment None, this loader 'vflip:p=0.5'")):
             again = loader(**other)
             with self.assertRaisesRegex(ValueError, says):
@@ -865,6 +1142,35 @@ class Samples(unittest.TestCase):
                 loader(dl2.Dataset(flat), **settings)
 
 
+class Beside(unittest.TestCase):
+    def test_variants_have_the_targets_of_their_source(self):
+        source = f"{scratch.name}/with-targets"
+        make_flowers(source)
+        for n, key in enumerate(dl2.Dataset(source, "all").keys):
+            if n % 3:
+                with open(f"{source}/{key}.json", "w") as file:
+                    json.dump({"n": n}, file)
+            if n % 2:
+                with open(f"{source}/{key}.seg.png", "wb") as file:
+                    file.write(bytes([n]) * n)
+
+        def targets_of(path):
+            found = {}
+            for batch in dl2.Loader(path, image_size=8, targets=("json", "seg.png")):
+                for place, index in enumerate(memoryview(batch.indices)):
+                    found[dl2.Dataset(path).keys[index]] = [batch.targets[name][place] for name in ("json", "seg.png")]
+            return found
+
+        wanted = targets_of(source)
+        self.assertEqual(len(wanted), 40)
+        for number, container in enumerate(("folder", "tar")):
+            made = f"{scratch.name}/variants-{container}"
+            run("dl2-transcode", "--quiet", "--codec=ppm", f"--container={container}", source, made)
+            self.assertEqual(targets_of(f"{made}/ppm"), wanted)
+            run("dl2-transcode", "--quiet", "--copy", f"--container={('tar', 'folder')[number]}", f"{made}/ppm", f"{made}-copy")
+            self.assertEqual(targets_of(f"{made}-copy"), wanted)
+
+
 class Selection(unittest.TestCase):
     def test_numbers(self):
         """In any order, several times; order, resume and ranks follow from them."""
@@ -913,7 +1219,7 @@ class Errors(unittest.TestCase):
     def test_arguments(self):
         for wrong, says in (
                 ({"batch": 0}, "batch must"), ({"channels": 2}, "channels must"), ({"depth": 1}, "depth must"),
-                ({"area": (0.5, 2)}, "area"), ({"dtype": "int8"}, "dtype is one of 'uint8', 'float32', 'bfloat16', not 'int8'"),
+                ({"area": (0.5, 2)}, "area"), ({"dtype": "int8"}, "dtype is one of 'uint8', 'float32', 'bfloat16', 'float16', not 'int8'"),
                 ({"layout": "CHWN"}, "layout"), ({"batching": "none"}, "batching"), ({"io": "tape"}, "io"),
                 ({"mean": (0, 0), "dtype": "float32"}, "mean has 2 numbers for 3 channels"),
                 ({"rank": 3, "world": 2}, "rank")):
@@ -932,7 +1238,7 @@ class Errors(unittest.TestCase):
                 hidden()
 
     def test_arguments_without_effect(self):
-        for dtype in "float32", "bfloat16":
+        for dtype in "float32", "bfloat16", "float16":
             for number in float("nan"), float("inf"):
                 with self.assertRaisesRegex(ValueError, "mean of channel 1"):
                     loader(dtype=dtype, mean=(0, number, 0))
@@ -940,7 +1246,7 @@ class Errors(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "std of channel 2"):
                     loader(dtype=dtype, std=(1, 1, number))
         for wrong, says in (
-                ({"mean": MEAN}, "for dtype 'float32'"), ({"std": STD}, "not for 'uint8'"), ({"std": (1, 1, 1)}, "not for 'uint8'"),
+                ({"mean": MEAN}, "for dtypes of floats"), ({"std": STD}, "not for 'uint8'"), ({"std": (1, 1, 1)}, "not for 'uint8'"),
                 ({"train": False, "area": (0.5, 1)}, "area has no effect"), ({"train": False, "aspect": (1, 1)}, "aspect has no effect"),
                 ({"train": False, "flip": True}, "flip has no effect"),
                 ({"train": False, "augment": "vflip"}, "augment has no effect"), ({"augment": "flip"}, "no operation 'flip'"),
@@ -1221,10 +1527,10 @@ class Words(unittest.TestCase):
                    "on-bad": "stop_on_bad", "gray": "channels", "val": "train", "jobs": "workers"}
         of_the_program = set("""help usage version quiet json name epochs measure cold scaling digest decode gpu-input
             gpu-engine device-kind device-rate device-report device seconds within memory quality whole decoder
-            external-timeout""".split())
+            external-timeout models ranks parameters link""".split())
         of_the_dataset = set("subset subset-by subset-seed".split())
         of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory
-            targets""".split())
+            targets mask mask_fill weights balanced repeats draws""".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"-\*\) choices='(.*)'", script)[1].replace("--", "").split())
         keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))
@@ -1233,7 +1539,7 @@ class Words(unittest.TestCase):
                              set(re.findall(r"(\w+)=", dl2.Dataset.__text_signature__)))
         self.assertEqual({renamed.get(name, name.replace("-", "_")) for name in options - of_the_program - of_the_dataset},
                          keywords - of_python)
-        for keyword in ("dtype", "layout", "batching", "io"):
+        for keyword in ("dtype", "layout", "interpolation", "batching", "io"):
             words = re.search(rf"--{keyword}\) choices='(.*)'", script)[1].split()
             with self.assertRaisesRegex(ValueError, f"{keyword} is one of ") as raised:
                 dl2.Loader("nowhere", **{keyword: "none"})

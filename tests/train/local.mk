@@ -12,13 +12,19 @@ EXTRA_DIST += tests/train/make_schedule_vectors.py
 check_PROGRAMS += tests/train/make_images
 tests_train_make_images_SOURCES = tests/train/make_images.c
 tests_train_make_images_LDADD = libcommon.la
+
+check_PROGRAMS += tests/train/fit_rows
+tests_train_fit_rows_SOURCES = tests/train/fit_rows.c
+tests_train_fit_rows_LDADD = libtrainer.la $(NVJPEG_LIBS)
 train_tests = \
+	tests/train/test_asha.sh \
 	tests/train/test_best.sh \
 	tests/train/test_budget.sh \
 	tests/train/test_configs.sh \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \
 	tests/train/test_evaluate.sh \
+	tests/train/test_fit.sh \
 	tests/train/test_hop.sh \
 	tests/train/test_measure.sh \
 	tests/train/test_options.sh \
@@ -27,7 +33,8 @@ train_tests = \
 	tests/train/test_search.sh \
 	tests/train/test_share.sh \
 	tests/train/test_signal.sh \
-	tests/train/test_stages.sh
+	tests/train/test_stages.sh \
+	tests/train/test_task.sh
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/train_lib.sh
 
@@ -36,4 +43,4 @@ EXTRA_PROGRAMS += tests/bench/bench_train
 tests_bench_bench_train_SOURCES = tests/bench/bench_train.c
 tests_bench_bench_train_LDADD = libnetwork.la
 EXTRA_DIST += tests/bench/bench_train.py tests/bench/compare_train.sh tests/bench/scale_ranks.sh \
-	tests/bench/hop.sh tests/bench/share_batches.sh
+	tests/bench/hop.sh tests/bench/share_batches.sh tests/bench/ways.sh

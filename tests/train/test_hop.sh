@@ -3,6 +3,7 @@
 # bit, also where ranks are killed or stopped; in any order each visits every partition once an epoch.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
+models="a b c"
 make_images data 3 25 7 8 # 75 to train on: partitions of 38 and 37, which leave out the rest of a batch
 cat >configs <<'EOF'
 {"name": "a"}
@@ -26,14 +27,6 @@ visits a 2 --seed 1
 visits b "2 1 2 1 2 1" --seed 5 --data-seed 1 --lr 0.02 --mixup 0.3 --clip-grad 1
 visits c "1 2 1 2" --seed 1 --optimizer adamw -e 1.6 --weight-decay 0 --ema 0.9 --accumulate 3
 expect 0 fixed --out hop
-# all_same FOLDER WHAT: every model of the folder is as by hand.
-all_same() {
-    for model in a b c; do
-        same $model/$CK "$1/$model/$CK" "$2"
-        cmp $model/predictions-0.npy "$1/$model/predictions-0.npy" || fail "$2: other predictions of $model"
-        [ "$(field "$1/$model/$REPORT" completed)" = true ] || fail "$2: $model is not completed"
-    done
-}
 all_same hop "hops in a fixed order and visits by hand"
 expect 0 run -d data --seed 1 --out plain
 differ a/$CK plain/$CK "partitions make no difference"
@@ -114,7 +107,7 @@ done
 expect 1 run -d data --out y --partition 90/99
 said '75 training images cannot be divided into 99 partitions'
 for options in "--partition 3/2" "--partition 0/2" "--partition 1" "--partition 1/5000" "--partition 1/2 --ranks 2" \
-    "--partition 1/2 --run-epochs 1" "--partition 1/2 --batching completion" "--hop" "--hop-order fixed"; do
+    "--partition 1/2 --run-epochs 1" "--partition 1/2 --batching completion" "--hop" "--hop-order fixed" "--in-database"; do
     expect 2 run -d data --out wrong-out $options
 done
 for options in "" "--ranks 2 --share batch" "--ranks 2 --run-epochs 1" "--ranks 2 --partition 1/2" "--gpus 2" "--ranks 2 --sync-bn"; do

@@ -14,7 +14,7 @@ for options in "-a resnet10 --image-size 32 -e 0.5" "-b 6" "-e 2" "--lr 0.02" "-
     "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--end-lr 0.001" "--momentum 0.8" --nesterov \
     "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" --freeze "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--cutmix 1" "--ema 0.9" \
     "--accumulate 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
-    --no-flip "--augment vflip" "--seed 1" "--data-seed 1" "--loader synthetic"; do
+    --no-flip "--augment vflip" "--interpolation bicubic" "--seed 1" "--data-seed 1" "--loader synthetic"; do
     expect 0 run $base --out changed --restart $options
     differ base/$CK changed/$CK "$options"
 done
@@ -36,6 +36,7 @@ alike --step-log
 alike --lr 0.00625 --lr-policy cosine --warmup 0.3 --momentum 0.9 --weight-decay 5e-4 --label-smoothing 0.1
 alike --mean 122.655,116.535,104.04 --std 59.415,58.395,58.65 --crop-area 0.08,1
 alike --data-seed 0
+alike --interpolation bilinear
 alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --cutmix 0 --accumulate 1 --seed 0
 alike --device auto --name "a name" --checkpoint-every 0.4
 [ "$(field changed/$REPORT name)" = "a name" ] || fail "--name does nothing"
@@ -78,13 +79,24 @@ expect 0 run -d data --out v2 --val-resize 20
 same v1/$CK v2/$CK --val-resize
 [ "$(grep '"loss"' v1/$REPORT)" != "$(grep '"loss"' v2/$REPORT)" ] || fail "--val-resize does nothing"
 
+# --val-crop too, and takes the place of the resize.
+expect 0 run -d data --out v3 --val-crop squash
+same v1/$CK v3/$CK --val-crop
+[ "$(grep '"loss"' v1/$REPORT)" != "$(grep '"loss"' v3/$REPORT)" ] || fail "--val-crop does nothing"
+
+# Images that are not square.
+expect 0 run -d data -a resnet10 --image-size 24x40 -e 1 --cutmix 1 --out wide
+is "$(field wide/$REPORT image-size)" 24x40 "the report's image-size"
+expect 1 run -d data -a resnet10 --image-size 40x24 -e 1 --cutmix 1 --out wide --resume
+grep -q 'image-size' "$work/err" || fail "a resume at 40x24: $(cat "$work/err")"
+
 # The default folder is made from variant, architecture and seed.
 expect 0 run $base --seed 3
 [ -s experiments/data-convnet-seed-3/$REPORT ] || fail "no report in the default folder"
 
 # Every option of --help that a run has is in the report.
 dl2-train --help | sed -n 's/^.* --\([a-z0-9-]*\).*/\1/p' |
-    grep -v -x -e help -e usage -e version -e quiet -e list -e configs -e share -e hop -e hop-order \
+    grep -v -x -e help -e usage -e version -e quiet -e list -e configs -e share -e hop -e hop-order -e in-database \
         -e search -e algorithm -e trials -e at-once -e eta -e first-epochs |
     while read -r name; do
         grep -q "\"$name\":" base/$REPORT || { echo "FAIL: the report has no '$name'" >&2; exit 1; }
@@ -92,7 +104,7 @@ dl2-train --help | sed -n 's/^.* --\([a-z0-9-]*\).*/\1/p' |
 
 # What bears on accuracy is listed for comparisons; where the run is, how it loads and its seed are not.
 sed -n '/"comparable": {/,/^  }/p' base/$REPORT >comparable
-for name in augment batch classes device epochs image-size lr val-resize; do
+for name in augment batch classes device epochs image-size interpolation lr val-crop val-resize; do
     grep -q "\"$name\":" comparable || fail "comparable has no '$name'"
 done
 for name in arch cache data jobs name out seed threads; do
@@ -120,8 +132,9 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --skip-validation --keep-best" "--loader synthetic --keep-best" "--stages data:1 --freeze" \
     "--stages data:1:size=7" "--stages data:1:size=x" "--stages data:1:size=12:thaw" "--stages data:freeze" "-d data --optimizer adamw --beta2 1" \
     "-d data --augment mirror" "-d data --augment jitter" "-d data --augment randaugment:m=31" \
-    "-d data --decode gpu --augment vflip" "-d data --decode gpu --cutmix 1" "-d data --cutmix -1" "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
-    "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
+    "-d data --decode gpu --augment vflip" "-d data --decode gpu --interpolation box" "-d data --interpolation hamming" "-d data --decode gpu --cutmix 1" "-d data --cutmix -1" "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
+    "-d data --image-size 7x32" "-d data --image-size 32x" "--stages data:1:size=12x7" "-d data --skip-validation --val-crop squash" \
+    "-d data --val-crop squash --val-resize 20" "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
     "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
     expect 2 run $wrong --out wrong
     [ -s "$work/err" ] || fail "no word about: $wrong"

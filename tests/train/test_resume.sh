@@ -97,6 +97,8 @@ expect 0 run $mixed --out augmented --augment randaugment,erase
 expect 0 run $mixed --out augmented2 --augment randaugment:m=9,erase:p=0.5 --run-epochs 1.3 -j 2
 expect 1 run $mixed --out augmented2 --resume --augment randaugment:m=8,erase
 grep -q 'is of another run: augment' "$work/err" || fail "the message doesn't name the augmentation: $(cat "$work/err")"
+expect 1 run $mixed --out augmented2 --resume --augment randaugment,erase --interpolation box
+grep -q 'is of another run: interpolation' "$work/err" || fail "the message doesn't name the filter: $(cat "$work/err")"
 expect 0 run $mixed --out augmented2 --resume --augment erase --augment randaugment,erase
 same augmented/$CK augmented2/$CK "an augmented run in two parts"
 differ whole/$CK augmented/$CK "the augmentation"

@@ -168,11 +168,11 @@ static void cutmix_draws_rectangles(void **state)
     double sum = 0;
     unsigned cuts = 0;
     for (uint64_t step = 0; step < DRAWS; step++) {
-        const struct dl2_mix mix = dl2_mix_draw(5, step, 0, 1, SIDE, partner, 3);
+        const struct dl2_mix mix = dl2_mix_draw(5, step, 0, 1, SIDE, SIDE, partner, 3);
         assert_true(mix.cuts && mix.x + mix.width <= SIDE && mix.y + mix.height <= SIDE);
         assert_float_equal(mix.share, 1 - (double)mix.width * mix.height / (SIDE * SIDE), 1e-12);
         sum += 1 - mix.share;
-        const struct dl2_mix both = dl2_mix_draw(5, step, 0.2, 1, SIDE, partner, 3);
+        const struct dl2_mix both = dl2_mix_draw(5, step, 0.2, 1, SIDE, SIDE, partner, 3);
         cuts += both.cuts;
         uint32_t again[3];
         if (!both.cuts)
@@ -191,7 +191,7 @@ static void cutmix_pastes_the_partner(void **state)
     uint8_t images[IMAGES][SIDE][SIDE][CHANNELS], spare[SIDE * CHANNELS];
     for (unsigned i = 0; i < IMAGES; i++)
         memset(images[i], (int)(10 + i), sizeof images[i]);
-    dl2_mix_paste(&mix, &images[0][0][0][0], SIDE, CHANNELS, partner, IMAGES, spare);
+    dl2_mix_paste(&mix, &images[0][0][0][0], SIDE, SIDE, CHANNELS, partner, IMAGES, spare);
     for (unsigned i = 0; i < IMAGES; i++)
         for (unsigned y = 0; y < SIDE; y++)
             for (unsigned x = 0; x < SIDE; x++)

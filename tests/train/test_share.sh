@@ -3,6 +3,7 @@
 # bit, however much the cache holds and wherever they are stopped; an image that has room is decoded once for all.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
+models="a b c"
 need_python json python3
 make_images data 3 15 4 8
 cat >configs <<'END'
@@ -15,13 +16,6 @@ together() { run -d data $augment --share decode --configs configs "$@"; }
 expect 0 run -d data $augment --out a --seed 1
 expect 0 run -d data $augment --out b --seed 5 --lr 0.02 -e 1.6
 expect 0 run -d data $augment --out c --seed 7 --accumulate 2 --ema 0.9
-all_same() {
-    for model in a b c; do
-        same $model/$CK "$1/$model/$CK" "$2"
-        cmp $model/predictions-0.npy "$1/$model/predictions-0.npy" || fail "$2: other predictions of $model"
-        [ "$(field "$1/$model/$REPORT" completed)" = true ] || fail "$2: $model is not completed"
-    done
-}
 expect 0 together --out all --cache-decoded 1M
 all_same all "with room for all images"
 expect 0 together --out some --cache-decoded 8K -j 7

@@ -51,6 +51,11 @@ same sizes/$CK sizes-parts/$CK "sizes, resumed"
 expect 0 staged --stages $sizes --out sizes-parts --restart --run-epochs 0.5
 expect 1 staged --stages data:1:size=9,other:0.5:size=16,data:1,other:0.5:size=8 --out sizes-parts --resume
 said 'training data was'
+# A stage, or the run, whose images are not square.
+expect 0 staged --stages data:1:size=8x12,other:1 --out wide-stage
+grep -q '"image_size": "8x12"' wide-stage/$REPORT || fail "the size of a stage is not in the report"
+expect 0 staged --image-size 8x12 --stages data:1:size=12,other:1 --out wide-run
+grep -q '"image_size": 12' wide-run/$REPORT || fail "the stage's square size is not in the report"
 # A transformer's weights are for one size, and a size may be too small: said before any training.
 expect 1 staged -a vit_tiny --image-size 16 --stages data:1:size=8,other:1 --out x
 said 'weights of vit_tiny for images of 16x16 do not fit images of 8x8'

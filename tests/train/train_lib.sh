@@ -17,6 +17,14 @@ differ() { [ "$(weights "$1")" != "$(weights "$2")" ] || fail "$1 and $2 are the
 field() { sed -n "s/^ *\"$2\": \"*\([^\",]*\).*/\1/p" "$1" | head -n 1; }
 CK=checkpoint.safetensors
 REPORT=experiment_report.json
+# all_same FOLDER WHAT: every model of the folder, in $models, ended as its own run did, in a folder of its name.
+all_same() {
+    for model in $models; do
+        same $model/$CK "$1/$model/$CK" "$2"
+        cmp $model/predictions-0.npy "$1/$model/predictions-0.npy" || fail "$2: other predictions of $model"
+        [ "$(field "$1/$model/$REPORT" completed)" = true ] || fail "$2: $model is not completed"
+    done
+}
 # await WHAT COMMAND...: waits until the command succeeds; after five minutes WHAT is the failure.
 await() {
     what=$1 tries=0

@@ -52,6 +52,30 @@ for variant in jpeg-50 png; do
     same_images "$work/a/$variant" "$work/c/$variant"
 done
 
+# ---- Qualities that are encoded together are those that are encoded alone, and libjpeg's
+# unpack DATASET: the members of its variants' shards, as files
+unpack() {
+    find "$1" -name '*.tar' | while read -r shard; do tar -xf "$shard" -C "${shard%/*}" && rm "$shard"; done
+    find "$1" -name 'dl2-index*' -exec rm {} +
+}
+for how in '--effort 0' '--subsampling 444 --restart none' --never-larger=yes --container=tar; do
+    rm -rf "$work/sweep" "$work/alone"
+    # shellcheck disable=SC2086
+    run 0 $how --codec jpeg --q 5,50,90 "$work/a/jpeg-50" "$work/sweep"
+    for quality in 5 50 90; do
+        # shellcheck disable=SC2086
+        (DL2_JPEG=libjpeg; export DL2_JPEG
+         run 0 $how --codec jpeg --q $quality "$work/a/jpeg-50" "$work/alone") || exit
+    done
+    for variant in jpeg-05 jpeg-50 jpeg-90; do
+        is "$(field sweep/$variant copied)" "$(field alone/$variant copied)" "copies in $variant with $how"
+    done
+    unpack "$work/sweep"
+    unpack "$work/alone"
+    same_images "$work/sweep" "$work/alone"
+done
+[ "$(find "$work/sweep" -name '*.jpg' | wc -l)" -eq 120 ] || fail 'images of a packed sweep'
+
 # ---- A rerun does nothing at all
 touch -d '2001-01-01' "$work/a/jpeg-50/dl2-variant.json" "$work/a/jpeg-50/dl2-variant.jsonl"
 before=$(cd "$work/a/jpeg-50" && find . -type f -exec stat -c '%n %y %i' {} + | sort)
@@ -151,7 +175,7 @@ is "$(made jpeg-40)" 36 'a variant of a variant'
 # ---- Images of every kind
 "$images" special "$work/odd" || exit 99
 echo 'no image' >"$work/odd/text.jpg"
-echo 'no image' >"$work/odd/text.txt"
+echo 'no image' >"$work/odd/notes.txt"
 : >"$work/odd/empty.png"
 run 1 --codec png,jpeg --q 90 --background 102030 "$work/odd" "$work/o"
 said 'odd/cut-short.jpg: JPEG: '

@@ -21,7 +21,7 @@ allowed() {
     network) echo device ranks common ;;
     train) echo network device ranks loader codec dataset pixels common ;;
     cuda) echo device ranks quality pixels common loader/batch_decoder.h tests/cuda/emulate.h ;;
-    postgres) echo transcode quality codec pixels common ;;
+    postgres) echo train/fit.h transcode quality codec pixels common ;;
     python) echo loader/loader.h codec/image_file.h ;;
     *) fail "no such room: $1" ;;
     esac

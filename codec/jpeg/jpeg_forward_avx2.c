@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <immintrin.h>
+
+typedef __m256i vector;
+#define LANES           2
+#define OP(name)        _mm256_##name
+#define BITS(name)      _mm256_##name##_si256
+#define BROADCAST(row)  _mm256_broadcastsi128_si256(row)
+#define LOAD_ROW(from)  _mm_loadu_si128((const __m128i *)(const void *)(from))
+#define LOAD_HALF(from) LOAD_ROW(from)
+#define LOAD_LANES(from, step)                                                                     \
+    _mm256_inserti128_si256(_mm256_castsi128_si256(LOAD_ROW(from)), LOAD_ROW((from) + (step)), 1)
+#define LANE(v, i) _mm256_extracti128_si256(v, i)
+
+#include "codec/jpeg/jpeg_forward_simd.inc"
+
+static uint64_t quantise_avx2(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
+                              uint16_t *out)
+{
+#define LOAD(from) _mm256_load_si256((const vector *)(const void *)(from))
+    vector zeros[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const vector in = LOAD(block + 16 * i);
+        const vector n = _mm256_add_epi16(_mm256_abs_epi16(in), LOAD(divisors->half + 16 * i));
+        const vector magnitude = _mm256_mulhi_epu16(
+            _mm256_mulhi_epu16(n, LOAD(divisors->factor + 16 * i)), LOAD(divisors->scale + 16 * i));
+        _mm256_store_si256(
+            (vector *)(void *)(out + 16 * i),
+            _mm256_add_epi16(_mm256_sign_epi16(magnitude, in), _mm256_set1_epi16(DL2_JPEG_BIAS)));
+        zeros[i] = _mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256());
+    }
+#undef LOAD
+    const vector low = _mm256_permute4x64_epi64(_mm256_packs_epi16(zeros[0], zeros[1]), 0xd8);
+    const vector high = _mm256_permute4x64_epi64(_mm256_packs_epi16(zeros[2], zeros[3]), 0xd8);
+    return ~((uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32 |
+             (uint32_t)_mm256_movemask_epi8(low));
+}
+
+const struct dl2_jpeg_forward dl2_jpeg_forward_avx2 = {
+    .name = "avx2",
+    .ycc = ycc_simd,
+    .halve = halve_simd,
+    .transform = transform_simd,
+    .quantise = quantise_avx2,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Encodes an image as baseline JPEGs of several qualities, each byte for byte as libjpeg-turbo
+ * would (islow DCT, standard Huffman tables). Colour conversion, averaging of chroma and the
+ * forward DCT are done once; each quality has a quantisation and a Huffman coder of its own.
+ *
+ * A row of MCUs takes the whole way before the next one begins, so that it stays in the
+ * processor's cache:
+ *
+ *     pixels -> Y, Cb, Cr -> chroma averaged -> coefficients -+-> quantise, code -> file of q 10
+ *                                                             +-> quantise, code -> file of q 50
+ *                                                             +-> ...
+ *
+ * Working memory doesn't depend on the image's height: at most 100 bytes a pixel of its width, and
+ * 17 kB a quality.
+ */
+#ifndef DL2_CODEC_JPEG_JPEG_SWEEP_H
+#define DL2_CODEC_JPEG_JPEG_SWEEP_H
+
+#include "common/error.h"
+#include "common/memory.h"
+#include "pixels/image.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+struct dl2_jpeg_sweep;
+
+/*
+ * For `count` files of an image of at most 65,500 pixels a side, which stays where it is.
+ * `across`, `down`: pixels of a chroma sample, 1 1, 2 1 or 2 2; 1 1 of a gray image.
+ */
+int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **sweep, const struct dl2_image *image,
+                       uint32_t across, uint32_t down, size_t count, struct dl2_error *error);
+
+/* Begins the next file. `cinfo` has its parameters, libjpeg's standard Huffman tables among them;
+ * it is not needed afterwards. `out` stays where it is until dl2_jpeg_sweep_run() has ended. */
+int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_struct *cinfo,
+                       struct dl2_bytes *out, struct dl2_error *error);
+
+/* Writes the files that were added. */
+int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error);
+
+/* Frees the sweep; NULL is allowed. */
+void dl2_jpeg_sweep_free(struct dl2_jpeg_sweep *sweep);
+
+#endif

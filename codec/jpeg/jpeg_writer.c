@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "codec/jpeg/jpeg_writer.h"
+
+#include "codec/jpeg/jpeg_header.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SOI = 0xd8, APP0 = 0xe0, DQT = 0xdb, DHT = 0xc4, DRI = 0xdd, SOS = 0xda };
+enum { END_OF_BLOCK = 0x00, SIXTEEN_ZEROS = 0xf0 };
+
+/* ---- Headers */
+
+/* All headers are shorter: two quantisation tables, four Huffman tables, 3 components. */
+enum { MAX_HEADER = 2048 };
+
+struct header_text {
+    uint8_t bytes[MAX_HEADER];
+    size_t size;
+};
+
+static void header_put(struct header_text *text, unsigned byte)
+{
+    text->bytes[text->size++] = (uint8_t)byte;
+}
+
+static void header_put_two(struct header_text *text, unsigned value)
+{
+    header_put(text, value >> 8);
+    header_put(text, value & 255);
+}
+
+/* A marker, and the length of `size` bytes that follow. */
+static void header_marker(struct header_text *text, unsigned code, unsigned size)
+{
+    header_put(text, 0xff);
+    header_put(text, code);
+    header_put_two(text, size + 2);
+}
+
+static void header_huffman(struct header_text *text, const JHUFF_TBL *table, unsigned number)
+{
+    unsigned count = 0;
+    for (int i = 1; i <= 16; i++)
+        count += table->bits[i];
+    header_marker(text, DHT, 17 + count);
+    header_put(text, number);
+    for (int i = 1; i <= 16; i++)
+        header_put(text, table->bits[i]);
+    for (unsigned i = 0; i < count; i++)
+        header_put(text, table->huffval[i]);
+}
+
+/* In the order in which libjpeg writes them; chroma's two components share their tables. */
+static void header_write(struct header_text *text, const struct jpeg_compress_struct *cinfo)
+{
+    static const uint8_t jfif[] = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
+    const unsigned components = (unsigned)cinfo->num_components, kinds = components > 1 ? 2 : 1;
+    text->size = 0;
+    header_put(text, 0xff);
+    header_put(text, SOI);
+    header_marker(text, APP0, sizeof jfif);
+    for (size_t i = 0; i < sizeof jfif; i++)
+        header_put(text, jfif[i]);
+    for (unsigned kind = 0; kind < kinds; kind++) {
+        header_marker(text, DQT, 65);
+        header_put(text, kind);
+        for (int i = 0; i < 64; i++)
+            header_put(text, cinfo->quant_tbl_ptrs[kind]->quantval[dl2_jpeg_natural[i]]);
+    }
+    header_marker(text, DL2_JPEG_SOF0, 6 + 3 * components);
+    header_put(text, 8);
+    header_put_two(text, cinfo->image_height);
+    header_put_two(text, cinfo->image_width);
+    header_put(text, components);
+    for (unsigned i = 0; i < components; i++) {
+        const jpeg_component_info *const component = &cinfo->comp_info[i];
+        header_put(text, (unsigned)component->component_id);
+        header_put(text,
+                   (unsigned)component->h_samp_factor << 4 | (unsigned)component->v_samp_factor);
+        header_put(text, i ? 1 : 0);
+    }
+    for (unsigned kind = 0; kind < kinds; kind++) {
+        header_huffman(text, cinfo->dc_huff_tbl_ptrs[kind], kind);
+        header_huffman(text, cinfo->ac_huff_tbl_ptrs[kind], 0x10 | kind);
+    }
+    if (cinfo->restart_interval) {
+        header_marker(text, DRI, 2);
+        header_put_two(text, cinfo->restart_interval);
+    }
+    header_marker(text, SOS, 4 + 2 * components);
+    header_put(text, components);
+    for (unsigned i = 0; i < components; i++) {
+        header_put(text, (unsigned)cinfo->comp_info[i].component_id);
+        header_put(text, i ? 0x11 : 0x00);
+    }
+    header_put(text, 0);
+    header_put(text, 63);
+    header_put(text, 0);
+}
+
+/* ---- Entropy coding */
+
+/* Bits of a magnitude; 0 for 0. */
+static inline unsigned size_of(uint32_t magnitude)
+{
+    return 31 - (unsigned)__builtin_clz(2 * magnitude + 1);
+}
+
+/* The lowest bits of a coefficient as they stand behind its code (T.81, F.1.2.1.1). */
+static inline uint32_t bits_of(int32_t value, unsigned size)
+{
+    return (uint32_t)(value - (value < 0)) & ((1u << size) - 1);
+}
+
+void dl2_jpeg_coder_set(struct dl2_jpeg_coder *coder, const JHUFF_TBL *table)
+{
+    memset(coder, 0, sizeof *coder);
+    uint64_t code = 0;
+    unsigned next = 0;
+    for (unsigned length = 1; length <= 16; length++, code <<= 1)
+        for (unsigned i = 0; i < table->bits[length]; i++, code++) {
+            const unsigned symbol = table->huffval[next++];
+            coder->symbols[symbol] = code << (64 - length);
+            coder->symbol_lengths[symbol] = (uint8_t)(length + (symbol & 15));
+        }
+    for (unsigned i = 0; i < sizeof coder->lengths; i++) {
+        const int32_t value = (int32_t)(i % (2 * DL2_JPEG_BIAS)) - DL2_JPEG_BIAS;
+        const unsigned size = size_of((uint32_t)abs(value));
+        const unsigned symbol = i / (2 * DL2_JPEG_BIAS) << 4 | size;
+        const unsigned length = coder->symbol_lengths[symbol];
+        coder->codes[i] =
+            coder->symbols[symbol] | (length ? (uint64_t)bits_of(value, size) << (64 - length) : 0);
+        coder->lengths[i] = (uint8_t)length;
+    }
+}
+
+/* Copies `raw` to the file, with a zero behind each byte of 255. */
+static int writer_drain(struct dl2_jpeg_writer *writer, struct dl2_error *error)
+{
+    const uint8_t *from = writer->raw;
+    size_t left = (size_t)(writer->at - writer->raw);
+    struct dl2_bytes *const out = writer->out;
+    writer->at = writer->raw;
+    while (left) {
+        const uint8_t *const found = memchr(from, 0xff, left);
+        const size_t size = found ? (size_t)(found - from) + 1 : left;
+        DL2_TRY(dl2_bytes_append(out, from, size, error));
+        if (found)
+            DL2_TRY(dl2_bytes_append(out, "", 1, error));
+        from += size;
+        left -= size;
+    }
+    return DL2_OK;
+}
+
+/* What the inner loop keeps in registers. */
+struct writer_bits {
+    uint64_t pending;
+    unsigned count;
+    uint8_t *at;
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Appends the highest `length` bits of `code`; the others are zero. */
+INLINE void put_bits(struct writer_bits *bits, uint64_t code, unsigned length)
+{
+    bits->pending |= code >> bits->count;
+    bits->count += length;
+}
+
+/* Stores whole bytes. At most 64 bits may have been put since the last time, with those that were
+ * left. */
+INLINE void put_bytes(struct writer_bits *bits)
+{
+    uint64_t bytes = bits->pending;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    bytes = __builtin_bswap64(bytes);
+#endif
+    memcpy(bits->at, &bytes, sizeof bytes);
+    bits->at += bits->count / 8;
+    bits->pending <<= bits->count & 56;
+    bits->count &= 7;
+}
+
+/* A symbol and the bits of a coefficient behind it, if it has any. */
+INLINE void put_symbol(struct writer_bits *bits, const struct dl2_jpeg_coder *coder,
+                       unsigned symbol, int32_t value)
+{
+    const unsigned length = coder->symbol_lengths[symbol];
+    const uint64_t more = bits_of(value, symbol & 15);
+    put_bits(bits, coder->symbols[symbol] | more << (64 - length), length);
+}
+
+/* Runs of more than 15 zeros, and large coefficients. Leaves less than eight bits. */
+static __attribute__((noinline)) void put_rare(struct writer_bits *bits,
+                                               const struct dl2_jpeg_coder *coder, unsigned zeros,
+                                               int32_t value)
+{
+    for (; zeros > 15; zeros -= 16) {
+        put_bytes(bits);
+        put_symbol(bits, coder, SIXTEEN_ZEROS, 0);
+    }
+    put_bytes(bits);
+    put_symbol(bits, coder, zeros << 4 | size_of((uint32_t)abs(value)), value);
+    put_bytes(bits);
+}
+
+/* At most 26 bits, or less than eight: an AC coefficient and the zeros before it. */
+INLINE void put_coefficient(struct writer_bits *bits, const struct dl2_jpeg_coder *coder,
+                            unsigned zeros, unsigned biased)
+{
+    if (__builtin_expect((zeros << 1 | biased) < 2 * DL2_JPEG_BIAS, 1)) {
+        const unsigned at = zeros << 5 | biased;
+        put_bits(bits, coder->codes[at], coder->lengths[at]);
+    } else {
+        struct writer_bits rare = *bits;
+        put_rare(&rare, coder, zeros, (int16_t)(biased - DL2_JPEG_BIAS));
+        *bits = rare;
+    }
+}
+
+/* `block` is quantised and biased; `filled`: its coefficients that aren't zero. Each symbol has at
+ * most 26 bits, so bytes are stored after two. */
+INLINE void put_block(struct writer_bits *bits, const struct dl2_jpeg_coders *coders,
+                      const uint16_t block[64], uint64_t filled, int32_t difference)
+{
+    put_symbol(bits, &coders->dc, size_of((uint32_t)abs(difference)), difference);
+    unsigned next = 1;
+    for (filled &= ~(uint64_t)1; filled; filled &= filled - 1) {
+        unsigned at = (unsigned)__builtin_ctzll(filled);
+        put_coefficient(bits, &coders->ac, at - next, block[at]);
+        next = at + 1;
+        put_bytes(bits);
+        filled &= filled - 1;
+        if (!filled)
+            break;
+        at = (unsigned)__builtin_ctzll(filled);
+        put_coefficient(bits, &coders->ac, at - next, block[at]);
+        next = at + 1;
+    }
+    if (next < 64)
+        put_bits(bits, coders->ac.symbols[END_OF_BLOCK], coders->ac.symbol_lengths[END_OF_BLOCK]);
+    put_bytes(bits);
+}
+
+/* Fills the last byte with ones and drains. */
+static int writer_align(struct dl2_jpeg_writer *writer, struct dl2_error *error)
+{
+    if (writer->pending_bits)
+        *writer->at++ = (uint8_t)(writer->pending >> 56 | 0xffu >> writer->pending_bits);
+    writer->pending = 0;
+    writer->pending_bits = 0;
+    return writer_drain(writer, error);
+}
+
+static int writer_restart(struct dl2_jpeg_writer *writer, struct dl2_error *error)
+{
+    DL2_TRY(writer_align(writer, error));
+    const uint8_t marker[] = {0xff, (uint8_t)(DL2_JPEG_RST0 + writer->restarts)};
+    writer->restarts = (writer->restarts + 1) % 8;
+    writer->left = writer->interval;
+    memset(writer->last_dc, 0, sizeof writer->last_dc);
+    return dl2_bytes_append(writer->out, marker, sizeof marker, error);
+}
+
+/* An MCU's blocks of component `c`; `mcu`: its number in the row. Inlined, as all of these are, so
+ * that *bits is registers. */
+INLINE void put_component(struct dl2_jpeg_writer *writer, struct writer_bits *bits,
+                          const struct dl2_jpeg_forward *forward,
+                          const struct dl2_jpeg_coders *coders,
+                          const struct dl2_jpeg_blocks *blocks, uint32_t c, uint32_t mcu)
+{
+    _Alignas(64) uint16_t levels[64];
+    const uint32_t across = blocks->across[c];
+    for (uint32_t y = 0; y < blocks->down[c]; y++)
+        for (uint32_t x = 0; x < across; x++) {
+            const int16_t *const block =
+                blocks->blocks[c] + y * blocks->stride[c] + 64 * ((size_t)mcu * across + x);
+            const uint64_t filled = forward->quantise(block, &writer->divisors[c > 0], levels);
+            const int32_t dc = (int16_t)(levels[0] - DL2_JPEG_BIAS);
+            put_block(bits, coders, levels, filled, dc - writer->last_dc[c]);
+            writer->last_dc[c] = dc;
+        }
+}
+
+int dl2_jpeg_writer_row(struct dl2_jpeg_writer *writer, const struct dl2_jpeg_forward *forward,
+                        const struct dl2_jpeg_coders coders[2],
+                        const struct dl2_jpeg_blocks *blocks, struct dl2_error *error)
+{
+    /* Whole MCUs, and what put_bits() writes beyond. */
+    enum { MARGIN = DL2_JPEG_MCU_BLOCKS * DL2_JPEG_BLOCK_BYTES + 8 };
+    for (uint32_t mcu = 0; mcu < blocks->mcus; mcu++) {
+        if (writer->interval) {
+            if (!writer->left)
+                DL2_TRY(writer_restart(writer, error));
+            writer->left--;
+        }
+        if (writer->raw + DL2_JPEG_RAW - writer->at < MARGIN)
+            DL2_TRY(writer_drain(writer, error));
+        struct writer_bits bits = {writer->pending, writer->pending_bits, writer->at};
+        for (uint32_t c = 0; c < blocks->components; c++)
+            put_component(writer, &bits, forward, &coders[c > 0], blocks, c, mcu);
+        writer->pending = bits.pending;
+        writer->pending_bits = bits.count;
+        writer->at = bits.at;
+    }
+    return DL2_OK;
+}
+
+int dl2_jpeg_writer_begin(struct dl2_jpeg_writer *writer, const struct jpeg_compress_struct *cinfo,
+                          struct dl2_bytes *out, struct dl2_error *error)
+{
+    struct header_text text;
+    header_write(&text, cinfo);
+    writer->out = out;
+    for (int kind = 0; kind < (cinfo->num_components > 1 ? 2 : 1); kind++)
+        dl2_jpeg_divisors_set(&writer->divisors[kind], cinfo->quant_tbl_ptrs[kind]->quantval);
+    writer->pending = 0;
+    writer->pending_bits = 0;
+    writer->at = writer->raw;
+    memset(writer->last_dc, 0, sizeof writer->last_dc);
+    writer->interval = writer->left = cinfo->restart_interval;
+    writer->restarts = 0;
+    out->size = 0;
+    return dl2_bytes_append(out, text.bytes, text.size, error);
+}
+
+int dl2_jpeg_writer_end(struct dl2_jpeg_writer *writer, struct dl2_error *error)
+{
+    static const uint8_t marker[] = {0xff, DL2_JPEG_EOI};
+    DL2_TRY(writer_align(writer, error));
+    return dl2_bytes_append(writer->out, marker, sizeof marker, error);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dataset/beside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int dl2_beside_add(struct dl2_beside *beside, const char *extension, uint64_t size,
+                   struct dl2_beside_item **item, struct dl2_error *error)
+{
+    if (beside->count == DL2_BESIDE_MAX_ITEMS)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "more than %d things lie beside one image",
+                             DL2_BESIDE_MAX_ITEMS);
+    if (size > DL2_BESIDE_MAX_BYTES - beside->bytes)
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "what lies beside the image passes 2 GiB with .%s of %" PRIu64
+                             " bytes",
+                             extension, size);
+    struct dl2_beside_item *grown = dl2_realloc(beside->items, beside->count + 1, sizeof *grown);
+    if (!grown)
+        return dl2_error_memory(error, "what lies beside an image");
+    beside->items = grown;
+    struct dl2_beside_item *added = &grown[beside->count];
+    *added = (struct dl2_beside_item){.extension = strdup(extension)};
+    if (!added->extension)
+        return dl2_error_memory(error, "what lies beside an image");
+    beside->count++;
+    beside->bytes += size;
+    *item = added;
+    return dl2_bytes_resize(&added->bytes, (size_t)size, error);
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    return strcmp(((const struct dl2_beside_item *)a)->extension,
+                  ((const struct dl2_beside_item *)b)->extension);
+}
+
+void dl2_beside_sort(struct dl2_beside *beside)
+{
+    if (beside->count > 1)
+        qsort(beside->items, beside->count, sizeof *beside->items, compare_items);
+}
+
+void dl2_beside_free(struct dl2_beside *beside)
+{
+    for (size_t i = 0; i < beside->count; i++) {
+        free(beside->items[i].extension);
+        dl2_bytes_free(&beside->items[i].bytes);
+    }
+    free(beside->items);
+    *beside = (struct dl2_beside){0};
+}
+
+enum { ROWS = sizeof((struct dl2_left_out *)0)->rows / sizeof(struct dl2_left_out_row) };
+
+void dl2_left_out_count(struct dl2_left_out *left_out, const char *extension)
+{
+    size_t i = 0;
+    while (i + 1 < ROWS && left_out->rows[i].extension &&
+           strcmp(left_out->rows[i].extension, extension) != 0)
+        i++;
+    if (i + 1 < ROWS && !left_out->rows[i].extension)
+        left_out->rows[i].extension = strdup(extension);
+    left_out->rows[i].count++;
+    left_out->count++;
+}
+
+char *dl2_left_out_message(const struct dl2_left_out *left_out, const char *why)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = left_out->count ? open_memstream(&text, &size) : NULL;
+    if (out)
+        fputs("left out beside images: ", out);
+    for (size_t i = 0; out && i < ROWS; i++) {
+        const struct dl2_left_out_row *row = &left_out->rows[i];
+        if (row->count)
+            fprintf(out, "%s%zu %s%s", i ? ", " : "", row->count, row->extension ? "." : "others",
+                    row->extension ? row->extension : "");
+    }
+    if (out)
+        fprintf(out, "; %s", why);
+    if (out && fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+void dl2_left_out_free(struct dl2_left_out *left_out)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        free(left_out->rows[i].extension);
+    *left_out = (struct dl2_left_out){0};
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/search_results.h"
+
+#include "common/file.h"
+#include "common/json.h"
+#include "common/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Takes the validations out of a model's own report. A model that has not begun has none. */
+static int read_curve(const char *folder, const json_t *trial, struct dl2_searched *model,
+                      struct dl2_error *error)
+{
+    char path[8192];
+    json_auto_t *report = NULL;
+    size_t i;
+    json_t *epoch;
+    snprintf(path, sizeof path, "%s/%s", folder, dl2_json_get_text(trial, "report", ""));
+    if (dl2_json_load(path, "dl2-experiment/1", &report, NULL) < 0)
+        return DL2_OK;
+    const json_t *epochs = json_object_get(report, "epochs");
+    const size_t most = json_array_size(epochs) + 1;
+    model->position = dl2_calloc(most, sizeof *model->position);
+    model->val_top1 = dl2_calloc(most, sizeof *model->val_top1);
+    if (!model->position || !model->val_top1)
+        return dl2_error_memory(error, "%s", path);
+    json_array_foreach(epochs, i, epoch)
+    {
+        const json_t *val = json_array_get(json_object_get(epoch, "val"), 0);
+        model->position[model->count] = dl2_json_get_real(epoch, "position", NAN);
+        model->val_top1[model->count] = dl2_json_get_real(val, "top1", NAN);
+        model->count +=
+            isfinite(model->position[model->count]) && isfinite(model->val_top1[model->count]);
+    }
+    return DL2_OK;
+}
+
+static enum dl2_searched_outcome outcome_of(const char *status)
+{
+    return strcmp(status, "trained") == 0    ? DL2_SEARCHED_TRAINED
+           : strcmp(status, "diverged") == 0 ? DL2_SEARCHED_DIVERGED
+                                             : DL2_SEARCHED_STOPPED;
+}
+
+static int read_models(const char *folder, struct dl2_search_results *results,
+                       struct dl2_error *error)
+{
+    const json_t *trials = json_object_get(results->report, "trials");
+    const char *best = dl2_json_get_text(results->report, "best", "");
+    size_t i;
+    json_t *trial;
+    results->models = dl2_calloc(json_array_size(trials) + 1, sizeof *results->models);
+    if (!results->models)
+        return dl2_error_memory(error, "the search in %s", folder);
+    json_array_foreach(trials, i, trial)
+    {
+        struct dl2_searched *model = &results->models[results->count++];
+        *model = (struct dl2_searched){.name = dl2_json_get_text(trial, "name", "(unnamed)"),
+                                       .status = dl2_json_get_text(trial, "status", ""),
+                                       .settings = json_object_get(trial, "settings"),
+                                       .epochs = dl2_json_get_real(trial, "epochs", NAN),
+                                       .top1 = dl2_json_get_real(trial, "top1", NAN)};
+        model->outcome = outcome_of(model->status);
+        if (*best && strcmp(model->name, best) == 0 && !results->best) {
+            model->outcome = DL2_SEARCHED_BEST;
+            results->best = model;
+        }
+        DL2_TRY(read_curve(folder, trial, model, error));
+    }
+    return DL2_OK;
+}
+
+/* The folders that may hold the search: `number` 0 and 1. */
+static void search_place(const char *folder, size_t number, char place[4096], char path[4200])
+{
+    snprintf(place, 4096, "%s%s", folder, number ? "/search" : "");
+    snprintf(path, 4200, "%s/search.json", place);
+}
+
+bool dl2_search_results_exist(const char *folder)
+{
+    char place[4096], path[4200];
+    bool found = false;
+    for (size_t i = 0; i < 2 && !found; i++) {
+        search_place(folder, i, place, path);
+        found = dl2_is_file(path);
+    }
+    return found;
+}
+
+int dl2_search_results_collect(const char *folder, struct dl2_search_results *results,
+                               struct dl2_error *error)
+{
+    char place[4096], path[4200];
+    *results = (struct dl2_search_results){.report = NULL};
+    for (size_t i = 0; i < 2; i++) {
+        search_place(folder, i, place, path);
+        if (dl2_is_file(path) &&
+            dl2_json_load(path, "dl2-search/1", &results->report, &results->broken) == DL2_OK)
+            return read_models(place, results, error);
+    }
+    return DL2_OK;
+}
+
+void dl2_search_results_free(struct dl2_search_results *results)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        free(results->models[i].position);
+        free(results->models[i].val_top1);
+    }
+    free(results->models);
+    json_decref(results->report);
+    *results = (struct dl2_search_results){.report = NULL};
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a search of dl2-train found: search.json, and how its models' accuracy went. It lies in the
+ * folder that is reported on, or in its folder search/.
+ */
+#ifndef DL2_REPORT_SEARCH_RESULTS_H
+#define DL2_REPORT_SEARCH_RESULTS_H
+
+#include "common/error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum dl2_searched_outcome {
+    DL2_SEARCHED_STOPPED, /* by the search, or before it came to its end */
+    DL2_SEARCHED_DIVERGED,
+    DL2_SEARCHED_TRAINED,
+    DL2_SEARCHED_BEST,
+    DL2_SEARCHED_OUTCOMES
+};
+
+struct dl2_searched {   /* a model of the search */
+    const char *name;   /* borrowed, as what follows */
+    const char *status; /* "stopped", as the file has it */
+    const json_t *settings;
+    enum dl2_searched_outcome outcome;
+    double epochs, top1; /* NAN: none */
+    size_t count;        /* of validations */
+    double *position, *val_top1;
+};
+
+struct dl2_search_results {
+    json_t *report; /* dl2-search/1; NULL: there is no search, and all else is 0 */
+    struct dl2_searched *models;
+    size_t count;
+    const struct dl2_searched *best; /* NULL: none */
+    struct dl2_error
+        broken; /* why search.json is no search; status 0: it is one, or there is none */
+};
+
+bool dl2_search_results_exist(const char *folder);
+
+/* Collects the search. Fails only where memory runs out. Free with dl2_search_results_free(), on
+ * failure too. */
+int dl2_search_results_collect(const char *folder, struct dl2_search_results *results,
+                               struct dl2_error *error);
+void dl2_search_results_free(struct dl2_search_results *results);
+
+#endif

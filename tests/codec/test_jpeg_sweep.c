@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Our own JPEG encoder: byte for byte what libjpeg-turbo makes of an image, over sizes, samplings,
+ * contents, qualities, restart intervals and SIMD variants; several qualities at once as well as
+ * one by one.
+ */
+#include "codec/codec.h"
+#include "codec/jpeg/jpeg_forward.h"
+#include "common/random.h"
+#include "common/simd.h"
+#include "tests/codec/sample_files.h"
+#include "tests/unit.h"
+
+enum { QUALITIES = 100 };
+
+static struct dl2_image image;
+static struct dl2_bytes ours[QUALITIES], theirs[QUALITIES];
+
+static int free_all(void **state)
+{
+    for (int i = 0; i < QUALITIES; i++) {
+        dl2_bytes_free(&ours[i]);
+        dl2_bytes_free(&theirs[i]);
+    }
+    dl2_image_free(&image);
+    return 0;
+}
+
+static const char *const variants[] = {"c", "avx2", "avx512"};
+
+/* Caps SIMD; false where this machine has no such variant. */
+static bool choose_variant(const char *name)
+{
+    setenv("DL2_SIMD", name, 1);
+    return !strcmp(dl2_jpeg_forward_for(dl2_simd_flags())->name, name);
+}
+
+enum content { PICTURE, NOISE, EXTREMES, STRIPES, FLAT, CONTENTS };
+
+/* Extremes have only 0 and 255; stripes are what makes AC coefficients largest. */
+static void draw(uint32_t width, uint32_t height, uint32_t channels, enum content content)
+{
+    struct dl2_random random;
+    dl2_random_init(&random, 5, DL2_RANDOM_TEST, width, height);
+    sample_picture(&image, width, height, channels);
+    const size_t line = (size_t)width * channels;
+    for (size_t i = 0; content != PICTURE && i < line * height; i++) {
+        const size_t x = i % line / channels, y = i / line;
+        const uint32_t bits = dl2_random_u32(&random);
+        image.data[i] = (uint8_t)(content == NOISE      ? bits
+                                  : content == EXTREMES ? 255 * (bits & 1)
+                                  : content == STRIPES  ? 255 * ((x / 4 + y / 8) % 2)
+                                                        : 255);
+    }
+}
+
+/* All of `qualities` in one sweep by us, and by libjpeg. */
+static void compare(const struct dl2_encode_options *options, const int *qualities, size_t count)
+{
+    const struct dl2_codec *const jpeg = dl2_codec_find("jpeg");
+    struct dl2_error error = DL2_ERROR_INIT;
+    setenv("DL2_JPEG", "libjpeg", 1);
+    expect_ok(dl2_image_encode_sweep(jpeg, &image, options, qualities, theirs, count, &error),
+              &error);
+    setenv("DL2_JPEG", "own", 1);
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        if (!choose_variant(variants[v]))
+            continue;
+        expect_ok(dl2_image_encode_sweep(jpeg, &image, options, qualities, ours, count, &error),
+                  &error);
+        for (size_t i = 0; i < count; i++)
+            if (ours[i].size != theirs[i].size ||
+                memcmp(ours[i].data, theirs[i].data, ours[i].size) != 0)
+                fail_msg("%ux%ux%u %s restart %s q%d effort %d differs: %s", image.width,
+                         image.height, image.channels, options->subsampling, options->restart,
+                         qualities[i], options->effort, variants[v]);
+    }
+    unsetenv("DL2_JPEG");
+}
+
+static void all_samplings(const int *qualities, size_t count)
+{
+    static const char *const samplings[] = {"420", "422", "444"};
+    struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    for (int tiles = 0; tiles < 2; tiles++)
+        for (size_t s = 0; s < (image.channels == 3 ? 3 : 1); s++) {
+            options.subsampling = samplings[s];
+            options.restart = tiles ? "tiles" : "none";
+            compare(&options, qualities, count);
+        }
+}
+
+static void sizes_are_libjpegs(void **state)
+{
+    static const int qualities[] = {10, 50, 90};
+    for (uint32_t channels = 1; channels <= 3; channels += 2)
+        for (uint32_t width = 1; width <= 35; width++)
+            for (uint32_t height = 1; height <= 35; height += width % 3 + 1) {
+                draw(width, height, channels, (width + height) % 2 ? PICTURE : NOISE);
+                all_samplings(qualities, 3);
+            }
+}
+
+static void qualities_are_libjpegs(void **state)
+{
+    int qualities[QUALITIES];
+    for (int i = 0; i < QUALITIES; i++)
+        qualities[i] = i + 1;
+    for (uint32_t channels = 1; channels <= 3; channels += 2)
+        for (int content = 0; content < CONTENTS; content++) {
+            draw(67, 41, channels, (enum content)content);
+            all_samplings(qualities, QUALITIES);
+        }
+}
+
+/* Rows of more than one chunk of kernels and of raw bytes, and tiles of several MCUs. */
+static void wide_images_are_libjpegs(void **state)
+{
+    static const int qualities[] = {30, 95, 100};
+    static const uint32_t widths[] = {63, 64, 65, 129, 500, 1023, 2051};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (int content = 0; content < CONTENTS; content++) {
+            draw(widths[i], 37, 3, (enum content)content);
+            all_samplings(qualities, 3);
+        }
+}
+
+/* Ours where it is asked for, libjpeg's for files that only libjpeg makes. */
+static void efforts_and_errors(void **state)
+{
+    const struct dl2_codec *const jpeg = dl2_codec_find("jpeg");
+    static const int qualities[] = {10, 90}, wrong[] = {10, 101};
+    struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    draw(60, 50, 3, PICTURE);
+    for (options.effort = -1; options.effort <= 2; options.effort++) {
+        compare(&options, qualities, 2);
+        options.quality = 90;
+        assert_int_equal(dl2_image_encode(jpeg, &image, &options, &ours[0], NULL), DL2_OK);
+        assert_int_equal(ours[0].size, theirs[1].size);
+        assert_memory_equal(ours[0].data, theirs[1].data, ours[0].size);
+    }
+    options.effort = 0;
+    assert_int_equal(dl2_image_encode_sweep(jpeg, &image, &options, wrong, ours, 2, NULL),
+                     DL2_ERR_ARGUMENT);
+    /* Of a codec without a sweep: one after the other. */
+    const struct dl2_codec *const pnm = dl2_codec_find("ppm");
+    options.effort = -1;
+    assert_non_null(pnm);
+    assert_null(pnm->encode_sweep);
+    assert_int_equal(dl2_image_encode_sweep(pnm, &image, &options, qualities, ours, 2, NULL),
+                     DL2_OK);
+    assert_int_equal(ours[0].size, ours[1].size);
+}
+
+/* Division by multiplication, for all steps and coefficients that there can be. */
+static void quantisation_divides(void **state)
+{
+    static _Alignas(64) int16_t block[64];
+    static struct dl2_jpeg_divisors divisors;
+    static _Alignas(64) uint16_t levels[64];
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        if (!choose_variant(variants[v]))
+            continue;
+        const struct dl2_jpeg_forward *const forward = dl2_jpeg_forward_for(dl2_simd_flags());
+        for (int step = 1; step <= 255; step++) {
+            uint16_t steps[64];
+            for (int i = 0; i < 64; i++)
+                steps[i] = (uint16_t)step;
+            dl2_jpeg_divisors_set(&divisors, steps);
+            for (int first = -8256; first < 8256; first += 64) {
+                for (int i = 0; i < 64; i++)
+                    block[i] = (int16_t)(first + i);
+                const uint64_t filled = forward->quantise(block, &divisors, levels);
+                for (int i = 0; i < 64; i++) {
+                    const int expected = (abs(block[i]) + 4 * step) / (8 * step);
+                    const int level = (int16_t)(levels[i] - DL2_JPEG_BIAS);
+                    if (level != (block[i] < 0 ? -expected : expected) ||
+                        (filled >> i & 1) != (expected > 0))
+                        fail_msg("%s: %d by %d is %d", variants[v], block[i], 8 * step, level);
+                }
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_libjpegs),       cmocka_unit_test(qualities_are_libjpegs),
+        cmocka_unit_test(wide_images_are_libjpegs), cmocka_unit_test(efforts_and_errors),
+        cmocka_unit_test(quantisation_divides),
+    };
+    return cmocka_run_group_tests(tests, NULL, free_all);
+}

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# asha trains whom its rule names, by the figures of the reports; is cheaper than the grid and finds its best where
+# early figures tell; decides the same when it was stopped in between; and draws no combination twice.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/train/train_lib.sh"
+make_images data 3 15 4 12
+need_python json python3
+echo '{"lr": [0.0001, 0.001, 0.005, 0.02, 0.05, 1e6], "optimizer": ["sgd", "rmsprop"]}' >space.json
+trials=9
+sanitized && trials=6
+search() { run -d data -e 4 --search space.json --algorithm asha --trials $trials --at-once 2 --eta 2 "$@"; }
+
+# replay FOLDER EPOCHS FIRST ETA AT_ONCE: the rule anew, from each trial's own report.
+cat >replay.py <<'END'
+import json, math, sys
+folder, length, first, eta, at_once = sys.argv[1], *map(int, sys.argv[2:])
+search = json.load(open(f"{folder}/search.json"))
+curves = []
+for trial in search["trials"]:
+    report = json.load(open(f"{folder}/{trial['report']}"))
+    curves.append({e["position"]: (-e["val"][0]["top1"], e["val"][0]["loss"])
+                   for e in report["epochs"] if e.get("val") and e["val"][0]["loss"] is not None})
+ends = []
+while first < length:
+    ends.append(float(first))
+    first *= eta
+rungs = [[] for _ in ends]  # of (figures, arrival, trial), and who went on
+went, begun, trained = [set() for _ in ends], 0, set()
+def good(entry):
+    return math.isfinite(entry[0][1])
+while True:
+    wave = []
+    for k in reversed(range(len(ends))):
+        part = sorted(rungs[k])[:len(rungs[k]) // eta]
+        wave = [e[2] for e in part if good(e) and e[2] not in went[k]][:at_once]
+        if wave:
+            went[k].update(wave)
+            goal = k + 1
+            break
+    if not wave:
+        goal = 0
+        while len(wave) < at_once and begun < len(curves):
+            wave.append(begun)
+            begun += 1
+    for k in reversed(range(len(ends))):
+        if not wave and not trained:
+            left = [e[2] for e in sorted(rungs[k]) if good(e) and e[2] not in went[k]]
+            wave, goal = left[:1], k + 1
+            went[k].update(wave)
+    if not wave:
+        break
+    for trial in wave:
+        if goal < len(ends):
+            rungs[goal].append((curves[trial].get(ends[goal], (1, math.inf)), len(rungs[goal]), trial))
+        elif search["trials"][trial]["status"] != "diverged":
+            trained.add(trial)
+names = [t["name"] for t in search["trials"]]
+expected = [{"epochs": e, "ranking": [names[t] for _, _, t in sorted(r)], "kept": len(w)} for e, r, w in zip(ends, rungs, went) if r]
+assert search["rounds"] == expected, (search["rounds"], expected)
+assert [i for i, t in enumerate(search["trials"]) if t["status"] == "trained"] == sorted(trained), trained
+assert {t["status"] for t in search["trials"]} <= {"trained", "stopped", "diverged"}
+best = min(trained, key=lambda t: curves[t][float(length)])
+assert search["best"] == names[best], (search["best"], names[best])
+assert search["completed"] and search["epochs"] == sum(t["epochs"] for t in search["trials"]) < search["all_epochs"]
+drawn = [json.dumps(t["settings"], sort_keys=True) for t in search["trials"]]
+assert len(set(drawn)) == len(drawn), drawn
+END
+
+expect 0 search --out asha
+"$PYTHON3" replay.py asha 4 1 2 2 || fail "asha did not follow its rule"
+
+# Stopped by a signal, then resumed: the same decisions, and the same weights of the best.
+dl2-train $smallest -d data -e 4 --search space.json --algorithm asha --trials $trials --at-once 2 --eta 2 --out parts \
+    --checkpoint-every 0.2 >/dev/null 2>&1 &
+process=$!
+await "no third model" test -s parts/trial-002/$REPORT
+kill -TERM $process 2>/dev/null
+wait $process 2>/dev/null
+expect 1 search --out parts --resume --at-once 3
+said 'is of another search'
+expect 0 search --out parts --resume
+cmp asha/search.json parts/search.json || fail "the resumed search found something else"
+best=$(field asha/search.json best)
+same asha/$best/$CK parts/$best/$CK "the best of a search in parts"
+
+# More trials than combinations: each once. A rung that one model alone has come to: it goes on.
+echo '{"lr": [0.005, 0.02]}' >space.json
+expect 0 search --trials 50 --eta 3 --at-once 8 --out few
+"$PYTHON3" replay.py few 4 1 3 8 || fail "a small search did not follow the rule"
+is "$(grep -c '"name"' few/search.json)" 2 "number of trials"
+is "$(grep -c '"status": "trained"' few/search.json)" 1 "number of trained models"

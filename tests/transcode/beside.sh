@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# What lies beside images (captions, JSON, masks): in variants and copies of every container, in reruns, and when it is gone.
+[ ! -w /dev/shm ] || TMPDIR=/dev/shm
+. "$srcdir/tests/lib.sh"
+grep -q 'define HAVE_JPEG 1' "$builddir/config.h" || skip "this build has no JPEG"
+images=$builddir/tests/transcode/images
+run() { # STATUS ARGUMENTS...
+    status=$1
+    shift
+    expect "$status" dl2-transcode -j 2 "$@"
+}
+made() { awk -v v="$1" '$1 == v { print $3 }' "$work/out"; }
+field() { sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p" "$1/dl2-variant.json"; }
+beside() { (cd "$1" && find . \( -name '*.json' -o -name '*.txt' -o -name '*.seg.png' \) ! -name 'dl2-*' | sort); }
+same_beside() { # A B: the same files with the same bytes
+    is "$(beside "$1")" "$(beside "$2")" "files beside images in $2"
+    for file in $(beside "$1"); do cmp "$1/$file" "$2/$file" || fail "$2/$file"; done
+}
+
+"$images" tree "$work/src" 12 || exit 99
+echo 'no image has this name' >"$work/src/README.txt"
+rose=train/rose/0001
+[ -f "$work/src/$rose.ppm" ] || fail 'the tree is another'
+printf '{"boxes": [[1, 2, 3, 4]], "id": "theirs", "weight": 0.5}' >"$work/src/$rose.json"
+printf 'a rose' >"$work/src/$rose.txt"
+printf 'not even a PNG file' >"$work/src/$rose.seg.png"
+: >"$work/src/$rose.a.b.txt"
+other=$(cd "$work/src" && find val -name '*.ppm' | sort | head -n 1)
+printf 'another' >"$work/src/${other%.ppm}.txt"
+mv "$work/src/README.txt" "$work/kept"
+
+# ---- A folder: the same files, none of them a sample
+run 0 --q 50 "$work/src" "$work/folder"
+is "$(made jpeg-50) $(field "$work/folder/jpeg-50" ignored)" '12 0' 'made, ignored'
+same_beside "$work/src" "$work/folder/jpeg-50"
+is "$(beside "$work/src" | wc -l)" 5 'files beside images'
+cp "$work/kept" "$work/src/README.txt"
+run 0 --q 50 "$work/src" "$work/folder"
+is "$(made jpeg-50) $(field "$work/folder/jpeg-50" ignored)" '0 1' 'made again, ignored'
+rm "$work/src/README.txt"
+# ---- What changes there is followed, and nothing else is made or removed
+echo mine >"$work/folder/jpeg-50/$rose.note"
+printf 'a red rose' >"$work/src/$rose.txt"
+rm "$work/src/$rose.a.b.txt" "$work/src/${other%.ppm}.txt"
+run 0 --q 50 "$work/src" "$work/folder"
+is "$(made jpeg-50)" 2 'made for what changed beside them'
+same_beside "$work/src" "$work/folder/jpeg-50"
+[ -f "$work/folder/jpeg-50/$rose.note" ] || fail 'removed what is not ours'
+run 0 --q 50 "$work/src" "$work/folder"
+is "$(made jpeg-50)" 0 'made again'
+rm "$work/folder/jpeg-50/$rose.seg.png"
+run 0 --q 50 "$work/src" "$work/folder"
+is "$(made jpeg-50)" 1 'made for what was missing'
+same_beside "$work/src" "$work/folder/jpeg-50"
+# ---- Other options, and source files that are taken as they are
+run 0 --q 50 --restart=none "$work/src" "$work/folder"
+is "$(made jpeg-50)" 12 'made by other options'
+same_beside "$work/src" "$work/folder/jpeg-50"
+run 0 --q 90 "$work/folder/jpeg-50" "$work/taken"
+is "$(field "$work/taken/jpeg-90" copied)" 12 'copied'
+same_beside "$work/src" "$work/taken/jpeg-90"
+
+# ---- A line that leads elsewhere, or to an image, removes nothing
+echo precious >"$work/folder/precious"
+sed -i 's|"beside":\["json"|"beside":["../../../precious","/precious","jpg","..","json"|' "$work/folder/jpeg-50/dl2-variant.jsonl"
+grep -q precious "$work/folder/jpeg-50/dl2-variant.jsonl" || fail 'lines do not name what lies beside images'
+rm "$work/src/$rose.json"
+run 0 --q 50 --restart=none "$work/src" "$work/folder"
+is "$(made jpeg-50)" 1 'made for a line that is damaged'
+[ -f "$work/folder/precious" ] && [ -f "$work/folder/jpeg-50/$rose.jpg" ] || fail 'a line removed another file'
+same_beside "$work/src" "$work/folder/jpeg-50"
+printf '{"boxes": [[1, 2, 3, 4]], "id": "theirs", "weight": 0.5}' >"$work/src/$rose.json"
+run 0 --q 50 "$work/src" "$work/folder"
+
+# ---- tar: members of the sample; the whole way back into a folder
+run 0 --q 50 --container=tar "$work/src" "$work/tar"
+run 0 --q 50 --container=tar "$work/src" "$work/tar"
+is "$(made jpeg-50)" 0 'a tar file made again'
+tar xOf "$work/tar/jpeg-50/train/shard-000000.tar" rose/0001.seg.png | cmp - "$work/src/$rose.seg.png" || fail 'a mask in tar'
+expect 0 dl2-load check --quiet "$work/tar/jpeg-50"
+run 0 --copy "$work/tar/jpeg-50" "$work/back"
+same_beside "$work/src" "$work/back"
+printf 'a white rose' >"$work/src/$rose.txt"
+run 0 --q 50 --container=tar "$work/src" "$work/tar"
+is "$(made jpeg-50)" 12 'a tar file of another caption'
+rm "$work/src/$rose.txt"
+run 0 --q 50 --container=tar "$work/src" "$work/tar"
+run 0 --copy "$work/tar/jpeg-50" "$work/back"
+same_beside "$work/src" "$work/back"
+# A variant of what is in tar
+run 0 --codec webp,png --q 50 "$work/tar/jpeg-50" "$work/of-tar"
+same_beside "$work/src" "$work/of-tar/png"
+
+# ---- Copies: made again for what changes beside images, and only for that
+run 0 --copy --container=tar "$work/src" "$work/copy"
+run 0 --copy --container=tar "$work/src" "$work/copy"
+grep -q ' 0 written' "$work/out" || fail 'copied again'
+printf 'a rose again' >"$work/src/$rose.txt"
+run 0 --copy --container=tar "$work/src" "$work/copy"
+grep -q ' 12 written' "$work/out" || fail 'not copied again'
+run 0 --copy "$work/copy" "$work/unpacked"
+same_beside "$work/src" "$work/unpacked"
+rm "$work/src/$rose.txt"
+run 0 --copy --container=tar "$work/src" "$work/copy"
+grep -q ' 12 written' "$work/out" || fail 'not copied again without a file'
+echo mine >"$work/unpacked/$rose.note"
+run 0 --copy "$work/copy" "$work/unpacked"
+same_beside "$work/src" "$work/unpacked"
+[ -f "$work/unpacked/$rose.note" ] || fail 'a copy removed what is not ours'
+
+# ---- GulpIO: an object of JSON; the rest is named
+printf 'a rose' >"$work/src/$rose.txt"
+run 0 --copy --container=gulp "$work/src" "$work/gulp"
+said 'left out beside images: 1 .seg.png, 1 .txt; GulpIO'
+run 0 --q 50 "$work/gulp" "$work/of-gulp"
+is "$(cat "$work/of-gulp/jpeg-50/$rose.json")" \
+    '{"id": "rose/0001", "label": "rose", "idx": 0, "boxes": [[1, 2, 3, 4]], "weight": 0.5}' 'metadata'
+is "$(beside "$work/of-gulp/jpeg-50")" "./$rose.json" 'metadata of nothing but classes'
+run 0 --copy --container=gulp "$work/gulp" "$work/gulp-2"
+cmp "$work/gulp/train/meta_0.gmeta" "$work/gulp-2/train/meta_0.gmeta" || fail 'metadata of a copied chunk'
+
+# ---- What a folder would take for an image, and two members of one name
+mkdir "$work/in"
+"$images" tree "$work/pictures" 12
+mv "$work/pictures/$rose.ppm" "$work/in/a.ppm"
+for name in jpg depth.png txt json; do echo "$name" >"$work/in/a.$name"; done
+printf 'P5\n1 1\n255\n0' >"$work/in/a.bin"
+tar cf "$work/in.tar" -C "$work/in" a.ppm a.jpg a.depth.png a.txt a.json a.bin
+run 0 --q 50 "$work/in.tar" "$work/clash"
+said 'left out beside images: 1 .bin, 1 .depth.png, 1 .jpg; in a folder'
+is "$(cd "$work/clash/jpeg-50" && echo *)" 'a.jpg a.json a.txt dl2-variant.json dl2-variant.jsonl' 'a folder'
+run 0 --q 50 --container=tar "$work/in.tar" "$work/clash-tar"
+said 'left out beside images: 1 .jpg; a sample in tar'
+tar tf "$work/clash-tar/jpeg-50/shard-000000.tar" >"$work/members"
+is "$(tr '\n' ' ' <"$work/members")" 'a.jpg a.bin a.depth.png a.json a.txt ' 'members'
+
+# ---- --prune removes what lay beside an image that is gone
+rm "$work/src/$rose."*
+run 0 --q 50 "$work/src" "$work/folder"
+said "$rose.json: no source image accounts for it"
+run 0 --q 50 --prune "$work/src" "$work/folder"
+[ -z "$(beside "$work/folder/jpeg-50")" ] || fail 'left beside an image that is gone'

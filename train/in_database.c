@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A visit whose training a database does (config->in_database): the checkpoint goes there, and
+ * comes back at the end of the visit. */
+#include "dataset/server_fit.h"
+#include "loader/sampler.h"
+#include "train/checkpoint.h"
+#include "train/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The order of the pass in the visit's partition, as the loader of a visit here has it. */
+static int make_order(const struct dl2_run *run, struct dl2_sampler *sampler,
+                      struct dl2_error *error)
+{
+    struct dl2_loader_config loader = run->config->loader;
+    loader.train = true;
+    loader.rank = 0;
+    loader.world = 1;
+    loader.drop_last = run->stream->drops_last;
+    DL2_TRY(dl2_sampler_init_for(sampler, &loader, run->stream->stages[0].dataset, error));
+    dl2_sampler_set_epoch(sampler, run->state.pass);
+    return DL2_OK;
+}
+
+static int ask_server(struct dl2_run *run, const struct dl2_sampler *sampler,
+                      const struct dl2_bytes *model, struct dl2_bytes *trained,
+                      struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = run->device->ops;
+    const uint64_t done =
+        (run->state.batch - run->visit_begin) * (uint64_t)run->config->loader.batch;
+    char options[160], device[32] = "";
+    if (done >= sampler->size)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "the checkpoint is past the visit's images");
+    if (!ops->is_card)
+        snprintf(device, sizeof device, ", \"device\": \"%s\"", ops->name);
+    snprintf(options, sizeof options, "{\"on-bad\": \"%s\", \"visit\": [%llu, %llu, %llu]%s}",
+             run->config->loader.stop_on_bad ? "stop" : "skip",
+             (unsigned long long)run->visit_begin, (unsigned long long)run->visit_end,
+             (unsigned long long)run->stream->pass_steps, device);
+    const struct dl2_server_fit fit = {.model = model->data,
+                                       .size = model->size,
+                                       .options = options,
+                                       .numbers = sampler->order + done,
+                                       .count = sampler->size - (size_t)done};
+    return dl2_dataset_fit(run->stream->stages[0].dataset, &fit, trained, error);
+}
+
+/* Puts the trained model in the place of the run's. */
+static int take_model(struct dl2_run *run, struct dl2_bytes *trained, struct dl2_error *error)
+{
+    struct dl2_safetensors file;
+    DL2_TRY(dl2_safetensors_parse(trained, &file, error));
+    dl2_run_state_free(&run->state);
+    const int status =
+        dl2_checkpoint_restore(&file, run->identity, run->network, &run->state, error);
+    dl2_safetensors_free(&file);
+    return status;
+}
+
+static int train_visit(struct dl2_run *run, const struct dl2_sampler *sampler,
+                       struct dl2_error *error)
+{
+    struct dl2_bytes model = DL2_BYTES_INIT, trained = DL2_BYTES_INIT;
+    int status = dl2_checkpoint_format(&run->state, run->identity, run->network, &model, error);
+    if (status == DL2_OK)
+        status = ask_server(run, sampler, &model, &trained, error);
+    dl2_bytes_free(&model);
+    if (status == DL2_OK)
+        status = take_model(run, &trained, error);
+    dl2_bytes_free(&trained);
+    return status;
+}
+
+int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_sampler sampler;
+    if (run->over || run->state.trained || run->state.batch >= run->visit_end)
+        return DL2_OK;
+    if (run->config->precision != DL2_PRECISION_FP32)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "--in-database computes in float32: leave out --amp");
+    DL2_TRY(make_order(run, &sampler, error));
+    int status = train_visit(run, &sampler, error);
+    dl2_sampler_free(&sampler);
+    if (status < 0 && error && strstr(error->message, DL2_RUN_DIVERGED))
+        run->diverged = true;
+    return status;
+}

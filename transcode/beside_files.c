@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transcode/beside_files.h"
+
+#include "codec/codec.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/quote.h"
+#include "dataset/dataset.h"
+#include "transcode/output_folder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Is what stands before the last dot of `path` the name of a mask of the image `key`? */
+static bool is_mask(const char *path, size_t key_length)
+{
+    char *key = strndup(path, dl2_path_stem_length(path));
+    const bool is = key && dl2_dataset_mask_stem(key) == key_length;
+    free(key);
+    return is;
+}
+
+bool dl2_beside_is_companion(const struct dl2_folder_keys *keys, const char *path)
+{
+    char *key = strdup(path);
+    const size_t base = (size_t)(dl2_path_base(path) - path);
+    bool is = false;
+    for (size_t dot = key ? strlen(key) : 0; !is && dot-- > base + 1;) {
+        if (key[dot] != '.')
+            continue;
+        key[dot] = '\0';
+        is = keys->has(keys->context, key) &&
+             (!dl2_codec_is_image_extension(dl2_path_extension(path)) || is_mask(path, dot));
+    }
+    free(key);
+    return is;
+}
+
+/* Is "KEY.a" or "KEY.a.b" of "KEY.a.b.txt" another image's name? */
+static bool is_anothers(const struct dl2_folder_keys *keys, const char *path, size_t key_length)
+{
+    char *key = strdup(path);
+    bool is = !key;
+    for (size_t dot = key ? strlen(key) : 0; !is && --dot > key_length;) {
+        if (key[dot] != '.')
+            continue;
+        key[dot] = '\0';
+        is = keys->has(keys->context, key);
+    }
+    free(key);
+    return is;
+}
+
+static bool is_utf8(const char *text)
+{
+    json_t *json = json_string(text);
+    json_decref(json);
+    return json;
+}
+
+bool dl2_beside_can_hold(const struct dl2_folder_keys *keys, const char *key, const char *extension,
+                         const uint8_t *data, size_t size)
+{
+    char *path;
+    if (!*extension || *extension == '.' || strchr(extension, '/') || !is_utf8(extension) ||
+        asprintf(&path, "%s.%s", key, extension) < 0)
+        return false;
+    const size_t key_length = strlen(key);
+    const char *base = dl2_path_base(path);
+    const bool image = dl2_codec_is_image_extension(dl2_path_extension(path)) ||
+                       (data && dl2_codec_sniff(data, size));
+    const bool good = (!image || is_mask(path, key_length)) &&
+                      !is_anothers(keys, path, key_length) && strcmp(base, "dl2-variant.json") &&
+                      strcmp(base, "dl2-variant.jsonl");
+    free(path);
+    return good;
+}
+
+static bool is_there(const char *path, const struct dl2_bytes *wanted)
+{
+    struct dl2_bytes there = DL2_BYTES_INIT;
+    const bool same = dl2_is_file(path) &&
+                      dl2_file_read(path, wanted->size, &there, NULL) == DL2_OK &&
+                      there.size == wanted->size &&
+                      (!there.size || !memcmp(there.data, wanted->data, there.size));
+    dl2_bytes_free(&there);
+    return same;
+}
+
+int dl2_beside_write(const char *root, const char *key, const struct dl2_beside_item *item,
+                     struct dl2_error *error)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s.%s", root, key, item->extension) < 0)
+        return dl2_error_memory(error, "a path");
+    int status = DL2_OK;
+    if (!is_there(path, &item->bytes))
+        status = dl2_file_write(path, item->bytes.data, item->bytes.size, error);
+    free(path);
+    return status;
+}
+
+static size_t sort_paths(char **paths)
+{
+    size_t count = 0;
+    while (paths && paths[count])
+        count++;
+    if (count > 1)
+        qsort(paths, count, sizeof *paths, dl2_compare_texts);
+    return count;
+}
+
+int dl2_beside_remove_others(const char *root, char **old, char **wanted, struct dl2_error *error)
+{
+    const size_t old_count = sort_paths(old), wanted_count = sort_paths(wanted);
+    for (size_t i = 0, w = 0; i < old_count; i++) {
+        bool removed;
+        while (w < wanted_count && strcmp(wanted[w], old[i]) < 0)
+            w++;
+        if (w == wanted_count || strcmp(wanted[w], old[i]) != 0)
+            DL2_TRY(dl2_output_remove(root, old[i], &removed, error));
+    }
+    return DL2_OK;
+}
