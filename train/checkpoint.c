@@ -138,10 +138,14 @@ static int val_from_json(const json_t *list, struct dl2_run_state *state, struct
     state->val = dl2_calloc(state->val_count, sizeof *state->val);
     if (!state->val)
         return dl2_error_memory(error, "a run's state");
-    json_array_foreach(list, i, set) state->val[i] = (struct dl2_train_val){
-        dl2_json_get_text(set, "name", "?"), (uint64_t)dl2_json_get_integer(set, "images", 0),
-        dl2_json_get_real(set, "loss", NAN), dl2_json_get_real(set, "top1", NAN),
-        dl2_json_get_real(set, "top5", NAN), json_object_get(set, "predictions") != NULL};
+    json_array_foreach(list, i, set) state->val[i] =
+        (struct dl2_train_val){dl2_json_get_text(set, "name", "?"),
+                               (uint64_t)dl2_json_get_integer(set, "images", 0),
+                               dl2_json_get_real(set, "loss", NAN),
+                               dl2_json_get_real(set, "top1", NAN),
+                               dl2_json_get_real(set, "top5", NAN),
+                               json_object_get(set, "predictions") != NULL,
+                               (uint64_t)dl2_json_get_integer(set, "decoded_hits", 0)};
     return DL2_OK;
 }
 

@@ -343,6 +343,8 @@ void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t
         char name[DL2_PREDICTIONS_NAME];
         if (val->predictions)
             json_object_set_new(set, "predictions", json_string(dl2_predictions_name(i, name)));
+        if (run->config->loader.decoded_cache_bytes)
+            json_object_set_new(set, "decoded_hits", json_integer((json_int_t)val->decoded_hits));
         json_array_append_new(list, set);
     }
     json_object_set_new(record, "val", list);

@@ -719,6 +719,7 @@ static void close_data(struct dl2_run_data *data, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(data[i].name);
+        dl2_decoded_destroy(data[i].decoded);
         if (data[i].dataset)
             dl2_dataset_close(data[i].dataset);
     }
@@ -777,6 +778,22 @@ static void slot_free(void *context, void *slot)
     device->ops->host_free(device, slot);
 }
 
+/* What of the cache of decoded images is for a stage or a validation set: as much for each image.
+ */
+static uint64_t cache_share(const struct dl2_stream *stream, const struct dl2_run_data *data)
+{
+    const struct dl2_train_config *config = stream->config;
+    uint64_t all = 0;
+    for (size_t i = 0; i < stream->stage_count; i++) /* one has a cache at a time */
+        if (stream->stages[i].images > all)
+            all = stream->stages[i].images;
+    if (config->validate_every > 0) /* else there is one validation, at the end */
+        for (size_t i = 0; i < stream->val_count; i++)
+            all += stream->val[i].images;
+    return (uint64_t)((double)config->loader.decoded_cache_bytes * (double)data->images /
+                      (double)(all ? all : 1));
+}
+
 /* For a stage, or NULL for validation. */
 static struct dl2_loader_config loader_config(const struct dl2_run *run,
                                               const struct dl2_run_data *stage)
@@ -806,7 +823,8 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
         loader.val_crop = DL2_VAL_CENTER;
         loader.image_size = stage->height;
         loader.image_width = stage->width;
-    } else { /* a validation set is opened anew for each validation: caches would be of no use */
+        loader.decoded_cache_bytes = cache_share(stream, stage);
+    } else { /* opened anew for each validation: caches of its own would be of no use */
         loader.augment = NULL;
         loader.batching = DL2_BATCHING_STRICT;
         loader.shuffle_chunk = loader.shuffle_window = 0;
@@ -859,10 +877,17 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
 int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
                         struct dl2_error *error)
 {
-    const struct dl2_loader_config config = loader_config(&stream->runs[0], NULL);
+    struct dl2_run_data *data = &stream->val[set];
+    struct dl2_loader_config config = loader_config(&stream->runs[0], NULL);
+    const uint64_t cache = cache_share(stream, data);
+    int status = DL2_OK;
     *out = NULL;
-    int status = dl2_stream_agree(
-        stream, dl2_feed_create(stream->val[set].dataset, &config, out, error), error);
+    if (cache && stream->config->validate_every > 0 && !data->decoded)
+        status = dl2_decoded_create(data->images, cache, &data->decoded, error);
+    config.decoded_cache = data->decoded;
+    if (status == DL2_OK)
+        status = dl2_feed_create(data->dataset, &config, out, error);
+    status = dl2_stream_agree(stream, status, error);
     if (status < 0)
         dl2_feed_destroy(*out);
     return status;

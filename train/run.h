@@ -27,6 +27,8 @@ struct dl2_run_data {
     /* A stage's: */
     double share_end;       /* where it ends, as a part of the run; 1 for the last */
     unsigned height, width; /* of its images in batches, pixels */
+    /* A validation set's; NULL: images are decoded in each validation. */
+    struct dl2_decoded_cache *decoded;
 };
 
 /* How the error of a run begins whose loss became no number, here and in a database's server. */
@@ -209,6 +211,7 @@ struct dl2_validation {
     json_t *record;
     struct dl2_train_val *val;
     struct dl2_predictions *predictions;
+    double decoded_hits; /* of the set, on this rank */
 };
 /* Validates runs of one stream, on all sets. Each batch is loaded once for all of them.
  * DL2_ERR_CANCELED, without a message, when a run was asked to stop. */

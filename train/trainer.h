@@ -174,7 +174,8 @@ struct dl2_train_val {
     const char *name; /* the variant's */
     uint64_t images;  /* without those that cannot be read */
     double loss, top1, top5;
-    bool predictions; /* are in a file of the run's folder */
+    bool predictions;      /* are in a file of the run's folder */
+    uint64_t decoded_hits; /* images that were decoded already; 0 without a cache */
 };
 
 /* A pass that has ended. */

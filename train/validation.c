@@ -103,6 +103,10 @@ static int evaluate_with(struct dl2_validation *due, size_t count, struct dl2_fe
                                            error));
     DL2_TRY(evaluate(due, count, feed, UINT64_MAX, &unused, error));
     DL2_TRY(dl2_stream_note_bad(stream, feed, error));
+    struct dl2_loader_stats stats;
+    dl2_feed_get_stats(feed, &stats);
+    for (size_t i = 0; i < count; i++)
+        due[i].decoded_hits = (double)stats.decoded_hits;
     for (size_t i = 0; i < count; i++)
         if (due[i].keep)
             DL2_TRY(save_predictions(due[i].run, due[i].predictions, set, error));
@@ -136,12 +140,16 @@ static int take_figures(const struct dl2_validation *due, size_t set, struct dl2
                              "none of the %llu validation images of %s can be read",
                              (unsigned long long)data->images, data->path);
     const double counted = (double)sums.counted;
+    double hits = due->decoded_hits;
+    if (run->config->loader.decoded_cache_bytes)
+        DL2_TRY(dl2_world_sum(run->config->world, &hits, 1, error));
     due->val[set] = (struct dl2_train_val){data->name,
                                            sums.counted,
                                            sums.loss / counted,
                                            (double)sums.top1 / counted,
                                            (double)sums.top5 / counted,
-                                           due->keep};
+                                           due->keep,
+                                           (uint64_t)hits};
     return DL2_OK;
 }
 

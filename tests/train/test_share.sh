@@ -32,6 +32,10 @@ print(images, images - hits)' "$@"
 set -- $(decoded all 0)
 [ "$1" = 120 ] && [ "$2" -ge 40 ] && [ "$2" -le 80 ] || fail "of $1 images $2 were decoded in the first epoch"
 is "$(decoded all 2)" "80 0" "images and decoded ones of the last epoch"
+# Validation images are decoded once.
+"$PYTHON3" -c 'import json
+sets = [epoch["val"][0] for epoch in json.load(open("all/a/experiment_report.json"))["epochs"]]
+assert [s["decoded_hits"] for s in sets] == [0] + [s["images"] for s in sets[1:]], sets' || fail "validation"
 set -- $(decoded some 2)
 [ "$2" -gt 0 ] && [ "$2" -lt "$1" ] || fail "with room for some images $2 of $1 were decoded"
 
