@@ -14,6 +14,8 @@
 #include "dataset/server_fit.h"
 #include "dataset/split.h"
 
+#include "common/json.h"
+
 struct dl2_shard_format;
 
 /* The facts about a sample while a dataset is opened. Strings live as long as the dataset. */
@@ -80,6 +82,7 @@ struct dl2_sink_sample {
     const char *class; /* NULL: none */
     const void *data;
     size_t size;
+    const char *line; /* of the variant that is written, about this sample; NULL: none */
 };
 
 /* Writes a container that is neither files nor shards. */
@@ -89,9 +92,19 @@ struct dl2_sink {
                 struct dl2_error *error);
     /* DL2_ERR_UNSUPPORTED and DL2_ERR_LIMIT for a sample that it cannot hold; others may follow. */
     int (*add)(void *state, const struct dl2_sink_sample *sample, struct dl2_error *error);
-    int (*finish)(void *state, struct dl2_error *error);
+    /* `summary` is a variant's, of variant_facts.h; NULL: none. */
+    int (*finish)(void *state, const json_t *summary, struct dl2_error *error);
     /* Frees the state; if finish() has not succeeded, nothing stays of what was written. */
     void (*close)(void *state);
+};
+
+/* Keeps the facts about a variant where there are no files: variant_facts.h, by the same names. */
+struct dl2_facts_store {
+    int (*load)(const char *place, json_t **summary, struct dl2_error *error);
+    int (*load_lines)(const char *place, struct dl2_bytes *lines, struct dl2_error *error);
+    int (*save)(const char *place, const json_t *summary, struct dl2_error *error);
+    /* A text that no other table has: to free. NULL in *identity if there is no such table. */
+    int (*identify)(const char *place, char **identity, struct dl2_error *error);
 };
 
 /* A row of the registry. */
@@ -108,6 +121,7 @@ struct dl2_container {
     bool (*probe)(const char *path);
     const struct dl2_shard_format *shards; /* packed.h; NULL if its samples do not lie in shards */
     const struct dl2_sink *sink;           /* NULL if it is written as files or shards */
+    const struct dl2_facts_store *facts;   /* NULL: they are files; else probe() is there, too */
 };
 
 extern const struct dl2_container dl2_container_folder, dl2_container_tar, dl2_container_gulp,

@@ -8,6 +8,8 @@
 
 #include "dataset/database_uri.h"
 
+#include "common/json.h"
+
 #include <libpq-fe.h>
 #include <stddef.h>
 
@@ -34,6 +36,10 @@ char *dl2_database_table(PGconn *connection, const struct dl2_database_uri *uri,
  */
 int dl2_database_comment(PGconn *connection, const char *table, const char *what, char **comment,
                          struct dl2_error *error);
+
+/* Makes JSON the table's comment. */
+int dl2_database_set_comment(PGconn *connection, const char *table, const char *what,
+                             const json_t *comment, struct dl2_error *error);
 
 /* Records what the server says of a failed command, in one line, and clears the result. */
 int dl2_database_failed(PGconn *connection, PGresult *result, const char *what,
@@ -78,9 +84,11 @@ struct dl2_database_query {
 int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_query *query,
                       PGresult **result, struct dl2_error *error);
 
-/* ---- postgresql_write.c */
+/* ---- postgresql_write.c, postgresql_facts.c */
 
 struct dl2_sink;
+struct dl2_facts_store;
 extern const struct dl2_sink dl2_database_sink;
+extern const struct dl2_facts_store dl2_database_facts;
 
 #endif

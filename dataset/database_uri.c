@@ -198,6 +198,32 @@ int dl2_database_uri_parse(const char *text, struct dl2_database_uri *uri, struc
     return status;
 }
 
+int dl2_database_unsupported(const char *text, struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "%s: this build has no libpq (Debian: libpq-dev)", text);
+}
+
+char *dl2_database_uri_of_variant(const char *text, const char *name)
+{
+    static const char word[] = "table=";
+    const char *at = find_parameters(text);
+    while (*at && strncmp(at, word, sizeof word - 1) != 0) {
+        at += strcspn(at, "&");
+        at += *at == '&';
+    }
+    if (!*at)
+        return strdup(text);
+    at += strcspn(at, "&");
+    char *out = NULL;
+    if (asprintf(&out, "%.*s_%s%s", (int)(at - text), text, name, at) < 0)
+        return NULL;
+    for (char *byte = out + (at - text) + 1; byte < out + (at - text) + 1 + strlen(name); byte++)
+        if (*byte == '-')
+            *byte = '_';
+    return out;
+}
+
 void dl2_database_uri_free(struct dl2_database_uri *uri)
 {
     free(uri->server);

@@ -27,4 +27,13 @@ struct dl2_database_uri {
 int dl2_database_uri_parse(const char *text, struct dl2_database_uri *uri, struct dl2_error *error);
 void dl2_database_uri_free(struct dl2_database_uri *uri);
 
+/* Says that this build cannot read or write what lies at an address. */
+int dl2_database_unsupported(const char *text, struct dl2_error *error);
+
+/*
+ * The address `text` with "_" and `name` at the end of its table's name, "-" in `name` as "_": a
+ * string to free; NULL if memory runs out. Without a table, the address as it is.
+ */
+char *dl2_database_uri_of_variant(const char *text, const char *name);
+
 #endif

@@ -6,6 +6,7 @@
 #include "common/quote.h"
 #include "dataset/database_uri.h"
 #include "dataset/packed.h"
+#include "dataset/variant_facts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,8 +30,7 @@ static int unknown_path(const char *path, struct dl2_error *error)
     struct stat status;
     char known[512] = "";
     if (dl2_dataset_is_database(path))
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "%s: this build has no libpq (Debian: libpq-dev)", path);
+        return dl2_database_unsupported(path, error);
     if (stat(path, &status) < 0)
         return dl2_error_system(error, "%s", path);
     const struct dl2_container *container;
@@ -637,16 +637,14 @@ static char *table_name(const char *path)
 
 char *dl2_dataset_variant_name(const char *path)
 {
-    if (dl2_dataset_is_database(path))
-        return table_name(path);
-    char *file = dl2_path_join(path, "dl2-variant.json");
+    json_t *summary;
     char *name = NULL;
-    json_t *variant = NULL;
-    if (file && dl2_is_file(file) && dl2_json_load(file, NULL, &variant, NULL) == DL2_OK) {
-        const char *text = dl2_json_get_text(variant, "variant", NULL);
-        name = text && text[0] ? strdup(text) : NULL;
-        json_decref(variant);
+    if (dl2_facts_load(path, &summary, NULL) == DL2_OK) {
+        const char *text = dl2_json_get_text(summary, "variant", "");
+        name = text[0] ? strdup(text) : NULL;
+        json_decref(summary);
     }
-    free(file);
-    return name ? name : last_part(path);
+    if (name)
+        return name;
+    return dl2_dataset_is_database(path) ? table_name(path) : last_part(path);
 }

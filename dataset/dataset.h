@@ -279,7 +279,8 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned
 
 /*
  * The name of a dataset in reports: "variant" of the dl2-variant.json at its root, if there is one,
- * else the last part of its path; of a database, the table's name. A new string to free; NULL if
+ * else the last part of its path. Of a database, "variant" in the table's comment, which asks the
+ * server, else the table's name. A new string to free; NULL if
  * memory runs out.
  */
 char *dl2_dataset_variant_name(const char *path);

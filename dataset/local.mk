@@ -19,6 +19,7 @@ libdataset_la_SOURCES = \
 	dataset/server_fit.h \
 	dataset/split.c dataset/split.h \
 	dataset/tree.c \
+	dataset/variant_facts.c dataset/variant_facts.h \
 	dataset/writer.c dataset/writer.h
 libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
 libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)
@@ -26,6 +27,7 @@ if HAVE_LIBPQ
 libdataset_la_SOURCES += \
 	dataset/database.c dataset/database.h \
 	dataset/postgresql.c \
+	dataset/postgresql_facts.c \
 	dataset/pages.c dataset/pages.h \
 	dataset/postgresql_write.c
 libdataset_la_CFLAGS += $(LIBPQ_CFLAGS)

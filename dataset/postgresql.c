@@ -988,4 +988,5 @@ const struct dl2_container dl2_container_postgresql = {
     .reader = &postgresql_reader,
     .probe = dl2_dataset_is_database,
     .sink = &dl2_database_sink,
+    .facts = &dl2_database_facts,
 };

@@ -20,8 +20,8 @@
 enum { PIECE = 64 << 10 };
 
 /* What a row has; images last, since they are sent apart. */
-#define COLUMNS "key, split, label, extension, sum, number, image"
-enum { COLUMN_COUNT = 7 };
+#define COLUMNS "key, split, label, extension, sum, number, made, image"
+enum { COLUMN_COUNT = 8 };
 
 struct writing {
     struct dl2_database_uri uri;
@@ -135,7 +135,7 @@ static int begin_writing(struct writing *writing, struct dl2_error *error)
     DL2_TRY(check_old_table(writing, error));
     DL2_TRY(run(writing, error,
                 "CREATE TABLE %s (key text PRIMARY KEY, split text, label text, image bytea NOT "
-                "NULL, extension text NOT NULL, sum bigint, number bigint NOT NULL)",
+                "NULL, extension text NOT NULL, sum bigint, number bigint NOT NULL, made jsonb)",
                 writing->fresh));
     DL2_TRY(run(writing, error, "ALTER TABLE %s ALTER COLUMN image SET STORAGE EXTERNAL",
                 writing->fresh));
@@ -197,6 +197,18 @@ static int put_number(struct writing *writing, uint64_t number, struct dl2_error
     return put_field(writing, &big_endian, sizeof big_endian, error);
 }
 
+/* jsonb is the number of its format and a text. */
+static int put_json(struct writing *writing, const char *json, struct dl2_error *error)
+{
+    static const uint8_t format = 1;
+    if (!json)
+        return put_text(writing, NULL, error);
+    const uint32_t length = htobe32((uint32_t)(sizeof format + strlen(json)));
+    DL2_TRY(dl2_bytes_append(&writing->row, &length, sizeof length, error));
+    DL2_TRY(dl2_bytes_append(&writing->row, &format, sizeof format, error));
+    return dl2_bytes_append(&writing->row, json, strlen(json), error);
+}
+
 static bool is_utf8(const char *text)
 {
     size_t length;
@@ -256,6 +268,7 @@ static int sink_add(void *state, const struct dl2_sink_sample *sample, struct dl
     DL2_TRY(put_field(writing, sample->extension, strlen(sample->extension), error));
     DL2_TRY(put_number(writing, XXH3_64bits(sample->data, sample->size), error));
     DL2_TRY(put_number(writing, writing->number, error));
+    DL2_TRY(put_json(writing, sample->line, error));
     DL2_TRY(dl2_bytes_append(&writing->row, &length, sizeof length, error));
     DL2_TRY(send_bytes(writing, writing->row.data, writing->row.size, error));
     DL2_TRY(send_bytes(writing, sample->data, sample->size, error));
@@ -294,27 +307,25 @@ static int find_transaction(const struct writing *writing, json_int_t *number,
     return DL2_OK;
 }
 
-static int write_comment(const struct writing *writing, struct dl2_error *error)
+static int write_comment(const struct writing *writing, const json_t *summary,
+                         struct dl2_error *error)
 {
     json_int_t transaction = 0;
     struct timespec now;
     DL2_TRY(find_transaction(writing, &transaction, error));
     clock_gettime(CLOCK_REALTIME, &now);
-    json_t *json = json_pack("{s:s, s:I, s:I, s:O}", "schema", DL2_DATABASE_SCHEMA, "written_ns",
-                             (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "transaction",
-                             transaction, "classes", writing->classes);
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    char *quoted = text ? PQescapeLiteral(writing->connection, text, strlen(text)) : NULL;
-    const int status =
-        quoted ? run(writing, error, "COMMENT ON TABLE %s IS %s", writing->table, quoted)
-               : dl2_error_memory(error, "a table");
-    PQfreemem(quoted);
-    free(text);
+    json_t *json =
+        json_pack("{s:s, s:I, s:I, s:O, s:O*}", "schema", DL2_DATABASE_SCHEMA, "written_ns",
+                  (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "transaction", transaction,
+                  "classes", writing->classes, "variant", (json_t *)summary);
+    const int status = json ? dl2_database_set_comment(writing->connection, writing->table,
+                                                       writing->what, json, error)
+                            : dl2_error_memory(error, "a table");
     json_decref(json);
     return status;
 }
 
-static int sink_finish(void *state, struct dl2_error *error)
+static int sink_finish(void *state, const json_t *summary, struct dl2_error *error)
 {
     struct writing *writing = state;
     char *name =
@@ -328,7 +339,7 @@ static int sink_finish(void *state, struct dl2_error *error)
         status = run(writing, error, "ALTER TABLE %s RENAME TO %s", writing->fresh, name);
     PQfreemem(name);
     if (status == DL2_OK)
-        status = write_comment(writing, error);
+        status = write_comment(writing, summary, error);
     return status == DL2_OK ? run(writing, error, "COMMIT") : status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "common/file.h"
 #include "dataset/packed.h"
+#include "dataset/variant_facts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,6 +33,8 @@ struct dl2_writer {
     const struct dl2_shard_format *format; /* NULL: the sink writes */
     const struct dl2_sink *sink;
     void *sink_state;
+    const char *line; /* what the sink keeps of the next sample, and of all; NULL: nothing */
+    const json_t *summary;
     struct dl2_writer_options options;
     char *root;
     struct dl2_index_draft draft;
@@ -456,7 +459,9 @@ int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char
 {
     struct group *group = NULL;
     enum dl2_part part;
+    const char *line = writer->line;
     const size_t folder = split_folder(writer, key, &part);
+    writer->line = NULL;
     const bool has_class = label >= 0 && (uint32_t)label < writer->draft.class_count;
     struct dl2_shard_sample sample = {
         .id = key + folder,
@@ -468,7 +473,7 @@ int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char
     };
     DL2_TRY(check_shard_sample(writer, key, &sample, error));
     int status = let_through(writer, &sample, beside, error);
-    const struct dl2_sink_sample whole = {key, extension, part, sample.class, data, size};
+    const struct dl2_sink_sample whole = {key, extension, part, sample.class, data, size, line};
     if (status == DL2_OK && writer->sink)
         status = writer->sink->add(writer->sink_state, &whole, error);
     else if (status == DL2_OK)
@@ -477,6 +482,16 @@ int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char
         status = put_sample(writer, group, key, &sample, error);
     free(sample.beside.items);
     return status;
+}
+
+void dl2_writer_set_line(struct dl2_writer *writer, const char *line)
+{
+    writer->line = line;
+}
+
+void dl2_writer_set_summary(struct dl2_writer *writer, const json_t *summary)
+{
+    writer->summary = summary;
 }
 
 char *dl2_writer_left_out(const struct dl2_writer *writer)
@@ -508,7 +523,7 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
 {
     if (writer->sink)
-        return writer->sink->finish(writer->sink_state, error);
+        return writer->sink->finish(writer->sink_state, writer->summary, error);
     for (size_t i = 0; i < writer->group_count; i++)
         DL2_TRY(end_shard(writer, &writer->groups[i], error));
     for (size_t i = 0; i < writer->group_count; i++)

@@ -8,6 +8,7 @@
 #include "common/option.h"
 #include "common/progress.h"
 #include "dataset/subset_options.h"
+#include "dataset/variant_facts.h"
 #include "quality/crops.h"
 #include "quality/output.h"
 #include "quality/score.h"
@@ -33,17 +34,12 @@ static int quality_find_background(char **paths, size_t count, uint8_t backgroun
     const char *first = NULL;
     memset(background, 255, 3);
     for (size_t i = 0; i < count; i++) {
-        char *file = dl2_path_join(paths[i], "dl2-variant.json");
-        json_t *json = NULL;
+        json_t *json;
         uint8_t own[3];
-        if (!file)
-            return dl2_error_memory(error, "options");
-        const char *text = NULL;
-        if (dl2_is_file(file) && dl2_json_load(file, NULL, &json, NULL) == DL2_OK)
-            text = dl2_json_get_text(json_object_get(json, "options"), "background", NULL);
+        dl2_facts_load(paths[i], &json, NULL); /* opening what can't be read says why */
+        const char *text = dl2_json_get_text(json_object_get(json, "options"), "background", NULL);
         const bool known = text && dl2_parse_colour(text, own, NULL) == DL2_OK;
         json_decref(json);
-        free(file);
         if (!known)
             continue;
         if (first && memcmp(own, background, 3) != 0)

@@ -9,6 +9,7 @@
 #include "common/stats.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/variant_facts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -362,16 +363,14 @@ static int score_find_extra(const struct score_source *reference, const struct s
 /* Reads codec and quality from the variant's dl2-variant.json, if it has one. */
 static void score_describe(struct dl2_scored_variant *variant)
 {
-    json_t *json = NULL;
-    char *file = dl2_path_join(variant->path, "dl2-variant.json");
+    json_t *json;
     variant->quality = -1;
-    if (file && dl2_is_file(file) && dl2_json_load(file, NULL, &json, NULL) == DL2_OK) {
-        const char *codec = dl2_json_get_text(json, "codec", NULL);
-        variant->codec = codec ? strdup(codec) : NULL;
-        variant->quality = (int)dl2_json_get_integer(json, "quality", -1);
-        json_decref(json);
-    }
-    free(file);
+    if (dl2_facts_load(variant->path, &json, NULL) < 0 || !json)
+        return;
+    const char *codec = dl2_json_get_text(json, "codec", NULL);
+    variant->codec = codec ? strdup(codec) : NULL;
+    variant->quality = (int)dl2_json_get_integer(json, "quality", -1);
+    json_decref(json);
 }
 
 static int score_open_variant(struct score_run *run, size_t index, const char *path,

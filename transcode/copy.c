@@ -8,6 +8,7 @@
 #include "common/quote.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/variant_facts.h"
 #include "transcode/beside_files.h"
 #include "transcode/output_folder.h"
 
@@ -427,29 +428,16 @@ static int remove_old_companions(const struct copy *copy, struct dl2_error *erro
 /* ---- The run */
 
 /* A copied variant is still that variant: dl2-quality and dl2-report read its name here. */
-static int copy_summary(const struct copy *copy, struct dl2_error *error)
+static int load_summary(const struct copy *copy, json_t **summary, struct dl2_error *error)
 {
-    if (dl2_dataset_is_database(copy->options->dest))
-        return DL2_OK; /* there is no file beside a table */
-    char *from = dl2_path_join(copy->options->source, "dl2-variant.json");
-    char *to = dl2_path_join(copy->options->dest, "dl2-variant.json");
-    json_t *summary = NULL;
-    int status = from && to ? DL2_OK : dl2_error_memory(error, "a copy");
-    if (status == DL2_OK && dl2_is_file(from))
-        status = dl2_json_load(from, NULL, &summary, error);
-    if (summary) {
-        int bad = 0;
-        if (copy->packed)
-            bad = json_object_set_new(summary, "container",
-                                      json_string(copy->options->pack.container));
-        else
-            json_object_del(summary, "container");
-        status = bad ? dl2_error_memory(error, "a copy") : dl2_json_save(to, summary, error);
-        json_decref(summary);
-    }
-    free(from);
-    free(to);
-    return status;
+    DL2_TRY(dl2_facts_load(copy->options->source, summary, error));
+    int bad = 0;
+    if (*summary && copy->packed)
+        bad =
+            json_object_set_new(*summary, "container", json_string(copy->options->pack.container));
+    else if (*summary)
+        json_object_del(*summary, "container");
+    return bad ? dl2_error_memory(error, "a copy") : DL2_OK;
 }
 
 static int sort_keys(struct copy *copy, struct dl2_error *error)
@@ -476,6 +464,23 @@ static void tell_left_out(const struct copy *copy)
     if (text)
         dl2_progress_message(copy->progress, "%s: %s", copy->options->dest, text);
     free(text);
+}
+
+/* Completes DEST. A table takes the summary along; else that is the last of the files. */
+static int complete_copy(struct copy *copy, const json_t *summary, struct dl2_error *error)
+{
+    if (copy->writer) {
+        dl2_writer_set_summary(copy->writer, summary);
+        DL2_TRY(dl2_writer_finish(copy->writer, error));
+    } else {
+        DL2_TRY(handle_strays(copy, error));
+        DL2_TRY(remove_old_companions(copy, error));
+    }
+    DL2_TRY(write_record(copy, error));
+    tell_left_out(copy);
+    return summary && !dl2_dataset_is_database(copy->options->dest)
+               ? dl2_facts_save(copy->options->dest, summary, error)
+               : DL2_OK;
 }
 
 static int run_copy(struct copy *copy, struct dl2_error *error)
@@ -505,25 +510,24 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
     if (!copy->result->images)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: nothing could be copied",
                              copy->options->source);
-    if (copy->writer)
-        DL2_TRY(dl2_writer_finish(copy->writer, error));
-    else
-        DL2_TRY(handle_strays(copy, error));
-    if (!copy->writer)
-        DL2_TRY(remove_old_companions(copy, error));
-    DL2_TRY(write_record(copy, error));
-    tell_left_out(copy);
-    return copy_summary(copy, error);
+    json_t *summary;
+    int status = load_summary(copy, &summary, error);
+    if (status == DL2_OK)
+        status = complete_copy(copy, summary, error);
+    json_decref(summary);
+    return status;
 }
 
 /* Neither may lie in the other. */
 static int check_places(const struct dl2_copy_options *options, struct dl2_error *error)
 {
-    if (dl2_dataset_is_database(options->source) || dl2_dataset_is_database(options->dest))
-        return strcmp(options->source, options->dest)
-                   ? DL2_OK
-                   : dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                   "%s: DEST is SOURCE itself; name another table", options->dest);
+    if (dl2_dataset_is_database(options->source) || dl2_dataset_is_database(options->dest)) {
+        bool same;
+        DL2_TRY(dl2_facts_same_table(options->source, options->dest, &same, error));
+        return same ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                    "%s: DEST is SOURCE itself; name another table", options->dest)
+                    : DL2_OK;
+    }
     char *source = dl2_output_resolve(options->source);
     if (!source)
         return dl2_error_system(error, "%s: can't be read", options->source);

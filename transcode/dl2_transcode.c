@@ -387,9 +387,9 @@ static int transcode(char **places)
     if (status == DL2_OK)
         print_table(&result);
     if (failures)
-        fprintf(stderr,
-                "%s: %zu of %zu images failed; they are named above and in dl2-variant.json\n",
-                program.name, result.failed_sources, result.sources);
+        fprintf(stderr, "%s: %zu of %zu images failed; they are named above and in %s\n",
+                program.name, result.failed_sources, result.sources,
+                dl2_dataset_is_database(places[1]) ? "the tables' comments" : "dl2-variant.json");
     dl2_transcode_result_free(&result);
     free(targets);
     return end_program(status, &error, failures);
@@ -549,11 +549,12 @@ static char *describe_details(void)
           "if SOURCE has them, with a dl2-index.bin that makes opening fast and holds a "
           "checksum of every image. It is made as a whole: if anything is out of date, everything "
           "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
-          "class folders from one, or, if DEST is postgresql://HOST/DATABASE?table=NAME, a table "
-          "of a "
-          "PostgreSQL database, written in one transaction. --index writes a dl2-index.bin beside "
-          "shards that another "
+          "class folders from one. --index writes a dl2-index.bin beside shards that another "
           "program packed. --survey writes nothing but FILE.\n\n"
+          "If DEST is postgresql://HOST/DATABASE?table=NAME, a variant is the table "
+          "NAME_CODEC_QUALITY of a PostgreSQL database, and with --copy DEST is the table NAME. "
+          "Each is written as a whole, in one transaction. The table's comment and its column "
+          "\"made\" hold what dl2-variant.json and dl2-variant.jsonl say.\n\n"
           "An external codec is two commands: in them %i is the input file, %o the output "
           "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
           "write any format that this build reads. Commands run without a shell; quotes keep "
@@ -567,7 +568,8 @@ static char *describe_details(void)
           "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
           "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
           "  $ dl2-transcode --copy --container=tar photos shards\n"
-          "  $ dl2-transcode --copy photos 'postgresql:///mydb?table=photos'",
+          "  $ dl2-transcode --copy photos 'postgresql:///mydb?table=photos'\n"
+          "  $ dl2-transcode --q 25,50 photos 'postgresql:///mydb?table=photos'",
           out);
     if (fclose(out) != 0) {
         free(text);

@@ -89,6 +89,22 @@ struct run {
 
 /* ---- What there is to do */
 
+/* Refuses a DEST of which a variant's table is SOURCE itself. */
+static int check_tables(const struct run *run, struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++) {
+        bool same;
+        const char *root = run->variants[v].root;
+        DL2_TRY(dl2_facts_same_table(run->options->source, root, &same, error));
+        if (same)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s: the variant %s would be written over its own source; name "
+                                 "another table",
+                                 root, run->variants[v].name);
+    }
+    return DL2_OK;
+}
+
 /*
  * Refuses a DEST that would be written over SOURCE, or that lies in it: whoever reads SOURCE later
  * would take the variants for images of it.
@@ -96,8 +112,8 @@ struct run {
 static int check_places(const struct run *run, struct dl2_error *error)
 {
     const char *source_given = run->options->source, *dest_given = run->options->dest;
-    if (dl2_dataset_is_database(source_given))
-        return DL2_OK;
+    if (dl2_dataset_is_database(source_given) || dl2_dataset_is_database(dest_given))
+        return check_tables(run, error);
     char *source = dl2_output_resolve(source_given);
     if (!source)
         return dl2_error_system(error, "%s: can't be read", source_given);
@@ -562,7 +578,7 @@ static int pack(const struct run *run, const struct dl2_source_item *item,
             continue;
         struct dl2_error own = DL2_ERROR_INIT;
         const int status = dl2_variant_pack(&run->variants[v], item, outcome->encoded.data,
-                                            outcome->encoded.size, beside, &own);
+                                            outcome->encoded.size, beside, &outcome->record, &own);
         if (status == DL2_ERR_UNSUPPORTED || status == DL2_ERR_LIMIT || status == DL2_ERR_ARGUMENT)
             set_failure(outcome, &own);
         else if (status < 0)
@@ -713,10 +729,6 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
 
 static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
 {
-    if (dl2_dataset_is_database(run->options->dest))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: variants are made in folders; copy one into a table by --copy",
-                             run->options->dest);
     if (!dl2_dataset_is_database(run->options->source) && !dl2_is_folder(run->options->source) &&
         !dl2_dataset_is_packed(run->options->source))
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: %s", run->options->source,
@@ -726,8 +738,10 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     DL2_TRY(init_variants(run, error));
     DL2_TRY(check_places(run, error));
     DL2_TRY(open_source(run, error));
-    DL2_TRY(dl2_make_folders(run->options->dest, error));
-    DL2_TRY(dl2_output_lock(run->options->dest, run->progress, &run->lock, error));
+    if (!dl2_dataset_is_database(run->options->dest)) { /* tables have locks of their own */
+        DL2_TRY(dl2_make_folders(run->options->dest, error));
+        DL2_TRY(dl2_output_lock(run->options->dest, run->progress, &run->lock, error));
+    }
     DL2_TRY(collect(run, error));
     DL2_TRY(plan_items(run, error));
     if (run->todo_count)

@@ -20,8 +20,6 @@
 #include <unistd.h>
 
 #define SCHEMA       "dl2-variant/1"
-#define SUMMARY_NAME "dl2-variant.json"
-#define LINES_NAME   "dl2-variant.jsonl"
 #define JOURNAL_NAME ".dl2-variant.journal"
 
 /* How long a journal's lines may wait in memory. */
@@ -58,6 +56,7 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
                                     .encode = *encode,
                                     .pack = *pack,
                                     .packed = dl2_container_is_packed(pack->container),
+                                    .is_table = dl2_dataset_is_database(dest),
                                     .source = source};
     pthread_mutex_init(&variant->mutex, NULL);
     char name[64];
@@ -66,7 +65,7 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
     else
         snprintf(name, sizeof name, "%s", codec->name);
     variant->name = strdup(name);
-    variant->root = dl2_path_join(dest, name);
+    variant->root = dl2_facts_place(dest, name);
     json_t *libraries = dl2_codec_versions();
     if (libraries && encode->external) {
         char version[DL2_CODEC_VERSION_SIZE];
@@ -241,29 +240,52 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
     return DL2_OK;
 }
 
-/* A missing file has no lines, and what isn't a line (the end of a
- * journal that was cut) is none. */
+/* What isn't a line (the end of a journal that was cut) is none. */
 static int take_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
-                      const uint64_t *output_bytes, const char *name, struct dl2_error *error)
+                      const uint64_t *output_bytes, const struct dl2_bytes *text,
+                      struct dl2_error *error)
 {
-    char *path = inside(variant, name, error);
+    for (size_t at = 0; at < text->size;) {
+        const char *start = (const char *)text->data + at;
+        const char *end = memchr(start, '\n', text->size - at);
+        if (!end)
+            break;
+        json_t *line = json_loadb(start, (size_t)(end - start), 0, NULL);
+        const int status =
+            json_is_object(line) ? take_line(variant, items, output_bytes, line, error) : DL2_OK;
+        json_decref(line);
+        if (status < 0)
+            return status;
+        at = (size_t)(end - (const char *)text->data) + 1;
+    }
+    return DL2_OK;
+}
+
+/* The lines of runs that ended. */
+static int take_old_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
+                          const uint64_t *output_bytes, struct dl2_error *error)
+{
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    int status = dl2_facts_load_lines(variant->root, &text, error);
+    if (status == DL2_OK)
+        status = take_lines(variant, items, output_bytes, &text, error);
+    dl2_bytes_free(&text);
+    return status;
+}
+
+/* The lines of a run that was cut short; none has no journal. */
+static int take_journal(struct dl2_variant *variant, const struct dl2_source_items *items,
+                        const uint64_t *output_bytes, struct dl2_error *error)
+{
+    char *path = inside(variant, JOURNAL_NAME, error);
     if (!path)
         return DL2_ERR_MEMORY;
     struct dl2_bytes text = DL2_BYTES_INIT;
     int status = DL2_OK;
     if (dl2_is_file(path))
         status = dl2_file_read(path, DL2_JSON_MAX_BYTES, &text, error);
-    for (size_t at = 0; status == DL2_OK && at < text.size;) {
-        const char *start = (const char *)text.data + at;
-        const char *end = memchr(start, '\n', text.size - at);
-        if (!end)
-            break;
-        json_t *line = json_loadb(start, (size_t)(end - start), 0, NULL);
-        if (json_is_object(line))
-            status = take_line(variant, items, output_bytes, line, error);
-        json_decref(line);
-        at = (size_t)(end - (const char *)text.data) + 1;
-    }
+    if (status == DL2_OK)
+        status = take_lines(variant, items, output_bytes, &text, error);
     dl2_bytes_free(&text);
     free(path);
     return status;
@@ -317,7 +339,8 @@ static int match_files(struct dl2_variant *variant, const struct dl2_source_item
         if (o < count && !strcmp(outputs[o].path, path)) {
             variant->records[outputs[o].item].has_output = true;
             output_bytes[outputs[o].item] = files->bytes[f];
-        } else if (strcmp(path, SUMMARY_NAME) != 0 && strcmp(path, LINES_NAME) != 0 &&
+        } else if (strcmp(path, DL2_FACTS_SUMMARY_NAME) != 0 &&
+                   strcmp(path, DL2_FACTS_LINES_NAME) != 0 &&
                    !dl2_beside_is_companion(&keys, path)) {
             DL2_TRY(add_text(&variant->strays, &variant->stray_count, strdup(path), error));
         }
@@ -346,12 +369,11 @@ static int look_at_files(struct dl2_variant *variant, const struct dl2_source_it
 /* A damaged dl2-variant.json is as good as none: everything is made again. */
 static int load_summary(struct dl2_variant *variant, struct dl2_error *error)
 {
-    char *path = inside(variant, SUMMARY_NAME, error);
-    if (!path)
-        return DL2_ERR_MEMORY;
-    if (dl2_is_file(path))
-        dl2_json_load(path, SCHEMA, &variant->old, NULL);
-    free(path);
+    DL2_TRY(dl2_facts_load(variant->root, &variant->old, error));
+    if (strcmp(dl2_json_get_text(variant->old, "schema", ""), SCHEMA) != 0) {
+        json_decref(variant->old);
+        variant->old = NULL;
+    }
     variant->same_options = variant->old && made_by_same_options(variant);
     return DL2_OK;
 }
@@ -433,7 +455,7 @@ static int load_packed(struct dl2_variant *variant, const struct dl2_source_item
     bool keep = variant->same_options && json_is_true(json_object_get(variant->old, "complete")) &&
                 look_into_container(variant, items, output_bytes, &packed);
     if (keep) {
-        DL2_TRY(take_lines(variant, items, output_bytes, LINES_NAME, error));
+        DL2_TRY(take_old_lines(variant, items, output_bytes, error));
         DL2_TRY(take_failures(variant, items, error));
         for (size_t i = 0; i < items->count; i++) {
             valid += variant->records[i].state == DL2_RECORD_VALID;
@@ -474,7 +496,7 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     if (!variant->records || !variant->errors)
         return dl2_error_memory(error, "a variant");
     variant->source_dataset = items->dataset;
-    if (!dl2_is_folder(variant->root))
+    if (!variant->is_table && !dl2_is_folder(variant->root))
         return DL2_OK;
     if (!variant->packed)
         DL2_TRY(refuse_container(variant, error));
@@ -492,9 +514,9 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     if (status == DL2_OK)
         status = look_at_files(variant, items, output_bytes, error);
     if (status == DL2_OK)
-        status = take_lines(variant, items, output_bytes, LINES_NAME, error);
+        status = take_old_lines(variant, items, output_bytes, error);
     if (status == DL2_OK)
-        status = take_lines(variant, items, output_bytes, JOURNAL_NAME, error);
+        status = take_journal(variant, items, output_bytes, error);
     free(output_bytes);
     return status;
 }
@@ -514,14 +536,15 @@ static int remove_inside(const struct dl2_variant *variant, const char *name,
     return status;
 }
 
-static int save_summary(const struct dl2_variant *variant, bool complete, json_t *failed,
-                        size_t ignored, struct dl2_error *error)
+/* What dl2-variant.json says: a new reference, or NULL if memory runs out. */
+static json_t *summarise(const struct dl2_variant *variant, bool complete, json_t *failed,
+                         size_t ignored)
 {
     const struct dl2_variant_totals *totals = &variant->totals;
     double bits = totals->pixels ? 8.0 * (double)totals->bytes / (double)totals->pixels : NAN;
     json_t *summary = json_pack("{s:s, s:s}", "schema", SCHEMA, "variant", variant->name);
     if (!summary)
-        return dl2_error_memory(error, "a variant");
+        return NULL;
     int bad = json_object_set(summary, "codec", json_object_get(variant->about, "codec"));
     bad |= json_object_set(summary, "quality", json_object_get(variant->about, "quality"));
     bad |= json_object_set_new(summary, "complete", json_boolean(complete));
@@ -544,29 +567,40 @@ static int save_summary(const struct dl2_variant *variant, bool complete, json_t
     bad |= json_object_set_new(summary, "decode_cpu_seconds", dl2_json_real(totals->decode_cpu));
     bad |= json_object_set(summary, "failed", failed);
     bad |= json_object_set_new(summary, "ignored", json_integer((json_int_t)ignored));
-    char *path = inside(variant, SUMMARY_NAME, error);
-    int status =
-        bad || !path ? dl2_error_memory(error, "a variant") : dl2_json_save(path, summary, error);
-    free(path);
+    if (bad) {
+        json_decref(summary);
+        return NULL;
+    }
+    return summary;
+}
+
+/* Says that the variant is not complete. */
+static int save_beginning(const struct dl2_variant *variant, struct dl2_error *error)
+{
+    json_t *nothing = json_array();
+    json_t *summary = nothing ? summarise(variant, false, nothing, 0) : NULL;
+    const int status = summary ? dl2_facts_save(variant->root, summary, error)
+                               : dl2_error_memory(error, "a variant");
     json_decref(summary);
+    json_decref(nothing);
     return status;
 }
 
 static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
 {
-    DL2_TRY(dl2_make_folders(variant->root, error));
+    if (!variant->is_table)
+        DL2_TRY(dl2_make_folders(variant->root, error));
     if (variant->packed) /* first, since it knows what is in the way */
         DL2_TRY(dl2_writer_open_like(variant->root, &variant->pack, variant->source_dataset,
                                      &variant->writer, error));
+    if (variant->is_table) /* the old table stays as it is until the end */
+        return DL2_OK;
     if (!variant->same_options) {
         /* Lines of other options must be gone before dl2-variant.json vouches for them. */
-        DL2_TRY(remove_inside(variant, LINES_NAME, error));
+        DL2_TRY(remove_inside(variant, DL2_FACTS_LINES_NAME, error));
         DL2_TRY(remove_inside(variant, JOURNAL_NAME, error));
     }
-    json_t *nothing = json_array();
-    int status = nothing ? save_summary(variant, false, nothing, 0, error)
-                         : dl2_error_memory(error, "a variant");
-    json_decref(nothing);
+    int status = save_beginning(variant, error);
     if (status < 0 || variant->packed)
         return status;
     char *path = inside(variant, JOURNAL_NAME, error);
@@ -647,12 +681,37 @@ static void print_line(const struct dl2_variant *variant, const struct dl2_sourc
     fputs("}\n", out);
 }
 
+/* The line of an image: a string to free; NULL if memory runs out. */
+static char *line_of(const struct dl2_variant *variant, const struct dl2_source_item *item,
+                     const struct dl2_record *record)
+{
+    char *line = NULL;
+    size_t length;
+    FILE *out = open_memstream(&line, &length);
+    if (!out)
+        return NULL;
+    print_line(variant, item, record, out);
+    const bool whole = !ferror(out);
+    if (fclose(out) == 0 && whole)
+        return line;
+    free(line);
+    return NULL;
+}
+
 int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
                      const void *data, size_t size, const struct dl2_beside *beside,
-                     struct dl2_error *error)
+                     const struct dl2_record *record, struct dl2_error *error)
 {
-    return dl2_writer_add_beside(variant->writer, item->key, variant->codec->extension, item->label,
-                                 data, size, beside, error);
+    char *line = NULL;
+    if (variant->is_table) {
+        if (!(line = line_of(variant, item, record)))
+            return dl2_error_memory(error, "a variant");
+        dl2_writer_set_line(variant->writer, line);
+    }
+    const int status = dl2_writer_add_beside(variant->writer, item->key, variant->codec->extension,
+                                             item->label, data, size, beside, error);
+    free(line);
+    return status;
 }
 
 int dl2_variant_put_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
@@ -828,7 +887,7 @@ static bool says_the_same(const struct dl2_variant *variant, const json_t *faile
 static int save_lines(const struct dl2_variant *variant, const struct dl2_source_items *items,
                       struct dl2_error *error)
 {
-    char *text = NULL, *path = inside(variant, LINES_NAME, error);
+    char *text = NULL, *path = inside(variant, DL2_FACTS_LINES_NAME, error);
     size_t size;
     FILE *out = path ? open_memstream(&text, &size) : NULL;
     for (size_t i = 0; out && i < items->count; i++)
@@ -876,6 +935,23 @@ static int remove_old_beside(struct dl2_variant *variant, const struct dl2_sourc
     return status;
 }
 
+/* A table that is being written takes the summary along; else that is the last of the files. */
+static int complete_variant(struct dl2_variant *variant, const struct dl2_source_items *items,
+                            const json_t *summary, struct dl2_error *error)
+{
+    if (!variant->kept)
+        DL2_TRY(dl2_variant_begin(variant, error));
+    if (variant->writer) {
+        dl2_writer_set_summary(variant->writer, summary);
+        DL2_TRY(dl2_writer_finish(variant->writer, error));
+    }
+    if (variant->is_table)
+        return variant->writer ? DL2_OK : dl2_facts_save(variant->root, summary, error);
+    DL2_TRY(save_lines(variant, items, error));
+    DL2_TRY(dl2_facts_save(variant->root, summary, error));
+    return remove_inside(variant, JOURNAL_NAME, error);
+}
+
 int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,
                        struct dl2_error *error)
 {
@@ -885,16 +961,10 @@ int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_item
     DL2_TRY(list_failed(variant, items, &failed, error));
     int status = DL2_OK;
     if (!says_the_same(variant, failed, items->ignored)) {
-        if (!variant->kept)
-            status = dl2_variant_begin(variant, error);
-        if (status == DL2_OK && variant->writer)
-            status = dl2_writer_finish(variant->writer, error);
-        if (status == DL2_OK)
-            status = save_lines(variant, items, error);
-        if (status == DL2_OK)
-            status = save_summary(variant, true, failed, items->ignored, error);
-        if (status == DL2_OK)
-            status = remove_inside(variant, JOURNAL_NAME, error);
+        json_t *summary = summarise(variant, true, failed, items->ignored);
+        status = summary ? complete_variant(variant, items, summary, error)
+                         : dl2_error_memory(error, "a variant");
+        json_decref(summary);
     }
     json_decref(failed);
     return status;

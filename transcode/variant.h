@@ -11,7 +11,8 @@
  * of the size and time that the line names. So a rerun needs to trust nothing but lines and file
  * sizes.
  *
- * A packed variant (dataset/writer.h) has the container instead of a tree. It is made as a whole:
+ * A packed variant (dataset/writer.h) has the container instead of a tree; a table holds the
+ * lines and dl2-variant.json, too (dataset/variant_facts.h). It is made as a whole:
  * kept where every image in it is up to date and nothing is missing or too much, and else made
  * again from the first image on. Sources that failed count as up to date while they are the same;
  * those that couldn't be read, while they still can't. A killed run leaves nothing that could be
@@ -31,6 +32,7 @@
 #include "common/error.h"
 #include "dataset/beside.h"
 #include "dataset/dataset.h"
+#include "dataset/variant_facts.h"
 #include "dataset/writer.h"
 
 #include <pthread.h>
@@ -90,11 +92,12 @@ struct dl2_variant {
     struct dl2_encode_options encode;
     struct dl2_writer_options pack;           /* its container may be "folder": a tree */
     bool packed;                              /* it is another */
+    bool is_table;                            /* it is packed into a table: there are no files */
     const struct dl2_dataset *source_dataset; /* whose classes a container has */
     struct dl2_writer *writer;                /* of a packed variant that is being made */
     bool kept;                                /* it is packed, and there as it should be */
     char *name;                               /* "jpeg-05" */
-    char *root;                               /* DEST/name */
+    char *root;                               /* DEST/name; the address of a table */
     const char *source;
     json_t *about; /* codec, quality, options, encoder, libraries: what images depend on */
     json_t *old;   /* the dl2-variant.json that was found, or NULL */
@@ -134,10 +137,10 @@ int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_
 int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error);
 
 /* Puts an image and what lies beside it into a packed variant, after dl2_variant_begin(), in the
- * source's order. */
+ * source's order. `record` is the one that dl2_variant_add() gets next. */
 int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
                      const void *data, size_t size, const struct dl2_beside *beside,
-                     struct dl2_error *error);
+                     const struct dl2_record *record, struct dl2_error *error);
 
 /* Writes what lies beside an image into a variant that is a folder, after dl2_variant_begin(), and
  * notes in the record what that could hold. On any thread. */

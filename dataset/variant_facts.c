@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dataset/variant_facts.h"
+
+#include "common/file.h"
+#include "dataset/container.h"
+#include "dataset/database_uri.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Sets *store to what holds the facts of a place that is no folder; NULL: files. */
+static int find_store(const char *place, const struct dl2_facts_store **store,
+                      struct dl2_error *error)
+{
+    const struct dl2_container *container;
+    *store = NULL;
+    for (size_t i = 0; (container = dl2_container_at(i)); i++)
+        if (container->facts && container->probe(place))
+            *store = container->facts;
+    return *store || !dl2_dataset_is_database(place) ? DL2_OK
+                                                     : dl2_database_unsupported(place, error);
+}
+
+char *dl2_facts_place(const char *dest, const char *name)
+{
+    return dl2_dataset_is_database(dest) ? dl2_database_uri_of_variant(dest, name)
+                                         : dl2_path_join(dest, name);
+}
+
+int dl2_facts_load(const char *place, json_t **summary, struct dl2_error *error)
+{
+    const struct dl2_facts_store *store;
+    *summary = NULL;
+    DL2_TRY(find_store(place, &store, error));
+    if (store)
+        return store->load(place, summary, error);
+    char *path = dl2_path_join(place, DL2_FACTS_SUMMARY_NAME);
+    if (path && dl2_is_file(path) && dl2_json_load(path, NULL, summary, NULL) < 0)
+        *summary = NULL;
+    free(path);
+    return path ? DL2_OK : dl2_error_memory(error, "a variant");
+}
+
+int dl2_facts_load_lines(const char *place, struct dl2_bytes *lines, struct dl2_error *error)
+{
+    const struct dl2_facts_store *store;
+    lines->size = 0;
+    DL2_TRY(find_store(place, &store, error));
+    if (store)
+        return store->load_lines(place, lines, error);
+    char *path = dl2_path_join(place, DL2_FACTS_LINES_NAME);
+    int status = path ? DL2_OK : dl2_error_memory(error, "a variant");
+    if (path && dl2_is_file(path))
+        status = dl2_file_read(path, DL2_JSON_MAX_BYTES, lines, error);
+    free(path);
+    return status;
+}
+
+int dl2_facts_save(const char *place, const json_t *summary, struct dl2_error *error)
+{
+    const struct dl2_facts_store *store;
+    DL2_TRY(find_store(place, &store, error));
+    if (store)
+        return store->save(place, summary, error);
+    char *path = dl2_path_join(place, DL2_FACTS_SUMMARY_NAME);
+    const int status =
+        path ? dl2_json_save(path, summary, error) : dl2_error_memory(error, "a variant");
+    free(path);
+    return status;
+}
+
+int dl2_facts_same_table(const char *a, const char *b, bool *same, struct dl2_error *error)
+{
+    const struct dl2_facts_store *store, *other;
+    char *first = NULL, *second = NULL;
+    *same = false;
+    DL2_TRY(find_store(a, &store, error));
+    DL2_TRY(find_store(b, &other, error));
+    if (!store || other != store)
+        return DL2_OK;
+    int status = store->identify(a, &first, error);
+    if (status == DL2_OK)
+        status = store->identify(b, &second, error);
+    *same = status == DL2_OK && first && second && !strcmp(first, second);
+    free(first);
+    free(second);
+    return status;
+}

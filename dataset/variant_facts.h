@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What dl2-transcode keeps about a variant (docs/formats.md, dl2-variant/1): a summary, and a line
+ * about each image. In a folder they are the files dl2-variant.json and dl2-variant.jsonl; in a
+ * database the table's comment and its column `made`. A `place` is the path of a folder or the
+ * address of a table.
+ *
+ * Threads: any; each call has a connection of its own.
+ */
+#ifndef DL2_DATASET_VARIANT_FACTS_H
+#define DL2_DATASET_VARIANT_FACTS_H
+
+#include "common/json.h"
+#include "common/memory.h"
+
+#include <stdbool.h>
+
+#define DL2_FACTS_SUMMARY_NAME "dl2-variant.json"
+#define DL2_FACTS_LINES_NAME   "dl2-variant.jsonl"
+
+struct dl2_writer;
+
+/*
+ * The place of the variant `name` of DEST: the folder DEST/jpeg-50; or, with DEST's table photos,
+ * the table photos_jpeg_50. A string to free; NULL if memory runs out.
+ */
+char *dl2_facts_place(const char *dest, const char *name);
+
+/*
+ * The summary, a new reference, or NULL if there is none or it is damaged. An error means that a
+ * server could not be asked, that this build cannot ask it, or that memory ran out; *summary is
+ * NULL then, too.
+ */
+int dl2_facts_load(const char *place, json_t **summary, struct dl2_error *error);
+
+/* The lines, each with its newline; none if there are none. Replaces what `lines` holds. */
+int dl2_facts_load_lines(const char *place, struct dl2_bytes *lines, struct dl2_error *error);
+
+/* Replaces the summary of a variant that is there. */
+int dl2_facts_save(const char *place, const json_t *summary, struct dl2_error *error);
+
+/* Are both places the same table, however their addresses are spelled? A folder is none. An error
+ * also says that this build cannot reach one of them. */
+int dl2_facts_same_table(const char *a, const char *b, bool *same, struct dl2_error *error);
+
+/*
+ * For a container without files, which keeps the facts with its samples: the line of the sample
+ * that is added next, and the summary before dl2_writer_finish(). Other containers ignore them.
+ * Both are borrowed until those calls.
+ */
+void dl2_writer_set_line(struct dl2_writer *writer, const char *line);
+void dl2_writer_set_summary(struct dl2_writer *writer, const json_t *summary);
+
+#endif
