@@ -14,6 +14,7 @@
 #include "common/thread.h"
 #include "loader/fetch.h"
 #include "loader/loader_options.h"
+#include "pixels/augment.h"
 #include "pixels/resize.h"
 
 #include <math.h>
@@ -67,6 +68,11 @@ static int adopt_arguments(const json_t *arguments, struct dl2_loader_config *co
     config->aspect_min = pair_item(aspect, 0, config->aspect_min);
     config->aspect_max = pair_item(aspect, 1, config->aspect_max);
     config->augment = dl2_json_get_text(arguments, "augment", NULL);
+    if (config->augment && dl2_augmentation_names_file(config->augment))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "its run augments by the plug-in '%s', and a report's plug-in is not "
+                             "run: pass --device-rate and --augment instead of --device-report",
+                             config->augment);
     const char *filter = dl2_json_get_text(arguments, "interpolation", "bilinear");
     unsigned number = 0;
     while (dl2_interpolation_words[number] && strcmp(dl2_interpolation_words[number], filter))

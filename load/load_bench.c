@@ -354,7 +354,7 @@ static json_t *config_json(const struct dl2_load_options *options)
     const struct dl2_loader_config *config = &options->loader;
     return json_pack(
         "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, f], "
-        "s:s?, s:s, s:s*, s:o}",
+        "s:o, s:s, s:s*, s:o}",
         "dtype", dl2_dtype_words[config->dtype], "layout", dl2_layout_words[config->layout],
         "batching", dl2_batching_words[config->batching], "depth", (int)config->depth, "io",
         dl2_io_words[config->fetch.io], "cache_bytes", (json_int_t)config->fetch.cache_bytes,
@@ -363,8 +363,9 @@ static json_t *config_json(const struct dl2_load_options *options)
         (int)config->rank, "world", config->world ? (int)config->world : 1, "shuffle_chunk",
         (int)config->shuffle_chunk, "shuffle_window", (int)config->shuffle_window, "stop_on_bad",
         config->stop_on_bad, "crop_area", config->area_min, config->area_max, "augment",
-        config->augment, "interpolation", dl2_interpolation_words[config->interpolation],
-        "val_crop", config->val_crop ? dl2_val_crop_words[config->val_crop] : NULL, "measure",
+        dl2_show_augment(&config->augment), "interpolation",
+        dl2_interpolation_words[config->interpolation], "val_crop",
+        config->val_crop ? dl2_val_crop_words[config->val_crop] : NULL, "measure",
         dl2_json_real(options->measure));
 }
 

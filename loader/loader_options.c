@@ -128,7 +128,7 @@ int dl2_take_image_size(const json_t *json, struct dl2_loader_config *config,
                                 &config->image_size, error);
 }
 
-/* Keeps the text as it is given and shows it with every setting, so that equal ones are equal. */
+/* Keeps the text as it is given. */
 static int parse_augment(const char *text, void *value, struct dl2_error *error)
 {
     struct dl2_augmentation *augmentation;
@@ -138,7 +138,7 @@ static int parse_augment(const char *text, void *value, struct dl2_error *error)
     return DL2_OK;
 }
 
-static json_t *show_augment(const void *value)
+json_t *dl2_show_augment(const void *value)
 {
     const char *text = *(const char *const *)value;
     struct dl2_augmentation *augmentation;
@@ -173,8 +173,9 @@ const struct dl2_option dl2_loader_options[] = {
     {DL2_OPTION_PARSE, "augment", 0, "NAME,...",
      "Augment training images after the crop and the flip by one or more operations of `dl2-train "
      "--list augmentations`, in this order; settings follow a name after colons, for example "
-     "randaugment:n=2:m=9,erase:p=0.25",
-     AT(augment), .parse = parse_augment, .show = show_augment, .unset = "none", .roles = RUN},
+     "randaugment:n=2:m=9,erase:p=0.25. NAME@FILE is an operation of a shared object of your own, "
+     "for example grain@./libgrain.so:strength=20",
+     AT(augment), .parse = parse_augment, .show = dl2_show_augment, .unset = "none", .roles = RUN},
     {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "Which images make a batch: strict: those that are next in the epoch's order, the same in "
      "every run; completion: those that are ready first; aware: slow images join a later batch",

@@ -44,4 +44,7 @@ json_t *dl2_show_image_size(const void *value);
 int dl2_take_image_size(const json_t *json, struct dl2_loader_config *config,
                         struct dl2_error *error);
 
+/* Shows dl2_loader_config.augment with every setting, so that equal ones are equal; null: none. */
+json_t *dl2_show_augment(const void *value);
+
 #endif

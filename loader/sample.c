@@ -325,10 +325,10 @@ static int run_operation(struct dl2_job *job, const struct dl2_recipe *recipe,
     const struct dl2_operation *operation = next_operation(job, recipe);
     if (!operation) {
         struct dl2_random again = job->plan.random;
-        dl2_augmentation_run(recipe->augmentation, &job->plan.random, &job->pixels);
-        if (config->mask)
-            dl2_augmentation_run(recipe->augmentation, &again, &job->mask.pixels);
-        return DL2_OK;
+        DL2_TRY(dl2_augmentation_run(recipe->augmentation, &job->plan.random, &job->pixels, error));
+        return config->mask
+                   ? dl2_augmentation_run(recipe->augmentation, &again, &job->mask.pixels, error)
+                   : DL2_OK;
     }
     const int status =
         operation->run(operation->context, job->plan.index, &job->plan.random, job->pixels.data,

@@ -3,8 +3,10 @@
 
 #include "common/memory.h"
 #include "common/quote.h"
+#include "pixels/plugin.h"
 #include "pixels/policies.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,18 +14,13 @@
 
 #define RADIAN (3.14159265358979323846 / 180)
 
-enum { MOST_SETTINGS = 6 };
-
-struct setting {
-    const char *name;
-    double low, high, standard;
-    bool whole;
-};
+enum { MOST_SETTINGS = 1 + DL2_OPERATION_SETTINGS };
 
 /* Values of settings come in the order of the row; the first is the probability. */
 struct operation {
     const char *name, *summary;
-    struct setting settings[MOST_SETTINGS];
+    struct dl2_operation_setting settings[MOST_SETTINGS];
+    /* NULL: of a plug-in */
     void (*apply)(const double *values, struct dl2_random *random, struct dl2_pixels *pixels);
     /* Why the values do not go together; NULL: they do. No function: all do. */
     const char *(*refuse)(const double *values);
@@ -284,7 +281,9 @@ static size_t settings_of(const struct operation *operation)
 /* ---- texts ---- */
 
 struct step {
-    const struct operation *operation;
+    const struct operation *operation; /* a row of the table, or `own` */
+    struct operation own;              /* the row of a plug-in's operation */
+    struct dl2_plugin *plugin;         /* NULL: of the table */
     double values[MOST_SETTINGS];
 };
 
@@ -294,9 +293,8 @@ struct dl2_augmentation {
     char *text;
 };
 
-static void print_step(const struct operation *operation, const double *values, FILE *out)
+static void print_settings(const struct operation *operation, const double *values, FILE *out)
 {
-    fprintf(out, "%s", operation->name);
     for (size_t i = 0; i < settings_of(operation); i++)
         fprintf(out, ":%s=%.10g", operation->settings[i].name, values[i]);
 }
@@ -315,7 +313,8 @@ bool dl2_augmentation_row(size_t number, char **text, const char **summary)
     if (!out)
         return false;
     take_defaults(&operations[number], values);
-    print_step(&operations[number], values, out);
+    fprintf(out, "%s", operations[number].name);
+    print_settings(&operations[number], values, out);
     *summary = operations[number].summary;
     if (fclose(out) == 0)
         return true;
@@ -328,9 +327,11 @@ static int write_text(struct dl2_augmentation *augmentation, struct dl2_error *e
     size_t size;
     FILE *out = open_memstream(&augmentation->text, &size);
     for (size_t i = 0; out && i < augmentation->count; i++) {
-        if (i)
-            fputc(',', out);
-        print_step(augmentation->steps[i].operation, augmentation->steps[i].values, out);
+        const struct step *step = &augmentation->steps[i];
+        fprintf(out, "%s%s", i ? "," : "", step->operation->name);
+        if (step->plugin)
+            fprintf(out, "#%016" PRIx64, dl2_plugin_sum(step->plugin));
+        print_settings(step->operation, step->values, out);
     }
     if (!out || fclose(out) != 0)
         return dl2_error_memory(error, "an augmentation");
@@ -374,9 +375,23 @@ static const struct operation *find_operation(struct word word, struct dl2_error
             return &operations[i];
         dl2_list_name(all, sizeof all, operations[i].name);
     }
-    dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no operation '%.*s': they are %s",
+    dl2_error_set(error, DL2_ERR_ARGUMENT,
+                  "there is no operation '%.*s': they are %s, and NAME@FILE of a plug-in",
                   (int)word.length, word.at, all);
     return NULL;
+}
+
+/* The row of an operation of a plug-in: p, and then its own settings. */
+static int open_plugin(struct word word, struct step *step, struct dl2_error *error)
+{
+    DL2_TRY(dl2_plugin_open(word.at, word.length, &step->plugin, error));
+    const struct dl2_operation_setting *settings = dl2_plugin_settings(step->plugin);
+    step->own = (struct operation){.name = dl2_plugin_name(step->plugin),
+                                   .settings = {{"p", 0, 1, 1, false}}};
+    for (size_t i = 0; settings[i].name; i++)
+        step->own.settings[1 + i] = settings[i];
+    step->operation = &step->own;
+    return DL2_OK;
 }
 
 /* The number of the setting that "name=..." sets, or an error. */
@@ -393,8 +408,9 @@ static int find_setting(const struct operation *operation, struct word name,
                          operation->name, (int)name.length, name.at, all);
 }
 
-static int parse_value(const struct operation *operation, const struct setting *setting,
-                       struct word word, double *out, struct dl2_error *error)
+static int parse_value(const struct operation *operation,
+                       const struct dl2_operation_setting *setting, struct word word, double *out,
+                       struct dl2_error *error)
 {
     char text[32], *end = text;
     snprintf(text, sizeof text, "%.*s", (int)word.length, word.at);
@@ -413,8 +429,10 @@ static int parse_value(const struct operation *operation, const struct setting *
 static int parse_step(struct word text, struct step *step, struct dl2_error *error)
 {
     bool given[MOST_SETTINGS] = {false};
-    step->operation = find_operation(take_word(&text, ':'), error);
-    if (!step->operation)
+    const struct word named = take_word(&text, ':');
+    if (memchr(named.at, '@', named.length))
+        DL2_TRY(open_plugin(named, step, error));
+    else if (!(step->operation = find_operation(named, error)))
         return DL2_ERR_ARGUMENT;
     const struct operation *operation = step->operation;
     take_defaults(operation, step->values);
@@ -460,20 +478,32 @@ int dl2_augmentation_parse(const char *text, struct dl2_augmentation **out, stru
     return status;
 }
 
-void dl2_augmentation_run(const struct dl2_augmentation *augmentation, struct dl2_random *random,
-                          struct dl2_pixels *pixels)
+bool dl2_augmentation_names_file(const char *text)
+{
+    return strchr(text, '@') != NULL;
+}
+
+int dl2_augmentation_run(const struct dl2_augmentation *augmentation, struct dl2_random *random,
+                         struct dl2_pixels *pixels, struct dl2_error *error)
 {
     for (size_t i = 0; i < augmentation->count; i++) {
         const struct step *step = &augmentation->steps[i];
-        if (dl2_random_uniform(random) < step->values[0])
+        if (!(dl2_random_uniform(random) < step->values[0]))
+            continue;
+        if (step->plugin)
+            DL2_TRY(dl2_plugin_run(step->plugin, step->values + 1, random, pixels, error));
+        else
             step->operation->apply(step->values, random, pixels);
     }
+    return DL2_OK;
 }
 
 void dl2_augmentation_free(struct dl2_augmentation *augmentation)
 {
     if (!augmentation)
         return;
+    for (size_t i = 0; augmentation->steps && i < augmentation->count; i++)
+        dl2_plugin_close(augmentation->steps[i].plugin);
     free(augmentation->steps);
     free(augmentation->text);
     free(augmentation);

@@ -7,7 +7,8 @@
  *
  * Every operation has a setting p, the probability that it is applied. The other settings, their
  * ranges and defaults are in one table (augment.c), which dl2_augmentation_row() shows. What the
- * operations do is in pixels/operations.h and pixels/policies.h.
+ * operations do is in pixels/operations.h and pixels/policies.h. NAME@FILE is an operation of a
+ * shared object of the user's (pixels/plugin.h), whose path has no comma and no colon.
  *
  * All that is drawn comes from the caller's random numbers, so an image that is augmented with the
  * same numbers gets the same bytes. Threads: any number at once may run one augmentation.
@@ -22,16 +23,23 @@ struct dl2_augmentation;
 
 /*
  * DL2_ERR_ARGUMENT for a name that is none, a value out of its range, settings that do not go
- * together or have no effect; the message names the word. Free *out with dl2_augmentation_free().
+ * together or have no effect, a plug-in that cannot be used; the message names the word. Free *out
+ * with dl2_augmentation_free().
  */
 int dl2_augmentation_parse(const char *text, struct dl2_augmentation **out,
                            struct dl2_error *error);
 
-/* The text with every setting of every operation: equal if the augmentations are. */
+/* Parsing the text would run code of files that it names. Text of a report or of a server's client
+ * must not. */
+bool dl2_augmentation_names_file(const char *text);
+
+/* The text with every setting of every operation, and the check sums of plug-ins, NAME@FILE#SUM:
+ * equal if the augmentations are. It can be parsed again; another file is refused then. */
 const char *dl2_augmentation_text(const struct dl2_augmentation *augmentation);
 
-void dl2_augmentation_run(const struct dl2_augmentation *augmentation, struct dl2_random *random,
-                          struct dl2_pixels *pixels);
+/* Fails where a plug-in's operation does, with DL2_ERR_FORMAT; the image is to be left out then. */
+int dl2_augmentation_run(const struct dl2_augmentation *augmentation, struct dl2_random *random,
+                         struct dl2_pixels *pixels, struct dl2_error *error);
 
 void dl2_augmentation_free(struct dl2_augmentation *augmentation);
 

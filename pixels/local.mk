@@ -7,13 +7,15 @@ libpixels_la_SOURCES = \
 	pixels/image.c pixels/image.h \
 	pixels/operation_kernels.c pixels/operation_kernels.h pixels/operation_loops.h \
 	pixels/operations.c pixels/operations.h \
+	pixels/operation_plugin.h \
 	pixels/pixel_format.h \
+	pixels/plugin.c pixels/plugin.h \
 	pixels/policies.c pixels/policies.h \
 	pixels/raster.h \
 	pixels/resize.c pixels/resize.h \
 	pixels/resize_kernels.c pixels/resize_kernels.h
-libpixels_la_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
-libpixels_la_LIBADD = libcommon.la
+libpixels_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS) -ffp-contract=off
+libpixels_la_LIBADD = libcommon.la $(XXHASH_LIBS)
 if HAVE_AVX2
 noinst_LTLIBRARIES += libpixels_avx2.la
 libpixels_avx2_la_SOURCES = pixels/operation_avx2.c pixels/resize_avx2.c

@@ -123,6 +123,18 @@ static int check_settings(struct dl2_fit *fit, const json_t *given, struct dl2_e
     return DL2_OK;
 }
 
+/* A plug-in's code would run as the server. */
+static int check_augment(const json_t *settings, struct dl2_error *error)
+{
+    const char *augment = json_string_value(json_object_get(settings, "augment"));
+    if (!augment || !dl2_augmentation_names_file(augment))
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "\"augment\": '%s' names a plug-in: files on the server cannot be named "
+                         "here, and dl2-train takes it",
+                         augment);
+}
+
 static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error *error)
 {
     const char *key;
@@ -132,6 +144,7 @@ static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error
         if (!json_object_get(fit->settings, i ? "images" : "classes"))
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "a new model needs \"%s\"",
                                  i ? "images" : "classes");
+    DL2_TRY(check_augment(fit->settings, error));
     json_object_foreach(fit->settings, key, value)
     {
         const int status = dl2_options_give(dl2_train_options, &fit->config, key, value,
@@ -145,6 +158,7 @@ static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error
 
 static int take_settings(struct dl2_fit *fit, struct dl2_error *error)
 {
+    DL2_TRY(check_augment(fit->identity, error));
     for (const char *const *name = model_settings; *name; name++) {
         const int status = dl2_options_set(dl2_train_options, &fit->config, *name,
                                            json_object_get(fit->identity, *name), error);

@@ -25,7 +25,7 @@ static double measure(const struct dl2_augmentation *augmentation, const uint8_t
             dl2_random_init(&random, 1, DL2_RANDOM_AUGMENT, 0, i);
             memcpy(pixels->data, image, SIDE * SIDE * 3);
             const double start = dl2_clock_process_cpu();
-            dl2_augmentation_run(augmentation, &random, pixels);
+            (void)dl2_augmentation_run(augmentation, &random, pixels, NULL);
             seconds += dl2_clock_process_cpu() - start;
         }
         best = round && best < seconds ? best : seconds;

@@ -24,7 +24,7 @@ stray=$(find "$root" -path '*-packages/*' ! -type d ! -path '*-packages/dl2/*.py
 
 # The documents, with what they link to.
 docs=$(find "$root" -path '*/doc/dl2' -type d)
-for file in LICENSE NEWS.md README.md docs/install.md docs/report.png examples/load_batches.c; do
+for file in LICENSE NEWS.md README.md docs/install.md docs/report.png examples/grain.c examples/load_batches.c; do
     [ -s "$docs/$file" ] || fail "$file is not installed"
 done
 
@@ -38,7 +38,7 @@ for header in $(cd "$headers" && find . -name '*.h'); do
     [ -z "$cxx" ] || expect 0 "$cxx" -std=c++11 $strict $cflags -fsyntax-only "$work/alone.cc"
     tried=$((tried + 1))
 done
-[ $tried -ge 7 ] || fail "only $tried headers in $headers"
+[ $tried -ge 9 ] || fail "only $tried headers in $headers"
 
 # Exported is what they declare and do not define.
 (cd "$headers" && for header in $(find . -name '*.h'); do echo "#include <${header#./}>"; done) >"$work/all.c"
@@ -63,6 +63,11 @@ expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/load_batches" "$work/flow
 [ "$(cat "$work/out")" = "$wanted" ] || fail "$(cat "$work/out") where dl2-load has $wanted"
 expect 1 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/load_batches" "$work/nothing"
 grep -q "^load_batches: .*$work/nothing" "$work/err" || fail "the error: $(cat "$work/err")"
+
+# A plug-in needs the header alone.
+expect 0 $CC -std=c11 $strict -shared -fPIC "$srcdir/examples/grain.c" -o "$work/libgrain.so" $cflags
+expect 0 dl2-load bench --digest --quiet -i 224 -e 2 --augment "grain@$work/libgrain.so" "$work/flowers"
+grep '^digest' "$work/out" | grep -vxqF "$wanted" || fail "the plug-in: $(cat "$work/out")"
 
 # argp leaves a line of spaces after words that just fill their last line.
 programs=$(find "$root" -path '*/bin/dl2-*')

@@ -135,7 +135,7 @@ for same in "-j 3" "-j 2 --depth 5 --cache 1M" "--scaling 1,2"; do
         --augment randaugment:n=2:m=9,erase:p=0.9 $same
     [ "$(sed -n 's/^digest //p' "$work/out")" = "$augmented" ] || fail "with --augment, $same changes the batches"
 done
-grep -q '"augment": "randaugment:n=2:m=9,erase:p=0.9"' "$work/load.json" || fail "the report has no --augment"
+grep -q '"augment": "randaugment:p=1:n=2:m=9:bins=31:fill=0,erase:p=0.9:area-min=0.02:' "$work/load.json" || fail "the report has no --augment"
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --augment randaugment,erase:p=0.9 --seed 1
 [ "$(sed -n 's/^digest //p' "$work/out")" != "$augmented" ] || fail "--seed changes nothing"
 

@@ -319,7 +319,7 @@ static struct dl2_pixels augmented(const struct dl2_augmentation *augmentation, 
     struct dl2_pixels pixels = pattern(side, side, channels, 20, 230);
     struct dl2_random random;
     dl2_random_init(&random, 1, DL2_RANDOM_TEST, 0, sample);
-    dl2_augmentation_run(augmentation, &random, &pixels);
+    assert_int_equal(dl2_augmentation_run(augmentation, &random, &pixels, NULL), DL2_OK);
     return pixels;
 }
 
@@ -427,8 +427,8 @@ static void test_masks(void **state)
             mask.mask_fill = FILL;
             dl2_random_init(&random, 1, DL2_RANDOM_AUGMENT, 0, sample);
             again = random;
-            dl2_augmentation_run(augmentation, &random, &image);
-            dl2_augmentation_run(augmentation, &again, &mask);
+            assert_int_equal(dl2_augmentation_run(augmentation, &random, &image, NULL), DL2_OK);
+            assert_int_equal(dl2_augmentation_run(augmentation, &again, &mask, NULL), DL2_OK);
             assert_int_equal(dl2_random_u32(&random), dl2_random_u32(&again));
             assert_true(same_pixels(&mask, i < MOVING ? &image : &plain));
             if (i < MOVING)

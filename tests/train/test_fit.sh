@@ -36,6 +36,12 @@ refused "{$common, \"lr\": 0.1, \"end-lr\": 1}" 'end-lr 1 is above'
 refused "{$common, \"accumulate\": 2}" '"accumulate": nobody knows how many images will come'
 refused "{\"classes\": 3, \"images\": 60, \"image-size\": 224, \"batch\": 256}" 'and the limit is 256.0 MiB'
 refused '[]' 'no JSON object'
+refused "{$common, \"augment\": \"vflip,grain@./libgrain.so\"}" 'names a plug-in: files on the server'
+# Nor does a model's record make it run code.
+expect 0 $CC -std=c11 -shared -fPIC "-I$srcdir" "$srcdir/examples/grain.c" -o libgrain.so
+expect 0 run -d data --device ref --seed 0 --run-epochs 1 --augment grain@./libgrain.so --out recorded
+expect 1 fit_rows evaluate recorded/$CK data
+said "\"augment\": 'grain@./libgrain.so#"
 
 expect 0 fit_rows train "{$common, \"epochs\": 50, \"seed\": 0}" data old 999 # a model to damage
 expect 0 run -d data --device ref --seed 0 -e 50 --run-epochs 1 --out half
